@@ -1,0 +1,133 @@
+// What people do with accounts and keys, at the console and on the command line; each change leaves an audit event.
+import type { Environment } from '../contract/operations.ts'
+import type { FieldProblem } from '../contract/pets.ts'
+import type { Account, AccountStore, ApiKey, AuditEvent } from '../store/store.ts'
+import { generateKey, hashKey, randomText } from './api-keys.ts'
+import { hashPassword, passwordProblem, verifyPassword } from './passwords.ts'
+
+export const EMAIL_MAX_LENGTH = 254
+export const KEY_NAME_MAX_LENGTH = 100
+
+const ID_LENGTH = 16
+
+/** By which door a change came in. */
+export type Via = 'console' | 'command line'
+
+export interface AccountsParts {
+  store: AccountStore
+  environment: Environment
+  clock: () => number
+  /** Called when a key or an account ends, so that this process refuses it at once. */
+  onRevoked?: () => void
+}
+
+export class Accounts {
+  readonly #store: AccountStore
+  readonly #environment: Environment
+  readonly #clock: () => number
+  readonly #onRevoked: () => void
+
+  constructor({ store, environment, clock, onRevoked = () => {} }: AccountsParts) {
+    this.#store = store
+    this.#environment = environment
+    this.#clock = clock
+    this.#onRevoked = onRevoked
+  }
+
+  async create(email: string, password: string, via: Via): Promise<Account | FieldProblem> {
+    const problem = emailProblem(email) ?? passwordFieldProblem(password)
+    if (problem !== undefined) return problem
+    const passwordHash = await hashPassword(password)
+    const account = { id: `acct_${randomText(ID_LENGTH)}`, email, passwordHash, createdAt: this.#clock() }
+    const created = await this.#store.createAccount(account, this.#event(account.id, 'account.created', via, email))
+    return created ? account : { field: 'email', message: `There is an account for ${email} already.` }
+  }
+
+  /** The account where the password is right, else undefined; takes as long either way. */
+  async signIn(email: string, password: string): Promise<Account | undefined> {
+    const account = await this.#store.accountByEmail(email)
+    return (await verifyPassword(password, account?.passwordHash)) ? account : undefined
+  }
+
+  async changePassword(account: Account, password: string, via: Via): Promise<FieldProblem | undefined> {
+    const problem = passwordFieldProblem(password)
+    if (problem !== undefined) return problem
+    const event = this.#event(account.id, 'account.password_changed', via, account.email)
+    await this.#store.setPassword(account.id, await hashPassword(password), event)
+    return undefined
+  }
+
+  /** Its keys end with it. */
+  async remove(account: Account, via: Via): Promise<void> {
+    await this.#store.removeAccount(account.id, this.#event(account.id, 'account.removed', via, account.email))
+    this.#onRevoked()
+  }
+
+  /** The secret is in this answer and nowhere else: only its hash is stored. */
+  async createKey(
+    account: Account,
+    name: string,
+    expiresAt: number | undefined,
+    via: Via,
+  ): Promise<{ key: ApiKey; secret: string } | FieldProblem> {
+    const problem = keyProblem(name, expiresAt, this.#clock())
+    if (problem !== undefined) return problem
+    const secret = generateKey(this.#environment)
+    const key: ApiKey = {
+      id: `key_${randomText(ID_LENGTH)}`,
+      accountId: account.id,
+      name,
+      lastFour: secret.slice(-4),
+      createdAt: this.#clock(),
+      expiresAt,
+      revokedAt: undefined,
+      lastUsedAt: undefined,
+    }
+    const event = this.#event(account.id, 'key.created', via, `${name} (${key.id})`)
+    await this.#store.createKey({ ...key, hash: hashKey(secret) }, event)
+    return { key, secret }
+  }
+
+  /** False where it was revoked already. */
+  async revokeKey(key: ApiKey, via: Via): Promise<boolean> {
+    const event = this.#event(key.accountId, 'key.revoked', via, `${key.name} (${key.id})`)
+    const revoked = await this.#store.revokeKey(key.id, this.#clock(), event)
+    this.#onRevoked()
+    return revoked
+  }
+
+  #event(accountId: string, action: AuditEvent['action'], via: Via, subject: string): AuditEvent {
+    return { at: this.#clock(), accountId, action, via, subject }
+  }
+}
+
+export function isProblem(result: object | undefined): result is FieldProblem {
+  return result !== undefined && 'field' in result
+}
+
+function emailProblem(email: string): FieldProblem | undefined {
+  if (/^[^\s@\p{Cc}]+@[^\s@\p{Cc}]+$/u.test(email) && email.length <= EMAIL_MAX_LENGTH && email.isWellFormed()) return undefined
+  return {
+    field: 'email',
+    message: `The email address must have the form name@host and at most ${EMAIL_MAX_LENGTH} characters, got ${JSON.stringify(email.slice(0, 60))}.`,
+  }
+}
+
+function passwordFieldProblem(password: string): FieldProblem | undefined {
+  const message = passwordProblem(password)
+  return message === undefined ? undefined : { field: 'password', message }
+}
+
+function keyProblem(name: string, expiresAt: number | undefined, now: number): FieldProblem | undefined {
+  const length = [...name].length
+  if (name.trim() === '' || length > KEY_NAME_MAX_LENGTH || /\p{Cc}/u.test(name) || !name.isWellFormed()) {
+    return {
+      field: 'name',
+      message: `The key's name must have 1 to ${KEY_NAME_MAX_LENGTH} printable characters, not all of them white space, got ${length}.`,
+    }
+  }
+  if (expiresAt !== undefined && expiresAt <= now) {
+    return { field: 'expires', message: 'The expiry must lie in the future.' }
+  }
+  return undefined
+}

@@ -1,0 +1,45 @@
+// The form of an API key: a prefix that tells the environment, 30 random characters, and a checksum that shows a typo.
+import { createHash, randomInt } from 'node:crypto'
+import { crc32 } from 'node:zlib'
+import type { Environment } from '../contract/operations.ts'
+
+const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+const RANDOM_LENGTH = 30
+const CHECKSUM_LENGTH = 6
+const SHAPE = new RegExp(`^pets_(?:live|test)_[0-9A-Za-z]{${RANDOM_LENGTH + CHECKSUM_LENGTH}}$`)
+
+export const KEY_PREFIX: Record<Environment, string> = { production: 'pets_live_', staging: 'pets_test_' }
+
+export function randomText(length: number): string {
+  return Array.from({ length }, () => BASE62[randomInt(BASE62.length)]).join('')
+}
+
+export function generateKey(environment: Environment): string {
+  const body = KEY_PREFIX[environment] + randomText(RANDOM_LENGTH)
+  return body + checksum(body)
+}
+
+/** Whether this could be a key of ours; told from its characters alone. */
+export function isWellFormedKey(text: string): boolean {
+  return SHAPE.test(text) && checksum(text.slice(0, -CHECKSUM_LENGTH)) === text.slice(-CHECKSUM_LENGTH)
+}
+
+/** Which environment a well-formed key was made for. */
+export function environmentOf(key: string): Environment {
+  return key.startsWith(KEY_PREFIX.production) ? 'production' : 'staging'
+}
+
+/** What is stored instead of the key: 178 random bits need no salt and no slow hash. */
+export function hashKey(key: string): Buffer {
+  return createHash('sha256').update(key).digest()
+}
+
+function checksum(body: string): string {
+  let rest = crc32(body)
+  let digits = ''
+  for (let place = 0; place < CHECKSUM_LENGTH; place += 1) {
+    digits = BASE62[rest % BASE62.length] + digits
+    rest = Math.floor(rest / BASE62.length)
+  }
+  return digits
+}

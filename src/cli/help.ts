@@ -1,0 +1,41 @@
+// Help leads with examples: most people look for a line to copy.
+import { VERSION } from '../contract/operations.ts'
+import type { Command } from './command.ts'
+
+export function overview(commands: readonly Command[]): string {
+  const width = Math.max(...commands.map(({ name }) => name.length))
+  return [
+    `petstore ${VERSION}: a store's animals over HTTP`,
+    '',
+    'Examples',
+    '  petstore serve --port 8080',
+    '  petstore account create you@example.com --password-stdin < password.txt',
+    '  petstore key create --account you@example.com --name laptop --expires 90d',
+    '',
+    'Commands',
+    ...commands.map(({ name, summary }) => `  ${name.padEnd(width)}  ${summary}`),
+    `  ${'help [COMMAND]'.padEnd(width)}  This page, or all about one command`,
+    `  ${'--version'.padEnd(width)}  The version of the interface`,
+    '',
+    'Settings come from flags, the environment and a .env file, in this order.',
+  ].join('\n')
+}
+
+export function helpFor({ name, summary, takes, options, examples }: Command): string {
+  const rows = Object.entries(options).map(([option, { value, meaning }]) => [
+    value === undefined ? `--${option}` : `--${option} ${value}`,
+    meaning,
+  ])
+  const width = Math.max(0, ...rows.map(([option]) => option!.length))
+  return [
+    `petstore ${name}: ${summary}`,
+    '',
+    'Examples',
+    ...examples.map((example) => `  ${example}`),
+    '',
+    'Usage',
+    `  petstore ${[name, ...takes].join(' ')}${rows.length > 0 ? ' [OPTIONS]' : ''}`,
+    ...(rows.length > 0 ? ['', 'Options'] : []),
+    ...rows.map(([option, meaning]) => `  ${option!.padEnd(width)}  ${meaning}`),
+  ].join('\n')
+}

@@ -1,0 +1,126 @@
+// petstore key …: API keys from the command line. The secret is printed once, when it is made.
+import { KEY_PREFIX } from '../accounts/api-keys.ts'
+import { isProblem } from '../accounts/accounts.ts'
+import type { Environment } from '../contract/operations.ts'
+import type { ApiKey } from '../store/store.ts'
+import { accountsOf, findAccount } from './account.ts'
+import { type Command, CommandFailed, JSON_OPTION, settingOptions, UsageError, withStore } from './command.ts'
+import { day, isoTime, print, printJson, printTable, tell } from './terminal.ts'
+
+const STORE_OPTIONS = settingOptions(['database', 'environment'])
+
+const create: Command = {
+  name: 'key create',
+  summary: 'Generate an API key',
+  takes: [],
+  options: {
+    account: { type: 'string', value: 'EMAIL', meaning: 'Whose key it is' },
+    name: { type: 'string', value: 'NAME', meaning: 'What you know it by' },
+    expires: { type: 'string', value: 'WHEN', meaning: 'When it ends: 12h, 90d, or a date such as 2027-01-31' },
+    json: JSON_OPTION,
+    ...STORE_OPTIONS,
+  },
+  examples: [
+    'petstore key create --account you@example.com --name laptop',
+    'petstore key create --account you@example.com --name ci --expires 90d --json',
+  ],
+  async run({ terminal, flags, switches, config }) {
+    const { account: email, name, expires } = flags
+    if (email === undefined) throw new UsageError('Say whose key it is, with --account EMAIL.')
+    if (name === undefined) throw new UsageError('Give the key a name, with --name NAME.')
+    const expiresAt = expires === undefined ? undefined : parseExpiry(expires, terminal.clock())
+    const made = await withStore(config, async (store) => {
+      const account = await findAccount(store, email)
+      return accountsOf(store, config, terminal).createKey(account, name, expiresAt, 'command line')
+    })
+    if (isProblem(made)) throw new CommandFailed(made.message)
+    const { key, secret } = made
+    if (switches['json']) {
+      return printJson(terminal, { id: key.id, key: secret, name: key.name, expiresAt: isoTime(key.expiresAt) })
+    }
+    print(terminal, secret)
+    tell(terminal, `This is the key ${key.name} (${key.id}). It is shown only now: keep it somewhere safe.`)
+  },
+}
+
+const list: Command = {
+  name: 'key list',
+  summary: 'List the API keys, redacted',
+  takes: [],
+  options: {
+    account: { type: 'string', value: 'EMAIL', meaning: "Only this account's" },
+    json: JSON_OPTION,
+    ...STORE_OPTIONS,
+  },
+  examples: ['petstore key list', 'petstore key list --account you@example.com --json'],
+  async run({ terminal, flags, switches, config }) {
+    const now = terminal.clock()
+    const keys = await withStore(config, async (store) => {
+      const account = flags['account'] === undefined ? undefined : await findAccount(store, flags['account'])
+      return store.accounts.listKeys(account?.id)
+    })
+    if (switches['json']) return printJson(terminal, keys.map((key) => keyJson(key, config.environment, now)))
+    if (keys.length === 0) return tell(terminal, 'No keys yet. Generate one: petstore key create --account EMAIL --name NAME')
+    const rows = keys.map((key) => [
+      key.id,
+      key.name,
+      redacted(key, config.environment),
+      stateOf(key, now),
+      day(key.createdAt),
+      day(key.lastUsedAt),
+      day(key.expiresAt),
+    ])
+    printTable(terminal, ['Id', 'Name', 'Key', 'State', 'Created', 'Last used', 'Expires'], rows)
+  },
+}
+
+const revoke: Command = {
+  name: 'key revoke',
+  summary: 'Revoke an API key',
+  takes: ['ID'],
+  options: STORE_OPTIONS,
+  examples: ['petstore key revoke key_4fGh7JkLm2NpQrSt'],
+  async run({ terminal, positionals, config }) {
+    await withStore(config, async (store) => {
+      const key = await store.accounts.keyById(positionals[0]!)
+      if (key === undefined) throw new CommandFailed(`There is no key ${positionals[0]!}; petstore key list shows them.`)
+      const revoked = await accountsOf(store, config, terminal).revokeKey(key, 'command line')
+      tell(terminal, revoked ? `Revoked ${key.name} (${key.id}).` : `${key.name} (${key.id}) was revoked already.`)
+    })
+  },
+}
+
+export const KEY_COMMANDS: readonly Command[] = [create, list, revoke]
+
+const UNIT_MS: Record<string, number> = { h: 3_600_000, d: 86_400_000, w: 7 * 86_400_000 }
+
+export function parseExpiry(text: string, now: number): number {
+  const [, count, unit = ''] = /^([1-9][0-9]{0,4})([hdw])$/.exec(text) ?? []
+  if (count !== undefined) return now + Number(count) * UNIT_MS[unit]!
+  const date = /^\d{4}-\d{2}-\d{2}$/.test(text) ? Date.parse(text) : Number.NaN
+  if (!Number.isNaN(date)) return date
+  throw new UsageError(`--expires must be hours, days or weeks such as 12h, 90d, 4w, or a date such as 2027-01-31, got ${JSON.stringify(text)}.`)
+}
+
+function redacted({ lastFour }: ApiKey, environment: Environment): string {
+  return `${KEY_PREFIX[environment]}…${lastFour}`
+}
+
+function stateOf({ revokedAt, expiresAt }: ApiKey, now: number): string {
+  if (revokedAt !== undefined) return 'revoked'
+  return expiresAt !== undefined && expiresAt <= now ? 'expired' : 'active'
+}
+
+function keyJson(key: ApiKey, environment: Environment, now: number): object {
+  const { id, name, createdAt, lastUsedAt, expiresAt, revokedAt } = key
+  return {
+    id,
+    name,
+    redacted: redacted(key, environment),
+    state: stateOf(key, now),
+    createdAt: isoTime(createdAt),
+    lastUsedAt: isoTime(lastUsedAt),
+    expiresAt: isoTime(expiresAt),
+    revokedAt: isoTime(revokedAt),
+  }
+}

@@ -1,0 +1,57 @@
+// petstore seed: realistic animals to try things with, in short transactions, so that a running server goes on.
+import type { NewPet } from '../contract/pets.ts'
+import { type Command, settingOptions, UsageError, withStore } from './command.ts'
+import { tell, type Terminal } from './terminal.ts'
+
+const MAX_COUNT = 100_000_000
+const BATCH = 500
+const BAR_WIDTH = 30
+
+export const seed: Command = {
+  name: 'seed',
+  summary: 'Add made-up animals to try things with',
+  takes: [],
+  options: { count: { type: 'string', value: 'N', meaning: 'How many' }, ...settingOptions(['database']) },
+  examples: ['petstore seed --count 1000'],
+  async run({ terminal, flags, config }) {
+    const count = parseCount(flags['count'])
+    await withStore(config, async ({ pets }) => {
+      for (let added = 0; added < count; ) {
+        const batch = Array.from({ length: Math.min(BATCH, count - added) }, madeUpPet)
+        await pets.createMany(batch)
+        added += batch.length
+        showProgress(terminal, added, count)
+      }
+    })
+    tell(terminal, `Added ${count} animals.`)
+  },
+}
+
+function parseCount(text: string | undefined): number {
+  const count = text !== undefined && /^[0-9]{1,9}$/.test(text) ? Number(text) : 0
+  if (count >= 1 && count <= MAX_COUNT) return count
+  throw new UsageError(`--count must be a whole number from 1 to ${MAX_COUNT}, got ${text === undefined ? 'nothing' : JSON.stringify(text)}.`)
+}
+
+function showProgress({ stderr }: Terminal, done: number, all: number): void {
+  if (!stderr.isTTY) return
+  const filled = Math.round((done / all) * BAR_WIDTH)
+  const bar = '█'.repeat(filled) + '░'.repeat(BAR_WIDTH - filled)
+  stderr.write(`\r${bar} ${done} of ${all}${done === all ? '\n' : ''}`)
+}
+
+const NAMES =
+  'Bella Luna Max Charlie Milo Coco Rocky Daisy Buddy Nala Simba Oscar Ruby Leo Rosie Toby Willow Jasper Poppy Finn Hazel Otto Pepper Ziggy Mochi Biscuit Clover Juniper Maple Pickles Waffles Olive'.split(' ')
+const TITLES = ['', '', '', '', ' Junior', ' the Brave', ' the Quiet', ' II']
+const CATEGORIES = 12
+
+/** Most animals of a store are there to be sold; a few are on their way. */
+function madeUpPet(): NewPet {
+  const share = Math.random()
+  const status = share < 0.7 ? 'available' : share < 0.85 ? 'pending' : 'sold'
+  return { name: pick(NAMES) + pick(TITLES), categoryId: BigInt(1 + Math.floor(Math.random() * CATEGORIES)), status }
+}
+
+function pick(values: readonly string[]): string {
+  return values[Math.floor(Math.random() * values.length)]!
+}

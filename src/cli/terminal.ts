@@ -1,0 +1,71 @@
+// What a command sees of the world: its environment, its streams, and whether a person is looking.
+import { createInterface } from 'node:readline/promises'
+import { type Readable, Writable } from 'node:stream'
+
+export interface Terminal {
+  env: Record<string, string | undefined>
+  stdin: Readable & { isTTY?: boolean }
+  stdout: Writable & { isTTY?: boolean }
+  stderr: Writable & { isTTY?: boolean }
+  clock: () => number
+  /** Resolves with the signal when the process is told to end; until it is called, a signal ends it as usual. */
+  stopSignal: () => Promise<string>
+}
+
+/** One accent, where a person looks and did not say no (no-color.org). */
+export function accent(terminal: Terminal, text: string): string {
+  const coloured = terminal.stdout.isTTY && !terminal.env['NO_COLOR'] && terminal.env['TERM'] !== 'dumb'
+  return coloured ? `\u001B[36m${text}\u001B[0m` : text
+}
+
+export function print(terminal: Terminal, text: string): void {
+  terminal.stdout.write(text + '\n')
+}
+
+/** Messages go to stderr, so that what is piped on is data. */
+export function tell(terminal: Terminal, text: string): void {
+  terminal.stderr.write(text + '\n')
+}
+
+export function printJson(terminal: Terminal, value: unknown): void {
+  print(terminal, JSON.stringify(value, null, 2))
+}
+
+/** Columns as wide as their widest cell, two spaces between; the heading only where a person looks. */
+export function printTable(terminal: Terminal, heading: readonly string[], rows: readonly string[][]): void {
+  const lines = terminal.stdout.isTTY ? [heading, ...rows] : rows
+  const widths = heading.map((_, column) => Math.max(...lines.map((line) => line[column]!.length)))
+  for (const [index, line] of lines.entries()) {
+    const text = line.map((cell, column) => cell.padEnd(widths[column]!)).join('  ').trimEnd()
+    print(terminal, index === 0 && terminal.stdout.isTTY ? accent(terminal, text) : text)
+  }
+}
+
+/** Without the line feed that `echo` adds. */
+export async function readAll(stream: Readable): Promise<string> {
+  const chunks: Buffer[] = []
+  for await (const chunk of stream) chunks.push(Buffer.from(chunk as Buffer))
+  return Buffer.concat(chunks).toString('utf8').replace(/\r?\n$/, '')
+}
+
+/** Asks without showing what is typed. */
+export async function askHidden(terminal: Terminal, question: string): Promise<string> {
+  terminal.stderr.write(question)
+  const silent = new Writable({ write: (_chunk, _encoding, done) => done() })
+  const lines = createInterface({ input: terminal.stdin, output: silent, terminal: true })
+  try {
+    return await lines.question('')
+  } finally {
+    lines.close()
+    terminal.stderr.write('\n')
+  }
+}
+
+/** A day as people write it; a dash where there is none. */
+export function day(time: number | undefined): string {
+  return time === undefined ? '-' : new Date(time).toISOString().slice(0, 16).replace('T', ' ')
+}
+
+export function isoTime(time: number | undefined): string | null {
+  return time === undefined ? null : new Date(time).toISOString()
+}

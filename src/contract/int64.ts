@@ -1,0 +1,40 @@
+// Exact 64-bit integers: a bigint in the code, a JSON number on the wire, never a rounded double.
+import Type from 'typebox'
+
+export const INT64_MIN = -(2n ** 63n)
+export const INT64_MAX = 2n ** 63n - 1n
+
+const MAX_DIGITS = INT64_MAX.toString().length
+
+export function isInt64(value: bigint): boolean {
+  return value >= INT64_MIN && value <= INT64_MAX
+}
+
+/** The schema of an int64: checks a bigint here, and is written as `integer`, `int64` in OpenAPI (json-schema.ts). */
+export function int64Schema(options: Type.TSchemaOptions) {
+  return Type.Refine(Type.BigInt(options), isInt64)
+}
+
+/** An int64 as it stands in a path: canonical decimal digits, so that one animal has one address. */
+export function int64FromText(text: string): bigint | undefined {
+  if (!/^(?:0|-?[1-9][0-9]{0,18})$/.test(text)) return undefined
+  const value = BigInt(text)
+  return isInt64(value) ? value : undefined
+}
+
+/**
+ * An int64 from the source text of a JSON number. `1.0` and `1e2` are integers too; what is no integer, or none of
+ * 64 bits, is undefined. The size is settled before a BigInt is made: `1e999999999` costs nothing.
+ */
+export function int64FromJsonNumber(source: string): bigint | undefined {
+  const parts = /^(-?)([0-9]+)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]+))?$/.exec(source)
+  if (parts === null) return undefined
+  const [, sign, whole = '', fraction = '', exponent = '0'] = parts
+  const digits = (whole + fraction).replace(/^0+/, '')
+  const significant = digits.replace(/0+$/, '')
+  if (significant === '') return 0n
+  const trailingZeros = Number(exponent) - fraction.length + (digits.length - significant.length)
+  if (trailingZeros < 0 || significant.length + trailingZeros > MAX_DIGITS) return undefined
+  const value = BigInt(sign + significant + '0'.repeat(trailingZeros))
+  return isInt64(value) ? value : undefined
+}

@@ -1,0 +1,80 @@
+// The query of listPets (spec, section 4.1): what each parameter takes, stated once, and its parsing.
+import { decodeCursor, encodeCursor } from './cursor.ts'
+import { quote } from './json.ts'
+import { PET_STATUSES, type PetStatus, isPetStatus } from './pets.ts'
+
+export const LIMIT = { minimum: 1, maximum: 100, default: 20 } as const
+
+export interface ListQuery {
+  limit: number
+  status?: PetStatus
+  /** Only animals with an id below this one: where the page before ended. */
+  before?: bigint
+}
+
+/** What the document says of each parameter. */
+export const LIST_PARAMETERS = {
+  limit: {
+    description: 'Maximum number of animals returned',
+    schema: { type: 'integer', ...LIMIT },
+    example: LIMIT.default,
+  },
+  status: {
+    description: 'Only animals with this status',
+    schema: { $ref: '#/components/schemas/PetStatus' },
+    example: 'available',
+  },
+  cursor: {
+    description: 'Where the page starts: taken from the `Link` header of the page before, opaque otherwise',
+    schema: { type: 'string' },
+    example: encodeCursor(43n),
+  },
+} as const
+
+/** Query parameters as the router gives them: a repeated one is an array. */
+export type RawQuery = Record<string, string | string[] | undefined>
+
+/** Reads the parameters it knows, ignores the others; a problem is a sentence for the client. */
+export function parseListQuery(raw: RawQuery): { query: ListQuery } | { problem: string } {
+  const query: ListQuery = { limit: LIMIT.default }
+  for (const name of ['limit', 'status', 'cursor'] as const satisfies (keyof typeof LIST_PARAMETERS)[]) {
+    const value = raw[name]
+    if (value === undefined) continue
+    if (typeof value !== 'string') {
+      return { problem: `The query parameter ${name} was given ${value.length} times; give it once.` }
+    }
+    const expected = readParameter[name](value, query)
+    if (expected !== undefined) {
+      return { problem: `The query parameter ${name} must be ${expected}, got ${quote(value)}.` }
+    }
+  }
+  return { query }
+}
+
+/** Each reads one parameter into the query, or tells what it takes. */
+const readParameter = {
+  limit(value: string, query: ListQuery): string | undefined {
+    query.limit = /^[0-9]+$/.test(value) ? Number(value) : Number.NaN
+    if (query.limit >= LIMIT.minimum && query.limit <= LIMIT.maximum) return undefined
+    return `a whole number from ${LIMIT.minimum} to ${LIMIT.maximum} in decimal digits`
+  },
+  status(value: string, query: ListQuery): string | undefined {
+    if (!isPetStatus(value)) return `one of ${PET_STATUSES.join(', ')}`
+    query.status = value
+    return undefined
+  },
+  cursor(value: string, query: ListQuery): string | undefined {
+    const before = decodeCursor(value)
+    if (before === undefined) return 'taken unchanged from the Link header of the page before'
+    query.before = before
+    return undefined
+  },
+}
+
+/** The query string that asks for the page after this one. */
+export function nextPageQuery(query: ListQuery, lastId: bigint): string {
+  const parameters = new URLSearchParams({ limit: String(query.limit) })
+  if (query.status !== undefined) parameters.set('status', query.status)
+  parameters.set('cursor', encodeCursor(lastId))
+  return parameters.toString()
+}

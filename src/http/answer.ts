@@ -1,0 +1,67 @@
+// The one way out: every answer of the interface is written, logged and counted here.
+import type { FastifyRequest } from 'fastify'
+import type { Usage } from '../accounts/usage.ts'
+import { errorBody, ERRORS, isRefusal, type Refusal } from '../contract/errors.ts'
+import { OPERATIONS } from '../contract/operations.ts'
+import { renderError } from '../contract/render.ts'
+import type { Log } from '../log.ts'
+import type { Answer, Send } from './call.ts'
+import { CORS_HEADERS } from './cors.ts'
+import { deprecationHeaders } from './deprecation.ts'
+import type { Metrics } from './metrics.ts'
+
+export const JSON_TYPE = ['Content-Type', 'application/json']
+const CACHE = ['Cache-Control', 'private, no-cache']
+const CLOSE = ['Connection', 'close']
+
+export interface SendParts {
+  log: Log
+  usage: Usage
+  metrics: Metrics | undefined
+  baseUrl: string | undefined
+  /** Whether the service is on its way out: then each answer ends its connection. */
+  isStopping: () => boolean
+}
+
+export function createSend({ log, usage, metrics, baseUrl, isStopping }: SendParts): Send {
+  const deprecation = new Map(OPERATIONS.map((operation) => [operation, deprecationHeaders(operation, baseUrl)]))
+
+  return (request, reply, result) => {
+    const answer = isRefusal(result) ? refusalAnswer(result) : result
+    const { status, body } = answer
+    const headers = ['Request-Id', request.id, ...CACHE, ...answer.headers]
+    const { operation, caller } = request
+    if (operation?.deprecation !== undefined) headers.push(...deprecation.get(operation)!)
+    if (request.answerHeaders !== undefined) headers.push(...request.answerHeaders)
+    if (request.raw.headers.origin !== undefined) headers.push(...CORS_HEADERS)
+    if (body !== undefined) headers.push('Content-Length', String(Buffer.byteLength(body)))
+    if (isStopping()) headers.push(...CLOSE)
+    reply.hijack()
+    reply.raw.writeHead(status, headers).end(body)
+
+    if (caller !== undefined && operation !== undefined) usage.count(caller, operation.id, status)
+    metrics?.answered(request, status)
+    if (log.isLevelEnabled('info')) log.info(logLine(request, status, result), 'request')
+  }
+}
+
+export function refusalAnswer({ code, message, headers = [] }: Refusal): Answer {
+  const body = renderError(errorBody(code, message))
+  return { status: ERRORS[code].status, headers: [...JSON_TYPE, ...headers], body }
+}
+
+/** Never the query or a header: a key that was put in the wrong place must not end up in a log. */
+function logLine(request: FastifyRequest, status: number, result: Answer | Refusal): object {
+  const { raw, operation, caller, startedAt } = request
+  return {
+    requestId: request.id,
+    method: raw.method,
+    path: raw.url?.split('?', 1)[0],
+    status,
+    ms: Math.round((performance.now() - startedAt) * 1000) / 1000,
+    operation: operation?.id,
+    keyId: caller?.id,
+    code: isRefusal(result) ? result.code : undefined,
+    address: request.ip,
+  }
+}

@@ -1,0 +1,113 @@
+// The pipeline, in order: request id, framing, route, method, key, removal, rate, content, handler, answer.
+import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify'
+import type { Keyring } from '../accounts/keyring.ts'
+import type { Usage } from '../accounts/usage.ts'
+import { type Config, ownBaseUrl } from '../config.ts'
+import type { Refusal } from '../contract/errors.ts'
+import { BASE_PATH, BODY_LIMIT, OPERATIONS } from '../contract/operations.ts'
+import type { Log } from '../log.ts'
+import type { Store } from '../store/store.ts'
+import { createSend } from './answer.ts'
+import { createAuthenticate } from './authenticate.ts'
+import { createRemovedCheck } from './deprecation.ts'
+import { refusalFor } from './failures.ts'
+import { checkFraming } from './framing.ts'
+import type { Metrics } from './metrics.ts'
+import { createHandlers } from './pets.ts'
+import { publicRoutes } from './public-routes.ts'
+import { createRateLimit } from './rate-limit.ts'
+import { requestId } from './request-id.ts'
+import { createRouteTable, decodable } from './routes.ts'
+import { answerSpecialRequests, createSocketErrorHandler } from './socket-errors.ts'
+
+/** How long a client may take: to send its headers, its whole request, and between two requests. */
+const TIMEOUTS = { headersTimeout: 10_000, requestTimeout: 30_000, keepAliveTimeout: 65_000 }
+const HEADERS_LIMIT = 16 * 1024
+
+export interface AppParts {
+  config: Config
+  store: Store
+  keyring: Keyring
+  usage: Usage
+  clock: () => number
+  log: Log
+  metrics: Metrics | undefined
+  isStopping: () => boolean
+}
+
+export function createApp({ config, store, keyring, usage, clock, log, metrics, isStopping }: AppParts): FastifyInstance {
+  const baseUrl = ownBaseUrl(config)
+  const send = createSend({ log, usage, metrics, baseUrl, isStopping })
+
+  const app = fastify({
+    genReqId: requestId,
+    trustProxy: config.trustProxy,
+    bodyLimit: BODY_LIMIT,
+    requestTimeout: TIMEOUTS.requestTimeout,
+    keepAliveTimeout: TIMEOUTS.keepAliveTimeout,
+    http: { headersTimeout: TIMEOUTS.headersTimeout, maxHeaderSize: HEADERS_LIMIT, requireHostHeader: false },
+    // A path parameter of any length is an animal that is not there, not a bad request.
+    routerOptions: { maxParamLength: HEADERS_LIMIT },
+    exposeHeadRoutes: false,
+    return503OnClosing: false,
+    clientErrorHandler: createSocketErrorHandler(log),
+    rewriteUrl: ({ url = '/' }) => decodable(url),
+  })
+  answerSpecialRequests(app.server)
+  app.decorateRequest('operation', undefined)
+  app.decorateRequest('caller', undefined)
+  app.decorateRequest('answerHeaders', undefined)
+  app.decorateRequest('startedAt', 0)
+
+  app.addHook('onRequest', (request, reply, done) => {
+    request.startedAt = performance.now()
+    const refusal = checkFraming(request)
+    if (refusal === undefined) done()
+    else send(request, reply, refusal)
+  })
+
+  const unrouted = createRouteTable(app)
+  app.setNotFoundHandler((request, reply) => send(request, reply, unrouted(request)))
+  app.setErrorHandler((error, request, reply) => send(request, reply, refusalFor(error, request, log)))
+
+  /** What stands between a route and its content. */
+  const steps = [createAuthenticate(keyring), createRemovedCheck(clock), createRateLimit(config.rateLimit, clock)]
+  async function admit(request: FastifyRequest): Promise<Refusal | undefined> {
+    for (const step of steps) {
+      const verdict = step(request)
+      const refusal = verdict instanceof Promise ? await verdict : verdict
+      if (refusal !== undefined) return refusal
+    }
+    return undefined
+  }
+
+  // Every route asks for a key, unless it says that it is public.
+  app.addHook('onRoute', (route) => {
+    if (route.config?.public) return
+    route.onRequest = async (request, reply) => {
+      request.operation = route.config?.operation
+      const refusal = await admit(request)
+      if (refusal === undefined) return undefined
+      send(request, reply, refusal)
+      return reply
+    }
+  })
+
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, bytes, done) => done(null, bytes))
+
+  const handlers = createHandlers({ pets: store.pets, clock, baseUrl })
+  for (const operation of OPERATIONS) {
+    const handle = handlers[operation.id]
+    app.route({
+      method: operation.method === 'GET' ? ['GET', 'HEAD'] : operation.method,
+      // `.+`: the path with nothing in the parameter's place is not this route.
+      url: BASE_PATH + operation.path.replace(/\{(\w+)\}/, ':$1(.+)'),
+      config: { operation },
+      handler: async (request, reply) => send(request, reply, await handle(request)),
+    })
+  }
+  for (const route of publicRoutes({ config, store, send, isStopping })) app.route(route)
+
+  return app
+}

@@ -1,0 +1,48 @@
+// What a request carries with it on its way down, and what comes up.
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Refusal } from '../contract/errors.ts'
+import type { Operation } from '../contract/operations.ts'
+import type { ApiKey } from '../store/store.ts'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The operation that the route belongs to; undefined outside the interface. */
+    operation: Operation | undefined
+    /** Whose key it came with, from the key check on. */
+    caller: ApiKey | undefined
+    /** Headers that a step wants on the answer, whatever it will be. */
+    answerHeaders: readonly string[] | undefined
+    startedAt: number
+  }
+  interface FastifyContextConfig {
+    /** A route opts out of the key check, never in. */
+    public?: boolean
+    operation?: Operation
+  }
+}
+
+/** Headers are a flat list, name and value in turn: the form that Node writes fastest. */
+export interface Answer {
+  status: number
+  headers: readonly string[]
+  body: string | Buffer | undefined
+}
+
+/** A step looks at the request and lets it pass, or refuses it. */
+export type Step = (request: FastifyRequest) => Refusal | undefined | Promise<Refusal | undefined>
+
+/** The one way out: writes the answer, logs it and counts it. */
+export type Send = (request: FastifyRequest, reply: FastifyReply, result: Answer | Refusal) => void
+
+/** Whether a header that must come once came more often; Node keeps only the first of these. */
+export function cameTwice(request: FastifyRequest, name: string): boolean {
+  const { rawHeaders } = request.raw
+  let seen = false
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const header = rawHeaders[index]!
+    if (header.length !== name.length || header.toLowerCase() !== name) continue
+    if (seen) return true
+    seen = true
+  }
+  return false
+}

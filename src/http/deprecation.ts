@@ -1,0 +1,26 @@
+// A deprecated operation says so on every answer (RFC 9745, RFC 8594), and is gone from its date on.
+import type { FastifyRequest } from 'fastify'
+import type { Refusal } from '../contract/errors.ts'
+import { BASE_PATH, isRemoved, type Operation } from '../contract/operations.ts'
+
+/** `baseUrl` is the deployment's public base address, where it was told; else the links are relative. */
+export function deprecationHeaders(operation: Operation, baseUrl: string | undefined): readonly string[] {
+  if (operation.deprecation === undefined) return []
+  const { since, sunset, documentation, successor } = operation.deprecation
+  const base = baseUrl ?? BASE_PATH
+  const root = base.slice(0, -BASE_PATH.length)
+  return [
+    'Deprecation', `@${since / 1000}`,
+    'Sunset', new Date(sunset).toUTCString(),
+    'Link', `<${root}${documentation}>; rel="deprecation"; type="text/html", <${base}${successor}>; rel="successor-version"`,
+  ]
+}
+
+export function createRemovedCheck(clock: () => number) {
+  return ({ operation }: FastifyRequest): Refusal | undefined => {
+    if (operation === undefined || !isRemoved(operation, clock())) return undefined
+    const { sunset, successor } = operation.deprecation!
+    const message = `${operation.id} was removed on ${new Date(sunset).toISOString().slice(0, 10)}. Use GET ${BASE_PATH}${successor} instead.`
+    return { code: 'operation_removed', message }
+  }
+}

@@ -1,0 +1,31 @@
+// The rate step: so many requests an account in a window of time, counted by this instance alone. Off unless set.
+import type { RateLimit } from '../config.ts'
+import type { Step } from './call.ts'
+
+export function createRateLimit(limit: RateLimit | undefined, clock: () => number): Step {
+  if (limit === undefined) return () => undefined
+  const { requests, seconds } = limit
+  const windowMs = seconds * 1000
+  const policy = `"default";q=${requests};w=${seconds}`
+  let used = new Map<string, number>()
+  let windowStart = 0
+
+  return (request) => {
+    const now = clock()
+    if (now - windowStart >= windowMs) {
+      used = new Map()
+      windowStart = now - (now % windowMs)
+    }
+    const account = request.caller!.accountId
+    const count = (used.get(account) ?? 0) + 1
+    used.set(account, count)
+    const reset = Math.ceil((windowStart + windowMs - now) / 1000)
+    request.answerHeaders = [
+      'RateLimit', `"default";r=${Math.max(requests - count, 0)};t=${reset}`,
+      'RateLimit-Policy', policy,
+    ]
+    if (count <= requests) return undefined
+    const message = `The account made more than ${requests} requests in ${seconds} s. Try again in ${reset} s.`
+    return { code: 'rate_limited', message, headers: ['Retry-After', String(reset)] }
+  }
+}

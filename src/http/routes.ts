@@ -1,0 +1,58 @@
+// Which paths and methods exist: 404, 405 with Allow, and OPTIONS are answered from the routes themselves.
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { Refusal } from '../contract/errors.ts'
+import { quote } from '../contract/json.ts'
+import type { Answer } from './call.ts'
+import { preflightHeaders } from './cors.ts'
+
+interface KnownPath {
+  matches: RegExp
+  methods: Set<string>
+}
+
+/** Learns every route as it is registered; call it before the first. */
+export function createRouteTable(app: FastifyInstance) {
+  const paths = new Map<string, KnownPath>()
+
+  app.addHook('onRoute', ({ url, method }) => {
+    const known = paths.get(url) ?? { matches: pathPattern(url), methods: new Set(['OPTIONS']) }
+    for (const name of [method].flat()) known.methods.add(name)
+    paths.set(url, known)
+  })
+
+  function allowedMethods(path: string): string | undefined {
+    const known = paths.get(path) ?? [...paths.values()].find(({ matches }) => matches.test(path))
+    return known && [...known.methods].toSorted().join(', ')
+  }
+
+  /** The answer where no route took the request. */
+  return function unrouted(request: FastifyRequest): Answer | Refusal {
+    const path = request.raw.url?.split('?', 1)[0] ?? '/'
+    const allow = path === '*' ? 'GET, HEAD, OPTIONS, POST' : allowedMethods(path)
+    if (allow === undefined) return { code: 'unknown_path', message: `There is nothing at ${quote(path)}.` }
+    if (request.method !== 'OPTIONS') {
+      const message = `${request.method} is not possible at ${quote(path)}; it takes ${allow}.`
+      return { code: 'method_not_allowed', message, headers: ['Allow', allow] }
+    }
+    const preflight = request.headers['access-control-request-method'] !== undefined
+    return { status: 204, headers: ['Allow', allow, ...(preflight ? preflightHeaders(allow) : [])], body: undefined }
+  }
+}
+
+/** `/v1/pets/:petId` as an expression; a parameter is one part of the path, and not empty. */
+function pathPattern(url: string): RegExp {
+  const parts = url.split('/').map((part) => (part.startsWith(':') ? '[^/]+' : RegExp.escape(part)))
+  return new RegExp(`^${parts.join('/')}$`)
+}
+
+/** A path that can't be decoded is taken literally: then it is an animal that is not there, like any other. */
+export function decodable(url: string): string {
+  if (!url.includes('%')) return url
+  const [path = '', ...query] = url.split('?')
+  try {
+    decodeURIComponent(path)
+    return url
+  } catch {
+    return [path.replaceAll('%', '%25'), ...query].join('?')
+  }
+}

@@ -1,0 +1,28 @@
+// The entry: argv becomes a command. The only file that touches the process.
+import { readFileSync } from 'node:fs'
+import { parseEnv } from 'node:util'
+import { run } from './cli/run.ts'
+
+process.exitCode = await run(process.argv.slice(2), {
+  env: { ...readEnvFile('.env'), ...process.env },
+  stdin: process.stdin,
+  stdout: process.stdout,
+  stderr: process.stderr,
+  clock: Date.now,
+  stopSignal,
+})
+
+function stopSignal(): Promise<string> {
+  return new Promise((resolve) => {
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => resolve(signal))
+  })
+}
+
+function readEnvFile(path: string): NodeJS.Dict<string> {
+  try {
+    return parseEnv(readFileSync(path, 'utf8'))
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {}
+    throw error
+  }
+}

@@ -1,0 +1,100 @@
+// The only wiring: settings become a store, the store an app, and the app listens, until it is told to stop.
+import type { AddressInfo } from 'node:net'
+import fastify, { type FastifyInstance } from 'fastify'
+import { Accounts } from './accounts/accounts.ts'
+import { Keyring } from './accounts/keyring.ts'
+import { Usage } from './accounts/usage.ts'
+import type { Config } from './config.ts'
+import { createApp } from './http/app.ts'
+import { ONCE_KEPT_MS } from './http/idempotency.ts'
+import type { Metrics } from './http/metrics.ts'
+import type { Log } from './log.ts'
+import { openStore } from './store/open-store.ts'
+import type { Store } from './store/store.ts'
+import { timedStore } from './store/timed-store.ts'
+
+/** A stop takes at most this long; what then still runs is cut off. */
+const STOP_WITHIN_MS = 8000
+const PURGE_EVERY_MS = 600_000
+
+export interface Running {
+  /** Where it really listens, such as http://127.0.0.1:8080. */
+  url: string
+  adminUrl: string | undefined
+  accounts: Accounts
+  store: Store
+  /** Finishes what runs, writes what is counted, closes the store. */
+  stop(): Promise<void>
+}
+
+export async function startServer(config: Config, log: Log, clock: () => number = Date.now): Promise<Running> {
+  const metrics = config.adminPort === undefined ? undefined : await loadMetrics()
+  const opened = await openStore(config.database)
+  const store = metrics === undefined ? opened : timedStore(opened, (method, seconds) => metrics.storeCall(method, seconds))
+  let stopping = false
+
+  const keyring = new Keyring(store.accounts, config.environment, clock)
+  const accounts = new Accounts({
+    store: store.accounts,
+    environment: config.environment,
+    clock,
+    onRevoked: () => keyring.forgetAll(),
+  })
+  const usage = new Usage(store.accounts, clock)
+  const app = createApp({ config, store, keyring, usage, clock, log, metrics, isStopping: () => stopping })
+  const admin = metrics && createAdmin(metrics)
+  try {
+    await app.listen({ host: config.host, port: config.port })
+    await admin?.listen({ host: config.adminHost, port: config.adminPort! })
+  } catch (error) {
+    await Promise.all([app.close(), admin?.close()])
+    await store.close()
+    throw error
+  }
+  usage.start((error) => log.error({ error }, 'usage counts could not be written; they are kept'))
+  const chores = startChores(store, usage, log, clock)
+
+  async function stop(): Promise<void> {
+    stopping = true
+    clearInterval(chores)
+    // Idle connections end now, busy ones with their answer; those that don't end by themselves are cut off.
+    const cut = setTimeout(() => app.server.closeAllConnections(), STOP_WITHIN_MS)
+    await Promise.all([app.close(), admin?.close()])
+    clearTimeout(cut)
+    await usage.stop().catch((error) => log.error({ error }, 'the last usage counts could not be written'))
+    await store.close()
+  }
+
+  return { url: addressOf(app), adminUrl: admin && addressOf(admin), accounts, store, stop }
+}
+
+/** Forgets what is past its time: at the start, then every ten minutes. */
+function startChores(store: Store, usage: Usage, log: Log, clock: () => number): NodeJS.Timeout {
+  const purge = async () => {
+    try {
+      while ((await store.pets.purgeOnce(clock() - ONCE_KEPT_MS)) > 0);
+      await usage.purge()
+    } catch (error) {
+      log.error({ error }, 'old records could not be purged; tried again later')
+    }
+  }
+  void purge()
+  return setInterval(() => void purge(), PURGE_EVERY_MS).unref()
+}
+
+/** Loaded on demand: without an admin port its libraries are not needed. */
+async function loadMetrics(): Promise<Metrics> {
+  const { createMetrics } = await import('./http/metrics.ts')
+  return createMetrics()
+}
+
+function createAdmin(metrics: Metrics): FastifyInstance {
+  const admin = fastify()
+  admin.get('/metrics', async (_request, reply) => reply.type(metrics.contentType).send(await metrics.render()))
+  return admin
+}
+
+function addressOf(app: FastifyInstance): string {
+  const { address, family, port } = app.server.address() as AddressInfo
+  return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`
+}

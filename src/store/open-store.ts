@@ -1,0 +1,12 @@
+// From a database address to an open store; the only place that knows all engines.
+import type { DatabaseAddress } from '../config.ts'
+import { CannotOpenStore, type Store } from './store.ts'
+
+/** An engine is loaded only when it is used. */
+export async function openStore(address: DatabaseAddress): Promise<Store> {
+  if (address.engine === 'sqlite') {
+    const { openSqliteStore } = await import('./sqlite/sqlite-store.ts')
+    return openSqliteStore(address.path)
+  }
+  throw new CannotOpenStore('PostgreSQL is not supported yet; use sqlite:PATH.')
+}

@@ -1,0 +1,162 @@
+// Accounts, keys, usage and the audit trail in SQLite.
+import type { DatabaseSync } from 'node:sqlite'
+import type { Account, AccountStore, ApiKey, AuditEvent, UsageCount } from '../store.ts'
+import { read } from './failures.ts'
+import type { Writer } from './writer.ts'
+
+const ACCOUNT = 'id, email, password_hash AS "passwordHash", created_at AS "createdAt"'
+const KEY = `id, account_id AS "accountId", name, last_four AS "lastFour", created_at AS "createdAt",
+  expires_at AS "expiresAt", revoked_at AS "revokedAt", last_used_at AS "lastUsedAt"`
+
+export class SqliteAccounts implements AccountStore {
+  readonly #writer: Writer
+  readonly #statements: ReturnType<typeof prepareStatements>
+
+  constructor(db: DatabaseSync, writer: Writer) {
+    this.#writer = writer
+    this.#statements = prepareStatements(db)
+  }
+
+  createAccount({ id, email, passwordHash, createdAt }: Account, event: AuditEvent): Promise<boolean> {
+    return this.#change(event, () =>
+      this.#statements.insertAccount.run(id, email, foldEmail(email), passwordHash, createdAt),
+    )
+  }
+
+  accountByEmail(email: string): Promise<Account | undefined> {
+    return read(() => this.#statements.accountByEmail.get(foldEmail(email)) as Account | undefined)
+  }
+
+  accountById(id: string): Promise<Account | undefined> {
+    return read(() => this.#statements.accountById.get(id) as Account | undefined)
+  }
+
+  listAccounts(): Promise<Account[]> {
+    return read(() => this.#statements.listAccounts.all() as unknown as Account[])
+  }
+
+  setPassword(accountId: string, passwordHash: string, event: AuditEvent): Promise<boolean> {
+    return this.#change(event, () => this.#statements.setPassword.run(passwordHash, accountId))
+  }
+
+  removeAccount(accountId: string, event: AuditEvent): Promise<boolean> {
+    return this.#change(event, () => this.#statements.removeAccount.run(accountId))
+  }
+
+  async createKey(key: ApiKey & { hash: Buffer }, event: AuditEvent): Promise<void> {
+    const { id, accountId, name, hash, lastFour, createdAt, expiresAt } = key
+    await this.#change(event, () =>
+      this.#statements.insertKey.run(id, accountId, name, hash, lastFour, createdAt, expiresAt ?? null),
+    )
+  }
+
+  keyByHash(hash: Buffer): Promise<ApiKey | undefined> {
+    return read(() => asKey(this.#statements.keyByHash.get(hash)))
+  }
+
+  keyById(id: string): Promise<ApiKey | undefined> {
+    return read(() => asKey(this.#statements.keyById.get(id)))
+  }
+
+  listKeys(accountId?: string): Promise<ApiKey[]> {
+    const { listKeys, listKeysOf } = this.#statements
+    return read(() => (accountId === undefined ? listKeys.all() : listKeysOf.all(accountId)).map((row) => asKey(row)!))
+  }
+
+  revokeKey(id: string, at: number, event: AuditEvent): Promise<boolean> {
+    return this.#change(event, () => this.#statements.revokeKey.run(at, id))
+  }
+
+  recordUsage(counts: readonly UsageCount[], lastUsed: ReadonlyMap<string, number>): Promise<void> {
+    const { addUsage, moveLastUse } = this.#statements
+    return this.#writer.write(() => {
+      for (const { keyId, hour, operation, status, calls } of counts) {
+        addUsage.run(hour, operation, status, calls, keyId)
+      }
+      for (const [keyId, at] of lastUsed) moveLastUse.run(at, keyId, at)
+    })
+  }
+
+  usageSince(accountId: string, hour: number): Promise<UsageCount[]> {
+    return read(() => this.#statements.usageSince.all(accountId, hour) as unknown as UsageCount[])
+  }
+
+  purgeUsage(before: number): Promise<void> {
+    return this.#writer.write(() => {
+      this.#statements.purgeUsage.run(before)
+    })
+  }
+
+  auditTrail(accountId: string, limit: number): Promise<AuditEvent[]> {
+    return read(() => this.#statements.auditTrail.all(accountId, limit) as unknown as AuditEvent[])
+  }
+
+  /** A change and its audit event, together or not at all; false where the change touched nothing. */
+  #change(event: AuditEvent, work: () => { changes: number | bigint }): Promise<boolean> {
+    return this.#writer.write(() => {
+      if (work().changes === 0) return false
+      this.#statements.appendEvent.run(event.at, event.accountId, event.action, event.via, event.subject)
+      return true
+    })
+  }
+}
+
+/** Two addresses that differ only in case are one account. */
+function foldEmail(email: string): string {
+  return email.toLowerCase()
+}
+
+function asKey(row: unknown): ApiKey | undefined {
+  if (row === undefined) return undefined
+  const { expiresAt, revokedAt, lastUsedAt, ...key } = row as Record<string, unknown>
+  return {
+    ...key,
+    expiresAt: expiresAt ?? undefined,
+    revokedAt: revokedAt ?? undefined,
+    lastUsedAt: lastUsedAt ?? undefined,
+  } as ApiKey
+}
+
+function prepareStatements(db: DatabaseSync) {
+  return {
+    insertAccount: db.prepare(
+      `INSERT INTO accounts (id, email, email_folded, password_hash, created_at) VALUES (?, ?, ?, ?, ?)
+       ON CONFLICT (email_folded) DO NOTHING`,
+    ),
+    accountByEmail: db.prepare(`SELECT ${ACCOUNT} FROM accounts WHERE email_folded = ?`),
+    accountById: db.prepare(`SELECT ${ACCOUNT} FROM accounts WHERE id = ?`),
+    listAccounts: db.prepare(`SELECT ${ACCOUNT} FROM accounts ORDER BY created_at, id`),
+    setPassword: db.prepare('UPDATE accounts SET password_hash = ? WHERE id = ?'),
+    removeAccount: db.prepare('DELETE FROM accounts WHERE id = ?'),
+    insertKey: db.prepare(
+      `INSERT INTO api_keys (id, account_id, name, hash, last_four, created_at, expires_at)
+       VALUES (?, ?, ?, ?, ?, ?, ?)`,
+    ),
+    keyByHash: db.prepare(`SELECT ${KEY} FROM api_keys WHERE hash = ?`),
+    keyById: db.prepare(`SELECT ${KEY} FROM api_keys WHERE id = ?`),
+    listKeys: db.prepare(`SELECT ${KEY} FROM api_keys ORDER BY created_at DESC, id`),
+    listKeysOf: db.prepare(`SELECT ${KEY} FROM api_keys WHERE account_id = ? ORDER BY created_at DESC, id`),
+    revokeKey: db.prepare('UPDATE api_keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL'),
+    addUsage: db.prepare(
+      `INSERT INTO usage_counts (key_id, hour, operation, status, calls)
+       SELECT id, ?, ?, ?, ? FROM api_keys WHERE id = ?
+       ON CONFLICT DO UPDATE SET calls = calls + excluded.calls`,
+    ),
+    moveLastUse: db.prepare(
+      'UPDATE api_keys SET last_used_at = ? WHERE id = ? AND coalesce(last_used_at, 0) < ?',
+    ),
+    usageSince: db.prepare(
+      `SELECT u.key_id AS "keyId", u.hour, u.operation, u.status, u.calls
+       FROM usage_counts u JOIN api_keys k ON k.id = u.key_id
+       WHERE k.account_id = ? AND u.hour >= ? ORDER BY u.hour, u.key_id, u.operation, u.status`,
+    ),
+    purgeUsage: db.prepare('DELETE FROM usage_counts WHERE hour < ?'),
+    appendEvent: db.prepare(
+      'INSERT INTO audit_events (at, account_id, action, via, subject) VALUES (?, ?, ?, ?, ?)',
+    ),
+    auditTrail: db.prepare(
+      `SELECT at, account_id AS "accountId", action, via, subject
+       FROM audit_events WHERE account_id = ? ORDER BY id DESC LIMIT ?`,
+    ),
+  }
+}

@@ -1,0 +1,54 @@
+// SQLite's failures in our words: which of them pass by themselves, and what to tell an operator.
+import { setTimeout } from 'node:timers/promises'
+import { StoreUnavailable } from '../store.ts'
+
+/** Primary result codes, as in sqlite.org/rescode.html. */
+const BUSY = 5
+const EXPLANATIONS: Record<number, string> = {
+  [BUSY]: 'another process holds its lock',
+  6: 'another connection holds its lock',
+  8: 'it is read-only; the file and its folder must be writable for the user that runs this',
+  10: 'reading or writing the disk failed',
+  11: 'the file is damaged; restore it from a backup',
+  13: 'the disk is full, or no id is left',
+  14: 'it cannot be opened; does the folder exist, and may this user read and write it?',
+  26: 'it is not a SQLite database',
+}
+
+function primaryCode(error: unknown): number | undefined {
+  const code = (error as { errcode?: unknown } | undefined)?.errcode
+  return typeof code === 'number' ? code & 0xff : undefined
+}
+
+/** How long a call may wait for a lock of another process, and how long between two tries. */
+export const LOCK_WAIT_MS = 3000
+export const LOCK_RETRY_MS = 10
+
+export function isBusy(error: unknown): error is Error {
+  return primaryCode(error) === BUSY
+}
+
+export function explain(error: unknown): string {
+  const known = EXPLANATIONS[primaryCode(error) ?? -1]
+  const said = error instanceof Error ? error.message : String(error)
+  return known === undefined ? said : `${known} (SQLite: ${said})`
+}
+
+/** A failure of the disk, the file or the lock is the store's state, not a bug: it is told as `StoreUnavailable`. */
+export function asStoreFailure(error: unknown): unknown {
+  const known = EXPLANATIONS[primaryCode(error) ?? -1]
+  return known === undefined ? error : new StoreUnavailable(explain(error), { cause: error })
+}
+
+/** Runs a read; a lock, rare for readers of a WAL file, is waited for without stopping the event loop. */
+export async function read<T>(work: () => T): Promise<T> {
+  const deadline = performance.now() + LOCK_WAIT_MS
+  for (;;) {
+    try {
+      return work()
+    } catch (error) {
+      if (!isBusy(error) || performance.now() > deadline) throw asStoreFailure(error)
+      await setTimeout(LOCK_RETRY_MS)
+    }
+  }
+}

@@ -1,0 +1,76 @@
+-- AUTOINCREMENT: an id is never given twice, not even after a row is deleted by hand.
+CREATE TABLE pets (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  name TEXT NOT NULL,
+  category_id INTEGER NOT NULL,
+  status TEXT NOT NULL CHECK (status IN ('available', 'pending', 'sold'))
+) STRICT;
+
+-- Ends in the rowid, so a page of one status is read in order.
+CREATE INDEX pets_by_status ON pets (status);
+
+CREATE TABLE accounts (
+  id TEXT PRIMARY KEY,
+  email TEXT NOT NULL,
+  email_folded TEXT NOT NULL UNIQUE,
+  password_hash TEXT NOT NULL,
+  created_at INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE api_keys (
+  id TEXT PRIMARY KEY,
+  account_id TEXT NOT NULL REFERENCES accounts (id) ON DELETE CASCADE,
+  name TEXT NOT NULL,
+  hash BLOB NOT NULL UNIQUE,
+  last_four TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  expires_at INTEGER,
+  revoked_at INTEGER,
+  last_used_at INTEGER
+) STRICT;
+
+CREATE INDEX api_keys_by_account ON api_keys (account_id, created_at);
+
+CREATE TABLE once_records (
+  account_id TEXT NOT NULL REFERENCES accounts (id) ON DELETE CASCADE,
+  key TEXT NOT NULL,
+  fingerprint BLOB NOT NULL,
+  pet_id INTEGER NOT NULL,
+  created_at INTEGER NOT NULL,
+  PRIMARY KEY (account_id, key)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX once_records_by_age ON once_records (created_at);
+
+CREATE TABLE usage_counts (
+  key_id TEXT NOT NULL REFERENCES api_keys (id) ON DELETE CASCADE,
+  hour INTEGER NOT NULL,
+  operation TEXT NOT NULL,
+  status INTEGER NOT NULL,
+  calls INTEGER NOT NULL,
+  PRIMARY KEY (key_id, hour, operation, status)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX usage_counts_by_hour ON usage_counts (hour);
+
+-- Outlives the accounts it tells of, hence no reference to them.
+CREATE TABLE audit_events (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  at INTEGER NOT NULL,
+  account_id TEXT NOT NULL,
+  action TEXT NOT NULL,
+  via TEXT NOT NULL,
+  subject TEXT NOT NULL
+) STRICT;
+
+CREATE INDEX audit_events_by_account ON audit_events (account_id, id);
+
+CREATE TRIGGER audit_events_stay BEFORE UPDATE ON audit_events
+BEGIN
+  SELECT RAISE(ABORT, 'the audit trail is append-only');
+END;
+
+CREATE TRIGGER audit_events_remain BEFORE DELETE ON audit_events
+BEGIN
+  SELECT RAISE(ABORT, 'the audit trail is append-only');
+END;

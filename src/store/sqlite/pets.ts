@@ -1,0 +1,123 @@
+// Animals in SQLite.
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import type { ListQuery } from '../../contract/list-query.ts'
+import type { NewPet, Pet } from '../../contract/pets.ts'
+import type { Created, Once, PetStore } from '../store.ts'
+import { read } from './failures.ts'
+import type { Writer } from './writer.ts'
+
+const COLUMNS = 'id, name, category_id AS "categoryId", status'
+const PURGE_AT_ONCE = 1000
+
+export class SqlitePets implements PetStore {
+  readonly #writer: Writer
+  readonly #statements: ReturnType<typeof prepareStatements>
+  #version = 0
+  /** What SQLite says when other connections have written; asked once a turn of the event loop. */
+  #seenElsewhere = 0
+  #askedThisTurn = false
+
+  constructor(db: DatabaseSync, writer: Writer) {
+    this.#writer = writer
+    this.#statements = prepareStatements(db)
+  }
+
+  create(newPet: NewPet, once?: Once): Promise<Created> {
+    return this.#writer.write(() => (once === undefined ? this.#insert(newPet) : this.#insertOnce(newPet, once)))
+  }
+
+  createMany(newPets: readonly NewPet[]): Promise<void> {
+    return this.#writer.write(() => {
+      for (const newPet of newPets) this.#insert(newPet)
+    })
+  }
+
+  get(id: bigint): Promise<Pet | undefined> {
+    return read(() => this.#statements.get.get(id) as Pet | undefined)
+  }
+
+  list({ status, before, limit }: ListQuery): Promise<Pet[]> {
+    const { list, listBefore, listStatus, listStatusBefore } = this.#statements
+    return read(() => {
+      if (status === undefined) return before === undefined ? list.all(limit) : listBefore.all(before, limit)
+      return before === undefined ? listStatus.all(status, limit) : listStatusBefore.all(status, before, limit)
+    }) as Promise<unknown[]> as Promise<Pet[]>
+  }
+
+  // A request that is handled in this turn had arrived before the asking, so one answer serves the whole turn.
+  version(): number {
+    if (!this.#askedThisTurn) {
+      this.#askedThisTurn = true
+      setImmediate(() => {
+        this.#askedThisTurn = false
+      })
+      const { data_version: elsewhere } = this.#statements.dataVersion.get() as { data_version: number }
+      if (elsewhere !== this.#seenElsewhere) {
+        this.#seenElsewhere = elsewhere
+        this.#version += 1
+      }
+    }
+    return this.#version
+  }
+
+  purgeOnce(before: number): Promise<number> {
+    return this.#writer.write(() => Number(this.#statements.purgeOnce.run(before, PURGE_AT_ONCE).changes))
+  }
+
+  #insert({ name, categoryId, status }: NewPet): Created {
+    const { lastInsertRowid } = this.#statements.insert.run(name, categoryId, status)
+    this.#version += 1
+    return { outcome: 'created', pet: { id: BigInt(lastInsertRowid), name, categoryId, status } }
+  }
+
+  /** The same fingerprint is the same animal, so a replay needs only the id of the first. */
+  #insertOnce(newPet: NewPet, once: Once): Created {
+    const { findOnce, forgetOnce, rememberOnce } = this.#statements
+    const record = findOnce.get(once.accountId, once.key) as OnceRecord | undefined
+    if (record !== undefined && record.createdAt >= once.validSince) {
+      if (!once.fingerprint.equals(record.fingerprint)) return { outcome: 'mismatch' }
+      return { outcome: 'replayed', pet: { id: record.petId, ...newPet } }
+    }
+    forgetOnce.run(once.accountId, once.key)
+    const created = this.#insert(newPet)
+    if (created.outcome === 'created') {
+      rememberOnce.run(once.accountId, once.key, once.fingerprint, created.pet.id, once.now)
+    }
+    return created
+  }
+}
+
+interface OnceRecord {
+  fingerprint: Uint8Array
+  petId: bigint
+  createdAt: bigint
+}
+
+function prepareStatements(db: DatabaseSync) {
+  const exact = (sql: string): StatementSync => {
+    const statement = db.prepare(sql)
+    statement.setReadBigInts(true)
+    return statement
+  }
+  const page = (where: string) => exact(`SELECT ${COLUMNS} FROM pets ${where} ORDER BY id DESC LIMIT ?`)
+  return {
+    insert: exact('INSERT INTO pets (name, category_id, status) VALUES (?, ?, ?)'),
+    get: exact(`SELECT ${COLUMNS} FROM pets WHERE id = ?`),
+    list: page(''),
+    listBefore: page('WHERE id < ?'),
+    listStatus: page('WHERE status = ?'),
+    listStatusBefore: page('WHERE status = ? AND id < ?'),
+    findOnce: exact(
+      'SELECT fingerprint, pet_id AS "petId", created_at AS "createdAt" FROM once_records WHERE account_id = ? AND key = ?',
+    ),
+    forgetOnce: exact('DELETE FROM once_records WHERE account_id = ? AND key = ?'),
+    rememberOnce: exact(
+      'INSERT INTO once_records (account_id, key, fingerprint, pet_id, created_at) VALUES (?, ?, ?, ?, ?)',
+    ),
+    purgeOnce: db.prepare(
+      `DELETE FROM once_records WHERE (account_id, key) IN
+         (SELECT account_id, key FROM once_records WHERE created_at < ? ORDER BY created_at LIMIT ?)`,
+    ),
+    dataVersion: db.prepare('PRAGMA data_version'),
+  }
+}

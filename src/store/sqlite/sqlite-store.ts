@@ -1,0 +1,25 @@
+// The embedded engine: one file, one connection, nothing to install.
+import type { Store } from '../store.ts'
+import { SqliteAccounts } from './accounts.ts'
+import { openDatabase } from './database.ts'
+import { read } from './failures.ts'
+import { SqlitePets } from './pets.ts'
+import { Writer } from './writer.ts'
+
+/** Opens the file at `path`, made where it is missing; throws `CannotOpenStore` with a message for the operator. */
+export function openSqliteStore(path: string): Store {
+  const db = openDatabase(path)
+  const writer = new Writer(db)
+  const ask = db.prepare('SELECT 1 FROM sqlite_schema LIMIT 1')
+  return {
+    pets: new SqlitePets(db, writer),
+    accounts: new SqliteAccounts(db, writer),
+    async ping() {
+      await read(() => ask.get())
+    },
+    async close() {
+      await writer.drain()
+      db.close()
+    },
+  }
+}

@@ -1,0 +1,142 @@
+// The port: what the service asks of a database engine. SQLite and PostgreSQL stand behind it, one suite tests both.
+import type { ListQuery } from '../contract/list-query.ts'
+import type { NewPet, Pet } from '../contract/pets.ts'
+
+export interface Store {
+  pets: PetStore
+  accounts: AccountStore
+  /** Resolves when the database answers; rejects with `StoreUnavailable` when it does not. */
+  ping(): Promise<void>
+  close(): Promise<void>
+}
+
+/** The database can't serve now; the same call may work later. Nothing was changed. */
+export class StoreUnavailable extends Error {
+  override name = 'StoreUnavailable'
+}
+
+/** The database can't be opened at all; the message is for the operator. */
+export class CannotOpenStore extends Error {
+  override name = 'CannotOpenStore'
+}
+
+export interface PetStore {
+  /**
+   * Adds an animal and resolves once it is durable, never before. With `once`, a repetition finds the first animal
+   * instead of adding another, and `once` is stored in the same transaction as the animal.
+   */
+  create(newPet: NewPet, once?: Once): Promise<Created>
+
+  /** Adds many in one short transaction. */
+  createMany(newPets: readonly NewPet[]): Promise<void>
+
+  /** The animal, or undefined where there is none. */
+  get(id: bigint): Promise<Pet | undefined>
+
+  /** At most `limit` animals by id descending, those with an id below `before`, those with that status. */
+  list(query: ListQuery): Promise<Pet[]>
+
+  /**
+   * A number that differs whenever animals may have changed since it was last asked, whoever changed them. An engine
+   * that can't tell this cheaply says undefined.
+   */
+  version(): number | undefined
+
+  /** Forgets the `once` records made before that time, some at a call; tells how many. */
+  purgeOnce(before: number): Promise<number>
+}
+
+/** What makes a create safe to repeat: an account's key, the fingerprint of the animal, and the time it counts from. */
+export interface Once {
+  accountId: string
+  key: string
+  fingerprint: Buffer
+  now: number
+  /** Records made before this time no longer count. */
+  validSince: number
+}
+
+export type Created =
+  | { outcome: 'created' | 'replayed'; pet: Pet }
+  /** The key was used for another animal. */
+  | { outcome: 'mismatch' }
+  /** The first request with this key has not ended yet, and was waited for in vain. */
+  | { outcome: 'in progress' }
+
+export interface Account {
+  id: string
+  email: string
+  passwordHash: string
+  createdAt: number
+}
+
+export interface ApiKey {
+  id: string
+  accountId: string
+  name: string
+  /** The last four characters, to recognise it by. */
+  lastFour: string
+  createdAt: number
+  expiresAt: number | undefined
+  revokedAt: number | undefined
+  lastUsedAt: number | undefined
+}
+
+/** An entry of the trail; entries are added and read, never changed. */
+export interface AuditEvent {
+  at: number
+  accountId: string
+  action:
+    | 'account.created'
+    | 'account.password_changed'
+    | 'account.removed'
+    | 'key.created'
+    | 'key.revoked'
+  /** By which door: `console` or `command line`. */
+  via: string
+  /** What it was done to: an email address, or a key's name and id. */
+  subject: string
+}
+
+/** How often a key called an operation with this status in the hour that starts at `hour`. */
+export interface UsageCount {
+  keyId: string
+  hour: number
+  operation: string
+  status: number
+  calls: number
+}
+
+/** Each change writes its audit event in the same transaction. */
+export interface AccountStore {
+  /** False where the email address (compared without case) is taken. */
+  createAccount(account: Account, event: AuditEvent): Promise<boolean>
+  /** Compares without case; undefined where there is none. */
+  accountByEmail(email: string): Promise<Account | undefined>
+  accountById(id: string): Promise<Account | undefined>
+  /** All of them, oldest first. */
+  listAccounts(): Promise<Account[]>
+  /** False where there is no such account. */
+  setPassword(accountId: string, passwordHash: string, event: AuditEvent): Promise<boolean>
+  /** Removes the account with its keys; false where there is none. The audit trail stays. */
+  removeAccount(accountId: string, event: AuditEvent): Promise<boolean>
+
+  createKey(key: ApiKey & { hash: Buffer }, event: AuditEvent): Promise<void>
+  /** Finds revoked and expired keys too; undefined where there is none. */
+  keyByHash(hash: Buffer): Promise<ApiKey | undefined>
+  keyById(id: string): Promise<ApiKey | undefined>
+  /** Newest first; of one account, or of all. */
+  listKeys(accountId?: string): Promise<ApiKey[]>
+  /** False where there is no such key, or it is revoked already. */
+  revokeKey(id: string, at: number, event: AuditEvent): Promise<boolean>
+
+  /** Adds to the counts and moves each key's last use on. Counts of keys that are gone are dropped. */
+  recordUsage(counts: readonly UsageCount[], lastUsed: ReadonlyMap<string, number>): Promise<void>
+  /** Counts of an account's keys since that hour. */
+  usageSince(accountId: string, hour: number): Promise<UsageCount[]>
+  /** Forgets counts of hours before this one. */
+  purgeUsage(before: number): Promise<void>
+
+  /** The account's events, newest first. */
+  auditTrail(accountId: string, limit: number): Promise<AuditEvent[]>
+}

@@ -1,0 +1,82 @@
+// A whole running service for a test: real store, real sockets, on a free port.
+import { Writable } from 'node:stream'
+import { isProblem } from '../src/accounts/accounts.ts'
+import { readConfig } from '../src/config.ts'
+import { createLog } from '../src/log.ts'
+import { type Running, startServer } from '../src/server.ts'
+import type { Account, ApiKey } from '../src/store/store.ts'
+import { ENGINES, type TestEngine } from './engines.ts'
+
+export const PASSWORD = 'correct horse battery'
+
+export interface Petstore extends Running, AsyncDisposable {
+  account: Account
+  apiKey: ApiKey
+  /** The secret of `apiKey`. */
+  key: string
+  /** What was logged, a parsed line each. */
+  logged: Record<string, unknown>[]
+  /** Calls `/v1` + path with the key; `init` as for fetch. */
+  call(path: string, init?: RequestInit): Promise<Response>
+  /** POSTs this JSON text, or value as JSON, to `/v1/pets`. */
+  add(body: unknown, headers?: Record<string, string>): Promise<Response>
+}
+
+export interface PetstoreOptions {
+  engine?: TestEngine
+  /** A database that outlives the service; else an own one that goes with it. */
+  database?: string
+  /** Settings as variables. */
+  env?: Record<string, string>
+  clock?: () => number
+}
+
+export async function startPetstore({ engine = ENGINES[0]!, database, env, clock }: PetstoreOptions = {}): Promise<Petstore> {
+  const own = database === undefined ? await engine.newDatabase() : undefined
+  const logged: Record<string, unknown>[] = []
+  const config = readConfig({}, { PORT: '0', PETSTORE_LOG_LEVEL: 'info', DATABASE_URL: database ?? own!.url, ...env })
+  const running = await startServer(config, createLog(config.logLevel, collectInto(logged)), clock)
+  const { account, apiKey, key } = await makeKey(running)
+
+  const call = (path: string, init: RequestInit = {}) =>
+    fetch(`${running.url}/v1${path}`, { ...init, headers: { Authorization: `Bearer ${key}`, ...init.headers } })
+  const add = (body: unknown, headers: Record<string, string> = {}) =>
+    call('/pets', {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json', ...headers },
+      body: typeof body === 'string' ? body : JSON.stringify(body),
+    })
+  return {
+    ...running,
+    account,
+    apiKey,
+    key,
+    logged,
+    call,
+    add,
+    async [Symbol.asyncDispose]() {
+      await running.stop()
+      await own?.[Symbol.asyncDispose]()
+    },
+  }
+}
+
+let accountsMade = 0
+
+async function makeKey({ accounts }: Running): Promise<{ account: Account; apiKey: ApiKey; key: string }> {
+  accountsMade += 1
+  const account = await accounts.create(`tester${process.pid}-${accountsMade}@example.com`, PASSWORD, 'command line')
+  if (isProblem(account)) throw new Error(account.message)
+  const made = await accounts.createKey(account, 'test', undefined, 'command line')
+  if (isProblem(made)) throw new Error(made.message)
+  return { account, apiKey: made.key, key: made.secret }
+}
+
+function collectInto(lines: Record<string, unknown>[]): Writable {
+  return new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      lines.push(JSON.parse(chunk.toString()) as Record<string, unknown>)
+      done()
+    },
+  })
+}

@@ -1,0 +1,267 @@
+// What every engine promises, case by case: the port of store/store.ts.
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { readConfig } from '../src/config.ts'
+import { INT64_MAX, INT64_MIN } from '../src/contract/int64.ts'
+import type { NewPet } from '../src/contract/pets.ts'
+import { openStore } from '../src/store/open-store.ts'
+import type { Account, ApiKey, AuditEvent, Once, Store } from '../src/store/store.ts'
+import { ENGINES, type TestDatabase } from './engines.ts'
+
+const rex: NewPet = { name: 'Rex', categoryId: 3n, status: 'available' }
+
+for (const engine of ENGINES) {
+  describe(`the store on ${engine.name}`, { concurrency: false }, () => {
+    let database: TestDatabase
+    let store: Store
+
+    const open = () => openStore(readConfig({ database: database.url }, {}).database)
+    before(async () => {
+      database = await engine.newDatabase()
+      store = await open()
+    })
+    after(async () => {
+      await store.close()
+      await database[Symbol.asyncDispose]()
+    })
+
+    async function addPet(newPet: NewPet, once?: Once) {
+      const created = await store.pets.create(newPet, once)
+      assert.ok('pet' in created, created.outcome)
+      return created.pet
+    }
+
+    describe('animals', () => {
+      it('gives each animal a new, larger id', async () => {
+        const first = await addPet(rex)
+        const second = await addPet(rex)
+        assert.ok(second.id > first.id)
+      })
+
+      it('gives back what went in, int64 to the last digit and every character', async () => {
+        const names = ['Rex', ' spaces kept ', "Robert'); DROP TABLE pets;--", '🐈‍⬛', 'עברית', 'é', 'e\u0301', '\u0001', 'x'.repeat(255)]
+        for (const [index, name] of names.entries()) {
+          const newPet: NewPet = { name, categoryId: index % 2 === 0 ? INT64_MAX : INT64_MIN, status: 'sold' }
+          const { id } = await addPet(newPet)
+          assert.deepEqual({ ...(await store.pets.get(id)) }, { id, ...newPet })
+        }
+      })
+
+      it('finds no animal under an id that was never given, at both ends of int64', async () => {
+        for (const id of [INT64_MIN, -1n, 0n, INT64_MAX]) assert.equal(await store.pets.get(id), undefined)
+      })
+
+      it('lists newest first, below a position, of one status, at most so many', async () => {
+        const sold = await addPet({ ...rex, status: 'sold' })
+        const pending = await addPet({ ...rex, status: 'pending' })
+        const newest = await addPet({ ...rex, status: 'sold' })
+        const ids = async (query: Parameters<Store['pets']['list']>[0]) => (await store.pets.list(query)).map(({ id }) => id)
+        assert.deepEqual(await ids({ limit: 3 }), [newest.id, pending.id, sold.id])
+        assert.deepEqual(await ids({ limit: 2, before: newest.id }), [pending.id, sold.id])
+        assert.deepEqual(await ids({ limit: 2, status: 'sold' }), [newest.id, sold.id])
+        assert.deepEqual(await ids({ limit: 1, status: 'sold', before: newest.id }), [sold.id])
+        assert.deepEqual(await ids({ limit: 5, before: INT64_MIN }), [])
+      })
+
+      it('adds many at once', async () => {
+        await store.pets.createMany([{ ...rex, name: 'one' }, { ...rex, name: 'two' }])
+        const names = (await store.pets.list({ limit: 2 })).map(({ name }) => name)
+        assert.deepEqual(names, ['two', 'one'])
+      })
+
+      it('keeps everything when it is closed and opened again, and gives no id twice', async () => {
+        const kept = await addPet({ ...rex, name: 'kept' })
+        await store.close()
+        store = await open()
+        assert.deepEqual({ ...(await store.pets.get(kept.id)) }, kept)
+        assert.ok((await addPet(rex)).id > kept.id)
+      })
+
+      it('tells another version after a write of its own and of another connection, or tells none at all', async () => {
+        const other = await open()
+        try {
+          const first = store.pets.version()
+          if (first === undefined) return
+          await addPet(rex)
+          await turn()
+          const second = store.pets.version()
+          assert.notEqual(second, first)
+          await other.pets.create(rex)
+          await turn()
+          assert.notEqual(store.pets.version(), second)
+        } finally {
+          await other.close()
+        }
+      })
+    })
+
+    describe('a create that is repeated', () => {
+      const hour = 3_600_000
+      const once = (key: string, change: Partial<Once> = {}): Once => ({
+        accountId: 'acct_once',
+        key,
+        fingerprint: Buffer.alloc(32, 1),
+        now: 10 * hour,
+        validSince: 0,
+        ...change,
+      })
+
+      before(() => store.accounts.createAccount(account('acct_once'), event('acct_once')))
+
+      it('finds the first animal and adds no other', async () => {
+        const first = await addPet(rex, once('a'))
+        assert.deepEqual(await store.pets.create(rex, once('a')), { outcome: 'replayed', pet: first })
+        assert.equal((await store.pets.list({ limit: 1 }))[0]?.id, first.id)
+      })
+
+      it('refuses the key for another animal', async () => {
+        await addPet(rex, once('b'))
+        const other = once('b', { fingerprint: Buffer.alloc(32, 2) })
+        assert.deepEqual(await store.pets.create(rex, other), { outcome: 'mismatch' })
+      })
+
+      it('keeps the keys of accounts apart', async () => {
+        await store.accounts.createAccount(account('acct_other'), event('acct_other'))
+        const first = await addPet(rex, once('c'))
+        const second = await addPet(rex, once('c', { accountId: 'acct_other' }))
+        assert.notEqual(first.id, second.id)
+      })
+
+      it('makes one animal of many creates at the same time', async () => {
+        const results = await Promise.all(Array.from({ length: 20 }, () => store.pets.create(rex, once('d'))))
+        assert.equal(results.filter(({ outcome }) => outcome === 'created').length, 1)
+        const ids = results.map((result) => ('pet' in result ? result.pet.id : undefined))
+        assert.equal(new Set(ids).size, 1)
+      })
+
+      it('forgets a key after its time, and purges old ones', async () => {
+        const first = await addPet(rex, once('e'))
+        const later = await addPet(rex, once('e', { now: 40 * hour, validSince: 16 * hour }))
+        assert.notEqual(later.id, first.id)
+        assert.ok((await store.pets.purgeOnce(39 * hour)) > 0)
+        assert.equal(await store.pets.purgeOnce(39 * hour), 0)
+        const replayed = await store.pets.create(rex, once('e', { now: 41 * hour, validSince: 17 * hour }))
+        assert.deepEqual(replayed, { outcome: 'replayed', pet: later })
+      })
+    })
+
+    describe('accounts', () => {
+      it('finds an account by its email address, without case', async () => {
+        const made = account('acct_case', 'Someone@Example.com')
+        assert.equal(await store.accounts.createAccount(made, event(made.id)), true)
+        assert.deepEqual({ ...(await store.accounts.accountByEmail('SOMEONE@example.COM')) }, made)
+        assert.deepEqual({ ...(await store.accounts.accountById(made.id)) }, made)
+        assert.equal(await store.accounts.accountByEmail('nobody@example.com'), undefined)
+      })
+
+      it('takes an email address once, and leaves no event of the second try', async () => {
+        await store.accounts.createAccount(account('acct_one', 'taken@example.com'), event('acct_one'))
+        const second = account('acct_two', 'TAKEN@example.com')
+        assert.equal(await store.accounts.createAccount(second, event('acct_two')), false)
+        assert.deepEqual(await store.accounts.auditTrail('acct_two', 10), [])
+      })
+
+      it('changes a password, and tells of an account that is not there', async () => {
+        const made = account('acct_password')
+        await store.accounts.createAccount(made, event(made.id))
+        assert.equal(await store.accounts.setPassword(made.id, 'new', event(made.id)), true)
+        assert.equal((await store.accounts.accountById(made.id))?.passwordHash, 'new')
+        assert.equal(await store.accounts.setPassword('acct_none', 'new', event('acct_none')), false)
+      })
+
+      it('removes an account with its keys, usage and idempotency records, and keeps its trail', async () => {
+        const made = account('acct_removed')
+        await store.accounts.createAccount(made, event(made.id))
+        await store.accounts.createKey({ ...apiKey('key_removed', made.id), hash: Buffer.alloc(32, 7) }, event(made.id))
+        await addPet(rex, { accountId: made.id, key: 'k', fingerprint: Buffer.alloc(32), now: 1, validSince: 0 })
+        assert.equal(await store.accounts.removeAccount(made.id, event(made.id, 'account.removed')), true)
+        assert.equal(await store.accounts.keyByHash(Buffer.alloc(32, 7)), undefined)
+        assert.equal((await store.accounts.auditTrail(made.id, 10)).length, 3)
+        assert.equal(await store.accounts.removeAccount(made.id, event(made.id)), false)
+      })
+    })
+
+    describe('keys', () => {
+      const owner = account('acct_keys')
+      before(() => store.accounts.createAccount(owner, event(owner.id)))
+
+      it('finds a key by its hash and by its id, as it was made', async () => {
+        const key = { ...apiKey('key_found', owner.id), expiresAt: 123 }
+        await store.accounts.createKey({ ...key, hash: Buffer.alloc(32, 1) }, event(owner.id))
+        assert.deepEqual({ ...(await store.accounts.keyByHash(Buffer.alloc(32, 1))) }, key)
+        assert.deepEqual({ ...(await store.accounts.keyById('key_found')) }, key)
+        assert.equal(await store.accounts.keyByHash(Buffer.alloc(32, 99)), undefined)
+        assert.equal(await store.accounts.keyById('key_none'), undefined)
+      })
+
+      it('lists keys newest first, of one account or of all', async () => {
+        const older = { ...apiKey('key_older', owner.id), createdAt: 5 }
+        const newer = { ...apiKey('key_newer', owner.id), createdAt: 6_000_000_000_000 }
+        await store.accounts.createKey({ ...older, hash: Buffer.alloc(32, 2) }, event(owner.id))
+        await store.accounts.createKey({ ...newer, hash: Buffer.alloc(32, 3) }, event(owner.id))
+        const ids = (await store.accounts.listKeys(owner.id)).map(({ id }) => id)
+        assert.equal(ids[0], 'key_newer')
+        assert.equal(ids.at(-1), 'key_older')
+        assert.ok((await store.accounts.listKeys()).length >= ids.length)
+      })
+
+      it('revokes a key once', async () => {
+        await store.accounts.createKey({ ...apiKey('key_gone', owner.id), hash: Buffer.alloc(32, 4) }, event(owner.id))
+        assert.equal(await store.accounts.revokeKey('key_gone', 77, event(owner.id, 'key.revoked')), true)
+        assert.equal(await store.accounts.revokeKey('key_gone', 78, event(owner.id, 'key.revoked')), false)
+        assert.equal((await store.accounts.keyById('key_gone'))?.revokedAt, 77)
+      })
+
+      it('adds up usage, moves the last use forward only, and drops counts of unknown keys', async () => {
+        await store.accounts.createKey({ ...apiKey('key_used', owner.id), hash: Buffer.alloc(32, 5) }, event(owner.id))
+        const count = { keyId: 'key_used', hour: 7_200_000, operation: 'getPet', status: 200, calls: 2 }
+        await store.accounts.recordUsage([count, { ...count, keyId: 'key_none' }], new Map([['key_used', 900]]))
+        await store.accounts.recordUsage([{ ...count, calls: 3 }], new Map([['key_used', 800]]))
+        const usage = (await store.accounts.usageSince(owner.id, 0)).map((row) => ({ ...row }))
+        assert.deepEqual(usage, [{ ...count, calls: 5 }])
+        assert.equal((await store.accounts.keyById('key_used'))?.lastUsedAt, 900)
+        await store.accounts.purgeUsage(7_200_001)
+        assert.deepEqual(await store.accounts.usageSince(owner.id, 0), [])
+      })
+    })
+
+    it('tells an account its events, newest first', async () => {
+      const made = account('acct_trail')
+      await store.accounts.createAccount(made, event(made.id))
+      await store.accounts.setPassword(made.id, 'x', event(made.id, 'account.password_changed'))
+      const trail = await store.accounts.auditTrail(made.id, 10)
+      assert.deepEqual(trail.map((entry) => ({ ...entry })), [event(made.id, 'account.password_changed'), event(made.id)])
+      assert.equal((await store.accounts.auditTrail(made.id, 1)).length, 1)
+    })
+
+    it('answers when asked whether it is there', () => store.ping())
+  })
+}
+
+function account(id: string, email = `${id}@example.com`): Account {
+  return { id, email, passwordHash: 'hash', createdAt: 1_790_000_000_000 }
+}
+
+function apiKey(id: string, accountId: string): ApiKey {
+  return {
+    id,
+    accountId,
+    name: 'laptop 💻',
+    lastFour: 'abcd',
+    createdAt: 1_790_000_000_000,
+    expiresAt: undefined,
+    revokedAt: undefined,
+    lastUsedAt: undefined,
+  }
+}
+
+function event(accountId: string, action: AuditEvent['action'] = 'account.created'): AuditEvent {
+  return { at: 1_790_000_000_000, accountId, action, via: 'command line', subject: 'someone' }
+}
+
+/** The version is asked once a turn of the event loop. */
+function turn(): Promise<void> {
+  return new Promise((resolve) => {
+    setImmediate(() => setImmediate(resolve))
+  })
+}
