@@ -5,7 +5,8 @@ import { readConfig } from '../src/config.ts'
 import { INT64_MAX, INT64_MIN } from '../src/contract/int64.ts'
 import type { NewPet } from '../src/contract/pets.ts'
 import { openStore } from '../src/store/open-store.ts'
-import type { Account, ApiKey, AuditEvent, Once, Store } from '../src/store/store.ts'
+import { type Account, type ApiKey, type AuditEvent, FAILED_REQUESTS_KEPT, type FailedRequest } from '../src/store/store.ts'
+import type { Once, Session, Store } from '../src/store/store.ts'
 import { ENGINES, type TestDatabase } from './engines.ts'
 
 const rex: NewPet = { name: 'Rex', categoryId: 3n, status: 'available' }
@@ -67,6 +68,13 @@ for (const engine of ENGINES) {
         await store.pets.createMany([{ ...rex, name: 'one' }, { ...rex, name: 'two' }])
         const names = (await store.pets.list({ limit: 2 })).map(({ name }) => name)
         assert.deepEqual(names, ['two', 'one'])
+      })
+
+      it('counts animals by status', async () => {
+        const { available, pending, sold } = await store.pets.countByStatus()
+        await addPet({ ...rex, status: 'pending' })
+        await store.pets.createMany([{ ...rex, status: 'sold' }, { ...rex, status: 'sold' }])
+        assert.deepEqual(await store.pets.countByStatus(), { available, pending: pending + 1, sold: sold + 2 })
       })
 
       it('keeps everything when it is closed and opened again, and gives no id twice', async () => {
@@ -194,6 +202,13 @@ for (const engine of ENGINES) {
         assert.equal(await store.accounts.keyById('key_none'), undefined)
       })
 
+      it('makes a key of one id once', async () => {
+        const key = apiKey('key_double', owner.id)
+        assert.equal(await store.accounts.createKey({ ...key, hash: Buffer.alloc(32, 20) }, event(owner.id)), true)
+        assert.equal(await store.accounts.createKey({ ...key, hash: Buffer.alloc(32, 21) }, event(owner.id)), false)
+        assert.equal(await store.accounts.keyByHash(Buffer.alloc(32, 21)), undefined)
+      })
+
       it('lists keys newest first, of one account or of all', async () => {
         const older = { ...apiKey('key_older', owner.id), createdAt: 5 }
         const newer = { ...apiKey('key_newer', owner.id), createdAt: 6_000_000_000_000 }
@@ -223,6 +238,71 @@ for (const engine of ENGINES) {
         await store.accounts.purgeUsage(7_200_001)
         assert.deepEqual(await store.accounts.usageSince(owner.id, 0), [])
       })
+    })
+
+    it('keeps the newest failed requests of an account, and drops those of accounts that are gone', async () => {
+      const made = account('acct_failures')
+      await store.accounts.createAccount(made, event(made.id))
+      const failed = (at: number, accountId = made.id): FailedRequest => ({
+        at,
+        accountId,
+        keyId: 'key_x',
+        requestId: `r${at}`,
+        operation: 'createPet',
+        status: 400,
+        code: 'invalid_pet',
+        message: 'name is missing 🐈',
+      })
+      const all = Array.from({ length: FAILED_REQUESTS_KEPT + 5 }, (_, at) => failed(at))
+      await store.accounts.recordFailures([...all, failed(1, 'acct_none')])
+      const kept = await store.accounts.failedRequests(made.id, 1000)
+      assert.deepEqual(kept.map((request) => ({ ...request })), all.slice(5).toReversed())
+      assert.equal((await store.accounts.failedRequests(made.id, 3)).length, 3)
+      assert.deepEqual(await store.accounts.failedRequests('acct_none', 3), [])
+    })
+
+    describe('sessions', () => {
+      const owner = account('acct_sessions')
+      before(() => store.accounts.createAccount(owner, event(owner.id)))
+      const session = (byte: number, at = 100): Session => ({
+        tokenHash: Buffer.alloc(32, byte),
+        accountId: owner.id,
+        createdAt: at,
+        lastSeenAt: at,
+      })
+      const start = (made: Session) => store.accounts.createSession(made, event(owner.id, 'session.started'))
+
+      it('finds a session by the hash of its token, and moves its last use on', async () => {
+        await start(session(1))
+        assert.deepEqual(await store.accounts.sessionByHash(Buffer.alloc(32, 1)), session(1))
+        await store.accounts.moveSession(Buffer.alloc(32, 1), 200)
+        assert.equal((await store.accounts.sessionByHash(Buffer.alloc(32, 1)))?.lastSeenAt, 200)
+        assert.equal(await store.accounts.sessionByHash(Buffer.alloc(32, 99)), undefined)
+      })
+
+      it('ends a session once, or all but one of an account', async () => {
+        for (const byte of [2, 3, 4]) await start(session(byte))
+        const end = () => store.accounts.endSession(Buffer.alloc(32, 2), event(owner.id, 'session.ended'))
+        assert.deepEqual([await end(), await end()], [true, false])
+        await store.accounts.endSessionsOf(owner.id, Buffer.alloc(32, 3))
+        assert.ok(await store.accounts.sessionByHash(Buffer.alloc(32, 3)))
+        assert.equal(await store.accounts.sessionByHash(Buffer.alloc(32, 4)), undefined)
+        await store.accounts.endSessionsOf(owner.id)
+        assert.equal(await store.accounts.sessionByHash(Buffer.alloc(32, 3)), undefined)
+      })
+
+      it('forgets sessions past their time', async () => {
+        await start(session(5, 100))
+        await start(session(6, 900))
+        await store.accounts.purgeSessions(500, 500)
+        assert.equal(await store.accounts.sessionByHash(Buffer.alloc(32, 5)), undefined)
+        assert.ok(await store.accounts.sessionByHash(Buffer.alloc(32, 6)))
+      })
+    })
+
+    it('appends an event that stands alone', async () => {
+      await store.accounts.appendEvent(event('acct_alone', 'session.refused'))
+      assert.deepEqual((await store.accounts.auditTrail('acct_alone', 9)).length, 1)
     })
 
     it('tells an account its events, newest first', async () => {

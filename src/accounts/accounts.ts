@@ -84,7 +84,7 @@ export class Accounts {
       lastUsedAt: undefined,
     }
     const event = this.#event(account.id, 'key.created', via, `${name} (${key.id})`)
-    await this.#store.createKey({ ...key, hash: hashKey(secret) }, event)
+    if (!(await this.#store.createKey({ ...key, hash: hashKey(secret) }, event))) throw new Error(`the key id ${key.id} came up twice`)
     return { key, secret }
   }
 

@@ -1,5 +1,5 @@
-// Counts calls per key in memory and writes them in batches: a request never waits for its own bookkeeping.
-import type { AccountStore, ApiKey, UsageCount } from '../store/store.ts'
+// Counts calls per key, and remembers failed ones, in memory; writes them in batches: a request never waits for it.
+import { type AccountStore, type ApiKey, FAILED_REQUESTS_KEPT, type FailedRequest, type UsageCount } from '../store/store.ts'
 
 const HOUR_MS = 3_600_000
 const FLUSH_EVERY_MS = 2000
@@ -10,6 +10,7 @@ export class Usage {
   readonly #clock: () => number
   #counts = new Map<string, UsageCount>()
   #lastUsed = new Map<string, number>()
+  #failed: FailedRequest[] = []
   #timer: NodeJS.Timeout | undefined
 
   constructor(store: AccountStore, clock: () => number) {
@@ -21,6 +22,11 @@ export class Usage {
     const now = this.#clock()
     this.#lastUsed.set(key.id, now)
     this.#add({ keyId: key.id, hour: now - (now % HOUR_MS), operation, status, calls: 1 })
+  }
+
+  /** Of a flood of failures between two writes only the first are kept. */
+  remember(failed: FailedRequest): void {
+    if (this.#failed.length < FAILED_REQUESTS_KEPT) this.#failed.push(failed)
   }
 
   /** Writes from time to time; what can't be written now is kept and tried again. */
@@ -36,10 +42,12 @@ export class Usage {
 
   async flush(): Promise<void> {
     if (this.#counts.size === 0) return
-    const [counts, lastUsed] = [[...this.#counts.values()], this.#lastUsed]
+    const [counts, lastUsed, failed] = [[...this.#counts.values()], this.#lastUsed, this.#failed]
     this.#counts = new Map()
     this.#lastUsed = new Map()
+    this.#failed = []
     try {
+      if (failed.length > 0) await this.#store.recordFailures(failed)
       await this.#store.recordUsage(counts, lastUsed)
     } catch (error) {
       for (const count of counts) this.#add(count)

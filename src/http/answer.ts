@@ -5,6 +5,7 @@ import { errorBody, ERRORS, isRefusal, type Refusal } from '../contract/errors.t
 import { OPERATIONS } from '../contract/operations.ts'
 import { renderError } from '../contract/render.ts'
 import type { Log } from '../log.ts'
+import type { ApiKey, FailedRequest } from '../store/store.ts'
 import type { Answer, Send } from './call.ts'
 import { CORS_HEADERS } from './cors.ts'
 import { deprecationHeaders } from './deprecation.ts'
@@ -19,11 +20,12 @@ export interface SendParts {
   usage: Usage
   metrics: Metrics | undefined
   baseUrl: string | undefined
+  clock: () => number
   /** Whether the service is on its way out: then each answer ends its connection. */
   isStopping: () => boolean
 }
 
-export function createSend({ log, usage, metrics, baseUrl, isStopping }: SendParts): Send {
+export function createSend({ log, usage, metrics, baseUrl, clock, isStopping }: SendParts): Send {
   const deprecation = new Map(OPERATIONS.map((operation) => [operation, deprecationHeaders(operation, baseUrl)]))
 
   return (request, reply, result) => {
@@ -39,7 +41,10 @@ export function createSend({ log, usage, metrics, baseUrl, isStopping }: SendPar
     reply.hijack()
     reply.raw.writeHead(status, headers).end(body)
 
-    if (caller !== undefined && operation !== undefined) usage.count(caller, operation.id, status)
+    if (caller !== undefined && operation !== undefined) {
+      usage.count(caller, operation.id, status)
+      if (isRefusal(result)) usage.remember(failedRequest(request, caller, operation.id, result, clock()))
+    }
     metrics?.answered(request, status)
     if (log.isLevelEnabled('info')) log.info(logLine(request, status, result), 'request')
   }
@@ -48,6 +53,11 @@ export function createSend({ log, usage, metrics, baseUrl, isStopping }: SendPar
 export function refusalAnswer({ code, message, headers = [] }: Refusal): Answer {
   const body = renderError(errorBody(code, message))
   return { status: ERRORS[code].status, headers: [...JSON_TYPE, ...headers], body }
+}
+
+function failedRequest({ id }: FastifyRequest, key: ApiKey, operation: string, { code, message }: Refusal, at: number): FailedRequest {
+  const { status } = ERRORS[code]
+  return { at, accountId: key.accountId, keyId: key.id, requestId: id, operation, status, code, message }
 }
 
 /** Never the query or a header: a key that was put in the wrong place must not end up in a log. */

@@ -37,7 +37,7 @@ export interface AppParts {
 
 export function createApp({ config, store, keyring, usage, clock, log, metrics, isStopping }: AppParts): FastifyInstance {
   const baseUrl = ownBaseUrl(config)
-  const send = createSend({ log, usage, metrics, baseUrl, isStopping })
+  const send = createSend({ log, usage, metrics, baseUrl, clock, isStopping })
 
   const app = fastify({
     genReqId: requestId,

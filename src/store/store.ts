@@ -1,6 +1,6 @@
 // The port: what the service asks of a database engine. SQLite and PostgreSQL stand behind it, one suite tests both.
 import type { ListQuery } from '../contract/list-query.ts'
-import type { NewPet, Pet } from '../contract/pets.ts'
+import type { NewPet, Pet, PetStatus } from '../contract/pets.ts'
 
 export interface Store {
   pets: PetStore
@@ -41,6 +41,9 @@ export interface PetStore {
    * that can't tell this cheaply says undefined.
    */
   version(): number | undefined
+
+  /** How many animals of each status there are; as quick with ten million as with ten. */
+  countByStatus(): Promise<Record<PetStatus, number>>
 
   /** Forgets the `once` records made before that time, some at a call; tells how many. */
   purgeOnce(before: number): Promise<number>
@@ -92,6 +95,9 @@ export interface AuditEvent {
     | 'account.removed'
     | 'key.created'
     | 'key.revoked'
+    | 'session.started'
+    | 'session.refused'
+    | 'session.ended'
   /** By which door: `console` or `command line`. */
   via: string
   /** What it was done to: an email address, or a key's name and id. */
@@ -105,6 +111,29 @@ export interface UsageCount {
   operation: string
   status: number
   calls: number
+}
+
+/** A request of an account that was refused, so that its owner can see why. */
+export interface FailedRequest {
+  at: number
+  accountId: string
+  keyId: string
+  requestId: string
+  operation: string
+  status: number
+  code: string
+  message: string
+}
+
+/** How many failed requests of an account are kept: the newest. */
+export const FAILED_REQUESTS_KEPT = 100
+
+/** A person signed in at the console. The token itself is never stored, only its hash. */
+export interface Session {
+  tokenHash: Buffer
+  accountId: string
+  createdAt: number
+  lastSeenAt: number
 }
 
 /** Each change writes its audit event in the same transaction. */
@@ -121,7 +150,8 @@ export interface AccountStore {
   /** Removes the account with its keys; false where there is none. The audit trail stays. */
   removeAccount(accountId: string, event: AuditEvent): Promise<boolean>
 
-  createKey(key: ApiKey & { hash: Buffer }, event: AuditEvent): Promise<void>
+  /** False where there is a key with this id already: the same form was sent twice. */
+  createKey(key: ApiKey & { hash: Buffer }, event: AuditEvent): Promise<boolean>
   /** Finds revoked and expired keys too; undefined where there is none. */
   keyByHash(hash: Buffer): Promise<ApiKey | undefined>
   keyById(id: string): Promise<ApiKey | undefined>
@@ -134,9 +164,26 @@ export interface AccountStore {
   recordUsage(counts: readonly UsageCount[], lastUsed: ReadonlyMap<string, number>): Promise<void>
   /** Counts of an account's keys since that hour. */
   usageSince(accountId: string, hour: number): Promise<UsageCount[]>
+  /** Adds failed requests and lets go of an account's oldest; those of accounts that are gone are dropped. */
+  recordFailures(failed: readonly FailedRequest[]): Promise<void>
+  /** Newest first. */
+  failedRequests(accountId: string, limit: number): Promise<FailedRequest[]>
   /** Forgets counts of hours before this one. */
   purgeUsage(before: number): Promise<void>
 
+  createSession(session: Session, event: AuditEvent): Promise<void>
+  /** Undefined where there is none; whether it is still valid is for the caller to say. */
+  sessionByHash(tokenHash: Buffer): Promise<Session | undefined>
+  moveSession(tokenHash: Buffer, lastSeenAt: number): Promise<void>
+  /** False where there is none. */
+  endSession(tokenHash: Buffer, event: AuditEvent): Promise<boolean>
+  /** Ends all sessions of an account but, where given, this one. */
+  endSessionsOf(accountId: string, except?: Buffer): Promise<void>
+  /** Forgets sessions made, or last seen, before these times. */
+  purgeSessions(createdBefore: number, seenBefore: number): Promise<void>
+
+  /** An event that changes nothing else, such as a sign-in that was refused. */
+  appendEvent(event: AuditEvent): Promise<void>
   /** The account's events, newest first. */
   auditTrail(accountId: string, limit: number): Promise<AuditEvent[]>
 }

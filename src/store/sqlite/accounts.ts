@@ -1,6 +1,7 @@
 // Accounts, keys, usage and the audit trail in SQLite.
 import type { DatabaseSync } from 'node:sqlite'
-import type { Account, AccountStore, ApiKey, AuditEvent, UsageCount } from '../store.ts'
+import { type Account, type AccountStore, type ApiKey, type AuditEvent, FAILED_REQUESTS_KEPT } from '../store.ts'
+import type { FailedRequest, Session, UsageCount } from '../store.ts'
 import { read } from './failures.ts'
 import type { Writer } from './writer.ts'
 
@@ -43,9 +44,9 @@ export class SqliteAccounts implements AccountStore {
     return this.#change(event, () => this.#statements.removeAccount.run(accountId))
   }
 
-  async createKey(key: ApiKey & { hash: Buffer }, event: AuditEvent): Promise<void> {
+  createKey(key: ApiKey & { hash: Buffer }, event: AuditEvent): Promise<boolean> {
     const { id, accountId, name, hash, lastFour, createdAt, expiresAt } = key
-    await this.#change(event, () =>
+    return this.#change(event, () =>
       this.#statements.insertKey.run(id, accountId, name, hash, lastFour, createdAt, expiresAt ?? null),
     )
   }
@@ -81,10 +82,57 @@ export class SqliteAccounts implements AccountStore {
     return read(() => this.#statements.usageSince.all(accountId, hour) as unknown as UsageCount[])
   }
 
+  recordFailures(failed: readonly FailedRequest[]): Promise<void> {
+    const { addFailure, trimFailures } = this.#statements
+    return this.#writer.write(() => {
+      for (const { at, keyId, requestId, operation, status, code, message, accountId } of failed) {
+        addFailure.run(at, keyId, requestId, operation, status, code, message, accountId)
+      }
+      for (const accountId of new Set(failed.map((request) => request.accountId))) {
+        trimFailures.run(accountId, accountId, FAILED_REQUESTS_KEPT)
+      }
+    })
+  }
+
+  failedRequests(accountId: string, limit: number): Promise<FailedRequest[]> {
+    return read(() => this.#statements.failedRequests.all(accountId, limit) as unknown as FailedRequest[])
+  }
+
   purgeUsage(before: number): Promise<void> {
     return this.#writer.write(() => {
       this.#statements.purgeUsage.run(before)
     })
+  }
+
+  async createSession({ tokenHash, accountId, createdAt, lastSeenAt }: Session, event: AuditEvent): Promise<void> {
+    await this.#change(event, () => this.#statements.insertSession.run(tokenHash, accountId, createdAt, lastSeenAt))
+  }
+
+  sessionByHash(tokenHash: Buffer): Promise<Session | undefined> {
+    return read(() => {
+      const row = this.#statements.sessionByHash.get(tokenHash) as Omit<Session, 'tokenHash'> | undefined
+      return row && { ...row, tokenHash }
+    })
+  }
+
+  async moveSession(tokenHash: Buffer, lastSeenAt: number): Promise<void> {
+    await this.#writer.write(() => this.#statements.moveSession.run(lastSeenAt, tokenHash))
+  }
+
+  endSession(tokenHash: Buffer, event: AuditEvent): Promise<boolean> {
+    return this.#change(event, () => this.#statements.endSession.run(tokenHash))
+  }
+
+  async endSessionsOf(accountId: string, except = Buffer.alloc(0)): Promise<void> {
+    await this.#writer.write(() => this.#statements.endSessionsOf.run(accountId, except))
+  }
+
+  async purgeSessions(createdBefore: number, seenBefore: number): Promise<void> {
+    await this.#writer.write(() => this.#statements.purgeSessions.run(createdBefore, seenBefore))
+  }
+
+  async appendEvent(event: AuditEvent): Promise<void> {
+    await this.#writer.write(() => this.#append(event))
   }
 
   auditTrail(accountId: string, limit: number): Promise<AuditEvent[]> {
@@ -95,9 +143,13 @@ export class SqliteAccounts implements AccountStore {
   #change(event: AuditEvent, work: () => { changes: number | bigint }): Promise<boolean> {
     return this.#writer.write(() => {
       if (work().changes === 0) return false
-      this.#statements.appendEvent.run(event.at, event.accountId, event.action, event.via, event.subject)
+      this.#append(event)
       return true
     })
+  }
+
+  #append({ at, accountId, action, via, subject }: AuditEvent): void {
+    this.#statements.appendEvent.run(at, accountId, action, via, subject)
   }
 }
 
@@ -130,7 +182,7 @@ function prepareStatements(db: DatabaseSync) {
     removeAccount: db.prepare('DELETE FROM accounts WHERE id = ?'),
     insertKey: db.prepare(
       `INSERT INTO api_keys (id, account_id, name, hash, last_four, created_at, expires_at)
-       VALUES (?, ?, ?, ?, ?, ?, ?)`,
+       VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
     ),
     keyByHash: db.prepare(`SELECT ${KEY} FROM api_keys WHERE hash = ?`),
     keyById: db.prepare(`SELECT ${KEY} FROM api_keys WHERE id = ?`),
@@ -150,6 +202,29 @@ function prepareStatements(db: DatabaseSync) {
        FROM usage_counts u JOIN api_keys k ON k.id = u.key_id
        WHERE k.account_id = ? AND u.hour >= ? ORDER BY u.hour, u.key_id, u.operation, u.status`,
     ),
+    addFailure: db.prepare(
+      `INSERT INTO failed_requests (at, key_id, request_id, operation, status, code, message, account_id)
+       SELECT ?, ?, ?, ?, ?, ?, ?, id FROM accounts WHERE id = ?`,
+    ),
+    trimFailures: db.prepare(
+      `DELETE FROM failed_requests WHERE account_id = ? AND id <=
+         (SELECT id FROM failed_requests WHERE account_id = ? ORDER BY id DESC LIMIT 1 OFFSET ?)`,
+    ),
+    failedRequests: db.prepare(
+      `SELECT at, account_id AS "accountId", key_id AS "keyId", request_id AS "requestId", operation, status, code, message
+       FROM failed_requests WHERE account_id = ? ORDER BY id DESC LIMIT ?`,
+    ),
+    insertSession: db.prepare(
+      'INSERT INTO sessions (token_hash, account_id, created_at, last_seen_at) VALUES (?, ?, ?, ?)',
+    ),
+    sessionByHash: db.prepare(
+      `SELECT account_id AS "accountId", created_at AS "createdAt", last_seen_at AS "lastSeenAt"
+       FROM sessions WHERE token_hash = ?`,
+    ),
+    moveSession: db.prepare('UPDATE sessions SET last_seen_at = ? WHERE token_hash = ?'),
+    endSession: db.prepare('DELETE FROM sessions WHERE token_hash = ?'),
+    endSessionsOf: db.prepare('DELETE FROM sessions WHERE account_id = ? AND token_hash <> ?'),
+    purgeSessions: db.prepare('DELETE FROM sessions WHERE created_at < ? OR last_seen_at < ?'),
     purgeUsage: db.prepare('DELETE FROM usage_counts WHERE hour < ?'),
     appendEvent: db.prepare(
       'INSERT INTO audit_events (at, account_id, action, via, subject) VALUES (?, ?, ?, ?, ?)',

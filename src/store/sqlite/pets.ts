@@ -1,7 +1,7 @@
 // Animals in SQLite.
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { ListQuery } from '../../contract/list-query.ts'
-import type { NewPet, Pet } from '../../contract/pets.ts'
+import type { NewPet, Pet, PetStatus } from '../../contract/pets.ts'
 import type { Created, Once, PetStore } from '../store.ts'
 import { read } from './failures.ts'
 import type { Writer } from './writer.ts'
@@ -60,6 +60,11 @@ export class SqlitePets implements PetStore {
     return this.#version
   }
 
+  async countByStatus(): Promise<Record<PetStatus, number>> {
+    const rows = (await read(() => this.#statements.count.all())) as { status: PetStatus; count: number }[]
+    return Object.fromEntries(rows.map(({ status, count }) => [status, count])) as Record<PetStatus, number>
+  }
+
   purgeOnce(before: number): Promise<number> {
     return this.#writer.write(() => Number(this.#statements.purgeOnce.run(before, PURGE_AT_ONCE).changes))
   }
@@ -107,6 +112,7 @@ function prepareStatements(db: DatabaseSync) {
     listBefore: page('WHERE id < ?'),
     listStatus: page('WHERE status = ?'),
     listStatusBefore: page('WHERE status = ? AND id < ?'),
+    count: db.prepare('SELECT status, count FROM pet_counts'),
     findOnce: exact(
       'SELECT fingerprint, pet_id AS "petId", created_at AS "createdAt" FROM once_records WHERE account_id = ? AND key = ?',
     ),

@@ -9,6 +9,30 @@ CREATE TABLE pets (
 -- Ends in the rowid, so a page of one status is read in order.
 CREATE INDEX pets_by_status ON pets (status);
 
+-- Kept by triggers, so that a count never reads the animals.
+CREATE TABLE pet_counts (
+  status TEXT PRIMARY KEY,
+  count INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+INSERT INTO pet_counts VALUES ('available', 0), ('pending', 0), ('sold', 0);
+
+CREATE TRIGGER pets_counted_in AFTER INSERT ON pets
+BEGIN
+  UPDATE pet_counts SET count = count + 1 WHERE status = new.status;
+END;
+
+CREATE TRIGGER pets_counted_out AFTER DELETE ON pets
+BEGIN
+  UPDATE pet_counts SET count = count - 1 WHERE status = old.status;
+END;
+
+CREATE TRIGGER pets_counted_over AFTER UPDATE OF status ON pets
+BEGIN
+  UPDATE pet_counts SET count = count - 1 WHERE status = old.status;
+  UPDATE pet_counts SET count = count + 1 WHERE status = new.status;
+END;
+
 CREATE TABLE accounts (
   id TEXT PRIMARY KEY,
   email TEXT NOT NULL,
@@ -52,6 +76,29 @@ CREATE TABLE usage_counts (
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX usage_counts_by_hour ON usage_counts (hour);
+
+CREATE TABLE failed_requests (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  at INTEGER NOT NULL,
+  account_id TEXT NOT NULL REFERENCES accounts (id) ON DELETE CASCADE,
+  key_id TEXT NOT NULL,
+  request_id TEXT NOT NULL,
+  operation TEXT NOT NULL,
+  status INTEGER NOT NULL,
+  code TEXT NOT NULL,
+  message TEXT NOT NULL
+) STRICT;
+
+CREATE INDEX failed_requests_by_account ON failed_requests (account_id, id);
+
+CREATE TABLE sessions (
+  token_hash BLOB PRIMARY KEY,
+  account_id TEXT NOT NULL REFERENCES accounts (id) ON DELETE CASCADE,
+  created_at INTEGER NOT NULL,
+  last_seen_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX sessions_by_account ON sessions (account_id);
 
 -- Outlives the accounts it tells of, hence no reference to them.
 CREATE TABLE audit_events (
