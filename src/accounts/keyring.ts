@@ -18,6 +18,8 @@ export class Keyring {
   readonly #environment: Environment
   readonly #clock: () => number
   readonly #remembered = new Map<string, { key: ApiKey; until: number }>()
+  /** How often all was forgotten: a look-up that was under way then is not remembered. */
+  #forgotten = 0
 
   constructor(store: AccountStore, environment: Environment, clock: () => number) {
     this.#store = store
@@ -39,17 +41,19 @@ export class Keyring {
   async find(secret: string): Promise<ApiKey | KeyProblem> {
     if (!isWellFormedKey(secret)) return 'malformed_api_key'
     if (environmentOf(secret) !== this.#environment) return 'wrong_environment'
+    const forgotten = this.#forgotten
     const key = await this.#store.keyByHash(hashKey(secret))
     if (key === undefined) return 'unknown_api_key'
     if (key.revokedAt !== undefined) return 'revoked_api_key'
     const now = this.#clock()
     if (isExpired(key, now)) return 'expired_api_key'
-    this.#remember(secret, key, now)
+    if (forgotten === this.#forgotten) this.#remember(secret, key, now)
     return key
   }
 
   /** Makes the next call of every key ask the store: called wherever a key or an account ends in this process. */
   forgetAll(): void {
+    this.#forgotten += 1
     this.#remembered.clear()
   }
 

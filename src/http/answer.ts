@@ -1,5 +1,6 @@
 // The one way out: every answer of the interface is written, logged and counted here.
 import type { FastifyRequest } from 'fastify'
+import { redactKeys } from '../accounts/api-keys.ts'
 import type { Usage } from '../accounts/usage.ts'
 import { errorBody, ERRORS, isRefusal, type Refusal } from '../contract/errors.ts'
 import { OPERATIONS } from '../contract/operations.ts'
@@ -59,7 +60,7 @@ export function refusalAnswer({ code, message, headers = [] }: Refusal): Answer 
 
 function failedRequest({ id }: FastifyRequest, key: ApiKey, operation: string, { code, message }: Refusal, at: number): FailedRequest {
   const { status } = ERRORS[code]
-  return { at, accountId: key.accountId, keyId: key.id, requestId: id, operation, status, code, message }
+  return { at, accountId: key.accountId, keyId: key.id, requestId: id, operation, status, code, message: redactKeys(message) }
 }
 
 /** Never the query or a header: a key that was put in the wrong place must not end up in a log. */
@@ -68,7 +69,7 @@ function logLine(request: FastifyRequest, status: number, result: Answer | Refus
   return {
     requestId: request.id,
     method: raw.method,
-    path: raw.url?.split('?', 1)[0],
+    path: redactKeys(raw.url?.split('?', 1)[0] ?? ''),
     status,
     ms: Math.round((performance.now() - startedAt) * 1000) / 1000,
     operation: operation?.id,
