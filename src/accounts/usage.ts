@@ -49,7 +49,7 @@ export class Usage {
     try {
       await this.#store.recordUsage(counts, lastUsed)
     } catch (error) {
-      for (const request of failed) this.remember(request)
+      this.#failed = [...failed, ...this.#failed].slice(0, FAILED_REQUESTS_KEPT)
       for (const count of counts) this.#add(count)
       for (const [keyId, at] of lastUsed) this.#lastUsed.set(keyId, Math.max(at, this.#lastUsed.get(keyId) ?? 0))
       throw error
