@@ -2,7 +2,7 @@
 import Type from 'typebox'
 import { Compile } from 'typebox/compile'
 import { INT64_MAX, INT64_MIN, int64Schema } from './int64.ts'
-import { describe } from './json.ts'
+import { describe, OtherNumber } from './json.ts'
 
 export const NAME_MAX_LENGTH = 255
 
@@ -75,7 +75,7 @@ export function parseNewPet(body: unknown): { newPet: NewPet } | { problems: Fie
     const { name, categoryId, status = DEFAULT_STATUS } = body
     return { newPet: { name, categoryId, status } }
   }
-  if (typeof body !== 'object' || body === null || Array.isArray(body)) {
+  if (typeof body !== 'object' || body === null || Array.isArray(body) || body instanceof OtherNumber) {
     return { problems: [{ field: '', message: `The body must be a JSON object, got ${describe(body)}.` }] }
   }
   const sent = new Map(Object.entries(body))
