@@ -176,7 +176,7 @@ export function ownBaseUrl(config: Pick<Config, 'environment' | 'baseUrl' | 'sta
 }
 
 export function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || host.startsWith('127.')
+  return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'))
 }
 
 function oneOf<const T extends string>(values: readonly T[], value: string): T | undefined {

@@ -11,6 +11,7 @@ import type { Answer, Send } from './call.ts'
 import { CORS_HEADERS } from './cors.ts'
 import { deprecationHeaders } from './deprecation.ts'
 import type { Metrics } from './metrics.ts'
+import { dropRestOf } from './unread-body.ts'
 
 export const JSON_TYPE = ['Content-Type', 'application/json']
 const CACHE = ['Cache-Control', 'private, no-cache']
@@ -43,6 +44,7 @@ export function createSend({ log, usage, metrics, baseUrl, clock, isStopping }: 
     // A request that broke off in its body was answered by socket-errors.ts.
     if (reply.raw.headersSent) return
     reply.raw.writeHead(status, headers).end(body)
+    if (!request.raw.complete) dropRestOf(request.raw)
 
     if (caller !== undefined && operation !== undefined) {
       usage.count(caller, operation.id, status)
