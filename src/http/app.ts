@@ -116,8 +116,8 @@ export function createApp(parts: AppParts): FastifyInstance {
     const handle = handlers[operation.id]
     app.route({
       method: operation.method === 'GET' ? ['GET', 'HEAD'] : operation.method,
-      // `.+`: the path with nothing in the parameter's place is not this route.
-      url: BASE_PATH + operation.path.replace(/\{(\w+)\}/, ':$1(.+)'),
+      // `[^]+`, anything: the path with nothing in the parameter's place is not this route.
+      url: BASE_PATH + operation.path.replace(/\{(\w+)\}/, ':$1([^]+)'),
       config: { operation },
       handler: async (request, reply) => send(request, reply, await handle(request)),
     })
