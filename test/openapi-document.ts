@@ -74,7 +74,7 @@ export async function assertDescribed(document: Document, operation: Operation, 
 }
 
 /** Any character that Unicode has room for; fast-check's own `binary` takes seconds for long strings. */
-const codePoint = fc
+export const codePoint = fc
   .integer({ min: 0, max: 0x10ffff })
   .filter((code) => code < 0xd800 || code > 0xdfff)
   .map((code) => String.fromCodePoint(code))
