@@ -1,7 +1,11 @@
 // The entry: argv becomes a command. The only file that touches the process.
 import { readFileSync } from 'node:fs'
+import { enableCompileCache } from 'node:module'
 import { parseEnv } from 'node:util'
-import { run } from './cli/run.ts'
+
+// Keeps stripped and compiled code between starts, hence before the first import of ours: it halves the start.
+enableCompileCache()
+const { run } = await import('./cli/run.ts')
 
 process.exitCode = await run(process.argv.slice(2), {
   env: { ...readEnvFile('.env'), ...process.env },
