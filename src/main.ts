@@ -7,6 +7,14 @@ import { parseEnv } from 'node:util'
 enableCompileCache()
 const { run } = await import('./cli/run.ts')
 
+// Who reads the output may leave, as `head` does. A service then stops in order; any other command just ends.
+let outputEnded = false
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error
+  if (!outputEnded && !process.emit('SIGTERM', 'SIGTERM')) process.exit()
+  outputEnded = true
+})
+
 process.exitCode = await run(process.argv.slice(2), {
   env: { ...readEnvFile('.env'), ...process.env },
   stdin: process.stdin,
@@ -27,6 +35,7 @@ function readEnvFile(path: string): NodeJS.Dict<string> {
     return parseEnv(readFileSync(path, 'utf8'))
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {}
-    throw error
+    process.stderr.write(`petstore: The file ${path} holds settings but cannot be read: ${(error as Error).message}.\n`)
+    return process.exit(2)
   }
 }

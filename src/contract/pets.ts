@@ -2,7 +2,7 @@
 // NewPet with its messages, and the bytes of a Pet.
 import type { XStatic } from 'typebox/schema'
 import { INT64_MAX, INT64_MIN, int64Schema, type WithInt64 } from './int64.ts'
-import { describe } from './json.ts'
+import { describe, OtherNumber } from './json.ts'
 
 export const PET_STATUSES = ['available', 'pending', 'sold'] as const
 export type PetStatus = (typeof PET_STATUSES)[number]
@@ -84,7 +84,7 @@ export function isPetStatus(value: unknown): value is PetStatus {
 
 /** The parsing of a NewPet: its fields and nothing else, or every problem it has. Takes what `parseJson` gives. */
 export function parseNewPet(body: unknown): { newPet: NewPet } | { problems: FieldProblem[] } {
-  if (typeof body !== 'object' || body === null || Array.isArray(body)) {
+  if (typeof body !== 'object' || body === null || Array.isArray(body) || body instanceof OtherNumber) {
     return { problems: [{ field: '', message: `The body must be a JSON object, got ${describe(body)}.` }] }
   }
   const { name, categoryId, status = DEFAULT_STATUS } = body as Record<string, unknown>
