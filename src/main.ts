@@ -1,7 +1,11 @@
 // The entry: argv becomes a command. The only file that touches the process.
 import { readFileSync } from 'node:fs'
+import { enableCompileCache } from 'node:module'
 import { parseEnv } from 'node:util'
-import { run } from './cli/run.ts'
+
+// Keeps stripped and compiled code between starts, hence before the first import of ours: it halves the start.
+enableCompileCache()
+const { run } = await import('./cli/run.ts')
 
 // Who reads the output may leave, as `head` does. A service then stops in order; any other command just ends.
 let outputEnded = false

@@ -4,7 +4,6 @@ import { redactKeys } from '../accounts/api-keys.ts'
 import type { Usage } from '../accounts/usage.ts'
 import { errorBody, ERRORS, isRefusal, type Refusal } from '../contract/errors.ts'
 import { OPERATIONS } from '../contract/operations.ts'
-import { renderError } from '../contract/render.ts'
 import type { Log } from '../log.ts'
 import type { ApiKey, FailedRequest } from '../store/store.ts'
 import type { Answer, Send } from './call.ts'
@@ -56,7 +55,7 @@ export function createSend({ log, usage, metrics, baseUrl, clock, isStopping }: 
 }
 
 export function refusalAnswer({ code, message, headers = [] }: Refusal): Answer {
-  const body = renderError(errorBody(code, message))
+  const body = JSON.stringify(errorBody(code, message))
   return { status: ERRORS[code].status, headers: [...JSON_TYPE, ...headers], body }
 }
 
