@@ -11,7 +11,7 @@ const EMAIL = 'you@example.com'
 const PASSWORD = 'correct horse battery'
 const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 
-describe('petstore account and key', () => {
+describe('petstore account and key', { concurrency: 3 }, () => {
   it('make an account and a key, list them redacted, and print the secret once', async () => {
     await using folder = await Folder.create()
     const created = await folder.run(['account', 'create', EMAIL, '--password-stdin', '--json'], { input: `${PASSWORD}\n` })
@@ -107,7 +107,7 @@ describe('petstore account and key', () => {
   })
 })
 
-describe('petstore', () => {
+describe('petstore', { concurrency: 3 }, () => {
   it('says its version and its help, which leads with examples', async () => {
     await using folder = await Folder.create()
     assert.equal((await folder.run(['--version'])).stdout, '1.0.0\n')

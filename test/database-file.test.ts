@@ -40,7 +40,7 @@ async function refused(folder: Folder, path: string, message: RegExp, wrap: read
   assert.ok(readFileSync(path).equals(before), 'the file was changed')
 }
 
-describe('A database file', () => {
+describe('A database file', { concurrency: 3 }, () => {
   it('that is not a database is refused and left alone', async () => {
     await using folder = await Folder.create()
     const path = join(folder.path, 'letter.txt')
@@ -117,7 +117,7 @@ describe('A database file', () => {
   })
 })
 
-describe('A full disk', () => {
+describe('A full disk', { concurrency: 3 }, () => {
   it('is a 503 while serving, with nothing damaged and nothing acknowledged lost', async () => {
     await using folder = await Folder.create()
     const { key } = await makeKey(folder)

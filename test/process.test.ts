@@ -30,7 +30,7 @@ async function refusesConnections(url: string): Promise<void> {
   }
 }
 
-describe('petstore serve', () => {
+describe('petstore serve', { concurrency: 3 }, () => {
   it('makes its database on the first run, and says where it listens and who may sign up', async () => {
     await using folder = await Folder.create()
     const served = await serve(folder)
