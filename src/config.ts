@@ -63,7 +63,7 @@ export const SETTINGS = {
     variable: 'DATABASE_URL',
     flag: 'database',
     default: 'sqlite:data/petstore.db',
-    takes: 'sqlite:PATH or postgres://…',
+    takes: 'sqlite:PATH or postgres://USER:PASSWORD@HOST/NAME',
     meaning: 'Where the data is kept',
     parse: parseDatabase,
   }),
@@ -178,6 +178,12 @@ export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || host.startsWith('127.')
 }
 
+/** Where the data is, for people: without user and password. */
+export function databasePlace(database: DatabaseAddress): string {
+  if (database.engine === 'sqlite') return database.path
+  return `PostgreSQL at ${database.url.replace(/^\w+:\/\/(?:.*@)?/s, '').replace(/\?.*$/s, '')}`
+}
+
 function oneOf<const T extends string>(values: readonly T[], value: string): T | undefined {
   return values.find((candidate) => candidate === value)
 }
@@ -213,5 +219,5 @@ function parseRateLimit(value: string): RateLimit | undefined {
 
 /** A database address may hold a password; a message must not repeat it. */
 function redact(name: SettingName, value: string): string {
-  return name === 'database' ? value.replace(/\/\/[^@/]*@/, '//…@') : value
+  return name === 'database' ? value.replace(/\/\/.*@/s, '//…@') : value
 }

@@ -15,11 +15,6 @@ export class StoreUnavailable extends Error {
   override name = 'StoreUnavailable'
 }
 
-/** The database went away while it was writing: whether the change was made is not known. */
-export class WriteUncertain extends StoreUnavailable {
-  override name = 'WriteUncertain'
-}
-
 /** The database can't be opened at all; the message is for the operator. */
 export class CannotOpenStore extends Error {
   override name = 'CannotOpenStore'
