@@ -145,12 +145,12 @@ export class BadSetting extends Error {
 
 /** Flags win over variables, variables over defaults. An empty value counts as unset. */
 export function readConfig(flags: Record<string, string | undefined>, env: Record<string, string | undefined>): Config {
-  const value = <T>(name: SettingName, { flag, variable, default: fallback, takes, parse }: Setting<T>): T | undefined => {
+  const value = <T>(name: SettingName, { flag, variable, default: fallback, parse }: Setting<T>): T | undefined => {
     const [source, text] = flags[flag] === undefined ? [variable, env[variable] || fallback] : [`--${flag}`, flags[flag]]
     if (text === undefined) return undefined
     const parsed = parse(text)
     if (parsed !== undefined) return parsed
-    throw new BadSetting(`${source} must be ${takes}, got ${JSON.stringify(redact(name, text))}.`)
+    throw badSetting(source, name, text)
   }
   const host = value('host', SETTINGS.host)!
   return {
@@ -167,6 +167,17 @@ export function readConfig(flags: Record<string, string | undefined>, env: Recor
     adminHost: value('adminHost', SETTINGS.adminHost)!,
     adminPort: value('adminPort', SETTINGS.adminPort),
   }
+}
+
+/** A database that is named elsewhere than in the settings, `source`; throws `BadSetting`. */
+export function readDatabaseAddress(source: string, text: string): DatabaseAddress {
+  const address = parseDatabase(text)
+  if (address !== undefined) return address
+  throw badSetting(source, 'database', text)
+}
+
+function badSetting(source: string, name: SettingName, text: string): BadSetting {
+  return new BadSetting(`${source} must be ${SETTINGS[name].takes}, got ${JSON.stringify(redact(name, text))}.`)
 }
 
 /** The public base address of this deployment, where it was told. */

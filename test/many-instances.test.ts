@@ -37,7 +37,7 @@ describe('several instances on one database', { concurrency: false }, () => {
     fetch(`${two.url}/v1/pets`, { ...init, headers: { Authorization: `Bearer ${one.key}`, 'Content-Type': 'application/json', ...init.headers } })
 
   it('make one animal of 50 parallel requests with one Idempotency-Key', async () => {
-    const before = await total(one)
+    const soFar = await total(one)
     const answers = await Promise.all(
       Array.from({ length: 50 }, (_, index) => {
         const headers = { 'Idempotency-Key': 'the-same' }
@@ -48,7 +48,7 @@ describe('several instances on one database', { concurrency: false }, () => {
     const bodies = await Promise.all(answers.map((answer) => answer.json() as Promise<Pet>))
     assert.equal(new Set(bodies.map(({ id }) => id)).size, 1)
     assert.equal(answers.filter(({ headers }) => headers.get('Idempotent-Replayed') === null).length, 1)
-    assert.equal(await total(one), before + 1)
+    assert.equal(await total(one), soFar + 1)
   })
 
   it('show in the list what was just added at the other', async () => {
@@ -87,9 +87,9 @@ describe('several instances on one database', { concurrency: false }, () => {
 
   it('page through while animals are added at the other: none twice, none of the old ones missed', async () => {
     const old = await Promise.all(Array.from({ length: 60 }, async () => ((await (await one.add(rex)).json()) as Pet).id))
-    let adding = true
+    const adding = new AbortController()
     const adder = (async () => {
-      while (adding) await Promise.all([two.add(rex), two.add(rex), one.add(rex)])
+      while (!adding.signal.aborted) await Promise.all([two.add(rex), two.add(rex), one.add(rex)])
     })()
     const seen: number[] = []
     let next: string | undefined = '/pets?limit=7'
@@ -98,7 +98,7 @@ describe('several instances on one database', { concurrency: false }, () => {
       seen.push(...((await page.json()) as Pet[]).map(({ id }) => id))
       next = /<\/v1([^>]+)>; rel="next"/.exec(page.headers.get('Link') ?? '')?.[1]
     }
-    adding = false
+    adding.abort()
     await adder
     assert.equal(new Set(seen).size, seen.length)
     for (const id of old) assert.ok(seen.includes(id), `${id} was missed`)
@@ -120,11 +120,11 @@ describe('a connection that breaks after the request and before the answer', { c
     proxy.cutNextAnswer()
     assert.equal((await petstore.call('/pets')).status, 200)
 
-    const before = await warmUp()
+    const soFar = await warmUp()
     proxy.cutNextAnswer()
     const refused = await petstore.add(rex)
     assert.equal(refused.status, 503)
-    assert.equal(await total(petstore), before + 1)
+    assert.equal(await total(petstore), soFar + 1)
 
     const then = await warmUp()
     proxy.cutNextAnswer()
