@@ -1,6 +1,7 @@
 // A real PostgreSQL 18 for tests, from npm, on any machine and as any user. Gone when the process that asked is gone.
 import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
 
 export interface PostgresServer {
   /** The address of its own database, `postgres`. */
@@ -15,8 +16,13 @@ export interface PostgresServer {
   end(): Promise<void>
 }
 
-export async function startPostgres(): Promise<PostgresServer> {
-  const keeper = spawn(process.execPath, [new URL('postgres-keeper.ts', import.meta.url).pathname], { stdio: ['pipe', 'pipe', 'inherit'] })
+/** With `tls` it takes encrypted connections too, with the certificate of test-certificate.ts. */
+export async function startPostgres(tls?: 'tls'): Promise<PostgresServer> {
+  // In a process group of its own: a Ctrl-C at the tests must not end it before it has cleaned up.
+  const keeper = spawn(process.execPath, [fileURLToPath(new URL('postgres-keeper.ts', import.meta.url)), tls ?? ''], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+    detached: true,
+  })
   const lines = createInterface({ input: keeper.stdout })[Symbol.asyncIterator]()
   const gone = new Promise<void>((resolve) => {
     keeper.once('exit', () => resolve())
