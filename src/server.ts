@@ -3,12 +3,13 @@ import type { AddressInfo } from 'node:net'
 import fastify, { type FastifyInstance } from 'fastify'
 import { Accounts } from './accounts/accounts.ts'
 import { Keyring } from './accounts/keyring.ts'
+import { Sessions } from './accounts/sessions.ts'
 import { Usage } from './accounts/usage.ts'
 import type { Config } from './config.ts'
 import { createApp } from './http/app.ts'
-import { ONCE_KEPT_MS } from './http/idempotency.ts'
 import type { Metrics } from './http/metrics.ts'
 import type { Log } from './log.ts'
+import { ONCE_KEPT_MS } from './store/once.ts'
 import { openStore } from './store/open-store.ts'
 import type { Store } from './store/store.ts'
 import { timedStore } from './store/timed-store.ts'
@@ -40,6 +41,7 @@ export async function startServer(config: Config, log: Log, clock: () => number 
     clock,
     onRevoked: () => keyring.forgetAll(),
   })
+  const sessions = new Sessions(store.accounts, clock)
   const usage = new Usage(store.accounts, clock)
   const app = createApp({ config, store, keyring, usage, clock, log, metrics, isStopping: () => stopping })
   const admin = metrics && createAdmin(metrics)
@@ -52,7 +54,7 @@ export async function startServer(config: Config, log: Log, clock: () => number 
     throw error
   }
   usage.start((error) => log.error({ error }, 'usage counts could not be written; they are kept'))
-  const chores = startChores(store, usage, log, clock)
+  const chores = startChores({ store, usage, sessions, log, clock })
 
   async function stop(): Promise<void> {
     stopping = true
@@ -68,12 +70,21 @@ export async function startServer(config: Config, log: Log, clock: () => number 
   return { url: addressOf(app), adminUrl: admin && addressOf(admin), accounts, store, stop }
 }
 
+interface ChoreParts {
+  store: Store
+  usage: Usage
+  sessions: Sessions
+  log: Log
+  clock: () => number
+}
+
 /** Forgets what is past its time: at the start, then every ten minutes. */
-function startChores(store: Store, usage: Usage, log: Log, clock: () => number): NodeJS.Timeout {
+function startChores({ store, usage, sessions, log, clock }: ChoreParts): NodeJS.Timeout {
   const purge = async () => {
     try {
       while ((await store.pets.purgeOnce(clock() - ONCE_KEPT_MS)) > 0);
       await usage.purge()
+      await sessions.purge()
     } catch (error) {
       log.error({ error }, 'old records could not be purged; tried again later')
     }

@@ -14,6 +14,16 @@ export function randomText(length: number): string {
   return Array.from({ length }, () => BASE62[randomInt(BASE62.length)]).join('')
 }
 
+/** The same text for the same seed, and no telling the seed from it. */
+export function textFrom(seed: string, length: number): string {
+  let rest = BigInt(`0x${createHash('sha256').update(seed).digest('hex')}`)
+  return Array.from({ length }, () => {
+    const digit = BASE62[Number(rest % 62n)]
+    rest /= 62n
+    return digit
+  }).join('')
+}
+
 export function generateKey(environment: Environment): string {
   const body = KEY_PREFIX[environment] + randomText(RANDOM_LENGTH)
   return body + checksum(body)
