@@ -1,11 +1,12 @@
 // The only wiring: settings become a store, the store an app, and the app listens, until it is told to stop.
 import type { AddressInfo } from 'node:net'
-import fastify, { type FastifyInstance } from 'fastify'
+import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify'
 import { Accounts } from './accounts/accounts.ts'
 import { Keyring } from './accounts/keyring.ts'
 import { Sessions } from './accounts/sessions.ts'
 import { Usage } from './accounts/usage.ts'
 import type { Config } from './config.ts'
+import { createConsole } from './console/console.ts'
 import { createApp } from './http/app.ts'
 import type { Metrics } from './http/metrics.ts'
 import type { Log } from './log.ts'
@@ -43,7 +44,10 @@ export async function startServer(config: Config, log: Log, clock: () => number 
   })
   const sessions = new Sessions(store.accounts, clock)
   const usage = new Usage(store.accounts, clock)
-  const app = createApp({ config, store, keyring, usage, clock, log, metrics, isStopping: () => stopping })
+  const answered = metrics && ((request: FastifyRequest, status: number) => metrics.answered(request, status))
+  const pages = createConsole({ config, store, accounts, sessions, usage, clock, log, answered })
+  const app = createApp({ config, store, keyring, usage, clock, log, metrics, isStopping: () => stopping, notFoundPage: pages.notFound })
+  app.register(pages.plugin)
   const admin = metrics && createAdmin(metrics)
   try {
     await app.listen({ host: config.host, port: config.port })

@@ -2,6 +2,7 @@
 import { createHash, randomInt } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import type { Environment } from '../contract/operations.ts'
+import type { ApiKey } from '../store/store.ts'
 
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const RANDOM_LENGTH = 30
@@ -42,6 +43,16 @@ export function environmentOf(key: string): Environment {
 /** What is stored instead of the key: 178 random bits need no salt and no slow hash. */
 export function hashKey(key: string): Buffer {
   return createHash('sha256').update(key).digest()
+}
+
+/** What may be shown of a key, to recognise it by. */
+export function redacted({ lastFour }: ApiKey, environment: Environment): string {
+  return `${KEY_PREFIX[environment]}…${lastFour}`
+}
+
+export function stateOf({ revokedAt, expiresAt }: ApiKey, now: number): 'active' | 'revoked' | 'expired' {
+  if (revokedAt !== undefined) return 'revoked'
+  return expiresAt !== undefined && expiresAt <= now ? 'expired' : 'active'
 }
 
 function checksum(body: string): string {

@@ -17,7 +17,7 @@ import { createHandlers } from './pets.ts'
 import { publicRoutes } from './public-routes.ts'
 import { createRateLimit } from './rate-limit.ts'
 import { requestId } from './request-id.ts'
-import { createRouteTable, decodable } from './routes.ts'
+import { createRouteTable, decodable, type NotFoundPage } from './routes.ts'
 import { answerSpecialRequests, createSocketErrorHandler } from './socket-errors.ts'
 
 /** How long a client may take: to send its headers, its whole request, and between two requests. */
@@ -33,9 +33,11 @@ export interface AppParts {
   log: Log
   metrics: Metrics | undefined
   isStopping: () => boolean
+  /** What a browser is shown where there is nothing, outside the interface. */
+  notFoundPage: NotFoundPage
 }
 
-export function createApp({ config, store, keyring, usage, clock, log, metrics, isStopping }: AppParts): FastifyInstance {
+export function createApp({ config, store, keyring, usage, clock, log, metrics, isStopping, notFoundPage }: AppParts): FastifyInstance {
   const baseUrl = ownBaseUrl(config)
   const send = createSend({ log, usage, metrics, baseUrl, clock, isStopping })
 
@@ -66,8 +68,8 @@ export function createApp({ config, store, keyring, usage, clock, log, metrics, 
     else send(request, reply, refusal)
   })
 
-  const unrouted = createRouteTable(app)
-  app.setNotFoundHandler((request, reply) => send(request, reply, unrouted(request)))
+  const unrouted = createRouteTable(app, notFoundPage)
+  app.setNotFoundHandler(async (request, reply) => send(request, reply, await unrouted(request)))
   app.setErrorHandler((error, request, reply) => send(request, reply, refusalFor(error, request, log)))
 
   /** What stands between a route and its content. */
