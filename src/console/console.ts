@@ -73,7 +73,9 @@ export function createConsole(parts: ConsoleParts): Console {
       parsed(null, new URLSearchParams(text as string)),
     )
     app.addHook('onSend', (request, reply, payload, sent) => {
-      reply.headers({ 'Request-Id': request.id, ...SECURITY_HEADERS, ...reply.getHeaders() })
+      for (const [name, value] of Object.entries({ 'Request-Id': request.id, ...SECURITY_HEADERS })) {
+        if (!reply.hasHeader(name)) reply.header(name, value)
+      }
       sent(null, payload)
     })
     app.addHook('onResponse', (request, reply, finished) => {
