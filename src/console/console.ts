@@ -193,8 +193,7 @@ function isOurForm({ token, form, request }: Visit): boolean {
 }
 
 /** After signing in, the visitor is back where they wanted to be; a form is then to be filled in again. */
-function toSignIn(path: string, { request, token }: Visit): Outcome {
+function toSignIn(path: string, { request }: Visit): Outcome {
   const next = request.method === 'POST' ? path.replace(/\/:.*$/, '') : request.url
-  const query = new URLSearchParams({ next, ...(token !== undefined && { ended: 'yes' }) })
-  return { redirect: `/sign-in?${query.toString()}` }
+  return { redirect: `/sign-in?next=${encodeURIComponent(next)}` }
 }

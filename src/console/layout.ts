@@ -13,11 +13,16 @@ const PAW = html`<svg class="paw" viewBox="0 0 24 24" width="22" height="22" ari
 interface Extras {
   /** Style sheets and scripts beyond those that every page has. */
   head?: Html
-  /** For a page whose content has its own width and landmark. */
+  /** For a page whose content has its own width and its own landmarks. */
   wide?: boolean
 }
 
 export function layout(visit: Visit, { title, body, section }: Page, { head, wide }: Extras = {}): Html {
+  const top = html`${stagingBand(visit)}
+<div class="top">
+  <a class="brand" href="/">${PAW} Petstore</a>
+  ${navigation(visit, section)}
+</div>`
   return html`<!doctype html>
 <html lang="en">
 <head>
@@ -30,11 +35,7 @@ export function layout(visit: Visit, { title, body, section }: Page, { head, wid
 ${head}</head>
 <body${wide && html` class="wide"`}>
 <a class="skip" href="#content">Skip to the content</a>
-${stagingBand(visit)}
-<header class="top">
-  <a class="brand" href="/">${PAW} Petstore</a>
-  ${navigation(visit, section)}
-</header>
+${wide ? html`<section aria-label="Petstore">${top}</section>` : html`<header>${top}</header>`}
 ${wide ? body : html`<main class="page" id="content" tabindex="-1">${body}</main>`}
 ${!wide && foot(visit)}
 </body>

@@ -12,10 +12,9 @@ export function referencePage(visit: Visit): { body: Html; headers: Record<strin
     title: 'API reference',
     section: 'reference' as const,
     body: html`${referenceTabs('/docs')}
-      <noscript><main class="page"><h1>API reference</h1>
+      <div id="content" tabindex="-1"><div id="reference"><main class="page"><h1>API reference</h1>
         <p>The interactive reference needs JavaScript. Without it, everything is in the <a href="/openapi.json">OpenAPI document</a>,
-        and on the pages of <a href="/docs/errors">error codes</a> and <a href="/docs/deprecations">deprecations</a>.</p></main></noscript>
-      <div id="content" tabindex="-1"><div id="reference"></div></div>`,
+        and on the pages of <a href="/docs/errors">error codes</a> and <a href="/docs/deprecations">deprecations</a>.</p></main></div></div>`,
   }
   const head = html`<link rel="stylesheet" href="${assetAddress('reference.css')}">
 <script src="${assetAddress('scalar.js')}" defer></script>

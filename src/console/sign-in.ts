@@ -35,8 +35,7 @@ function signInPage(visit: Visit, problems: Problems = []): Page {
 }
 
 function notice({ query }: Visit) {
-  if (query.has('ended')) return html`<p class="notice" role="status">Your session has ended. Sign in to go on where you were.</p>`
-  if (query.has('next')) return html`<p class="notice" role="status">Sign in to see that page.</p>`
+  if (query.has('next')) return html`<p class="notice" role="status">You are not signed in, or your session has ended. Sign in to go on.</p>`
   if (query.has('signed-out')) return html`<p class="notice good" role="status">You are signed out.</p>`
   if (query.has('removed')) return html`<p class="notice good" role="status">The account and its keys are gone.</p>`
   return undefined

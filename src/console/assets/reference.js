@@ -1,4 +1,5 @@
 // Starts the reference on our document: nothing is asked of any other host, and a pasted key stays in the page.
+document.querySelector('#reference').replaceChildren()
 Scalar.createApiReference('#reference', {
   url: '/openapi.json',
   withDefaultFonts: false,
