@@ -28,7 +28,7 @@ async function accountPage(visit: MemberVisit, problems: Problems = []): Promise
     body: html`<h1>Account</h1>
       ${query.has('changed') && html`<p class="notice good" role="status">The password is changed. All other sessions have ended.</p>`}
       ${problemSummary(problems)}
-      <p class="lead">Signed in as <strong><bdi>${account.email}</bdi></strong>, since ${day(account.createdAt)} with us.</p>
+      <p class="lead">Signed in as <strong><bdi>${account.email}</bdi></strong>, an account since ${day(account.createdAt)}.</p>
       <div class="with-side">
         <section aria-labelledby="trail">
           <h2 id="trail">What happened</h2>

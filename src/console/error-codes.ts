@@ -1,4 +1,5 @@
 // Every error code with its cause and its cure, each with an anchor to link to.
+import { STATUS_CODES } from 'node:http'
 import { ERRORS } from '../contract/errors.ts'
 import { html } from './html.ts'
 import { referenceTabs } from './reference-tabs.ts'
@@ -17,7 +18,7 @@ const errorCodesPage: Page = {
     <code>Request-Id</code> header of the answer names the request.</p>
     ${[...byStatus].map(
       ([status, errors]) => html`<section aria-labelledby="status-${status}">
-        <h2 id="status-${status}" class="status-head">${status}</h2>
+        <h2 id="status-${status}" class="status-head">${status} ${STATUS_CODES[status]}</h2>
         <ul class="cards">${errors.map(
           ([code, { cause, cure }]) => html`<li class="card error-card" id="${code}">
             <h3><a href="#${code}"><code>${code}</code></a></h3><p>${cause}</p><p><strong>Cure:</strong> ${cure}</p></li>`,

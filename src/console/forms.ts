@@ -73,12 +73,13 @@ export function hidden(name: string, value: string): Html {
   return html`<input type="hidden" name="${name}" value="${value}">`
 }
 
-/** Above the form: how many things are wrong, each a link to its field. */
+/** Above the form: what is wrong, each a link to its field. */
 export function problemSummary(problems: Problems): Html | false {
-  if (problems.length === 0) return false
+  const told = problems.map(({ field: name, message }) => (name === '' ? html`${message}` : html`<a href="#${name}">${message}</a>`))
+  if (told.length < 2) return told.length === 1 && html`<p class="notice bad" role="alert">${told}</p>`
   return html`<div class="notice bad" role="alert">
-    <p><strong>${problems.length === 1 ? 'One thing needs another look' : `${problems.length} things need another look`}</strong></p>
-    <ul>${problems.map(({ field: name, message }) => html`<li>${name === '' ? message : html`<a href="#${name}">${message}</a>`}</li>`)}</ul>
+    <p><strong>${told.length} things need another look</strong></p>
+    <ul>${told.map((line) => html`<li>${line}</li>`)}</ul>
   </div>`
 }
 
