@@ -41,7 +41,7 @@ const PUBLIC = { public: true }
 export interface Console {
   plugin: FastifyPluginCallback
   /** The page for an address that leads nowhere, as an answer's bytes and headers. */
-  notFound: (request: FastifyRequest) => Promise<{ headers: Record<string, string>; body: string }>
+  notFound: (request: FastifyRequest) => { headers: Record<string, string>; body: string }
 }
 
 export function createConsole(parts: ConsoleParts): Console {
@@ -156,10 +156,10 @@ export function createConsole(parts: ConsoleParts): Console {
     return faultPage(request, 500)
   }
 
-  async function notFound(request: FastifyRequest): Promise<{ headers: Record<string, string>; body: string }> {
-    const visit = await openAnyway(request)
-    const body = layout(visit, notFoundPage(visit)).text
-    return { headers: { 'Content-Type': HTML_TYPE, ...SECURITY_HEADERS, ...freshness(visit) }, body }
+  /** The same for everybody, so that a wrong address costs no look-up. */
+  function notFound(request: FastifyRequest): { headers: Record<string, string>; body: string } {
+    const visit = anonymous(request)
+    return { headers: { 'Content-Type': HTML_TYPE, ...SECURITY_HEADERS }, body: layout(visit, notFoundPage(visit)).text }
   }
 
   return { plugin, notFound }

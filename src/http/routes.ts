@@ -12,7 +12,7 @@ interface KnownPath {
 }
 
 /** A page for people, made elsewhere: http knows no pages. */
-export type NotFoundPage = (request: FastifyRequest) => Promise<{ headers: Record<string, string>; body: string }>
+export type NotFoundPage = (request: FastifyRequest) => { headers: Record<string, string>; body: string }
 
 /** Learns every route as it is registered; call it before the first. */
 export function createRouteTable(app: FastifyInstance, notFoundPage: NotFoundPage) {
@@ -30,11 +30,12 @@ export function createRouteTable(app: FastifyInstance, notFoundPage: NotFoundPag
   }
 
   /** The answer where no route took the request. */
-  return async function unrouted(request: FastifyRequest): Promise<Answer | Refusal> {
-    const path = request.raw.url?.split('?', 1)[0] ?? '/'
-    const allow = path === '*' ? 'GET, HEAD, OPTIONS, POST' : allowedMethods(path)
+  return function unrouted(request: FastifyRequest): Answer | Refusal {
+    // Decoded as the router does it: a slash or question mark that was encoded stays so.
+    const path = decodeURI(request.raw.url?.split('?', 1)[0] ?? '/')
+    const allow = path === '*' && request.method === 'OPTIONS' ? 'GET, HEAD, OPTIONS, POST' : allowedMethods(path)
     if (allow === undefined && asksForPage(request, path)) {
-      const { headers, body } = await notFoundPage(request)
+      const { headers, body } = notFoundPage(request)
       return { status: 404, headers: Object.entries(headers).flat(), body }
     }
     if (allow === undefined) return { code: 'unknown_path', message: `There is nothing at ${quote(path)}.` }
@@ -59,9 +60,13 @@ function pathPattern(url: string): RegExp {
   return new RegExp(`^${parts.join('/')}$`)
 }
 
-/** A path that can't be decoded is taken literally: then it is an animal that is not there, like any other. */
-export function decodable(url: string): string {
-  if (!url.includes('%')) return url
+/**
+ * The request's target as path and query. A client may send the whole address (RFC 9112, 3.2.2), and a fragment is not
+ * part of it. A path that can't be decoded is taken literally: then it is an animal that is not there, like any other.
+ */
+export function originForm(target: string): string {
+  if (target.startsWith('/') && !/[%#]/.test(target)) return target
+  const [url = ''] = target.replace(/^https?:\/\/[^/?#]*\/?/i, '/').split('#', 1)
   const [path = '', ...query] = url.split('?')
   try {
     decodeURIComponent(path)

@@ -20,7 +20,7 @@ const executable = findChromium()
 if (executable === undefined) throw new Error('No Chromium was found; install one, or name it with CHROMIUM.')
 const folder = await mkdtemp(join(tmpdir(), 'petstore-screenshots-'))
 const config = readConfig({ port: '0', database: `sqlite:${join(folder, 'petstore.db')}` }, {})
-const running = await startServer(config, createLog('error', process.stderr), () => clock.now)
+const running = await startServer(config, createLog('error', process.stderr), { clock: () => clock.now })
 const browser = await launchChromium(executable)
 try {
   await fillStore(running, clock)
