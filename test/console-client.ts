@@ -1,5 +1,9 @@
 // A browser without a screen for HTTP tests: keeps cookies, reads forms, follows nothing by itself.
 import assert from 'node:assert/strict'
+import { PASSWORD, type Petstore } from './harness.ts'
+
+/** Where something of an account is shown. */
+export const MEMBER_PAGES = ['/keys', '/animals', '/animals/new', '/activity', '/account', '/account/delete']
 
 export interface Answered {
   status: number
@@ -56,4 +60,12 @@ export class ConsoleClient {
     if (/Max-Age=0/.test(line)) this.cookies.delete(name)
     else this.cookies.set(name, value)
   }
+}
+
+/** Somebody who is signed in to the service's own account. */
+export async function signedIn(petstore: Petstore): Promise<ConsoleClient> {
+  const client = new ConsoleClient(petstore.url)
+  const { status, location } = await client.signIn(petstore.account.email, PASSWORD)
+  assert.deepEqual([status, location], [303, '/keys'])
+  return client
 }

@@ -64,19 +64,19 @@ function watch(page: Page, url: string, wrong: string[]): void {
   })
 }
 
-export async function signUp(page: Page, email: string, password: string): Promise<void> {
-  await page.goto('/sign-up')
-  await page.getByLabel('Email address').fill(email)
-  await page.getByLabel('Password').fill(password)
-  await page.getByRole('button', { name: 'Create account' }).click()
-  await page.waitForURL('/keys')
+export function signUp(page: Page, email: string, password: string): Promise<void> {
+  return enter(page, '/sign-up', 'Create account', email, password)
 }
 
-export async function signIn(page: Page, email: string, password: string): Promise<void> {
-  await page.goto('/sign-in')
+export function signIn(page: Page, email: string, password: string): Promise<void> {
+  return enter(page, '/sign-in', 'Sign in', email, password)
+}
+
+async function enter(page: Page, path: string, button: string, email: string, password: string): Promise<void> {
+  await page.goto(path)
   await page.getByLabel('Email address').fill(email)
   await page.getByLabel('Password').fill(password)
-  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByRole('button', { name: button }).click()
   await page.waitForURL('/keys')
 }
 

@@ -6,6 +6,7 @@ import type { Browser, Page } from '@playwright/test'
 import { readConfig } from '../../src/config.ts'
 import { createLog } from '../../src/log.ts'
 import { startServer } from '../../src/server.ts'
+import { signIn } from './browsing.ts'
 import { findChromium, launchChromium } from './chromium.ts'
 import { fillStore, SAMPLE_EMAIL, SAMPLE_PASSWORD } from './sample-store.ts'
 
@@ -19,7 +20,10 @@ const clock = { now: Date.parse('2026-11-15T09:24:00Z') }
 const executable = findChromium()
 if (executable === undefined) throw new Error('No Chromium was found; install one, or name it with CHROMIUM.')
 const folder = await mkdtemp(join(tmpdir(), 'petstore-screenshots-'))
-const config = readConfig({ port: '0', database: `sqlite:${join(folder, 'petstore.db')}` }, {})
+const config = readConfig(
+  { port: '0', database: `sqlite:${join(folder, 'petstore.db')}`, 'staging-base-url': 'http://localhost:8080/v1' },
+  {},
+)
 const running = await startServer(config, createLog('error', process.stderr), { clock: () => clock.now })
 const browser = await launchChromium(executable)
 try {
@@ -35,22 +39,14 @@ async function takeAll(on: Browser): Promise<void> {
   for (const scheme of ['light', 'dark'] as const) {
     const page = await on.newPage({ baseURL: running.url, colorScheme: scheme, viewport: DESKTOP })
     await take(page, '/', `welcome-${scheme}`)
-    await signIn(page)
+    await signIn(page, SAMPLE_EMAIL, SAMPLE_PASSWORD)
     for (const name of ['keys', 'animals', 'activity']) await take(page, `/${name}`, `${name}-${scheme}`)
     await takeReference(page, `docs-${scheme}`)
     await page.context().close()
   }
   const phone = await on.newPage({ baseURL: running.url, viewport: PHONE })
-  await signIn(phone)
+  await signIn(phone, SAMPLE_EMAIL, SAMPLE_PASSWORD)
   for (const name of ['keys', 'animals', 'activity']) await take(phone, `/${name}`, `${name}-phone`)
-}
-
-async function signIn(page: Page): Promise<void> {
-  await page.goto('/sign-in')
-  await page.getByLabel('Email address').fill(SAMPLE_EMAIL)
-  await page.getByLabel('Password').fill(SAMPLE_PASSWORD)
-  await page.getByRole('button', { name: 'Sign in' }).click()
-  await page.waitForURL('/keys')
 }
 
 async function takeReference(page: Page, name: string): Promise<void> {
