@@ -26,12 +26,20 @@ describeService('The forms of the console', (service) => {
       }
     })
 
-    it('leads to sign-in when the session is over, and back to its page', async () => {
-      const client = await signedIn(service())
-      const fields = await client.hiddenFields('/animals/new', '/animals/new')
-      await client.submit('/keys', '/sign-out')
-      const { status, location } = await client.post('/animals/new', { ...fields, name: 'Late', categoryId: '1' })
-      assert.deepEqual([status, location], [303, '/sign-in?next=%2Fanimals%2Fnew'])
+    it('leads to sign-in when the session is over, and from there to a page that is there', async () => {
+      for (const [page, action, next] of [
+        ['/animals/new', '/animals/new', '/animals/new'],
+        ['/account', '/account/password', '/account/password'],
+        [`/keys/${service().apiKey.id}/revoke`, `/keys/${service().apiKey.id}/revoke`, '/keys'],
+      ] as const) {
+        const client = await signedIn(service())
+        const fields = await client.hiddenFields(page, action)
+        await client.submit('/keys', '/sign-out')
+        const { status, location } = await client.post(action, fields)
+        assert.deepEqual([status, location], [303, `/sign-in?next=${encodeURIComponent(next)}`])
+        const again = await signedIn(service())
+        assert.notEqual((await again.get(next)).status, 405)
+      }
     })
 
     it('in another format, or too large, is refused on a page', async () => {

@@ -1,10 +1,13 @@
 // The console's pages over HTTP: their headers, what they show and to whom.
 import assert from 'node:assert/strict'
+import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
 import { ERRORS } from '../src/contract/errors.ts'
 import { ConsoleClient, MEMBER_PAGES, signedIn } from './console-client.ts'
+import { ENGINES } from './engines.ts'
 import { describeService, PASSWORD, startPetstore } from './harness.ts'
 
+const SQLITE = ENGINES[0]!
 const OPEN_PAGES = ['/', '/sign-in', '/sign-up', '/docs', '/docs/errors', '/docs/deprecations']
 
 describeService('The pages of the console', (service) => {
@@ -135,6 +138,19 @@ describe('A deployment', () => {
     await using petstore = await startPetstore()
     const untrusted = await new ConsoleClient(petstore.url).get('/sign-in', { 'X-Forwarded-Proto': 'https' })
     assert.match(untrusted.headers.get('set-cookie') ?? '', /^petstore=/)
+  })
+
+  it('whose database cannot be written to says so on a page, with the request id', async () => {
+    await using database = await SQLITE.newDatabase()
+    await using petstore = await startPetstore({ engine: SQLITE, database: database.url })
+    const client = new ConsoleClient(petstore.url)
+    const fields = await client.hiddenFields('/sign-in', '/sign-in')
+    using other = new DatabaseSync(database.url.replace(/^sqlite:/, ''))
+    other.exec('BEGIN IMMEDIATE')
+    const { status, headers, body } = await client.post('/sign-in', { ...fields, email: petstore.account.email, password: PASSWORD })
+    assert.deepEqual([status, headers.get('retry-after')], [503, '2'])
+    assert.match(body, /The database is not available at the moment/)
+    assert.ok(body.includes(headers.get('request-id')!))
   })
 
   it('says unmistakably that it is staging, and nothing of the kind in production', async () => {

@@ -12,6 +12,8 @@ const EVENTS_SHOWN = 50
 
 export const accountRoutes: readonly ConsoleRoute[] = [
   forMembers('GET', '/account', (visit) => accountPage(visit)),
+  // Where a form with problems was answered; typed in again, the address leads to the form.
+  forMembers('GET', '/account/password', () => ({ redirect: '/account' })),
   forMembers('POST', '/account/password', changePassword),
   forMembers('GET', '/account/delete', (visit) => deletePage(visit)),
   forMembers('POST', '/account/delete', deleteAccount),

@@ -194,6 +194,8 @@ function isOurForm({ token, form, request }: Visit): boolean {
 
 /** After signing in, the visitor is back where they wanted to be; a form is then to be filled in again. */
 function toSignIn(path: string, { request }: Visit): Outcome {
-  const next = request.method === 'POST' ? path.replace(/\/:.*$/, '') : request.url
+  const isPage = ROUTES.some((route) => route.method === 'GET' && route.path === path && !path.includes(':'))
+  const formPage = isPage ? path : `/${path.split('/')[1]}`
+  const next = request.method === 'POST' ? formPage : request.url
   return { redirect: `/sign-in?next=${encodeURIComponent(next)}` }
 }

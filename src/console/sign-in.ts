@@ -9,6 +9,7 @@ import { type ConsoleRoute, forAnyone, type Outcome, type Page, safeNext, type V
 export const signInRoutes: readonly ConsoleRoute[] = [
   forAnyone('GET', '/sign-in', (visit) => (visit.who ? { redirect: safeNext(visit.query.get('next')) } : signInPage(visit))),
   forAnyone('POST', '/sign-in', signIn),
+  forAnyone('GET', '/sign-out', () => ({ redirect: '/' })),
   forAnyone('POST', '/sign-out', signOut),
 ]
 

@@ -5,19 +5,19 @@ const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 export const DAY_MS = 24 * HOUR_MS
 
-const dayFormat = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'long', year: 'numeric', timeZone: 'UTC' })
-const shortDayFormat = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' })
-const minuteFormat = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' })
-const numberFormat = new Intl.NumberFormat('en-GB')
+// Written out, since Intl would cost every start more time than the whole console.
+const MONTHS = 'January February March April May June July August September October November December'.split(' ')
 
 /** 5 December 2030 */
 export function longDay(time: number): string {
-  return dayFormat.format(time)
+  const date = new Date(time)
+  return `${date.getUTCDate()} ${MONTHS[date.getUTCMonth()]} ${date.getUTCFullYear()}`
 }
 
 /** 5 Dec */
 export function shortDay(time: number): string {
-  return shortDayFormat.format(time)
+  const date = new Date(time)
+  return `${date.getUTCDate()} ${MONTHS[date.getUTCMonth()]!.slice(0, 3)}`
 }
 
 /** 14:00 */
@@ -25,12 +25,17 @@ export function clockTime(time: number): string {
   return new Date(time).toISOString().slice(11, 16)
 }
 
+/** 5 Dec 2030, 14:00 UTC */
+function exactTime(time: number): string {
+  return `${shortDay(time)} ${new Date(time).getUTCFullYear()}, ${clockTime(time)} UTC`
+}
+
 export function day(time: number): Html {
   return timeElement(time, longDay(time))
 }
 
 export function minute(time: number): Html {
-  return timeElement(time, `${minuteFormat.format(time)} UTC`)
+  return timeElement(time, exactTime(time))
 }
 
 /** "5 minutes ago", with the exact time to be hovered. */
@@ -38,8 +43,9 @@ export function ago(time: number, now: number): Html {
   return timeElement(time, sinceWords(now - time) ?? longDay(time))
 }
 
+/** 1,240 */
 export function count(value: number): string {
-  return numberFormat.format(value)
+  return String(value).replaceAll(/\B(?=(?:\d{3})+$)/g, ',')
 }
 
 /** "1 call", "3 calls" */
@@ -48,7 +54,7 @@ export function counted(value: number, one: string, many = `${one}s`): string {
 }
 
 function timeElement(time: number, text: string): Html {
-  return html`<time datetime="${new Date(time).toISOString()}" title="${minuteFormat.format(time)} UTC">${text}</time>`
+  return html`<time datetime="${new Date(time).toISOString()}" title="${exactTime(time)}">${text}</time>`
 }
 
 function sinceWords(ms: number): string | undefined {
