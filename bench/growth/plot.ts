@@ -1,0 +1,1 @@
+export function drawGrowth(_results: unknown): string { return '' }
