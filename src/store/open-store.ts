@@ -1,6 +1,6 @@
 // From a database address to an open store; the only place that knows all engines.
 import type { DatabaseAddress } from '../config.ts'
-import { CannotOpenStore, type Store } from './store.ts'
+import type { Store } from './store.ts'
 
 /** An engine is loaded only when it is used. */
 export async function openStore(address: DatabaseAddress): Promise<Store> {
@@ -8,5 +8,6 @@ export async function openStore(address: DatabaseAddress): Promise<Store> {
     const { openSqliteStore } = await import('./sqlite/sqlite-store.ts')
     return openSqliteStore(address.path)
   }
-  throw new CannotOpenStore('PostgreSQL is not supported yet; use sqlite:PATH.')
+  const { openPostgresStore } = await import('./postgres/postgres-store.ts')
+  return openPostgresStore(address.url)
 }

@@ -10,9 +10,14 @@ export interface Store {
   close(): Promise<void>
 }
 
-/** The database can't serve now; the same call may work later. Nothing was changed. */
+/** The database can't serve now; the same call may work later. A write may or may not have taken effect. */
 export class StoreUnavailable extends Error {
   override name = 'StoreUnavailable'
+}
+
+/** The database went away while it was writing: whether the change was made is not known. */
+export class WriteUncertain extends StoreUnavailable {
+  override name = 'WriteUncertain'
 }
 
 /** The database can't be opened at all; the message is for the operator. */

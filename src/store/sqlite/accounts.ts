@@ -1,5 +1,6 @@
 // Accounts, keys, usage and the audit trail in SQLite.
 import type { DatabaseSync } from 'node:sqlite'
+import { foldEmail } from '../email.ts'
 import { type Account, type AccountStore, type ApiKey, type AuditEvent, FAILED_REQUESTS_KEPT } from '../store.ts'
 import type { FailedRequest, Session, UsageCount } from '../store.ts'
 import { read } from './failures.ts'
@@ -151,11 +152,6 @@ export class SqliteAccounts implements AccountStore {
   #append({ at, accountId, action, via, subject }: AuditEvent): void {
     this.#statements.appendEvent.run(at, accountId, action, via, subject)
   }
-}
-
-/** Two addresses that differ only in case are one account. */
-function foldEmail(email: string): string {
-  return email.toLowerCase()
 }
 
 function asKey(row: unknown): ApiKey | undefined {
