@@ -1,6 +1,6 @@
 // npm run drill:failover: the primary database dies, then an instance does, while clients add animals all the while.
 // Fails where an acknowledged animal is lost or doubled, or where a client that tries again still sees a failure.
-import { mkdtempSync, rmSync } from 'node:fs'
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
@@ -66,6 +66,8 @@ function say(line: string): void {
 
 requirePrograms([...POSTGRES_PROGRAMS, HAPROXY], ['postgresql-15', 'haproxy'])
 const folder = mkdtempSync(join(tmpdir(), 'petstore-drill-'))
+// PostgreSQL's user must get through to a folder of its own in there.
+chmodSync(folder, 0o711)
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void killAll().finally(() => process.exit(1)))
 let held = false
 try {
