@@ -99,7 +99,7 @@ function initialise(): void {
 }
 
 async function start(): Promise<void> {
-  const settings = FAST.flatMap((setting) => ['-c', setting])
+  const settings = [...FAST, ...process.argv.slice(2)].flatMap((setting) => ['-c', setting])
   const started = spawn(join(bin, 'postgres'), ['-D', join(home, 'data'), '-p', String(port), ...settings], {
     ...owner,
     cwd: home,

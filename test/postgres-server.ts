@@ -15,8 +15,9 @@ export interface PostgresServer {
   end(): Promise<void>
 }
 
-export async function startPostgres(): Promise<PostgresServer> {
-  const keeper = spawn(process.execPath, [new URL('postgres-keeper.ts', import.meta.url).pathname], { stdio: ['pipe', 'pipe', 'inherit'] })
+/** `settings` such as `fsync=on` come on top of those that make tests fast. */
+export async function startPostgres(settings: readonly string[] = []): Promise<PostgresServer> {
+  const keeper = spawn(process.execPath, [new URL('postgres-keeper.ts', import.meta.url).pathname, ...settings], { stdio: ['pipe', 'pipe', 'inherit'] })
   const lines = createInterface({ input: keeper.stdout })[Symbol.asyncIterator]()
   const gone = new Promise<void>((resolve) => {
     keeper.once('exit', () => resolve())

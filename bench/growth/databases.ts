@@ -6,6 +6,8 @@ import type { Store } from '../../src/store/store.ts'
 import type { BenchServer } from './engines.ts'
 
 const BATCH = 10_000
+/** Batches under way at once: PostgreSQL fills quicker so. */
+const TOGETHER = 4
 
 export interface GrownStore {
   size: number
@@ -22,9 +24,15 @@ export async function growAll(server: BenchServer, sizes: readonly number[], say
     const started = performance.now()
     const store = await openStore(readConfig({}, { DATABASE_URL: await server.newDatabase() }).database)
     stores.push({ size, store })
-    for (let first = 0; first < size; first += BATCH) {
-      await store.pets.createMany(Array.from({ length: Math.min(BATCH, size - first) }, (_, index) => pet(first + index)))
+    let next = 0
+    const fill = async () => {
+      while (next < size) {
+        const first = next
+        next = Math.min(first + BATCH, size)
+        await store.pets.createMany(Array.from({ length: next - first }, (_, index) => petOf(size, first + index)))
+      }
     }
+    await Promise.all(Array.from({ length: TOGETHER }, fill))
     say(`${server.version}: ${size.toLocaleString('en')} animals in ${((performance.now() - started) / 1000).toFixed(1)} s`)
   }
   return {
@@ -35,12 +43,15 @@ export async function growAll(server: BenchServer, sizes: readonly number[], say
   }
 }
 
-/** Seven of ten are available, one is pending: the status that a page with a filter looks for. */
-const STATUSES: readonly PetStatus[] = ['available', 'available', 'sold', 'available', 'available', 'available', 'pending', 'available', 'sold', 'available']
+/** Of the newer animals nine of ten are available and one is pending; sold are the oldest fifth, and no other. */
+export const SOLD_SHARE = 0.2
+export const PENDING_EVERY = 10
 
-/** One of so many has the rarest status. */
-export const RAREST = STATUSES.length
+function petOf(size: number, number: number): NewPet {
+  const newer: PetStatus = number % PENDING_EVERY === 0 ? 'pending' : 'available'
+  return pet(number, number < size * SOLD_SHARE ? 'sold' : newer)
+}
 
-export function pet(number: number): NewPet {
-  return { name: `Animal ${number}`, categoryId: BigInt(1 + (number % 12)), status: STATUSES[number % STATUSES.length]! }
+export function pet(number: number, status: PetStatus): NewPet {
+  return { name: `Animal ${number}`, categoryId: BigInt(1 + (number % 12)), status }
 }
