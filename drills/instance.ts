@@ -14,9 +14,9 @@ export interface Instance {
 export async function startInstance(database: string, log: string): Promise<Instance> {
   const port = await freePort()
   const env = { ...settings(database), HOST: '127.0.0.1', PORT: String(port) }
-  const process = start(globalThis.process.execPath, [MAIN, 'serve'], { env, log })
+  const child = start(process.execPath, [MAIN, 'serve'], { env, log })
   await until('the instance is ready', async () => (await fetch(`http://127.0.0.1:${port}/readyz`)).ok)
-  return { port, process }
+  return { port, process: child }
 }
 
 /** An account and its key, by the commands that an operator would use. */
