@@ -32,7 +32,7 @@ const sqlite: TestEngine = {
 
 let server: Promise<string> | undefined
 
-const postgres: TestEngine = {
+export const postgres: TestEngine = {
   name: 'PostgreSQL',
   async newDatabase() {
     server ??= process.env[SHARED_POSTGRES] ? Promise.resolve(process.env[SHARED_POSTGRES]) : startPostgres().then(({ url }) => url)

@@ -1,10 +1,13 @@
 // The port: what the service asks of a database engine. SQLite and PostgreSQL stand behind it, one suite tests both.
 import type { ListQuery } from '../contract/list-query.ts'
 import type { NewPet, Pet, PetStatus } from '../contract/pets.ts'
+import type { RecordStore } from './records.ts'
 
 export interface Store {
   pets: PetStore
   accounts: AccountStore
+  /** All of it, row by row, for copies. */
+  records: RecordStore
   /** Resolves when the database answers; rejects with `StoreUnavailable` when it does not. */
   ping(): Promise<void>
   close(): Promise<void>
@@ -13,11 +16,6 @@ export interface Store {
 /** The database can't serve now; the same call may work later. A write may or may not have taken effect. */
 export class StoreUnavailable extends Error {
   override name = 'StoreUnavailable'
-}
-
-/** The database went away while it was writing: whether the change was made is not known. */
-export class WriteUncertain extends StoreUnavailable {
-  override name = 'WriteUncertain'
 }
 
 /** The database can't be opened at all; the message is for the operator. */

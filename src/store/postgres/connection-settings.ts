@@ -39,7 +39,8 @@ const PARAMETERS: Record<string, { takes: string; accepts: RegExp }> = {
 }
 
 export function parseConnection(url: string): ConnectionSettings {
-  const [, authority = '', path = '', query = ''] = /^postgres(?:ql)?:\/\/([^/?]*)(?:\/([^?]*))?(?:\?(.*))?$/.exec(url) ?? []
+  const [, authority = '', path = '', query = ''] = /^postgres(?:ql)?:\/\/([^/?]*)(?:\/([^?]*))?(?:\?(.*))?$/s.exec(url) ?? []
+  if (path.includes('@')) throw new CannotOpenStore('The database address has a / before its @; in a user name or password write / as %2F, ? as %3F and @ as %40.')
   const parameters = readParameters(query)
   const at = authority.lastIndexOf('@')
   const [user, password] = authority.slice(0, Math.max(at, 0)).split(/:(.*)/s, 2).map(decode)

@@ -1,6 +1,6 @@
-// PostgreSQL's failures in our words: which of them pass by themselves, and what they leave open.
+// PostgreSQL's failures in our words: which of them pass by themselves, and which end a connection.
 import postgres from 'postgres'
-import { StoreUnavailable, WriteUncertain } from '../store.ts'
+import { StoreUnavailable } from '../store.ts'
 
 /** Codes and classes of codes (PostgreSQL, appendix A) that tell of the database's state, not of a bug of ours. */
 const PASSING: readonly string[] = [
@@ -36,19 +36,12 @@ export function wasRolledBack(error: unknown): boolean {
   return sqlState(error)?.startsWith('40') === true
 }
 
-/** What a failed read is for the port. */
+/** A failure that passes by itself is told as `StoreUnavailable`; anything else is a bug and stays what it is. */
 export function asStoreFailure(error: unknown): unknown {
   if (error instanceof StoreUnavailable) return error
   const state = sqlState(error)
   if (state === undefined) return isNetworkError(error) ? unavailable(error) : error
   return PASSING.some((prefix) => state.startsWith(prefix)) ? unavailable(error) : error
-}
-
-/** What a failed write is for the port: where the connection broke, nobody knows whether it was done. */
-export function asWriteFailure(error: unknown): unknown {
-  const failure = asStoreFailure(error)
-  const uncertain = failure instanceof StoreUnavailable && failure !== error && breaksConnection(error) && sqlState(error) !== READ_ONLY
-  return uncertain ? new WriteUncertain(failure.message, { cause: error }) : failure
 }
 
 function unavailable(error: unknown): StoreUnavailable {

@@ -43,10 +43,10 @@ async function apply(sql: Database, migrations: readonly Migration[]): Promise<v
   }
 }
 
-/** 0 for an empty database. */
+/** 0 for an empty database. Asks the catalogue itself: `to_regclass` may answer from what this connection knew before. */
 async function readVersion(sql: Database): Promise<number> {
-  const [{ exists } = { exists: false }] = await sql<{ exists: boolean }[]>`SELECT to_regclass('petstore_schema') IS NOT NULL AS exists`
-  if (!exists) return 0
+  const tables = await sql`SELECT 1 FROM pg_catalog.pg_tables WHERE schemaname = current_schema() AND tablename = 'petstore_schema'`
+  if (tables.length === 0) return 0
   const [row] = await sql<{ version: number }[]>`SELECT coalesce(max(number), 0)::int AS version FROM petstore_schema`
   return row!.version
 }

@@ -3,7 +3,7 @@
 import { StoreUnavailable } from '../store.ts'
 import { Connection, type Database } from './connection.ts'
 import type { ConnectionSettings, Host } from './connection-settings.ts'
-import { asStoreFailure, asWriteFailure, breaksConnection, ConnectionLost, explain, wasRolledBack } from './failures.ts'
+import { asStoreFailure, breaksConnection, ConnectionLost, explain, wasRolledBack } from './failures.ts'
 
 type Work<T> = (sql: Database) => Promise<T>
 
@@ -38,17 +38,17 @@ export class Pool {
 
   /** A read is tried once more when its connection broke: it may have been an old one. */
   read<T>(work: Work<T>): Promise<T> {
-    return this.#attempt(work, breaksConnection, asStoreFailure)
+    return this.#attempt(work, breaksConnection)
   }
 
   /** A write is not repeated, since it may have been done, unless the server says that it was not. */
   write<T>(work: Work<T>): Promise<T> {
-    return this.#attempt(work, wasRolledBack, asWriteFailure)
+    return this.#attempt(work, wasRolledBack)
   }
 
   /** A write that does nothing the second time is repeated like a read. */
   writeRepeatable<T>(work: Work<T>): Promise<T> {
-    return this.#attempt(work, (error) => breaksConnection(error) || wasRolledBack(error), asWriteFailure)
+    return this.#attempt(work, (error) => breaksConnection(error) || wasRolledBack(error))
   }
 
   /** Without retries, and with a limit of its own. */
@@ -76,7 +76,7 @@ export class Pool {
   }
 
   /** Once, and once more where `mayRepeat` allows it; never after a call that took its whole time already. */
-  async #attempt<T>(work: Work<T>, mayRepeat: (error: unknown) => boolean, asFailure: (error: unknown) => unknown): Promise<T> {
+  async #attempt<T>(work: Work<T>, mayRepeat: (error: unknown) => boolean): Promise<T> {
     try {
       return await this.run(work).catch((error: unknown) => {
         const over = error instanceof StoreUnavailable || error instanceof ConnectionLost
@@ -84,7 +84,7 @@ export class Pool {
         return this.run(work)
       })
     } catch (error) {
-      throw asFailure(error)
+      throw asStoreFailure(error)
     }
   }
 

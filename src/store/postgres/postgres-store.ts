@@ -6,6 +6,7 @@ import { asStoreFailure } from './failures.ts'
 import { migrate } from './migrate.ts'
 import { PostgresPets } from './pets.ts'
 import { Pool } from './pool.ts'
+import { PostgresRecords } from './records.ts'
 import { SETTLED_MS, settleCounts } from './tally.ts'
 
 /** How long the start may take: another instance may be migrating. */
@@ -26,6 +27,7 @@ export async function openPostgresStore(url: string): Promise<Store> {
   return {
     pets: new PostgresPets(pool),
     accounts: new PostgresAccounts(pool),
+    records: new PostgresRecords(pool),
     async ping() {
       await pool.read((sql) => sql`SELECT 1`)
     },
