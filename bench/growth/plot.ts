@@ -28,7 +28,7 @@ export function drawGrowth(results: readonly EngineGrowth[]): string {
 <title id="title">Cost of a page and of a create by the number of animals, as a ratio to the smallest store</title>
 <style>${STYLE}
 </style>
-<text x="${PANEL.left}" y="24" class="soft">Cost of one call, as a ratio to the same call with ${results[0]!.sizes[0]!.toLocaleString('en')} animals; below each line, how many there are</text>
+<text x="${PANEL.left}" y="24" class="soft">Cost of one call, as a ratio to the same call with ${results[0]!.sizes[0]!.toLocaleString('en')} animals; from left to right, the number of animals</text>
 ${results.map((result, index) => panel(result, PANEL.top + index * PANEL.pitch)).join('\n')}
 </svg>
 `
