@@ -40,12 +40,16 @@ export const postgres: TestEngine = {
   },
 }
 
+/** Set where PostgreSQL is reached through a PgBouncer (pgbouncer-setup.ts): its host and port. */
+export const THROUGH_PGBOUNCER = 'PETSTORE_TEST_PGBOUNCER'
+
 /** A database of its own on the server at this address. */
 export async function newPostgresDatabase(serverUrl: string): Promise<TestDatabase> {
   const name = `test_${randomUUID().replaceAll('-', '')}`
+  const bouncer = process.env[THROUGH_PGBOUNCER]
   await asAdmin(serverUrl, `CREATE DATABASE ${name}`)
   return {
-    url: serverUrl.replace(/\/postgres$/, `/${name}`),
+    url: bouncer ? `${serverUrl.replace(/@.*$/, `@${bouncer}`)}/${name}?pgbouncer=true` : serverUrl.replace(/\/postgres$/, `/${name}`),
     [Symbol.asyncDispose]: () => asAdmin(serverUrl, `DROP DATABASE ${name} WITH (FORCE)`),
   }
 }

@@ -2,13 +2,8 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
-import { readConfig } from '../src/config.ts'
-import { openStore } from '../src/store/open-store.ts'
-import { CannotOpenStore } from '../src/store/store.ts'
-import connectTo from 'postgres'
-import { startCuttingProxy } from './cutting-proxy.ts'
 import { postgres, type TestDatabase } from './engines.ts'
-import { type Petstore, startPetstore } from './harness.ts'
+import { countPets, type Petstore, startPetstore } from './harness.ts'
 
 const rex = { name: 'Rex', categoryId: 3 }
 
@@ -37,7 +32,7 @@ describe('several instances on one database', { concurrency: false }, () => {
     fetch(`${two.url}/v1/pets`, { ...init, headers: { Authorization: `Bearer ${one.key}`, 'Content-Type': 'application/json', ...init.headers } })
 
   it('make one animal of 50 parallel requests with one Idempotency-Key', async () => {
-    const soFar = await total(one)
+    const soFar = await countPets(one)
     const answers = await Promise.all(
       Array.from({ length: 50 }, (_, index) => {
         const headers = { 'Idempotency-Key': 'the-same' }
@@ -48,7 +43,7 @@ describe('several instances on one database', { concurrency: false }, () => {
     const bodies = await Promise.all(answers.map((answer) => answer.json() as Promise<Pet>))
     assert.equal(new Set(bodies.map(({ id }) => id)).size, 1)
     assert.equal(answers.filter(({ headers }) => headers.get('Idempotent-Replayed') === null).length, 1)
-    assert.equal(await total(one), soFar + 1)
+    assert.equal(await countPets(one), soFar + 1)
   })
 
   it('show in the list what was just added at the other', async () => {
@@ -82,7 +77,7 @@ describe('several instances on one database', { concurrency: false }, () => {
     )
     const five = starts.map((start) => (start.status === 'fulfilled' ? start.value : assert.fail(String(start.reason))))
     for (const instance of five) assert.equal((await instance.add(rex)).status, 201)
-    assert.equal(await total(five[0]!), 5)
+    assert.equal(await countPets(five[0]!), 5)
   })
 
   it('page through while animals are added at the other: none twice, none of the old ones missed', async () => {
@@ -104,89 +99,3 @@ describe('several instances on one database', { concurrency: false }, () => {
     for (const id of old) assert.ok(seen.includes(id), `${id} was missed`)
   })
 })
-
-describe('a connection that breaks after the request and before the answer', { concurrency: false }, () => {
-  it('costs a read nothing, doubles no create, and lets a create with a key end well', async () => {
-    await using database = await postgres.newDatabase()
-    await using proxy = await startCuttingProxy(database.url)
-    await using petstore = await startPetstore({ database: `${proxy.url}?pool_size=1` })
-    const warmUp = async () => {
-      await petstore.call('/pets')
-      await petstore.add(rex)
-      await petstore.add(rex, { 'Idempotency-Key': crypto.randomUUID() })
-      return total(petstore)
-    }
-    await warmUp()
-    proxy.cutNextAnswer()
-    assert.equal((await petstore.call('/pets')).status, 200)
-
-    const soFar = await warmUp()
-    proxy.cutNextAnswer()
-    const refused = await petstore.add(rex)
-    assert.equal(refused.status, 503)
-    assert.equal(await total(petstore), soFar + 1)
-
-    const then = await warmUp()
-    proxy.cutNextAnswer()
-    const kept = await petstore.add(rex, { 'Idempotency-Key': 'kept' })
-    assert.equal(kept.status, 201)
-    assert.equal(await total(petstore), then + 1)
-  })
-})
-
-describe('opening PostgreSQL', () => {
-  const open = (url: string) => openStore(readConfig({ database: url }, {}).database)
-  const refuses = (url: string, message: RegExp) =>
-    assert.rejects(open(url), (error) => error instanceof CannotOpenStore && message.test(error.message) && !error.message.includes('secret'))
-
-  it('refuses a schema that is newer than the program, and changes nothing', async () => {
-    await using database = await postgres.newDatabase()
-    await (await open(database.url)).close()
-    const sql = connectTo(database.url, { max: 1 })
-    await sql`INSERT INTO petstore_schema VALUES (99, 'from the future', 0)`
-    await sql.end()
-    await refuses(database.url, /schema version 99, this program knows only up to/)
-  })
-
-  it("refuses a database with another program's tables", async () => {
-    await using database = await postgres.newDatabase()
-    const sql = connectTo(database.url, { max: 1 })
-    await sql`CREATE TABLE pets (whatever INTEGER)`
-    await refuses(database.url, /tables of another program/)
-    assert.equal((await sql`SELECT 1 FROM pg_tables WHERE tablename = 'accounts'`).length, 0)
-    await sql.end()
-  })
-
-  it('says what is wrong with an address', async () => {
-    await using database = await postgres.newDatabase()
-    await refuses('postgres://me:secret@127.0.0.1:1/pets', /Cannot connect to PostgreSQL at 127\.0\.0\.1:1: .*ECONNREFUSED/)
-    await refuses('postgres://me:secret@127.0.0.1:1,127.0.0.1:2/pets', /127\.0\.0\.1:1: .*; 127\.0\.0\.1:2: /)
-    await refuses(database.url.replace(/:[^:@]*@/, ':secret@'), /password authentication failed/)
-    await refuses('postgres://me:se/secret@127.0.0.1/pets', /has a \/ before its @/)
-    await refuses('postgres://me:secret@[::1/pets', /names the host/)
-    await refuses('postgres://me:secret@h/pets?sslmode=maybe', /sslmode .* must be disable, prefer, .* got "maybe"/)
-    await refuses('postgres://me:secret@h/pets?colour=red', /unknown parameter "colour"; known are host, sslmode/)
-    await refuses('postgres://me:100%secret@h/pets', /write a % as %25/)
-  })
-
-  it('takes the first of several hosts that takes writes', async () => {
-    await using database = await postgres.newDatabase()
-    const store = await open(database.url.replace('@', '@127.0.0.1:1,'))
-    await store.ping()
-    await store.close()
-  })
-
-  it('passes over a host that only reads', async () => {
-    await using database = await postgres.newDatabase()
-    const sql = connectTo(database.url, { max: 1 })
-    await (await open(database.url)).close()
-    await sql.unsafe(`ALTER DATABASE ${sql.options.database} SET default_transaction_read_only = on`)
-    await refuses(`${database.url}?target_session_attrs=read-write`, /it is read-only: a standby/)
-    await sql.end()
-  })
-})
-
-async function total({ store }: Petstore): Promise<number> {
-  const { available, pending, sold } = await store.pets.countByStatus()
-  return available + pending + sold
-}

@@ -60,5 +60,6 @@ export class ConnectionLost extends Error {
 
 export function explain(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(explain).join('; ')
-  return error instanceof Error ? error.message.replace(/^write /, '') : String(error)
+  const said = error instanceof Error ? error.message.replace(/^write /, '') : String(error)
+  return said.includes('unsupported startup parameter') ? `${said} (behind PgBouncer, add pgbouncer=true to the address)` : said
 }
