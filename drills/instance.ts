@@ -1,7 +1,8 @@
 // One instance of the service as a process of its own, as it runs in production.
 import type { ChildProcess } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import { freePort, run, start, until } from './processes.ts'
+import { freePort } from '../test/free-port.ts'
+import { run, start, until } from './processes.ts'
 
 const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url))
 const EMAIL = 'drill@example.com'

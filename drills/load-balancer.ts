@@ -1,7 +1,8 @@
 // HAProxy in front of the instances: asks each whether it is ready, and sends requests to those that are.
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { freePort, start, until } from './processes.ts'
+import { freePort } from '../test/free-port.ts'
+import { start, until } from './processes.ts'
 
 export const HAPROXY = '/usr/sbin/haproxy'
 

@@ -3,7 +3,8 @@ import type { ChildProcess } from 'node:child_process'
 import { chownSync, mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import postgres from 'postgres'
-import { freePort, killHard, run, start, until } from './processes.ts'
+import { freePort } from '../test/free-port.ts'
+import { killHard, run, start, until } from './processes.ts'
 
 const PROGRAMS = '/usr/lib/postgresql/15/bin'
 export const POSTGRES_PROGRAMS = ['postgres', 'initdb', 'pg_basebackup', 'pg_ctl'].map((name) => join(PROGRAMS, name))

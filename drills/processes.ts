@@ -2,8 +2,6 @@
 import { type ChildProcess, spawn, spawnSync, type SpawnOptions } from 'node:child_process'
 import { once } from 'node:events'
 import { openSync, readFileSync } from 'node:fs'
-import { createServer } from 'node:net'
-import type { AddressInfo } from 'node:net'
 
 export interface Runner {
   /** Who it runs as, where the drill itself is root. */
@@ -52,15 +50,6 @@ function kill(id: number): void {
   } catch {
     // Gone with its parent already.
   }
-}
-
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }
 
 /** Asks again until it is so; a rejection counts as not yet. */
