@@ -1,13 +1,20 @@
 // Connections to PostgreSQL: what an address may say, and what a broken connection costs.
 import assert from 'node:assert/strict'
+import { mkdtempDisposable, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import connectTo from 'postgres'
 import { readConfig } from '../src/config.ts'
 import { openStore } from '../src/store/open-store.ts'
+import { parseConnection } from '../src/store/postgres/connection-settings.ts'
+import { Pool } from '../src/store/postgres/pool.ts'
 import { CannotOpenStore } from '../src/store/store.ts'
 import { startCuttingProxy } from './cutting-proxy.ts'
 import { postgres } from './engines.ts'
 import { countPets, startPetstore } from './harness.ts'
+import { startPostgres } from './postgres-server.ts'
+import { CERTIFICATE } from './test-certificate.ts'
 
 const rex = { name: 'Rex', categoryId: 3 }
 
@@ -73,6 +80,35 @@ describe('opening PostgreSQL', () => {
     await refuses('postgres://me:secret@h/pets?sslmode=maybe', /sslmode .* must be disable, prefer, .* got "maybe"/)
     await refuses('postgres://me:secret@h/pets?colour=red', /unknown parameter "colour"; known are host, sslmode/)
     await refuses('postgres://me:100%secret@h/pets', /write a % as %25/)
+  })
+
+  it('encrypts where it can or must, and asks who answers where it is told to', async () => {
+    const server = await startPostgres('tls')
+    await using folder = await mkdtempDisposable(join(tmpdir(), 'petstore-test-'))
+    const root = join(folder.path, 'root.pem')
+    await writeFile(root, CERTIFICATE)
+    const byName = server.url.replace('127.0.0.1', 'localhost')
+    const isEncrypted = async (url: string) => {
+      const pool = new Pool(parseConnection(url))
+      try {
+        const [row] = await pool.read((sql) => sql`SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()`)
+        return row!['ssl'] as boolean
+      } finally {
+        await pool.end()
+      }
+    }
+    try {
+      assert.equal(await isEncrypted(byName), true)
+      assert.equal(await isEncrypted(`${byName}?sslmode=disable`), false)
+      assert.equal(await isEncrypted(`${byName}?sslmode=require`), true)
+      assert.equal(await isEncrypted(`${byName}?sslmode=verify-full&sslrootcert=${root}`), true)
+      assert.equal(await isEncrypted(`${server.url}?sslmode=verify-ca&sslrootcert=${root}`), true)
+      await refuses(`${byName}?sslmode=verify-full`, /self-signed certificate/)
+      await refuses(`${server.url}?sslmode=verify-full&sslrootcert=${root}`, /does not match certificate/)
+      await refuses(`${byName}?sslmode=verify-full&sslrootcert=/none.pem`, /Cannot read sslrootcert/)
+    } finally {
+      await server.end()
+    }
   })
 
   it('takes the first of several hosts that takes writes', async () => {

@@ -8,6 +8,7 @@ import { dirname, join, relative } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout } from 'node:timers/promises'
 import { freePort } from './free-port.ts'
+import { CERTIFICATE, KEY } from './test-certificate.ts'
 
 const USER = 'petstore'
 const PASSWORD = 'test secret/word'
@@ -23,6 +24,8 @@ let server: ChildProcess | undefined
 process.on('exit', cleanUp)
 
 initialise()
+const tls = process.argv.includes('tls') ? prepareTls() : []
+const asked = process.argv.slice(2).filter((word) => word.includes('='))
 await start()
 tell(`postgres://${USER}:${encodeURIComponent(PASSWORD)}@127.0.0.1:${port}/postgres`)
 
@@ -78,10 +81,21 @@ function hydrateSymlinks(folder: string): void {
   }
 }
 
+/** Writes a file that the server may read, and nobody else. */
+function writeForServer(name: string, text: string): string {
+  const path = join(home, name)
+  writeFileSync(path, text, { mode: 0o600 })
+  if (owner !== undefined) chownSync(path, owner.uid, owner.gid)
+  return path
+}
+
+function prepareTls(): string[] {
+  return ['ssl=on', `ssl_cert_file=${writeForServer('certificate.pem', CERTIFICATE)}`, `ssl_key_file=${writeForServer('key.pem', KEY)}`]
+}
+
 function initialise(): void {
-  const passwordFile = join(home, 'password')
-  writeFileSync(passwordFile, PASSWORD)
-  if (owner !== undefined) for (const path of [home, passwordFile]) chownSync(path, owner.uid, owner.gid)
+  if (owner !== undefined) chownSync(home, owner.uid, owner.gid)
+  const passwordFile = writeForServer('password', PASSWORD)
   const { status, stderr } = spawnSync(
     join(bin, 'initdb'),
     [`--pgdata=${join(home, 'data')}`, `--username=${USER}`, `--pwfile=${passwordFile}`, '--auth=scram-sha-256', '--encoding=UTF8', '--locale=C', '--no-sync'],
@@ -91,7 +105,7 @@ function initialise(): void {
 }
 
 async function start(): Promise<void> {
-  const settings = [...FAST, ...process.argv.slice(2)].flatMap((setting) => ['-c', setting])
+  const settings = [...FAST, ...tls, ...asked].flatMap((setting) => ['-c', setting])
   const started = spawn(join(bin, 'postgres'), ['-D', join(home, 'data'), '-p', String(port), ...settings], {
     ...owner,
     cwd: home,

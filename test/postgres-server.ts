@@ -1,6 +1,7 @@
 // A real PostgreSQL 18 for tests, from npm, on any machine and as any user. Gone when the process that asked is gone.
 import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
 
 export interface PostgresServer {
   /** The address of its own database, `postgres`. */
@@ -15,9 +16,16 @@ export interface PostgresServer {
   end(): Promise<void>
 }
 
-/** `settings` such as `fsync=on` come on top of those that make tests fast. */
-export async function startPostgres(settings: readonly string[] = []): Promise<PostgresServer> {
-  const keeper = spawn(process.execPath, [new URL('postgres-keeper.ts', import.meta.url).pathname, ...settings], { stdio: ['pipe', 'pipe', 'inherit'] })
+/**
+ * With `tls` it takes encrypted connections too, with the certificate of test-certificate.ts. A setting such as
+ * `fsync=on` comes on top of those that make tests fast.
+ */
+export async function startPostgres(...words: ('tls' | `${string}=${string}`)[]): Promise<PostgresServer> {
+  // In a process group of its own: a Ctrl-C at the tests must not end it before it has cleaned up.
+  const keeper = spawn(process.execPath, [fileURLToPath(new URL('postgres-keeper.ts', import.meta.url)), ...words], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+    detached: true,
+  })
   const lines = createInterface({ input: keeper.stdout })[Symbol.asyncIterator]()
   const gone = new Promise<void>((resolve) => {
     keeper.once('exit', () => resolve())

@@ -37,12 +37,12 @@ const sqlite: BenchEngine = {
 }
 
 /** PostgreSQL's own defaults in place of what makes the tests fast. */
-const DURABLE = ['fsync=on', 'full_page_writes=on', 'shared_buffers=128MB']
+const DURABLE = ['fsync=on', 'full_page_writes=on', 'shared_buffers=128MB'] as const
 
 const postgres: BenchEngine = {
   name: 'PostgreSQL',
   async start() {
-    const server = await startPostgres(DURABLE)
+    const server = await startPostgres(...DURABLE)
     const urls: string[] = []
     const [row] = await query(server.url, 'SHOW server_version')
     return {

@@ -5,7 +5,7 @@ import { CopyRefused, copyStore, titleOf } from '../store/copy-store.ts'
 import { openStore } from '../store/open-store.ts'
 import { type Command, CommandFailed, UsageError } from './command.ts'
 import { showProgress } from './progress.ts'
-import { print, tell } from './terminal.ts'
+import { printTable, tell } from './terminal.ts'
 
 export const copy: Command = {
   name: 'copy',
@@ -27,7 +27,7 @@ export const copy: Command = {
     const target = stores.adopt(await openStore(to, { unfinished: true }), (store) => store.close())
     try {
       const counts = await copyStore(source.records, target.records, (step, done, all) => showProgress(terminal, done, all, step))
-      for (const [kind, count] of counts) print(terminal, `${titleOf(kind)}  ${count}`)
+      printTable(terminal, ['Kind', 'Records'], Array.from(counts, ([kind, count]) => [titleOf(kind), String(count)]))
       tell(terminal, 'Copied; counts and checksums agree. People sign in again: sessions were left behind.')
     } catch (error) {
       throw error instanceof CopyRefused ? new CommandFailed(error.message) : error

@@ -20,7 +20,7 @@ export const serve: Command = {
     const { stdout, clock } = terminal
     const stopSignal = terminal.stopSignal()
     const log = createLog(config.logLevel, stdout.isTTY ? forPeople((text) => stdout.write(text)) : stdout)
-    const running = await startServer(config, log, clock).catch(explainListenFailure(config))
+    const running = await startServer(config, log, { clock }).catch(explainListenFailure(config))
     await announce(terminal, config, running, log, flags['signup'] ?? terminal.env['PETSTORE_SIGNUP'])
 
     const signal = await stopSignal
@@ -40,15 +40,20 @@ async function announce(terminal: Terminal, config: Config, running: Running, lo
   log.notice({ url: running.url, admin: running.adminUrl, environment: config.environment, signup }, 'listening')
 }
 
-function explainListenFailure({ host, port }: Config) {
+function explainListenFailure({ host, port, adminHost, adminPort }: Config) {
   const reasons: Record<string, string> = {
-    EADDRINUSE: 'it is in use; stop the other program or choose another with --port',
-    EACCES: 'this user may not listen there; choose a port above 1023 with --port',
-    EADDRNOTAVAIL: 'this machine does not have that address; choose another with --host',
-    ENOTFOUND: 'that name is not known; choose an address with --host',
+    EADDRINUSE: 'it is in use; stop the other program or choose another with --PREFIXport',
+    EACCES: 'this user may not listen there; choose a port above 1023 with --PREFIXport',
+    EADDRNOTAVAIL: 'this machine does not have that address; choose another with --PREFIXhost',
+    ENOTFOUND: 'that name is not known; choose an address with --PREFIXhost',
+    EAI_AGAIN: 'that name cannot be looked up now; choose an address with --PREFIXhost',
   }
   return (error: unknown): never => {
-    const reason = reasons[(error as { code?: string }).code ?? '']
-    throw reason === undefined ? error : new CommandFailed(`Cannot listen on ${host} port ${port}: ${reason}.`)
+    const { code = '', port: busy, hostname } = error as { code?: string; port?: number; hostname?: string }
+    const reason = reasons[code]
+    if (reason === undefined) throw error
+    const ofAdmin = busy === undefined ? hostname !== host : busy === adminPort && busy !== port
+    const [where, prefix] = ofAdmin ? [`${adminHost} port ${adminPort}`, 'admin-'] : [`${host} port ${port}`, '']
+    throw new CommandFailed(`Cannot listen on ${where}: ${reason.replace('PREFIX', prefix)}.`)
   }
 }

@@ -1,15 +1,16 @@
 // The one way out: every answer of the interface is written, logged and counted here.
 import type { FastifyRequest } from 'fastify'
+import { redactKeys } from '../accounts/api-keys.ts'
 import type { Usage } from '../accounts/usage.ts'
 import { errorBody, ERRORS, isRefusal, type Refusal } from '../contract/errors.ts'
 import { OPERATIONS } from '../contract/operations.ts'
-import { renderError } from '../contract/render.ts'
 import type { Log } from '../log.ts'
 import type { ApiKey, FailedRequest } from '../store/store.ts'
 import type { Answer, Send } from './call.ts'
 import { CORS_HEADERS } from './cors.ts'
 import { deprecationHeaders } from './deprecation.ts'
 import type { Metrics } from './metrics.ts'
+import { dropRestOf } from './unread-body.ts'
 
 export const JSON_TYPE = ['Content-Type', 'application/json']
 const CACHE = ['Cache-Control', 'private, no-cache']
@@ -39,7 +40,10 @@ export function createSend({ log, usage, metrics, baseUrl, clock, isStopping }: 
     if (body !== undefined) headers.push('Content-Length', String(Buffer.byteLength(body)))
     if (isStopping()) headers.push(...CLOSE)
     reply.hijack()
+    // A request that broke off in its body was answered by socket-errors.ts.
+    if (reply.raw.headersSent) return
     reply.raw.writeHead(status, headers).end(body)
+    if (!request.raw.complete) dropRestOf(request.raw)
 
     if (caller !== undefined && operation !== undefined) {
       usage.count(caller, operation.id, status)
@@ -51,13 +55,13 @@ export function createSend({ log, usage, metrics, baseUrl, clock, isStopping }: 
 }
 
 export function refusalAnswer({ code, message, headers = [] }: Refusal): Answer {
-  const body = renderError(errorBody(code, message))
+  const body = JSON.stringify(errorBody(code, message))
   return { status: ERRORS[code].status, headers: [...JSON_TYPE, ...headers], body }
 }
 
 function failedRequest({ id }: FastifyRequest, key: ApiKey, operation: string, { code, message }: Refusal, at: number): FailedRequest {
   const { status } = ERRORS[code]
-  return { at, accountId: key.accountId, keyId: key.id, requestId: id, operation, status, code, message }
+  return { at, accountId: key.accountId, keyId: key.id, requestId: id, operation, status, code, message: redactKeys(message) }
 }
 
 /** Never the query or a header: a key that was put in the wrong place must not end up in a log. */
@@ -66,7 +70,7 @@ function logLine(request: FastifyRequest, status: number, result: Answer | Refus
   return {
     requestId: request.id,
     method: raw.method,
-    path: raw.url?.split('?', 1)[0],
+    path: redactKeys(raw.url?.split('?', 1)[0] ?? ''),
     status,
     ms: Math.round((performance.now() - startedAt) * 1000) / 1000,
     operation: operation?.id,

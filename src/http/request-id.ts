@@ -1,10 +1,11 @@
 // Every answer and log line names its request; a sane name that came in is kept, so that a trace goes on.
 import { randomUUID } from 'node:crypto'
 import type { RawRequestDefaultExpression } from 'fastify'
+import { redactKeys } from '../accounts/api-keys.ts'
 
 const SANE = /^[\w.:/+=-]{1,128}$/
 
 export function requestId(raw: RawRequestDefaultExpression): string {
   const incoming = raw.headers['request-id']
-  return typeof incoming === 'string' && SANE.test(incoming) ? incoming : randomUUID()
+  return typeof incoming === 'string' && SANE.test(incoming) && redactKeys(incoming) === incoming ? incoming : randomUUID()
 }

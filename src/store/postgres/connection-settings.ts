@@ -7,12 +7,15 @@ export interface Host {
   port: number
 }
 
+/** None, where offered, always, or always and from whom: by certificate, and with `name` by the host's name too. */
+export type Tls = false | 'prefer' | 'require' | { ca: string | undefined; name: boolean }
+
 export interface ConnectionSettings {
   hosts: Host[]
   user: string | undefined
   password: string | undefined
   database: string | undefined
-  ssl: 'prefer' | 'require' | object | false
+  tls: Tls
   /** Whether a host must take writes, or any will do. */
   needsWritable: boolean
   poolSize: number
@@ -50,7 +53,7 @@ export function parseConnection(url: string): ConnectionSettings {
     user: user || undefined,
     password: password || undefined,
     database: decode(path) || undefined,
-    ssl: readSsl(parameters.get('sslmode'), parameters.get('sslrootcert')),
+    tls: readTls(parameters.get('sslmode'), parameters.get('sslrootcert')),
     needsWritable: (parameters.get('target_session_attrs') ?? (hosts.length > 1 ? 'read-write' : 'any')) !== 'any',
     poolSize: Number(parameters.get('pool_size') ?? 10),
     connectTimeoutMs: Number(parameters.get('connect_timeout') ?? 2) * 1000,
@@ -85,11 +88,10 @@ function readHosts(text: string): Host[] {
 }
 
 /** As libpq: `require` encrypts without asking who answers, `verify-full` checks name and certificate. */
-function readSsl(mode = 'prefer', rootCertificate = 'system'): ConnectionSettings['ssl'] {
+function readTls(mode = 'prefer', rootCertificate = 'system'): Tls {
   if (mode === 'disable') return false
   if (mode === 'prefer' || mode === 'require') return mode
-  const ca = rootCertificate === 'system' ? {} : { ca: readCertificates(rootCertificate) }
-  return mode === 'verify-full' ? ca : { ...ca, checkServerIdentity: () => undefined }
+  return { ca: rootCertificate === 'system' ? undefined : readCertificates(rootCertificate), name: mode === 'verify-full' }
 }
 
 function readCertificates(path: string): string {

@@ -1,7 +1,8 @@
 // One open connection to one host: the driver's, with a socket of ours, so that it can be cut off when the host hangs.
 import { connect, type Socket } from 'node:net'
+import { checkServerIdentity, type ConnectionOptions, type PeerCertificate } from 'node:tls'
 import postgres, { type Sql } from 'postgres'
-import type { ConnectionSettings, Host } from './connection-settings.ts'
+import type { ConnectionSettings, Host, Tls } from './connection-settings.ts'
 
 /** As it stands in a query: int8 is a bigint, both ways. */
 export type Database = Sql<{ bigint: bigint }>
@@ -15,7 +16,7 @@ export class Connection {
   #socket: Socket | undefined
 
   private constructor(settings: ConnectionSettings, { host, port }: Host, onClose: (connection: Connection) => void) {
-    const { user, password, database, ssl, connectTimeoutMs, statementTimeoutMs, pgbouncer, applicationName } = settings
+    const { user, password, database, tls, connectTimeoutMs, statementTimeoutMs, pgbouncer, applicationName } = settings
     this.sql = postgres({
       host: [host],
       port: [port],
@@ -23,7 +24,7 @@ export class Connection {
       ...(user === undefined ? {} : { user }),
       ...(password === undefined ? {} : { password }),
       ...(database === undefined ? {} : { database }),
-      ssl,
+      ssl: typeof tls === 'object' ? verifying(tls, host) : tls,
       max: 1,
       prepare: !pgbouncer,
       fetch_types: false,
@@ -78,6 +79,12 @@ export class Connection {
     await this.sql.end({ timeout: 1 })
     this.#socket?.destroy()
   }
+}
+
+/** The driver tells Node no name for an address such as 10.0.0.5, and Node would then check for "localhost". */
+function verifying({ ca, name }: Exclude<Tls, string | false>, host: string): ConnectionOptions {
+  const checkName = (_name: string, certificate: PeerCertificate) => (name ? checkServerIdentity(host, certificate) : undefined)
+  return { ...(ca === undefined ? {} : { ca }), checkServerIdentity: checkName }
 }
 
 function dial(host: string, port: number, timeoutMs: number): Promise<Socket> {
