@@ -48,7 +48,7 @@ function panel({ version, sizes, measures }: EngineGrowth, top: number): string 
   const limit = `<line class="limit" x1="${PANEL.left}" x2="${PANEL.right}" y1="${y(FLAT)}" y2="${y(FLAT)}"/>
 <text class="limit-name" x="${PANEL.left + 8}" y="${y(FLAT) - 7}">the limit, ${FLAT}×</text>`
   const lines = measures.map(
-    ({ name, ratio }) => `<polyline class="${kindOf(name)}" points="${ratio.map((value, index) => `${round(x(index))},${y(value)}`).join(' ')}"/>`,
+    ({ kind, ratio }) => `<polyline class="${kind}" points="${ratio.map((value, index) => `${round(x(index))},${y(value)}`).join(' ')}"/>`,
   )
   return [`<text class="title" x="${PANEL.left}" y="${top - 12}">${version}</text>`, ...grid, ...ticks, limit, ...lines, ...labels(measures, y)].join('\n')
 }
@@ -58,17 +58,12 @@ function labels(measures: readonly Measured[], y: (ratio: number) => number): st
   const sorted = measures.toSorted((a, b) => b.ratio.at(-1)! - a.ratio.at(-1)!)
   const middle = sorted.reduce((sum, { ratio }) => sum + y(ratio.at(-1)!), 0) / sorted.length
   const first = middle - ((sorted.length - 1) * LABEL_PITCH) / 2
-  return sorted.map(({ name, ratio }, index) => {
+  return sorted.map(({ name, kind, ratio }, index) => {
     const at = round(first + index * LABEL_PITCH)
     const points = `${PANEL.right},${y(ratio.at(-1)!)} ${PANEL.right + 12},${at} ${PANEL.right + 18},${at}`
-    return `<polyline class="leader ${kindOf(name)}" points="${points}"/>
+    return `<polyline class="leader ${kind}" points="${points}"/>
 <text x="${PANEL.right + 24}" y="${at + 4}">${ratio.at(-1)!.toFixed(2)}× ${name}</text>`
   })
-}
-
-function kindOf(name: string): 'page' | 'animal' | 'create' {
-  if (name.startsWith('create')) return 'create'
-  return name.startsWith('animal') ? 'animal' : 'page'
 }
 
 function round(value: number): number {
