@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
+import connectTo from 'postgres'
 import { postgres, type TestDatabase } from './engines.ts'
-import { countPets, type Petstore, startPetstore } from './harness.ts'
+import { countPets, expectError, type Petstore, startPetstore } from './harness.ts'
 
 const rex = { name: 'Rex', categoryId: 3 }
 
@@ -44,6 +45,20 @@ describe('several instances on one database', { concurrency: false }, () => {
     assert.equal(new Set(bodies.map(({ id }) => id)).size, 1)
     assert.equal(answers.filter(({ headers }) => headers.get('Idempotent-Replayed') === null).length, 1)
     assert.equal(await countPets(one), soFar + 1)
+  })
+
+  it('answer 409 when the first with an Idempotency-Key takes too long, and go on when it has given up', async () => {
+    const sql = connectTo(database.url.replace(/\?.*/, ''), { max: 1, prepare: false })
+    const headers = { 'Idempotency-Key': 'slow' }
+    await sql.begin(async (first) => {
+      await first`INSERT INTO once_records VALUES (${one.account.id}, 'slow', ${Buffer.alloc(32)}, 1, ${Date.now()})`
+      const started = performance.now()
+      await expectError(await one.add(rex, headers), 'idempotency_in_progress')
+      assert.ok(performance.now() - started < 5000)
+      await first`DELETE FROM once_records WHERE key = 'slow'`
+    })
+    await sql.end()
+    assert.equal((await one.add(rex, headers)).status, 201)
   })
 
   it('show in the list what was just added at the other', async () => {

@@ -1,6 +1,7 @@
 // Accounts, keys, usage and the audit trail in PostgreSQL.
 import type { Fragment } from 'postgres'
 import { foldEmail } from '../email.ts'
+import { asKey, type KeyRow } from '../key-row.ts'
 import { type Account, type AccountStore, type ApiKey, type AuditEvent, FAILED_REQUESTS_KEPT } from '../store.ts'
 import type { FailedRequest, Session, UsageCount } from '../store.ts'
 import type { Database } from './connection.ts'
@@ -188,18 +189,4 @@ export class PostgresAccounts implements AccountStore {
   async #first<T>(select: (sql: Database) => Fragment): Promise<T | undefined> {
     return (await this.#rows<T>(select))[0]
   }
-}
-
-/** A missing time is NULL there and undefined here. */
-type KeyRow = { [Field in keyof ApiKey]: ApiKey[Field] | null }
-
-function asKey(row: KeyRow | undefined): ApiKey | undefined {
-  if (row === undefined) return undefined
-  const { expiresAt, revokedAt, lastUsedAt, ...key } = row
-  return {
-    ...key,
-    expiresAt: expiresAt ?? undefined,
-    revokedAt: revokedAt ?? undefined,
-    lastUsedAt: lastUsedAt ?? undefined,
-  } as ApiKey
 }

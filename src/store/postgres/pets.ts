@@ -64,7 +64,8 @@ export class PostgresPets implements PetStore {
     return this.#pool.write(async (sql) => {
       const { count } = await sql`
         DELETE FROM once_records WHERE (account_id, key) IN
-          (SELECT account_id, key FROM once_records WHERE created_at < ${before} ORDER BY created_at LIMIT ${PURGE_AT_ONCE})`
+          (SELECT account_id, key FROM once_records WHERE created_at < ${before}
+           ORDER BY created_at LIMIT ${PURGE_AT_ONCE} FOR UPDATE SKIP LOCKED)`
       return count
     })
   }
