@@ -25,6 +25,7 @@ process.on('exit', cleanUp)
 
 initialise()
 const tls = process.argv.includes('tls') ? prepareTls() : []
+const asked = process.argv.slice(2).filter((word) => word.includes('='))
 await start()
 tell(`postgres://${USER}:${encodeURIComponent(PASSWORD)}@127.0.0.1:${port}/postgres`)
 
@@ -104,7 +105,7 @@ function initialise(): void {
 }
 
 async function start(): Promise<void> {
-  const settings = [...FAST, ...tls].flatMap((setting) => ['-c', setting])
+  const settings = [...FAST, ...tls, ...asked].flatMap((setting) => ['-c', setting])
   const started = spawn(join(bin, 'postgres'), ['-D', join(home, 'data'), '-p', String(port), ...settings], {
     ...owner,
     cwd: home,

@@ -16,10 +16,13 @@ export interface PostgresServer {
   end(): Promise<void>
 }
 
-/** With `tls` it takes encrypted connections too, with the certificate of test-certificate.ts. */
-export async function startPostgres(tls?: 'tls'): Promise<PostgresServer> {
+/**
+ * With `tls` it takes encrypted connections too, with the certificate of test-certificate.ts. A setting such as
+ * `fsync=on` comes on top of those that make tests fast.
+ */
+export async function startPostgres(...words: ('tls' | `${string}=${string}`)[]): Promise<PostgresServer> {
   // In a process group of its own: a Ctrl-C at the tests must not end it before it has cleaned up.
-  const keeper = spawn(process.execPath, [fileURLToPath(new URL('postgres-keeper.ts', import.meta.url)), tls ?? ''], {
+  const keeper = spawn(process.execPath, [fileURLToPath(new URL('postgres-keeper.ts', import.meta.url)), ...words], {
     stdio: ['pipe', 'pipe', 'inherit'],
     detached: true,
   })

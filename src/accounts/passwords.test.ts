@@ -1,8 +1,9 @@
 // How a password is kept and compared.
 import assert from 'node:assert/strict'
 import { argon2Sync } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { describe, it } from 'node:test'
-import { hashPassword, passwordProblem, verifyPassword } from './passwords.ts'
+import { hashPassword, PASSWORD_MIN_LENGTH, passwordProblem, verifyPassword } from './passwords.ts'
 
 describe('A password', () => {
   it('is stored as argon2id with 19 MiB and 2 passes, salted', async () => {
@@ -39,5 +40,18 @@ describe('A password', () => {
     assert.match(passwordProblem('🐎'.repeat(11)) ?? '', /at least 12 characters, got 11\.$/)
     assert.equal(passwordProblem('qm7 🐎🐎🐎🐎🐎🐎🐎🐎🐎'), undefined)
     assert.match(passwordProblem('x'.repeat(1025)) ?? '', /at most 1024 characters, got 1025\.$/)
+  })
+
+  it('is refused when it is among the most common ones, in any case', () => {
+    assert.match(passwordProblem('password1234') ?? '', /most common/)
+    assert.match(passwordProblem('QwertyUIOP123') ?? '', /most common/)
+    assert.equal(passwordProblem('correct horse battery'), undefined)
+  })
+
+  it('is compared with a list in which every line can ever match', () => {
+    const lines = readFileSync(new URL('common-passwords.txt', import.meta.url), 'utf8').trimEnd().split('\n')
+    assert.ok(lines.length > 300)
+    assert.deepEqual(lines.filter((line) => [...line].length < PASSWORD_MIN_LENGTH || line !== line.toLowerCase()), [])
+    assert.equal(new Set(lines).size, lines.length)
   })
 })

@@ -41,12 +41,6 @@ describe('parseJson', () => {
     assert.ok('value' in parsed)
     assert.deepEqual((parsed.value as OtherNumber[]).map(inWords), ['1e400', '1.50', '9223372036854775808'])
   })
-
-  it('is quick on the worst body that fits', () => {
-    const started = performance.now()
-    parse(`[${'1e9,'.repeat(4000)}1]`)
-    assert.ok(performance.now() - started < 500)
-  })
 })
 
 describe('quote', () => {

@@ -1,0 +1,43 @@
+// npm run bench:growth: what a page and a create cost in a store of a thousand animals, and of ten million.
+//   --max 1e6          stop at fewer animals, for a shorter run
+//   --engine sqlite    one engine only; then docs are left as they are
+// Measured at the store port, below the page cache of the HTTP layer, which would hide the engine.
+import { writeFileSync } from 'node:fs'
+import { parseArgs } from 'node:util'
+import { ENGINES } from './engines.ts'
+import { growAll } from './databases.ts'
+import { type EngineGrowth, measureAll } from './measure.ts'
+import { drawGrowth } from './plot.ts'
+import { growthTable, withinLimit } from './report.ts'
+
+const DOCS = new URL('../../docs/', import.meta.url)
+const SMALLEST = 1000
+const LARGEST = 10_000_000
+
+const { values } = parseArgs({ options: { max: { type: 'string' }, engine: { type: 'string' } } })
+const max = values.max === undefined ? LARGEST : Number(values.max)
+if (!(max >= SMALLEST * 10)) throw new Error(`--max must be a number from ${SMALLEST * 10} on, such as 1e6, got ${values.max}.`)
+const sizes: number[] = []
+for (let size = SMALLEST; size <= max; size *= 10) sizes.push(size)
+const engines = ENGINES.filter(({ name }) => values.engine === undefined || name.toLowerCase() === values.engine.toLowerCase())
+
+const results: EngineGrowth[] = []
+for (const engine of engines) {
+  await using server = await engine.start()
+  await using grown = await growAll(server, sizes, say)
+  await server.settle()
+  say(`${engine.name}: measuring`)
+  results.push({ engine: engine.name, version: server.version, sizes, measures: await measureAll(grown.stores) })
+}
+
+process.stdout.write(results.map(growthTable).join('\n'))
+if (engines.length === ENGINES.length && max === LARGEST) {
+  writeFileSync(new URL('growth.svg', DOCS), drawGrowth(results))
+  writeFileSync(new URL('growth.json', DOCS), `${JSON.stringify(results, null, 2)}\n`)
+  say('Written: docs/growth.svg, docs/growth.json')
+}
+process.exitCode = results.every(withinLimit) ? 0 : 1
+
+function say(line: string): void {
+  process.stderr.write(`${line}\n`)
+}

@@ -1,0 +1,32 @@
+// One instance of the service as a process of its own, as it runs in production.
+import type { ChildProcess } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { freePort } from '../test/free-port.ts'
+import { run, start, until } from './processes.ts'
+
+const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url))
+const EMAIL = 'drill@example.com'
+
+export interface Instance {
+  port: number
+  process: ChildProcess
+}
+
+export async function startInstance(database: string, log: string): Promise<Instance> {
+  const port = await freePort()
+  const env = { ...settings(database), HOST: '127.0.0.1', PORT: String(port) }
+  const child = start(process.execPath, [MAIN, 'serve'], { env, log })
+  await until('the instance is ready', async () => (await fetch(`http://127.0.0.1:${port}/readyz`)).ok)
+  return { port, process: child }
+}
+
+/** An account and its key, by the commands that an operator would use. */
+export function createKey(database: string): string {
+  const petstore = (words: string[], input = '') => run(process.execPath, [MAIN, ...words], { env: settings(database) }, input)
+  petstore(['account', 'create', EMAIL, '--password-stdin'], 'a password for the drill')
+  return petstore(['key', 'create', '--account', EMAIL, '--name', 'drill']).trim()
+}
+
+function settings(database: string): Record<string, string> {
+  return { DATABASE_URL: database, PETSTORE_ENVIRONMENT: 'staging' }
+}

@@ -1,0 +1,46 @@
+// HAProxy in front of the instances: asks each whether it is ready, and sends requests to those that are.
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { freePort } from '../test/free-port.ts'
+import { start, until } from './processes.ts'
+
+export const HAPROXY = '/usr/sbin/haproxy'
+
+/** What is told when no instance is ready, in the form of every other error of the service. */
+const NOT_READY = JSON.stringify({ code: 'store_unavailable', message: 'The service is not ready; try again shortly.', status: 503 })
+
+/** Where it listens. */
+export async function startLoadBalancer(folder: string, ports: readonly number[]): Promise<string> {
+  const port = await freePort()
+  const file = join(folder, 'haproxy.cfg')
+  writeFileSync(file, configuration(port, ports))
+  start(HAPROXY, ['-db', '-f', file], { log: join(folder, 'haproxy.log') })
+  const url = `http://127.0.0.1:${port}`
+  await until('HAProxy finds the instances ready', async () => (await fetch(`${url}/readyz`)).ok)
+  return url
+}
+
+function configuration(port: number, instances: readonly number[]): string {
+  const servers = instances.map((instance, index) => `  server instance-${index + 1} 127.0.0.1:${instance}`)
+  return `
+defaults
+  mode http
+  timeout connect 1s
+  timeout client 30s
+  timeout server 30s
+  # A connection that is refused goes to the other instance; a request that was sent is not sent again.
+  retries 3
+  option redispatch 1
+  http-error status 503 content-type application/json string '${NOT_READY}' hdr Retry-After 1
+
+frontend pets
+  bind 127.0.0.1:${port}
+  default_backend instances
+
+backend instances
+  balance roundrobin
+  option httpchk GET /readyz
+  default-server check inter 250ms fall 1 rise 1 observe layer4 error-limit 1 on-error mark-down
+${servers.join('\n')}
+`
+}

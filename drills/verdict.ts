@@ -1,0 +1,35 @@
+// Is everything that was acknowledged there, once, and under the id that was told? Read through the API, page by page.
+import type { Acknowledged } from './clients.ts'
+
+export interface Verdict {
+  stored: number
+  lost: string[]
+  doubled: string[]
+}
+
+export async function compare(url: string, key: string, acknowledged: readonly Acknowledged[]): Promise<Verdict> {
+  const stored = await readAll(url, key)
+  const idsByName = Map.groupBy(stored, ({ name }) => name)
+  return {
+    stored: stored.length,
+    lost: acknowledged.filter(({ name, id }) => !idsByName.get(name)?.some((pet) => String(pet.id) === id)).map(({ name }) => name),
+    doubled: [...idsByName].filter(([, pets]) => pets.length > 1).map(([name]) => name),
+  }
+}
+
+interface Listed {
+  id: number
+  name: string
+}
+
+async function readAll(url: string, key: string): Promise<Listed[]> {
+  const pets: Listed[] = []
+  let next: string | undefined = '/v1/pets?limit=100'
+  while (next !== undefined) {
+    const response: Response = await fetch(new URL(next, url), { headers: { Authorization: `Bearer ${key}` } })
+    if (!response.ok) throw new Error(`GET ${next} was answered ${response.status}`)
+    pets.push(...((await response.json()) as Listed[]))
+    next = /<([^>]+)>; rel="next"/.exec(response.headers.get('link') ?? '')?.[1]
+  }
+  return pets
+}

@@ -1,0 +1,30 @@
+// The files in deploy/ keep up with the code: the Node.js version, the settings, the files that the image needs.
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { describe, it } from 'node:test'
+import { SETTINGS } from '../src/config.ts'
+
+const read = (path: string) => readFileSync(new URL(`../${path}`, import.meta.url), 'utf8')
+
+describe('the deployment', () => {
+  it('runs the image on the Node.js that package.json pins', () => {
+    const { optionalDependencies } = JSON.parse(read('package.json')) as { optionalDependencies: Record<string, string> }
+    const [, version] = /^ARG NODE_VERSION=(.+)$/m.exec(read('deploy/Dockerfile')) ?? []
+    assert.deepEqual(new Set(Object.values(optionalDependencies)), new Set([version]))
+  })
+
+  it('copies into the image only what its builder is sent', () => {
+    const sent = [...read('deploy/Dockerfile.dockerignore').matchAll(/^!(.+)$/gm)].map(([, path]) => path)
+    const copied = [...read('deploy/Dockerfile').matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap(([, paths]) => paths!.split(' '))
+    assert.deepEqual(new Set(copied), new Set(sent))
+  })
+
+  it('names only settings that exist', () => {
+    const known = new Set(Object.values(SETTINGS).map(({ variable }) => variable))
+    for (const file of ['deploy/Dockerfile', 'deploy/compose.yaml', 'deploy/petstore.service', 'deploy/README.md']) {
+      for (const [name] of read(file).matchAll(/\b(?:PETSTORE_[A-Z_]+|DATABASE_URL)\b/g)) {
+        assert.ok(known.has(name) || name === 'PETSTORE_DOMAIN' || name === 'PETSTORE_UPSTREAMS', `${file} names ${name}`)
+      }
+    }
+  })
+})

@@ -1,0 +1,37 @@
+// Which index PostgreSQL reads for a page: told by its own counts, since a slow plan gives the same animals.
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import connectTo from 'postgres'
+import { readConfig } from '../src/config.ts'
+import type { PetStatus } from '../src/contract/pets.ts'
+import { openStore } from '../src/store/open-store.ts'
+import { postgres } from './engines.ts'
+
+const SOLD = 4000
+const ALL = 20_000
+const limit = 21
+
+describe('A page of one status on PostgreSQL', () => {
+  it('reads no animal of another status, also where its own are all old', async () => {
+    await using database = await postgres.newDatabase()
+    const store = await openStore(readConfig({}, { DATABASE_URL: database.url }).database)
+    const { pets } = store
+    const animal = (status: PetStatus) => ({ name: 'Rex', categoryId: 1n, status })
+    await pets.createMany(Array.from({ length: ALL }, (_, index) => animal(index < SOLD ? 'sold' : 'available')))
+    const sql = connectTo(database.url, { max: 1 })
+    await sql`ANALYZE pets`
+
+    const first = await pets.list({ status: 'sold', limit })
+    const deep = await pets.list({ status: 'sold', limit, before: BigInt(ALL) })
+    assert.deepEqual([first.length, first[0]?.id, deep[0]?.id], [limit, BigInt(SOLD), BigInt(SOLD)])
+
+    // A connection hands in its counts at its end at the latest.
+    await store.close()
+    const read = await sql`SELECT indexrelname AS index, idx_tup_read::int AS entries FROM pg_stat_user_indexes WHERE relname = 'pets' ORDER BY 1`
+    await sql.end()
+    assert.deepEqual([...read], [
+      { index: 'pets_by_status', entries: 2 * limit },
+      { index: 'pets_pkey', entries: 0 },
+    ])
+  })
+})
