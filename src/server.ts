@@ -14,7 +14,7 @@ import type { Store } from './store/store.ts'
 import { timedStore } from './store/timed-store.ts'
 
 /** A stop takes at most this long; what then still runs is cut off. */
-const STOP_WITHIN_MS = 8000
+const STOP_WITHIN_MS = 7000
 const PURGE_EVERY_MS = 600_000
 
 export interface Running {

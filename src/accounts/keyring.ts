@@ -17,6 +17,8 @@ export class Keyring {
   readonly #store: AccountStore
   readonly #environment: Environment
   readonly #clock: () => number
+  /** Counts the times something was revoked here: a look-up that began before must not be remembered after. */
+  #revocations = 0
   readonly #remembered = new Map<string, { key: ApiKey; until: number }>()
 
   constructor(store: AccountStore, environment: Environment, clock: () => number) {
@@ -39,17 +41,19 @@ export class Keyring {
   async find(secret: string): Promise<ApiKey | KeyProblem> {
     if (!isWellFormedKey(secret)) return 'malformed_api_key'
     if (environmentOf(secret) !== this.#environment) return 'wrong_environment'
+    const revocations = this.#revocations
     const key = await this.#store.keyByHash(hashKey(secret))
     if (key === undefined) return 'unknown_api_key'
     if (key.revokedAt !== undefined) return 'revoked_api_key'
     const now = this.#clock()
     if (isExpired(key, now)) return 'expired_api_key'
-    this.#remember(secret, key, now)
+    if (revocations === this.#revocations) this.#remember(secret, key, now)
     return key
   }
 
   /** Makes the next call of every key ask the store: called wherever a key or an account ends in this process. */
   forgetAll(): void {
+    this.#revocations += 1
     this.#remembered.clear()
   }
 

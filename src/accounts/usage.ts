@@ -47,13 +47,14 @@ export class Usage {
     this.#lastUsed = new Map()
     this.#failed = []
     try {
-      if (failed.length > 0) await this.#store.recordFailures(failed)
       await this.#store.recordUsage(counts, lastUsed)
     } catch (error) {
+      this.#failed = [...failed, ...this.#failed].slice(0, FAILED_REQUESTS_KEPT)
       for (const count of counts) this.#add(count)
       for (const [keyId, at] of lastUsed) this.#lastUsed.set(keyId, Math.max(at, this.#lastUsed.get(keyId) ?? 0))
       throw error
     }
+    if (failed.length > 0) await this.#store.recordFailures(failed)
   }
 
   async purge(): Promise<void> {

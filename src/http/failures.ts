@@ -11,7 +11,7 @@ const RETRY_AFTER_SECONDS = 2
 export function refusalFor(error: unknown, request: FastifyRequest, log: Log): Refusal {
   if (error instanceof StoreUnavailable) {
     log.error({ requestId: request.id, error }, 'the store is not available')
-    const message = 'The database is not available at the moment. Nothing was stored; try again shortly.'
+    const message = 'The database is not available at the moment; try again shortly, a create with an Idempotency-Key.'
     return { code: 'store_unavailable', message, headers: ['Retry-After', String(RETRY_AFTER_SECONDS)] }
   }
   const ofBody = bodyRefusal((error as { code?: string }).code, request)

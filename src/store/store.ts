@@ -10,7 +10,7 @@ export interface Store {
   close(): Promise<void>
 }
 
-/** The database can't serve now; the same call may work later. Nothing was changed. */
+/** The database can't serve now; the same call may work later. A write may or may not have taken effect. */
 export class StoreUnavailable extends Error {
   override name = 'StoreUnavailable'
 }

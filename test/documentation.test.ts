@@ -1,0 +1,41 @@
+// The documents say what the code does: settings, commands and links that are there.
+import assert from 'node:assert/strict'
+import { existsSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { describe, it } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { SETTINGS } from '../src/config.ts'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const read = (path: string) => readFileSync(join(root, path), 'utf8')
+
+describe('the documents', () => {
+  it('list every setting with its flag, variable, default and meaning', () => {
+    const readme = read('README.md')
+    for (const { flag, variable, default: fallback, meaning } of Object.values(SETTINGS)) {
+      const row = `| \`--${flag}\` | \`${variable}\` | ${fallback === undefined ? '' : `\`${fallback}\``} | ${meaning} |`
+      assert.ok(readme.includes(row), `README.md lacks the row ${row}`)
+    }
+  })
+
+  it('show the two commands that always work', () => {
+    assert.match(read('README.md'), /^npm ci && npm start\nnpm ci && npm test$/m)
+  })
+
+  it('link only to files that are there', () => {
+    for (const document of ['README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'CHANGELOG.md', 'docs/decisions.md']) {
+      for (const [, target = ''] of read(document).matchAll(/\]\((?!https?:|#)([^)#]+)/g)) {
+        assert.ok(existsSync(join(root, dirname(document), target)), `${document} links to ${target}`)
+      }
+    }
+  })
+
+  it('name only scripts that exist', () => {
+    const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> }
+    for (const document of ['README.md', 'CONTRIBUTING.md']) {
+      for (const [, script = ''] of read(document).matchAll(/npm run ([\w:-]+)/g)) {
+        assert.ok(script in scripts, `${document} names npm run ${script}`)
+      }
+    }
+  })
+})
