@@ -2,6 +2,7 @@
 import { Writable } from 'node:stream'
 import { isProblem } from '../src/accounts/accounts.ts'
 import { readConfig } from '../src/config.ts'
+import type { Timeouts } from '../src/http/app.ts'
 import { createLog } from '../src/log.ts'
 import { type Running, startServer } from '../src/server.ts'
 import type { Account, ApiKey } from '../src/store/store.ts'
@@ -29,13 +30,14 @@ export interface PetstoreOptions {
   /** Settings as variables. */
   env?: Record<string, string>
   clock?: () => number
+  timeouts?: Timeouts
 }
 
-export async function startPetstore({ engine = ENGINES[0]!, database, env, clock }: PetstoreOptions = {}): Promise<Petstore> {
+export async function startPetstore({ engine = ENGINES[0]!, database, env, clock, timeouts }: PetstoreOptions = {}): Promise<Petstore> {
   const own = database === undefined ? await engine.newDatabase() : undefined
   const logged: Record<string, unknown>[] = []
   const config = readConfig({}, { PORT: '0', PETSTORE_LOG_LEVEL: 'info', DATABASE_URL: database ?? own!.url, ...env })
-  const running = await startServer(config, createLog(config.logLevel, collectInto(logged)), clock)
+  const running = await startServer(config, createLog(config.logLevel, collectInto(logged)), { ...(clock && { clock }), timeouts })
   const { account, apiKey, key } = await makeKey(running)
 
   const call = (path: string, init: RequestInit = {}) =>

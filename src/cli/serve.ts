@@ -20,7 +20,7 @@ export const serve: Command = {
     const { stdout, clock } = terminal
     const stopSignal = terminal.stopSignal()
     const log = createLog(config.logLevel, stdout.isTTY ? forPeople((text) => stdout.write(text)) : stdout)
-    const running = await startServer(config, log, clock).catch(explainListenFailure(config))
+    const running = await startServer(config, log, { clock }).catch(explainListenFailure(config))
     await announce(terminal, config, running, log, flags['signup'] ?? terminal.env['PETSTORE_SIGNUP'])
 
     const signal = await stopSignal

@@ -39,6 +39,8 @@ export function createSend({ log, usage, metrics, baseUrl, clock, isStopping }: 
     if (body !== undefined) headers.push('Content-Length', String(Buffer.byteLength(body)))
     if (isStopping()) headers.push(...CLOSE)
     reply.hijack()
+    // A request that broke off in its body was answered by socket-errors.ts.
+    if (reply.raw.headersSent) return
     reply.raw.writeHead(status, headers).end(body)
 
     if (caller !== undefined && operation !== undefined) {

@@ -17,11 +17,24 @@ import { createHandlers } from './pets.ts'
 import { publicRoutes } from './public-routes.ts'
 import { createRateLimit } from './rate-limit.ts'
 import { requestId } from './request-id.ts'
-import { createRouteTable, decodable } from './routes.ts'
+import { createRouteTable, originForm } from './routes.ts'
 import { answerSpecialRequests, createSocketErrorHandler } from './socket-errors.ts'
 
 /** How long a client may take: to send its headers, its whole request, and between two requests. */
-const TIMEOUTS = { headersTimeout: 10_000, requestTimeout: 30_000, keepAliveTimeout: 65_000 }
+export interface Timeouts {
+  headersTimeout: number
+  requestTimeout: number
+  keepAliveTimeout: number
+  /** How often the first two are looked at; Node's own 30 seconds would make them that much longer. */
+  connectionsCheckingInterval: number
+}
+
+const TIMEOUTS: Timeouts = {
+  headersTimeout: 10_000,
+  requestTimeout: 30_000,
+  keepAliveTimeout: 65_000,
+  connectionsCheckingInterval: 1000,
+}
 const HEADERS_LIMIT = 16 * 1024
 
 export interface AppParts {
@@ -33,9 +46,12 @@ export interface AppParts {
   log: Log
   metrics: Metrics | undefined
   isStopping: () => boolean
+  timeouts?: Timeouts
 }
 
-export function createApp({ config, store, keyring, usage, clock, log, metrics, isStopping }: AppParts): FastifyInstance {
+export function createApp(parts: AppParts): FastifyInstance {
+  const { config, store, keyring, usage, clock, log, metrics, isStopping, timeouts = TIMEOUTS } = parts
+  const { requestTimeout, keepAliveTimeout, headersTimeout, connectionsCheckingInterval } = timeouts
   const baseUrl = ownBaseUrl(config)
   const send = createSend({ log, usage, metrics, baseUrl, clock, isStopping })
 
@@ -43,31 +59,30 @@ export function createApp({ config, store, keyring, usage, clock, log, metrics, 
     genReqId: requestId,
     trustProxy: config.trustProxy,
     bodyLimit: BODY_LIMIT,
-    requestTimeout: TIMEOUTS.requestTimeout,
-    keepAliveTimeout: TIMEOUTS.keepAliveTimeout,
-    http: { headersTimeout: TIMEOUTS.headersTimeout, maxHeaderSize: HEADERS_LIMIT, requireHostHeader: false },
+    requestTimeout,
+    keepAliveTimeout,
+    http: { headersTimeout, connectionsCheckingInterval, maxHeaderSize: HEADERS_LIMIT, requireHostHeader: false },
     // A path parameter of any length is an animal that is not there, not a bad request.
     routerOptions: { maxParamLength: HEADERS_LIMIT },
     exposeHeadRoutes: false,
     return503OnClosing: false,
-    clientErrorHandler: createSocketErrorHandler(log),
-    rewriteUrl: ({ url = '/' }) => decodable(url),
+    clientErrorHandler: createSocketErrorHandler({ log, metrics }),
+    rewriteUrl: ({ url = '/' }) => originForm(url),
   })
-  answerSpecialRequests(app.server)
+  answerSpecialRequests(app.server, { log, metrics })
   app.decorateRequest('operation', undefined)
   app.decorateRequest('caller', undefined)
   app.decorateRequest('answerHeaders', undefined)
   app.decorateRequest('startedAt', 0)
 
+  const unrouted = createRouteTable(app)
   app.addHook('onRequest', (request, reply, done) => {
     request.startedAt = performance.now()
-    const refusal = checkFraming(request)
-    if (refusal === undefined) done()
-    else send(request, reply, refusal)
+    // Where there is no route the answer is given here: the body of such a request is nobody's business.
+    const result = checkFraming(request) ?? (request.is404 ? unrouted(request) : undefined)
+    if (result === undefined) done()
+    else send(request, reply, result)
   })
-
-  const unrouted = createRouteTable(app)
-  app.setNotFoundHandler((request, reply) => send(request, reply, unrouted(request)))
   app.setErrorHandler((error, request, reply) => send(request, reply, refusalFor(error, request, log)))
 
   /** What stands between a route and its content. */

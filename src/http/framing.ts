@@ -1,20 +1,22 @@
 // First step: the rules of HTTP that Node leaves to us.
 import type { FastifyRequest } from 'fastify'
 import type { Refusal } from '../contract/errors.ts'
+import { quote } from '../contract/json.ts'
 import { cameTwice } from './call.ts'
 
 const HOST = /^[\w.~!$&'()*+,;=%:[\]-]*$/
 
 export function checkFraming(request: FastifyRequest): Refusal | undefined {
-  const { host } = request.raw.headers
-  if (host === undefined) {
-    return request.raw.httpVersion === '1.0' ? undefined : malformed('The Host header is missing.')
-  }
-  if (!HOST.test(host)) return malformed(`The Host header is not a host name: ${JSON.stringify(host)}.`)
+  const { httpVersion, httpVersionMajor, headers } = request.raw
+  const { host, 'transfer-encoding': coding = 'chunked' } = headers
+  if (httpVersionMajor !== 1) return malformed(`The request must be HTTP/1.1, got HTTP/${httpVersion}.`)
+  if (host === undefined && httpVersion !== '1.0') return malformed('The Host header is missing.')
+  if (host !== undefined && !HOST.test(host)) return malformed(`The Host header is not a host name: ${quote(host)}.`)
   if (cameTwice(request, 'host')) return malformed('The Host header came twice.')
+  if (!/^chunked$/i.test(coding)) return malformed(`The only Transfer-Encoding is chunked, got ${quote(coding)}.`)
   return undefined
 }
 
 function malformed(message: string): Refusal {
-  return { code: 'malformed_request', message }
+  return { code: 'malformed_request', message, headers: ['Connection', 'close'] }
 }

@@ -4,6 +4,8 @@ import type { FastifyRequest } from 'fastify'
 
 export interface Metrics {
   answered(request: FastifyRequest, status: number): void
+  /** A request that the HTTP parser refused: it belongs to no operation and took no time of ours. */
+  refused(status: number): void
   storeCall(method: string, seconds: number): void
   render(): Promise<string>
   contentType: string
@@ -47,6 +49,9 @@ export function createMetrics(): Metrics {
       requests.inc({ operation: name, status })
       latency.observe({ operation: name }, (performance.now() - startedAt) / 1000)
       if (operation?.deprecation !== undefined) deprecated.inc({ operation: name })
+    },
+    refused(status) {
+      requests.inc({ operation: 'none', status })
     },
     storeCall(method, seconds) {
       store.observe({ method }, seconds)

@@ -21,8 +21,9 @@ export function readNewPet(request: FastifyRequest): NewPet | Refusal {
 
 function checkEncoding(request: FastifyRequest): Refusal | undefined {
   const { 'content-type': type = '', 'content-encoding': encoding = 'identity' } = request.headers
-  const charset = /;\s*charset\s*=\s*"?([^\s;"]*)/i.exec(type)?.[1] ?? 'utf-8'
-  if (!/^utf-?8$/i.test(charset)) return unsupported(`The body must be in UTF-8, got charset ${quote(charset)}.`)
+  for (const [, charset = ''] of type.matchAll(/;\s*charset\s*=\s*"?([^\s;"]*)/gi)) {
+    if (!/^utf-?8$/i.test(charset)) return unsupported(`The body must be in UTF-8, got charset ${quote(charset)}.`)
+  }
   if (!/^identity$/i.test(encoding)) {
     return unsupported(`The body must come without Content-Encoding, got ${quote(encoding)}.`)
   }

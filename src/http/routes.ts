@@ -27,8 +27,9 @@ export function createRouteTable(app: FastifyInstance) {
 
   /** The answer where no route took the request. */
   return function unrouted(request: FastifyRequest): Answer | Refusal {
-    const path = request.raw.url?.split('?', 1)[0] ?? '/'
-    const allow = path === '*' ? 'GET, HEAD, OPTIONS, POST' : allowedMethods(path)
+    // Decoded as the router does it: a slash or question mark that was encoded stays so.
+    const path = decodeURI(request.raw.url?.split('?', 1)[0] ?? '/')
+    const allow = path === '*' && request.method === 'OPTIONS' ? 'GET, HEAD, OPTIONS, POST' : allowedMethods(path)
     if (allow === undefined) return { code: 'unknown_path', message: `There is nothing at ${quote(path)}.` }
     if (request.method !== 'OPTIONS') {
       const message = `${request.method} is not possible at ${quote(path)}; it takes ${allow}.`
@@ -45,9 +46,13 @@ function pathPattern(url: string): RegExp {
   return new RegExp(`^${parts.join('/')}$`)
 }
 
-/** A path that can't be decoded is taken literally: then it is an animal that is not there, like any other. */
-export function decodable(url: string): string {
-  if (!url.includes('%')) return url
+/**
+ * The request's target as path and query. A client may send the whole address (RFC 9112, 3.2.2), and a fragment is not
+ * part of it. A path that can't be decoded is taken literally: then it is an animal that is not there, like any other.
+ */
+export function originForm(target: string): string {
+  if (target.startsWith('/') && !/[%#]/.test(target)) return target
+  const [url = ''] = target.replace(/^https?:\/\/[^/?#]*\/?/i, '/').split('#', 1)
   const [path = '', ...query] = url.split('?')
   try {
     decodeURIComponent(path)

@@ -1,10 +1,13 @@
 // Requests that never become one: Node's parser, timeouts, Expect and CONNECT answer with the Error body too.
 import { randomUUID } from 'node:crypto'
 import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
+import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import type { Refusal } from '../contract/errors.ts'
+import { ERRORS, type Refusal } from '../contract/errors.ts'
+import { quote } from '../contract/json.ts'
 import type { Log } from '../log.ts'
 import { refusalAnswer } from './answer.ts'
+import type { Metrics } from './metrics.ts'
 import { requestId } from './request-id.ts'
 
 interface SocketError extends Error {
@@ -13,19 +16,69 @@ interface SocketError extends Error {
   reason?: string
 }
 
+/** What Node hangs on a socket: the answer that is due next on it, and the request it reads. */
+type HttpSocket = Socket & {
+  _httpMessage?: ServerResponse | null
+  parser?: { incoming: IncomingMessage | null } | null
+}
+
+interface Parts {
+  log: Log
+  metrics: Metrics | undefined
+}
+
 /** For Fastify's `clientErrorHandler`. */
-export function createSocketErrorHandler(log: Log) {
-  return (error: SocketError, socket: Duplex & { _httpMessage?: { headersSent: boolean } }): void => {
-    // Where an answer is on its way already, or nobody listens, there is nothing left to say.
-    if (error.code === 'ECONNRESET' || !socket.writable || socket._httpMessage?.headersSent) {
+export function createSocketErrorHandler(parts: Parts) {
+  const failed = new WeakSet<HttpSocket>()
+
+  function answer(error: SocketError, socket: HttpSocket): void {
+    if (error.code === 'ECONNRESET' || !socket.writable) {
       socket.destroy(error)
       return
     }
-    const id = randomUUID()
+    const due = socket._httpMessage ?? undefined
+    // Answers to earlier requests of the connection go first, or the client would take this one for theirs.
+    if (due !== undefined && (due.req.complete || due.headersSent)) {
+      due.once('close', () => answer(error, socket))
+      return
+    }
+    // The request was answered before it had come whole: there is nothing left to say about the rest of it.
+    if (due === undefined && socket.parser?.incoming?.complete === false) {
+      socket.destroy()
+      return
+    }
     const refusal = parserRefusal(error)
-    log.info({ requestId: id, code: refusal.code, error: error.code }, 'request')
-    socket.end(rawAnswer(refusal, id))
+    const id = randomUUID()
+    tell(parts, { requestId: id, address: socket.remoteAddress, error: error.code }, refusal)
+    if (due === undefined) socket.end(rawAnswer(refusal, id))
+    else writeRefusal(due, refusal, id)
   }
+
+  return (error: SocketError, socket: Duplex): void => {
+    // A parser that has failed fails again with each packet.
+    if (failed.has(socket as HttpSocket)) return
+    failed.add(socket as HttpSocket)
+    answer(error, socket as HttpSocket)
+  }
+}
+
+/** Requests that Node would answer, or drop, by itself. */
+export function answerSpecialRequests(server: Server, parts: Parts): void {
+  server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
+    const message = `The Expect header takes only 100-continue, got ${quote(String(request.headers.expect))}.`
+    const refusal: Refusal = { code: 'expectation_failed', message }
+    const id = requestId(request)
+    tell(parts, seenOf(request, id), refusal)
+    writeRefusal(response, refusal, id)
+  })
+  server.on('connect', (request: IncomingMessage, socket: Duplex) => {
+    const refusal: Refusal = { code: 'method_not_allowed', message: 'CONNECT is not possible here.', headers: ['Allow', 'GET, HEAD, OPTIONS, POST'] }
+    const id = requestId(request)
+    tell(parts, seenOf(request, id), refusal)
+    // Nobody else listens on this socket any more: a client that hangs up must not end the process.
+    socket.on('error', () => socket.destroy())
+    socket.end(rawAnswer(refusal, id))
+  })
 }
 
 function parserRefusal({ code, reason }: SocketError): Refusal {
@@ -41,23 +94,29 @@ function parserRefusal({ code, reason }: SocketError): Refusal {
   }
 }
 
-function rawAnswer(refusal: Refusal, id: string): string {
-  const { status, headers, body = '' } = refusalAnswer(refusal)
-  const all = [...headers, 'Request-Id', id, 'Cache-Control', 'private, no-cache', 'Content-Length', String(Buffer.byteLength(body)), 'Connection', 'close']
-  const lines = all.map((text, index) => (index % 2 === 0 ? `${text}: ` : `${text}\r\n`)).join('')
-  return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines}\r\n${String(body)}`
+function seenOf({ method, socket }: IncomingMessage, id: string): object {
+  return { requestId: id, method, address: socket.remoteAddress }
 }
 
-/** Requests that Node would answer, or drop, by itself. */
-export function answerSpecialRequests(server: Server): void {
-  server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
-    const message = `The Expect header takes only 100-continue, got ${JSON.stringify(request.headers.expect)}.`
-    const { status, headers, body } = refusalAnswer({ code: 'expectation_failed', message })
-    const common = ['Request-Id', requestId(request), 'Cache-Control', 'private, no-cache', 'Connection', 'close']
-    response.writeHead(status, [...headers, ...common]).end(body)
-  })
-  server.on('connect', (request: IncomingMessage, socket: Duplex) => {
-    const refusal: Refusal = { code: 'method_not_allowed', message: 'CONNECT is not possible here.', headers: ['Allow', 'GET, HEAD, OPTIONS, POST'] }
-    socket.end(rawAnswer(refusal, requestId(request)))
-  })
+/** These never reach the one way out (answer.ts), so they are logged and counted here. */
+function tell({ log, metrics }: Parts, seen: object, { code }: Refusal): void {
+  const { status } = ERRORS[code]
+  metrics?.refused(status)
+  log.info({ ...seen, status, code }, 'request')
+}
+
+function closingHeaders(id: string, body: string): string[] {
+  return ['Request-Id', id, 'Cache-Control', 'private, no-cache', 'Content-Length', String(Buffer.byteLength(body)), 'Connection', 'close']
+}
+
+function writeRefusal(response: ServerResponse, refusal: Refusal, id: string): void {
+  const { status, headers, body } = refusalAnswer(refusal)
+  response.writeHead(status, [...headers, ...closingHeaders(id, String(body))]).end(body)
+}
+
+function rawAnswer(refusal: Refusal, id: string): string {
+  const { status, headers, body } = refusalAnswer(refusal)
+  const all = [...headers, 'Date', new Date().toUTCString(), ...closingHeaders(id, String(body))]
+  const lines = all.map((text, index) => (index % 2 === 0 ? `${text}: ` : `${text}\r\n`)).join('')
+  return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines}\r\n${String(body)}`
 }
