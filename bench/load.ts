@@ -42,6 +42,12 @@ export async function shoot(shot: Shot): Promise<Measured> {
   return measured
 }
 
+/** The line that wrk.lua prints. */
+interface WrkResult extends Omit<Measured, 'perSecond'> {
+  requests: number
+  microseconds: number
+}
+
 async function shootWithWrk({ base, method, path, key, body, seconds, connections }: Shot, firstCursor: number): Promise<Measured> {
   const script = fileURLToPath(new URL('wrk.lua', import.meta.url))
   const text = await output({
@@ -50,7 +56,7 @@ async function shootWithWrk({ base, method, path, key, body, seconds, connection
     core: 'load',
     env: { BENCH_METHOD: method, BENCH_PATH: path, BENCH_KEY: key, BENCH_BODY: body, BENCH_FIRST_CURSOR: String(firstCursor) },
   })
-  const { requests, microseconds, ...rest } = JSON.parse(text.trim().split('\n').at(-1)!) as Measured & Record<'requests' | 'microseconds', number>
+  const { requests, microseconds, ...rest } = JSON.parse(text.trim().split('\n').at(-1)!) as WrkResult
   return { perSecond: (requests / microseconds) * 1e6, ...rest }
 }
 

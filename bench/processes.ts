@@ -32,7 +32,7 @@ export interface Start {
 
 export function start({ command, parameters, core, env, folder }: Start): ChildProcess {
   const [program, ...words] = PINNED ? ['taskset', '-c', CORES[core], command, ...parameters] : [command, ...parameters]
-  const child = spawn(program!, words, { cwd: folder, env: { ...process.env, ...env }, stdio: ['pipe', 'pipe', 'inherit'] })
+  const child = spawn(program, words, { cwd: folder, env: { ...process.env, ...env }, stdio: ['pipe', 'pipe', 'inherit'] })
   running.add(child)
   child.once('exit', () => running.delete(child))
   return child

@@ -13,9 +13,8 @@ export class SqlitePets implements PetStore {
   readonly #writer: Writer
   readonly #statements: ReturnType<typeof prepareStatements>
   #version = 0
-  /** What SQLite says when other connections have written; asked once a turn of the event loop. */
-  #seenElsewhere = 0
-  #askedThisTurn = false
+  /** The number by which SQLite tells that another connection has written. */
+  #seenElsewhere: number | undefined
 
   constructor(db: DatabaseSync, writer: Writer) {
     this.#writer = writer
@@ -44,20 +43,20 @@ export class SqlitePets implements PetStore {
     }) as Promise<unknown[]> as Promise<Pet[]>
   }
 
-  // A request that is handled in this turn had arrived before the asking, so one answer serves the whole turn.
   version(): number {
-    if (!this.#askedThisTurn) {
-      this.#askedThisTurn = true
-      setImmediate(() => {
-        this.#askedThisTurn = false
-      })
-      const { data_version: elsewhere } = this.#statements.dataVersion.get() as { data_version: number }
-      if (elsewhere !== this.#seenElsewhere) {
-        this.#seenElsewhere = elsewhere
-        this.#version += 1
-      }
-    }
+    const elsewhere = this.#writtenElsewhere()
+    if (elsewhere === undefined || elsewhere !== this.#seenElsewhere) this.#version += 1
+    this.#seenElsewhere = elsewhere
     return this.#version
+  }
+
+  /** Undefined where a lock is in the way of asking: then anything may have changed. */
+  #writtenElsewhere(): number | undefined {
+    try {
+      return (this.#statements.dataVersion.get() as { data_version: number }).data_version
+    } catch {
+      return undefined
+    }
   }
 
   async countByStatus(): Promise<Record<PetStatus, number>> {
