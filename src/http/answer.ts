@@ -5,7 +5,7 @@ import { OPERATIONS } from '../contract/operations.ts'
 import { renderError } from '../contract/render.ts'
 import type { Log } from '../log.ts'
 import type { ApiKey, FailedRequest } from '../store/store.ts'
-import type { Answer, Call, Send } from './call.ts'
+import type { Answer, Bytes, Call, Send } from './call.ts'
 import { CORS_HEADERS } from './cors.ts'
 import { deprecationHeaders } from './deprecation.ts'
 import type { Metrics } from './metrics.ts'
@@ -36,7 +36,7 @@ export function createSend({ log, usage, metrics, baseUrl, clock, isStopping }: 
     if (isStopping()) headers.push(...CLOSE)
     // A request that broke off in its body was answered by socket-errors.ts.
     if (response.headersSent) return
-    response.writeHead(status, headers).end(body)
+    response.writeHead(status, headers).end(body, 'latin1')
 
     if (caller !== undefined && operation !== undefined) {
       usage.count(caller, operation.id, status)
@@ -47,14 +47,16 @@ export function createSend({ log, usage, metrics, baseUrl, clock, isStopping }: 
   }
 }
 
-/** What every body of the interface is sent with. */
-export function contentHeaders(body: string | Buffer): string[] {
-  return ['Content-Type', 'application/json', 'Content-Length', String(Buffer.byteLength(body))]
+/** The body of an answer, and the headers that tell of it. */
+export function jsonContent(json: string): { headers: string[]; body: Bytes } {
+  const length = Buffer.byteLength(json)
+  const body = (length === json.length ? json : Buffer.from(json).toString('latin1')) as Bytes
+  return { headers: ['Content-Type', 'application/json', 'Content-Length', String(length)], body }
 }
 
-export function refusalAnswer({ code, message, headers = [] }: Refusal): Answer {
-  const body = renderError(errorBody(code, message))
-  return { status: ERRORS[code].status, headers: [...contentHeaders(body), ...headers], body }
+export function refusalAnswer({ code, message, headers = [] }: Refusal): Answer & { body: Bytes } {
+  const content = jsonContent(renderError(errorBody(code, message)))
+  return { status: ERRORS[code].status, headers: [...content.headers, ...headers], body: content.body }
 }
 
 function failedRequest({ id }: Call, key: ApiKey, operation: string, { code, message }: Refusal, at: number): FailedRequest {

@@ -33,11 +33,14 @@ declare module 'fastify' {
   }
 }
 
+/** A body as it goes over the wire, a character a byte (latin1): the form that Node writes fastest, 10 % before a Buffer. */
+export type Bytes = string & { readonly bytes: unique symbol }
+
 /** Headers are a flat list, name and value in turn: the form that Node writes fastest. */
 export interface Answer {
   status: number
   headers: readonly string[]
-  body: string | Buffer | undefined
+  body: Bytes | undefined
 }
 
 /** A step looks at the request and lets it pass, or refuses it. */

@@ -1,11 +1,12 @@
 // Rendered answers of the two reads, each kept under its address for as long as the store's version stays the same.
 import type { Operation } from '../contract/operations.ts'
 import type { PetStore } from '../store/store.ts'
+import type { Bytes } from './call.ts'
 
 /** An answer's content, ready to be sent. */
 export interface Page {
   operation: Operation
-  body: string
+  body: Bytes
   etag: string
   /** ETag and Link: those that a 304 carries too. */
   headers: readonly string[]
@@ -13,12 +14,15 @@ export interface Page {
   contentHeaders: readonly string[]
 }
 
-const MAX_PAGES = 4096
+const MAX_PAGES = 1024
 const MAX_BYTES = 8 * 1024 * 1024
+const MAX_ADDRESS = 200
 
 export class PageCache {
   readonly #pets: Pick<PetStore, 'version'>
   readonly #pages = new Map<string, Page>()
+  /** Addresses that were asked for, whatever the version: a page is kept only when it is asked for again. */
+  readonly #asked = new Set<string>()
   #bytes = 0
   /** The version that all pages in here belong to. */
   #version: number | undefined
@@ -47,9 +51,17 @@ export class PageCache {
     return version === this.#version ? this.#pages.get(address) : undefined
   }
 
-  /** `version` is that of the request the page was read for: what was read is at least as new. */
+  /**
+   * `version` is that of the request the page was read for: what was read is at least as new. Who walks through a list
+   * asks for each page once; keeping those would only make work for the garbage collector (a third of such a request).
+   */
   keep(address: string, version: number | undefined, page: Page): void {
-    if (version === undefined || version !== this.#version || this.#pages.has(address)) return
+    if (version === undefined || version !== this.#version || this.#pages.has(address) || address.length > MAX_ADDRESS) return
+    if (!this.#asked.has(address)) {
+      if (this.#asked.size >= MAX_PAGES) this.#asked.clear()
+      this.#asked.add(address)
+      return
+    }
     this.#pages.set(address, page)
     this.#bytes += sizeOf(address, page)
     while (this.#pages.size > MAX_PAGES || this.#bytes > MAX_BYTES) this.#dropOldest()
@@ -69,7 +81,6 @@ export class PageCache {
   }
 }
 
-/** Two bytes a character: what a string takes at most. */
 function sizeOf(address: string, page: Page): number {
-  return 2 * (address.length + page.body.length)
+  return address.length + page.body.length
 }

@@ -7,7 +7,7 @@ import { type ListQuery, nextPageQuery, parseListQuery, type RawQuery } from '..
 import { BASE_PATH, type Operation, petsHaveAddress } from '../contract/operations.ts'
 import { renderPet, renderPets } from '../contract/render.ts'
 import type { Created, PetStore } from '../store/store.ts'
-import { contentHeaders } from './answer.ts'
+import { jsonContent } from './answer.ts'
 import type { Answer } from './call.ts'
 import { etagOf, unlessKnown } from './conditional.ts'
 import { onceFor, readIdempotencyKey } from './idempotency.ts'
@@ -35,17 +35,18 @@ export function createHandlers({ pets, pages, clock, baseUrl = BASE_PATH }: Pets
   async function renderList(query: ListQuery): Promise<Rendered> {
     const found = await pets.list({ ...query, limit: query.limit + 1 })
     const page = found.slice(0, query.limit)
-    const body = renderPets(page)
-    if (found.length === page.length) return { body, headers: [] }
+    const json = renderPets(page)
+    if (found.length === page.length) return { json, headers: [] }
     const next = `${baseUrl}/pets?${nextPageQuery(query, page.at(-1)!.id)}`
-    return { body, headers: ['Link', `<${next}>; rel="next"`] }
+    return { json, headers: ['Link', `<${next}>; rel="next"`] }
   }
 
   /** Keeps the page for who asks next. */
-  function pageAnswer(request: FastifyRequest, { body, headers: own }: Rendered): Answer {
-    const etag = etagOf(body)
+  function pageAnswer(request: FastifyRequest, { json, headers: own }: Rendered): Answer {
+    const etag = etagOf(json)
     const headers = ['ETag', etag, ...own]
-    const page: Page = { operation: request.operation!, body, etag, headers, contentHeaders: [...contentHeaders(body), ...headers] }
+    const content = jsonContent(json)
+    const page: Page = { operation: request.operation!, body: content.body, etag, headers, contentHeaders: [...content.headers, ...headers] }
     pages.keep(request.raw.url!, request.version, page)
     return unlessKnown(request, page)
   }
@@ -68,8 +69,7 @@ export function createHandlers({ pets, pages, clock, baseUrl = BASE_PATH }: Pets
       const message = 'The first request with this Idempotency-Key is still running; send this one again shortly.'
       return { code: 'idempotency_in_progress', message, headers: ['Retry-After', '1'] }
     }
-    const body = renderPet(created.pet)
-    const headers = contentHeaders(body)
+    const { headers, body } = jsonContent(renderPet(created.pet))
     if (petsHaveAddress(clock())) headers.push('Location', `${baseUrl}/pets/${created.pet.id}`)
     if (created.outcome === 'replayed') headers.push('Idempotent-Replayed', 'true')
     return { status: 201, headers, body }
@@ -80,13 +80,13 @@ export function createHandlers({ pets, pages, clock, baseUrl = BASE_PATH }: Pets
     const id = int64FromText(petId)
     const pet = id === undefined ? undefined : await pets.get(id)
     if (pet === undefined) return { code: 'pet_not_found', message: `No animal has the id ${quote(petId)}.` }
-    return pageAnswer(request, { body: renderPet(pet), headers: [] })
+    return pageAnswer(request, { json: renderPet(pet), headers: [] })
   }
 
   return { listPets, createPet, getPet }
 }
 
 interface Rendered {
-  body: string
+  json: string
   headers: readonly string[]
 }

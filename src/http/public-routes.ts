@@ -4,7 +4,7 @@ import type { Config } from '../config.ts'
 import type { Refusal } from '../contract/errors.ts'
 import { renderOpenapi } from '../contract/openapi.ts'
 import type { Store } from '../store/store.ts'
-import { contentHeaders } from './answer.ts'
+import { jsonContent } from './answer.ts'
 import type { Answer } from './call.ts'
 
 interface PublicParts {
@@ -16,7 +16,7 @@ interface PublicParts {
 
 export function publicRoutes({ config, store, answer, isStopping }: PublicParts): RouteOptions[] {
   const { environment, baseUrl, stagingBaseUrl } = config
-  const openapi = Buffer.from(renderOpenapi({ production: baseUrl, staging: stagingBaseUrl, here: environment }))
+  const openapi = jsonContent(renderOpenapi({ production: baseUrl, staging: stagingBaseUrl, here: environment }))
 
   const readyz = async (): Promise<Answer | Refusal> => {
     if (isStopping()) return { ...notReady, message: 'The service is stopping.' }
@@ -32,7 +32,7 @@ export function publicRoutes({ config, store, answer, isStopping }: PublicParts)
     // Touches nothing: it answers as long as the process can.
     '/livez': (): Answer => json({ status: 'alive' }),
     '/readyz': readyz,
-    '/openapi.json': (): Answer => ({ status: 200, headers: contentHeaders(openapi), body: openapi }),
+    '/openapi.json': (): Answer => ({ status: 200, ...openapi }),
   }
   return Object.entries(results).map(([url, result]) => ({
     method: ['GET', 'HEAD'],
@@ -45,6 +45,5 @@ export function publicRoutes({ config, store, answer, isStopping }: PublicParts)
 const notReady = { code: 'store_unavailable', headers: ['Retry-After', '1'] } as const
 
 function json(value: object): Answer {
-  const body = JSON.stringify(value)
-  return { status: 200, headers: contentHeaders(body), body }
+  return { status: 200, ...jsonContent(JSON.stringify(value)) }
 }
