@@ -1,4 +1,5 @@
 // Every setting once: its flag, its variable, its default, what it takes and what it means.
+import { isIP } from 'node:net'
 import { BASE_PATH, type Environment, ENVIRONMENTS } from './contract/operations.ts'
 
 export interface RateLimit {
@@ -175,7 +176,7 @@ export function ownBaseUrl(config: Pick<Config, 'environment' | 'baseUrl' | 'sta
 }
 
 export function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || host.startsWith('127.')
+  return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'))
 }
 
 function oneOf<const T extends string>(values: readonly T[], value: string): T | undefined {
@@ -188,7 +189,8 @@ function parsePort(value: string): number | undefined {
 
 function parseDatabase(value: string): DatabaseAddress | undefined {
   if (/^postgres(?:ql)?:\/\/./.test(value)) return { engine: 'postgres', url: value }
-  const path = /^sqlite:(?:\/\/(?=\/))?(.+)$/.exec(value)?.[1]
+  // sqlite:///path is the absolute path as others write it; with two slashes it would name a host.
+  const path = /^sqlite:(?:\/\/(?=\/))?((?!\/\/).+)$/.exec(value)?.[1]
   return path === undefined ? undefined : { engine: 'sqlite', path }
 }
 
@@ -201,9 +203,14 @@ function parseBaseUrl(value: string): string | undefined {
 
 function parseProxies(value: string): string[] | undefined {
   const proxies = value.split(',').map((entry) => entry.trim())
-  return proxies.every((entry) => /^(?:loopback|linklocal|uniquelocal|[0-9a-fA-F.:]+(?:\/[0-9.]+)?)$/.test(entry))
-    ? proxies
-    : undefined
+  return proxies.every((entry) => /^(?:loopback|linklocal|uniquelocal)$/.test(entry) || isNetwork(entry)) ? proxies : undefined
+}
+
+/** An address, or one with the length of its network's prefix, such as 10.0.0.0/8. */
+function isNetwork(text: string): boolean {
+  const [, address = '', length] = /^([^/]*)(?:\/([1-9][0-9]{0,2}))?$/.exec(text) ?? []
+  const bits = isIP(address) === 4 ? 32 : 128
+  return isIP(address) > 0 && Number(length ?? bits) <= bits
 }
 
 function parseRateLimit(value: string): RateLimit | undefined {
@@ -213,5 +220,5 @@ function parseRateLimit(value: string): RateLimit | undefined {
 
 /** A database address may hold a password; a message must not repeat it. */
 function redact(name: SettingName, value: string): string {
-  return name === 'database' ? value.replace(/\/\/[^@/]*@/, '//…@') : value
+  return name === 'database' ? value.replace(/^([^:]*:(?:\/\/)?).*@/s, '$1…@') : value
 }

@@ -1,7 +1,19 @@
 // The entry: argv becomes a command. The only file that touches the process.
 import { readFileSync } from 'node:fs'
+import { enableCompileCache } from 'node:module'
 import { parseEnv } from 'node:util'
-import { run } from './cli/run.ts'
+
+// Keeps stripped and compiled code between starts, hence before the first import of ours: it halves the start.
+enableCompileCache()
+const { run } = await import('./cli/run.ts')
+
+// Who reads the output may leave, as `head` does. A service then stops in order; any other command just ends.
+let outputEnded = false
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error
+  if (!outputEnded && !process.emit('SIGTERM', 'SIGTERM')) process.exit()
+  outputEnded = true
+})
 
 process.exitCode = await run(process.argv.slice(2), {
   env: { ...readEnvFile('.env'), ...process.env },
@@ -23,6 +35,7 @@ function readEnvFile(path: string): NodeJS.Dict<string> {
     return parseEnv(readFileSync(path, 'utf8'))
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {}
-    throw error
+    process.stderr.write(`petstore: The file ${path} holds settings but cannot be read: ${(error as Error).message}.\n`)
+    return process.exit(2)
   }
 }

@@ -65,8 +65,11 @@ export async function startServer(config: Config, log: Log, { clock = Date.now, 
     stopping = true
     clearInterval(chores)
     // Idle connections end now, busy ones with their answer; those that don't end by themselves are cut off.
+    // An answer given before the stop does not end its connection, and the rest of its request may still be coming in.
+    const sweep = setInterval(() => app.server.closeIdleConnections(), 50)
     const cut = setTimeout(() => app.server.closeAllConnections(), STOP_WITHIN_MS)
     await Promise.all([app.close(), admin?.close()])
+    clearInterval(sweep)
     clearTimeout(cut)
     await usage.stop().catch((error) => log.error({ error }, 'the last usage counts could not be written'))
     await store.close()

@@ -1,8 +1,11 @@
 // A whole running service for a test: real store, real sockets, on a free port.
+import assert from 'node:assert/strict'
 import { Writable } from 'node:stream'
+import { after, before, describe } from 'node:test'
 import { isProblem } from '../src/accounts/accounts.ts'
 import { readConfig } from '../src/config.ts'
 import type { Timeouts } from '../src/http/app.ts'
+import { ERRORS, type ErrorBody, type ErrorCode } from '../src/contract/errors.ts'
 import { createLog } from '../src/log.ts'
 import { type Running, startServer } from '../src/server.ts'
 import type { Account, ApiKey } from '../src/store/store.ts'
@@ -63,9 +66,36 @@ export async function startPetstore({ engine = ENGINES[0]!, database, env, clock
   }
 }
 
+/** One running service for a group of cases, on each engine. `service()` gives it inside a case. */
+export function describeService(title: string, cases: (service: () => Petstore) => void, options: PetstoreOptions = {}): void {
+  for (const engine of ENGINES) {
+    describe(`${title}, on ${engine.name}`, () => {
+      let petstore: Petstore
+      before(async () => {
+        petstore = await startPetstore({ ...options, engine })
+      })
+      after(() => petstore[Symbol.asyncDispose]())
+      cases(() => petstore)
+    })
+  }
+}
+
+/** Checks that this is the Error body of that code, in full, and gives its message. */
+export async function expectError(response: Response, code: ErrorCode): Promise<string> {
+  const text = await response.text()
+  assert.equal(response.status, ERRORS[code].status, text)
+  assert.equal(response.headers.get('content-type'), 'application/json')
+  assert.ok(response.headers.get('request-id'))
+  const { message, ...rest } = JSON.parse(text) as ErrorBody
+  assert.deepEqual(rest, { code, status: response.status })
+  assert.match(message, /^[A-Za-z].*\.$/s, 'the message is a sentence')
+  return message
+}
+
 let accountsMade = 0
 
-async function makeKey({ accounts }: Running): Promise<{ account: Account; apiKey: ApiKey; key: string }> {
+/** Another account with a key of its own. */
+export async function makeKey({ accounts }: Running): Promise<{ account: Account; apiKey: ApiKey; key: string }> {
   accountsMade += 1
   const account = await accounts.create(`tester${process.pid}-${accountsMade}@example.com`, PASSWORD, 'command line')
   if (isProblem(account)) throw new Error(account.message)

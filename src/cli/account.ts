@@ -47,7 +47,7 @@ const password: Command = {
   name: 'account password',
   summary: "Change an account's password",
   takes: ['EMAIL'],
-  options: { 'password-stdin': PASSWORD_OPTION, ...settingOptions(['database']) },
+  options: { 'password-stdin': PASSWORD_OPTION, json: JSON_OPTION, ...settingOptions(['database']) },
   examples: ['petstore account password you@example.com --password-stdin < password.txt'],
   async run({ terminal, positionals, switches, config }) {
     const chosen = await readPassword(terminal, switches['password-stdin'])
@@ -55,7 +55,8 @@ const password: Command = {
       const account = await findAccount(store, positionals[0]!)
       const problem = await accountsOf(store, config, terminal).changePassword(account, chosen, 'command line')
       if (problem !== undefined) throw new CommandFailed(problem.message)
-      tell(terminal, `Changed the password of ${account.email}.`)
+      if (switches['json']) printJson(terminal, accountJson(account))
+      else tell(terminal, `Changed the password of ${account.email}.`)
     })
   },
 }
@@ -64,14 +65,15 @@ const remove: Command = {
   name: 'account remove',
   summary: 'Remove an account and its keys',
   takes: ['EMAIL'],
-  options: { yes: { type: 'boolean', meaning: 'Really remove it' }, ...settingOptions(['database']) },
+  options: { yes: { type: 'boolean', meaning: 'Really remove it' }, json: JSON_OPTION, ...settingOptions(['database']) },
   examples: ['petstore account remove you@example.com --yes'],
   async run({ terminal, positionals, switches, config }: Input) {
     if (!switches['yes']) throw new UsageError('This removes the account and ends its keys for good; add --yes to do it.')
     await withStore(config, async (store) => {
       const account = await findAccount(store, positionals[0]!)
       await accountsOf(store, config, terminal).remove(account, 'command line')
-      tell(terminal, `Removed the account ${account.email} and its keys.`)
+      if (switches['json']) printJson(terminal, accountJson(account))
+      else tell(terminal, `Removed the account ${account.email} and its keys.`)
     })
   },
 }

@@ -78,13 +78,17 @@ const revoke: Command = {
   name: 'key revoke',
   summary: 'Revoke an API key',
   takes: ['ID'],
-  options: STORE_OPTIONS,
+  options: { json: JSON_OPTION, ...STORE_OPTIONS },
   examples: ['petstore key revoke key_4fGh7JkLm2NpQrSt'],
-  async run({ terminal, positionals, config }) {
+  async run({ terminal, positionals, switches, config }) {
     await withStore(config, async (store) => {
       const key = await store.accounts.keyById(positionals[0]!)
       if (key === undefined) throw new CommandFailed(`There is no key ${positionals[0]!}; petstore key list shows them.`)
       const revoked = await accountsOf(store, config, terminal).revokeKey(key, 'command line')
+      if (switches['json']) {
+        const now = (await store.accounts.keyById(key.id)) ?? key
+        return printJson(terminal, keyJson(now, config.environment, terminal.clock()))
+      }
       tell(terminal, revoked ? `Revoked ${key.name} (${key.id}).` : `${key.name} (${key.id}) was revoked already.`)
     })
   },

@@ -1,15 +1,16 @@
 // petstore migrate: brings the database to this version's schema and ends; `serve` does the same when it starts.
-import { type Command, settingOptions, withStore } from './command.ts'
-import { tell } from './terminal.ts'
+import { type Command, JSON_OPTION, settingOptions, withStore } from './command.ts'
+import { printJson, tell } from './terminal.ts'
 
 export const migrate: Command = {
   name: 'migrate',
   summary: "Bring the database to this version's schema",
   takes: [],
-  options: settingOptions(['database']),
+  options: { json: JSON_OPTION, ...settingOptions(['database']) },
   examples: ['petstore migrate', 'petstore migrate --database sqlite:/srv/petstore.db'],
-  async run({ terminal, config }) {
+  async run({ terminal, switches, config }) {
     await withStore(config, (store) => store.ping())
-    tell(terminal, 'The database is up to date.')
+    if (switches['json']) printJson(terminal, { upToDate: true })
+    else tell(terminal, 'The database is up to date.')
   },
 }

@@ -24,12 +24,12 @@ export async function run(words: readonly string[], terminal: Terminal): Promise
   const wantsHelp = first === undefined || first === 'help' || words.includes('--help') || words.includes('-h')
   const sought = first === 'help' ? words.slice(1) : words
   const command = findCommand(sought)
-  if (wantsHelp) {
+  if (wantsHelp && (command !== undefined || sought.every((word) => word.startsWith('-')))) {
     print(terminal, command === undefined ? overview(COMMANDS) : helpFor(command))
     return 0
   }
   try {
-    if (command === undefined) throw new UsageError(unknownCommand(words))
+    if (command === undefined) throw new UsageError(unknownCommand(sought))
     await start(command, words.slice(command.name.split(' ').length), terminal)
     return 0
   } catch (error) {

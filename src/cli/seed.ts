@@ -1,7 +1,7 @@
 // petstore seed: realistic animals to try things with, in short transactions, so that a running server goes on.
 import type { NewPet } from '../contract/pets.ts'
-import { type Command, settingOptions, UsageError, withStore } from './command.ts'
-import { tell, type Terminal } from './terminal.ts'
+import { type Command, JSON_OPTION, settingOptions, UsageError, withStore } from './command.ts'
+import { printJson, tell, type Terminal } from './terminal.ts'
 
 const MAX_COUNT = 100_000_000
 const BATCH = 500
@@ -11,9 +11,9 @@ export const seed: Command = {
   name: 'seed',
   summary: 'Add made-up animals to try things with',
   takes: [],
-  options: { count: { type: 'string', value: 'N', meaning: 'How many' }, ...settingOptions(['database']) },
+  options: { count: { type: 'string', value: 'N', meaning: 'How many' }, json: JSON_OPTION, ...settingOptions(['database']) },
   examples: ['petstore seed --count 1000'],
-  async run({ terminal, flags, config }) {
+  async run({ terminal, flags, switches, config }) {
     const count = parseCount(flags['count'])
     await withStore(config, async ({ pets }) => {
       for (let added = 0; added < count; ) {
@@ -23,7 +23,8 @@ export const seed: Command = {
         showProgress(terminal, added, count)
       }
     })
-    tell(terminal, `Added ${count} animals.`)
+    if (switches['json']) printJson(terminal, { added: count })
+    else tell(terminal, `Added ${count} ${count === 1 ? 'animal' : 'animals'}.`)
   },
 }
 

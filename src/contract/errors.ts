@@ -1,5 +1,4 @@
 // Every error code of the service, once: its status, its cause and its cure. The reference is made from this table.
-import Type from 'typebox'
 
 interface ErrorKind {
   status: number
@@ -160,16 +159,22 @@ export function isRefusal(value: object | undefined): value is Refusal {
   return value !== undefined && 'code' in value
 }
 
-export const ErrorSchema = Type.Object(
-  {
-    code: Type.String({ description: 'Machine-readable error code', enum: Object.keys(ERRORS) }),
-    message: Type.String({ description: 'Human-readable description' }),
-    status: Type.Integer({ description: 'The HTTP status code' }),
+export const ErrorSchema = {
+  type: 'object',
+  description: 'What went wrong',
+  required: ['code', 'message', 'status'],
+  properties: {
+    code: { type: 'string', enum: Object.keys(ERRORS), description: 'Machine-readable error code' },
+    message: { type: 'string', description: 'Human-readable description' },
+    status: { type: 'integer', description: 'The HTTP status code' },
   },
-  { description: 'What went wrong' },
-)
+} as const
 
-export type ErrorBody = Type.Static<typeof ErrorSchema>
+export interface ErrorBody {
+  code: ErrorCode
+  message: string
+  status: number
+}
 
 export function errorBody(code: ErrorCode, message: string): ErrorBody {
   return { code, message, status: ERRORS[code].status }

@@ -1,5 +1,4 @@
 // Exact 64-bit integers: a bigint in the code, a JSON number on the wire, never a rounded double.
-import Type from 'typebox'
 
 export const INT64_MIN = -(2n ** 63n)
 export const INT64_MAX = 2n ** 63n - 1n
@@ -10,10 +9,10 @@ export function isInt64(value: bigint): boolean {
   return value >= INT64_MIN && value <= INT64_MAX
 }
 
-/** The schema of an int64: checks a bigint here, and is written as `integer`, `int64` in OpenAPI (json-schema.ts). */
-export function int64Schema(options: Type.TSchemaOptions) {
-  return Type.Refine(Type.BigInt(options), isInt64)
-}
+export const int64Schema = { type: 'integer', format: 'int64' } as const
+
+/** A type made from a schema takes an integer for a number; in the code it is a bigint. */
+export type WithInt64<T> = { [Field in keyof T]: T[Field] extends number ? bigint : T[Field] }
 
 /** An int64 as it stands in a path: canonical decimal digits, so that one animal has one address. */
 export function int64FromText(text: string): bigint | undefined {

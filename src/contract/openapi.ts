@@ -1,6 +1,6 @@
 // The OpenAPI 3.1 document, made from the contract.
 import { ErrorSchema } from './errors.ts'
-import { toJsonSchema } from './json-schema.ts'
+import { int64Schema } from './int64.ts'
 import { LIST_PARAMETERS } from './list-query.ts'
 import { answersOf, HEADERS } from './openapi-answers.ts'
 import { BASE_PATH, type Environment, IDEMPOTENCY, OPERATIONS, type Operation, VERSION } from './operations.ts'
@@ -43,10 +43,10 @@ export function openapiDocument(addresses: Addresses = {}): object {
         },
       },
       schemas: {
-        PetStatus: toJsonSchema(PetStatusSchema),
-        NewPet: withStatusReference(toJsonSchema(NewPetSchema)),
-        Pet: withStatusReference(toJsonSchema(PetSchema)),
-        Error: toJsonSchema(ErrorSchema),
+        PetStatus: PetStatusSchema,
+        NewPet: withStatusReference(NewPetSchema),
+        Pet: withStatusReference(PetSchema),
+        Error: ErrorSchema,
       },
       headers: HEADERS,
     },
@@ -117,7 +117,7 @@ const PARAMETERS: Record<Operation['id'], object[]> = {
       in: 'path',
       required: true,
       description: 'Identifier of the animal',
-      schema: { type: 'integer', format: 'int64' },
+      schema: int64Schema,
       example: 42,
     },
   ],
@@ -133,9 +133,8 @@ const newPetBody = {
   },
 }
 
-function withStatusReference(schema: Record<string, unknown>): Record<string, unknown> {
-  const properties = schema['properties'] as Record<string, Record<string, unknown>>
-  const fallback = properties['status']?.['default']
-  const reference = { $ref: '#/components/schemas/PetStatus', ...(fallback !== undefined && { default: fallback }) }
-  return { ...schema, properties: { ...properties, status: reference } }
+function withStatusReference(schema: typeof NewPetSchema | typeof PetSchema): object {
+  const { default: fallback } = schema.properties.status
+  const status = { $ref: '#/components/schemas/PetStatus', default: fallback }
+  return { ...schema, properties: { ...schema.properties, status } }
 }

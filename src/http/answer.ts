@@ -1,14 +1,15 @@
 // The one way out: every answer of the interface is written, logged and counted here.
+import { redactKeys } from '../accounts/api-keys.ts'
 import type { Usage } from '../accounts/usage.ts'
 import { errorBody, ERRORS, isRefusal, type Refusal } from '../contract/errors.ts'
 import { OPERATIONS } from '../contract/operations.ts'
-import { renderError } from '../contract/render.ts'
 import type { Log } from '../log.ts'
 import type { ApiKey, FailedRequest } from '../store/store.ts'
 import type { Answer, Bytes, Call, Send } from './call.ts'
 import { CORS_HEADERS } from './cors.ts'
 import { deprecationHeaders } from './deprecation.ts'
 import type { Metrics } from './metrics.ts'
+import { dropRestOf } from './unread-body.ts'
 
 const CACHE = ['Cache-Control', 'private, no-cache']
 const CLOSE = ['Connection', 'close']
@@ -37,6 +38,7 @@ export function createSend({ log, usage, metrics, baseUrl, clock, isStopping }: 
     // A request that broke off in its body was answered by socket-errors.ts.
     if (response.headersSent) return
     response.writeHead(status, headers).end(body, 'latin1')
+    if (!request.raw.complete) dropRestOf(request.raw)
 
     if (caller !== undefined && operation !== undefined) {
       usage.count(caller, operation.id, status)
@@ -55,13 +57,13 @@ export function jsonContent(json: string): { headers: string[]; body: Bytes } {
 }
 
 export function refusalAnswer({ code, message, headers = [] }: Refusal): Answer & { body: Bytes } {
-  const content = jsonContent(renderError(errorBody(code, message)))
+  const content = jsonContent(JSON.stringify(errorBody(code, message)))
   return { status: ERRORS[code].status, headers: [...content.headers, ...headers], body: content.body }
 }
 
 function failedRequest({ id }: Call, key: ApiKey, operation: string, { code, message }: Refusal, at: number): FailedRequest {
   const { status } = ERRORS[code]
-  return { at, accountId: key.accountId, keyId: key.id, requestId: id, operation, status, code, message }
+  return { at, accountId: key.accountId, keyId: key.id, requestId: id, operation, status, code, message: redactKeys(message) }
 }
 
 /** Never the query or a header: a key that was put in the wrong place must not end up in a log. */
@@ -70,7 +72,7 @@ function logLine(request: Call, status: number, result: Answer | Refusal): objec
   return {
     requestId: request.id,
     method: raw.method,
-    path: raw.url?.split('?', 1)[0],
+    path: redactKeys(raw.url?.split('?', 1)[0] ?? ''),
     status,
     ms: Math.round((performance.now() - startedAt) * 1000) / 1000,
     operation: operation?.id,

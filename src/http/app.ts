@@ -108,7 +108,8 @@ export function createApp(parts: AppParts): FastifyInstance {
       request.operation = route.config?.operation
       const decided = (refusal: Refusal | undefined) => {
         if (refusal === undefined) done()
-        else answer(request, reply, refusal)
+        // By then the parser has read what came with the headers: a body with broken framing is told first.
+        else queueMicrotask(() => answer(request, reply, refusal))
       }
       admit(request, decided, (error) => done(error as Error))
     }
@@ -122,8 +123,8 @@ export function createApp(parts: AppParts): FastifyInstance {
     const handle = handlers[operation.id]
     app.route({
       method: operation.method === 'GET' ? ['GET', 'HEAD'] : operation.method,
-      // `.+`: the path with nothing in the parameter's place is not this route.
-      url: BASE_PATH + operation.path.replace(/\{(\w+)\}/, ':$1(.+)'),
+      // `[^]+`, anything: the path with nothing in the parameter's place is not this route.
+      url: BASE_PATH + operation.path.replace(/\{(\w+)\}/, ':$1([^]+)'),
       config: { operation },
       handler: async (request, reply) => answer(request, reply, await handle(request)),
     })

@@ -23,7 +23,8 @@ export interface LaneParts {
 /** True where it has taken the request. */
 export function createFastLane({ pages, admit, send, log, clientAddress }: LaneParts) {
   return (raw: IncomingMessage, response: ServerResponse): boolean => {
-    if (raw.method !== 'GET') return false
+    const { method, headers } = raw
+    if (method !== 'GET' || headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined) return false
     const version = pages.versionOnArrival()
     const page = pages.find(raw.url!, version)
     if (page === undefined) return false

@@ -1,4 +1,5 @@
 // Requests that never become one: Node's parser, timeouts, Expect and CONNECT answer with the Error body too.
+import { randomUUID } from 'node:crypto'
 import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
@@ -7,7 +8,7 @@ import { quote } from '../contract/json.ts'
 import type { Log } from '../log.ts'
 import { refusalAnswer } from './answer.ts'
 import type { Metrics } from './metrics.ts'
-import { newRequestId, requestId } from './request-id.ts'
+import { requestId } from './request-id.ts'
 
 interface SocketError extends Error {
   code?: string
@@ -47,7 +48,7 @@ export function createSocketErrorHandler(parts: Parts) {
       return
     }
     const refusal = parserRefusal(error)
-    const id = newRequestId()
+    const id = randomUUID()
     tell(parts, { requestId: id, address: socket.remoteAddress, error: error.code }, refusal)
     if (due === undefined) socket.end(rawAnswer(refusal, id), 'latin1')
     else writeRefusal(due, refusal, id)

@@ -1,5 +1,5 @@
 // Opens the database file: ours, of a version we know, on a SQLite without the WAL bug, with the settings we promise.
-import { mkdirSync } from 'node:fs'
+import { accessSync, constants, existsSync, mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { type Migration, readMigrations } from '../migrations.ts'
@@ -23,7 +23,10 @@ const SERVING_WAIT_MS = 2
 export function openDatabase(path: string): DatabaseSync {
   let db: DatabaseSync | undefined
   try {
-    if (path !== IN_MEMORY) mkdirSync(dirname(path), { recursive: true })
+    if (path !== IN_MEMORY) {
+      mkdirSync(dirname(path), { recursive: true })
+      requireWritable(path)
+    }
     db = new DatabaseSync(path, { timeout: START_WAIT_MS })
     requireSqliteVersion(db)
     requireOurs(db, path)
@@ -35,6 +38,20 @@ export function openDatabase(path: string): DatabaseSync {
     db?.close()
     if (error instanceof CannotOpenStore) throw error
     throw new CannotOpenStore(`Cannot open the database ${path}: ${explain(error)}`, { cause: error })
+  }
+}
+
+/** SQLite opens a read-only file without a word; then every create would fail. */
+function requireWritable(path: string): void {
+  for (const place of [path, dirname(path)].filter((name) => existsSync(name))) {
+    try {
+      accessSync(place, constants.W_OK)
+    } catch (error) {
+      throw new CannotOpenStore(
+        `Cannot open the database ${path}: the user that runs this may not write to ${place}; the file and its folder must both be writable.`,
+        { cause: error },
+      )
+    }
   }
 }
 

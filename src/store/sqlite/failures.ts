@@ -37,7 +37,13 @@ export function explain(error: unknown): string {
 /** A failure of the disk, the file or the lock is the store's state, not a bug: it is told as `StoreUnavailable`. */
 export function asStoreFailure(error: unknown): unknown {
   const known = EXPLANATIONS[primaryCode(error) ?? -1]
-  return known === undefined ? error : new StoreUnavailable(explain(error), { cause: error })
+  if (known === undefined && !isClosed(error)) return error
+  return new StoreUnavailable(explain(error), { cause: error })
+}
+
+/** A request that outlived the store: node:sqlite finds its connection closed. */
+function isClosed(error: unknown): boolean {
+  return (error as { code?: unknown } | undefined)?.code === 'ERR_INVALID_STATE'
 }
 
 /** Runs a read; a lock, rare for readers of a WAL file, is waited for without stopping the event loop. */

@@ -18,7 +18,7 @@ export function openSqliteStore(path: string): Store {
       await read(() => ask.get())
     },
     async close() {
-      await writer.drain()
+      await writer.close()
       db.close()
     },
   }

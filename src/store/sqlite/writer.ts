@@ -1,6 +1,7 @@
 // All writing goes through here. Writes that arrive in one turn of the event loop share one transaction and one fsync;
 // each is answered only after that commit. A lock held by another process is waited for outside SQLite.
 import type { DatabaseSync } from 'node:sqlite'
+import { StoreUnavailable } from '../store.ts'
 import { asStoreFailure, isBusy, LOCK_RETRY_MS, LOCK_WAIT_MS } from './failures.ts'
 
 interface Job {
@@ -14,6 +15,7 @@ export class Writer {
   readonly #db: DatabaseSync
   #queue: Job[] = []
   #scheduled = false
+  #closed = false
 
   constructor(db: DatabaseSync) {
     this.#db = db
@@ -21,14 +23,16 @@ export class Writer {
 
   /** Runs `work` inside a transaction and resolves with its result once that is committed. */
   write<T>(work: () => T): Promise<T> {
+    if (this.#closed) return Promise.reject(new StoreUnavailable('the database is closed'))
     return new Promise<T>((resolve, reject) => {
       this.#queue.push({ work, resolve, reject, deadline: performance.now() + LOCK_WAIT_MS })
       this.#schedule(() => setImmediate(() => this.#flush()))
     })
   }
 
-  /** Resolves when everything queued so far is written or refused. */
-  async drain(): Promise<void> {
+  /** Takes no more work, and resolves when everything queued so far is written or refused. */
+  async close(): Promise<void> {
+    this.#closed = true
     while (this.#scheduled) await new Promise((resolve) => setTimeout(resolve, 1))
   }
 

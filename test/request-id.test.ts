@@ -1,0 +1,63 @@
+// The Request-Id, and the one log line that each request leaves.
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { generateKey } from '../src/accounts/api-keys.ts'
+import { PASSWORD, startPetstore } from './harness.ts'
+
+const MADE = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
+describe('The request id', () => {
+  it('is on every answer, each another, and on the one log line of the request', async () => {
+    await using petstore = await startPetstore()
+    const responses = [
+      await petstore.call('/pets'),
+      await petstore.call('/pets/1'),
+      await petstore.add({ name: 'Rex', categoryId: 1 }),
+      await petstore.add('{'),
+      await fetch(`${petstore.url}/v1/pets`),
+      await fetch(`${petstore.url}/nowhere`),
+      await fetch(`${petstore.url}/v1/pets`, { method: 'OPTIONS' }),
+      await fetch(`${petstore.url}/livez`),
+    ]
+    const ids = responses.map(({ headers }) => headers.get('request-id')!)
+    for (const id of ids) assert.match(id, MADE)
+    assert.equal(new Set(ids).size, ids.length)
+    const lines = petstore.logged.filter(({ msg }) => msg === 'request')
+    assert.deepEqual(lines.map(({ requestId }) => requestId), ids)
+    assert.deepEqual(lines.map(({ status }) => status), responses.map(({ status }) => status))
+    const [first] = lines
+    assert.equal(first?.['operation'], 'listPets')
+    assert.equal(first?.['keyId'], petstore.apiKey.id)
+    assert.equal(first?.['path'], '/v1/pets')
+    assert.equal(typeof first?.['ms'], 'number')
+  })
+
+  it('is kept where it is sane', async () => {
+    await using petstore = await startPetstore()
+    for (const id of ['a', 'trace-1:2/3.4+5=6_7', 'x'.repeat(128)]) {
+      assert.equal((await petstore.call('/pets', { headers: { 'Request-Id': id } })).headers.get('request-id'), id)
+    }
+    for (const id of ['', ' ', 'x'.repeat(129), 'a b', 'a,b', 'ÿ', '<script>', '"a"', 'a;b', petstore.key]) {
+      assert.match((await petstore.call('/pets', { headers: { 'Request-Id': id } })).headers.get('request-id') ?? '', MADE, id)
+    }
+  })
+
+  it('does not let a secret into the log, wherever a caller puts it', async () => {
+    await using petstore = await startPetstore({ env: { PETSTORE_LOG_LEVEL: 'debug' } })
+    const { key, url } = petstore
+    const foreign = generateKey('staging')
+    for (const secret of [key, foreign]) {
+      await petstore.call(`/pets/${secret}`)
+      await petstore.call(`/pets?api_key=${secret}&limit=${secret}`)
+      await petstore.call(`/${secret}`)
+      await petstore.add({ name: secret, categoryId: secret })
+      await petstore.add(secret)
+      await petstore.add({ name: 'Rex', categoryId: 1 }, { 'Idempotency-Key': secret, 'User-Agent': secret, 'Request-Id': secret })
+      await fetch(`${url}/v1/pets`, { headers: { Authorization: secret } })
+      await fetch(`${url}/v1/pets`, { headers: { Authorization: `Bearer ${secret}` } })
+    }
+    const log = JSON.stringify(petstore.logged)
+    for (const secret of [key, foreign, PASSWORD]) assert.ok(!log.includes(secret))
+    assert.ok(petstore.logged.length >= 16)
+  })
+})

@@ -1,0 +1,90 @@
+// Section 4.4 of the specification: what else is there, and what is not.
+import assert from 'node:assert/strict'
+import { METHODS } from 'node:http'
+import { describe, it } from 'node:test'
+import { describeService, expectError, startPetstore } from './harness.ts'
+
+/** fetch sends no CONNECT and no TRACE; framing.test.ts does. */
+const SENDABLE = METHODS.filter((method) => !['CONNECT', 'TRACE'].includes(method))
+
+describeService('4.4 Other operations', (service) => {
+  for (const [path, allow] of Object.entries({ '/v1/pets': 'GET, HEAD, OPTIONS, POST', '/v1/pets/1': 'GET, HEAD, OPTIONS', '/livez': 'GET, HEAD, OPTIONS', '/v1/p%65ts': 'GET, HEAD, OPTIONS, POST' })) {
+    it(`answers 405 with Allow to every other method at ${path}, without a key and whatever the body`, async () => {
+      for (const method of SENDABLE) {
+        if (allow.split(', ').includes(method)) continue
+        const response = await fetch(service().url + path, { method, body: 'x'.repeat(20_000), headers: { 'Content-Type': 'text/plain' } })
+        assert.equal(response.headers.get('allow'), allow, method)
+        await expectError(response, 'method_not_allowed')
+      }
+    })
+
+    it(`answers OPTIONS at ${path} with the methods`, async () => {
+      const response = await fetch(service().url + path, { method: 'OPTIONS' })
+      assert.equal(response.status, 204)
+      assert.equal(response.headers.get('allow'), allow)
+      assert.equal(await response.text(), '')
+    })
+  }
+
+  const nowhere = ['/v1', '/v1/', '/v2/pets', '/pets', '/V1/pets', '/v1/Pets', '/v1/pets.json', '/v1//pets', '//v1/pets', '/v1/store/orders', '/v1/categories', '/messages', '/v1/messages', '/metrics', '/v1/%zz', '/v1/pets%2F1', '/v1/pets%3Flimit=1', '/v1/pets;limit=1', '/livez/', '/.env', '/v1/__proto__', '/constructor']
+  for (const path of nowhere) {
+    it(`has nothing at ${path}, whatever the method, key or body`, async () => {
+      await expectError(await fetch(service().url + path), 'unknown_path')
+      for (const method of ['POST', 'DELETE', 'OPTIONS', 'QUERY', 'PUT']) {
+        const response = await fetch(service().url + path, {
+          method,
+          body: 'x'.repeat(20_000),
+          headers: { 'Content-Type': 'application/json', Authorization: `Bearer ${service().key}` },
+        })
+        await expectError(response, 'unknown_path')
+      }
+    })
+  }
+
+  it('answers HEAD like GET, without the body', async () => {
+    for (const path of ['/pets', '/pets?limit=1', '/pets/999999', '/pets?limit=0']) {
+      const [get, head] = [await service().call(path), await service().call(path, { method: 'HEAD' })]
+      assert.equal(head.status, get.status)
+      for (const name of ['content-type', 'content-length', 'etag', 'link', 'cache-control']) {
+        assert.equal(head.headers.get(name), get.headers.get(name), name)
+      }
+      assert.equal(await head.text(), '')
+    }
+  })
+
+  it('ignores a body where none is asked for', async () => {
+    const { hostname, port } = new URL(service().url)
+    const { request } = await import('node:http')
+    const status = await new Promise((resolve, reject) => {
+      const headers = { Authorization: `Bearer ${service().key}`, 'Content-Type': 'text/plain' }
+      request({ hostname, port, path: '/v1/pets', method: 'GET', headers }, (response) => {
+        response.resume().on('end', () => resolve(response.statusCode))
+      })
+        .on('error', reject)
+        .end('x'.repeat(50_000))
+    })
+    assert.equal(status, 200)
+  })
+})
+
+describe('4.4 Outside /v1', () => {
+  it('tells that it is alive and ready, and its document, without a key', async () => {
+    await using petstore = await startPetstore()
+    assert.deepEqual(await (await fetch(`${petstore.url}/livez`)).json(), { status: 'alive' })
+    assert.deepEqual(await (await fetch(`${petstore.url}/readyz`)).json(), { status: 'ready' })
+    assert.equal((await fetch(`${petstore.url}/openapi.json`)).headers.get('content-type'), 'application/json')
+  })
+
+  it('has its metrics on the admin port, and nothing else there', async () => {
+    await using petstore = await startPetstore({ env: { PETSTORE_ADMIN_PORT: '0' } })
+    await petstore.call('/pets')
+    await petstore.call('/pets/1')
+    const text = await (await fetch(`${petstore.adminUrl}/metrics`)).text()
+    assert.match(text, /petstore_requests_total\{operation="listPets",status="200"\} 1/)
+    assert.match(text, /petstore_deprecated_requests_total\{operation="getPet"\} 1/)
+    assert.match(text, /petstore_store_duration_seconds_count\{method="pets.list"\} 1/)
+    assert.match(text, /process_cpu_seconds_total/)
+    await expectError(await fetch(`${petstore.url}/metrics`), 'unknown_path')
+    assert.equal((await fetch(`${petstore.adminUrl}/v1/pets`)).status, 404)
+  })
+})

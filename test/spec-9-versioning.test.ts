@@ -1,0 +1,84 @@
+// Section 9 of the specification: the version in the address, the deprecation in the document, the two environments.
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { readConfig } from '../src/config.ts'
+import { expectError, startPetstore } from './harness.ts'
+
+interface Document {
+  info: { version: string }
+  servers: { url: string; description: string }[]
+  paths: Record<string, Record<string, { operationId: string; description: string; deprecated?: boolean }>>
+}
+
+const ADDRESSES = { PETSTORE_BASE_URL: 'https://pets.example/v1', PETSTORE_STAGING_BASE_URL: 'https://staging.pets.example/sub/v1' }
+
+async function documentOf(env: Record<string, string>): Promise<Document> {
+  await using petstore = await startPetstore({ env })
+  return (await (await fetch(`${petstore.url}/openapi.json`)).json()) as Document
+}
+
+describe('9. Versioning', () => {
+  it('says version 1.0.0', async () => assert.equal((await documentOf({})).info.version, '1.0.0'))
+
+  it('flags getPet, and only it, as deprecated; its description names the date and the replacement', async () => {
+    const { paths } = await documentOf({})
+    const operations = Object.values(paths).flatMap((path) => Object.values(path))
+    assert.deepEqual(operations.map(({ operationId }) => operationId).toSorted(), ['createPet', 'getPet', 'listPets'])
+    const deprecated = operations.filter((operation) => operation.deprecated)
+    assert.deepEqual(deprecated.map(({ operationId }) => operationId), ['getPet'])
+    assert.match(deprecated[0]!.description, /5 December 2030/)
+    assert.match(deprecated[0]!.description, /GET \/pets.*status/)
+  })
+})
+
+describe('9. The two environments', () => {
+  it('have the same paths and their own keys', async () => {
+    await using production = await startPetstore({ env: { PETSTORE_ENVIRONMENT: 'production' } })
+    await using staging = await startPetstore({ env: { PETSTORE_ENVIRONMENT: 'staging' } })
+    assert.match(production.key, /^pets_live_[0-9A-Za-z]{36}$/)
+    assert.match(staging.key, /^pets_test_[0-9A-Za-z]{36}$/)
+    for (const [here, there] of [[production, staging], [staging, production]] as const) {
+      assert.equal((await here.call('/pets')).status, 200)
+      await expectError(await here.call('/pets', { headers: { Authorization: `Bearer ${there.key}` } }), 'wrong_environment')
+    }
+  })
+
+  it('are both listed in the document, this one first', async () => {
+    const urls = async (env: Record<string, string>) => (await documentOf(env)).servers.map(({ url }) => url)
+    const [live, test] = Object.values(ADDRESSES)
+    assert.deepEqual(await urls({ ...ADDRESSES, PETSTORE_ENVIRONMENT: 'production' }), [live, test])
+    assert.deepEqual(await urls({ ...ADDRESSES, PETSTORE_ENVIRONMENT: 'staging' }), [test, live])
+    assert.deepEqual(await urls({ PETSTORE_ENVIRONMENT: 'staging' }), ['/v1'])
+    assert.deepEqual(await urls({ PETSTORE_ENVIRONMENT: 'staging', PETSTORE_BASE_URL: live! }), ['/v1', live])
+  })
+
+  it('make every link absolute with their own configured address', async () => {
+    for (const [environment, base] of [['production', ADDRESSES.PETSTORE_BASE_URL], ['staging', ADDRESSES.PETSTORE_STAGING_BASE_URL]] as const) {
+      await using petstore = await startPetstore({ env: { ...ADDRESSES, PETSTORE_ENVIRONMENT: environment } })
+      const made = await petstore.add({ name: 'Rex', categoryId: 1 })
+      const { id } = (await made.json()) as { id: number }
+      assert.equal(made.headers.get('location'), `${base}/pets/${id}`)
+      await petstore.add({ name: 'Rex', categoryId: 1 })
+      assert.ok((await petstore.call('/pets?limit=1')).headers.get('link')?.startsWith(`<${base}/pets?limit=1&cursor=`))
+      const link = (await petstore.call(`/pets/${id}`)).headers.get('link') ?? ''
+      assert.ok(link.includes(`<${base}/pets?status=available>; rel="successor-version"`), link)
+      assert.ok(link.includes(`<${base.slice(0, -3)}/docs/`), link)
+    }
+  })
+
+  it('ignore who the request says it was for: links never repeat a Host or forwarded header', async () => {
+    await using petstore = await startPetstore()
+    await petstore.add({ name: 'Rex', categoryId: 1 })
+    const made = await petstore.add({ name: 'Rex', categoryId: 1 }, { 'X-Forwarded-Host': 'evil.example', Forwarded: 'host=evil.example' })
+    assert.match(made.headers.get('location') ?? '', /^\/v1\/pets\/\d+$/)
+    assert.match((await petstore.call('/pets?limit=1')).headers.get('link') ?? '', /^<\/v1\/pets\?/)
+  })
+
+  it('open sign-up by default on a loopback address only', () => {
+    const signup = (env: Record<string, string>) => readConfig({}, env).signup
+    for (const HOST of ['127.0.0.1', '127.1.2.3', 'localhost', '::1']) assert.equal(signup({ HOST }), 'open')
+    for (const HOST of ['0.0.0.0', '::', '192.168.1.5', 'pets.example', '127.example.com']) assert.equal(signup({ HOST }), 'closed')
+    assert.equal(signup({ HOST: '0.0.0.0', PETSTORE_SIGNUP: 'open' }), 'open')
+    assert.equal(signup({ PETSTORE_SIGNUP: 'closed' }), 'closed')
+  })
+})
