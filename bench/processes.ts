@@ -17,6 +17,7 @@ export function has(command: string): boolean {
 }
 
 const running = new Set<ChildProcess>()
+const complaints = new WeakMap<ChildProcess, string>()
 process.once('exit', () => {
   for (const child of running) child.kill('SIGKILL')
 })
@@ -32,9 +33,11 @@ export interface Start {
 
 export function start({ command, parameters, core, env, folder }: Start): ChildProcess {
   const [program, ...words] = PINNED ? ['taskset', '-c', CORES[core], command, ...parameters] : [command, ...parameters]
-  const child = spawn(program, words, { cwd: folder, env: { ...process.env, ...env }, stdio: ['pipe', 'pipe', 'inherit'] })
+  const child = spawn(program, words, { cwd: folder, env: { ...process.env, ...env }, stdio: 'pipe' })
   running.add(child)
   child.once('exit', () => running.delete(child))
+  // What it complains about is told only when it fails.
+  child.stderr.setEncoding('utf8').on('data', (text: string) => complaints.set(child, (complaints.get(child) ?? '') + text))
   return child
 }
 
@@ -47,7 +50,7 @@ export async function firstLine<T>(child: ChildProcess, read: (line: string) => 
       return found
     }
   }
-  throw new Error(`${child.spawnargs.join(' ')} ended without the line that was waited for`)
+  throw new Error(`${child.spawnargs.join(' ')} ended without the line that was waited for: ${complaints.get(child)}`)
 }
 
 /** Runs to the end and gives what it printed. */
@@ -59,7 +62,7 @@ export async function output(how: Start, input = ''): Promise<string> {
     text += chunk.toString()
   })
   const [code] = (await once(child, 'close')) as [number | null]
-  if (code !== 0) throw new Error(`${child.spawnargs.join(' ')} ended with ${code}: ${text}`)
+  if (code !== 0) throw new Error(`${child.spawnargs.join(' ')} ended with ${code}: ${text}${complaints.get(child)}`)
   return text
 }
 
