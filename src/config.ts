@@ -64,7 +64,7 @@ export const SETTINGS = {
     variable: 'DATABASE_URL',
     flag: 'database',
     default: 'sqlite:data/petstore.db',
-    takes: 'sqlite:PATH or postgres://…',
+    takes: 'sqlite:PATH or postgres://USER:PASSWORD@HOST/NAME',
     meaning: 'Where the data is kept',
     parse: parseDatabase,
   }),
@@ -146,12 +146,12 @@ export class BadSetting extends Error {
 
 /** Flags win over variables, variables over defaults. An empty value counts as unset. */
 export function readConfig(flags: Record<string, string | undefined>, env: Record<string, string | undefined>): Config {
-  const value = <T>(name: SettingName, { flag, variable, default: fallback, takes, parse }: Setting<T>): T | undefined => {
+  const value = <T>(name: SettingName, { flag, variable, default: fallback, parse }: Setting<T>): T | undefined => {
     const [source, text] = flags[flag] === undefined ? [variable, env[variable] || fallback] : [`--${flag}`, flags[flag]]
     if (text === undefined) return undefined
     const parsed = parse(text)
     if (parsed !== undefined) return parsed
-    throw new BadSetting(`${source} must be ${takes}, got ${JSON.stringify(redact(name, text))}.`)
+    throw badSetting(source, name, text)
   }
   const host = value('host', SETTINGS.host)!
   return {
@@ -170,6 +170,17 @@ export function readConfig(flags: Record<string, string | undefined>, env: Recor
   }
 }
 
+/** A database that is named elsewhere than in the settings, `source`; throws `BadSetting`. */
+export function readDatabaseAddress(source: string, text: string): DatabaseAddress {
+  const address = parseDatabase(text)
+  if (address !== undefined) return address
+  throw badSetting(source, 'database', text)
+}
+
+function badSetting(source: string, name: SettingName, text: string): BadSetting {
+  return new BadSetting(`${source} must be ${SETTINGS[name].takes}, got ${JSON.stringify(redact(name, text))}.`)
+}
+
 /** The public base address of this deployment, where it was told. */
 export function ownBaseUrl(config: Pick<Config, 'environment' | 'baseUrl' | 'stagingBaseUrl'>): string | undefined {
   return config.environment === 'production' ? config.baseUrl : config.stagingBaseUrl
@@ -177,6 +188,12 @@ export function ownBaseUrl(config: Pick<Config, 'environment' | 'baseUrl' | 'sta
 
 export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'))
+}
+
+/** Where the data is, for people: without user and password. */
+export function databasePlace(database: DatabaseAddress): string {
+  if (database.engine === 'sqlite') return database.path
+  return `PostgreSQL at ${database.url.replace(/^\w+:\/\/(?:.*@)?/s, '').replace(/\?.*$/s, '')}`
 }
 
 function oneOf<const T extends string>(values: readonly T[], value: string): T | undefined {

@@ -112,3 +112,9 @@ function collectInto(lines: Record<string, unknown>[]): Writable {
     },
   })
 }
+
+/** How many animals there are. */
+export async function countPets({ store }: Petstore): Promise<number> {
+  const { available, pending, sold } = await store.pets.countByStatus()
+  return available + pending + sold
+}

@@ -5,6 +5,7 @@ import { VERSION } from '../contract/operations.ts'
 import { CannotOpenStore, StoreUnavailable } from '../store/store.ts'
 import { ACCOUNT_COMMANDS } from './account.ts'
 import { type Command, CommandFailed, UsageError } from './command.ts'
+import { copy } from './copy.ts'
 import { helpFor, overview } from './help.ts'
 import { KEY_COMMANDS } from './key.ts'
 import { migrate } from './migrate.ts'
@@ -13,7 +14,7 @@ import { seed } from './seed.ts'
 import { serve } from './serve.ts'
 import { print, tell, type Terminal } from './terminal.ts'
 
-const COMMANDS: readonly Command[] = [serve, migrate, ...ACCOUNT_COMMANDS, ...KEY_COMMANDS, seed, openapi]
+const COMMANDS: readonly Command[] = [serve, migrate, ...ACCOUNT_COMMANDS, ...KEY_COMMANDS, seed, copy, openapi]
 
 export async function run(words: readonly string[], terminal: Terminal): Promise<number> {
   const [first] = words

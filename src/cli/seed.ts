@@ -1,11 +1,11 @@
 // petstore seed: realistic animals to try things with, in short transactions, so that a running server goes on.
 import type { NewPet } from '../contract/pets.ts'
 import { type Command, JSON_OPTION, settingOptions, UsageError, withStore } from './command.ts'
-import { printJson, tell, type Terminal } from './terminal.ts'
+import { showProgress } from './progress.ts'
+import { printJson, tell } from './terminal.ts'
 
 const MAX_COUNT = 100_000_000
 const BATCH = 500
-const BAR_WIDTH = 30
 
 export const seed: Command = {
   name: 'seed',
@@ -32,13 +32,6 @@ function parseCount(text: string | undefined): number {
   const count = text !== undefined && /^[0-9]{1,9}$/.test(text) ? Number(text) : 0
   if (count >= 1 && count <= MAX_COUNT) return count
   throw new UsageError(`--count must be a whole number from 1 to ${MAX_COUNT}, got ${text === undefined ? 'nothing' : JSON.stringify(text)}.`)
-}
-
-function showProgress({ stderr }: Terminal, done: number, all: number): void {
-  if (!stderr.isTTY) return
-  const filled = Math.round((done / all) * BAR_WIDTH)
-  const bar = '█'.repeat(filled) + '░'.repeat(BAR_WIDTH - filled)
-  stderr.write(`\r${bar} ${done} of ${all}${done === all ? '\n' : ''}`)
 }
 
 const NAMES =

@@ -1,7 +1,7 @@
 // What a person sees when the service has started: where things are, and how to get a key.
 import { randomText } from '../accounts/api-keys.ts'
 import { isProblem } from '../accounts/accounts.ts'
-import type { Config } from '../config.ts'
+import { type Config, databasePlace } from '../config.ts'
 import { BASE_PATH, VERSION } from '../contract/operations.ts'
 import type { Running } from '../server.ts'
 import { accent, type Terminal } from './terminal.ts'
@@ -25,7 +25,7 @@ export function welcome(terminal: Terminal, config: Config, { url, adminUrl }: R
     ['Reference', `${url}/docs`],
     ['Console', `${url}/`],
     ...(adminUrl === undefined ? [] : [['Metrics', `${adminUrl}/metrics`] as [string, string]]),
-    ['Data', database.engine === 'sqlite' ? database.path : 'PostgreSQL'],
+    ['Data', databasePlace(database)],
     ['Sign-up', signup === 'open' ? 'open: anyone who reaches the console can create an account' : 'closed: accounts come from the command line'],
     ['Get a key', signup === 'open' ? `create an account at ${url}/, then generate a key` : 'petstore account create EMAIL, then petstore key create'],
   ]

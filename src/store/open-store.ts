@@ -1,12 +1,21 @@
 // From a database address to an open store; the only place that knows all engines.
-import type { DatabaseAddress } from '../config.ts'
+import { type DatabaseAddress, databasePlace } from '../config.ts'
 import { CannotOpenStore, type Store } from './store.ts'
 
+/** Throws `CannotOpenStore`, also for a store that a copy has not finished, unless that is what the caller is for. */
+export async function openStore(address: DatabaseAddress, { unfinished = false } = {}): Promise<Store> {
+  const store = await openEngine(address)
+  if (unfinished || !(await store.records.isUnfinished())) return store
+  await store.close()
+  throw new CannotOpenStore(`${databasePlace(address)} holds a copy that was interrupted; run the same petstore copy again to finish it.`)
+}
+
 /** An engine is loaded only when it is used. */
-export async function openStore(address: DatabaseAddress): Promise<Store> {
+async function openEngine(address: DatabaseAddress): Promise<Store> {
   if (address.engine === 'sqlite') {
     const { openSqliteStore } = await import('./sqlite/sqlite-store.ts')
     return openSqliteStore(address.path)
   }
-  throw new CannotOpenStore('PostgreSQL is not supported yet; use sqlite:PATH.')
+  const { openPostgresStore } = await import('./postgres/postgres-store.ts')
+  return openPostgresStore(address.url)
 }

@@ -1,10 +1,13 @@
 // The port: what the service asks of a database engine. SQLite and PostgreSQL stand behind it, one suite tests both.
 import type { ListQuery } from '../contract/list-query.ts'
 import type { NewPet, Pet, PetStatus } from '../contract/pets.ts'
+import type { RecordStore } from './records.ts'
 
 export interface Store {
   pets: PetStore
   accounts: AccountStore
+  /** All of it, row by row, for copies. */
+  records: RecordStore
   /** Resolves when the database answers; rejects with `StoreUnavailable` when it does not. */
   ping(): Promise<void>
   close(): Promise<void>

@@ -1,5 +1,7 @@
 // Accounts, keys, usage and the audit trail in SQLite.
 import type { DatabaseSync } from 'node:sqlite'
+import { foldEmail } from '../email.ts'
+import { asKey, type KeyRow } from '../key-row.ts'
 import { type Account, type AccountStore, type ApiKey, type AuditEvent, FAILED_REQUESTS_KEPT } from '../store.ts'
 import type { FailedRequest, Session, UsageCount } from '../store.ts'
 import { read } from './failures.ts'
@@ -52,16 +54,16 @@ export class SqliteAccounts implements AccountStore {
   }
 
   keyByHash(hash: Buffer): Promise<ApiKey | undefined> {
-    return read(() => asKey(this.#statements.keyByHash.get(hash)))
+    return read(() => asKey(this.#statements.keyByHash.get(hash) as KeyRow | undefined))
   }
 
   keyById(id: string): Promise<ApiKey | undefined> {
-    return read(() => asKey(this.#statements.keyById.get(id)))
+    return read(() => asKey(this.#statements.keyById.get(id) as KeyRow | undefined))
   }
 
   listKeys(accountId?: string): Promise<ApiKey[]> {
     const { listKeys, listKeysOf } = this.#statements
-    return read(() => (accountId === undefined ? listKeys.all() : listKeysOf.all(accountId)).map((row) => asKey(row)!))
+    return read(() => (accountId === undefined ? listKeys.all() : listKeysOf.all(accountId)).map((row) => asKey(row as unknown as KeyRow)!))
   }
 
   revokeKey(id: string, at: number, event: AuditEvent): Promise<boolean> {
@@ -151,22 +153,6 @@ export class SqliteAccounts implements AccountStore {
   #append({ at, accountId, action, via, subject }: AuditEvent): void {
     this.#statements.appendEvent.run(at, accountId, action, via, subject)
   }
-}
-
-/** Two addresses that differ only in case are one account. */
-function foldEmail(email: string): string {
-  return email.toLowerCase()
-}
-
-function asKey(row: unknown): ApiKey | undefined {
-  if (row === undefined) return undefined
-  const { expiresAt, revokedAt, lastUsedAt, ...key } = row as Record<string, unknown>
-  return {
-    ...key,
-    expiresAt: expiresAt ?? undefined,
-    revokedAt: revokedAt ?? undefined,
-    lastUsedAt: lastUsedAt ?? undefined,
-  } as ApiKey
 }
 
 function prepareStatements(db: DatabaseSync) {

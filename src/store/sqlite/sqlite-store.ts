@@ -4,6 +4,7 @@ import { SqliteAccounts } from './accounts.ts'
 import { openDatabase } from './database.ts'
 import { read } from './failures.ts'
 import { SqlitePets } from './pets.ts'
+import { SqliteRecords } from './records.ts'
 import { Writer } from './writer.ts'
 
 /** Opens the file at `path`, made where it is missing; throws `CannotOpenStore` with a message for the operator. */
@@ -14,6 +15,7 @@ export function openSqliteStore(path: string): Store {
   return {
     pets: new SqlitePets(db, writer),
     accounts: new SqliteAccounts(db, writer),
+    records: new SqliteRecords(db, writer),
     async ping() {
       await read(() => ask.get())
     },

@@ -1,0 +1,11 @@
+// A bar that grows on one line, where a person looks.
+import type { Terminal } from './terminal.ts'
+
+const BAR_WIDTH = 30
+
+export function showProgress({ stderr }: Terminal, done: number, all: number, step = ''): void {
+  if (!stderr.isTTY) return
+  const filled = Math.round((done / all) * BAR_WIDTH)
+  const bar = '█'.repeat(filled) + '░'.repeat(BAR_WIDTH - filled)
+  stderr.write(`\r${bar} ${done} of ${all}${step && `  ${step}`}${done === all ? '\n' : ''}`)
+}

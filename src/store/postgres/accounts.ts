@@ -1,0 +1,192 @@
+// Accounts, keys, usage and the audit trail in PostgreSQL.
+import type { Fragment } from 'postgres'
+import { foldEmail } from '../email.ts'
+import { asKey, type KeyRow } from '../key-row.ts'
+import { type Account, type AccountStore, type ApiKey, type AuditEvent, FAILED_REQUESTS_KEPT } from '../store.ts'
+import type { FailedRequest, Session, UsageCount } from '../store.ts'
+import type { Database } from './connection.ts'
+import type { Pool } from './pool.ts'
+
+/** Times are whole milliseconds: exact as a double, and a plain number in the code. */
+const account = (sql: Database): Fragment => sql`id, email, password_hash AS "passwordHash", created_at::float8 AS "createdAt"`
+const apiKey = (sql: Database): Fragment => sql`
+  id, account_id AS "accountId", name, last_four AS "lastFour", created_at::float8 AS "createdAt",
+  expires_at::float8 AS "expiresAt", revoked_at::float8 AS "revokedAt", last_used_at::float8 AS "lastUsedAt"`
+
+export class PostgresAccounts implements AccountStore {
+  readonly #pool: Pool
+
+  constructor(pool: Pool) {
+    this.#pool = pool
+  }
+
+  createAccount({ id, email, passwordHash, createdAt }: Account, event: AuditEvent): Promise<boolean> {
+    return this.#change(event, (sql) => sql`
+      INSERT INTO accounts (id, email, email_folded, password_hash, created_at)
+      VALUES (${id}, ${email}, ${foldEmail(email)}, ${passwordHash}, ${createdAt}) ON CONFLICT (email_folded) DO NOTHING`)
+  }
+
+  accountByEmail(email: string): Promise<Account | undefined> {
+    return this.#first((sql) => sql`SELECT ${account(sql)} FROM accounts WHERE email_folded = ${foldEmail(email)}`)
+  }
+
+  accountById(id: string): Promise<Account | undefined> {
+    return this.#first((sql) => sql`SELECT ${account(sql)} FROM accounts WHERE id = ${id}`)
+  }
+
+  listAccounts(): Promise<Account[]> {
+    return this.#rows((sql) => sql`SELECT ${account(sql)} FROM accounts ORDER BY created_at, id`)
+  }
+
+  setPassword(accountId: string, passwordHash: string, event: AuditEvent): Promise<boolean> {
+    return this.#change(event, (sql) => sql`UPDATE accounts SET password_hash = ${passwordHash} WHERE id = ${accountId}`)
+  }
+
+  removeAccount(accountId: string, event: AuditEvent): Promise<boolean> {
+    return this.#change(event, (sql) => sql`DELETE FROM accounts WHERE id = ${accountId}`)
+  }
+
+  createKey(key: ApiKey & { hash: Buffer }, event: AuditEvent): Promise<boolean> {
+    const { id, accountId, name, hash, lastFour, createdAt, expiresAt } = key
+    return this.#change(event, (sql) => sql`
+      INSERT INTO api_keys (id, account_id, name, hash, last_four, created_at, expires_at)
+      VALUES (${id}, ${accountId}, ${name}, ${hash}, ${lastFour}, ${createdAt}, ${expiresAt ?? null})
+      ON CONFLICT (id) DO NOTHING`)
+  }
+
+  keyByHash(hash: Buffer): Promise<ApiKey | undefined> {
+    return this.#first<KeyRow>((sql) => sql`SELECT ${apiKey(sql)} FROM api_keys WHERE hash = ${hash}`).then(asKey)
+  }
+
+  keyById(id: string): Promise<ApiKey | undefined> {
+    return this.#first<KeyRow>((sql) => sql`SELECT ${apiKey(sql)} FROM api_keys WHERE id = ${id}`).then(asKey)
+  }
+
+  async listKeys(accountId?: string): Promise<ApiKey[]> {
+    const rows = await this.#rows<KeyRow>((sql) => {
+      const ofAccount = accountId === undefined ? sql`` : sql`WHERE account_id = ${accountId}`
+      return sql`SELECT ${apiKey(sql)} FROM api_keys ${ofAccount} ORDER BY created_at DESC, id`
+    })
+    return rows.map((row) => asKey(row)!)
+  }
+
+  revokeKey(id: string, at: number, event: AuditEvent): Promise<boolean> {
+    return this.#change(event, (sql) => sql`UPDATE api_keys SET revoked_at = ${at} WHERE id = ${id} AND revoked_at IS NULL`)
+  }
+
+  /** Rows are taken in the order of their keys, so that two instances never wait for each other in a circle. */
+  async recordUsage(counts: readonly UsageCount[], lastUsed: ReadonlyMap<string, number>): Promise<void> {
+    const uses = Array.from(lastUsed, ([id, at]) => ({ id, at }))
+    await this.#pool.write((sql) => sql`
+      WITH counted AS (
+        INSERT INTO usage_counts (key_id, hour, operation, status, calls)
+        SELECT k.id, c.hour, c.operation, c.status, sum(c.calls)
+        FROM json_to_recordset(${JSON.stringify(counts)}::text::json)
+          AS c ("keyId" TEXT, hour BIGINT, operation TEXT, status INTEGER, calls BIGINT)
+        JOIN api_keys k ON k.id = c."keyId"
+        GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4
+        ON CONFLICT (key_id, hour, operation, status) DO UPDATE SET calls = usage_counts.calls + excluded.calls
+      )
+      UPDATE api_keys SET last_used_at = used.at
+      FROM (
+        SELECT k.id, u.at FROM api_keys k
+        JOIN json_to_recordset(${JSON.stringify(uses)}::text::json) AS u (id TEXT, at BIGINT) ON u.id = k.id
+        WHERE coalesce(k.last_used_at, 0) < u.at ORDER BY k.id FOR NO KEY UPDATE OF k
+      ) AS used
+      WHERE api_keys.id = used.id`)
+  }
+
+  usageSince(accountId: string, hour: number): Promise<UsageCount[]> {
+    return this.#rows((sql) => sql`
+      SELECT u.key_id AS "keyId", u.hour::float8 AS hour, u.operation, u.status, u.calls::float8 AS calls
+      FROM usage_counts u JOIN api_keys k ON k.id = u.key_id
+      WHERE k.account_id = ${accountId} AND u.hour >= ${hour} ORDER BY u.hour, u.key_id, u.operation, u.status`)
+  }
+
+  async recordFailures(failed: readonly FailedRequest[]): Promise<void> {
+    const rows = JSON.stringify(failed.map((request, position) => ({ ...request, position })))
+    await this.#pool.write(async (sql) => {
+      await sql`
+        INSERT INTO failed_requests (at, account_id, key_id, request_id, operation, status, code, message)
+        SELECT f.at, a.id, f."keyId", f."requestId", f.operation, f.status, f.code, f.message
+        FROM json_to_recordset(${rows}::text::json) AS f (position INTEGER, at BIGINT, "accountId" TEXT, "keyId" TEXT,
+          "requestId" TEXT, operation TEXT, status INTEGER, code TEXT, message TEXT)
+        JOIN accounts a ON a.id = f."accountId" ORDER BY f.position`
+      for (const accountId of new Set(failed.map((request) => request.accountId))) {
+        await sql`
+          DELETE FROM failed_requests WHERE account_id = ${accountId} AND id <= (
+            SELECT id FROM failed_requests WHERE account_id = ${accountId} ORDER BY id DESC LIMIT 1 OFFSET ${FAILED_REQUESTS_KEPT})`
+      }
+    })
+  }
+
+  failedRequests(accountId: string, limit: number): Promise<FailedRequest[]> {
+    return this.#rows((sql) => sql`
+      SELECT at::float8 AS at, account_id AS "accountId", key_id AS "keyId", request_id AS "requestId", operation, status, code, message
+      FROM failed_requests WHERE account_id = ${accountId} ORDER BY id DESC LIMIT ${limit}`)
+  }
+
+  async purgeUsage(before: number): Promise<void> {
+    await this.#pool.write((sql) => sql`DELETE FROM usage_counts WHERE hour < ${before}`)
+  }
+
+  async createSession({ tokenHash, accountId, createdAt, lastSeenAt }: Session, event: AuditEvent): Promise<void> {
+    await this.#change(event, (sql) => sql`
+      INSERT INTO sessions (token_hash, account_id, created_at, last_seen_at)
+      VALUES (${tokenHash}, ${accountId}, ${createdAt}, ${lastSeenAt})`)
+  }
+
+  sessionByHash(tokenHash: Buffer): Promise<Session | undefined> {
+    return this.#first((sql) => sql`
+      SELECT token_hash AS "tokenHash", account_id AS "accountId",
+        created_at::float8 AS "createdAt", last_seen_at::float8 AS "lastSeenAt"
+      FROM sessions WHERE token_hash = ${tokenHash}`)
+  }
+
+  async moveSession(tokenHash: Buffer, lastSeenAt: number): Promise<void> {
+    await this.#pool.writeRepeatable((sql) => sql`UPDATE sessions SET last_seen_at = ${lastSeenAt} WHERE token_hash = ${tokenHash}`)
+  }
+
+  endSession(tokenHash: Buffer, event: AuditEvent): Promise<boolean> {
+    return this.#change(event, (sql) => sql`DELETE FROM sessions WHERE token_hash = ${tokenHash}`)
+  }
+
+  async endSessionsOf(accountId: string, except = Buffer.alloc(0)): Promise<void> {
+    await this.#pool.writeRepeatable((sql) => sql`DELETE FROM sessions WHERE account_id = ${accountId} AND token_hash <> ${except}`)
+  }
+
+  async purgeSessions(createdBefore: number, seenBefore: number): Promise<void> {
+    await this.#pool.writeRepeatable((sql) => sql`
+      DELETE FROM sessions WHERE created_at < ${createdBefore} OR last_seen_at < ${seenBefore}`)
+  }
+
+  async appendEvent({ at, accountId, action, via, subject }: AuditEvent): Promise<void> {
+    await this.#pool.write((sql) => sql`
+      INSERT INTO audit_events (at, account_id, action, via, subject) VALUES (${at}, ${accountId}, ${action}, ${via}, ${subject})`)
+  }
+
+  auditTrail(accountId: string, limit: number): Promise<AuditEvent[]> {
+    return this.#rows((sql) => sql`
+      SELECT at::float8 AS at, account_id AS "accountId", action, via, subject
+      FROM audit_events WHERE account_id = ${accountId} ORDER BY id DESC LIMIT ${limit}`)
+  }
+
+  /** A change and its audit event in one statement, together or not at all; false where the change touched nothing. */
+  #change({ at, accountId, action, via, subject }: AuditEvent, change: (sql: Database) => Fragment): Promise<boolean> {
+    return this.#pool.write(async (sql) => {
+      const { count } = await sql`
+        WITH changed AS (${change(sql)} RETURNING 1)
+        INSERT INTO audit_events (at, account_id, action, via, subject)
+        SELECT ${at}::bigint, ${accountId}, ${action}, ${via}, ${subject} FROM changed`
+      return count > 0
+    })
+  }
+
+  #rows<T>(select: (sql: Database) => Fragment): Promise<T[]> {
+    return this.#pool.read(async (sql) => [...(await (select(sql) as unknown as Promise<T[]>))])
+  }
+
+  async #first<T>(select: (sql: Database) => Fragment): Promise<T | undefined> {
+    return (await this.#rows<T>(select))[0]
+  }
+}

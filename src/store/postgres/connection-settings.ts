@@ -1,0 +1,111 @@
+// DATABASE_URL of PostgreSQL taken apart: which hosts, which limits, which TLS. What it does not know, it refuses.
+import { readFileSync } from 'node:fs'
+import { CannotOpenStore } from '../store.ts'
+
+export interface Host {
+  host: string
+  port: number
+}
+
+/** None, where offered, always, or always and from whom: by certificate, and with `name` by the host's name too. */
+export type Tls = false | 'prefer' | 'require' | { ca: string | undefined; name: boolean }
+
+export interface ConnectionSettings {
+  hosts: Host[]
+  user: string | undefined
+  password: string | undefined
+  database: string | undefined
+  tls: Tls
+  /** Whether a host must take writes, or any will do. */
+  needsWritable: boolean
+  poolSize: number
+  connectTimeoutMs: number
+  statementTimeoutMs: number
+  /** Behind PgBouncer in transaction mode: no prepared statements, no settings sent along when connecting. */
+  pgbouncer: boolean
+  applicationName: string
+}
+
+const DEFAULT_PORT = 5432
+
+/** What may stand behind the `?`: how each is read, and what it takes. Defaults are in `parseConnection`. */
+const PARAMETERS: Record<string, { takes: string; accepts: RegExp }> = {
+  host: { takes: 'a host, or the folder of a Unix socket', accepts: /./ },
+  sslmode: { takes: 'disable, prefer, require, verify-ca or verify-full', accepts: /^(?:disable|prefer|require|verify-ca|verify-full)$/ },
+  sslrootcert: { takes: 'the path of a file of certificates, or system', accepts: /./ },
+  target_session_attrs: { takes: 'any, read-write or primary', accepts: /^(?:any|read-write|primary)$/ },
+  pool_size: { takes: 'a number of connections from 1 to 1000', accepts: /^(?:[1-9][0-9]{0,2}|1000)$/ },
+  connect_timeout: { takes: 'seconds from 1 to 60', accepts: /^(?:[1-9]|[1-5][0-9]|60)$/ },
+  statement_timeout: { takes: 'milliseconds from 100 to 600000', accepts: /^(?:[1-9][0-9]{2,4}|[1-5][0-9]{5}|600000)$/ },
+  pgbouncer: { takes: 'true or false', accepts: /^(?:true|false)$/ },
+  application_name: { takes: 'a name', accepts: /./ },
+}
+
+export function parseConnection(url: string): ConnectionSettings {
+  const [, authority = '', path = '', query = ''] = /^postgres(?:ql)?:\/\/([^/?]*)(?:\/([^?]*))?(?:\?(.*))?$/s.exec(url) ?? []
+  if (path.includes('@')) throw new CannotOpenStore('The database address has a / before its @; in a user name or password write / as %2F, ? as %3F and @ as %40.')
+  const parameters = readParameters(query)
+  const at = authority.lastIndexOf('@')
+  const [user, password] = authority.slice(0, Math.max(at, 0)).split(/:(.*)/s, 2).map(decode)
+  const hosts = readHosts(parameters.get('host') ?? authority.slice(at + 1))
+  return {
+    hosts,
+    user: user || undefined,
+    password: password || undefined,
+    database: decode(path) || undefined,
+    tls: readTls(parameters.get('sslmode'), parameters.get('sslrootcert')),
+    needsWritable: (parameters.get('target_session_attrs') ?? (hosts.length > 1 ? 'read-write' : 'any')) !== 'any',
+    poolSize: Number(parameters.get('pool_size') ?? 10),
+    connectTimeoutMs: Number(parameters.get('connect_timeout') ?? 2) * 1000,
+    statementTimeoutMs: Number(parameters.get('statement_timeout') ?? 5000),
+    pgbouncer: parameters.get('pgbouncer') === 'true',
+    applicationName: parameters.get('application_name') ?? 'petstore',
+  }
+}
+
+function readParameters(query: string): Map<string, string> {
+  const read = new Map<string, string>()
+  for (const [name, value] of new URLSearchParams(query)) {
+    const known = PARAMETERS[name]
+    if (known === undefined) {
+      throw new CannotOpenStore(`The database address has an unknown parameter ${JSON.stringify(name)}; known are ${Object.keys(PARAMETERS).join(', ')}.`)
+    }
+    if (!known.accepts.test(value)) {
+      throw new CannotOpenStore(`The parameter ${name} of the database address must be ${known.takes}, got ${JSON.stringify(value)}.`)
+    }
+    read.set(name, value)
+  }
+  return read
+}
+
+function readHosts(text: string): Host[] {
+  const places = decode(text) || 'localhost'
+  return places.split(',').map((place) => {
+    const [, host, port] = /^(\[[^\]]+\]|[^:]+)(?::([0-9]{1,5}))?$/.exec(place) ?? []
+    if (host === undefined) throw new CannotOpenStore(`The database address names the host ${JSON.stringify(place)}; it must be HOST or HOST:PORT, several separated by commas.`)
+    return { host: host.replaceAll(/[[\]]/g, ''), port: port === undefined ? DEFAULT_PORT : Number(port) }
+  })
+}
+
+/** As libpq: `require` encrypts without asking who answers, `verify-full` checks name and certificate. */
+function readTls(mode = 'prefer', rootCertificate = 'system'): Tls {
+  if (mode === 'disable') return false
+  if (mode === 'prefer' || mode === 'require') return mode
+  return { ca: rootCertificate === 'system' ? undefined : readCertificates(rootCertificate), name: mode === 'verify-full' }
+}
+
+function readCertificates(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (error) {
+    throw new CannotOpenStore(`Cannot read sslrootcert of the database address: ${(error as Error).message}`, { cause: error })
+  }
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    throw new CannotOpenStore('The database address has a % that is not followed by two hexadecimal digits; write a % as %25.')
+  }
+}

@@ -1,0 +1,108 @@
+// Animals in PostgreSQL. Every call is one statement, so it is one transaction and one round trip.
+import type { ListQuery } from '../../contract/list-query.ts'
+import type { NewPet, Pet, PetStatus } from '../../contract/pets.ts'
+import type { Created, Once, PetStore } from '../store.ts'
+import type { Database } from './connection.ts'
+import { isLockTimeout } from './failures.ts'
+import type { Pool } from './pool.ts'
+import { countPets } from './tally.ts'
+
+const PURGE_AT_ONCE = 1000
+
+/** How long a create waits for the first one with its key; then it tells that this one is in progress. */
+const ONCE_WAIT_MS = 3000
+
+export class PostgresPets implements PetStore {
+  readonly #pool: Pool
+
+  constructor(pool: Pool) {
+    this.#pool = pool
+  }
+
+  create(newPet: NewPet, once?: Once): Promise<Created> {
+    if (once !== undefined) return this.#pool.writeRepeatable((sql) => insertOnce(sql, newPet, once))
+    return this.#pool.write(async (sql) => {
+      const { name, categoryId, status } = newPet
+      const [row] = await sql<{ id: bigint }[]>`
+        INSERT INTO pets (name, category_id, status) VALUES (${name}, ${categoryId}, ${status}) RETURNING id`
+      return { outcome: 'created', pet: { id: row!.id, name, categoryId, status } }
+    })
+  }
+
+  async createMany(newPets: readonly NewPet[]): Promise<void> {
+    const rows = JSON.stringify(newPets, (_key, value: unknown) => (typeof value === 'bigint' ? String(value) : value))
+    await this.#pool.write((sql) => sql`
+      INSERT INTO pets (name, category_id, status) SELECT name, "categoryId", status
+      FROM json_to_recordset(${rows}::text::json) AS pet (name TEXT, "categoryId" BIGINT, status TEXT)`)
+  }
+
+  get(id: bigint): Promise<Pet | undefined> {
+    return this.#pool.read(async (sql) => {
+      const [pet] = await sql<Pet[]>`SELECT id, name, category_id AS "categoryId", status FROM pets WHERE id = ${id}`
+      return pet
+    })
+  }
+
+  list({ status, before, limit }: ListQuery): Promise<Pet[]> {
+    return this.#pool.read(async (sql) => {
+      const ofStatus = status === undefined ? sql`` : sql`AND status = ${status}`
+      const below = before === undefined ? sql`` : sql`AND id < ${before}`
+      return [...(await sql<Pet[]>`
+        SELECT id, name, category_id AS "categoryId", status FROM pets
+        WHERE TRUE ${ofStatus} ${below} ORDER BY id DESC LIMIT ${limit}`)]
+    })
+  }
+
+  /** PostgreSQL can't tell cheaply whether another connection has written. */
+  version(): undefined {
+    return undefined
+  }
+
+  countByStatus(): Promise<Record<PetStatus, number>> {
+    return this.#pool.read(countPets)
+  }
+
+  purgeOnce(before: number): Promise<number> {
+    return this.#pool.write(async (sql) => {
+      const { count } = await sql`
+        DELETE FROM once_records WHERE (account_id, key) IN
+          (SELECT account_id, key FROM once_records WHERE created_at < ${before}
+           ORDER BY created_at LIMIT ${PURGE_AT_ONCE} FOR UPDATE SKIP LOCKED)`
+      return count
+    })
+  }
+}
+
+/**
+ * The record and the animal in one statement. Of two with the same key, the second waits on the first one's row, and
+ * finds it when that is committed. The limit of the wait is set inside the statement: it needs no session, so it holds
+ * behind PgBouncer too. The same fingerprint is the same animal, so a replay needs only the id of the first.
+ */
+async function insertOnce(sql: Database, newPet: NewPet, once: Once): Promise<Created> {
+  const { name, categoryId, status } = newPet
+  const { accountId, key, fingerprint, now, validSince } = once
+  try {
+    const [made] = await sql<{ id: bigint }[]>`
+      WITH claimed AS (
+        INSERT INTO once_records (account_id, key, fingerprint, pet_id, created_at)
+        SELECT ${accountId}, ${key}, ${fingerprint}::bytea, nextval(pg_get_serial_sequence('pets', 'id')), ${now}::bigint
+        WHERE set_config('lock_timeout', ${String(ONCE_WAIT_MS)}, TRUE) IS NOT NULL
+        ON CONFLICT (account_id, key) DO UPDATE
+          SET fingerprint = excluded.fingerprint, pet_id = excluded.pet_id, created_at = excluded.created_at
+          WHERE once_records.created_at < ${validSince}
+        RETURNING pet_id
+      )
+      INSERT INTO pets (id, name, category_id, status)
+      SELECT pet_id, ${name}, ${categoryId}::bigint, ${status} FROM claimed RETURNING id`
+    if (made !== undefined) return { outcome: 'created', pet: { id: made.id, name, categoryId, status } }
+  } catch (error) {
+    if (isLockTimeout(error)) return { outcome: 'in progress' }
+    throw error
+  }
+  const [record] = await sql<{ fingerprint: Buffer; petId: bigint }[]>`
+    SELECT fingerprint, pet_id AS "petId" FROM once_records WHERE account_id = ${accountId} AND key = ${key}`
+  // Purged between the two statements: its time was over, so this one counts as the first.
+  if (record === undefined) return insertOnce(sql, newPet, once)
+  if (!fingerprint.equals(record.fingerprint)) return { outcome: 'mismatch' }
+  return { outcome: 'replayed', pet: { id: record.petId, name, categoryId, status } }
+}

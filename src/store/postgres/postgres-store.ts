@@ -1,0 +1,48 @@
+// The engine for many instances: one PostgreSQL, any number of processes on it.
+import { CannotOpenStore, type Store, StoreUnavailable } from '../store.ts'
+import { PostgresAccounts } from './accounts.ts'
+import { parseConnection } from './connection-settings.ts'
+import { asStoreFailure } from './failures.ts'
+import { migrate } from './migrate.ts'
+import { PostgresPets } from './pets.ts'
+import { Pool } from './pool.ts'
+import { PostgresRecords } from './records.ts'
+import { SETTLED_MS, settleCounts } from './tally.ts'
+
+/** How long the start may take: another instance may be migrating. */
+const START_WITHIN_MS = 600_000
+
+/** Connects to the database of this address and migrates it; throws `CannotOpenStore` with a message for the operator. */
+export async function openPostgresStore(url: string): Promise<Store> {
+  const pool = new Pool(parseConnection(url))
+  try {
+    await pool.run(migrate, START_WITHIN_MS)
+  } catch (error) {
+    await pool.end()
+    const failure = asStoreFailure(error)
+    if (failure instanceof StoreUnavailable) throw new CannotOpenStore(failure.message, { cause: error })
+    throw error
+  }
+  const settling = setInterval(() => void settle(pool), SETTLED_MS).unref()
+  return {
+    pets: new PostgresPets(pool),
+    accounts: new PostgresAccounts(pool),
+    records: new PostgresRecords(pool),
+    async ping() {
+      await pool.read((sql) => sql`SELECT 1`)
+    },
+    async close() {
+      clearInterval(settling)
+      await pool.end()
+    },
+  }
+}
+
+/** Nobody waits for it: what fails now is done a minute later. */
+async function settle(pool: Pool): Promise<void> {
+  try {
+    while (await pool.write(settleCounts));
+  } catch {
+    // Where the database is away, every request tells so.
+  }
+}

@@ -1,0 +1,53 @@
+// How many animals of each status there are, without reading them all and without a row that every create must change.
+//
+// `pet_counts` holds the counts of all animals up to `until_id`; the few above it are counted when asked. Every minute
+// `until_id` moves up to a `next_id` that was noted a minute ago or earlier. Ids are given in order but committed in
+// any order: an animal below `next_id` can still turn up as long as its transaction is open, and none of ours is open
+// for that long (statement timeout). So an animal is counted once. Only a transaction made by hand that adds animals
+// and stays open longer slips through; docs/databases.md tells how to count anew.
+import type { PetStatus } from '../../contract/pets.ts'
+import type { Database } from './connection.ts'
+
+/** Longer than any transaction of the service can be open. */
+export const SETTLED_MS = 60_000
+
+/** Ids taken into the counts in one statement: enough for a busy minute, little enough to be quick. */
+const STEP = 250_000
+
+/** The id is asked for first: the planner must see it to know that few animals lie above it. */
+export async function countPets(sql: Database): Promise<Record<PetStatus, number>> {
+  const [{ untilId } = { untilId: 0n }] = await sql<{ untilId: bigint }[]>`SELECT until_id AS "untilId" FROM pet_counts_progress`
+  const rows = await sql<{ status: PetStatus; count: number; current: boolean }[]>`
+    SELECT status, count::float8 AS count, until_id = ${untilId} AS current FROM pet_counts, pet_counts_progress
+    UNION ALL
+    SELECT status, count(*)::float8, TRUE FROM pets WHERE id > ${untilId} GROUP BY status`
+  // It moved up between the two statements, which happens once a minute.
+  if (!rows.every(({ current }) => current)) return countPets(sql)
+  const counts = { available: 0, pending: 0, sold: 0 }
+  for (const { status, count } of rows) counts[status] += count
+  return counts
+}
+
+/** Takes settled animals into the counts; of several instances one does it. Tells whether more is waiting. */
+export async function settleCounts(sql: Database): Promise<boolean> {
+  return sql.begin(async (transaction) => {
+    const [progress] = await transaction<{ untilId: bigint; nextId: bigint; settled: boolean }[]>`
+      SELECT until_id AS "untilId", next_id AS "nextId",
+        next_noted_at < floor(extract(epoch FROM clock_timestamp()) * 1000) - ${SETTLED_MS} AS settled
+      FROM pet_counts_progress FOR UPDATE SKIP LOCKED`
+    if (progress === undefined || !progress.settled) return false
+    const { untilId, nextId } = progress
+    const reached = nextId - untilId > STEP ? untilId + BigInt(STEP) : nextId
+    await transaction`
+      UPDATE pet_counts SET count = pet_counts.count + added.count
+      FROM (SELECT status, count(*) AS count FROM pets WHERE id > ${untilId} AND id <= ${reached} GROUP BY status) AS added
+      WHERE pet_counts.status = added.status`
+    await transaction`UPDATE pet_counts_progress SET until_id = ${reached}`
+    if (reached < nextId) return true
+    await transaction`
+      UPDATE pet_counts_progress SET
+        next_id = greatest(until_id, coalesce((SELECT max(id) FROM pets), 0)),
+        next_noted_at = floor(extract(epoch FROM clock_timestamp()) * 1000)`
+    return false
+  })
+}

@@ -1,0 +1,112 @@
+// When PostgreSQL goes away: every request is answered, and fast; when it is back, so is the service, by itself.
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
+import { newPostgresDatabase, type TestDatabase } from './engines.ts'
+import { type Petstore, startPetstore } from './harness.ts'
+import { type PostgresServer, startPostgres } from './postgres-server.ts'
+
+const rex = { name: 'Rex', categoryId: 3 }
+
+/** No request may take longer than this, whatever the database does: 2 s to connect, 5 s for a statement, and some. */
+const LONGEST_MS = 9000
+
+describe('when the database goes away', { concurrency: false }, () => {
+  let server: PostgresServer
+  let database: TestDatabase
+  let petstore: Petstore
+
+  before(async () => {
+    server = await startPostgres()
+    database = await newPostgresDatabase(server.url)
+    petstore = await startPetstore({ database: database.url })
+  })
+  after(async () => {
+    await petstore[Symbol.asyncDispose]()
+    await server.end()
+  })
+
+  /** The key check is remembered for a moment only: each of these meets the database, one way or the other. */
+  const requests = () => [petstore.call('/pets'), petstore.add(rex), petstore.call('/pets/1'), petstore.add(rex, { 'Idempotency-Key': 'k' })]
+
+  async function assertUnavailable(answers: readonly Promise<Response>[]) {
+    const started = performance.now()
+    for (const answer of await Promise.all(answers)) {
+      assert.equal(answer.status, 503)
+      assert.match(answer.headers.get('Retry-After') ?? '', /^[1-9]$/)
+      assert.equal(((await answer.json()) as { code: string }).code, 'store_unavailable')
+    }
+    const took = performance.now() - started
+    assert.ok(took < LONGEST_MS, `it took ${took} ms`)
+    return took
+  }
+
+  async function assertHealth(ready: number) {
+    assert.equal((await fetch(`${petstore.url}/livez`)).status, 200)
+    assert.equal((await fetch(`${petstore.url}/readyz`)).status, ready)
+  }
+
+  async function assertRecovers() {
+    const deadline = performance.now() + 5000
+    while ((await fetch(`${petstore.url}/readyz`)).status !== 200) {
+      assert.ok(performance.now() < deadline, 'not ready 5 s after the database was back')
+      await setTimeout(50)
+    }
+    assert.equal((await petstore.add(rex)).status, 201)
+    assert.equal((await petstore.call('/pets')).status, 200)
+  }
+
+  it('answers 503 at once while it is stopped, and serves again when it is back', async () => {
+    assert.equal((await petstore.add(rex)).status, 201)
+    await server.stop()
+    const took = await assertUnavailable(requests())
+    assert.ok(took < 2000, `a refused connection took ${took} ms`)
+    await assertHealth(503)
+    await server.start()
+    await assertRecovers()
+    await assertHealth(200)
+  })
+
+  it('lets no read fail because its connection is from before a restart', async () => {
+    for (let round = 0; round < 3; round += 1) {
+      await Promise.all(Array.from({ length: 20 }, () => petstore.call('/pets')))
+      await server.stop()
+      await server.start()
+      await setTimeout(300)
+      const answers = await Promise.all(Array.from({ length: 20 }, () => petstore.call('/pets')))
+      assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([200]))
+    }
+  })
+
+  it('answers 503 in time while it hangs, however many ask, and serves again when it wakes up', async () => {
+    await Promise.all(requests())
+    await server.pause()
+    try {
+      await assertUnavailable(requests())
+      await assertUnavailable(Array.from({ length: 200 }, () => petstore.call('/pets')))
+      await assertHealth(503)
+    } finally {
+      await server.resume()
+    }
+    await assertRecovers()
+  })
+
+  it('stops cleanly while it hangs', async () => {
+    const other = await startPetstore({ database: database.url })
+    await server.pause()
+    try {
+      const started = performance.now()
+      await other.stop()
+      assert.ok(performance.now() - started < LONGEST_MS)
+    } finally {
+      await server.resume()
+    }
+  })
+
+  it('never logs the password of the database', async () => {
+    const password = new URL(database.url).password
+    const logged = JSON.stringify(petstore.logged)
+    assert.ok(logged.includes('store is not available'))
+    for (const secret of [password, decodeURIComponent(password)]) assert.ok(!logged.includes(secret))
+  })
+})

