@@ -28,6 +28,16 @@ export interface Running {
   stop(): Promise<void>
 }
 
+/** It can't listen there; `setting` begins the names of the settings that say where. */
+export class CannotListen extends Error {
+  override name = 'CannotListen'
+  readonly where: { host: string; port: number; setting: '' | 'admin-' }
+  constructor(where: CannotListen['where'], cause: unknown) {
+    super(`cannot listen on ${where.host} port ${where.port}`, { cause })
+    this.where = where
+  }
+}
+
 /** The world that a test may replace. */
 export interface World {
   clock?: () => number
@@ -51,8 +61,8 @@ export async function startServer(config: Config, log: Log, { clock = Date.now, 
   const app = createApp({ config, store, keyring, usage, clock, log, metrics, isStopping: () => stopping, ...(timeouts && { timeouts }) })
   const admin = metrics && createAdmin(metrics)
   try {
-    await app.listen({ host: await oneAddress(config.host), port: config.port })
-    await admin?.listen({ host: await oneAddress(config.adminHost), port: config.adminPort! })
+    await listen(app, { host: config.host, port: config.port, setting: '' })
+    if (admin !== undefined) await listen(admin, { host: config.adminHost, port: config.adminPort!, setting: 'admin-' })
   } catch (error) {
     await Promise.all([app.close(), admin?.close()])
     await store.close()
@@ -104,9 +114,14 @@ function createAdmin(metrics: Metrics): FastifyInstance {
   return admin
 }
 
-/** A name such as localhost may have two addresses; for the second, Fastify would open a server without our handlers. */
-async function oneAddress(host: string): Promise<string> {
-  return (await lookup(host)).address
+async function listen(app: FastifyInstance, where: CannotListen['where']): Promise<void> {
+  try {
+    // A name such as localhost may have two addresses; for the second, Fastify would open a server without our handlers.
+    const { address } = await lookup(where.host)
+    await app.listen({ host: address, port: where.port })
+  } catch (error) {
+    throw new CannotListen(where, error)
+  }
 }
 
 function addressOf(app: FastifyInstance): string {

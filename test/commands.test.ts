@@ -11,7 +11,7 @@ const EMAIL = 'you@example.com'
 const PASSWORD = 'correct horse battery'
 const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 
-describe('petstore account and key', () => {
+describe('petstore account and key', { concurrency: 3 }, () => {
   it('make an account and a key, list them redacted, and print the secret once', async () => {
     await using folder = await Folder.create()
     const created = await folder.run(['account', 'create', EMAIL, '--password-stdin', '--json'], { input: `${PASSWORD}\n` })
@@ -76,11 +76,13 @@ describe('petstore account and key', () => {
       [['key', 'create', '--account', EMAIL, '--name', 'x'], '', /^petstore: There is no account for you@example.com/],
       [['key', 'revoke', 'key_none'], '', /^petstore: There is no key key_none; petstore key list shows them\.\n$/],
     ]
-    for (const [words, input, message] of failures) {
-      const { code, stdout, stderr } = await folder.run(words, { input })
-      assert.deepEqual([code, stdout], [1, ''], words.join(' '))
-      assert.match(stderr, message)
-    }
+    await Promise.all(
+      failures.map(async ([words, input, message]) => {
+        const { code, stdout, stderr } = await folder.run(words, { input })
+        assert.deepEqual([code, stdout], [1, ''], words.join(' '))
+        assert.match(stderr, message)
+      }),
+    )
     await folder.run(['account', 'create', EMAIL, '--password-stdin'], { input: PASSWORD })
     const twice = await folder.run(['account', 'create', EMAIL.toUpperCase(), '--password-stdin'], { input: PASSWORD })
     assert.equal(twice.code, 1)
@@ -105,7 +107,7 @@ describe('petstore account and key', () => {
   })
 })
 
-describe('petstore', () => {
+describe('petstore', { concurrency: 3 }, () => {
   it('says its version and its help, which leads with examples', async () => {
     await using folder = await Folder.create()
     assert.equal((await folder.run(['--version'])).stdout, '1.0.0\n')
@@ -140,11 +142,13 @@ describe('petstore', () => {
       [['seed'], /--count must be a whole number from 1 to 100000000, got nothing\./],
       [['seed', '--count', '1.5'], /--count must be .*, got "1\.5"\./],
     ]
-    for (const [words, message] of calls) {
-      const { code, stdout, stderr } = await folder.run(words)
-      assert.deepEqual([code, stdout], [2, ''], words.join(' '))
-      assert.match(stderr, message)
-    }
+    await Promise.all(
+      calls.map(async ([words, message]) => {
+        const { code, stdout, stderr } = await folder.run(words)
+        assert.deepEqual([code, stdout], [2, ''], words.join(' '))
+        assert.match(stderr, message)
+      }),
+    )
   })
 
   it('names a bad setting, what it got and what it takes, whether flag, variable or .env', async () => {

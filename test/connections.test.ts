@@ -15,7 +15,7 @@ const create = (petstore: Petstore, body = REX) =>
 const list = (petstore: Petstore) => `GET /v1/pets HTTP/1.1\r\n${HOST}${keyOf(petstore)}\r\n`
 const names = async (petstore: Petstore) => ((await (await petstore.call('/pets')).json()) as { name: string }[]).map(({ name }) => name)
 
-describe('A connection', () => {
+describe('A connection', { concurrency: 3 }, () => {
   it('carries requests one after the other without waiting, answered in their order', async () => {
     await using petstore = await startPetstore()
     using connection = new RawConnection(petstore.url)

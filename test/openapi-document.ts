@@ -1,6 +1,6 @@
 // The OpenAPI document as a judge: what may be sent by it, and whether an answer is one that it describes.
 import assert from 'node:assert/strict'
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { Compile } from 'typebox/schema'
 import { INT64_MAX, INT64_MIN, isInt64 } from '../src/contract/int64.ts'
 
@@ -96,7 +96,7 @@ export function validValues(document: Document, schema: JsonSchema): fc.Arbitrar
 }
 
 // TypeScript's library does not know it yet.
-const { rawJSON } = JSON as unknown as { rawJSON(text: string): unknown }
+const { rawJSON } = JSON as unknown as { rawJSON: (text: string) => unknown }
 
 /** JSON with the digits of every bigint. */
 export function toJson(value: unknown): string {
