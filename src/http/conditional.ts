@@ -3,7 +3,7 @@ import { hash } from 'node:crypto'
 import type { Answer, Call } from './call.ts'
 import type { Page } from './page-cache.ts'
 
-export function etagOf(body: string): string {
+export function etagOf(body: string | Buffer): string {
   return `"${hash('sha256', body, 'base64url').slice(0, 22)}"`
 }
 
