@@ -57,18 +57,18 @@ export async function measureRow(row: Row, subjects: readonly Subject[], { round
 }
 
 async function shootRow(row: Row, subject: Subject, seconds: number): Promise<Measured> {
-  const measured = await shoot({ ...request(row, subject.servers[row.writes ? 'write' : 'read']), seconds, connections: CONNECTIONS })
+  const measured = await shoot({ ...requestOf(row, subject.servers[row.writes ? 'write' : 'read']), seconds, connections: CONNECTIONS })
   if (row.status < 400 && measured.refused > 0) throw new Error(`${subject.name} refused ${measured.refused} requests of ${row.title}`)
   return measured
 }
 
-function request(row: Row, server: Server): Pick<Shot, 'base' | 'path' | 'method' | 'body' | 'key'> {
+export function requestOf(row: Row, server: Server): Pick<Shot, 'base' | 'path' | 'method' | 'body' | 'key'> {
   return { ...server.target(row), method: row.method, body: row.body, key: row.key === 'good' ? server.key : MALFORMED_KEY }
 }
 
 /** One request of the row: what it answers, after a check that this is what the row is about. */
 export async function sample(row: Row, server: Server): Promise<FixedAnswer> {
-  const { base, path, method, body, key } = request(row, server)
+  const { base, path, method, body, key } = requestOf(row, server)
   const response = await fetch(base + path.replace('{cursor}', SAMPLE_CURSOR), {
     method,
     headers: { Authorization: `Bearer ${key}`, ...(body !== undefined && { 'Content-Type': 'application/json' }) },
@@ -89,8 +89,8 @@ export interface Mixed {
 
 /** List alone, then the same list while creates run as fast as they go, round by round. */
 export async function measureMixed(list: Row, create: Row, server: Server, { rounds, seconds, warmUpSeconds }: Plan): Promise<Mixed> {
-  const listShot = { ...request(list, server), seconds, connections: CONNECTIONS }
-  const createShot = { ...request(create, server), seconds, connections: CONNECTIONS }
+  const listShot = { ...requestOf(list, server), seconds, connections: CONNECTIONS }
+  const createShot = { ...requestOf(create, server), seconds, connections: CONNECTIONS }
   await shoot({ ...listShot, seconds: warmUpSeconds })
   const runs: { quiet: Measured; busy: Measured; creates: Measured }[] = []
   for (let round = 0; round < rounds; round += 1) {
