@@ -4,7 +4,7 @@ import type { Call, Step } from './call.ts'
 
 export type Admit = (call: Call, decided: (refusal: Refusal | undefined) => void, failed: (error: unknown) => void) => void
 
-/** Goes on at once where no step has to wait: a promise a request costs 3 % of a list. */
+/** Goes on at once where no step has to wait: a request costs no promise then. */
 export function createAdmission(steps: readonly Step[]): Admit {
   const walk = (call: Call, first: number): Refusal | undefined | Promise<Refusal | undefined> => {
     for (let index = first; index < steps.length; index += 1) {
@@ -16,7 +16,7 @@ export function createAdmission(steps: readonly Step[]): Admit {
   }
   return (call, decided, failed) => {
     const verdict = walk(call, 0)
-    if (verdict instanceof Promise) verdict.then(decided).catch(failed)
+    if (verdict instanceof Promise) verdict.then(decided, failed)
     else decided(verdict)
   }
 }

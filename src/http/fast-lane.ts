@@ -30,9 +30,14 @@ export function createFastLane({ pages, admit, send, log, clientAddress }: LaneP
     if (page === undefined) return false
     const call = new LaneCall(raw, page, version, clientAddress)
     const answer = (refusal: Refusal | undefined) => send(call, response, refusal ?? unlessKnown(call, page))
-    const refusal = checkFraming(call)
-    if (refusal === undefined) admit(call, answer, (error) => send(call, response, refusalFor(error, call, log)))
-    else answer(refusal)
+    const fail = (error: unknown) => send(call, response, refusalFor(error, call, log))
+    try {
+      const refusal = checkFraming(call)
+      if (refusal === undefined) admit(call, answer, fail)
+      else answer(refusal)
+    } catch (error) {
+      fail(error)
+    }
     return true
   }
 }
