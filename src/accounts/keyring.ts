@@ -27,20 +27,26 @@ export class Keyring {
     this.#clock = clock
   }
 
-  /** The key where it was found good a moment ago; undefined means: ask `find`. */
-  recall(secret: string): ApiKey | undefined {
+  /**
+   * What can be told at once: the key where it was found good a moment ago, or what is wrong with its form, so that a
+   * typo or another environment's key never reaches the database. Undefined means: ask `find`.
+   */
+  recall(secret: string): ApiKey | KeyProblem | undefined {
     const entry = this.#remembered.get(secret)
-    if (entry === undefined) return undefined
+    if (entry === undefined) return this.#problemOfForm(secret)
     const now = this.#clock()
     if (now < entry.until && !isExpired(entry.key, now)) return entry.key
     this.#remembered.delete(secret)
     return undefined
   }
 
-  /** The key, or what is wrong with it. A typo or another environment's key never reaches the database. */
-  async find(secret: string): Promise<ApiKey | KeyProblem> {
+  #problemOfForm(secret: string): KeyProblem | undefined {
     if (!isWellFormedKey(secret)) return 'malformed_api_key'
-    if (environmentOf(secret) !== this.#environment) return 'wrong_environment'
+    return environmentOf(secret) === this.#environment ? undefined : 'wrong_environment'
+  }
+
+  /** The key, or what is wrong with it, for a secret whose form is right. */
+  async find(secret: string): Promise<ApiKey | KeyProblem> {
     const revocations = this.#revocations
     const key = await this.#store.keyByHash(hashKey(secret))
     if (key === undefined) return 'unknown_api_key'

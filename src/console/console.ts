@@ -41,7 +41,7 @@ const PUBLIC = { public: true }
 export interface Console {
   plugin: FastifyPluginCallback
   /** The page for an address that leads nowhere, as an answer's bytes and headers. */
-  notFound: (request: FastifyRequest) => { headers: Record<string, string>; body: string }
+  notFound: (request: FastifyRequest) => { headers: Record<string, string>; type: string; body: string }
 }
 
 export function createConsole(parts: ConsoleParts): Console {
@@ -157,9 +157,9 @@ export function createConsole(parts: ConsoleParts): Console {
   }
 
   /** The same for everybody, so that a wrong address costs no look-up. */
-  function notFound(request: FastifyRequest): { headers: Record<string, string>; body: string } {
+  function notFound(request: FastifyRequest): { headers: Record<string, string>; type: string; body: string } {
     const visit = anonymous(request)
-    return { headers: { 'Content-Type': HTML_TYPE, ...SECURITY_HEADERS }, body: layout(visit, notFoundPage(visit)).text }
+    return { headers: SECURITY_HEADERS, type: HTML_TYPE, body: layout(visit, notFoundPage(visit)).text }
   }
 
   return { plugin, notFound }

@@ -3,11 +3,11 @@
 const VERSION = 1
 const BYTES = 9
 
+const scratch = Buffer.alloc(BYTES, VERSION)
+
 export function encodeCursor(before: bigint): string {
-  const bytes = Buffer.alloc(BYTES)
-  bytes.writeUInt8(VERSION, 0)
-  bytes.writeBigInt64BE(before, 1)
-  return bytes.toString('base64url')
+  scratch.writeBigInt64BE(before, 1)
+  return scratch.toString('base64url')
 }
 
 /** The id the page starts below; undefined for anything that `encodeCursor` did not make. */

@@ -1,18 +1,16 @@
 // The one way out: every answer of the interface is written, logged and counted here.
-import type { FastifyRequest } from 'fastify'
 import { redactKeys } from '../accounts/api-keys.ts'
 import type { Usage } from '../accounts/usage.ts'
 import { errorBody, ERRORS, isRefusal, type Refusal } from '../contract/errors.ts'
 import { OPERATIONS } from '../contract/operations.ts'
 import type { Log } from '../log.ts'
 import type { ApiKey, FailedRequest } from '../store/store.ts'
-import type { Answer, Send } from './call.ts'
+import type { Answer, Bytes, Call, Send } from './call.ts'
 import { CORS_HEADERS } from './cors.ts'
 import { deprecationHeaders } from './deprecation.ts'
 import type { Metrics } from './metrics.ts'
 import { dropRestOf } from './unread-body.ts'
 
-export const JSON_TYPE = ['Content-Type', 'application/json']
 const CACHE = ['Cache-Control', 'private, no-cache']
 const CLOSE = ['Connection', 'close']
 
@@ -29,20 +27,17 @@ export interface SendParts {
 export function createSend({ log, usage, metrics, baseUrl, clock, isStopping }: SendParts): Send {
   const deprecation = new Map(OPERATIONS.map((operation) => [operation, deprecationHeaders(operation, baseUrl)]))
 
-  return (request, reply, result) => {
-    const answer = isRefusal(result) ? refusalAnswer(result) : result
-    const { status, body } = answer
-    const headers = ['Request-Id', request.id, ...CACHE, ...answer.headers]
+  return (request, response, result) => {
+    const { status, headers: own, body } = isRefusal(result) ? refusalAnswer(result) : result
+    const headers = ['Request-Id', request.id, ...CACHE, ...own]
     const { operation, caller } = request
     if (operation?.deprecation !== undefined) headers.push(...deprecation.get(operation)!)
     if (request.answerHeaders !== undefined) headers.push(...request.answerHeaders)
     if (request.raw.headers.origin !== undefined) headers.push(...CORS_HEADERS)
-    if (body !== undefined) headers.push('Content-Length', String(Buffer.byteLength(body)))
     if (isStopping()) headers.push(...CLOSE)
-    reply.hijack()
     // A request that broke off in its body was answered by socket-errors.ts.
-    if (reply.raw.headersSent) return
-    reply.raw.writeHead(status, headers).end(body)
+    if (response.headersSent) return
+    response.writeHead(status, headers).end(body, 'latin1')
     if (!request.raw.complete) dropRestOf(request.raw)
 
     if (caller !== undefined && operation !== undefined) {
@@ -54,18 +49,29 @@ export function createSend({ log, usage, metrics, baseUrl, clock, isStopping }: 
   }
 }
 
-export function refusalAnswer({ code, message, headers = [] }: Refusal): Answer {
-  const body = JSON.stringify(errorBody(code, message))
-  return { status: ERRORS[code].status, headers: [...JSON_TYPE, ...headers], body }
+/** The body of an answer, and the headers that tell of it. */
+export function contentOf(text: string, type: string): { headers: string[]; body: Bytes } {
+  const length = Buffer.byteLength(text)
+  const body = (length === text.length ? text : Buffer.from(text).toString('latin1')) as Bytes
+  return { headers: ['Content-Type', type, 'Content-Length', String(length)], body }
 }
 
-function failedRequest({ id }: FastifyRequest, key: ApiKey, operation: string, { code, message }: Refusal, at: number): FailedRequest {
+export function jsonContent(json: string): { headers: string[]; body: Bytes } {
+  return contentOf(json, 'application/json')
+}
+
+export function refusalAnswer({ code, message, headers = [] }: Refusal): Answer & { body: Bytes } {
+  const content = jsonContent(JSON.stringify(errorBody(code, message)))
+  return { status: ERRORS[code].status, headers: [...content.headers, ...headers], body: content.body }
+}
+
+function failedRequest({ id }: Call, key: ApiKey, operation: string, { code, message }: Refusal, at: number): FailedRequest {
   const { status } = ERRORS[code]
   return { at, accountId: key.accountId, keyId: key.id, requestId: id, operation, status, code, message: redactKeys(message) }
 }
 
 /** Never the query or a header: a key that was put in the wrong place must not end up in a log. */
-function logLine(request: FastifyRequest, status: number, result: Answer | Refusal): object {
+function logLine(request: Call, status: number, result: Answer | Refusal): object {
   const { raw, operation, caller, startedAt } = request
   return {
     requestId: request.id,

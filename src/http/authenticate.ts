@@ -1,9 +1,8 @@
 // Why a 401? The key check: an API key as Authorization: Bearer <API_KEY> (spec, section 5).
-import type { FastifyRequest } from 'fastify'
 import type { Keyring, KeyProblem } from '../accounts/keyring.ts'
 import { ERRORS, type ErrorCode, type Refusal } from '../contract/errors.ts'
 import type { ApiKey } from '../store/store.ts'
-import { cameTwice, type Step } from './call.ts'
+import { type Call, cameTwice, type Step } from './call.ts'
 
 const CHALLENGE = ['WWW-Authenticate', 'Bearer realm="petstore"']
 const INVALID_TOKEN = ['WWW-Authenticate', 'Bearer realm="petstore", error="invalid_token"']
@@ -26,7 +25,7 @@ function bearerSecret(header: string): string | undefined {
   return /^bearer +(\S+)$/i.exec(header)?.[1]
 }
 
-function admit(request: FastifyRequest, found: ApiKey | KeyProblem): Refusal | undefined {
+function admit(request: Call, found: ApiKey | KeyProblem): Refusal | undefined {
   if (typeof found === 'string') return refuse(found, INVALID_TOKEN)
   request.caller = found
   return undefined

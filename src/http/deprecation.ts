@@ -1,7 +1,7 @@
 // A deprecated operation says so on every answer (RFC 9745, RFC 8594), and is gone from its date on.
-import type { FastifyRequest } from 'fastify'
 import type { Refusal } from '../contract/errors.ts'
 import { BASE_PATH, isRemoved, type Operation } from '../contract/operations.ts'
+import type { Call } from './call.ts'
 
 /** `baseUrl` is the deployment's public base address, where it was told; else the links are relative. */
 export function deprecationHeaders(operation: Operation, baseUrl: string | undefined): readonly string[] {
@@ -17,7 +17,7 @@ export function deprecationHeaders(operation: Operation, baseUrl: string | undef
 }
 
 export function createRemovedCheck(clock: () => number) {
-  return ({ operation }: FastifyRequest): Refusal | undefined => {
+  return ({ operation }: Call): Refusal | undefined => {
     if (operation === undefined || !isRemoved(operation, clock())) return undefined
     const { sunset, successor } = operation.deprecation!
     const message = `${operation.id} was removed on ${new Date(sunset).toISOString().slice(0, 10)}. Use GET ${BASE_PATH}${successor} instead.`

@@ -1,12 +1,11 @@
 // First step: the rules of HTTP that Node leaves to us.
-import type { FastifyRequest } from 'fastify'
 import type { Refusal } from '../contract/errors.ts'
 import { quote } from '../contract/json.ts'
-import { cameTwice } from './call.ts'
+import { type Call, cameTwice } from './call.ts'
 
 const HOST = /^[\w.~!$&'()*+,;=%:[\]-]*$/
 
-export function checkFraming(request: FastifyRequest): Refusal | undefined {
+export function checkFraming(request: Call): Refusal | undefined {
   const { httpVersion, httpVersionMajor, headers } = request.raw
   const { host, 'transfer-encoding': coding = 'chunked' } = headers
   if (httpVersionMajor !== 1) return malformed(`The request must be HTTP/1.1, got HTTP/${httpVersion}.`)

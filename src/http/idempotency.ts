@@ -1,12 +1,11 @@
 // The Idempotency-Key of a create: what makes it safe to repeat.
-import type { FastifyRequest } from 'fastify'
 import type { Refusal } from '../contract/errors.ts'
 import { IDEMPOTENCY } from '../contract/operations.ts'
-import { cameTwice } from './call.ts'
+import { type Call, cameTwice } from './call.ts'
 
 /** The key as the client means it, quoted or not; undefined where none came. */
-export function readIdempotencyKey(request: FastifyRequest): { key: string | undefined } | Refusal {
-  const header = request.headers['idempotency-key']
+export function readIdempotencyKey(request: Call): { key: string | undefined } | Refusal {
+  const header = request.raw.headers['idempotency-key']
   if (header === undefined) return { key: undefined }
   if (cameTwice(request, 'idempotency-key')) return invalid('The Idempotency-Key header came twice; send it once.')
   const text = String(header)

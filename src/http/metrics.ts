@@ -1,9 +1,9 @@
 // Prometheus metrics, for the admin port. Made only where that port is set: without it, nothing is measured.
 import { collectDefaultMetrics, Counter, Histogram, Registry } from 'prom-client'
-import type { FastifyRequest } from 'fastify'
+import type { Call } from './call.ts'
 
 export interface Metrics {
-  answered(request: FastifyRequest, status: number): void
+  answered(request: Call, status: number): void
   /** A request that the HTTP parser refused: it belongs to no operation and took no time of ours. */
   refused(status: number): void
   storeCall(method: string, seconds: number): void

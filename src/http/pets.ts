@@ -8,14 +8,16 @@ import { BASE_PATH, type Operation, petsHaveAddress } from '../contract/operatio
 import { renderPet, renderPets } from '../contract/pets.ts'
 import { onceFor } from '../store/once.ts'
 import type { Created, PetStore } from '../store/store.ts'
-import { JSON_TYPE } from './answer.ts'
+import { jsonContent } from './answer.ts'
 import type { Answer } from './call.ts'
-import { etagOf, matchesEtag } from './conditional.ts'
+import { etagOf, unlessKnown } from './conditional.ts'
 import { readIdempotencyKey } from './idempotency.ts'
 import { readNewPet } from './new-pet-body.ts'
+import type { Page, PageCache } from './page-cache.ts'
 
 export interface PetsParts {
   pets: PetStore
+  pages: PageCache
   clock: () => number
   /** The deployment's public base address, where it was told; else links are relative. */
   baseUrl: string | undefined
@@ -23,22 +25,31 @@ export interface PetsParts {
 
 type Handler = (request: FastifyRequest) => Promise<Answer | Refusal>
 
-export function createHandlers({ pets, clock, baseUrl = BASE_PATH }: PetsParts): Record<Operation['id'], Handler> {
+export function createHandlers({ pets, pages, clock, baseUrl = BASE_PATH }: PetsParts): Record<Operation['id'], Handler> {
   async function listPets(request: FastifyRequest): Promise<Answer | Refusal> {
     const parsed = parseListQuery(request.query as RawQuery)
     if ('problem' in parsed) return { code: 'invalid_parameter', message: parsed.problem }
-    return unlessKnown(request, await renderPage(parsed.query))
+    return pageAnswer(request, await renderList(parsed.query))
   }
 
   /** One animal more than asked for tells whether a page follows. */
-  async function renderPage(query: ListQuery): Promise<{ body: Buffer; headers: string[]; etag: string }> {
+  async function renderList(query: ListQuery): Promise<Rendered> {
     const found = await pets.list({ ...query, limit: query.limit + 1 })
     const page = found.slice(0, query.limit)
-    const body = Buffer.from(renderPets(page))
-    const etag = etagOf(body)
-    if (found.length === page.length) return { body, etag, headers: [] }
+    const json = renderPets(page)
+    if (found.length === page.length) return { json, headers: [] }
     const next = `${baseUrl}/pets?${nextPageQuery(query, page.at(-1)!.id)}`
-    return { body, etag, headers: ['Link', `<${next}>; rel="next"`] }
+    return { json, headers: ['Link', `<${next}>; rel="next"`] }
+  }
+
+  /** Keeps the page for who asks next. */
+  function pageAnswer(request: FastifyRequest, { json, headers: own }: Rendered): Answer {
+    const etag = etagOf(json)
+    const headers = ['ETag', etag, ...own]
+    const content = jsonContent(json)
+    const page: Page = { operation: request.operation!, body: content.body, etag, headers, contentHeaders: [...content.headers, ...headers] }
+    pages.keep(request.raw.url!, request.version, page)
+    return unlessKnown(request, page)
   }
 
   async function createPet(request: FastifyRequest): Promise<Answer | Refusal> {
@@ -59,10 +70,10 @@ export function createHandlers({ pets, clock, baseUrl = BASE_PATH }: PetsParts):
       const message = 'The first request with this Idempotency-Key is still running; send this one again shortly.'
       return { code: 'idempotency_in_progress', message, headers: ['Retry-After', '1'] }
     }
-    const headers = [...JSON_TYPE]
+    const { headers, body } = jsonContent(renderPet(created.pet))
     if (petsHaveAddress(clock())) headers.push('Location', `${baseUrl}/pets/${created.pet.id}`)
     if (created.outcome === 'replayed') headers.push('Idempotent-Replayed', 'true')
-    return { status: 201, headers, body: renderPet(created.pet) }
+    return { status: 201, headers, body }
   }
 
   async function getPet(request: FastifyRequest): Promise<Answer | Refusal> {
@@ -70,22 +81,13 @@ export function createHandlers({ pets, clock, baseUrl = BASE_PATH }: PetsParts):
     const id = int64FromText(petId)
     const pet = id === undefined ? undefined : await pets.get(id)
     if (pet === undefined) return { code: 'pet_not_found', message: `No animal has the id ${quote(petId)}.` }
-    const body = renderPet(pet)
-    return unlessKnown(request, { body, etag: etagOf(body), headers: [] })
+    return pageAnswer(request, { json: renderPet(pet), headers: [] })
   }
 
   return { listPets, createPet, getPet }
 }
 
-interface Content {
-  body: string | Buffer
-  etag: string
+interface Rendered {
+  json: string
   headers: readonly string[]
-}
-
-function unlessKnown(request: FastifyRequest, { body, etag, headers }: Content): Answer {
-  if (matchesEtag(request.raw.headers['if-none-match'], etag)) {
-    return { status: 304, headers: ['ETag', etag, ...headers], body: undefined }
-  }
-  return { status: 200, headers: [...JSON_TYPE, 'ETag', etag, ...headers], body }
 }

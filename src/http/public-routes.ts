@@ -4,19 +4,19 @@ import type { Config } from '../config.ts'
 import type { Refusal } from '../contract/errors.ts'
 import { renderOpenapi } from '../contract/openapi.ts'
 import type { Store } from '../store/store.ts'
-import { JSON_TYPE } from './answer.ts'
-import type { Answer, Send } from './call.ts'
+import { jsonContent } from './answer.ts'
+import type { Answer } from './call.ts'
 
 interface PublicParts {
   config: Config
   store: Store
-  send: Send
+  answer: (request: FastifyRequest, reply: FastifyReply, result: Answer | Refusal) => void
   isStopping: () => boolean
 }
 
-export function publicRoutes({ config, store, send, isStopping }: PublicParts): RouteOptions[] {
+export function publicRoutes({ config, store, answer, isStopping }: PublicParts): RouteOptions[] {
   const { environment, baseUrl, stagingBaseUrl } = config
-  const openapi = Buffer.from(renderOpenapi({ production: baseUrl, staging: stagingBaseUrl, here: environment }))
+  const openapi = jsonContent(renderOpenapi({ production: baseUrl, staging: stagingBaseUrl, here: environment }))
 
   const readyz = async (): Promise<Answer | Refusal> => {
     if (isStopping()) return { ...notReady, message: 'The service is stopping.' }
@@ -28,22 +28,22 @@ export function publicRoutes({ config, store, send, isStopping }: PublicParts): 
     }
   }
 
-  const answers = {
+  const results = {
     // Touches nothing: it answers as long as the process can.
     '/livez': (): Answer => json({ status: 'alive' }),
     '/readyz': readyz,
-    '/openapi.json': (): Answer => ({ status: 200, headers: JSON_TYPE, body: openapi }),
+    '/openapi.json': (): Answer => ({ status: 200, ...openapi }),
   }
-  return Object.entries(answers).map(([url, answer]) => ({
+  return Object.entries(results).map(([url, result]) => ({
     method: ['GET', 'HEAD'],
     url,
     config: { public: true },
-    handler: async (request: FastifyRequest, reply: FastifyReply) => send(request, reply, await answer()),
+    handler: async (request: FastifyRequest, reply: FastifyReply) => answer(request, reply, await result()),
   }))
 }
 
 const notReady = { code: 'store_unavailable', headers: ['Retry-After', '1'] } as const
 
 function json(value: object): Answer {
-  return { status: 200, headers: JSON_TYPE, body: JSON.stringify(value) }
+  return { status: 200, ...jsonContent(JSON.stringify(value)) }
 }

@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Refusal } from '../contract/errors.ts'
 import { quote } from '../contract/json.ts'
 import { BASE_PATH } from '../contract/operations.ts'
+import { contentOf } from './answer.ts'
 import type { Answer } from './call.ts'
 import { preflightHeaders } from './cors.ts'
 
@@ -12,7 +13,7 @@ interface KnownPath {
 }
 
 /** A page for people, made elsewhere: http knows no pages. */
-export type NotFoundPage = (request: FastifyRequest) => { headers: Record<string, string>; body: string }
+export type NotFoundPage = (request: FastifyRequest) => { headers: Record<string, string>; type: string; body: string }
 
 /** Learns every route as it is registered; call it before the first. */
 export function createRouteTable(app: FastifyInstance, notFoundPage: NotFoundPage) {
@@ -35,8 +36,9 @@ export function createRouteTable(app: FastifyInstance, notFoundPage: NotFoundPag
     const path = decodeURI(request.raw.url?.split('?', 1)[0] ?? '/')
     const allow = path === '/*' && request.method === 'OPTIONS' ? 'GET, HEAD, OPTIONS, POST' : allowedMethods(path)
     if (allow === undefined && asksForPage(request, path)) {
-      const { headers, body } = notFoundPage(request)
-      return { status: 404, headers: Object.entries(headers).flat(), body }
+      const { headers, type, body } = notFoundPage(request)
+      const content = contentOf(body, type)
+      return { status: 404, headers: [...Object.entries(headers).flat(), ...content.headers], body: content.body }
     }
     if (allow === undefined) return { code: 'unknown_path', message: `There is nothing at ${quote(path)}.` }
     if (request.method !== 'OPTIONS') {

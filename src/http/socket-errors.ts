@@ -50,7 +50,7 @@ export function createSocketErrorHandler(parts: Parts) {
     const refusal = parserRefusal(error)
     const id = randomUUID()
     tell(parts, { requestId: id, address: socket.remoteAddress, error: error.code }, refusal)
-    if (due === undefined) socket.end(rawAnswer(refusal, id))
+    if (due === undefined) socket.end(rawAnswer(refusal, id), 'latin1')
     else writeRefusal(due, refusal, id)
   }
 
@@ -77,7 +77,7 @@ export function answerSpecialRequests(server: Server, parts: Parts): void {
     tell(parts, seenOf(request, id), refusal)
     // Nobody else listens on this socket any more: a client that hangs up must not end the process.
     socket.on('error', () => socket.destroy())
-    socket.end(rawAnswer(refusal, id))
+    socket.end(rawAnswer(refusal, id), 'latin1')
   })
 }
 
@@ -105,18 +105,18 @@ function tell({ log, metrics }: Parts, seen: object, { code }: Refusal): void {
   log.info({ ...seen, status, code }, 'request')
 }
 
-function closingHeaders(id: string, body: string): string[] {
-  return ['Request-Id', id, 'Cache-Control', 'private, no-cache', 'Content-Length', String(Buffer.byteLength(body)), 'Connection', 'close']
+function closingHeaders(id: string): string[] {
+  return ['Request-Id', id, 'Cache-Control', 'private, no-cache', 'Connection', 'close']
 }
 
 function writeRefusal(response: ServerResponse, refusal: Refusal, id: string): void {
   const { status, headers, body } = refusalAnswer(refusal)
-  response.writeHead(status, [...headers, ...closingHeaders(id, String(body))]).end(body)
+  response.writeHead(status, [...headers, ...closingHeaders(id)]).end(body, 'latin1')
 }
 
 function rawAnswer(refusal: Refusal, id: string): string {
   const { status, headers, body } = refusalAnswer(refusal)
-  const all = [...headers, 'Date', new Date().toUTCString(), ...closingHeaders(id, String(body))]
+  const all = [...headers, 'Date', new Date().toUTCString(), ...closingHeaders(id)]
   const lines = all.map((text, index) => (index % 2 === 0 ? `${text}: ` : `${text}\r\n`)).join('')
-  return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines}\r\n${String(body)}`
+  return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines}\r\n${body}`
 }

@@ -6,16 +6,15 @@ import type { Created, Once, PetStore } from '../store.ts'
 import { read } from './failures.ts'
 import type { Writer } from './writer.ts'
 
-const COLUMNS = 'id, name, category_id AS "categoryId", status'
+const COLUMNS = 'id, name, category_id, status'
 const PURGE_AT_ONCE = 1000
 
 export class SqlitePets implements PetStore {
   readonly #writer: Writer
   readonly #statements: ReturnType<typeof prepareStatements>
   #version = 0
-  /** What SQLite says when other connections have written; asked once a turn of the event loop. */
-  #seenElsewhere = 0
-  #askedThisTurn = false
+  /** The number by which SQLite tells that another connection has written. */
+  #seenElsewhere: number | undefined
 
   constructor(db: DatabaseSync, writer: Writer) {
     this.#writer = writer
@@ -33,31 +32,35 @@ export class SqlitePets implements PetStore {
   }
 
   get(id: bigint): Promise<Pet | undefined> {
-    return read(() => this.#statements.get.get(id) as Pet | undefined)
+    return read(() => {
+      const row = this.#statements.get.get(id) as PetRow | undefined
+      return row && toPet(row)
+    })
   }
 
   list({ status, before, limit }: ListQuery): Promise<Pet[]> {
     const { list, listBefore, listStatus, listStatusBefore } = this.#statements
-    return read(() => {
+    const rows = () => {
       if (status === undefined) return before === undefined ? list.all(limit) : listBefore.all(before, limit)
       return before === undefined ? listStatus.all(status, limit) : listStatusBefore.all(status, before, limit)
-    }) as Promise<unknown[]> as Promise<Pet[]>
+    }
+    return read(() => (rows() as unknown[] as PetRow[]).map(toPet))
   }
 
-  // A request that is handled in this turn had arrived before the asking, so one answer serves the whole turn.
   version(): number {
-    if (!this.#askedThisTurn) {
-      this.#askedThisTurn = true
-      setImmediate(() => {
-        this.#askedThisTurn = false
-      })
-      const { data_version: elsewhere } = this.#statements.dataVersion.get() as { data_version: number }
-      if (elsewhere !== this.#seenElsewhere) {
-        this.#seenElsewhere = elsewhere
-        this.#version += 1
-      }
-    }
+    const elsewhere = this.#writtenElsewhere()
+    if (elsewhere === undefined || elsewhere !== this.#seenElsewhere) this.#version += 1
+    this.#seenElsewhere = elsewhere
     return this.#version
+  }
+
+  /** Undefined where a lock is in the way of asking: then anything may have changed. */
+  #writtenElsewhere(): number | undefined {
+    try {
+      return (this.#statements.dataVersion.get() as unknown as [number])[0]
+    } catch {
+      return undefined
+    }
   }
 
   async countByStatus(): Promise<Record<PetStatus, number>> {
@@ -92,6 +95,13 @@ export class SqlitePets implements PetStore {
   }
 }
 
+type PetRow = [bigint, string, bigint, PetStatus]
+
+/** Rows come as arrays: the objects that node:sqlite makes are slow to read, and doubled the time of a page (75 to 40 µs). */
+function toPet([id, name, categoryId, status]: PetRow): Pet {
+  return { id, name, categoryId, status }
+}
+
 interface OnceRecord {
   fingerprint: Uint8Array
   petId: bigint
@@ -104,10 +114,18 @@ function prepareStatements(db: DatabaseSync) {
     statement.setReadBigInts(true)
     return statement
   }
-  const page = (where: string) => exact(`SELECT ${COLUMNS} FROM pets ${where} ORDER BY id DESC LIMIT ?`)
+  const rows = (sql: string): StatementSync => {
+    const statement = exact(sql)
+    statement.setReturnArrays(true)
+    return statement
+  }
+  const dataVersion = db.prepare('PRAGMA data_version')
+  dataVersion.setReturnArrays(true)
+  // SQLite prepares a statement anew whenever the parameter of a plain `LIMIT ?` is bound: 33 µs a page instead of 23.
+  const page = (where: string) => rows(`SELECT ${COLUMNS} FROM pets ${where} ORDER BY id DESC LIMIT 0 + ?`)
   return {
     insert: exact('INSERT INTO pets (name, category_id, status) VALUES (?, ?, ?)'),
-    get: exact(`SELECT ${COLUMNS} FROM pets WHERE id = ?`),
+    get: rows(`SELECT ${COLUMNS} FROM pets WHERE id = ?`),
     list: page(''),
     listBefore: page('WHERE id < ?'),
     listStatus: page('WHERE status = ?'),
@@ -124,6 +142,6 @@ function prepareStatements(db: DatabaseSync) {
       `DELETE FROM once_records WHERE (account_id, key) IN
          (SELECT account_id, key FROM once_records WHERE created_at < ? ORDER BY created_at LIMIT ?)`,
     ),
-    dataVersion: db.prepare('PRAGMA data_version'),
+    dataVersion,
   }
 }

@@ -4,6 +4,9 @@ import type { DatabaseSync } from 'node:sqlite'
 import { StoreUnavailable } from '../store.ts'
 import { asStoreFailure, isBusy, LOCK_RETRY_MS, LOCK_WAIT_MS } from './failures.ts'
 
+/** How many turns of the event loop a write may wait for others. */
+const GATHER_TURNS = 4
+
 interface Job {
   work: () => unknown
   resolve: (result: never) => void
@@ -26,7 +29,7 @@ export class Writer {
     if (this.#closed) return Promise.reject(new StoreUnavailable('the database is closed'))
     return new Promise<T>((resolve, reject) => {
       this.#queue.push({ work, resolve, reject, deadline: performance.now() + LOCK_WAIT_MS })
-      this.#schedule(() => setImmediate(() => this.#flush()))
+      this.#schedule(() => this.#gather(0, GATHER_TURNS))
     })
   }
 
@@ -40,6 +43,13 @@ export class Writer {
     if (this.#scheduled) return
     this.#scheduled = true
     later()
+  }
+
+  /** While each turn brings more writes, the next may too: a commit costs as much for thirty as for ten. */
+  #gather(seen: number, turns: number): void {
+    const queued = this.#queue.length
+    if (queued > seen && turns > 0) setImmediate(() => this.#gather(queued, turns - 1))
+    else this.#flush()
   }
 
   #flush(): void {

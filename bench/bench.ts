@@ -1,0 +1,77 @@
+// npm run bench: this service, the ceiling and its peers in one run. --quick: under a minute, without peers, writes nothing.
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { parseArgs } from 'node:util'
+import { drawChart } from './chart.ts'
+import { GENERATOR } from './load.ts'
+import { type Figure, figure, measureMixed, measureRow, type Plan, type Result, sample, type Subject } from './measure.ts'
+import { ALL_PEERS, install, startPeer } from './peers.ts'
+import { CEILING, describeRun, forTerminal, intoDocument, OURS, type Report } from './report.ts'
+import { ROWS } from './rows.ts'
+import { type Database, newDatabase, startCeiling, startService, timeToListen } from './subjects.ts'
+
+const ANIMALS = 1000
+const FULL: Plan = { rounds: 7, seconds: 2, warmUpSeconds: 4 }
+const QUICK: Plan = { rounds: 2, seconds: 1, warmUpSeconds: 1 }
+const STARTS = 5
+
+const { values } = parseArgs({ options: { quick: { type: 'boolean', default: false } } })
+const plan = values.quick ? QUICK : FULL
+const say = (text: string) => process.stderr.write(`${text}\n`)
+
+await using stack = new AsyncDisposableStack()
+const missing = values.quick && GENERATOR === 'wrk' ? [] : install()
+const [readDatabase, writeDatabase] = await Promise.all([newDatabase(ANIMALS), newDatabase(ANIMALS)])
+stack.use(readDatabase)
+stack.use(writeDatabase)
+const startMs = await measureStart(readDatabase)
+const read = stack.use(await startService(readDatabase))
+const write = stack.use(await startService(writeDatabase))
+const subjects = [await startOurCeiling(), { name: OURS, servers: { read, write }, takes: () => true }, ...(await startPeers())]
+
+const results: Result[] = []
+for (const row of ROWS) {
+  say(`${row.title}: ${subjects.filter(({ takes }) => takes(row)).map(({ name }) => name).join(', ')}`)
+  results.push(...(await measureRow(row, subjects, plan)))
+}
+say('list while creates run')
+const [list, create] = ['list-20', 'create'].map((id) => ROWS.find((row) => row.id === id)!)
+const mixed = await measureMixed(list!, create!, write, plan)
+
+const leftOut = values.quick ? ['peers (--quick)'] : missing
+const report: Report = { ...describeRun(plan), leftOut, results, mixed, startMs }
+process.stdout.write(forTerminal(report))
+if (!values.quick) writeDocuments(report)
+
+async function startOurCeiling(): Promise<Subject> {
+  const answers = []
+  for (const row of ROWS) answers.push(await sample(row, row.writes ? write : read))
+  const server = stack.use(await startCeiling(ROWS, answers))
+  return { name: CEILING, servers: { read: server, write: server }, takes: () => true }
+}
+
+async function startPeers(): Promise<Subject[]> {
+  const there = values.quick ? [] : ALL_PEERS.filter((peer) => !missing.includes(peer.package))
+  const started: Subject[] = []
+  for (const peer of there) {
+    const subject = await startPeer(peer, stack)
+    for (const row of ROWS.filter(subject.takes)) await sample(row, subject.servers[row.writes ? 'write' : 'read'])
+    started.push(subject)
+  }
+  return started
+}
+
+async function measureStart(database: Database): Promise<Figure> {
+  const times = []
+  for (let count = 0; count < STARTS; count += 1) times.push(await timeToListen(database))
+  return figure(times)
+}
+
+function writeDocuments(found: Report): void {
+  const docs = new URL('../docs/', import.meta.url)
+  mkdirSync(docs, { recursive: true })
+  writeFileSync(new URL('bench.json', docs), `${JSON.stringify(found, null, 2)}\n`)
+  writeFileSync(new URL('bench.svg', docs), drawChart(found.results))
+  const documents = [new URL('performance.md', docs), new URL('../README.md', import.meta.url)]
+  const updated = documents.filter((document) => intoDocument(document, found)).map(({ pathname }) => pathname)
+  say(`Written: docs/bench.json, docs/bench.svg, and the table in ${updated.join(', ') || 'no document'}`)
+}

@@ -1,0 +1,80 @@
+// Load on a server, and what it took: by wrk where it is installed, else by autocannon.
+import { createRequire } from 'node:module'
+import { fileURLToPath } from 'node:url'
+import { has, output } from './processes.ts'
+
+export interface Shot {
+  /** Such as http://127.0.0.1:8080, without a path. */
+  base: string
+  method: 'GET' | 'POST'
+  /** `{cursor}` stands for a cursor that was never sent before. */
+  path: string
+  key: string | undefined
+  body: string | undefined
+  seconds: number
+  connections: number
+}
+
+export interface Measured {
+  perSecond: number
+  /** Microseconds. */
+  p50: number
+  p99: number
+  /** Answers with a status of 400 and above, and requests without an answer. */
+  refused: number
+  broken: number
+}
+
+export const CONNECTIONS = 32
+export const PEERS = new URL('peers/', import.meta.url)
+
+/** Cursors count up from here, far above the ids that a run gives; each shot gets a stretch of its own. */
+let nextCursor = 2_000_000
+const CURSORS_A_SHOT = 300_000
+
+const GENERATORS = { wrk: shootWithWrk, autocannon: shootWithAutocannon }
+export const GENERATOR: keyof typeof GENERATORS = has('wrk') ? 'wrk' : 'autocannon'
+
+export async function shoot(shot: Shot): Promise<Measured> {
+  nextCursor += CURSORS_A_SHOT
+  const measured = await GENERATORS[GENERATOR](shot, nextCursor)
+  if (measured.broken > 0) throw new Error(`${measured.broken} requests of ${shot.method} ${shot.path} had no answer`)
+  return measured
+}
+
+/** The line that wrk.lua prints. */
+interface WrkResult extends Omit<Measured, 'perSecond'> {
+  requests: number
+  microseconds: number
+}
+
+async function shootWithWrk({ base, method, path, key, body, seconds, connections }: Shot, firstCursor: number): Promise<Measured> {
+  const script = fileURLToPath(new URL('wrk.lua', import.meta.url))
+  const text = await output({
+    command: 'wrk',
+    parameters: ['-t1', `-c${connections}`, `-d${seconds}s`, '-s', script, base],
+    core: 'load',
+    env: { BENCH_METHOD: method, BENCH_PATH: path, BENCH_KEY: key, BENCH_BODY: body, BENCH_FIRST_CURSOR: String(firstCursor) },
+  })
+  const { requests, microseconds, ...rest } = JSON.parse(text.trim().split('\n').at(-1)!) as WrkResult
+  return { perSecond: (requests / microseconds) * 1e6, ...rest }
+}
+
+async function shootWithAutocannon(shot: Shot, firstCursor: number): Promise<Measured> {
+  const text = await output({
+    command: process.execPath,
+    parameters: [fileURLToPath(new URL('autocannon.js', PEERS)), JSON.stringify({ ...shot, firstCursor })],
+    core: 'load',
+  })
+  return JSON.parse(text) as Measured
+}
+
+/** Whether this package is there, in bench/peers. */
+export function isInstalled(name: string): boolean {
+  try {
+    createRequire(PEERS).resolve(`${name}/package.json`)
+    return true
+  } catch {
+    return false
+  }
+}

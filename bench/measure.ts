@@ -1,0 +1,115 @@
+// Runs the rows: rounds interleaved between subjects, so that a machine's mood hits all alike; medians with spread.
+import type { FixedAnswer } from './ceiling.ts'
+import { CONNECTIONS, type Measured, shoot, type Shot } from './load.ts'
+import { MALFORMED_KEY, type Row, SAMPLE_CURSOR } from './rows.ts'
+import type { Server } from './subjects.ts'
+
+/** A subject's servers: one that is only read from, one that is written to. */
+export interface Subject {
+  name: string
+  servers: Record<'read' | 'write', Server>
+  /** Which rows it can do. */
+  takes: (row: Row) => boolean
+}
+
+export interface Figure {
+  median: number
+  low: number
+  high: number
+}
+
+export interface Result {
+  row: Row
+  subject: string
+  perSecond: Figure
+  p50: Figure
+  p99: Figure
+  /** Of the ceiling's rate in the same round; undefined where there is no ceiling. */
+  ofCeiling: Figure | undefined
+}
+
+export interface Plan {
+  rounds: number
+  seconds: number
+  warmUpSeconds: number
+}
+
+/** The first subject is the ceiling. */
+export async function measureRow(row: Row, subjects: readonly Subject[], { rounds, seconds, warmUpSeconds }: Plan): Promise<Result[]> {
+  const able = subjects.filter(({ takes }) => takes(row))
+  for (const subject of able) await shootRow(row, subject, warmUpSeconds)
+  const shots = new Map<Subject, Measured[]>(able.map((subject) => [subject, []]))
+  for (let round = 0; round < rounds; round += 1) {
+    for (const subject of able) shots.get(subject)!.push(await shootRow(row, subject, seconds))
+  }
+  const ceiling = shots.get(able[0]!)!
+  return able.map((subject) => {
+    const measured = shots.get(subject)!
+    return {
+      row,
+      subject: subject.name,
+      perSecond: figure(measured.map(({ perSecond }) => perSecond)),
+      p50: figure(measured.map(({ p50 }) => p50)),
+      p99: figure(measured.map(({ p99 }) => p99)),
+      ofCeiling: subject === able[0] ? undefined : figure(measured.map(({ perSecond }, round) => perSecond / ceiling[round]!.perSecond)),
+    }
+  })
+}
+
+async function shootRow(row: Row, subject: Subject, seconds: number): Promise<Measured> {
+  const measured = await shoot({ ...requestOf(row, subject.servers[row.writes ? 'write' : 'read']), seconds, connections: CONNECTIONS })
+  if (row.status < 400 && measured.refused > 0) throw new Error(`${subject.name} refused ${measured.refused} requests of ${row.title}`)
+  return measured
+}
+
+export function requestOf(row: Row, server: Server): Pick<Shot, 'base' | 'path' | 'method' | 'body' | 'key'> {
+  return { ...server.target(row), method: row.method, body: row.body, key: row.key === 'good' ? server.key : MALFORMED_KEY }
+}
+
+/** One request of the row: what it answers, after a check that this is what the row is about. */
+export async function sample(row: Row, server: Server): Promise<FixedAnswer> {
+  const { base, path, method, body, key } = requestOf(row, server)
+  const response = await fetch(base + path.replace('{cursor}', SAMPLE_CURSOR), {
+    method,
+    headers: { Authorization: `Bearer ${key}`, ...(body !== undefined && { 'Content-Type': 'application/json' }) },
+    ...(body !== undefined && { body }),
+  })
+  if (response.status !== row.status) throw new Error(`${row.title}: expected ${row.status}, got ${response.status} ${await response.text()}`)
+  return { status: response.status, body: await response.text() }
+}
+
+export interface Mixed {
+  quiet: Figure
+  busy: Figure
+  creates: Figure
+  /** Busy to quiet. */
+  rate: Figure
+  p99: Figure
+}
+
+/** List alone, then the same list while creates run as fast as they go, round by round. */
+export async function measureMixed(list: Row, create: Row, server: Server, { rounds, seconds, warmUpSeconds }: Plan): Promise<Mixed> {
+  const listShot = { ...requestOf(list, server), seconds, connections: CONNECTIONS }
+  const createShot = { ...requestOf(create, server), seconds, connections: CONNECTIONS }
+  await shoot({ ...listShot, seconds: warmUpSeconds })
+  const runs: { quiet: Measured; busy: Measured; creates: Measured }[] = []
+  for (let round = 0; round < rounds; round += 1) {
+    const quiet = await shoot(listShot)
+    const [busy, creates] = await Promise.all([shoot(listShot), shoot(createShot)])
+    runs.push({ quiet, busy, creates })
+  }
+  return {
+    quiet: figure(runs.map(({ quiet }) => quiet.perSecond)),
+    busy: figure(runs.map(({ busy }) => busy.perSecond)),
+    creates: figure(runs.map(({ creates }) => creates.perSecond)),
+    rate: figure(runs.map(({ quiet, busy }) => busy.perSecond / quiet.perSecond)),
+    p99: figure(runs.map(({ quiet, busy }) => busy.p99 / quiet.p99)),
+  }
+}
+
+export function figure(values: readonly number[]): Figure {
+  const sorted = values.toSorted((a, b) => a - b)
+  const middle = (sorted.length - 1) / 2
+  const median = (sorted[Math.floor(middle)]! + sorted[Math.ceil(middle)]!) / 2
+  return { median, low: sorted[0]!, high: sorted.at(-1)! }
+}

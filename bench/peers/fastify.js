@@ -1,0 +1,23 @@
+// The service as one would write it with Fastify, its schemas included.
+import fastify from 'fastify'
+import { create, get, KEY, list, listening } from './animals.js'
+
+const pet = {
+  type: 'object',
+  properties: { id: { type: 'integer' }, name: { type: 'string' }, categoryId: { type: 'integer' }, status: { type: 'string' } },
+}
+const newPet = { ...pet, required: ['name', 'categoryId'] }
+
+const app = fastify()
+app.addHook('onRequest', async (request, reply) => {
+  if (request.headers.authorization === `Bearer ${KEY}`) return undefined
+  return reply.code(401).send({ code: 'unauthorized', message: 'API key missing or invalid', status: 401 })
+})
+app.get('/v1/pets', { schema: { response: { 200: { type: 'array', items: pet } } } }, async ({ query }) => list(query))
+app.get('/v1/pets/:id', { schema: { response: { 200: pet } } }, async ({ params }, reply) => {
+  const found = get(params.id)
+  return found ?? reply.code(404).send({ code: 'not_found', message: 'No such animal', status: 404 })
+})
+app.post('/v1/pets', { schema: { body: newPet, response: { 201: pet } } }, async ({ body }, reply) => reply.code(201).send(create(body)))
+await app.listen({ host: '127.0.0.1', port: 0 })
+listening(app.server)

@@ -1,0 +1,103 @@
+// What a run found: a table for the terminal, one for the documents, and JSON.
+import { readFileSync, writeFileSync } from 'node:fs'
+import { cpus, totalmem } from 'node:os'
+import { CONNECTIONS, GENERATOR } from './load.ts'
+import type { Figure, Mixed, Plan, Result } from './measure.ts'
+import { PLACEMENT } from './processes.ts'
+import { MIXED, type Row } from './rows.ts'
+
+export const OURS = 'petstore'
+export const CEILING = 'ceiling'
+export const START_WITHIN_MS = 300
+
+export interface Report {
+  at: string
+  machine: string
+  node: string
+  how: string
+  leftOut: string[]
+  results: Result[]
+  mixed: Mixed
+  startMs: Figure
+}
+
+export function describeRun({ rounds, seconds }: Plan): Pick<Report, 'at' | 'machine' | 'node' | 'how'> {
+  const [cpu] = cpus()
+  const gigabytes = Math.round(totalmem() / 2 ** 30)
+  return {
+    at: new Date().toISOString().slice(0, 10),
+    machine: `${cpus().length} cores ${process.arch} (${cpuModel(cpu?.model)}), ${gigabytes} GB, ${process.platform}`,
+    node: process.version,
+    how: `${GENERATOR}, ${CONNECTIONS} connections, ${PLACEMENT}; medians of ${rounds} interleaved rounds of ${seconds} s, lowest and highest in brackets`,
+  }
+}
+
+/** Node knows no name for many ARM cores; lscpu does. */
+function cpuModel(model: string | undefined): string {
+  if (model && model !== 'unknown') return model
+  const implementer = /CPU part\s*: (\w+)/.exec(readOr('/proc/cpuinfo'))?.[1]
+  return implementer === '0xd0c' ? 'Neoverse-N1' : (implementer ?? 'unknown')
+}
+
+function readOr(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return ''
+  }
+}
+
+/** A row for each kind of work; what was reached, of what is asked. */
+export function table({ results, mixed, startMs }: Report): string[][] {
+  const rows = [...new Set(results.map(({ row }) => row))]
+  const peers = [...new Set(results.map(({ subject }) => subject))].filter((name) => name !== OURS && name !== CEILING)
+  const of = (row: Row, subject: string) => results.find((result) => result.row === row && result.subject === subject)
+  const none = peers.map(() => '')
+  return [
+    ['Work', 'at least', 'aim', 'reached', 'requests/s', 'p99', ...peers],
+    ...rows.map((row) => {
+      const ours = of(row, OURS)!
+      return [
+        row.title,
+        row.atLeast.toFixed(2),
+        row.aim.toFixed(2),
+        spread(ours.ofCeiling!),
+        Math.round(ours.perSecond.median).toLocaleString('en'),
+        `${(ours.p99.median / 1000).toFixed(1)} ms`,
+        ...peers.map((peer) => of(row, peer)?.ofCeiling?.median.toFixed(2) ?? '–'),
+      ]
+    }),
+    [`${MIXED.title}: rate, of its quiet rate`, MIXED.rate.toFixed(2), '', spread(mixed.rate), Math.round(mixed.busy.median).toLocaleString('en'), '', ...none],
+    [`${MIXED.title}: p99, times its quiet p99`, `under ${MIXED.p99}`, '', spread(mixed.p99), '', '', ...none],
+    ['start to listening', `under ${START_WITHIN_MS} ms`, '', `${Math.round(startMs.median)} ms`, '', '', ...none],
+  ]
+}
+
+function spread({ median, low, high }: Figure): string {
+  return `${median.toFixed(2)} (${low.toFixed(2)}–${high.toFixed(2)})`
+}
+
+export function forTerminal(report: Report): string {
+  const lines = table(report)
+  const widths = lines[0]!.map((_, column) => Math.max(...lines.map((line) => line[column]!.length)))
+  const text = lines.map((line) => line.map((cell, column) => cell.padEnd(widths[column]!)).join('  ').trimEnd()).join('\n')
+  return `${text}\n\n${about(report)}\n`
+}
+
+function about({ at, machine, node, how, leftOut }: Report): string {
+  const missing = leftOut.length === 0 ? '' : ` Left out: ${leftOut.join(', ')}.`
+  return `Shares of the ceiling: bare node:http on the same Node with a fixed body of the same bytes, no key, no storage. ${at}, ${machine}, Node ${node}. ${how}.${missing}`
+}
+
+const MARKERS = /(<!-- bench:begin -->\n)[^]*?(<!-- bench:end -->)/
+
+/** Writes the table between the markers of a document; says whether it has them. */
+export function intoDocument(path: URL, report: Report): boolean {
+  const text = readOr(path.pathname)
+  if (!MARKERS.test(text)) return false
+  const [head, ...rows] = table(report).map((cells) => `| ${cells.join(' | ')} |`)
+  const ruler = `|${'---|'.repeat(table(report)[0]!.length)}`
+  const block = [head, ruler, ...rows, '', about(report), ''].join('\n')
+  writeFileSync(path, text.replace(MARKERS, (_, begin: string, end: string) => `${begin}${block}${end}`))
+  return true
+}
