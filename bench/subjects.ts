@@ -14,11 +14,11 @@ export interface Server extends AsyncDisposable {
   pid: number | undefined
 }
 
-const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url))
+const PETSTORE = fileURLToPath(new URL('../bin/petstore', import.meta.url))
 
 /** A command of ours, run to its end. */
 export function petstore(words: readonly string[], input?: string): Promise<string> {
-  return output({ command: process.execPath, parameters: [MAIN, ...words], core: 'load' }, input)
+  return output({ command: PETSTORE, parameters: words, core: 'load' }, input)
 }
 
 export interface Database extends AsyncDisposable {
@@ -42,13 +42,9 @@ export async function fillDatabase(url: string, animals: number): Promise<string
   return (JSON.parse(made) as { key: string }).key
 }
 
-/** This service with its default settings, as a process of its own; `flags` go to Node. */
-export async function startService({ url, key }: Pick<Database, 'url' | 'key'>, flags: readonly string[] = []): Promise<Server> {
-  const child = start({
-    command: process.execPath,
-    parameters: [...flags, MAIN, 'serve', '--port', '0', '--database', url],
-    core: 'server',
-  })
+/** This service with its default settings, as a process of its own. */
+export async function startService({ url, key }: Pick<Database, 'url' | 'key'>): Promise<Server> {
+  const child = start({ command: PETSTORE, parameters: ['serve', '--port', '0', '--database', url], core: 'server' })
   const base = await firstLine(child, listeningAt)
   return {
     target: ({ path }) => ({ base, path: `/v1${path}` }),

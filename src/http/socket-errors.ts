@@ -1,6 +1,6 @@
 // Requests that never become one: Node's parser, timeouts, Expect and CONNECT answer with the Error body too.
 import { randomUUID } from 'node:crypto'
-import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { ERRORS, type Refusal } from '../contract/errors.ts'
@@ -8,6 +8,7 @@ import { quote } from '../contract/json.ts'
 import type { Log } from '../log.ts'
 import { refusalAnswer } from './answer.ts'
 import type { Metrics } from './metrics.ts'
+import { STATUS_CODES } from './node-http.ts'
 import { requestId } from './request-id.ts'
 
 interface SocketError extends Error {
