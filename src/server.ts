@@ -1,15 +1,17 @@
 // The only wiring: settings become a store, the store an app, and the app listens, until it is told to stop.
 import { lookup } from 'node:dns/promises'
 import type { AddressInfo } from 'node:net'
-import fastify, { type FastifyInstance } from 'fastify'
+import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify'
 import { Accounts } from './accounts/accounts.ts'
 import { Keyring } from './accounts/keyring.ts'
+import { Sessions } from './accounts/sessions.ts'
 import { Usage } from './accounts/usage.ts'
 import type { Config } from './config.ts'
+import { createConsole } from './console/console.ts'
 import { createApp, type Timeouts } from './http/app.ts'
-import { ONCE_KEPT_MS } from './http/idempotency.ts'
 import type { Metrics } from './http/metrics.ts'
 import type { Log } from './log.ts'
+import { ONCE_KEPT_MS } from './store/once.ts'
 import { openStore } from './store/open-store.ts'
 import type { Store } from './store/store.ts'
 import { timedStore } from './store/timed-store.ts'
@@ -26,6 +28,16 @@ export interface Running {
   store: Store
   /** Finishes what runs, writes what is counted, closes the store. */
   stop(): Promise<void>
+}
+
+/** It can't listen there; `setting` begins the names of the settings that say where. */
+export class CannotListen extends Error {
+  override name = 'CannotListen'
+  readonly where: { host: string; port: number; setting: '' | 'admin-' }
+  constructor(where: CannotListen['where'], cause: unknown) {
+    super(`cannot listen on ${where.host} port ${where.port}`, { cause })
+    this.where = where
+  }
 }
 
 /** The world that a test may replace. */
@@ -47,19 +59,34 @@ export async function startServer(config: Config, log: Log, { clock = Date.now, 
     clock,
     onRevoked: () => keyring.forgetAll(),
   })
+  const sessions = new Sessions(store.accounts, clock)
   const usage = new Usage(store.accounts, clock)
-  const app = createApp({ config, store, keyring, usage, clock, log, metrics, isStopping: () => stopping, ...(timeouts && { timeouts }) })
+  const answered = metrics && ((request: FastifyRequest, status: number) => metrics.answered(request, status))
+  const pages = createConsole({ config, store, accounts, sessions, usage, clock, log, answered })
+  const app = createApp({
+    config,
+    store,
+    keyring,
+    usage,
+    clock,
+    log,
+    metrics,
+    isStopping: () => stopping,
+    notFoundPage: pages.notFound,
+    ...(timeouts && { timeouts }),
+  })
+  app.register(pages.plugin)
   const admin = metrics && createAdmin(metrics)
   try {
-    await app.listen({ host: await oneAddress(config.host), port: config.port })
-    await admin?.listen({ host: await oneAddress(config.adminHost), port: config.adminPort! })
+    await listen(app, { host: config.host, port: config.port, setting: '' })
+    if (admin !== undefined) await listen(admin, { host: config.adminHost, port: config.adminPort!, setting: 'admin-' })
   } catch (error) {
     await Promise.all([app.close(), admin?.close()])
     await store.close()
     throw error
   }
   usage.start((error) => log.error({ error }, 'usage counts could not be written; they are kept'))
-  const chores = startChores(store, usage, log, clock)
+  const chores = startChores({ store, usage, sessions, log, clock })
 
   async function stop(): Promise<void> {
     stopping = true
@@ -78,12 +105,21 @@ export async function startServer(config: Config, log: Log, { clock = Date.now, 
   return { url: addressOf(app), adminUrl: admin && addressOf(admin), accounts, store, stop }
 }
 
+interface ChoreParts {
+  store: Store
+  usage: Usage
+  sessions: Sessions
+  log: Log
+  clock: () => number
+}
+
 /** Forgets what is past its time: at the start, then every ten minutes. */
-function startChores(store: Store, usage: Usage, log: Log, clock: () => number): NodeJS.Timeout {
+function startChores({ store, usage, sessions, log, clock }: ChoreParts): NodeJS.Timeout {
   const purge = async () => {
     try {
       while ((await store.pets.purgeOnce(clock() - ONCE_KEPT_MS)) > 0);
       await usage.purge()
+      await sessions.purge()
     } catch (error) {
       log.error({ error }, 'old records could not be purged; tried again later')
     }
@@ -104,9 +140,14 @@ function createAdmin(metrics: Metrics): FastifyInstance {
   return admin
 }
 
-/** A name such as localhost may have two addresses; for the second, Fastify would open a server without our handlers. */
-async function oneAddress(host: string): Promise<string> {
-  return (await lookup(host)).address
+async function listen(app: FastifyInstance, where: CannotListen['where']): Promise<void> {
+  try {
+    // A name such as localhost may have two addresses; for the second, Fastify would open a server without our handlers.
+    const { address } = await lookup(where.host)
+    await app.listen({ host: address, port: where.port })
+  } catch (error) {
+    throw new CannotListen(where, error)
+  }
 }
 
 function addressOf(app: FastifyInstance): string {

@@ -1,6 +1,6 @@
 // The documents say what the code does: settings, commands and links that are there.
 import assert from 'node:assert/strict'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, it } from 'node:test'
 import { fileURLToPath } from 'node:url'
@@ -8,6 +8,15 @@ import { SETTINGS } from '../src/config.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const read = (path: string) => readFileSync(join(root, path), 'utf8')
+
+const DOCUMENTS = [
+  'README.md',
+  'CONTRIBUTING.md',
+  'SECURITY.md',
+  'CHANGELOG.md',
+  'deploy/README.md',
+  ...readdirSync(join(root, 'docs')).filter((file) => file.endsWith('.md')).map((file) => join('docs', file)),
+]
 
 describe('the documents', () => {
   it('list every setting with its flag, variable, default and meaning', () => {
@@ -23,7 +32,7 @@ describe('the documents', () => {
   })
 
   it('link only to files that are there', () => {
-    for (const document of ['README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'CHANGELOG.md', 'docs/decisions.md']) {
+    for (const document of DOCUMENTS) {
       for (const [, target = ''] of read(document).matchAll(/\]\((?!https?:|#)([^)#]+)/g)) {
         assert.ok(existsSync(join(root, dirname(document), target)), `${document} links to ${target}`)
       }
@@ -32,7 +41,7 @@ describe('the documents', () => {
 
   it('name only scripts that exist', () => {
     const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> }
-    for (const document of ['README.md', 'CONTRIBUTING.md']) {
+    for (const document of DOCUMENTS) {
       for (const [, script = ''] of read(document).matchAll(/npm run ([\w:-]+)/g)) {
         assert.ok(script in scripts, `${document} names npm run ${script}`)
       }

@@ -2,7 +2,7 @@
 import type { Environment } from '../contract/operations.ts'
 import type { FieldProblem } from '../contract/pets.ts'
 import type { Account, AccountStore, ApiKey, AuditEvent } from '../store/store.ts'
-import { generateKey, hashKey, randomText } from './api-keys.ts'
+import { generateKey, hashKey, randomText, textFrom } from './api-keys.ts'
 import { hashPassword, passwordProblem, verifyPassword } from './passwords.ts'
 
 export const EMAIL_MAX_LENGTH = 254
@@ -19,6 +19,11 @@ export interface AccountsParts {
   clock: () => number
   /** Called when a key or an account ends, so that this process refuses it at once. */
   onRevoked?: () => void
+}
+
+export interface MadeKey {
+  key: ApiKey
+  secret: string
 }
 
 export class Accounts {
@@ -49,11 +54,13 @@ export class Accounts {
     return (await verifyPassword(password, account?.passwordHash)) ? account : undefined
   }
 
+  /** Whoever was signed in with the old password no longer is. */
   async changePassword(account: Account, password: string, via: Via): Promise<FieldProblem | undefined> {
     const problem = passwordFieldProblem(password)
     if (problem !== undefined) return problem
     const event = this.#event(account.id, 'account.password_changed', via, account.email)
     await this.#store.setPassword(account.id, await hashPassword(password), event)
+    await this.#store.endSessionsOf(account.id)
     return undefined
   }
 
@@ -64,17 +71,25 @@ export class Accounts {
   }
 
   /** The secret is in this answer and nowhere else: only its hash is stored. */
-  async createKey(
+  async createKey(account: Account, name: string, expiresAt: number | undefined, via: Via): Promise<MadeKey | FieldProblem> {
+    const made = await this.createKeyOnce(account, randomText(ID_LENGTH), name, expiresAt, via)
+    if (made === undefined) throw new Error('the same random key id came up twice')
+    return made
+  }
+
+  /** For a form that may be sent twice: with the same `form` again it makes no other key, and gives undefined. */
+  async createKeyOnce(
     account: Account,
+    form: string,
     name: string,
     expiresAt: number | undefined,
     via: Via,
-  ): Promise<{ key: ApiKey; secret: string } | FieldProblem> {
+  ): Promise<MadeKey | FieldProblem | undefined> {
     const problem = keyProblem(name, expiresAt, this.#clock())
     if (problem !== undefined) return problem
     const secret = generateKey(this.#environment)
     const key: ApiKey = {
-      id: `key_${randomText(ID_LENGTH)}`,
+      id: `key_${textFrom(`${account.id} ${form}`, ID_LENGTH)}`,
       accountId: account.id,
       name,
       lastFour: secret.slice(-4),
@@ -84,8 +99,7 @@ export class Accounts {
       lastUsedAt: undefined,
     }
     const event = this.#event(account.id, 'key.created', via, `${name} (${key.id})`)
-    if (!(await this.#store.createKey({ ...key, hash: hashKey(secret) }, event))) throw new Error(`the key id ${key.id} came up twice`)
-    return { key, secret }
+    return (await this.#store.createKey({ ...key, hash: hashKey(secret) }, event)) ? { key, secret } : undefined
   }
 
   /** False where it was revoked already. */

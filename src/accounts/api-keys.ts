@@ -2,6 +2,7 @@
 import { createHash, randomInt } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import type { Environment } from '../contract/operations.ts'
+import type { ApiKey } from '../store/store.ts'
 
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const RANDOM_LENGTH = 30
@@ -12,6 +13,16 @@ export const KEY_PREFIX: Record<Environment, string> = { production: 'pets_live_
 
 export function randomText(length: number): string {
   return Array.from({ length }, () => BASE62[randomInt(BASE62.length)]).join('')
+}
+
+/** The same text for the same seed, and no telling the seed from it. */
+export function textFrom(seed: string, length: number): string {
+  let rest = BigInt(`0x${createHash('sha256').update(seed).digest('hex')}`)
+  return Array.from({ length }, () => {
+    const digit = BASE62[Number(rest % 62n)]
+    rest /= 62n
+    return digit
+  }).join('')
 }
 
 export function generateKey(environment: Environment): string {
@@ -37,6 +48,16 @@ export function environmentOf(key: string): Environment {
 /** What is stored instead of the key: 178 random bits need no salt and no slow hash. */
 export function hashKey(key: string): Buffer {
   return createHash('sha256').update(key).digest()
+}
+
+/** What may be shown of a key, to recognise it by. */
+export function redacted({ lastFour }: ApiKey, environment: Environment): string {
+  return `${KEY_PREFIX[environment]}…${lastFour}`
+}
+
+export function stateOf({ revokedAt, expiresAt }: ApiKey, now: number): 'active' | 'revoked' | 'expired' {
+  if (revokedAt !== undefined) return 'revoked'
+  return expiresAt !== undefined && expiresAt <= now ? 'expired' : 'active'
 }
 
 function checksum(body: string): string {

@@ -1,6 +1,7 @@
 // Passwords: what is accepted, and argon2id with a cap on how many are hashed at a time.
 import { argon2, randomBytes, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
+import { isCommonPassword } from './common-passwords.ts'
 
 export const PASSWORD_MIN_LENGTH = 12
 export const PASSWORD_MAX_LENGTH = 1024
@@ -19,6 +20,9 @@ export function passwordProblem(password: string): string | undefined {
   }
   if (length > PASSWORD_MAX_LENGTH) {
     return `The password must have at most ${PASSWORD_MAX_LENGTH} characters, got ${length}.`
+  }
+  if (isCommonPassword(password)) {
+    return 'The password is one of the most common ones, which are tried first; choose another, such as a few words that only you would put together.'
   }
   return undefined
 }

@@ -1,5 +1,5 @@
 // petstore key …: API keys from the command line. The secret is printed once, when it is made.
-import { KEY_PREFIX } from '../accounts/api-keys.ts'
+import { redacted, stateOf } from '../accounts/api-keys.ts'
 import { isProblem } from '../accounts/accounts.ts'
 import type { Environment } from '../contract/operations.ts'
 import type { ApiKey } from '../store/store.ts'
@@ -104,15 +104,6 @@ export function parseExpiry(text: string, now: number): number {
   const date = /^\d{4}-\d{2}-\d{2}$/.test(text) ? Date.parse(text) : Number.NaN
   if (!Number.isNaN(date)) return date
   throw new UsageError(`--expires must be hours, days or weeks such as 12h, 90d, 4w, or a date such as 2027-01-31, got ${JSON.stringify(text)}.`)
-}
-
-function redacted({ lastFour }: ApiKey, environment: Environment): string {
-  return `${KEY_PREFIX[environment]}…${lastFour}`
-}
-
-function stateOf({ revokedAt, expiresAt }: ApiKey, now: number): string {
-  if (revokedAt !== undefined) return 'revoked'
-  return expiresAt !== undefined && expiresAt <= now ? 'expired' : 'active'
 }
 
 function keyJson(key: ApiKey, environment: Environment, now: number): object {

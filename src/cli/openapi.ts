@@ -1,5 +1,4 @@
 // petstore openapi: prints the OpenAPI document; without configured addresses, its committed form.
-import { renderOpenapi } from '../contract/openapi.ts'
 import { type Command, settingOptions } from './command.ts'
 
 export const openapi: Command = {
@@ -9,6 +8,8 @@ export const openapi: Command = {
   options: settingOptions(['baseUrl', 'stagingBaseUrl']),
   examples: ['petstore openapi > openapi.json'],
   async run({ terminal, config }) {
+    // Loaded on demand, as in serve.ts.
+    const { renderOpenapi } = await import('../contract/openapi.ts')
     terminal.stdout.write(renderOpenapi({ production: config.baseUrl, staging: config.stagingBaseUrl }))
   },
 }

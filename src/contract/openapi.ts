@@ -86,10 +86,25 @@ function describeOperation(operation: Operation): object {
     summary,
     description,
     ...(deprecation && { deprecated: true }),
-    parameters: [...PARAMETERS[id], ...(operation.conditional ? [ifNoneMatch] : [])],
+    parameters: [...PARAMETERS[id], ...(operation.conditional ? [ifNoneMatch] : [])].map(leftOutAtFirst),
     ...(operation.method === 'POST' && { requestBody: newPetBody }),
     responses: answersOf(operation),
   }
+}
+
+interface Parameter {
+  name: string
+  in: string
+  required?: boolean
+  description: string
+  schema: object
+  example: unknown
+}
+
+/** A first try in the reference sends no optional parameter: an example cursor or key would only puzzle. */
+function leftOutAtFirst({ example, ...parameter }: Parameter): object {
+  if (parameter.required) return { ...parameter, example }
+  return { ...parameter, examples: { example: { value: example, 'x-disabled': true } } }
 }
 
 const ifNoneMatch = {
@@ -100,7 +115,7 @@ const ifNoneMatch = {
   example: '"jI1XyzS2v6k3bXWlUlhvZA"',
 }
 
-const PARAMETERS: Record<Operation['id'], object[]> = {
+const PARAMETERS: Record<Operation['id'], Parameter[]> = {
   listPets: Object.entries(LIST_PARAMETERS).map(([name, parameter]) => ({ name, in: 'query', ...parameter })),
   createPet: [
     {

@@ -17,7 +17,7 @@ import { createHandlers } from './pets.ts'
 import { publicRoutes } from './public-routes.ts'
 import { createRateLimit } from './rate-limit.ts'
 import { requestId } from './request-id.ts'
-import { createRouteTable, originForm } from './routes.ts'
+import { createRouteTable, type NotFoundPage, originForm } from './routes.ts'
 import { answerSpecialRequests, createSocketErrorHandler } from './socket-errors.ts'
 
 /** How long a client may take: to send its headers, its whole request, and between two requests. */
@@ -46,11 +46,13 @@ export interface AppParts {
   log: Log
   metrics: Metrics | undefined
   isStopping: () => boolean
+  /** What a browser is shown where there is nothing, outside the interface. */
+  notFoundPage: NotFoundPage
   timeouts?: Timeouts
 }
 
 export function createApp(parts: AppParts): FastifyInstance {
-  const { config, store, keyring, usage, clock, log, metrics, isStopping, timeouts = TIMEOUTS } = parts
+  const { config, store, keyring, usage, clock, log, metrics, isStopping, notFoundPage, timeouts = TIMEOUTS } = parts
   const { requestTimeout, keepAliveTimeout, headersTimeout, connectionsCheckingInterval } = timeouts
   const baseUrl = ownBaseUrl(config)
   const send = createSend({ log, usage, metrics, baseUrl, clock, isStopping })
@@ -75,7 +77,7 @@ export function createApp(parts: AppParts): FastifyInstance {
   app.decorateRequest('answerHeaders', undefined)
   app.decorateRequest('startedAt', 0)
 
-  const unrouted = createRouteTable(app)
+  const unrouted = createRouteTable(app, notFoundPage)
   app.addHook('onRequest', (request, reply, done) => {
     request.startedAt = performance.now()
     // Where there is no route the answer is given here: the body of such a request is nobody's business.
@@ -116,8 +118,8 @@ export function createApp(parts: AppParts): FastifyInstance {
     const handle = handlers[operation.id]
     app.route({
       method: operation.method === 'GET' ? ['GET', 'HEAD'] : operation.method,
-      // `.+`: the path with nothing in the parameter's place is not this route.
-      url: BASE_PATH + operation.path.replace(/\{(\w+)\}/, ':$1(.+)'),
+      // `[^]+`, anything: the path with nothing in the parameter's place is not this route.
+      url: BASE_PATH + operation.path.replace(/\{(\w+)\}/, ':$1([^]+)'),
       config: { operation },
       handler: async (request, reply) => send(request, reply, await handle(request)),
     })

@@ -1,13 +1,8 @@
 // The Idempotency-Key of a create: what makes it safe to repeat.
-import { hash } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
 import type { Refusal } from '../contract/errors.ts'
 import { IDEMPOTENCY } from '../contract/operations.ts'
-import type { NewPet } from '../contract/pets.ts'
-import type { Once } from '../store/store.ts'
 import { cameTwice } from './call.ts'
-
-export const ONCE_KEPT_MS = IDEMPOTENCY.keptHours * 3_600_000
 
 /** The key as the client means it, quoted or not; undefined where none came. */
 export function readIdempotencyKey(request: FastifyRequest): { key: string | undefined } | Refusal {
@@ -19,15 +14,6 @@ export function readIdempotencyKey(request: FastifyRequest): { key: string | und
   const key = quoted === undefined ? text : quoted.replaceAll(/\\(["\\])/g, '$1')
   if (key.length > 0 && key.length <= IDEMPOTENCY.keyMaxLength) return { key }
   return invalid(`The Idempotency-Key must have 1 to ${IDEMPOTENCY.keyMaxLength} characters, got ${key.length}.`)
-}
-
-export function onceFor(accountId: string, key: string, newPet: NewPet, now: number): Once {
-  return { accountId, key, fingerprint: fingerprint(newPet), now, validSince: now - ONCE_KEPT_MS }
-}
-
-/** Of the parsed animal, not of the bytes: another spelling of the same animal is the same request. */
-function fingerprint({ name, categoryId, status }: NewPet): Buffer {
-  return hash('sha256', JSON.stringify([name, String(categoryId), status]), 'buffer')
 }
 
 function invalid(message: string): Refusal {

@@ -6,11 +6,12 @@ import { quote } from '../contract/json.ts'
 import { type ListQuery, nextPageQuery, parseListQuery, type RawQuery } from '../contract/list-query.ts'
 import { BASE_PATH, type Operation, petsHaveAddress } from '../contract/operations.ts'
 import { renderPet, renderPets } from '../contract/pets.ts'
+import { onceFor } from '../store/once.ts'
 import type { Created, PetStore } from '../store/store.ts'
 import { JSON_TYPE } from './answer.ts'
 import type { Answer } from './call.ts'
 import { etagOf, matchesEtag } from './conditional.ts'
-import { onceFor, readIdempotencyKey } from './idempotency.ts'
+import { readIdempotencyKey } from './idempotency.ts'
 import { readNewPet } from './new-pet-body.ts'
 
 export interface PetsParts {

@@ -2,6 +2,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Refusal } from '../contract/errors.ts'
 import { quote } from '../contract/json.ts'
+import { BASE_PATH } from '../contract/operations.ts'
 import type { Answer } from './call.ts'
 import { preflightHeaders } from './cors.ts'
 
@@ -10,8 +11,11 @@ interface KnownPath {
   methods: Set<string>
 }
 
+/** A page for people, made elsewhere: http knows no pages. */
+export type NotFoundPage = (request: FastifyRequest) => { headers: Record<string, string>; body: string }
+
 /** Learns every route as it is registered; call it before the first. */
-export function createRouteTable(app: FastifyInstance) {
+export function createRouteTable(app: FastifyInstance, notFoundPage: NotFoundPage) {
   const paths = new Map<string, KnownPath>()
 
   app.addHook('onRoute', ({ url, method }) => {
@@ -30,6 +34,10 @@ export function createRouteTable(app: FastifyInstance) {
     // Decoded as the router does it: a slash or question mark that was encoded stays so.
     const path = decodeURI(request.raw.url?.split('?', 1)[0] ?? '/')
     const allow = path === '*' && request.method === 'OPTIONS' ? 'GET, HEAD, OPTIONS, POST' : allowedMethods(path)
+    if (allow === undefined && asksForPage(request, path)) {
+      const { headers, body } = notFoundPage(request)
+      return { status: 404, headers: Object.entries(headers).flat(), body }
+    }
     if (allow === undefined) return { code: 'unknown_path', message: `There is nothing at ${quote(path)}.` }
     if (request.method !== 'OPTIONS') {
       const message = `${request.method} is not possible at ${quote(path)}; it takes ${allow}.`
@@ -38,6 +46,12 @@ export function createRouteTable(app: FastifyInstance) {
     const preflight = request.headers['access-control-request-method'] !== undefined
     return { status: 204, headers: ['Allow', allow, ...(preflight ? preflightHeaders(allow) : [])], body: undefined }
   }
+}
+
+/** A browser that was led astray; what calls the interface gets the Error body, whatever it says it takes. */
+function asksForPage({ method, headers }: FastifyRequest, path: string): boolean {
+  const isRead = method === 'GET' || method === 'HEAD'
+  return isRead && !path.startsWith(BASE_PATH) && /\btext\/html\b/.test(headers.accept ?? '')
 }
 
 /** `/v1/pets/:petId` as an expression; a parameter is one part of the path, and not empty. */

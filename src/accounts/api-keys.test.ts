@@ -1,0 +1,47 @@
+// The form of an API key: what makes one, what shows a typo.
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import * as fc from 'fast-check'
+import { environmentOf, generateKey, hashKey, isWellFormedKey, redactKeys } from './api-keys.ts'
+
+describe('An API key', () => {
+  it('tells its environment, has 30 random and 6 checking characters, and is never the same', () => {
+    const keys = Array.from({ length: 200 }, () => generateKey('production'))
+    assert.equal(new Set(keys).size, keys.length)
+    for (const key of keys) {
+      assert.match(key, /^pets_live_[0-9A-Za-z]{36}$/)
+      assert.ok(isWellFormedKey(key))
+      assert.equal(environmentOf(key), 'production')
+    }
+    assert.match(generateKey('staging'), /^pets_test_/)
+  })
+
+  it('shows any one wrong, missing, doubled or swapped character', () => {
+    const key = generateKey('staging')
+    const at = fc.integer({ min: 0, max: key.length - 1 })
+    fc.assert(
+      fc.property(at, fc.string({ minLength: 1, maxLength: 1 }), (place, character) => {
+        const wrong = key.slice(0, place) + character + key.slice(place + 1)
+        assert.equal(isWellFormedKey(wrong), wrong === key)
+        assert.ok(!isWellFormedKey(key.slice(0, place) + key.slice(place + 1)))
+        assert.ok(!isWellFormedKey(key.slice(0, place) + key[place] + key.slice(place)))
+      }),
+    )
+    fc.assert(fc.property(fc.string(), (text) => !isWellFormedKey(text)))
+    assert.ok(!isWellFormedKey(`${key}\n`))
+  })
+
+  it('is of the other environment only with another checksum', () => {
+    assert.ok(!isWellFormedKey(generateKey('staging').replace('_test_', '_live_')))
+  })
+
+  it('is stored as its SHA-256', () => {
+    assert.equal(hashKey('abc').toString('hex'), 'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad')
+  })
+
+  it('is cut short wherever it stands in a text', () => {
+    const key = generateKey('staging')
+    assert.equal(redactKeys(`/v1/pets/${key}/x?${key}`), '/v1/pets/pets_test_…/x?pets_test_…')
+    assert.equal(redactKeys('/v1/pets/42'), '/v1/pets/42')
+  })
+})

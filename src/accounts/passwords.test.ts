@@ -1,0 +1,57 @@
+// How a password is kept and compared.
+import assert from 'node:assert/strict'
+import { argon2Sync } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { describe, it } from 'node:test'
+import { hashPassword, PASSWORD_MIN_LENGTH, passwordProblem, verifyPassword } from './passwords.ts'
+
+describe('A password', () => {
+  it('is stored as argon2id with 19 MiB and 2 passes, salted', async () => {
+    const [one, two] = [await hashPassword('correct horse battery'), await hashPassword('correct horse battery')]
+    assert.match(one, /^\$argon2id\$v=19\$m=19456,t=2,p=1\$[\w+/]{22}\$[\w+/]{43}$/)
+    assert.notEqual(one, two)
+  })
+
+  it('is verified exactly, and never against nothing', async () => {
+    const stored = await hashPassword('correct horse 🐎 battery')
+    assert.equal(await verifyPassword('correct horse 🐎 battery', stored), true)
+    for (const wrong of ['', 'correct horse battery', 'Correct horse 🐎 battery', 'correct horse 🐎 battery ']) {
+      assert.equal(await verifyPassword(wrong, stored), false)
+    }
+    assert.equal(await verifyPassword('anything', undefined), false)
+  })
+
+  it('verifies a hash that was made at another cost', async () => {
+    const nonce = Buffer.alloc(16, 7)
+    const tag = argon2Sync('argon2id', { message: 'an older password', nonce, memory: 64, passes: 1, parallelism: 2, tagLength: 24 })
+    const stored = `$argon2id$v=19$m=64,t=1,p=2$${nonce.toString('base64')}$${tag.toString('base64')}`
+    assert.equal(await verifyPassword('an older password', stored), true)
+    assert.equal(await verifyPassword('another password', stored), false)
+    await assert.rejects(verifyPassword('x', 'not a hash'), /not in the expected format/)
+  })
+
+  it('waits its turn where many are hashed: all are answered', async () => {
+    const stored = await hashPassword('correct horse battery')
+    const answers = await Promise.all(Array.from({ length: 8 }, (_, index) => verifyPassword(index % 2 === 0 ? 'correct horse battery' : 'wrong', stored)))
+    assert.deepEqual(answers, Array.from({ length: 8 }, (_, index) => index % 2 === 0))
+  })
+
+  it('has 12 to 1024 characters, counted as people do', () => {
+    assert.match(passwordProblem('🐎'.repeat(11)) ?? '', /at least 12 characters, got 11\.$/)
+    assert.equal(passwordProblem('qm7 🐎🐎🐎🐎🐎🐎🐎🐎🐎'), undefined)
+    assert.match(passwordProblem('x'.repeat(1025)) ?? '', /at most 1024 characters, got 1025\.$/)
+  })
+
+  it('is refused when it is among the most common ones, in any case', () => {
+    assert.match(passwordProblem('password1234') ?? '', /most common/)
+    assert.match(passwordProblem('QwertyUIOP123') ?? '', /most common/)
+    assert.equal(passwordProblem('correct horse battery'), undefined)
+  })
+
+  it('is compared with a list in which every line can ever match', () => {
+    const lines = readFileSync(new URL('common-passwords.txt', import.meta.url), 'utf8').trimEnd().split('\n')
+    assert.ok(lines.length > 300)
+    assert.deepEqual(lines.filter((line) => [...line].length < PASSWORD_MIN_LENGTH || line !== line.toLowerCase()), [])
+    assert.equal(new Set(lines).size, lines.length)
+  })
+})

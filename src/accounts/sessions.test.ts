@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict'
+import { after, describe, it } from 'node:test'
+import { openStore } from '../store/open-store.ts'
+import { formProof, isFormProof, isToken, newToken, SESSION_IDLE_MS, SESSION_MAX_MS, Sessions } from './sessions.ts'
+
+const store = await openStore({ engine: 'sqlite', path: ':memory:' })
+const clock = { now: 1_790_000_000_000 }
+const sessions = new Sessions(store.accounts, () => clock.now)
+const account = { id: 'acct_1', email: 'you@example.com', passwordHash: '', createdAt: clock.now }
+await store.accounts.createAccount(account, { at: 0, accountId: account.id, action: 'account.created', via: 'console', subject: '' })
+
+describe('a session', () => {
+  after(() => store.close())
+
+  it('is found by its token until it is ended, and each has its own', async () => {
+    const [one, other] = [await sessions.start(account, '192.0.2.1'), await sessions.start(account, '192.0.2.1')]
+    const found = await sessions.find(one)
+    assert.equal(found?.account.id, account.id)
+    await sessions.end(found, '192.0.2.1')
+    assert.equal(await sessions.find(one), undefined)
+    assert.ok(await sessions.find(other))
+  })
+
+  it('writes its last use at most once a minute', async () => {
+    const token = await sessions.start(account, '192.0.2.1')
+    const started = clock.now
+    clock.now += 59_000
+    await sessions.find(token)
+    assert.equal((await sessions.find(token))?.session.lastSeenAt, started)
+    clock.now += 1000
+    await sessions.find(token)
+    assert.equal((await sessions.find(token))?.session.lastSeenAt, clock.now)
+  })
+
+  it('past its time is purged, one in use is not', async () => {
+    const [idle, used] = [await sessions.start(account, '192.0.2.1'), await sessions.start(account, '192.0.2.1')]
+    clock.now += SESSION_IDLE_MS - 1
+    await sessions.find(used)
+    clock.now += 2
+    await sessions.purge()
+    const start = clock.now
+    clock.now -= SESSION_IDLE_MS
+    assert.equal(await sessions.find(idle), undefined)
+    clock.now = start
+    assert.ok(await sessions.find(used))
+    clock.now += SESSION_MAX_MS
+    await sessions.purge()
+    clock.now = start
+    assert.equal(await sessions.find(used), undefined)
+  })
+})
+
+describe("a form's proof", () => {
+  it('is good for the token it was made from, and for no other', () => {
+    const [token, other] = [newToken(), newToken()]
+    assert.ok(isFormProof(token, formProof(token)))
+    assert.equal(isFormProof(other, formProof(token)), false)
+    for (const wrong of ['', 'x', token, formProof(token).slice(1), `${formProof(token)}=`]) assert.equal(isFormProof(token, wrong), false)
+  })
+
+  it('needs a token of ours', () => {
+    assert.ok(isToken(newToken()))
+    for (const text of [undefined, '', 'x'.repeat(42), 'x'.repeat(44), `${'x'.repeat(42)};`]) assert.equal(isToken(text), false)
+  })
+})

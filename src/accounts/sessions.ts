@@ -1,0 +1,92 @@
+// Who is signed in at the console: sessions live in the store, so that any instance knows them and can end them.
+import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import type { Account, AccountStore, AuditEvent, Session } from '../store/store.ts'
+
+/** Nothing done for this long, or signed in this long ago, and a session ends by itself. */
+export const SESSION_IDLE_MS = 2 * 3_600_000
+export const SESSION_MAX_MS = 12 * 3_600_000
+
+/** The last use is written only when it moved by this much: a page view is a read, mostly. */
+const MOVE_AFTER_MS = 60_000
+
+const TOKEN_BYTES = 32
+const TOKEN_SHAPE = /^[\w-]{43}$/
+
+export interface SignedIn {
+  account: Account
+  session: Session
+}
+
+export class Sessions {
+  readonly #store: AccountStore
+  readonly #clock: () => number
+
+  constructor(store: AccountStore, clock: () => number) {
+    this.#store = store
+    this.#clock = clock
+  }
+
+  /** The token of a new session: in this answer and the browser, nowhere else. */
+  async start(account: Account, address: string): Promise<string> {
+    const token = newToken()
+    const now = this.#clock()
+    const session = { tokenHash: hashToken(token), accountId: account.id, createdAt: now, lastSeenAt: now }
+    await this.#store.createSession(session, this.#event(account, 'session.started', address))
+    return token
+  }
+
+  /** Undefined where there is no such session, or its time has passed. */
+  async find(token: string): Promise<SignedIn | undefined> {
+    const session = await this.#store.sessionByHash(hashToken(token))
+    const now = this.#clock()
+    if (session === undefined || isOver(session, now)) return undefined
+    const account = await this.#store.accountById(session.accountId)
+    if (account === undefined) return undefined
+    if (now - session.lastSeenAt >= MOVE_AFTER_MS) await this.#store.moveSession(session.tokenHash, now)
+    return { account, session }
+  }
+
+  async end({ account, session }: SignedIn, address: string): Promise<void> {
+    await this.#store.endSession(session.tokenHash, this.#event(account, 'session.ended', address))
+  }
+
+  /** Leaves the refused sign-in in the account's trail, for its owner to see. */
+  async noteRefusal(account: Account, address: string): Promise<void> {
+    await this.#store.appendEvent(this.#event(account, 'session.refused', address))
+  }
+
+  async purge(): Promise<void> {
+    const now = this.#clock()
+    await this.#store.purgeSessions(now - SESSION_MAX_MS, now - SESSION_IDLE_MS)
+  }
+
+  #event(account: Account, action: AuditEvent['action'], address: string): AuditEvent {
+    return { at: this.#clock(), accountId: account.id, action, via: 'console', subject: `${account.email} from ${address}` }
+  }
+}
+
+export function newToken(): string {
+  return randomBytes(TOKEN_BYTES).toString('base64url')
+}
+
+export function isToken(text: string | undefined): text is string {
+  return text !== undefined && TOKEN_SHAPE.test(text)
+}
+
+/** What a form must bring along to prove that it came from our page: only who has the cookie can make it. */
+export function formProof(token: string): string {
+  return createHmac('sha256', token).update('form').digest('base64url')
+}
+
+export function isFormProof(token: string, proof: string): boolean {
+  const [expected, given] = [Buffer.from(formProof(token)), Buffer.from(proof)]
+  return expected.length === given.length && timingSafeEqual(expected, given)
+}
+
+function hashToken(token: string): Buffer {
+  return createHash('sha256').update(token).digest()
+}
+
+function isOver({ createdAt, lastSeenAt }: Session, now: number): boolean {
+  return now - createdAt >= SESSION_MAX_MS || now - lastSeenAt >= SESSION_IDLE_MS
+}

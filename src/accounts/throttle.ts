@@ -1,0 +1,66 @@
+// Slows down guessing: so many tries by one name in a time, counted in this process, in bounded memory.
+
+const MINUTE_MS = 60_000
+
+export interface Allowance {
+  tries: number
+  withinMs: number
+}
+
+/** A person mistypes a few times; a program tries thousands. An address can be shared by an office. */
+export const SIGN_IN_BY_ACCOUNT: Allowance = { tries: 10, withinMs: 15 * MINUTE_MS }
+export const SIGN_IN_BY_ADDRESS: Allowance = { tries: 50, withinMs: 15 * MINUTE_MS }
+export const SIGN_UP_BY_ADDRESS: Allowance = { tries: 20, withinMs: 60 * MINUTE_MS }
+
+const NAMES_KEPT = 20_000
+
+export class Throttle {
+  readonly #allowance: Allowance
+  readonly #clock: () => number
+  /** In order of their first try, so that the oldest are let go first. */
+  readonly #windows = new Map<string, { since: number; tries: number }>()
+
+  constructor(allowance: Allowance, clock: () => number) {
+    this.#allowance = allowance
+    this.#clock = clock
+  }
+
+  /** Counts a try before it is made; tells how many milliseconds to wait, 0 where it may go on. */
+  take(name: string): number {
+    const now = this.#clock()
+    const { tries, withinMs } = this.#allowance
+    let window = this.#windows.get(name)
+    if (window === undefined || now - window.since >= withinMs) {
+      window = { since: now, tries: 0 }
+      this.#windows.delete(name)
+      this.#makeRoom()
+      this.#windows.set(name, window)
+    }
+    if (window.tries >= tries) return window.since + withinMs - now
+    window.tries += 1
+    return 0
+  }
+
+  /** After a try that was right: what was counted against the name is forgotten. */
+  forgive(name: string): void {
+    this.#windows.delete(name)
+  }
+
+  #makeRoom(): void {
+    if (this.#windows.size < NAMES_KEPT) return
+    const [oldest] = this.#windows.keys()
+    this.#windows.delete(oldest!)
+  }
+}
+
+/** Who has an IPv6 address has its whole /64: they count as one. */
+export function addressGroup(address: string): string {
+  const v4 = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1]
+  if (v4 !== undefined) return v4
+  if (!address.includes(':')) return address
+  const [head = '', tail] = address.split('::')
+  const before = head === '' ? [] : head.split(':')
+  const after = tail === undefined || tail === '' ? [] : tail.split(':')
+  const zeros = tail === undefined ? [] : Array.from({ length: 8 - before.length - after.length }, () => '0')
+  return `${[...before, ...zeros, ...after].slice(0, 4).join(':')}::/64`
+}

@@ -1,0 +1,82 @@
+// What each setting takes and refuses, and what a message about it says.
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { BadSetting, type Config, readConfig, SETTINGS } from './config.ts'
+
+const from = (env: Record<string, string>) => readConfig({}, env)
+
+describe('readConfig', () => {
+  it('has a default for a first run at home', () => {
+    const { host, port, database, environment, signup, trustProxy, rateLimit, logLevel, adminPort } = from({})
+    assert.deepEqual(
+      { host, port, database, environment, signup, trustProxy, rateLimit, logLevel, adminPort },
+      {
+        host: '127.0.0.1',
+        port: 8080,
+        database: { engine: 'sqlite', path: 'data/petstore.db' },
+        environment: 'staging',
+        signup: 'open',
+        trustProxy: false,
+        rateLimit: undefined,
+        logLevel: 'notice',
+        adminPort: undefined,
+      },
+    )
+  })
+
+  it('lets a flag win over a variable, and takes an empty variable for unset', () => {
+    assert.equal(readConfig({ port: '1' }, { PORT: '2' }).port, 1)
+    assert.equal(from({ PORT: '' }).port, 8080)
+    assert.throws(() => readConfig({ port: '' }, {}), BadSetting)
+  })
+
+  it('names the setting, what it got and what it takes', () => {
+    const got = '{}"\\'
+    for (const { variable, flag, takes } of Object.values(SETTINGS)) {
+      const message = (source: string) => `${source} must be ${takes}, got ${JSON.stringify(got)}.`
+      assert.throws(() => from({ [variable]: got }), { name: 'BadSetting', message: message(variable) })
+      assert.throws(() => readConfig({ [flag]: got }, {}), { name: 'BadSetting', message: message(`--${flag}`) })
+    }
+  })
+
+  const taken: [variable: string, name: keyof Config, values: Record<string, unknown>][] = [
+    ['PORT', 'port', { 0: 0, 65_535: 65_535, '00080': 80 }],
+    ['DATABASE_URL', 'database', {
+      'sqlite:pets.db': { engine: 'sqlite', path: 'pets.db' },
+      'sqlite:/srv/pets.db': { engine: 'sqlite', path: '/srv/pets.db' },
+      'sqlite:///srv/pets.db': { engine: 'sqlite', path: '/srv/pets.db' },
+      'sqlite::memory:': { engine: 'sqlite', path: ':memory:' },
+      'postgres://u:p@h/d': { engine: 'postgres', url: 'postgres://u:p@h/d' },
+      'postgresql://h/d': { engine: 'postgres', url: 'postgresql://h/d' },
+    }],
+    ['PETSTORE_BASE_URL', 'baseUrl', { 'https://pets.example/v1': 'https://pets.example/v1', 'http://localhost:80/a/v1': 'http://localhost/a/v1' }],
+    ['PETSTORE_TRUST_PROXY', 'trustProxy', { '10.0.0.0/8, ::1': ['10.0.0.0/8', '::1'], loopback: ['loopback'], 'fd00::/8': ['fd00::/8'] }],
+    ['PETSTORE_RATE_LIMIT', 'rateLimit', { '600/60': { requests: 600, seconds: 60 } }],
+  ]
+  for (const [variable, name, values] of taken) {
+    for (const [value, expected] of Object.entries(values)) {
+      it(`takes ${variable}=${value}`, () => assert.deepEqual(from({ [variable]: value })[name], expected))
+    }
+  }
+
+  const refused: Record<string, string[]> = {
+    PORT: ['-1', '65536', '80.5', '8e1', 'http', ' 80'],
+    HOST: ['http://x', 'a b', '/tmp/socket'],
+    DATABASE_URL: ['pets.db', 'sqlite:', 'sqlite://pets.db', 'mysql://h/d', 'postgres:', 'postgres://'],
+    PETSTORE_ENVIRONMENT: ['Production', 'test'],
+    PETSTORE_BASE_URL: ['https://pets.example', 'https://pets.example/v1/', 'https://pets.example/apiv1', 'ftp://pets.example/v1', '/v1', 'https://u:p@pets.example/v1', 'https://pets.example/v1?x', 'https://pets.example/v1#x'],
+    PETSTORE_SIGNUP: ['yes', 'OPEN'],
+    PETSTORE_TRUST_PROXY: ['true', '999.1.1.1', '10.0.0.0/33', '10.0.0.0/0', 'fd00::/129', '10.0.0.0/8/8', '10.0.0.1,', 'proxy.example'],
+    PETSTORE_RATE_LIMIT: ['0/60', '60', '1/0', '1.5/60', '-1/60', '1/60s'],
+    PETSTORE_LOG_LEVEL: ['verbose', 'INFO'],
+  }
+  for (const [variable, values] of Object.entries(refused)) {
+    for (const value of values) it(`refuses ${variable}=${value}`, () => assert.throws(() => from({ [variable]: value }), BadSetting))
+  }
+
+  it('never repeats a password of a database address', () => {
+    for (const value of ['mysql://u:secret@h/d', 'postgre://u:se@secret@h/d', 'pg:u:secret@h', 'x://u:a/secret@h']) {
+      assert.throws(() => from({ DATABASE_URL: value }), ({ message }: Error) => message.includes('…@h') && !message.includes('secret'))
+    }
+  })
+})

@@ -1,0 +1,122 @@
+// The account itself: its password, its trail of events, and its end.
+import type { AuditEvent } from '../store/store.ts'
+import { PASSWORD_MIN_LENGTH } from '../accounts/passwords.ts'
+import { field, form, type Problems, problemSummary } from './forms.ts'
+import { html, type Html } from './html.ts'
+import { tooManyTriesPage } from './problem-pages.ts'
+import { checkPassword } from './sign-in.ts'
+import { day, minute } from './times.ts'
+import { type ConsoleRoute, forMembers, type MemberVisit, type Outcome, type Page } from './visit.ts'
+
+const EVENTS_SHOWN = 50
+
+export const accountRoutes: readonly ConsoleRoute[] = [
+  forMembers('GET', '/account', (visit) => accountPage(visit)),
+  // Where a form with problems was answered; typed in again, the address leads to the form.
+  forMembers('GET', '/account/password', () => ({ redirect: '/account' })),
+  forMembers('POST', '/account/password', changePassword),
+  forMembers('GET', '/account/delete', (visit) => deletePage(visit)),
+  forMembers('POST', '/account/delete', deleteAccount),
+]
+
+async function accountPage(visit: MemberVisit, problems: Problems = []): Promise<Page> {
+  const { store, who, query } = visit
+  const { account } = who
+  const trail = await store.accounts.auditTrail(account.id, EVENTS_SHOWN)
+  return {
+    title: 'Account',
+    section: 'account',
+    ...(problems.length > 0 && { status: 400 }),
+    body: html`<h1>Account</h1>
+      ${query.has('changed') && html`<p class="notice good" role="status">The password is changed. All other sessions have ended.</p>`}
+      ${problemSummary(problems)}
+      <p class="lead">Signed in as <strong><bdi>${account.email}</bdi></strong>, an account since ${day(account.createdAt)}.</p>
+      <div class="with-side">
+        <section aria-labelledby="trail">
+          <h2 id="trail">What happened</h2>
+          <ol class="trail">${trail.map(eventItem)}</ol>
+        </section>
+        <div class="side">
+          <section class="panel" aria-labelledby="change">
+            <h2 id="change">Change password</h2>
+            ${form(visit, {
+              action: '/account/password',
+              submit: 'Change password',
+              fields: html`
+                ${field({ name: 'current', label: 'Password now', type: 'password', autocomplete: 'current-password', problems })}
+                ${field({ name: 'password', label: 'New password', hint: `At least ${PASSWORD_MIN_LENGTH} characters.`, type: 'password', autocomplete: 'new-password', problems })}`,
+            })}
+          </section>
+          <section class="panel" aria-labelledby="end">
+            <h2 id="end">Delete account</h2>
+            <p>Its keys stop working at once. The animals stay.</p>
+            <p><a class="button danger-outline" href="/account/delete">Delete account…</a></p>
+          </section>
+        </div>
+      </div>`,
+  }
+}
+
+const EVENT_WORDS: Record<AuditEvent['action'], { words: string; kind: 'good' | 'bad' | 'off' }> = {
+  'account.created': { words: 'Account created', kind: 'good' },
+  'account.password_changed': { words: 'Password changed', kind: 'good' },
+  'account.removed': { words: 'Account deleted', kind: 'off' },
+  'key.created': { words: 'Key generated', kind: 'good' },
+  'key.revoked': { words: 'Key revoked', kind: 'off' },
+  'session.started': { words: 'Signed in', kind: 'good' },
+  'session.refused': { words: 'Sign-in refused', kind: 'bad' },
+  'session.ended': { words: 'Signed out', kind: 'off' },
+}
+
+function eventItem({ action, at, via, subject }: AuditEvent): Html {
+  const { words, kind } = EVENT_WORDS[action]
+  return html`<li><span class="mark ${kind}">${words}</span> <bdi class="trail-subject">${subject}</bdi>
+    <span class="quiet-text">${minute(at)}, ${via === 'console' ? 'in the console' : 'on the command line'}</span></li>`
+}
+
+async function changePassword(visit: MemberVisit): Promise<Outcome> {
+  const { accounts, sessions, who, form: typed, request } = visit
+  const refusal = await refuseUnlessPassword(visit, (problem) => accountPage(visit, [problem]))
+  if (refusal !== undefined) return refusal
+  const problem = await accounts.changePassword(who.account, typed.get('password') ?? '', 'console')
+  if (problem !== undefined) return accountPage(visit, [problem])
+  return { redirect: '/account?changed=yes', session: await sessions.start(who.account, request.ip) }
+}
+
+function deletePage(visit: MemberVisit, problems: Problems = []): Page {
+  return {
+    title: 'Delete account',
+    section: 'account',
+    ...(problems.length > 0 && { status: 400 }),
+    body: html`<div class="narrow">
+      <h1>Delete this account?</h1>
+      ${problemSummary(problems)}
+      <p>This ends <strong><bdi>${visit.who.account.email}</bdi></strong> and every key it has, for good. Programs that use them are
+      refused from then on. The animals they added stay in the store.</p>
+      ${form(visit, {
+        action: '/account/delete',
+        submit: 'Delete account',
+        danger: true,
+        cancel: '/account',
+        fields: field({ name: 'current', label: 'Your password, to be sure', type: 'password', autocomplete: 'current-password', problems }),
+      })}
+    </div>`,
+  }
+}
+
+async function deleteAccount(visit: MemberVisit): Promise<Outcome> {
+  const refusal = await refuseUnlessPassword(visit, (problem) => deletePage(visit, [problem]))
+  if (refusal !== undefined) return refusal
+  await visit.accounts.remove(visit.who.account, 'console')
+  return { redirect: '/sign-in?removed=yes', session: 'end' }
+}
+
+/** What can't be undone asks for the password again: an open laptop is not enough. */
+async function refuseUnlessPassword(
+  visit: MemberVisit,
+  refuse: (problem: Problems[number]) => Outcome | Promise<Outcome>,
+): Promise<Outcome | undefined> {
+  const result = await checkPassword(visit, visit.who.account.email, visit.form.get('current') ?? '')
+  if ('waitMs' in result) return tooManyTriesPage(result.waitMs, 'There were too many tries with a wrong password.')
+  return result.account === undefined ? refuse({ field: 'current', message: 'The password is not right.' }) : undefined
+}

@@ -1,0 +1,43 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { UsageCount } from '../store/store.ts'
+import { barChart, bucketsOf, chartWords, firstBucket, niceTop } from './activity-chart.ts'
+
+const HOUR = 3_600_000
+const now = Date.UTC(2026, 10, 15, 9, 24)
+const span = { bucketMs: 6 * HOUR, buckets: 28 }
+
+function calls(hoursAgo: number, status: number, many: number): UsageCount {
+  return { keyId: 'key_1', hour: now - (now % HOUR) - hoursAgo * HOUR, operation: 'listPets', status, calls: many }
+}
+
+describe('the chart of requests', () => {
+  it('has every stretch of time up to now, and each request in its own', () => {
+    const buckets = bucketsOf([calls(0, 200, 3), calls(2, 304, 4), calls(6, 404, 5), calls(6, 503, 1)], span, now)
+    assert.equal(buckets.length, 28)
+    assert.equal(buckets[0]?.start, firstBucket(span, now))
+    assert.equal(buckets.at(-1)?.start, Date.UTC(2026, 10, 15, 6))
+    assert.deepEqual(buckets.at(-1)?.totals, { good: 7, refused: 0, fault: 0 })
+    assert.deepEqual(buckets.at(-2)?.totals, { good: 0, refused: 5, fault: 1 })
+  })
+
+  it('leaves out what is older than its start', () => {
+    const buckets = bucketsOf([calls(24 * 8, 200, 3)], span, now)
+    assert.ok(buckets.every(({ totals }) => totals.good === 0))
+  })
+
+  it('says in words what it shows', () => {
+    const buckets = bucketsOf([calls(0, 200, 1200), calls(1, 400, 1)], span, now)
+    assert.equal(chartWords(buckets), '1,201 requests: 1,200 succeeded, 1 refused, 0 failed')
+  })
+
+  it('lets no failed request vanish beside thousands of good ones', () => {
+    const chart = barChart(bucketsOf([calls(0, 200, 100_000), calls(0, 500, 1)], span, now), span.bucketMs, '').text
+    const [, height] = /class="fault"[^>]*height="([\d.]+)"/.exec(chart) ?? []
+    assert.ok(Number(height) >= 2)
+  })
+
+  it('ends at a round number that holds the highest bar', () => {
+    assert.deepEqual([0, 1, 2, 3, 6, 10, 11, 999, 1001].map(niceTop), [1, 1, 2, 5, 10, 10, 20, 1000, 2000])
+  })
+})

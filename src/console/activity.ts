@@ -1,0 +1,94 @@
+// What the account's keys have been doing: how often, how it went, and why not.
+import { ERRORS, type ErrorCode } from '../contract/errors.ts'
+import { OPERATIONS } from '../contract/operations.ts'
+import type { ApiKey, FailedRequest, UsageCount } from '../store/store.ts'
+import { barChart, bucketsOf, chartWords, CLASSES, firstBucket, type Span, sparkline, totalsOf } from './activity-chart.ts'
+import { html, type Html } from './html.ts'
+import { count, DAY_MS, minute } from './times.ts'
+import { type ConsoleRoute, forMembers, type MemberVisit, type Page } from './visit.ts'
+
+export const activityRoutes: readonly ConsoleRoute[] = [forMembers('GET', '/activity', activityPage)]
+
+const FAILURES_SHOWN = 20
+const HOUR_MS = DAY_MS / 24
+
+const SPANS = {
+  day: { words: '24 hours', bucketMs: HOUR_MS, buckets: 24 },
+  week: { words: '7 days', bucketMs: 6 * HOUR_MS, buckets: 28 },
+  month: { words: '30 days', bucketMs: DAY_MS, buckets: 30 },
+} as const satisfies Record<string, Span & { words: string }>
+
+type SpanName = keyof typeof SPANS
+
+async function activityPage({ store, usage, who, now, query }: MemberVisit): Promise<Page> {
+  const name = query.get('span') ?? ''
+  const chosen: SpanName = Object.hasOwn(SPANS, name) ? (name as SpanName) : 'week'
+  const span = SPANS[chosen]
+  // What was counted here a moment ago is shown, too.
+  await usage.flush()
+  const [counts, failures, keys] = await Promise.all([
+    store.accounts.usageSince(who.account.id, firstBucket(span, now)),
+    store.accounts.failedRequests(who.account.id, FAILURES_SHOWN),
+    store.accounts.listKeys(who.account.id),
+  ])
+  return {
+    title: 'Activity',
+    section: 'activity',
+    body: html`<div class="page-head"><h1>Activity</h1>${spanChoice(chosen)}</div>
+      ${counts.length === 0 ? noRequests(keys.length > 0) : requests(counts, span, now)}
+      <section aria-labelledby="failed">
+        <h2 id="failed">Why was it refused?</h2>
+        ${failures.length === 0 ? html`<div class="empty"><p><strong>No failed requests</strong></p><p>When one of your keys gets an error, it is explained here.</p></div>` : html`<ul class="cards">${failures.map((failed) => failureCard(failed, keys))}</ul>`}
+      </section>`,
+  }
+}
+
+function spanChoice(chosen: SpanName): Html {
+  return html`<nav aria-label="Time span"><ul class="switch">${Object.entries(SPANS).map(
+    ([name, { words }]) => html`<li><a href="/activity?span=${name}" ${name === chosen && html`aria-current="true"`}>${words}</a></li>`,
+  )}</ul></nav>`
+}
+
+function noRequests(hasKeys: boolean): Html {
+  return html`<div class="empty"><p><strong>No requests in this time</strong></p>
+    <p>${hasKeys ? html`Send one with a key of yours; <a href="/docs">the reference</a> shows how.` : html`<a href="/keys">Generate a key</a>, then send a request with it.`}</p></div>`
+}
+
+function requests(counts: readonly UsageCount[], span: Span & { words: string }, now: number): Html {
+  const buckets = bucketsOf(counts, span, now)
+  const totals = totalsOf(counts)
+  return html`<section class="panel" aria-labelledby="requests">
+    <div class="page-head"><h2 id="requests">Requests, last ${span.words}</h2>
+      <ul class="legend">${CLASSES.map(({ name, words }) => html`<li><span class="swatch ${name}"></span>${words} <strong class="number">${count(totals[name])}</strong></li>`)}</ul></div>
+    ${barChart(buckets, span.bucketMs, chartWords(buckets))}
+    ${operationTable(counts, span, now)}
+  </section>`
+}
+
+function operationTable(counts: readonly UsageCount[], span: Span, now: number): Html {
+  const rows = OPERATIONS.map((operation) => {
+    const own = counts.filter((entry) => entry.operation === operation.id)
+    return { operation, totals: totalsOf(own), buckets: bucketsOf(own, span, now) }
+  })
+  return html`<table class="table operations">
+    <caption class="visually-hidden">Requests by operation</caption>
+    <thead><tr><th scope="col">Operation</th><th scope="col" class="spark-head">Over time</th>${CLASSES.map(({ words }) => html`<th scope="col" class="number">${words}</th>`)}</tr></thead>
+    <tbody>${rows.map(
+      ({ operation, totals, buckets }) => html`<tr>
+        <th scope="row"><code>${operation.id}</code>${operation.deprecation && html` <a class="mark pending" href="${operation.deprecation.documentation}">deprecated</a>`}</th>
+        <td class="spark">${sparkline(buckets, chartWords(buckets))}</td>
+        ${CLASSES.map(({ name }) => html`<td class="number">${count(totals[name])}</td>`)}</tr>`,
+    )}</tbody></table>`
+}
+
+function failureCard({ at, keyId, requestId, operation, status, code, message }: FailedRequest, keys: readonly ApiKey[]): Html {
+  const key = keys.find(({ id }) => id === keyId)
+  const known = Object.hasOwn(ERRORS, code) ? ERRORS[code as ErrorCode] : undefined
+  return html`<li class="card failure">
+    <p class="failure-head"><span class="mark ${status < 500 ? 'pending' : 'bad'}">${status}</span> <a href="/docs/errors#${code}"><code>${code}</code></a>
+      <span class="quiet-text"><code>${operation}</code>${key && html` with <bdi>${key.name}</bdi>`}, ${minute(at)}</span></p>
+    <p class="failure-message"><bdi>${message}</bdi></p>
+    ${known && html`<p><strong>Cure:</strong> ${known.cure}</p>`}
+    <p class="quiet-text">Request-Id <code>${requestId}</code></p>
+  </li>`
+}

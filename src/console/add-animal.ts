@@ -1,0 +1,61 @@
+// Adding an animal by hand: the API's own checks and messages, beside the fields.
+import { hash } from 'node:crypto'
+import { newToken } from '../accounts/sessions.ts'
+import { int64FromJsonNumber } from '../contract/int64.ts'
+import { DEFAULT_STATUS, NAME_MAX_LENGTH, type NewPet, parseNewPet, PET_STATUSES } from '../contract/pets.ts'
+import { onceFor } from '../store/once.ts'
+import { STATUS_WORDS } from './animals.ts'
+import { choice, field, form, hidden, type Problems, problemSummary } from './forms.ts'
+import { html } from './html.ts'
+import { type ConsoleRoute, forMembers, type MemberVisit, type Outcome, type Page } from './visit.ts'
+
+export const addAnimalRoutes: readonly ConsoleRoute[] = [
+  forMembers('GET', '/animals/new', (visit) => addPage(visit)),
+  forMembers('POST', '/animals/new', add),
+]
+
+const STATUS_OPTIONS = PET_STATUSES.map((status) => [status, STATUS_WORDS[status]] as const)
+
+function addPage(visit: MemberVisit, problems: Problems = []): Page {
+  const typed = (name: string) => visit.form.get(name) ?? ''
+  return {
+    title: 'Add an animal',
+    section: 'animals',
+    ...(problems.length > 0 && { status: 400 }),
+    body: html`<div class="narrow">
+      <h1>Add an animal</h1>
+      ${problemSummary(problems)}
+      ${form(visit, {
+        action: '/animals/new',
+        submit: 'Add animal',
+        cancel: '/animals',
+        fields: html`${hidden('once', typed('once') || newToken())}
+          ${field({ name: 'name', label: 'Name', hint: `1 to ${NAME_MAX_LENGTH} characters, kept exactly as typed.`, value: typed('name'), problems })}
+          ${field({ name: 'categoryId', label: 'Category', hint: 'The number of the category it belongs to.', numeric: true, value: typed('categoryId'), problems })}
+          ${choice({ name: 'status', label: 'Status', value: typed('status') || DEFAULT_STATUS, options: STATUS_OPTIONS, problems })}`,
+      })}
+    </div>`,
+  }
+}
+
+async function add(visit: MemberVisit): Promise<Outcome> {
+  const { form: typed, store, who, now } = visit
+  const parsed = parseNewPet(asBody(typed))
+  if ('problems' in parsed) return addPage(visit, parsed.problems)
+  const once = onceFor(who.account.id, onceKey(typed.get('once') ?? '', parsed.newPet), parsed.newPet, now)
+  const created = await store.pets.create(parsed.newPet, once)
+  if ('pet' in created) return { redirect: `/animals?added=${created.pet.id}` }
+  return addPage(visit, [{ field: '', message: 'The same form is being handled at this moment; send it again in a few seconds.' }])
+}
+
+/** What the API would have got as JSON: text that is a number becomes one, exactly; an empty field is left out. */
+function asBody(typed: URLSearchParams): Record<string, unknown> {
+  const text = (name: string) => typed.get(name) || undefined
+  const category = typed.get('categoryId')?.trim() ?? ''
+  return { name: text('name'), categoryId: int64FromJsonNumber(category) ?? (category || undefined), status: text('status') }
+}
+
+/** Sent twice, a form adds one animal; gone back to and changed, it adds the other animal that was meant. */
+function onceKey(token: string, { name, categoryId, status }: NewPet): string {
+  return `console:${hash('sha256', JSON.stringify([token, name, String(categoryId), status]))}`
+}

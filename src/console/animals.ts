@@ -1,0 +1,73 @@
+// The animals: newest first, by status where asked, a page at a time, from the same store calls as the API.
+import { type ListQuery, nextPageQuery, parseListQuery } from '../contract/list-query.ts'
+import { PET_STATUSES, type Pet, type PetStatus } from '../contract/pets.ts'
+import { html, type Html } from './html.ts'
+import { count } from './times.ts'
+import { type ConsoleRoute, forMembers, type MemberVisit, type Page } from './visit.ts'
+
+export const STATUS_WORDS: Record<PetStatus, string> = { available: 'Available', pending: 'Pending', sold: 'Sold' }
+
+export const animalRoutes: readonly ConsoleRoute[] = [forMembers('GET', '/animals', animalsPage)]
+
+async function animalsPage(visit: MemberVisit): Promise<Page> {
+  const { store, query: raw } = visit
+  const parsed = parseListQuery({
+    status: raw.get('status') ?? undefined,
+    cursor: raw.get('cursor') ?? undefined,
+  })
+  const problem = 'problem' in parsed ? parsed.problem : undefined
+  const query = 'query' in parsed ? parsed.query : { limit: 1 }
+  const [counts, found] = await Promise.all([
+    store.pets.countByStatus(),
+    problem === undefined ? store.pets.list({ ...query, limit: query.limit + 1 }) : [],
+  ])
+  return {
+    title: 'Animals',
+    section: 'animals',
+    ...(problem !== undefined && { status: 400 }),
+    body: html`<div class="page-head"><h1>Animals</h1><a class="button primary" href="/animals/new">Add an animal</a></div>
+      ${raw.has('added') && html`<p class="notice good" role="status">The animal is added. It has the id ${raw.get('added') ?? ''}.</p>`}
+      ${filter(counts, query.status)}
+      ${problem === undefined ? list(query, found, raw.get('added')) : html`<p class="notice bad" role="alert">${problem} <a href="/animals">Show all animals</a></p>`}`,
+  }
+}
+
+function filter(counts: Record<PetStatus, number>, chosen: PetStatus | undefined): Html {
+  const all = PET_STATUSES.reduce((total, status) => total + counts[status], 0)
+  const tab = (status: PetStatus | undefined, words: string, total: number) =>
+    html`<li><a class="tab ${status}" href="/animals${status && `?status=${status}`}" ${status === chosen && html`aria-current="true"`}><span class="tab-words">${words}</span> <span class="tab-count">${count(total)}</span></a></li>`
+  return html`<nav aria-label="By status"><ul class="tabs">
+    ${tab(undefined, 'All', all)}${PET_STATUSES.map((status) => tab(status, STATUS_WORDS[status], counts[status]))}
+  </ul></nav>`
+}
+
+function list(query: ListQuery, found: readonly Pet[], added: string | null): Html {
+  const page = found.slice(0, query.limit)
+  if (page.length === 0) return nothing(query)
+  return html`<table class="table">
+      <caption class="visually-hidden">Animals, newest first</caption>
+      <thead><tr><th scope="col">Name</th><th scope="col">Status</th><th scope="col" class="number">Category</th><th scope="col" class="number">Id</th></tr></thead>
+      <tbody>${page.map(
+        ({ id, name, categoryId, status }) => html`<tr ${String(id) === added && html`class="fresh"`}>
+          <th scope="row"><bdi>${name}</bdi></th><td><span class="mark ${status}">${STATUS_WORDS[status]}</span></td>
+          <td class="number">${categoryId}</td><td class="number">${id}</td></tr>`,
+      )}</tbody>
+    </table>
+    ${paging(query, found.length > page.length ? page.at(-1)!.id : undefined)}`
+}
+
+function paging(query: ListQuery, last: bigint | undefined): Html | undefined {
+  if (last === undefined && query.before === undefined) return undefined
+  const newest = query.status === undefined ? '/animals' : `/animals?status=${query.status}`
+  return html`<nav class="paging" aria-label="Pages">
+    ${query.before === undefined ? html`<span></span>` : html`<a class="button" href="${newest}">← Newest</a>`}
+    ${last === undefined ? html`<span class="quiet-text">These are the oldest.</span>` : html`<a class="button" rel="next" href="/animals?${nextPageQuery(query, last)}">Older →</a>`}
+  </nav>`
+}
+
+function nothing({ status, before }: ListQuery): Html {
+  if (before !== undefined) return html`<div class="empty"><p><strong>No older animals</strong></p><p><a href="/animals">Go to the newest</a></p></div>`
+  if (status !== undefined) return html`<div class="empty"><p><strong>No animal is ${status}</strong></p><p><a href="/animals">Show all animals</a></p></div>`
+  return html`<div class="empty"><p><strong>No animals yet</strong></p>
+    <p><a href="/animals/new">Add the first</a>, or fill the store with made-up ones: <code>petstore seed --count 100</code></p></div>`
+}

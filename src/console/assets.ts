@@ -1,0 +1,73 @@
+// The few files that pages load: style, script, icon, and the reference with its own. All from here, none from elsewhere.
+import { hash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { promisify } from 'node:util'
+import { gzip } from 'node:zlib'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+
+const TYPES = {
+  css: 'text/css; charset=utf-8',
+  js: 'text/javascript; charset=utf-8',
+  svg: 'image/svg+xml',
+} as const
+
+const FILES = {
+  'console.css': 'assets/console.css',
+  'console.js': 'assets/console.js',
+  'icon.svg': 'assets/icon.svg',
+  'reference.css': 'assets/reference.css',
+  'reference.js': 'assets/reference.js',
+  'scalar.js': 'vendor/scalar/standalone.js',
+} as const
+
+type AssetName = keyof typeof FILES
+
+const compress = promisify(gzip)
+
+interface Asset {
+  type: string
+  plain: Buffer
+  compressed: Buffer
+}
+
+const versions = new Map<AssetName, string>()
+const loaded = new Map<AssetName, Promise<Asset>>()
+
+/** The address of a file, which changes with its content, so that a browser may keep it for good. */
+export function assetAddress(name: AssetName): string {
+  const version = versions.get(name) ?? hash('sha256', readFileSync(fileOf(name)), 'hex').slice(0, 12)
+  versions.set(name, version)
+  return `/assets/${name}?v=${version}`
+}
+
+export function isAsset(name: string): name is AssetName {
+  return Object.hasOwn(FILES, name)
+}
+
+export async function sendAsset(name: AssetName, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  const asset = await load(name)
+  const current = assetAddress(name).endsWith(`=${new URLSearchParams(request.url.split('?')[1]).get('v')}`)
+  const takesGzip = /\bgzip\b/.test(request.headers['accept-encoding'] ?? '')
+  // An address of another version gets what there is now, but may not keep it.
+  reply.header('Cache-Control', current ? 'public, max-age=31536000, immutable' : 'no-cache')
+  reply.header('Vary', 'Accept-Encoding').type(asset.type)
+  if (takesGzip) reply.header('Content-Encoding', 'gzip')
+  return reply.send(takesGzip ? asset.compressed : asset.plain)
+}
+
+/** Read and compressed when it is first asked for: the reference is large, and rarely is. */
+function load(name: AssetName): Promise<Asset> {
+  const present = loaded.get(name) ?? read(name)
+  loaded.set(name, present)
+  return present
+}
+
+async function read(name: AssetName): Promise<Asset> {
+  const plain = await readFile(fileOf(name))
+  return { type: TYPES[name.split('.')[1] as keyof typeof TYPES], plain, compressed: await compress(plain) }
+}
+
+function fileOf(name: AssetName): URL {
+  return new URL(FILES[name], import.meta.url)
+}

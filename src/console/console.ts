@@ -1,0 +1,201 @@
+// The console as a plugin of the app: who visits, may they, which page, and the answer with its headers.
+import type { FastifyError, FastifyInstance, FastifyPluginCallback, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify'
+import { isFormProof } from '../accounts/sessions.ts'
+import { SIGN_IN_BY_ACCOUNT, SIGN_IN_BY_ADDRESS, SIGN_UP_BY_ADDRESS, Throttle } from '../accounts/throttle.ts'
+import { ownBaseUrl } from '../config.ts'
+import { StoreUnavailable } from '../store/store.ts'
+import { accountRoutes } from './account.ts'
+import { activityRoutes } from './activity.ts'
+import { addAnimalRoutes } from './add-animal.ts'
+import { animalRoutes } from './animals.ts'
+import { isAsset, sendAsset } from './assets.ts'
+import { cookieHeader, forgetCookieHeader, readCookie } from './cookie.ts'
+import { deprecationRoutes } from './deprecations.ts'
+import { errorCodeRoutes } from './error-codes.ts'
+import { keyRoutes } from './keys.ts'
+import { layout } from './layout.ts'
+import { badRequestPage, faultPage, notFoundPage, staleFormPage } from './problem-pages.ts'
+import { referencePage } from './reference.ts'
+import { SECURITY_HEADERS } from './security-headers.ts'
+import { signInRoutes } from './sign-in.ts'
+import { signUpRoutes } from './sign-up.ts'
+import type { ConsoleParts, ConsoleRoute, Outcome, Throttles, Visit } from './visit.ts'
+import { welcomeRoutes } from './welcome.ts'
+
+const ROUTES: readonly ConsoleRoute[] = [
+  ...welcomeRoutes,
+  ...signUpRoutes,
+  ...signInRoutes,
+  ...keyRoutes,
+  ...animalRoutes,
+  ...addAnimalRoutes,
+  ...activityRoutes,
+  ...accountRoutes,
+  ...errorCodeRoutes,
+  ...deprecationRoutes,
+]
+
+/** No route of the console takes an API key, nor does a session open the interface. */
+const PUBLIC = { public: true }
+
+export interface Console {
+  plugin: FastifyPluginCallback
+  /** The page for an address that leads nowhere, as an answer's bytes and headers. */
+  notFound: (request: FastifyRequest) => { headers: Record<string, string>; body: string }
+}
+
+export function createConsole(parts: ConsoleParts): Console {
+  const { clock, log, sessions, answered } = parts
+  const isHttps = ownBaseUrl(parts.config)?.startsWith('https:') ?? false
+  const throttles: Throttles = {
+    signInByAccount: new Throttle(SIGN_IN_BY_ACCOUNT, clock),
+    signInByAddress: new Throttle(SIGN_IN_BY_ADDRESS, clock),
+    signUpByAddress: new Throttle(SIGN_UP_BY_ADDRESS, clock),
+  }
+
+  async function open(request: FastifyRequest): Promise<Visit> {
+    const secure = isHttps || request.protocol === 'https'
+    const token = readCookie(request, secure)
+    const who = token === undefined ? undefined : await sessions.find(token)
+    const form = request.body instanceof URLSearchParams ? request.body : new URLSearchParams()
+    const query = new URLSearchParams(request.url.split('?')[1])
+    return { ...parts, throttles, request, who, form, query, now: clock(), secure, token, tokenIsNew: false, afterwards: [] }
+  }
+
+  async function outcomeOf({ method, path, handle, forAnyone }: ConsoleRoute, visit: Visit): Promise<Outcome> {
+    if (method === 'POST' && !isOurForm(visit)) return visit.who || forAnyone ? staleFormPage(visit) : toSignIn(path, visit)
+    if (visit.who === undefined && !forAnyone) return toSignIn(path, visit)
+    return handle(visit)
+  }
+
+  const plugin: FastifyPluginCallback = (app, _options, done) => {
+    app.addContentTypeParser('application/x-www-form-urlencoded', { parseAs: 'string' }, (_request, text, parsed) =>
+      parsed(null, new URLSearchParams(text as string)),
+    )
+    app.addHook('onSend', (request, reply, payload, sent) => {
+      for (const [name, value] of Object.entries({ 'Request-Id': request.id, ...SECURITY_HEADERS })) {
+        if (!reply.hasHeader(name)) reply.header(name, value)
+      }
+      sent(null, payload)
+    })
+    app.addHook('onResponse', (request, reply, finished) => {
+      answered?.(request, reply.statusCode)
+      const { method, id, ip } = request
+      log.info({ requestId: id, method, path: request.url.split('?', 1)[0], status: reply.statusCode, address: ip }, 'request')
+      finished()
+    })
+    app.setErrorHandler(async (error: FastifyError, request, reply) => answer(reply, await openAnyway(request), explain(error, request)))
+    for (const route of ROUTES) {
+      app.route({
+        method: route.method === 'GET' ? ['GET', 'HEAD'] : route.method,
+        url: route.path,
+        config: PUBLIC,
+        handler: async (request, reply) => {
+          const visit = await open(request)
+          const outcome = await outcomeOf(route, visit)
+          reply.raw.once('close', () => void finish(visit))
+          return answer(reply, visit, outcome)
+        },
+      })
+    }
+    serveReference(app)
+    done()
+  }
+
+  function serveReference(app: FastifyInstance): void {
+    const route = { method: ['GET', 'HEAD'] as HTTPMethods[], config: PUBLIC }
+    app.route({
+      ...route,
+      url: '/docs',
+      handler: async (request, reply) => {
+        const visit = await open(request)
+        const { body, headers } = referencePage(visit)
+        return reply.headers({ ...freshness(visit), ...headers }).type(HTML_TYPE).send(body.text)
+      },
+    })
+    app.route({
+      ...route,
+      url: '/assets/:name',
+      handler: async (request, reply) => {
+        const { name } = request.params as { name: string }
+        if (isAsset(name)) return sendAsset(name, request, reply)
+        return answer(reply, anonymous(request), notFoundPage(anonymous(request)))
+      },
+    })
+  }
+
+  async function finish({ afterwards, request }: Visit): Promise<void> {
+    for (const work of afterwards) {
+      await work().catch((error: unknown) => log.error({ requestId: request.id, error }, 'what was left to do could not be done'))
+    }
+  }
+
+  /** Also where the store that knows the visitor is away. */
+  async function openAnyway(request: FastifyRequest): Promise<Visit> {
+    try {
+      return await open(request)
+    } catch {
+      return anonymous(request)
+    }
+  }
+
+  function anonymous(request: FastifyRequest): Visit {
+    const nothing = new URLSearchParams()
+    const common = { who: undefined, form: nothing, query: nothing, token: undefined, tokenIsNew: false, afterwards: [] }
+    return { ...parts, throttles, request, now: clock(), secure: isHttps, ...common }
+  }
+
+  function explain(error: FastifyError, request: FastifyRequest): Outcome {
+    const status = error.statusCode ?? 500
+    if (error instanceof StoreUnavailable) {
+      log.error({ requestId: request.id, error }, 'the store is not available')
+      return faultPage(request, 503)
+    }
+    if (status >= 400 && status < 500) return badRequestPage(status, `${error.message}.`)
+    log.error({ requestId: request.id, error }, 'a fault of the console')
+    return faultPage(request, 500)
+  }
+
+  /** The same for everybody, so that a wrong address costs no look-up. */
+  function notFound(request: FastifyRequest): { headers: Record<string, string>; body: string } {
+    const visit = anonymous(request)
+    return { headers: { 'Content-Type': HTML_TYPE, ...SECURITY_HEADERS }, body: layout(visit, notFoundPage(visit)).text }
+  }
+
+  return { plugin, notFound }
+}
+
+const HTML_TYPE = 'text/html; charset=utf-8'
+
+function answer(reply: FastifyReply, visit: Visit, outcome: Outcome): FastifyReply {
+  if (outcome.session === 'end') reply.header('Set-Cookie', forgetCookieHeader(visit.secure))
+  else if (outcome.session !== undefined) reply.header('Set-Cookie', cookieHeader(outcome.session, visit.secure))
+  if ('redirect' in outcome) return reply.header('Cache-Control', 'no-store').redirect(outcome.redirect, 303)
+  const body = layout(visit, outcome).text
+  if (visit.tokenIsNew && outcome.session === undefined) reply.header('Set-Cookie', cookieHeader(visit.token!, visit.secure))
+  return reply
+    .code(outcome.status ?? 200)
+    .headers({ ...freshness(visit), ...outcome.headers })
+    .type(HTML_TYPE)
+    .send(body)
+}
+
+/** Nothing of an account, and no form's proof, is left in a cache. */
+function freshness({ who, token }: Visit): { 'Cache-Control': string } {
+  return { 'Cache-Control': who === undefined && token === undefined ? 'private, no-cache' : 'no-store' }
+}
+
+/** Our own page made the form: it brings a proof that only who has the cookie can make, and no other site sent it. */
+function isOurForm({ token, form, request }: Visit): boolean {
+  const site = request.headers['sec-fetch-site']
+  if (site !== undefined && site !== 'same-origin' && site !== 'none') return false
+  return token !== undefined && isFormProof(token, form.get('proof') ?? '')
+}
+
+/** After signing in, the visitor is back where they wanted to be; a form is then to be filled in again. */
+function toSignIn(path: string, { request }: Visit): Outcome {
+  const isPage = ROUTES.some((route) => route.method === 'GET' && route.path === path && !path.includes(':'))
+  const formPage = isPage ? path : `/${path.split('/')[1]}`
+  const next = request.method === 'POST' ? formPage : request.url
+  return { redirect: `/sign-in?next=${encodeURIComponent(next)}` }
+}

@@ -1,0 +1,63 @@
+// Creating an account, and being signed in with it at once.
+import { isProblem } from '../accounts/accounts.ts'
+import { PASSWORD_MIN_LENGTH } from '../accounts/passwords.ts'
+import { addressGroup } from '../accounts/throttle.ts'
+import { field, form, type Problems, problemSummary } from './forms.ts'
+import { html } from './html.ts'
+import { tooManyTriesPage } from './problem-pages.ts'
+import { checkPassword } from './sign-in.ts'
+import { type ConsoleRoute, forAnyone, type Outcome, type Page, type Visit } from './visit.ts'
+
+export const signUpRoutes: readonly ConsoleRoute[] = [
+  forAnyone('GET', '/sign-up', (visit) => (visit.who ? { redirect: '/keys' } : signUpPage(visit))),
+  forAnyone('POST', '/sign-up', signUp),
+]
+
+function signUpPage(visit: Visit, problems: Problems = []): Page {
+  if (visit.config.signup === 'closed') return closedPage
+  return {
+    title: 'Create account',
+    section: 'sign-up',
+    ...(problems.length > 0 && { status: 400 }),
+    body: html`<div class="narrow">
+      <h1>Create account</h1>
+      ${problemSummary(problems)}
+      ${form(visit, {
+        action: '/sign-up',
+        submit: 'Create account',
+        fields: html`
+          ${field({ name: 'email', label: 'Email address', hint: 'You sign in with it. No mail is sent.', type: 'email', autocomplete: 'username', value: visit.form.get('email') ?? '', problems })}
+          ${field({ name: 'password', label: 'Password', hint: `At least ${PASSWORD_MIN_LENGTH} characters; a few words do well. No other rules.`, type: 'password', autocomplete: 'new-password', problems })}`,
+      })}
+      <p class="aside">Have an account? <a href="/sign-in">Sign in</a>.</p>
+    </div>`,
+  }
+}
+
+const closedPage: Page = {
+  title: 'Create account',
+  section: 'sign-up',
+  status: 403,
+  body: html`<div class="narrow">
+    <h1>Sign-up is closed here</h1>
+    <p>Who runs this service creates the accounts. Ask them for one; they need only this:</p>
+    <pre class="code" tabindex="0" aria-label="Command that creates an account"><code data-copy>petstore account create you@example.com</code></pre>
+    <p>Have an account already? <a href="/sign-in">Sign in</a>.</p>
+  </div>`,
+}
+
+async function signUp(visit: Visit): Promise<Outcome> {
+  if (visit.config.signup === 'closed') return closedPage
+  const { accounts, sessions, throttles, request } = visit
+  const waitMs = throttles.signUpByAddress.take(addressGroup(request.ip))
+  if (waitMs > 0) return tooManyTriesPage(waitMs, 'Many accounts were created from your address.')
+  const [email, password] = [visit.form.get('email')?.trim() ?? '', visit.form.get('password') ?? '']
+  const created = await accounts.create(email, password, 'console')
+  if (!isProblem(created)) return { redirect: '/keys', session: await sessions.start(created, request.ip) }
+  // The form was sent twice: the second finds the account that the first has made.
+  const known = created.field === 'email' ? await checkPassword(visit, email, password) : undefined
+  if (known !== undefined && 'account' in known && known.account !== undefined) {
+    return { redirect: '/keys', session: await sessions.start(known.account, request.ip) }
+  }
+  return signUpPage(visit, [created])
+}

@@ -1,0 +1,66 @@
+// Times, dates and numbers as people read them. The server's clock is UTC, and the pages say so.
+import { html, type Html } from './html.ts'
+
+const MINUTE_MS = 60_000
+const HOUR_MS = 60 * MINUTE_MS
+export const DAY_MS = 24 * HOUR_MS
+
+// Written out, since Intl would cost every start more time than the whole console.
+const MONTHS = 'January February March April May June July August September October November December'.split(' ')
+
+/** 5 December 2030 */
+export function longDay(time: number): string {
+  const date = new Date(time)
+  return `${date.getUTCDate()} ${MONTHS[date.getUTCMonth()]} ${date.getUTCFullYear()}`
+}
+
+/** 5 Dec */
+export function shortDay(time: number): string {
+  const date = new Date(time)
+  return `${date.getUTCDate()} ${MONTHS[date.getUTCMonth()]!.slice(0, 3)}`
+}
+
+/** 14:00 */
+export function clockTime(time: number): string {
+  return new Date(time).toISOString().slice(11, 16)
+}
+
+/** 5 Dec 2030, 14:00 UTC */
+function exactTime(time: number): string {
+  return `${shortDay(time)} ${new Date(time).getUTCFullYear()}, ${clockTime(time)} UTC`
+}
+
+export function day(time: number): Html {
+  return timeElement(time, longDay(time))
+}
+
+export function minute(time: number): Html {
+  return timeElement(time, exactTime(time))
+}
+
+/** "5 minutes ago", with the exact time to be hovered. */
+export function ago(time: number, now: number): Html {
+  return timeElement(time, sinceWords(now - time) ?? longDay(time))
+}
+
+/** 1,240 */
+export function count(value: number): string {
+  return String(value).replaceAll(/\B(?=(?:\d{3})+$)/g, ',')
+}
+
+/** "1 call", "3 calls" */
+export function counted(value: number, one: string, many = `${one}s`): string {
+  return `${count(value)} ${value === 1 ? one : many}`
+}
+
+function timeElement(time: number, text: string): Html {
+  return html`<time datetime="${new Date(time).toISOString()}" title="${exactTime(time)}">${text}</time>`
+}
+
+function sinceWords(ms: number): string | undefined {
+  if (ms < MINUTE_MS) return 'just now'
+  if (ms < HOUR_MS) return `${counted(Math.floor(ms / MINUTE_MS), 'minute')} ago`
+  if (ms < DAY_MS) return `${counted(Math.floor(ms / HOUR_MS), 'hour')} ago`
+  if (ms < 14 * DAY_MS) return `${counted(Math.floor(ms / DAY_MS), 'day')} ago`
+  return undefined
+}

@@ -1,0 +1,71 @@
+// The first page: what this is, where it is reached, how it is, and the way to a key.
+import { BASE_PATH, VERSION } from '../contract/operations.ts'
+import { KEY_PREFIX } from '../accounts/api-keys.ts'
+import { html, type Html } from './html.ts'
+import { baseAddress, type ConsoleRoute, forAnyone, type Page, type Visit } from './visit.ts'
+
+export const welcomeRoutes: readonly ConsoleRoute[] = [forAnyone('GET', '/', welcomePage)]
+
+const SAMPLE_ANSWER = `[
+  {"id": 42, "name": "Rex", "categoryId": 3,
+   "status": "available"},
+  {"id": 41, "name": "Mittens", "categoryId": 7,
+   "status": "available"}
+]`
+
+async function welcomePage(visit: Visit): Promise<Page> {
+  const ready = await visit.store.ping().then(() => true, () => false)
+  const base = baseAddress(visit)
+  const key = `${KEY_PREFIX[visit.config.environment]}…`
+  return {
+    title: 'Welcome',
+    body: html`<section class="hero">
+      <div><h1>A store’s animals, over HTTP</h1>
+      <p class="lead">List the animals, add one, look one up. Exact, durable, and three operations small.
+      All it takes is a key, and that takes a minute.</p>
+      <p class="actions">${actions(visit)}</p></div>
+      <div class="sample">
+        <pre class="code" tabindex="0" aria-label="Example: list the animals"><code>curl -H "Authorization: Bearer ${key}" \\
+  "${base}/pets?status=available"</code></pre>
+        <pre class="code answer" tabindex="0" aria-label="Its answer"><code>${SAMPLE_ANSWER}</code></pre>
+      </div>
+    </section>
+    <section class="panel" aria-labelledby="here">
+      <h2 id="here" class="visually-hidden">This deployment</h2>
+      <dl class="facts">
+        <div class="grow"><dt>Base address</dt><dd><code data-copy>${base}</code></dd></div>
+        <div><dt>State</dt><dd>${ready ? html`<span class="mark good">Ready</span>` : html`<span class="mark bad">Database away</span>`}</dd></div>
+        <div><dt>Environment</dt><dd>${visit.config.environment === 'staging' ? 'Staging' : 'Production'}</dd></div>
+        <div><dt>Version</dt><dd>${VERSION}</dd></div>
+      </dl>
+    </section>
+    <section aria-labelledby="steps">
+      <h2 id="steps">From nothing to the first answer</h2>
+      <ol class="steps">
+        <li><h3>Create an account</h3><p>An email address and a password. ${visit.config.signup === 'closed' && 'Here, who runs the service does it for you.'}</p></li>
+        <li><h3>Generate a key</h3><p>It starts with <code>${key}</code> and is shown once.</p></li>
+        <li><h3>Call the interface</h3><p>Send the key with every request. The answer is plain JSON.</p></li>
+      </ol>
+    </section>
+    <section aria-labelledby="operations">
+      <h2 id="operations">The interface</h2>
+      <ul class="plain-list">
+        <li><code>GET ${BASE_PATH}/pets</code> lists animals, newest first, by status where asked</li>
+        <li><code>POST ${BASE_PATH}/pets</code> adds an animal, once, even when it is sent twice</li>
+        <li><code>GET ${BASE_PATH}/pets/{petId}</code> fetches one; <a href="/docs/deprecations#getPet">deprecated</a></li>
+      </ul>
+      <p>The <a href="/docs">reference</a> has every field, and lets you try each operation. Each
+      <a href="/docs/errors">error code</a> has its cause and its cure.</p>
+    </section>`,
+  }
+}
+
+function actions({ who, config }: Visit): Html {
+  if (who !== undefined) {
+    return html`<a class="button primary" href="/keys">Go to your keys</a> <a class="button" href="/animals">See the animals</a>`
+  }
+  const first = config.signup === 'open'
+    ? html`<a class="button primary" href="/sign-up">Create account</a> <a class="button" href="/sign-in">Sign in</a>`
+    : html`<a class="button primary" href="/sign-in">Sign in</a>`
+  return html`${first} <a class="button" href="/docs">Read the reference</a>`
+}

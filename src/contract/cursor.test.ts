@@ -1,0 +1,31 @@
+// The position in a list: there and back, and nothing else is one.
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import * as fc from 'fast-check'
+import { decodeCursor, encodeCursor } from './cursor.ts'
+import { INT64_MAX, INT64_MIN } from './int64.ts'
+
+const id = fc.bigInt({ min: INT64_MIN, max: INT64_MAX })
+
+describe('A cursor', () => {
+  it('gives back the id it was made from', () => {
+    fc.assert(fc.property(id, (before) => decodeCursor(encodeCursor(before)) === before))
+  })
+
+  it('is safe in an address as it stands', () => {
+    fc.assert(fc.property(id, (before) => encodeURIComponent(encodeCursor(before)) === encodeCursor(before)))
+  })
+
+  it('is read only as it was written: no other text means the same page', () => {
+    fc.assert(
+      fc.property(fc.oneof(fc.string(), fc.base64String(), fc.string({ minLength: 12, maxLength: 12 })), (text) => {
+        const before = decodeCursor(text)
+        assert.ok(before === undefined || encodeCursor(before) === text)
+      }),
+    )
+    const cursor = encodeCursor(43n)
+    for (const other of [`${cursor}=`, cursor.slice(0, -1), ` ${cursor}`, cursor.toLowerCase(), `A${cursor}`, cursor.replace('A', '+')]) {
+      assert.equal(decodeCursor(other), undefined)
+    }
+  })
+})

@@ -1,0 +1,52 @@
+// The parsing of a NewPet, held to the rule as the documents word it.
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import * as fc from 'fast-check'
+import { INT64_MAX, INT64_MIN } from './int64.ts'
+import { parseNewPet, PET_STATUSES } from './pets.ts'
+
+const unit = fc.integer({ min: 0, max: 0x10ffff }).map((code) => String.fromCodePoint(code))
+const rex = { name: 'Rex', categoryId: 1n }
+
+/** The rule as the documents word it, written another way. */
+function isName(name: string): boolean {
+  const characters = [...name]
+  return characters.length <= 255 && characters.some((character) => character.trim() !== '') && !characters.includes('\0') && name.isWellFormed()
+}
+
+describe('parseNewPet', () => {
+  it('takes exactly the names that the documents allow, unchanged', () => {
+    fc.assert(
+      fc.property(fc.oneof(fc.string({ unit, maxLength: 300, size: 'max' }), fc.string({ unit: fc.constantFrom(' ', '\t', '\u3000', 'x') }), fc.string()), (name) => {
+        const parsed = parseNewPet({ ...rex, name })
+        assert.equal('newPet' in parsed, isName(name))
+        if ('newPet' in parsed) assert.equal(parsed.newPet.name, name)
+      }),
+    )
+  })
+
+  it('gives the fields of a NewPet and nothing else', () => {
+    const body = fc.record(
+      { name: fc.constant('Rex'), categoryId: fc.bigInt({ min: INT64_MIN, max: INT64_MAX }), status: fc.constantFrom(...PET_STATUSES), id: fc.bigInt(), owner: fc.anything() },
+      { requiredKeys: ['name', 'categoryId'] },
+    )
+    fc.assert(
+      fc.property(body, ({ name, categoryId, status = 'available', ...rest }) => {
+        assert.deepEqual(parseNewPet({ name, categoryId, status, ...rest }), { newPet: { name, categoryId, status } })
+      }),
+    )
+  })
+
+  it('tells every problem of anything else, a sentence each, and never throws', () => {
+    const anything = fc.anything({ withBigInt: true, withNullPrototype: true })
+    fc.assert(
+      fc.property(fc.oneof(anything, fc.record({ name: anything, categoryId: anything, status: anything }, { requiredKeys: [] })), (body) => {
+        const parsed = parseNewPet(body)
+        if ('newPet' in parsed) return
+        assert.ok(parsed.problems.length > 0)
+        for (const { message } of parsed.problems) assert.match(message, /^[^]+\.$/)
+      }),
+    )
+    assert.equal((parseNewPet({}) as { problems: object[] }).problems.length, 2)
+  })
+})

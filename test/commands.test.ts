@@ -1,0 +1,205 @@
+// bin/petstore as people and scripts call it: forms, output, messages and exit codes.
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, it } from 'node:test'
+import { renderOpenapi } from '../src/contract/openapi.ts'
+import { SETTINGS } from '../src/config.ts'
+import { collect, Folder, makeKey, serve } from './command.ts'
+
+const EMAIL = 'you@example.com'
+const PASSWORD = 'correct horse battery'
+const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
+
+describe('petstore account and key', { concurrency: 3 }, () => {
+  it('make an account and a key, list them redacted, and print the secret once', async () => {
+    await using folder = await Folder.create()
+    const created = await folder.run(['account', 'create', EMAIL, '--password-stdin', '--json'], { input: `${PASSWORD}\n` })
+    assert.equal(created.code, 0, created.stderr)
+    const account = JSON.parse(created.stdout) as Record<string, string>
+    assert.deepEqual(Object.keys(account), ['id', 'email', 'createdAt'])
+    assert.equal(account['email'], EMAIL)
+    assert.match(account['createdAt']!, ISO)
+
+    const made = await folder.run(['key', 'create', '--account', 'YOU@example.com', '--name', 'laptop', '--expires', '90d', '--json'])
+    assert.equal(made.code, 0, made.stderr)
+    assert.equal(made.stderr, '')
+    const key = JSON.parse(made.stdout) as Record<string, string>
+    assert.deepEqual(Object.keys(key), ['id', 'key', 'name', 'expiresAt'])
+    assert.match(key['key']!, /^pets_test_[0-9A-Za-z]{36}$/)
+    assert.ok(Math.abs(Date.parse(key['expiresAt']!) - Date.now() - 90 * 86_400_000) < 60_000)
+
+    const plain = await folder.run(['key', 'create', '--account', EMAIL, '--name', 'for people'])
+    assert.match(plain.stdout, /^pets_test_[0-9A-Za-z]{36}\n$/, 'only the key goes to standard output')
+    assert.match(plain.stderr, /It is shown only now/)
+
+    const listed = await folder.run(['key', 'list', '--json'])
+    const keys = JSON.parse(listed.stdout) as Record<string, unknown>[]
+    assert.deepEqual(keys.map(({ name, state }) => [name, state]), [['for people', 'active'], ['laptop', 'active']])
+    assert.equal(keys[1]!['redacted'], `pets_test_…${key['key']!.slice(-4)}`)
+    assert.equal(keys[0]!['expiresAt'], null)
+    const table = await folder.run(['key', 'list', '--account', EMAIL])
+    assert.equal(table.stdout.trimEnd().split('\n').length, 2)
+    for (const { stdout, stderr } of [listed, table]) assert.ok(!(stdout + stderr).includes(key['key']!))
+
+    const revoked = await folder.run(['key', 'revoke', key['id']!])
+    assert.deepEqual([revoked.code, revoked.stdout], [0, ''])
+    assert.match(revoked.stderr, /^Revoked laptop \(key_\w+\)\.\n$/)
+    const again = await folder.run(['key', 'revoke', key['id']!, '--json'])
+    assert.equal((JSON.parse(again.stdout) as { state: string }).state, 'revoked')
+
+    const accounts = JSON.parse((await folder.run(['account', 'list', '--json'])).stdout) as { email: string }[]
+    assert.deepEqual(accounts.map(({ email }) => email), [EMAIL])
+  })
+
+  it('change a password, and remove an account only with --yes', async () => {
+    await using folder = await Folder.create()
+    await makeKey(folder)
+    const [{ email }] = JSON.parse((await folder.run(['account', 'list', '--json'])).stdout) as [{ email: string }]
+    const changed = await folder.run(['account', 'password', email, '--password-stdin'], { input: 'another long password' })
+    assert.deepEqual([changed.code, changed.stderr], [0, `Changed the password of ${email}.\n`])
+    const asked = await folder.run(['account', 'remove', email])
+    assert.equal(asked.code, 2)
+    assert.match(asked.stderr, /add --yes to do it/)
+    const removed = await folder.run(['account', 'remove', email, '--yes', '--json'])
+    assert.equal((JSON.parse(removed.stdout) as { email: string }).email, email)
+    assert.deepEqual(JSON.parse((await folder.run(['key', 'list', '--json'])).stdout), [])
+  })
+
+  it('say in one line what can not be done, with exit code 1', async () => {
+    await using folder = await Folder.create()
+    const failures: [words: string[], input: string, message: RegExp][] = [
+      [['account', 'create', 'nonsense', '--password-stdin'], PASSWORD, /^petstore: The email address must have the form name@host.*got "nonsense"\.\n$/],
+      [['account', 'create', EMAIL, '--password-stdin'], 'short', /^petstore: The password must have at least 12 characters, got 5\.\n$/],
+      [['account', 'create', EMAIL, '--password-stdin'], 'x'.repeat(1025), /^petstore: The password must have at most 1024 characters, got 1025\.\n$/],
+      [['account', 'password', EMAIL, '--password-stdin'], PASSWORD, /^petstore: There is no account for you@example.com; petstore account list shows them\.\n$/],
+      [['key', 'create', '--account', EMAIL, '--name', 'x'], '', /^petstore: There is no account for you@example.com/],
+      [['key', 'revoke', 'key_none'], '', /^petstore: There is no key key_none; petstore key list shows them\.\n$/],
+    ]
+    await Promise.all(
+      failures.map(async ([words, input, message]) => {
+        const { code, stdout, stderr } = await folder.run(words, { input })
+        assert.deepEqual([code, stdout], [1, ''], words.join(' '))
+        assert.match(stderr, message)
+      }),
+    )
+    await folder.run(['account', 'create', EMAIL, '--password-stdin'], { input: PASSWORD })
+    const twice = await folder.run(['account', 'create', EMAIL.toUpperCase(), '--password-stdin'], { input: PASSWORD })
+    assert.equal(twice.code, 1)
+    assert.match(twice.stderr, /There is an account for YOU@EXAMPLE.COM already/)
+    const late = await folder.run(['key', 'create', '--account', EMAIL, '--name', 'x', '--expires', '2020-01-01'])
+    assert.deepEqual([late.code, late.stderr], [1, 'petstore: The expiry must lie in the future.\n'])
+  })
+
+  it('make a revoke seen by a running service within 5 seconds', async () => {
+    await using folder = await Folder.create()
+    const { id, key } = await makeKey(folder)
+    const { url } = await serve(folder)
+    const status = async () => (await fetch(`${url}/v1/pets`, { headers: { Authorization: `Bearer ${key}` } })).status
+    assert.equal(await status(), 200)
+    assert.equal((await folder.run(['key', 'revoke', id])).code, 0)
+    const started = performance.now()
+    while ((await status()) === 200) {
+      assert.ok(performance.now() - started < 5000, 'still accepted after 5 seconds')
+      await new Promise((resolve) => setTimeout(resolve, 100))
+    }
+    assert.equal(await status(), 401)
+  })
+})
+
+describe('petstore', { concurrency: 3 }, () => {
+  it('says its version and its help, which leads with examples', async () => {
+    await using folder = await Folder.create()
+    assert.equal((await folder.run(['--version'])).stdout, '1.0.0\n')
+    for (const words of [[], ['help'], ['--help']]) {
+      const { code, stdout, stderr } = await folder.run(words)
+      assert.deepEqual([code, stderr], [0, ''])
+      assert.match(stdout, /^petstore 1\.0\.0: .*\n\nExamples\n {2}petstore serve/)
+      for (const name of ['serve', 'migrate', 'account create', 'account list', 'account password', 'account remove', 'key create', 'key list', 'key revoke', 'seed', 'openapi', 'help', '--version']) {
+        assert.ok(stdout.includes(`\n  ${name}`), name)
+      }
+    }
+    const serveHelp = (await folder.run(['help', 'serve'])).stdout
+    for (const { flag, variable } of Object.values(SETTINGS)) {
+      assert.ok(serveHelp.includes(`--${flag} `) && serveHelp.includes(variable), flag)
+    }
+    assert.match((await folder.run(['key', 'create', '--help'])).stdout, /^petstore key create: .*\n\nExamples\n/)
+  })
+
+  it('tells a wrong call on standard error, where help is, and ends with 2', async () => {
+    await using folder = await Folder.create()
+    const calls: [words: string[], message: RegExp][] = [
+      [['purr'], /^petstore: There is no command "purr"; petstore help lists them\.\nSee: petstore help\n$/],
+      [['help', 'purr'], /There is no command "purr"/],
+      [['key'], /Which one\? key create, key list, key revoke\./],
+      [['serve', '--purr'], /^petstore: Unknown option '--purr'\.\nSee: petstore help serve\n$/],
+      [['serve', 'now'], /serve takes no arguments, got now\./],
+      [['account', 'create'], /account create takes EMAIL, got none\./],
+      [['account', 'create', EMAIL], /Give the password on standard input, with --password-stdin\./],
+      [['key', 'create', '--name', 'x'], /Say whose key it is, with --account EMAIL\./],
+      [['key', 'create', '--account', EMAIL], /Give the key a name, with --name NAME\./],
+      [['key', 'create', '--account', EMAIL, '--name', 'x', '--expires', 'soon'], /--expires must be .*, got "soon"\./],
+      [['seed'], /--count must be a whole number from 1 to 100000000, got nothing\./],
+      [['seed', '--count', '1.5'], /--count must be .*, got "1\.5"\./],
+    ]
+    await Promise.all(
+      calls.map(async ([words, message]) => {
+        const { code, stdout, stderr } = await folder.run(words)
+        assert.deepEqual([code, stdout], [2, ''], words.join(' '))
+        assert.match(stderr, message)
+      }),
+    )
+  })
+
+  it('names a bad setting, what it got and what it takes, whether flag, variable or .env', async () => {
+    await using folder = await Folder.create()
+    const flag = await folder.run(['serve', '--port', '65536'])
+    assert.equal(flag.stderr, 'petstore: --port must be a port from 0 to 65535 (0: any free one), got "65536".\nSee: petstore help serve\n')
+    const variable = await folder.run(['serve'], { env: { PETSTORE_BASE_URL: 'https://pets.example' } })
+    assert.match(variable.stderr, /^petstore: PETSTORE_BASE_URL must be an http\(s\) address ending in \/v1, got "https:\/\/pets\.example"\./)
+    writeFileSync(join(folder.path, '.env'), 'PETSTORE_ENVIRONMENT=live\n')
+    const file = await folder.run(['serve'])
+    assert.match(file.stderr, /^petstore: PETSTORE_ENVIRONMENT must be production or staging, got "live"\./)
+    assert.deepEqual([flag.code, variable.code, file.code], [2, 2, 2])
+  })
+
+  it('reads a .env file; the environment wins over it, and a flag over both', async () => {
+    await using folder = await Folder.create()
+    writeFileSync(join(folder.path, '.env'), '# ours\nPETSTORE_ENVIRONMENT="production"\nDATABASE_URL=sqlite:from-env-file.db\n')
+    assert.match((await makeKey(folder)).key, /^pets_live_/)
+    assert.match((await makeKey(folder, { env: { PETSTORE_ENVIRONMENT: 'staging' } })).key, /^pets_test_/)
+    const list = async (...words: string[]) => (JSON.parse((await folder.run(['account', 'list', '--json', ...words])).stdout) as object[]).length
+    assert.equal(await list(), 2)
+    assert.equal(await list('--database', 'sqlite:another.db'), 0)
+  })
+
+  it('adds animals with seed, and brings a database up to date with migrate', async () => {
+    await using folder = await Folder.create()
+    assert.deepEqual(await folder.run(['migrate']), { code: 0, signal: null, stdout: '', stderr: 'The database is up to date.\n' })
+    assert.deepEqual(JSON.parse((await folder.run(['migrate', '--json'])).stdout), { upToDate: true })
+    assert.deepEqual(await folder.run(['seed', '--count', '1201']), { code: 0, signal: null, stdout: '', stderr: 'Added 1201 animals.\n' })
+    assert.deepEqual(JSON.parse((await folder.run(['seed', '--count', '1', '--json'])).stdout), { added: 1 })
+    const { key } = await makeKey(folder)
+    const { url } = await serve(folder)
+    const response = await fetch(`${url}/v1/pets?limit=100`, { headers: { Authorization: `Bearer ${key}` } })
+    const pets = (await response.json()) as { id: number; name: string }[]
+    assert.equal(pets[0]?.id, 1202)
+    assert.ok(new Set(pets.map(({ name }) => name)).size > 10, 'they differ')
+  })
+
+  it('prints the OpenAPI document, with the addresses it is told', async () => {
+    await using folder = await Folder.create()
+    assert.equal((await folder.run(['openapi'])).stdout, renderOpenapi())
+    const { stdout } = await folder.run(['openapi', '--base-url', 'https://pets.example/v1'])
+    assert.equal(stdout, renderOpenapi({ production: 'https://pets.example/v1' }))
+  })
+
+  it('ends quietly where its reader leaves', async () => {
+    await using folder = await Folder.create()
+    const child = folder.start(['openapi'])
+    const ended = collect(child)
+    child.stdout!.destroy()
+    const { code, stderr } = await ended
+    assert.deepEqual([code, stderr], [0, ''])
+  })
+})

@@ -1,0 +1,113 @@
+// What becomes of connections: several requests on one, clients that are slow, leave, or send on after their answer.
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { type Petstore, startPetstore } from './harness.ts'
+import { expectRawError, RawConnection } from './raw-http.ts'
+
+const REX = '{"name":"Rex","categoryId":1}'
+const HOST = 'Host: pets.example\r\n'
+const JSON_TYPE = 'Content-Type: application/json\r\n'
+const TIMEOUTS = { headersTimeout: 300, requestTimeout: 600, keepAliveTimeout: 300, connectionsCheckingInterval: 50 }
+
+const keyOf = ({ key }: Petstore) => `Authorization: Bearer ${key}\r\n`
+const create = (petstore: Petstore, body = REX) =>
+  `POST /v1/pets HTTP/1.1\r\n${HOST}${keyOf(petstore)}${JSON_TYPE}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
+const list = (petstore: Petstore) => `GET /v1/pets HTTP/1.1\r\n${HOST}${keyOf(petstore)}\r\n`
+const names = async (petstore: Petstore) => ((await (await petstore.call('/pets')).json()) as { name: string }[]).map(({ name }) => name)
+
+describe('A connection', { concurrency: 3 }, () => {
+  it('carries requests one after the other without waiting, answered in their order', async () => {
+    await using petstore = await startPetstore()
+    using connection = new RawConnection(petstore.url)
+    connection.send(create(petstore) + list(petstore) + create(petstore, '{') + 'GET /nowhere HTTP/1.1\r\n' + HOST + '\r\n' + list(petstore))
+    const statuses: number[] = []
+    for (let count = 0; count < 5; count += 1) statuses.push((await connection.answer()).status)
+    assert.deepEqual(statuses, [201, 200, 400, 404, 200])
+  })
+
+  it('gets the answers that are due before it is told that the next request is broken', async () => {
+    await using petstore = await startPetstore()
+    using connection = new RawConnection(petstore.url)
+    connection.send(create(petstore) + list(petstore) + 'NONSENSE\r\n\r\nNONSENSE\r\n\r\n')
+    assert.equal((await connection.answer()).status, 201)
+    assert.equal((await connection.answer()).status, 200)
+    expectRawError(await connection.answer(), 'malformed_request')
+    await connection.closed()
+    assert.deepEqual(await names(petstore), ['Rex'])
+  })
+
+  it('gets one answer to a request that breaks after it, and ends', async () => {
+    await using petstore = await startPetstore()
+    using connection = new RawConnection(petstore.url)
+    connection.send(`POST /v1/pets HTTP/1.1\r\n${HOST}${JSON_TYPE}Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n`)
+    expectRawError(await connection.answer(), 'missing_api_key')
+    connection.send('nonsense\r\n')
+    await connection.closed()
+  })
+
+  it('may be left in the middle of a request: nothing is stored, and the service goes on', async () => {
+    await using petstore = await startPetstore()
+    const whole = create(petstore)
+    for (const length of [1, 20, whole.length - REX.length - 2, whole.length - 10, whole.length - 1]) {
+      using connection = new RawConnection(petstore.url)
+      connection.send(whole.slice(0, length))
+      await new Promise((resolve) => setTimeout(resolve, 20))
+    }
+    using half = new RawConnection(petstore.url)
+    half.socket.end(whole.slice(0, -5))
+    expectRawError(await half.answer(), 'malformed_request')
+    assert.deepEqual(await names(petstore), [])
+    assert.deepEqual(petstore.logged.filter(({ level }) => level === 'error'), [])
+  })
+
+  it('takes a request byte by byte', async () => {
+    await using petstore = await startPetstore()
+    using connection = new RawConnection(petstore.url)
+    connection.socket.setNoDelay(true)
+    for (const character of create(petstore)) {
+      connection.send(character)
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    assert.equal((await connection.answer()).status, 201)
+  })
+
+  it('is asked for the body with 100 Continue, also where the answer then is no', async () => {
+    await using petstore = await startPetstore()
+    using connection = new RawConnection(petstore.url)
+    const [head, body] = create(petstore).split('\r\n\r\n')
+    connection.send(`${head}\r\nExpect: 100-continue\r\n\r\n`)
+    assert.equal((await connection.answer()).status, 100)
+    connection.send(body!)
+    assert.equal((await connection.answer()).status, 201)
+  })
+
+  it('is told 408 where the headers, or the body, take too long; nothing is stored', async () => {
+    await using petstore = await startPetstore({ timeouts: TIMEOUTS })
+    for (const start of ['', 'GET /v1/pets HTT', `GET /v1/pets HTTP/1.1\r\n${HOST}X-Slow: `, create(petstore).slice(0, -1)]) {
+      using connection = new RawConnection(petstore.url)
+      connection.send(start)
+      expectRawError(await connection.answer(), 'request_timeout')
+      await connection.closed()
+    }
+    assert.deepEqual(await names(petstore), [])
+    const timeouts = petstore.logged.filter(({ code }) => code === 'request_timeout')
+    assert.equal(timeouts.length, 4)
+    assert.equal(petstore.logged.filter(({ status }) => status === 400).length, 0, 'and each has one line')
+  })
+
+  it('ends without a word where nothing is asked any more', async () => {
+    await using petstore = await startPetstore({ timeouts: TIMEOUTS })
+    using connection = new RawConnection(petstore.url)
+    connection.send(list(petstore))
+    assert.equal((await connection.answer()).status, 200)
+    await connection.closed()
+  })
+
+  it('ends where a client that has its answer never ends its request', async () => {
+    await using petstore = await startPetstore()
+    using connection = new RawConnection(petstore.url)
+    connection.send(`POST /v1/pets HTTP/1.1\r\n${HOST}${keyOf(petstore)}${JSON_TYPE}Content-Length: 999999999999\r\n\r\n{`)
+    expectRawError(await connection.answer(), 'body_too_large')
+    await connection.closed()
+  })
+})

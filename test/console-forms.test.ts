@@ -1,0 +1,148 @@
+// The console's forms over HTTP: what proves them, what they make, and what they tell.
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { ConsoleClient, MEMBER_PAGES, signedIn } from './console-client.ts'
+import { describeService, PASSWORD } from './harness.ts'
+
+describeService('The forms of the console', (service) => {
+  describe('a form', () => {
+    it('does nothing without the proof of our own page, or with that of somebody else', async () => {
+      const client = await signedIn(service())
+      const other = await (await signedIn(service())).hiddenFields('/keys', '/keys')
+      for (const proof of ['', 'x', other['proof']!]) {
+        const { status, body } = await client.post('/keys', { name: 'forged', expires: '', once: 'x', proof })
+        assert.equal(status, 403)
+        assert.match(body, /This form is out of date/)
+      }
+      assert.doesNotMatch((await client.get('/keys')).body, /forged/)
+    })
+
+    it('does nothing when another site sent it, whatever it brings', async () => {
+      const client = await signedIn(service())
+      const fields = await client.hiddenFields('/keys', '/keys')
+      for (const site of ['cross-site', 'same-site']) {
+        const answer = await client.post('/keys', { ...fields, name: 'forged' }, { 'Sec-Fetch-Site': site })
+        assert.equal(answer.status, 403)
+      }
+    })
+
+    it('leads to sign-in when the session is over, and from there to a page that is there', async () => {
+      for (const [page, action, next] of [
+        ['/animals/new', '/animals/new', '/animals/new'],
+        ['/account', '/account/password', '/account/password'],
+        [`/keys/${service().apiKey.id}/revoke`, `/keys/${service().apiKey.id}/revoke`, '/keys'],
+      ] as const) {
+        const client = await signedIn(service())
+        const fields = await client.hiddenFields(page, action)
+        await client.submit('/keys', '/sign-out')
+        const { status, location } = await client.post(action, fields)
+        assert.deepEqual([status, location], [303, `/sign-in?next=${encodeURIComponent(next)}`])
+        const again = await signedIn(service())
+        assert.notEqual((await again.get(next)).status, 405)
+      }
+    })
+
+    it('in another format, or too large, is refused on a page', async () => {
+      const client = await signedIn(service())
+      const json = await client.post('/keys', {}, { 'Content-Type': 'application/json' })
+      assert.equal(json.status, 403)
+      const text = await client.post('/keys', {}, { 'Content-Type': 'text/plain' })
+      assert.equal(text.status, 415)
+      const large = await client.post('/keys', { name: 'x'.repeat(20_000) })
+      assert.equal(large.status, 413)
+      for (const { headers } of [json, text, large]) assert.match(headers.get('content-type') ?? '', /text\/html/)
+    })
+
+    it('sent twice makes one key, and the second time says so', async () => {
+      const client = await signedIn(service())
+      const fields = { ...(await client.hiddenFields('/keys', '/keys')), name: 'once only', expires: '' }
+      const [first, second] = [await client.post('/keys', fields), await client.post('/keys', fields)]
+      assert.match(first.body, /pets_test_[0-9A-Za-z]{36}/)
+      assert.equal(second.location, '/keys?made=yes')
+      const { body } = await client.get('/keys?made=yes')
+      assert.equal(body.split('<bdi>once only</bdi>').length, 2)
+      assert.match(body, /has made its key already/)
+    })
+
+    it('sent twice adds one animal; gone back to and changed, it adds the other', async () => {
+      const client = await signedIn(service())
+      const fields = { ...(await client.hiddenFields('/animals/new', '/animals/new')), name: 'Twice', categoryId: '9223372036854775807', status: 'pending' }
+      const answers = await Promise.all([client.post('/animals/new', fields), client.post('/animals/new', fields)])
+      const [first, second] = answers.map(({ location }) => location)
+      assert.match(first!, /^\/animals\?added=\d+$/)
+      assert.equal(second, first)
+      const changed = await client.post('/animals/new', { ...fields, name: 'Other' })
+      assert.notEqual(changed.location, first)
+      assert.deepEqual({ ...(await service().store.pets.get(BigInt(first!.split('=')[1]!))) }, {
+        id: BigInt(first!.split('=')[1]!),
+        name: 'Twice',
+        categoryId: 9223372036854775807n,
+        status: 'pending',
+      })
+    })
+
+    it('tells what is wrong beside the field, in the words of the API, and keeps what was typed', async () => {
+      const client = await signedIn(service())
+      const { status, body } = await client.submit('/animals/new', '/animals/new', { name: '  ', categoryId: '1.5', status: 'lost' })
+      assert.equal(status, 400)
+      const api = (await (await service().add({ name: '  ', categoryId: 1.5, status: 'lost' })).json()) as { message: string }
+      const told = [...body.matchAll(/<p class="problem" id="\w+-problem">([^<]*)<\/p>/g)].map(([, text]) => text!.replaceAll('&quot;', '"'))
+      assert.equal(told.length, 3)
+      assert.equal(told.join(' ').replace('got "1.5"', 'got 1.5'), api.message)
+      assert.match(body, /value="1\.5"/)
+    })
+
+    it('sent twice at sign-up leads to the one account that it made', async () => {
+      const client = new ConsoleClient(service().url)
+      const fields = { ...(await client.hiddenFields('/sign-up', '/sign-up')), email: 'double@example.com', password: PASSWORD }
+      const answers = await Promise.all([client.post('/sign-up', fields), client.post('/sign-up', fields)])
+      assert.deepEqual(answers.map(({ location }) => location), ['/keys', '/keys'])
+      assert.equal((await client.get('/keys')).status, 200)
+    })
+  })
+
+  describe('a key', () => {
+    it('is shown once and never again, nor kept by any cache', async () => {
+      const client = await signedIn(service())
+      const { body, headers } = await client.submit('/keys', '/keys', { name: 'shown <once>', expires: '30' })
+      const secret = /pets_test_[0-9A-Za-z]{36}/.exec(body)![0]
+      assert.equal(headers.get('cache-control'), 'no-store')
+      assert.match(body, /shown &lt;once&gt;/)
+      for (const page of MEMBER_PAGES) assert.doesNotMatch((await client.get(page)).body, new RegExp(secret))
+      const list = await client.get('/keys')
+      assert.match(list.body, new RegExp(`pets_test_…${secret.slice(-4)}`))
+    })
+
+    it('warns where it still calls the deprecated operation, and counts its calls', async () => {
+      for (let call = 0; call < 3; call += 1) await service().call('/pets/1')
+      const { body } = await (await signedIn(service())).get('/keys')
+      assert.match(body, /Called <code>getPet<\/code> 3 times in the last 7 days/)
+      assert.match(body, /removed on 5 December 2030/)
+    })
+
+    it('of somebody else can be neither seen nor revoked', async () => {
+      const client = await signedIn(service())
+      const theirs = `/keys/${service().apiKey.id}/revoke`
+      const stranger = new ConsoleClient(service().url)
+      await stranger.submit('/sign-up', '/sign-up', { email: 'stranger@example.com', password: PASSWORD })
+      assert.equal((await stranger.get(theirs)).status, 404)
+      const { proof } = await stranger.hiddenFields('/keys', '/keys')
+      assert.equal((await stranger.post(theirs, { proof: proof! })).status, 404)
+      assert.equal((await client.get(theirs)).status, 200)
+      assert.equal((await service().call('/pets')).status, 200)
+    })
+  })
+
+  it('deletes an account after its password, and its keys with it', async () => {
+    const client = new ConsoleClient(service().url)
+    await client.submit('/sign-up', '/sign-up', { email: 'gone@example.com', password: PASSWORD })
+    const made = await client.submit('/keys', '/keys', { name: 'k', expires: '' })
+    const Authorization = `Bearer ${/pets_test_[0-9A-Za-z]{36}/.exec(made.body)![0]}`
+    assert.equal((await client.submit('/account/delete', '/account/delete', { current: 'not my password' })).status, 400)
+    assert.equal((await fetch(`${service().url}/v1/pets`, { headers: { Authorization } })).status, 200)
+    const { location } = await client.submit('/account/delete', '/account/delete', { current: PASSWORD })
+    assert.equal(location, '/sign-in?removed=yes')
+    assert.equal((await fetch(`${service().url}/v1/pets`, { headers: { Authorization } })).status, 401)
+    assert.equal((await client.get('/keys')).status, 303)
+  })
+})

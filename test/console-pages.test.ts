@@ -1,0 +1,170 @@
+// The console's pages over HTTP: their headers, what they show and to whom.
+import assert from 'node:assert/strict'
+import { DatabaseSync } from 'node:sqlite'
+import { describe, it } from 'node:test'
+import { ERRORS } from '../src/contract/errors.ts'
+import { ConsoleClient, MEMBER_PAGES, signedIn } from './console-client.ts'
+import { ENGINES } from './engines.ts'
+import { describeService, PASSWORD, startPetstore } from './harness.ts'
+
+const SQLITE = ENGINES[0]!
+const OPEN_PAGES = ['/', '/sign-in', '/sign-up', '/docs', '/docs/errors', '/docs/deprecations']
+
+describeService('The pages of the console', (service) => {
+  describe('every page', () => {
+    it('carries the headers that keep it to itself, and a Request-Id', async () => {
+      const client = await signedIn(service())
+      for (const page of [...OPEN_PAGES, ...MEMBER_PAGES, '/nothing-here', '/keys/none/revoke']) {
+        const { headers } = await client.get(page)
+        const policy = headers.get('content-security-policy') ?? ''
+        assert.match(policy, /default-src 'none'; script-src 'self';.*frame-ancestors 'none'/, page)
+        assert.equal(policy.includes('unsafe-inline'), page === '/docs', page)
+        assert.doesNotMatch(policy, /unsafe-eval/)
+        assert.equal(headers.get('x-content-type-options'), 'nosniff', page)
+        assert.equal(headers.get('referrer-policy'), 'same-origin', page)
+        assert.equal(headers.get('cache-control'), page === '/nothing-here' ? 'private, no-cache' : 'no-store', page)
+        assert.ok(headers.get('request-id'), page)
+      }
+    })
+
+    it('asks for a sign-in where it shows something of an account', async () => {
+      for (const page of MEMBER_PAGES) {
+        const { status, location } = await new ConsoleClient(service().url).get(page)
+        assert.deepEqual([status, location?.split('?')[0]], [303, '/sign-in'], page)
+      }
+    })
+
+    it('answers HEAD as GET without a body, and other methods with 405', async () => {
+      const head = await fetch(`${service().url}/docs/errors`, { method: 'HEAD' })
+      assert.deepEqual([head.status, await head.text()], [200, ''])
+      const put = await fetch(`${service().url}/keys`, { method: 'PUT' })
+      assert.deepEqual([put.status, put.headers.get('allow')], [405, 'GET, HEAD, OPTIONS, POST'])
+    })
+
+    it('that is not there is a page for a browser, and an Error for everyone else and under /v1', async () => {
+      const client = new ConsoleClient(service().url)
+      const page = await client.get('/nothing')
+      assert.equal(page.status, 404)
+      assert.match(page.body, /There is nothing at this address/)
+      for (const [path, accept] of [['/nothing', '*/*'], ['/v1/nothing', 'text/html']] as const) {
+        const response = await fetch(service().url + path, { headers: { Accept: accept } })
+        assert.equal(((await response.json()) as { code: string }).code, 'unknown_path')
+      }
+    })
+
+    it('is logged without its query', async () => {
+      await new ConsoleClient(service().url).get('/sign-in?next=/keys')
+      const line = service().logged.findLast(({ path }) => path === '/sign-in')
+      assert.deepEqual([line?.['method'], line?.['status']], ['GET', 200])
+    })
+  })
+
+  describe('the reference', () => {
+    it('has an anchor for every error code, and one where rel="deprecation" leads', async () => {
+      const client = new ConsoleClient(service().url)
+      const { body } = await client.get('/docs/errors')
+      for (const [code, { cure }] of Object.entries(ERRORS)) {
+        assert.ok(body.includes(`id="${code}"`), code)
+        assert.ok(body.includes(cure.replaceAll('<', '&lt;').replaceAll('>', '&gt;')), code)
+      }
+      const link = (await service().call('/pets/1')).headers.get('link') ?? ''
+      const [, path = '', anchor = ''] = /<([^#>]*)#([^>]*)>; rel="deprecation"/.exec(link) ?? []
+      const page = await client.get(path)
+      assert.equal(page.status, 200)
+      assert.ok(page.body.includes(`id="${anchor}"`))
+      assert.match(page.body, /5 December 2030/)
+    })
+
+    it('loads only files of its own, each kept by the browser until it changes', async () => {
+      const client = new ConsoleClient(service().url)
+      const { body } = await client.get('/docs')
+      const files = [...body.matchAll(/(?:src|href)="(\/assets\/[^"]+)"/g)].map(([, file]) => file!)
+      assert.equal(files.length, 6)
+      for (const file of files) {
+        const current = await client.get(file)
+        assert.equal(current.headers.get('cache-control'), 'public, max-age=31536000, immutable', file)
+        const old = await client.get(file.replace(/v=.*/, 'v=old'))
+        assert.deepEqual([old.status, old.headers.get('cache-control')], [200, 'no-cache'])
+      }
+      assert.doesNotMatch(body, /(?:src|href)="(?:https?:)?\/\//)
+      assert.equal((await client.get('/assets/console.ts')).status, 404)
+    })
+  })
+
+  it('explains a failed request with its Request-Id, code, message and cure', async () => {
+    const failed = await service().add({ name: '<script>alert(1)</script>' })
+    const { body } = await (await signedIn(service())).get('/activity')
+    assert.match(body, new RegExp(failed.headers.get('request-id')!))
+    assert.match(body, /href="\/docs\/errors#invalid_pet"/)
+    assert.match(body, /categoryId is missing/)
+    assert.match(body, new RegExp(ERRORS.invalid_pet.cure))
+    assert.doesNotMatch(body, /<script>alert/)
+  })
+
+  it('shows names with markup, right-to-left text and emoji as text', async () => {
+    const names = ['<script>alert(1)</script>', '"><img src=x onerror=alert(1)>', 'שלום', '🐈‍⬛ & co']
+    for (const name of names) assert.equal((await service().add({ name, categoryId: 1 })).status, 201)
+    const { body } = await (await signedIn(service())).get('/animals')
+    assert.match(body, /<bdi>&lt;script&gt;alert\(1\)&lt;\/script&gt;<\/bdi>/)
+    assert.match(body, /<bdi>&quot;&gt;&lt;img src=x onerror=alert\(1\)&gt;<\/bdi>/)
+    assert.match(body, /<bdi>שלום<\/bdi>/)
+    assert.match(body, /<bdi>🐈‍⬛ &amp; co<\/bdi>/)
+  })
+})
+
+describe('A deployment', () => {
+  it('with sign-up closed creates no account, and says what to do', async () => {
+    await using petstore = await startPetstore({ env: { PETSTORE_SIGNUP: 'closed' } })
+    const client = new ConsoleClient(petstore.url)
+    const page = await client.get('/sign-up')
+    assert.equal(page.status, 403)
+    assert.match(page.body, /petstore account create/)
+    const { proof } = await client.hiddenFields('/sign-in', '/sign-in')
+    const tried = await client.post('/sign-up', { proof: proof!, email: 'a@example.com', password: PASSWORD })
+    assert.equal(tried.status, 403)
+    assert.equal(await petstore.store.accounts.accountByEmail('a@example.com'), undefined)
+  })
+
+  it('behind https, by a trusted proxy or its own address, hands out a __Host- cookie', async () => {
+    const settings: [Record<string, string>, Record<string, string>][] = [
+      [{ PETSTORE_TRUST_PROXY: '127.0.0.1' }, { 'X-Forwarded-Proto': 'https' }],
+      [{ PETSTORE_STAGING_BASE_URL: 'https://staging.pets.example/v1' }, {}],
+    ]
+    for (const [env, headers] of settings) {
+      await using petstore = await startPetstore({ env })
+      const { headers: answered } = await new ConsoleClient(petstore.url).get('/sign-in', headers)
+      assert.match(answered.get('set-cookie') ?? '', /^__Host-petstore=[\w-]{43}; Path=\/; HttpOnly; SameSite=Lax; Secure$/)
+    }
+    await using petstore = await startPetstore()
+    const untrusted = await new ConsoleClient(petstore.url).get('/sign-in', { 'X-Forwarded-Proto': 'https' })
+    assert.match(untrusted.headers.get('set-cookie') ?? '', /^petstore=/)
+  })
+
+  it('whose database cannot be written to says so on a page, with the request id', async () => {
+    await using database = await SQLITE.newDatabase()
+    await using petstore = await startPetstore({ engine: SQLITE, database: database.url })
+    const client = new ConsoleClient(petstore.url)
+    const fields = await client.hiddenFields('/sign-in', '/sign-in')
+    using other = new DatabaseSync(database.url.replace(/^sqlite:/, ''))
+    other.exec('BEGIN IMMEDIATE')
+    const { status, headers, body } = await client.post('/sign-in', { ...fields, email: petstore.account.email, password: PASSWORD })
+    assert.deepEqual([status, headers.get('retry-after')], [503, '2'])
+    assert.match(body, /The database is not available at the moment/)
+    assert.ok(body.includes(headers.get('request-id')!))
+  })
+
+  it('says unmistakably that it is staging, and nothing of the kind in production', async () => {
+    await using staging = await startPetstore({ env: { PETSTORE_ENVIRONMENT: 'staging' } })
+    assert.match((await new ConsoleClient(staging.url).get('/')).body, /class="band"><strong>Staging<\/strong>/)
+    await using production = await startPetstore({ env: { PETSTORE_ENVIRONMENT: 'production', PETSTORE_BASE_URL: 'https://pets.example/v1' } })
+    const { body } = await new ConsoleClient(production.url).get('/')
+    assert.doesNotMatch(body, /class="band"/)
+    assert.match(body, /https:\/\/pets\.example\/v1/)
+  })
+
+  it('allows the reference to call the addresses that it lists, and no others', async () => {
+    await using petstore = await startPetstore({ env: { PETSTORE_BASE_URL: 'https://pets.example/v1' } })
+    const { headers } = await new ConsoleClient(petstore.url).get('/docs')
+    assert.match(headers.get('content-security-policy') ?? '', /connect-src 'self' https:\/\/pets\.example(?:;|$)/)
+  })
+})

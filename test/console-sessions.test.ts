@@ -1,0 +1,196 @@
+// Signing in and staying signed in at the console, over HTTP: cookies, sessions, throttles.
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { SESSION_IDLE_MS, SESSION_MAX_MS } from '../src/accounts/sessions.ts'
+import { SIGN_IN_BY_ACCOUNT, SIGN_UP_BY_ADDRESS } from '../src/accounts/throttle.ts'
+import { ConsoleClient, signedIn } from './console-client.ts'
+import { ENGINES } from './engines.ts'
+import { describeService, PASSWORD, startPetstore } from './harness.ts'
+
+const clock = { now: Date.now() }
+
+describeService(
+  'Who is signed in at the console',
+  (service) => {
+    describe('signing in', () => {
+      it('creates an account, signs in with it, and hands out a cookie that scripts and other sites cannot use', async () => {
+        const visitor = new ConsoleClient(service().url)
+        const answer = await visitor.submit('/sign-up', '/sign-up', { email: 'new@example.com', password: PASSWORD })
+        assert.deepEqual([answer.status, answer.location], [303, '/keys'])
+        assert.match(answer.headers.get('set-cookie') ?? '', /^petstore=[\w-]{43}; Path=\/; HttpOnly; SameSite=Lax$/)
+        assert.equal((await visitor.get('/keys')).status, 200)
+      })
+
+      it('changes the token at sign-in, so that one planted before is worth nothing', async () => {
+        const client = new ConsoleClient(service().url)
+        await client.get('/sign-in')
+        const planted = client.cookies.get('petstore')
+        await client.signIn(service().account.email, PASSWORD)
+        assert.notEqual(client.cookies.get('petstore'), planted)
+        const thief = new ConsoleClient(service().url)
+        thief.cookies.set('petstore', planted!)
+        assert.equal((await thief.get('/keys')).status, 303)
+      })
+
+      it('answers a wrong password and an unknown account alike, and keeps what was typed', async () => {
+        const client = new ConsoleClient(service().url)
+        const wrong = await client.signIn(service().account.email, 'wrong horse battery')
+        const unknown = await client.signIn('nobody@example.com', 'wrong horse battery')
+        const plain = ({ body }: { body: string }) => body.replaceAll(/value="[^"]*"/g, '')
+        assert.deepEqual([wrong.status, plain(wrong)], [unknown.status, plain(unknown)])
+        assert.match(wrong.body, new RegExp(`value="${service().account.email}"`))
+        assert.doesNotMatch(wrong.body, /wrong horse/)
+        assert.match(wrong.body, /The email address or the password is not right/)
+      })
+
+      it('takes as long to refuse an unknown account as a wrong password', async () => {
+        const client = new ConsoleClient(service().url)
+        const fields = await client.hiddenFields('/sign-in', '/sign-in')
+        const median = async (email: string) => {
+          const times: number[] = []
+          for (let tries = 0; tries < 5; tries += 1) {
+            const started = performance.now()
+            await client.post('/sign-in', { ...fields, email, password: 'wrong horse battery' })
+            times.push(performance.now() - started)
+          }
+          return times.toSorted((a, b) => a - b)[2]!
+        }
+        const [known, unknown] = [await median(service().account.email), await median('no-one@example.com')]
+        // A look-up alone takes a hundredth of the hash: the bounds are wide, the difference would be wider.
+        assert.ok(unknown / known > 0.4 && unknown / known < 2.5, `${known} ms, ${unknown} ms`)
+        clock.now += SIGN_IN_BY_ACCOUNT.withinMs
+      })
+
+      it('leads back to the page that was asked for, and never off the site', async () => {
+        const client = new ConsoleClient(service().url)
+        const { location } = await client.get('/animals?status=sold')
+        assert.equal(location, '/sign-in?next=%2Fanimals%3Fstatus%3Dsold')
+        const answer = await client.submit(location, '/sign-in', { email: service().account.email, password: PASSWORD })
+        assert.equal(answer.location, '/animals?status=sold')
+        for (const next of ['//evil.example', 'https://evil.example', '/\\evil.example', '/keys/../../x y', 'javascript:alert(1)']) {
+          const other = new ConsoleClient(service().url)
+          const led = await other.submit('/sign-in', '/sign-in', { email: service().account.email, password: PASSWORD, next })
+          assert.equal(led.location, '/keys', next)
+        }
+      })
+
+      it('ends the session at sign-out, for that token for good', async () => {
+        const client = await signedIn(service())
+        const token = client.cookies.get('petstore')!
+        const { location } = await client.submit('/keys', '/sign-out')
+        assert.equal(location, '/sign-in?signed-out=yes')
+        assert.equal(client.cookies.has('petstore'), false)
+        client.cookies.set('petstore', token)
+        assert.equal((await client.get('/keys')).status, 303)
+      })
+
+      it('tells the account its sign-ins, good and refused, in its trail', async () => {
+        const client = await signedIn(service())
+        await new ConsoleClient(service().url).signIn(service().account.email, 'wrong horse battery')
+        await until(async () => /Sign-in refused/.test((await client.get('/account')).body))
+        assert.match((await client.get('/account')).body, /Signed in/)
+      })
+    })
+
+    describe('a session', () => {
+      it('ends when nothing was done for its idle time, and goes on while something is', async () => {
+        const start = clock.now
+        const client = await signedIn(service())
+        for (let step = 0; step < 3; step += 1) {
+          clock.now += SESSION_IDLE_MS - 1000
+          assert.equal((await client.get('/keys')).status, 200)
+        }
+        clock.now += SESSION_IDLE_MS
+        const { status, location } = await client.get('/keys')
+        assert.deepEqual([status, location], [303, '/sign-in?next=%2Fkeys'])
+        assert.match((await client.get(location!)).body, /your session has ended/)
+        clock.now = start
+      })
+
+      it('ends after its longest time, however busy', async () => {
+        const start = clock.now
+        const client = await signedIn(service())
+        while (clock.now - start < SESSION_MAX_MS - SESSION_IDLE_MS / 2) {
+          assert.equal((await client.get('/account')).status, 200)
+          clock.now += SESSION_IDLE_MS / 2
+        }
+        clock.now = start + SESSION_MAX_MS
+        assert.equal((await client.get('/account')).status, 303)
+        clock.now = start
+      })
+
+      it('ends everywhere else when the password is changed, and goes on here with a new token', async () => {
+        const [here, elsewhere] = [await signedIn(service()), await signedIn(service())]
+        const old = here.cookies.get('petstore')
+        const changed = await here.submit('/account', '/account/password', { current: PASSWORD, password: PASSWORD })
+        assert.equal(changed.location, '/account?changed=yes')
+        assert.notEqual(here.cookies.get('petstore'), old)
+        assert.equal((await here.get('/account')).status, 200)
+        assert.equal((await elsewhere.get('/account')).status, 303)
+      })
+
+      it('never works as an API key, nor an API key as a session', async () => {
+        const client = await signedIn(service())
+        const token = client.cookies.get('petstore')!
+        const asKey = await fetch(`${service().url}/v1/pets`, { headers: { Authorization: `Bearer ${token}` } })
+        const asCookie = await fetch(`${service().url}/v1/pets`, { headers: { Cookie: `petstore=${token}` } })
+        assert.deepEqual([asKey.status, asCookie.status], [401, 401])
+        const { key, url } = service()
+        for (const headers of [{ Authorization: `Bearer ${key}` }, { Cookie: `petstore=${key}` }] as Record<string, string>[]) {
+          assert.equal((await fetch(`${url}/keys`, { headers, redirect: 'manual' })).status, 303)
+        }
+      })
+    })
+  },
+  { clock: () => clock.now },
+)
+
+describe('Several instances on one database', () => {
+  for (const engine of ENGINES) {
+    it(`know the same sessions on ${engine.name}, and end them together`, async () => {
+      await using database = await engine.newDatabase()
+      await using first = await startPetstore({ database: database.url })
+      await using second = await startPetstore({ database: database.url })
+      const client = new ConsoleClient(first.url)
+      await client.signIn(first.account.email, PASSWORD)
+      const atSecond = new ConsoleClient(second.url)
+      atSecond.cookies.set('petstore', client.cookies.get('petstore')!)
+      assert.equal((await atSecond.get('/keys')).status, 200)
+      await atSecond.submit('/keys', '/sign-out')
+      assert.equal((await client.get('/keys')).status, 303)
+    })
+  }
+})
+
+describe('Tries', () => {
+  it('to sign in are throttled by account, the same for one that is not there, and let through later', async () => {
+    await using petstore = await startPetstore({ clock: () => clock.now })
+    const client = new ConsoleClient(petstore.url)
+    for (const email of [petstore.account.email, 'nobody@example.com']) {
+      for (let tries = 0; tries < SIGN_IN_BY_ACCOUNT.tries; tries += 1) {
+        assert.equal((await client.signIn(email, 'wrong horse battery')).status, 400)
+      }
+      const { status, headers } = await client.signIn(email.toUpperCase(), PASSWORD)
+      assert.deepEqual([status, headers.get('retry-after')], [429, String(SIGN_IN_BY_ACCOUNT.withinMs / 1000)], email)
+    }
+    clock.now += SIGN_IN_BY_ACCOUNT.withinMs
+    assert.equal((await client.signIn(petstore.account.email, PASSWORD)).status, 303)
+  })
+
+  it('to create accounts are throttled by address', async () => {
+    await using petstore = await startPetstore()
+    const client = new ConsoleClient(petstore.url)
+    const fields = { ...(await client.hiddenFields('/sign-up', '/sign-up')), email: 'x@example.com', password: 'short' }
+    for (let tries = 0; tries < SIGN_UP_BY_ADDRESS.tries; tries += 1) assert.equal((await client.post('/sign-up', fields)).status, 400)
+    assert.equal((await client.post('/sign-up', fields)).status, 429)
+  })
+})
+
+/** What is done after the answer is done soon after. */
+async function until(holds: () => Promise<boolean>): Promise<void> {
+  for (let tries = 0; tries < 100; tries += 1) {
+    if (await holds()) return
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+  assert.fail('it did not come true within two seconds')
+}

@@ -1,0 +1,204 @@
+// The database file in trouble: not ours, newer, read-only, full, locked. A clear message, or 503; never a damaged file.
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, chownSync, copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { describe, it } from 'node:test'
+import { collect, Folder, makeKey, serve } from './command.ts'
+import { expectError, startPetstore } from './harness.ts'
+
+const REX = '{"name":"Rex","categoryId":1}'
+/** A user without rights of its own, where this runs as root, which no permission stops. */
+const NOBODY = 65_534
+const isRoot = process.getuid?.() === 0
+const asNobody = isRoot ? ['setpriv', `--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups'] : []
+
+function assertWhole(path: string): void {
+  const db = new DatabaseSync(path)
+  assert.deepEqual(db.prepare('PRAGMA integrity_check').all().map((row) => ({ ...row })), [{ integrity_check: 'ok' }])
+  assert.deepEqual(db.prepare('PRAGMA foreign_key_check').all(), [])
+  db.close()
+}
+
+async function madeDatabase(folder: Folder, name: string): Promise<string> {
+  const path = join(folder.path, name)
+  assert.equal((await folder.run(['migrate', '--database', `sqlite:${path}`])).code, 0)
+  return path
+}
+
+/** Every command that opens it says this, with exit code 1, and the file stays as it was. */
+async function refused(folder: Folder, path: string, message: RegExp, wrap: readonly string[] = []): Promise<void> {
+  const before = readFileSync(path)
+  for (const words of [['serve', '--port', '0'], ['account', 'list']]) {
+    const { code, stdout, stderr } = await folder.run([...words, '--database', `sqlite:${path}`], { wrap })
+    assert.deepEqual([code, stdout], [1, ''], stderr)
+    assert.match(stderr, message)
+    assert.equal(stderr.split('\n').length, 2, 'one line')
+  }
+  assert.ok(readFileSync(path).equals(before), 'the file was changed')
+}
+
+describe('A database file', { concurrency: 3 }, () => {
+  it('that is not a database is refused and left alone', async () => {
+    await using folder = await Folder.create()
+    const path = join(folder.path, 'letter.txt')
+    writeFileSync(path, 'Dear Sir or Madam, '.repeat(100))
+    await refused(folder, path, /^petstore: Cannot open the database .*letter\.txt: it is not a SQLite database/)
+    assert.deepEqual(readdirSync(folder.path), ['letter.txt'])
+  })
+
+  it('of another program is refused and left alone, whichever way it marks its file', async () => {
+    await using folder = await Folder.create()
+    for (const sql of ['CREATE TABLE pets (id INTEGER PRIMARY KEY)', 'PRAGMA application_id = 7', 'CREATE TABLE x (y); PRAGMA user_version = 1']) {
+      const path = join(folder.path, `other-${sql.length}.db`)
+      const db = new DatabaseSync(path)
+      db.exec(sql)
+      db.close()
+      await refused(folder, path, /is a SQLite database of another program; nothing in it was changed\. Name another file with --database\.\n$/)
+    }
+  })
+
+  it('with a newer schema is refused and left alone', async () => {
+    await using folder = await Folder.create()
+    const path = await madeDatabase(folder, 'newer.db')
+    const db = new DatabaseSync(path)
+    db.exec('PRAGMA user_version = 999')
+    db.close()
+    await refused(folder, path, /has schema version 999, this program knows only up to \d+\. Run the newer program that wrote it; nothing was changed\.\n$/)
+  })
+
+  it('that was cut off is refused or told as damaged, not made worse', async () => {
+    await using folder = await Folder.create()
+    const path = await madeDatabase(folder, 'whole.db')
+    const cut = join(folder.path, 'cut.db')
+    copyFileSync(path, cut)
+    truncateSync(cut, 5000)
+    await refused(folder, cut, /^petstore: Cannot open the database .*(?:damaged|disk)/)
+  })
+
+  it('that can not be written, or whose folder can not, is refused', async () => {
+    await using folder = await Folder.create()
+    chmodSync(folder.path, 0o755)
+    const home = join(folder.path, 'home')
+    mkdirSync(home)
+    const path = await madeDatabase(folder, 'home/pets.db')
+    if (isRoot) chownSync(home, NOBODY, NOBODY)
+    chmodSync(path, 0o444)
+    await refused(folder, path, /may not write to .*pets\.db; the file and its folder must both be writable\.\n$/, asNobody)
+    chmodSync(path, 0o666)
+    chmodSync(home, 0o555)
+    await refused(folder, path, /may not write to .*home; the file and its folder must both be writable\.\n$/, asNobody)
+    const { code, stderr } = await folder.run(['serve', '--port', '0', '--database', `sqlite:${home}/deeper/pets.db`], { wrap: asNobody })
+    assert.equal(code, 1)
+    assert.match(stderr, /^petstore: Cannot open the database .*: EACCES: permission denied/)
+    chmodSync(home, 0o755)
+  })
+
+  it('in a place that is none is refused', async () => {
+    await using folder = await Folder.create()
+    for (const path of [folder.path, '/dev/null/pets.db']) {
+      const { code, stderr } = await folder.run(['migrate', '--database', `sqlite:${path}`])
+      assert.equal(code, 1)
+      assert.match(stderr, /^petstore: Cannot open the database /)
+    }
+  })
+
+  it('is made once where several processes start at the same time', async () => {
+    await using folder = await Folder.create()
+    const results = await Promise.all(Array.from({ length: 5 }, (_, index) => folder.run(index % 2 === 0 ? ['migrate'] : ['seed', '--count', '10'])))
+    for (const { code, stderr } of results) assert.equal(code, 0, stderr)
+    const path = join(folder.path, 'data/petstore.db')
+    assertWhole(path)
+    const db = new DatabaseSync(path)
+    assert.deepEqual({ ...db.prepare('SELECT count(*) AS animals FROM pets').get() }, { animals: 20 })
+    db.close()
+  })
+})
+
+describe('A full disk', { concurrency: 3 }, () => {
+  it('is a 503 while serving, with nothing damaged and nothing acknowledged lost', async () => {
+    await using folder = await Folder.create()
+    const { key } = await makeKey(folder)
+    const path = join(folder.path, 'data/petstore.db')
+    // No file may grow past this: for SQLite the same as a disk without room.
+    const { url, child, ended } = await serve(folder, { wrap: ['prlimit', '--fsize=600000'] })
+    const add = () =>
+      fetch(`${url}/v1/pets`, {
+        method: 'POST',
+        body: JSON.stringify({ name: 'x'.repeat(255), categoryId: 1 }),
+        headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
+      })
+    let acknowledged = 0
+    let refusal: Response | undefined
+    while (refusal === undefined) {
+      const responses = await Promise.all(Array.from({ length: 50 }, add))
+      acknowledged += responses.filter(({ status }) => status === 201).length
+      refusal = responses.find(({ status }) => status !== 201)
+    }
+    assert.ok(refusal.headers.has('retry-after'))
+    await expectError(refusal, 'store_unavailable')
+    assert.equal((await fetch(`${url}/livez`)).status, 200)
+    assert.equal((await fetch(`${url}/v1/pets`, { headers: { Authorization: `Bearer ${key}` } })).status, 200, 'reading goes on')
+    child.kill('SIGTERM')
+    assert.equal((await ended).code, 0)
+
+    assertWhole(path)
+    const db = new DatabaseSync(path)
+    const { animals } = db.prepare('SELECT count(*) AS animals FROM pets').get() as { animals: number }
+    assert.equal(animals, acknowledged)
+    db.close()
+    const again = await serve(folder)
+    const added = await fetch(`${again.url}/v1/pets`, { method: 'POST', body: REX, headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' } })
+    assert.equal(added.status, 201, 'with room again it goes on')
+  })
+
+  it('is a clear message at the start', async () => {
+    await using folder = await Folder.create()
+    const { code, stderr } = await folder.run(['migrate'], { wrap: ['prlimit', '--fsize=8192'] })
+    assert.equal(code, 1)
+    assert.match(stderr, /^petstore: Cannot open the database data\/petstore\.db: .*(?:disk|full)/)
+  })
+})
+
+describe('A lock of another process', () => {
+  it('is waited for outside SQLite: reads go on, writes get 503 after some seconds, and all recovers', async () => {
+    await using folder = await Folder.create()
+    const path = await madeDatabase(folder, 'locked.db')
+    await using petstore = await startPetstore({ database: `sqlite:${path}` })
+    const script = `const db = new (require('node:sqlite').DatabaseSync)(${JSON.stringify(path)})
+      db.exec('BEGIN IMMEDIATE')
+      console.log('locked')
+      process.stdin.on('end', () => db.exec('ROLLBACK')).resume()`
+    const holder = spawn(process.execPath, ['-e', script])
+    const holderEnded = collect(holder)
+    await once(holder.stdout, 'data')
+
+    const started = performance.now()
+    const writes = Array.from({ length: 5 }, () => petstore.add(REX, { 'Idempotency-Key': 'one' }))
+    let slowest = 0
+    for (let asked = 0; asked < 20; asked += 1) {
+      const before = performance.now()
+      assert.equal((await petstore.call('/pets')).status, 200)
+      slowest = Math.max(slowest, performance.now() - before)
+      await new Promise((resolve) => setTimeout(resolve, 20))
+    }
+    assert.ok(slowest < 1000, `a read took ${slowest} ms`)
+    for (const response of await Promise.all(writes)) {
+      assert.ok(response.headers.has('retry-after'))
+      await expectError(response, 'store_unavailable')
+    }
+    const waited = performance.now() - started
+    assert.ok(waited > 2000 && waited < 9000, `refused after ${waited} ms`)
+    assert.equal((await fetch(`${petstore.url}/readyz`)).status, 200)
+
+    const patient = petstore.add(REX, { 'Idempotency-Key': 'one' })
+    await new Promise((resolve) => setTimeout(resolve, 200))
+    holder.stdin.end()
+    assert.equal((await patient).status, 201, 'a write that waits goes through when the lock ends')
+    assert.equal((await holderEnded).code, 0)
+    assert.equal(((await (await petstore.call('/pets')).json()) as object[]).length, 1, 'and what was refused was not stored')
+    assert.ok(existsSync(path))
+  })
+})

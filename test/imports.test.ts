@@ -1,0 +1,81 @@
+// The import lines of src: they point one way, in no circle, and the borders that design drew are kept.
+import assert from 'node:assert/strict'
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, normalize } from 'node:path'
+import { describe, it } from 'node:test'
+import { fileURLToPath } from 'node:url'
+
+const SRC = fileURLToPath(new URL('../src/', import.meta.url))
+const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts') && !file.endsWith('.test.ts'))
+const textOf = (file: string) => readFileSync(join(SRC, file), 'utf8')
+
+/** The files of ours that a file imports, for values or only for types, at its start or on demand. */
+function importsOf(file: string): string[] {
+  const specifiers = textOf(file).matchAll(/(?:\bfrom |\bimport\(|^import )'(\.[^']*)'/gm)
+  return [...specifiers].map(([, specifier = '']) => normalize(join(dirname(file), specifier)))
+}
+
+/** Each layer may use those before it. The single files of src are layers of their own. */
+const LAYERS = ['contract', 'config.ts', 'log.ts', 'store', 'accounts', 'http', 'console', 'server.ts', 'cli', 'main.ts']
+const layerOf = (file: string) => LAYERS.findIndex((layer) => file === layer || file.startsWith(`${layer}/`))
+const within = (folder: string) => files.filter((file) => file.startsWith(folder))
+
+function assertNone(of: readonly string[], target: (imported: string) => boolean): void {
+  const found = of.flatMap((file) => importsOf(file).filter(target).map((imported) => `${file} imports ${imported}`))
+  assert.deepEqual(found, [])
+}
+
+describe('Imports', () => {
+  it('are found at all, and lead to files that are there', () => {
+    assert.ok(files.length > 40)
+    assert.ok(importsOf('server.ts').includes('http/app.ts'))
+    assertNone(files, (imported) => !files.includes(imported))
+  })
+
+  it('point one way: contract, store, accounts, http and console, server, cli', () => {
+    for (const file of files) {
+      assert.notEqual(layerOf(file), -1, `${file} is in no layer`)
+      assertNone([file], (imported) => layerOf(imported) > layerOf(file))
+    }
+  })
+
+  it('form no circle', () => {
+    const done = new Set<string>()
+    const visit = (file: string, path: readonly string[]): void => {
+      assert.ok(!path.includes(file), `a circle: ${[...path, file].join(' -> ')}`)
+      if (done.has(file)) return
+      for (const imported of importsOf(file)) visit(imported, [...path, file])
+      done.add(file)
+    }
+    for (const file of files) visit(file, [])
+  })
+
+  const isEngine = (file: string) => /^store\/[^/]+\//.test(file) || file === 'store/open-store.ts'
+
+  it('keep http from knowing an engine or the console', () => {
+    assertNone(within('http/'), (imported) => isEngine(imported) || imported.startsWith('console/'))
+  })
+
+  it('keep the console from knowing an engine or http', () => {
+    assertNone(within('console/'), (imported) => isEngine(imported) || imported.startsWith('http/'))
+  })
+
+  it('keep an engine from knowing another engine', () => {
+    for (const file of files.filter((name) => /^store\/[^/]+\//.test(name))) {
+      const own = file.split('/').slice(0, 2).join('/')
+      assertNone([file], (imported) => isEngine(imported) && !imported.startsWith(own))
+    }
+  })
+
+  it('keep HTTP and its libraries out of contract, store and accounts', () => {
+    for (const file of [...within('contract/'), ...within('store/'), ...within('accounts/')]) {
+      assert.doesNotMatch(textOf(file), /from '(?:node:https?|fastify)'/, file)
+    }
+  })
+
+  it('leave the process to main.ts', () => {
+    for (const file of files.filter((name) => name !== 'main.ts')) {
+      assert.doesNotMatch(textOf(file), /\bprocess\.[a-z]|from 'node:process'/, file)
+    }
+  })
+})

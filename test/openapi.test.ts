@@ -1,0 +1,165 @@
+// The service is held to its own OpenAPI document: what it takes, what it refuses, and everything it answers.
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { before, describe, it } from 'node:test'
+import * as fc from 'fast-check'
+import { renderOpenapi } from '../src/contract/openapi.ts'
+import { describeService, type Petstore, startPetstore } from './harness.ts'
+import { assertDescribed, codePoint, type Document, isValid, operationOf, toJson, validValues } from './openapi-document.ts'
+
+const RUNS = { numRuns: 60 }
+
+const documentOf = async ({ url }: Petstore) => (await (await fetch(`${url}/openapi.json`)).json()) as Document
+
+/** What may stand in a header field of a real client. */
+const headerValue = fc.string({ unit: fc.integer({ min: 0x20, max: 0xff }).filter((code) => code < 0x7f || code > 0x9f).map((code) => String.fromCharCode(code)) })
+
+describe('openapi.json', () => {
+  it('is not stale: npm run openapi writes it', () => {
+    assert.equal(readFileSync(new URL('../openapi.json', import.meta.url), 'utf8'), renderOpenapi())
+  })
+})
+
+describeService('The document', (service) => {
+  let document: Document
+  before(async () => {
+    document = await documentOf(service())
+  })
+  const described = (id: string, response: Response) => assertDescribed(document, operationOf(document, id), response)
+  const newPet = () => document.components.schemas['NewPet']!
+
+  it('is held to: a NewPet that it calls valid is added, and is there by list and get, digit for digit', async () => {
+    await fc.assert(
+      fc.asyncProperty(validValues(document, newPet()), async (pet) => {
+        const { name, categoryId, status = 'available' } = pet as Record<string, unknown>
+        const response = await service().add(toJson(pet))
+        const text = await described('createPet', response)
+        assert.equal(response.status, 201, text)
+        const id = /^\{"id":(\d+),/.exec(text)![1]!
+        assert.equal(text, toJson({ id: BigInt(id), name, categoryId, status }))
+        assert.equal(await described('getPet', await service().call(`/pets/${id}`)), text)
+        assert.equal(await described('listPets', await service().call('/pets?limit=1')), `[${text}]`)
+        assert.equal(await described('listPets', await service().call(`/pets?limit=1&status=${String(status)}`)), `[${text}]`)
+      }),
+      RUNS,
+    )
+  })
+
+  it('is held to: a NewPet that it calls invalid is refused with 400, and not stored', async () => {
+    const newest = await (await service().call('/pets?limit=1')).text()
+    const valid = validValues(document, newPet()) as fc.Arbitrary<Record<string, unknown>>
+    const fields = Object.keys(newPet().properties!)
+    const mutated = fc.oneof(
+      fc.tuple(valid, fc.constantFrom(...fields), fc.jsonValue()).map(([pet, field, value]) => ({ ...pet, [field]: value })),
+      fc.tuple(valid, fc.constantFrom(...newPet().required!)).map(([pet, field]) => ({ ...pet, [field]: undefined })),
+      fc.jsonValue(),
+    )
+    const invalid = mutated.filter((value) => !isValid(document, newPet(), JSON.parse(toJson(value))))
+    await fc.assert(
+      fc.asyncProperty(invalid, async (value) => {
+        const response = await service().add(toJson(value))
+        assert.equal(response.status, 400, toJson(value))
+        await described('createPet', response)
+      }),
+      RUNS,
+    )
+    assert.equal(await (await service().call('/pets?limit=1')).text(), newest)
+  })
+
+  it('is held to whatever the bytes of a body and its headers are', async () => {
+    const type = fc.oneof(fc.constantFrom('application/json', 'application/json; charset=utf-8', 'text/plain'), headerValue)
+    const body = fc.oneof(fc.uint8Array({ maxLength: 200 }), fc.string().map((text) => Buffer.from(text)), fc.json().map((text) => Buffer.from(text)))
+    await fc.assert(
+      fc.asyncProperty(body, type, fc.option(headerValue), async (bytes, contentType, once) => {
+        const headers = { 'Content-Type': contentType, ...(once !== null && { 'Idempotency-Key': once }), Origin: 'https://shop.example' }
+        await described('createPet', await service().call('/pets', { method: 'POST', body: Buffer.from(bytes), headers }))
+      }),
+      RUNS,
+    )
+  })
+
+  it('is held to: parameters that it calls valid are accepted', async () => {
+    const { parameters } = operationOf(document, 'listPets')
+    const schemas = Object.fromEntries(parameters.filter(({ name }) => name !== 'cursor' && name !== 'If-None-Match').map(({ name, schema }) => [name, validValues(document, schema)]))
+    await fc.assert(
+      fc.asyncProperty(fc.record(schemas, { requiredKeys: [] }), async (query) => {
+        const given = Object.entries(query).map(([name, value]) => [name, String(value)])
+        const response = await service().call(`/pets?${new URLSearchParams(Object.fromEntries(given) as Record<string, string>).toString()}`)
+        assert.equal(response.status, 200)
+        const pets = JSON.parse(await described('listPets', response)) as { status: string }[]
+        assert.ok(pets.length <= Number(query['limit'] ?? 20))
+        if (query['status'] !== undefined) assert.ok(pets.every(({ status }) => status === query['status']))
+      }),
+      RUNS,
+    )
+  })
+
+  it('is held to: parameters that it calls invalid are refused with 400', async () => {
+    const value = fc.oneof(fc.string({ unit: codePoint }), fc.integer().map(String), fc.double().map(String), fc.constantFrom('', '0', '101', 'Available', 'null'))
+    const { parameters } = operationOf(document, 'listPets')
+    await fc.assert(
+      fc.asyncProperty(fc.constantFrom('limit', 'status'), value, async (name, text) => {
+        const { schema } = parameters.find((parameter) => parameter.name === name)!
+        const meant = schema.type === 'integer' && /^[0-9]+$/.test(text) ? Number(text) : text
+        const response = await service().call(`/pets?${new URLSearchParams({ [name]: text }).toString()}`)
+        assert.equal(response.status, isValid(document, schema, meant) ? 200 : 400, text)
+        await described('listPets', response)
+      }),
+      RUNS,
+    )
+  })
+
+  it('is held to whatever the query, the id and the conditions are', async () => {
+    const query = fc.webQueryParameters()
+    const id = fc.oneof(fc.bigInt().map(String), fc.webSegment({ size: 'medium' }).filter((text) => text !== '' && !/^(?:\.|%2e){1,2}$/i.test(text)))
+    await fc.assert(
+      fc.asyncProperty(query, id, headerValue, async (search, petId, ifNoneMatch) => {
+        const headers = { 'If-None-Match': ifNoneMatch, 'Request-Id': ifNoneMatch }
+        await described('listPets', await service().call(`/pets?${search}`, { headers }))
+        await described('getPet', await service().call(`/pets/${petId}`, { headers }))
+      }),
+      RUNS,
+    )
+  })
+
+  it('is held to: no key but a good one opens any operation', async () => {
+    const authorization = fc.oneof(headerValue, headerValue.map((text) => `Bearer ${text}`), fc.integer({ min: 0, max: service().key.length - 1 }).map((at) => `Bearer ${service().key.slice(0, at)}x${service().key.slice(at + 1)}`))
+    await fc.assert(
+      fc.asyncProperty(authorization.filter((text) => text.trim() !== `Bearer ${service().key}`), async (text) => {
+        const headers = { Authorization: text }
+        for (const [id, path, method] of [['listPets', '/pets', 'GET'], ['createPet', '/pets', 'POST'], ['getPet', '/pets/1', 'GET']] as const) {
+          const response = await service().call(path, { method, headers })
+          assert.equal(response.status, 401)
+          await described(id, response)
+        }
+      }),
+      RUNS,
+    )
+  })
+
+  it('leaves no method undescribed: the others answer 405', async () => {
+    for (const [path, operations] of Object.entries(document.paths)) {
+      for (const method of ['PUT', 'PATCH', 'DELETE', 'POST', 'QUERY', 'PROPFIND']) {
+        if (method.toLowerCase() in operations) continue
+        const response = await service().call(path.replace('{petId}', '1'), { method })
+        assert.equal(response.status, 405, `${method} ${path}`)
+        assert.deepEqual(Object.keys((await response.json()) as object).toSorted(), ['code', 'message', 'status'])
+      }
+    }
+  })
+})
+
+describe('The document in other circumstances', () => {
+  it('describes the answers past the rate limit, and past the removal of getPet', async () => {
+    await using petstore = await startPetstore({ env: { PETSTORE_RATE_LIMIT: '2/60' }, clock: () => Date.UTC(2031, 0, 1) })
+    const document = await documentOf(petstore)
+    const headers = { Origin: 'https://shop.example' }
+    const statuses: number[] = []
+    for (const [id, path] of [['getPet', '/pets/1'], ['listPets', '/pets'], ['listPets', '/pets?limit=0'], ['listPets', '/pets']] as const) {
+      const response = await petstore.call(path, { headers })
+      statuses.push(response.status)
+      await assertDescribed(document, operationOf(document, id), response)
+    }
+    assert.deepEqual(statuses, [410, 200, 400, 429])
+  })
+})

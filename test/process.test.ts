@@ -1,0 +1,207 @@
+// The service as a process: its first run, its stop, its end without warning, and what it says meanwhile.
+import assert from 'node:assert/strict'
+import { spawn, spawnSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, it } from 'node:test'
+import { BIN, collect, Folder, makeKey, type Served, serve } from './command.ts'
+import { RawConnection } from './raw-http.ts'
+
+const REX = '{"name":"Rex","categoryId":1}'
+const HOST = 'Host: pets.example\r\n'
+
+const createHead = (key: string) =>
+  `POST /v1/pets HTTP/1.1\r\n${HOST}Authorization: Bearer ${key}\r\nContent-Type: application/json\r\nContent-Length: ${REX.length}\r\n\r\n`
+
+async function list({ url }: Served, key: string): Promise<{ id: number; name: string }[]> {
+  const response = await fetch(`${url}/v1/pets?limit=100`, { headers: { Authorization: `Bearer ${key}` } })
+  return (await response.json()) as { id: number; name: string }[]
+}
+
+/** The service refuses new connections from the moment it is told to stop. */
+async function refusesConnections(url: string): Promise<void> {
+  for (;;) {
+    using connection = new RawConnection(url)
+    const refused = await new Promise((resolve) => {
+      connection.socket.once('connect', () => resolve(false)).once('error', () => resolve(true))
+    })
+    if (refused === true) return
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+}
+
+describe('petstore serve', { concurrency: 3 }, () => {
+  it('makes its database on the first run, and says where it listens and who may sign up', async () => {
+    await using folder = await Folder.create()
+    const served = await serve(folder)
+    assert.ok(existsSync(join(folder.path, 'data/petstore.db')))
+    assert.match(served.url, /^http:\/\/127\.0\.0\.1:\d+$/)
+    const [line] = served.lines
+    assert.deepEqual([line?.['environment'], line?.['signup']], ['staging', 'open (not set: open on a loopback address only)'])
+    served.child.kill('SIGTERM')
+    const { code, stderr } = await served.ended
+    assert.deepEqual([code, stderr], [0, ''])
+  })
+
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    it(`stops on ${signal}: not ready, what runs is finished and stored, exit code 0`, async () => {
+      await using folder = await Folder.create()
+      const { key } = await makeKey(folder)
+      const served = await serve(folder, { env: { PETSTORE_ADMIN_PORT: '0' } })
+      using running = new RawConnection(served.url)
+      using idle = new RawConnection(served.url)
+      using probe = new RawConnection(served.url)
+      idle.send(`GET /livez HTTP/1.1\r\n${HOST}\r\n`)
+      await idle.answer()
+      running.send(createHead(key) + REX.slice(0, 10))
+      probe.send(`GET /readyz HTTP/1.1\r\n${HOST}`)
+      await new Promise((resolve) => setTimeout(resolve, 100))
+
+      const started = performance.now()
+      served.child.kill(signal)
+      await refusesConnections(served.url)
+      await idle.closed()
+      probe.send('\r\n')
+      const ready = await probe.answer()
+      assert.equal(ready.status, 503)
+      assert.equal(ready.headers.get('retry-after'), '1')
+      assert.match(ready.body, /The service is stopping/)
+      await probe.closed()
+      running.send(REX.slice(10))
+      const made = await running.answer()
+      assert.equal(made.status, 201)
+      assert.equal(made.headers.get('connection'), 'close')
+
+      const { code, stderr } = await served.ended
+      assert.deepEqual([code, stderr], [0, ''])
+      assert.ok(performance.now() - started < 10_000)
+      assert.deepEqual(served.lines.map(({ msg }) => msg), ['listening', 'stopping: finishing what runs', 'stopped'])
+      const again = await serve(folder)
+      assert.deepEqual((await list(again, key)).map(({ name }) => name), ['Rex'])
+    })
+  }
+
+  it('cuts off a client that never finishes, and still ends with 0 within 10 seconds', async () => {
+    await using folder = await Folder.create()
+    const { key } = await makeKey(folder)
+    const served = await serve(folder)
+    using slow = new RawConnection(served.url)
+    using slower = new RawConnection(served.url)
+    slow.send(createHead(key) + REX.slice(0, 10))
+    slower.send('GET /v1/pe')
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    const started = performance.now()
+    served.child.kill('SIGTERM')
+    assert.equal((await served.ended).code, 0)
+    assert.ok(performance.now() - started < 10_000)
+  })
+
+  it('loses no animal that it acknowledged, killed in the middle of creates', async () => {
+    await using folder = await Folder.create()
+    const { key } = await makeKey(folder)
+    const served = await serve(folder)
+    const acknowledged = new Map<number, string>()
+    const adding = Array.from({ length: 8 }, async (_, worker) => {
+      for (let count = 0; ; count += 1) {
+        const name = `worker ${worker} pet ${count}`
+        const response = await fetch(`${served.url}/v1/pets`, {
+          method: 'POST',
+          body: JSON.stringify({ name, categoryId: 1 }),
+          headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json', 'Idempotency-Key': name },
+        })
+        if (response.status === 201) acknowledged.set(((await response.json()) as { id: number }).id, name)
+      }
+    })
+    while (acknowledged.size < 60) await new Promise((resolve) => setTimeout(resolve, 10))
+    served.child.kill('SIGKILL')
+    await Promise.allSettled(adding)
+    assert.equal((await served.ended).signal, 'SIGKILL')
+
+    const again = await serve(folder)
+    const there = new Map<number, string>()
+    for (let next: string | undefined = '/v1/pets?limit=100'; next !== undefined; ) {
+      const response = await fetch(again.url + next, { headers: { Authorization: `Bearer ${key}` } })
+      for (const { id, name } of (await response.json()) as { id: number; name: string }[]) there.set(id, name)
+      next = /^<([^>]+)>/.exec(response.headers.get('link') ?? '')?.[1]
+    }
+    for (const [id, name] of acknowledged) assert.equal(there.get(id), name)
+    assert.equal(new Set(there.values()).size, there.size, 'and no key made two')
+  })
+
+  it('says which port is taken, the one of the interface or of the metrics', async () => {
+    await using folder = await Folder.create()
+    const { port } = new URL((await serve(folder)).url)
+    const second = await folder.run(['serve', '--port', port])
+    assert.deepEqual([second.code, second.stdout], [1, ''])
+    assert.equal(second.stderr, `petstore: Cannot listen on 127.0.0.1 port ${port}: it is in use; stop the other program or choose another with --port.\n`)
+    const admin = await folder.run(['serve', '--port', '0', '--admin-port', port])
+    assert.equal(admin.code, 1)
+    assert.match(admin.stderr, new RegExp(`Cannot listen on 127.0.0.1 port ${port}: it is in use; .* with --admin-port\\.`))
+    const nowhere = await folder.run(['serve', '--port', '0', '--host', '192.0.2.1'])
+    assert.equal(nowhere.stderr, 'petstore: Cannot listen on 192.0.2.1 port 0: this machine does not have that address; choose another with --host.\n')
+  })
+
+  it('logs one line a request where that is asked for, none by default, and never a secret', async () => {
+    for (const level of ['debug', 'notice']) {
+      await using folder = await Folder.create()
+      const { key } = await makeKey(folder)
+      const served = await serve(folder, { env: { PETSTORE_LOG_LEVEL: level } })
+      for (const path of ['/v1/pets', `/v1/pets/${key}`, `/v1/pets?key=${key}`]) {
+        await fetch(served.url + path, { headers: { Authorization: `Bearer ${key}` } })
+      }
+      using broken = new RawConnection(served.url)
+      broken.send('nonsense\r\n\r\n')
+      await broken.answer()
+      served.child.kill('SIGTERM')
+      const { stdout, stderr } = await served.ended
+      assert.equal(served.lines.filter(({ msg }) => msg === 'request').length, level === 'notice' ? 0 : 4)
+      assert.ok(!(stdout + stderr).includes(key))
+    }
+  })
+})
+
+/** script(1) of util-linux; the one of other systems takes other words. */
+const hasTerminal = spawnSync('script', ['--version']).stdout?.includes('util-linux')
+
+if (hasTerminal) describe('petstore serve on a terminal', () => {
+  /** Runs it under script(1), which gives it a terminal, and stops it as Ctrl+C does. */
+  async function onTerminal(folder: Folder, env: Record<string, string>): Promise<string> {
+    const child = spawn('script', ['--quiet', '--return', '--command', `exec ${BIN} serve`, '/dev/null'], {
+      cwd: folder.path,
+      env: { PATH: process.env['PATH'], TERM: 'xterm', PORT: '0', ...env },
+    })
+    const ended = collect(child)
+    let seen = ''
+    await new Promise<void>((resolve) => {
+      child.stdout.on('data', (text: Buffer) => {
+        seen += text.toString()
+        if (/Get a key[^]*\n\r?\n$/.test(seen)) resolve()
+      })
+      void ended.then(() => resolve())
+    })
+    child.stdin.write('\u0003')
+    assert.equal((await ended).code, 0)
+    return seen.replaceAll('\r', '')
+  }
+
+  it('greets in aligned lines, with a curl line that works, on the first run', async () => {
+    await using folder = await Folder.create()
+    const text = await onTerminal(folder, {})
+    assert.match(text, /\n {2}Petstore 1\.0\.0, staging\n/)
+    assert.ok(text.includes('  \u001B[36mAPI'), text)
+    assert.match(text, /API +\S+ {2}http:\/\/127\.0\.0\.1:\d+\/v1\n/)
+    const key = /curl -H "Authorization: Bearer (pets_test_\w+)" http:\/\/127\.0\.0\.1:\d+\/v1\/pets\n/.exec(text)?.[1]
+    assert.ok(key, text)
+    const served = await serve(folder)
+    assert.deepEqual(await list(served, key), [])
+  })
+
+  it('uses no colour with NO_COLOR, and offers no key in production or a second time', async () => {
+    await using folder = await Folder.create()
+    const production = await onTerminal(folder, { PETSTORE_ENVIRONMENT: 'production', NO_COLOR: '1' })
+    assert.ok(!production.includes('\u001B['), JSON.stringify(production))
+    assert.ok(!production.includes('curl'))
+    assert.match(await onTerminal(folder, {}), /curl/)
+    assert.ok(!(await onTerminal(folder, {})).includes('curl'))
+  })
+})

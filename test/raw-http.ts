@@ -1,0 +1,82 @@
+// HTTP by hand over a socket, for what no HTTP client would send.
+import assert from 'node:assert/strict'
+import { connect, type Socket } from 'node:net'
+import { ERRORS, type ErrorBody, type ErrorCode } from '../src/contract/errors.ts'
+
+export interface RawAnswer {
+  status: number
+  headers: Map<string, string>
+  body: string
+}
+
+export class RawConnection implements Disposable {
+  readonly socket: Socket
+  #received = ''
+  #closed = false
+
+  constructor(url: string) {
+    const { hostname, port } = new URL(url)
+    this.socket = connect(Number(port), hostname)
+    this.socket.on('data', (bytes) => {
+      this.#received += bytes.toString('latin1')
+    })
+    // A reset is one of the ways a server ends a connection.
+    this.socket.on('error', () => {})
+    this.socket.on('close', () => {
+      this.#closed = true
+    })
+  }
+
+  send(bytes: string | Buffer): void {
+    this.socket.write(bytes)
+  }
+
+  /** The next answer; fails where none comes in time. Not for answers to HEAD. */
+  async answer(withinMs = 5000): Promise<RawAnswer> {
+    const answer = await this.#until(() => this.#takeAnswer(), withinMs)
+    assert.ok(answer, `no answer came, only ${JSON.stringify(this.#received)}`)
+    return answer
+  }
+
+  /** Resolves when the server has closed the connection, and fails where anything came before that. */
+  async closed(withinMs = 5000): Promise<void> {
+    assert.ok(await this.#until(() => this.#closed || undefined, withinMs), 'the connection is still open')
+    assert.equal(this.#received, '')
+  }
+
+  [Symbol.dispose](): void {
+    this.socket.destroy()
+  }
+
+  async #until<T>(look: () => T | undefined, withinMs: number): Promise<T | undefined> {
+    for (const end = performance.now() + withinMs; performance.now() < end; ) {
+      const found = look()
+      if (found !== undefined) return found
+      await new Promise((resolve) => setTimeout(resolve, 2))
+    }
+    return look()
+  }
+
+  #takeAnswer(): RawAnswer | undefined {
+    const headEnd = this.#received.indexOf('\r\n\r\n')
+    if (headEnd < 0) return undefined
+    const [first = '', ...lines] = this.#received.slice(0, headEnd).split('\r\n')
+    const headers = new Map(lines.map((line) => [line.split(':', 1)[0]!.toLowerCase(), line.slice(line.indexOf(':') + 1).trim()]))
+    const end = headEnd + 4 + Number(headers.get('content-length') ?? 0)
+    if (this.#received.length < end) return undefined
+    const body = Buffer.from(this.#received.slice(headEnd + 4, end), 'latin1').toString()
+    this.#received = this.#received.slice(end)
+    return { status: Number(/^HTTP\/1\.1 (\d{3}) [A-Z]/.exec(first)?.[1]), headers, body }
+  }
+}
+
+/** Checks that this is the Error body of that code, in full, and gives its message. */
+export function expectRawError({ status, headers, body }: RawAnswer, code: ErrorCode): string {
+  assert.equal(status, ERRORS[code].status, body)
+  assert.equal(headers.get('content-type'), 'application/json')
+  for (const name of ['request-id', 'date', 'content-length']) assert.ok(headers.get(name), name)
+  const { message, ...rest } = JSON.parse(body) as ErrorBody
+  assert.deepEqual(rest, { code, status })
+  assert.match(message, /^[A-Z].*\.$/s)
+  return message
+}
