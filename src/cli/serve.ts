@@ -36,7 +36,7 @@ export const serve: Command = {
 
 async function announce(terminal: Terminal, config: Config, running: Running, log: Log, signupSetting: string | undefined): Promise<void> {
   if (terminal.stdout.isTTY) {
-    const key = config.environment === 'production' ? undefined : await firstRunKey(running)
+    const key = config.environment === 'production' ? undefined : await firstRunKey(running, terminal.clock())
     print(terminal, welcome(terminal, config, running, key))
     return
   }

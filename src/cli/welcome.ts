@@ -10,11 +10,11 @@ const FIRST_ACCOUNT = 'first-run@localhost'
 const FIRST_KEY_DAYS = 7
 
 /** On an empty database, a key to try things with; it ends by itself. Its account has a password nobody knows. */
-export async function firstRunKey({ accounts, store }: Running): Promise<string | undefined> {
+export async function firstRunKey({ accounts, store }: Running, now: number): Promise<string | undefined> {
   if ((await store.accounts.listAccounts()).length > 0) return undefined
   const account = await accounts.create(FIRST_ACCOUNT, randomText(40), 'command line')
   if (isProblem(account)) return undefined
-  const made = await accounts.createKey(account, 'first run', Date.now() + FIRST_KEY_DAYS * 86_400_000, 'command line')
+  const made = await accounts.createKey(account, 'first run', now + FIRST_KEY_DAYS * 86_400_000, 'command line')
   return isProblem(made) ? undefined : made.secret
 }
 

@@ -9,7 +9,8 @@ const parse = (text: string) => parseJson(Buffer.from(text))
 describe('parseJson', () => {
   it('reads what JSON.parse reads, with integers as bigint', () => {
     const plain = (value: unknown): unknown => {
-      if (typeof value === 'bigint') return Number(value)
+      // JSON has -0; among the integers it is 0.
+      if (typeof value === 'bigint' || Object.is(value, -0)) return Number(value) + 0
       if (value instanceof OtherNumber) return Number(value.source)
       if (Array.isArray(value)) return value.map(plain)
       if (typeof value === 'object' && value !== null) return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, plain(part)]))
@@ -19,8 +20,7 @@ describe('parseJson', () => {
       fc.property(fc.json(), (text) => {
         const parsed = parse(text)
         assert.ok('value' in parsed)
-        // JSON has -0; among the integers it is 0.
-        assert.deepEqual(plain(parsed.value), JSON.parse(text, (_name, value: unknown) => (value === 0 ? 0 : value)))
+        assert.deepEqual(plain(parsed.value), plain(JSON.parse(text)))
       }),
     )
   })

@@ -33,7 +33,7 @@ export function createRouteTable(app: FastifyInstance, notFoundPage: NotFoundPag
   return function unrouted(request: FastifyRequest): Answer | Refusal {
     // Decoded as the router does it: a slash or question mark that was encoded stays so.
     const path = decodeURI(request.raw.url?.split('?', 1)[0] ?? '/')
-    const allow = path === '*' && request.method === 'OPTIONS' ? 'GET, HEAD, OPTIONS, POST' : allowedMethods(path)
+    const allow = path === '/*' && request.method === 'OPTIONS' ? 'GET, HEAD, OPTIONS, POST' : allowedMethods(path)
     if (allow === undefined && asksForPage(request, path)) {
       const { headers, body } = notFoundPage(request)
       return { status: 404, headers: Object.entries(headers).flat(), body }
@@ -66,7 +66,8 @@ function pathPattern(url: string): RegExp {
  */
 export function originForm(target: string): string {
   if (target.startsWith('/') && !/[%#]/.test(target)) return target
-  const [url = ''] = target.replace(/^https?:\/\/[^/?#]*\/?/i, '/').split('#', 1)
+  // The router would take a target without a slash at its start, such as *, for the one behind its first character.
+  const [url = ''] = target.replace(/^(?:https?:\/\/[^/?#]*)?\/?/i, '/').split('#', 1)
   const [path = '', ...query] = url.split('?')
   try {
     decodeURIComponent(path)
