@@ -6,8 +6,8 @@ CREATE TABLE pets (
   status TEXT NOT NULL CHECK (status IN ('available', 'pending', 'sold'))
 ) STRICT;
 
--- Ends in the rowid, so a page of one status is read in order.
-CREATE INDEX pets_by_status ON pets (status);
+-- Holds whole animals in the order of a list, so that a page of one status is read from here alone.
+CREATE INDEX pets_by_status ON pets (status, id, name, category_id);
 
 -- Kept by triggers, so that a count never reads the animals.
 CREATE TABLE pet_counts (
