@@ -14,9 +14,6 @@ const APPLICATION_ID = 0x50455453
 /** Earlier ones can corrupt a WAL database under concurrent checkpoints. */
 const SQLITE_MINIMUM = '3.51.3'
 
-/** Pages are read where the system keeps them, without a call and a copy each: what SQLite takes at most, 2 GiB less 64 KiB. */
-const MAPPED_BYTES = 0x7fff0000
-
 /** How long the start may wait for another process that starts or migrates. */
 const START_WAIT_MS = 10_000
 
@@ -82,7 +79,6 @@ function configure(db: DatabaseSync, path: string): void {
     PRAGMA synchronous = FULL;
     PRAGMA foreign_keys = ON;
     PRAGMA trusted_schema = OFF;
-    PRAGMA mmap_size = ${MAPPED_BYTES};
   `)
   const expected = { journal_mode: path === IN_MEMORY ? 'memory' : 'wal', synchronous: 2, foreign_keys: 1 }
   for (const [pragma, value] of Object.entries(expected)) {
