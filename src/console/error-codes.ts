@@ -1,6 +1,6 @@
 // Every error code with its cause and its cure, each with an anchor to link to.
-import { STATUS_CODES } from 'node:http'
 import { ERRORS } from '../contract/errors.ts'
+import { STATUS_CODES } from '../node-http.ts'
 import { html } from './html.ts'
 import { referenceTabs } from './reference-tabs.ts'
 import { type ConsoleRoute, forAnyone, type Page } from './visit.ts'

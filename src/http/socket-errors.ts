@@ -6,9 +6,9 @@ import type { Duplex } from 'node:stream'
 import { ERRORS, type Refusal } from '../contract/errors.ts'
 import { quote } from '../contract/json.ts'
 import type { Log } from '../log.ts'
+import { STATUS_CODES } from '../node-http.ts'
 import { refusalAnswer } from './answer.ts'
 import type { Metrics } from './metrics.ts'
-import { STATUS_CODES } from './node-http.ts'
 import { requestId } from './request-id.ts'
 
 interface SocketError extends Error {
