@@ -1,5 +1,6 @@
 // What becomes of connections: several requests on one, clients that are slow, leave, or send on after their answer.
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { describe, it } from 'node:test'
 import { type Petstore, startPetstore } from './harness.ts'
 import { expectRawError, RawConnection } from './raw-http.ts'
@@ -36,6 +37,16 @@ describe('A connection', { concurrency: 3 }, () => {
     assert.deepEqual(await names(petstore), ['Rex'])
   })
 
+  it('gets the answers that are due before a CONNECT is refused', async () => {
+    await using petstore = await startPetstore()
+    using connection = new RawConnection(petstore.url)
+    connection.send(create(petstore) + list(petstore) + `CONNECT pets.example:443 HTTP/1.1\r\n${HOST}\r\n`)
+    assert.equal((await connection.answer()).status, 201)
+    assert.equal((await connection.answer()).status, 200)
+    expectRawError(await connection.answer(), 'method_not_allowed')
+    await connection.closed()
+  })
+
   it('gets one answer to a request that breaks after it, and ends', async () => {
     await using petstore = await startPetstore()
     using connection = new RawConnection(petstore.url)
@@ -52,6 +63,12 @@ describe('A connection', { concurrency: 3 }, () => {
       using connection = new RawConnection(petstore.url)
       connection.send(whole.slice(0, length))
       await new Promise((resolve) => setTimeout(resolve, 20))
+    }
+    for (let count = 0; count < 20; count += 1) {
+      using connection = new RawConnection(petstore.url)
+      await once(connection.socket, 'connect')
+      connection.send(whole.slice(0, -1))
+      connection.socket.resetAndDestroy()
     }
     using half = new RawConnection(petstore.url)
     half.socket.end(whole.slice(0, -5))

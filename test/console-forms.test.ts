@@ -45,7 +45,7 @@ describeService('The forms of the console', (service) => {
     it('in another format, or too large, is refused on a page', async () => {
       const client = await signedIn(service())
       const json = await client.post('/keys', {}, { 'Content-Type': 'application/json' })
-      assert.equal(json.status, 403)
+      assert.equal(json.status, 415)
       const text = await client.post('/keys', {}, { 'Content-Type': 'text/plain' })
       assert.equal(text.status, 415)
       const large = await client.post('/keys', { name: 'x'.repeat(20_000) })

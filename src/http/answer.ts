@@ -5,11 +5,11 @@ import { errorBody, ERRORS, isRefusal, type Refusal } from '../contract/errors.t
 import { OPERATIONS } from '../contract/operations.ts'
 import type { Log } from '../log.ts'
 import type { ApiKey, FailedRequest } from '../store/store.ts'
+import { dropRestOf } from './body.ts'
 import type { Answer, Bytes, Call, Send } from './call.ts'
 import { CORS_HEADERS } from './cors.ts'
 import { deprecationHeaders } from './deprecation.ts'
 import type { Metrics } from './metrics.ts'
-import { dropRestOf } from './unread-body.ts'
 
 const CACHE = ['Cache-Control', 'private, no-cache']
 const CLOSE = ['Connection', 'close']

@@ -4,32 +4,45 @@ import type { Refusal } from '../contract/errors.ts'
 import type { Operation } from '../contract/operations.ts'
 import type { ApiKey } from '../store/store.ts'
 
-/** A request as the steps see it: Fastify's is one, and so is that of the fast lane. */
-export interface Call extends CallState {
+/** A request as the way out sees it: Fastify's is one, and so is that of an operation. */
+export interface Call {
   readonly id: string
   readonly raw: IncomingMessage
   /** The client's address, behind trusted proxies too. */
   readonly ip: string
+  readonly startedAt: number
+  /** Undefined outside the interface. */
+  readonly operation?: Operation
+  /** Whose key it came with, from the key check on. */
+  caller?: ApiKey | undefined
+  /** Headers that a step wants on the answer, whatever it will be. */
+  answerHeaders?: readonly string[] | undefined
 }
 
-interface CallState {
-  /** The operation that the route belongs to; undefined outside the interface. */
-  operation: Operation | undefined
-  /** Whose key it came with, from the key check on. */
-  caller: ApiKey | undefined
-  /** Headers that a step wants on the answer, whatever it will be. */
-  answerHeaders: readonly string[] | undefined
+/** What an address and method lead to. */
+export interface Route {
+  operation: Operation
+  /** What stands in the place of the path's parameter. */
+  parameter: string | undefined
+  /** What follows the question mark. */
+  query: string
+}
+
+/** A request for one of the operations, on its way down the pipeline. */
+export interface OperationCall extends Call {
+  readonly operation: Operation
+  readonly route: Route
   /** The store's version when it came (page-cache.ts). */
-  version: number | undefined
-  startedAt: number
+  readonly version: number | undefined
 }
 
 declare module 'fastify' {
-  interface FastifyRequest extends CallState {}
+  interface FastifyRequest {
+    startedAt: number
+  }
   interface FastifyContextConfig {
-    /** A route opts out of the key check, never in. */
+    /** Whoever adds a route beside the operations says that it needs no key. */
     public?: boolean
-    operation?: Operation
   }
 }
 
@@ -44,7 +57,7 @@ export interface Answer {
 }
 
 /** A step looks at the request and lets it pass, or refuses it. */
-export type Step = (call: Call) => Refusal | undefined | Promise<Refusal | undefined>
+export type Step = (call: OperationCall) => Refusal | undefined | Promise<Refusal | undefined>
 
 /** The one way out: writes the answer, logs it and counts it. */
 export type Send = (call: Call, response: ServerResponse, result: Answer | Refusal) => void

@@ -1,11 +1,10 @@
 // Rendered answers of the two reads, each kept under its address for as long as the store's version stays the same.
-import type { Operation } from '../contract/operations.ts'
 import type { PetStore } from '../store/store.ts'
-import type { Bytes } from './call.ts'
+import type { Bytes, Route } from './call.ts'
 
 /** An answer's content, ready to be sent. */
 export interface Page {
-  operation: Operation
+  route: Route
   body: Bytes
   etag: string
   /** ETag and Link: those that a 304 carries too. */
@@ -24,31 +23,28 @@ export class PageCache {
   /** Addresses that were asked for, whatever the version: a page is kept only when it is asked for again. */
   readonly #asked = new Set<string>()
   #bytes = 0
-  /** The version that all pages in here belong to. */
   #version: number | undefined
-  #askedThisTurn = false
 
   constructor(pets: Pick<PetStore, 'version'>) {
     this.#pets = pets
   }
 
-  /**
-   * The version that a request which has just come must see at least. To be called in the event that brought it: all
-   * requests of one turn of the event loop were there before the first of them asked, so one asking serves them all.
-   */
-  versionOnArrival(): number | undefined {
-    if (!this.#askedThisTurn) {
-      this.#askedThisTurn = true
-      setImmediate(() => {
-        this.#askedThisTurn = false
-      })
-      this.#moveTo(this.#pets.version())
-    }
+  /** Asks the store for its version: what has come by now finds nothing older. */
+  refresh(): void {
+    const version = this.#pets.version()
+    if (version === this.#version) return
+    this.#version = version
+    this.#pages.clear()
+    this.#bytes = 0
+  }
+
+  /** The version that all pages in here belong to. */
+  get version(): number | undefined {
     return this.#version
   }
 
-  find(address: string, version: number | undefined): Page | undefined {
-    return version === this.#version ? this.#pages.get(address) : undefined
+  find(address: string): Page | undefined {
+    return this.#pages.get(address)
   }
 
   /**
@@ -65,13 +61,6 @@ export class PageCache {
     this.#pages.set(address, page)
     this.#bytes += sizeOf(address, page)
     while (this.#pages.size > MAX_PAGES || this.#bytes > MAX_BYTES) this.#dropOldest()
-  }
-
-  #moveTo(version: number | undefined): void {
-    if (version === this.#version) return
-    this.#version = version
-    this.#pages.clear()
-    this.#bytes = 0
   }
 
   #dropOldest(): void {

@@ -1,18 +1,18 @@
 // The three operations: from a checked request to the store, and up again as an answer.
-import type { FastifyRequest } from 'fastify'
+import { parse } from 'node:querystring'
 import { isRefusal, type Refusal } from '../contract/errors.ts'
 import { int64FromText } from '../contract/int64.ts'
 import { quote } from '../contract/json.ts'
-import { type ListQuery, nextPageQuery, parseListQuery, type RawQuery } from '../contract/list-query.ts'
+import { type ListQuery, nextPageQuery, parseListQuery } from '../contract/list-query.ts'
 import { BASE_PATH, type Operation, petsHaveAddress } from '../contract/operations.ts'
 import { renderPet, renderPets } from '../contract/pets.ts'
 import { onceFor } from '../store/once.ts'
 import type { Created, PetStore } from '../store/store.ts'
 import { jsonContent } from './answer.ts'
-import type { Answer } from './call.ts'
+import type { Answer, OperationCall } from './call.ts'
 import { etagOf, unlessKnown } from './conditional.ts'
 import { readIdempotencyKey } from './idempotency.ts'
-import { readNewPet } from './new-pet-body.ts'
+import { parsePetBody, readJson } from './new-pet-body.ts'
 import type { Page, PageCache } from './page-cache.ts'
 
 export interface PetsParts {
@@ -23,13 +23,25 @@ export interface PetsParts {
   baseUrl: string | undefined
 }
 
-type Handler = (request: FastifyRequest) => Promise<Answer | Refusal>
+/** Of many parameters Node would read only the first thousand; and what can't be decoded is told as it came. */
+const QUERY_FORM = { maxKeys: 0, decodeURIComponent: decodeOrKeep }
 
-export function createHandlers({ pets, pages, clock, baseUrl = BASE_PATH }: PetsParts): Record<Operation['id'], Handler> {
-  async function listPets(request: FastifyRequest): Promise<Answer | Refusal> {
-    const parsed = parseListQuery(request.query as RawQuery)
+function decodeOrKeep(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+type Handler = (call: OperationCall) => Promise<Answer | Refusal>
+export type Handlers = Record<Operation['id'], Handler>
+
+export function createHandlers({ pets, pages, clock, baseUrl = BASE_PATH }: PetsParts): Handlers {
+  async function listPets(call: OperationCall): Promise<Answer | Refusal> {
+    const parsed = parseListQuery(parse(call.route.query, '&', '=', QUERY_FORM))
     if ('problem' in parsed) return { code: 'invalid_parameter', message: parsed.problem }
-    return pageAnswer(request, await renderList(parsed.query))
+    return pageAnswer(call, await renderList(parsed.query))
   }
 
   /** One animal more than asked for tells whether a page follows. */
@@ -43,22 +55,24 @@ export function createHandlers({ pets, pages, clock, baseUrl = BASE_PATH }: Pets
   }
 
   /** Keeps the page for who asks next. */
-  function pageAnswer(request: FastifyRequest, { json, headers: own }: Rendered): Answer {
+  function pageAnswer(call: OperationCall, { json, headers: own }: Rendered): Answer {
     const etag = etagOf(json)
     const headers = ['ETag', etag, ...own]
     const content = jsonContent(json)
-    const page: Page = { operation: request.operation!, body: content.body, etag, headers, contentHeaders: [...content.headers, ...headers] }
-    pages.keep(request.raw.url!, request.version, page)
-    return unlessKnown(request, page)
+    const page: Page = { route: call.route, body: content.body, etag, headers, contentHeaders: [...content.headers, ...headers] }
+    pages.keep(call.raw.url!, call.version, page)
+    return unlessKnown(call, page)
   }
 
-  async function createPet(request: FastifyRequest): Promise<Answer | Refusal> {
-    const idempotency = readIdempotencyKey(request)
+  async function createPet(call: OperationCall): Promise<Answer | Refusal> {
+    const body = await readJson(call.raw)
+    if (isRefusal(body)) return body
+    const idempotency = readIdempotencyKey(call)
     if (isRefusal(idempotency)) return idempotency
-    const newPet = readNewPet(request)
+    const newPet = parsePetBody(call, body)
     if (isRefusal(newPet)) return newPet
     const { key } = idempotency
-    const once = key === undefined ? undefined : onceFor(request.caller!.accountId, key, newPet, clock())
+    const once = key === undefined ? undefined : onceFor(call.caller!.accountId, key, newPet, clock())
     return createdAnswer(await pets.create(newPet, once))
   }
 
@@ -76,12 +90,12 @@ export function createHandlers({ pets, pages, clock, baseUrl = BASE_PATH }: Pets
     return { status: 201, headers, body }
   }
 
-  async function getPet(request: FastifyRequest): Promise<Answer | Refusal> {
-    const { petId = '' } = request.params as { petId?: string }
+  async function getPet(call: OperationCall): Promise<Answer | Refusal> {
+    const petId = call.route.parameter!
     const id = int64FromText(petId)
     const pet = id === undefined ? undefined : await pets.get(id)
     if (pet === undefined) return { code: 'pet_not_found', message: `No animal has the id ${quote(petId)}.` }
-    return pageAnswer(request, { json: renderPet(pet), headers: [] })
+    return pageAnswer(call, { json: renderPet(pet), headers: [] })
   }
 
   return { listPets, createPet, getPet }

@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import * as fc from 'fast-check'
-import type { FastifyRequest } from 'fastify'
 import { isRefusal } from '../contract/errors.ts'
+import type { OperationCall } from './call.ts'
 import { createRateLimit } from './rate-limit.ts'
 
 /** The step reads the caller and leaves headers, nothing else. */
-const requestOf = (accountId: string) => ({ caller: { accountId } }) as unknown as FastifyRequest
+const requestOf = (accountId: string) => ({ caller: { accountId } }) as unknown as OperationCall
 
 describe('The rate step', () => {
   it('lets through at most the allowance of each account in each window, and exactly that under load', () => {

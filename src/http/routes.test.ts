@@ -1,8 +1,8 @@
-// The request's target, in all forms that HTTP allows, as path and query.
+// The request's target, in all forms that HTTP allows, as path and query; and the operation that it leads to.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import * as fc from 'fast-check'
-import { originForm } from './routes.ts'
+import { findOperation, originForm } from './routes.ts'
 
 describe('originForm', () => {
   const forms: Record<string, string> = {
@@ -30,6 +30,48 @@ describe('originForm', () => {
       fc.property(fc.array(part).map((parts) => parts.join('')), (target) => {
         const [path = ''] = originForm(target).split('?')
         assert.doesNotThrow(() => decodeURI(path))
+      }),
+    )
+  })
+})
+
+describe('findOperation', () => {
+  const found: Record<string, string | undefined> = {
+    'GET /v1/pets': 'listPets',
+    'HEAD /v1/pets?limit=5': 'listPets',
+    'POST /v1/pets': 'createPet',
+    'GET /v1/%70ets': 'listPets',
+    'GET /v1/pets/7': 'getPet 7',
+    'HEAD /v1/pets/7?x=/': 'getPet 7',
+    'GET /v1/pets/%37': 'getPet 7',
+    'GET /v1/pets/%2537': 'getPet %37',
+    'GET /v1/pets/a%2Fb': 'getPet a/b',
+    'GET /v1/pets/': undefined,
+    'GET /v1/pets/7/': undefined,
+    'GET /v1%2Fpets': undefined,
+    'GET /V1/pets': undefined,
+    'GET //v1/pets': undefined,
+    'POST /v1/pets/7': undefined,
+    'DELETE /v1/pets': undefined,
+    'OPTIONS /v1/pets': undefined,
+    'GET /': undefined,
+  }
+  for (const [request, operation] of Object.entries(found)) {
+    it(`${request} is for ${operation ?? 'none'}`, () => {
+      const [method = '', url = ''] = request.split(' ')
+      const route = findOperation(method, url)
+      assert.equal(route && [route.operation.id, route.parameter].join(' ').trim(), operation)
+    })
+  }
+
+  it('finds the animal whose name was encoded, whatever it is', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'grapheme', minLength: 1 }), fc.webQueryParameters(), (name, query) => {
+        assert.deepEqual(findOperation('GET', `/v1/pets/${encodeURIComponent(name)}?${query}`), {
+          ...findOperation('GET', '/v1/pets/1'),
+          parameter: name,
+          query,
+        })
       }),
     )
   })

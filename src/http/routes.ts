@@ -1,11 +1,33 @@
-// Which paths and methods exist: 404, 405 with Allow, and OPTIONS are answered from the routes themselves.
+// Which operation is meant, and which paths and methods exist: 404, 405 with Allow, and OPTIONS are answered from the routes.
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Refusal } from '../contract/errors.ts'
 import { quote } from '../contract/json.ts'
-import { BASE_PATH } from '../contract/operations.ts'
+import { BASE_PATH, OPERATIONS } from '../contract/operations.ts'
 import { contentOf } from './answer.ts'
-import type { Answer } from './call.ts'
+import type { Answer, Route } from './call.ts'
 import { preflightHeaders } from './cors.ts'
+
+const OPERATION_PATHS = OPERATIONS.map((operation) => ({ operation, parts: (BASE_PATH + operation.path).split('/') }))
+
+/** The operation that a request is for; `url` is in origin form. */
+export function findOperation(method: string, url: string): Route | undefined {
+  const mark = url.indexOf('?')
+  const path = mark === -1 ? url : url.slice(0, mark)
+  const parts = path.split('/')
+  const wanted = method === 'HEAD' ? 'GET' : method
+  for (const { operation, parts: expected } of OPERATION_PATHS) {
+    if (operation.method !== wanted || expected.length !== parts.length) continue
+    let parameter: string | undefined
+    const fits = expected.every((part, index) => {
+      const came = decodeURIComponent(parts[index]!)
+      if (!part.startsWith('{')) return came === part
+      parameter = came
+      return came !== ''
+    })
+    if (fits) return { operation, parameter, query: mark === -1 ? '' : url.slice(mark + 1) }
+  }
+  return undefined
+}
 
 interface KnownPath {
   matches: RegExp
@@ -15,15 +37,17 @@ interface KnownPath {
 /** A page for people, made elsewhere: http knows no pages. */
 export type NotFoundPage = (request: FastifyRequest) => { headers: Record<string, string>; type: string; body: string }
 
-/** Learns every route as it is registered; call it before the first. */
+/** Knows the operations, and learns every other route as it is registered; call it before the first. */
 export function createRouteTable(app: FastifyInstance, notFoundPage: NotFoundPage) {
   const paths = new Map<string, KnownPath>()
 
-  app.addHook('onRoute', ({ url, method }) => {
+  function learn(url: string, methods: readonly string[]): void {
     const known = paths.get(url) ?? { matches: pathPattern(url), methods: new Set(['OPTIONS']) }
-    for (const name of [method].flat()) known.methods.add(name)
+    for (const name of methods) known.methods.add(name)
     paths.set(url, known)
-  })
+  }
+  for (const { path, method } of OPERATIONS) learn(BASE_PATH + path.replace(/\{(\w+)\}/, ':$1'), method === 'GET' ? ['GET', 'HEAD'] : [method])
+  app.addHook('onRoute', ({ url, method }) => learn(url, [method].flat()))
 
   function allowedMethods(path: string): string | undefined {
     const known = paths.get(path) ?? [...paths.values()].find(({ matches }) => matches.test(path))

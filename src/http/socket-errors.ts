@@ -78,8 +78,15 @@ export function answerSpecialRequests(server: Server, parts: Parts): void {
     tell(parts, seenOf(request, id), refusal)
     // Nobody else listens on this socket any more: a client that hangs up must not end the process.
     socket.on('error', () => socket.destroy())
-    socket.end(rawAnswer(refusal, id), 'latin1')
+    afterEarlierAnswers(socket as HttpSocket, () => socket.end(rawAnswer(refusal, id), 'latin1'))
   })
+}
+
+/** Answers to earlier requests of the connection go first, or the client would take this one for theirs. */
+function afterEarlierAnswers(socket: HttpSocket, write: () => void): void {
+  const due = socket._httpMessage ?? undefined
+  if (due === undefined) write()
+  else due.once('close', () => afterEarlierAnswers(socket, write))
 }
 
 function parserRefusal({ code, reason }: SocketError): Refusal {

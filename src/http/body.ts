@@ -1,0 +1,51 @@
+// The body of a request: reading it within its limit, and what becomes of one that is not read to its end.
+import type { IncomingMessage } from 'node:http'
+import type { Refusal } from '../contract/errors.ts'
+import { BODY_LIMIT } from '../contract/operations.ts'
+
+/** Closing at once could take the answer from the client; this long it may go on sending, and read. */
+const LINGER_MS = 2000
+
+const TOO_LARGE: Refusal = { code: 'body_too_large', message: `The body may have at most ${BODY_LIMIT} bytes.` }
+const BROKEN_OFF: Refusal = { code: 'malformed_request', message: 'The body ended before the length that Content-Length announced.' }
+
+/** Without one of the two headers a request has no body (RFC 9112, section 6.3). */
+export function announcesBody({ headers }: IncomingMessage): boolean {
+  const { 'content-length': length = '0', 'transfer-encoding': coding } = headers
+  return length !== '0' || coding !== undefined
+}
+
+/** The whole body; one that is announced as too large is not even waited for. */
+export function readBody(request: IncomingMessage): Buffer | Refusal | Promise<Buffer | Refusal> {
+  if (Number(request.headers['content-length']) > BODY_LIMIT) return TOO_LARGE
+  if (!announcesBody(request)) return Buffer.alloc(0)
+  // Mostly it has come with the headers: no need for a stream's events.
+  if (request.complete) return within((request.read() as Buffer | null) ?? Buffer.alloc(0))
+  if (request.destroyed) return BROKEN_OFF
+  return new Promise((resolve) => {
+    const chunks: Buffer[] = []
+    let length = 0
+    request.on('data', (chunk: Buffer) => {
+      length += chunk.length
+      if (length > BODY_LIMIT) resolve(TOO_LARGE)
+      else chunks.push(chunk)
+    })
+    request.on('end', () => resolve(Buffer.concat(chunks)))
+    request.on('error', () => resolve(BROKEN_OFF))
+  })
+}
+
+function within(body: Buffer): Buffer | Refusal {
+  return body.length > BODY_LIMIT ? TOO_LARGE : body
+}
+
+/**
+ * For a connection whose request was answered before it had come whole, as with a 401 or a 413: the rest is read and
+ * dropped for a moment; a client that has not ended by then is cut off.
+ */
+export function dropRestOf(request: IncomingMessage): void {
+  if (!announcesBody(request)) return
+  setTimeout(() => {
+    if (!request.complete) request.socket.destroy()
+  }, LINGER_MS).unref()
+}
