@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { ConsoleClient, MEMBER_PAGES, signedIn } from './console-client.ts'
 import { describeService, PASSWORD } from './harness.ts'
+import { RawConnection } from './raw-http.ts'
 
 describeService('The forms of the console', (service) => {
   describe('a form', () => {
@@ -51,6 +52,12 @@ describeService('The forms of the console', (service) => {
       const large = await client.post('/keys', { name: 'x'.repeat(20_000) })
       assert.equal(large.status, 413)
       for (const { headers } of [json, text, large]) assert.match(headers.get('content-type') ?? '', /text\/html/)
+    })
+
+    it('without anything in it is answered, and not waited for', async () => {
+      using connection = new RawConnection(service().url)
+      connection.send('POST /keys HTTP/1.1\r\nHost: pets.example\r\nContent-Type: application/x-www-form-urlencoded\r\n\r\n')
+      assert.equal((await connection.answer()).status, 303)
     })
 
     it('sent twice makes one key, and the second time says so', async () => {

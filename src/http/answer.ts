@@ -60,9 +60,19 @@ export function jsonContent(json: string): { headers: string[]; body: Bytes } {
   return contentOf(json, 'application/json')
 }
 
-export function refusalAnswer({ code, message, headers = [] }: Refusal): Answer & { body: Bytes } {
+type RefusalAnswer = Answer & { body: Bytes }
+
+/** Those of refusals that are the same object each time, as for a missing key, need not be made again. */
+const refusalAnswers = new WeakMap<Refusal, RefusalAnswer>()
+
+export function refusalAnswer(refusal: Refusal): RefusalAnswer {
+  const known = refusalAnswers.get(refusal)
+  if (known !== undefined) return known
+  const { code, message, headers = [] } = refusal
   const content = jsonContent(JSON.stringify(errorBody(code, message)))
-  return { status: ERRORS[code].status, headers: [...content.headers, ...headers], body: content.body }
+  const answer = { status: ERRORS[code].status, headers: [...content.headers, ...headers], body: content.body }
+  refusalAnswers.set(refusal, answer)
+  return answer
 }
 
 function failedRequest({ id }: Call, key: ApiKey, operation: string, { code, message }: Refusal, at: number): FailedRequest {

@@ -1,4 +1,5 @@
 // The HTTP server: what is for an operation goes down the pipeline; public routes, pages, and what leads nowhere go to Fastify.
+import type { RequestListener } from 'node:http'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Keyring } from '../accounts/keyring.ts'
 import type { Usage } from '../accounts/usage.ts'
@@ -80,10 +81,11 @@ export function createApp(parts: AppParts): FastifyInstance {
       const arrived = gatherTurns<Arrival>((arrivals) => {
         pages.refresh()
         for (const arrival of arrivals) {
-          if (!serveOperation(arrival)) route(arrival.raw, arrival.response)
+          if (!serveOperation(arrival)) pass(arrival, route)
         }
       })
-      const options = { ...timeouts, maxHeaderSize: HEADERS_LIMIT, requireHostHeader: false }
+      // Without a stream for bodies that are not there: 6 % of a list.
+      const options = { ...timeouts, maxHeaderSize: HEADERS_LIMIT, requireHostHeader: false, optimizeEmptyRequests: true }
       return createServer(options, (raw, response) => arrived({ raw, response, at: performance.now() }))
     },
     // A path parameter of any length is a page that is not there, not a bad request.
@@ -121,6 +123,12 @@ export function createApp(parts: AppParts): FastifyInstance {
   for (const route of publicRoutes({ config, store, answer, isStopping })) app.route(route)
 
   return app
+}
+
+function pass({ raw, response }: Arrival, route: RequestListener): void {
+  // A type, and no stream to read: Fastify would wait for the end of it for ever.
+  if (raw.readableEnded) delete raw.headers['content-type']
+  route(raw, response)
 }
 
 function noSchemas(): never {

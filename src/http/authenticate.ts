@@ -4,16 +4,27 @@ import { ERRORS, type ErrorCode, type Refusal } from '../contract/errors.ts'
 import type { ApiKey } from '../store/store.ts'
 import { type Call, cameTwice, type Step } from './call.ts'
 
-const CHALLENGE = ['WWW-Authenticate', 'Bearer realm="petstore"']
-const INVALID_TOKEN = ['WWW-Authenticate', 'Bearer realm="petstore", error="invalid_token"']
+const CHALLENGE = 'Bearer realm="petstore"'
+const INVALID_TOKEN = `${CHALLENGE}, error="invalid_token"`
+
+/** Each made once, so that its answer is rendered once (answer.ts). */
+const REFUSALS = {
+  missing_api_key: refuse('missing_api_key', CHALLENGE),
+  malformed_authorization: refuse('malformed_authorization', CHALLENGE),
+  malformed_api_key: refuse('malformed_api_key', INVALID_TOKEN),
+  wrong_environment: refuse('wrong_environment', INVALID_TOKEN),
+  unknown_api_key: refuse('unknown_api_key', INVALID_TOKEN),
+  revoked_api_key: refuse('revoked_api_key', INVALID_TOKEN),
+  expired_api_key: refuse('expired_api_key', INVALID_TOKEN),
+} satisfies Record<KeyProblem | 'missing_api_key' | 'malformed_authorization', Refusal>
 
 /** Sets `request.caller`, or refuses. */
 export function createAuthenticate(keyring: Keyring): Step {
   return (request) => {
     const header = request.raw.headers.authorization
-    if (header === undefined) return refuse('missing_api_key', CHALLENGE)
+    if (header === undefined) return REFUSALS.missing_api_key
     const secret = bearerSecret(header)
-    if (secret === undefined || cameTwice(request, 'authorization')) return refuse('malformed_authorization', CHALLENGE)
+    if (secret === undefined || cameTwice(request, 'authorization')) return REFUSALS.malformed_authorization
     const known = keyring.recall(secret)
     if (known === undefined) return keyring.find(secret).then((found) => admit(request, found))
     return admit(request, known)
@@ -26,11 +37,11 @@ function bearerSecret(header: string): string | undefined {
 }
 
 function admit(request: Call, found: ApiKey | KeyProblem): Refusal | undefined {
-  if (typeof found === 'string') return refuse(found, INVALID_TOKEN)
+  if (typeof found === 'string') return REFUSALS[found]
   request.caller = found
   return undefined
 }
 
-function refuse(code: ErrorCode, headers: readonly string[]): Refusal {
-  return { code, message: `${ERRORS[code].cause} ${ERRORS[code].cure}`, headers }
+function refuse(code: ErrorCode, challenge: string): Refusal {
+  return { code, message: `${ERRORS[code].cause} ${ERRORS[code].cure}`, headers: ['WWW-Authenticate', challenge] }
 }
