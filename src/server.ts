@@ -1,14 +1,17 @@
 // The only wiring: settings become a store, the store an app, and the app listens, until it is told to stop.
-import { lookup } from 'node:dns/promises'
+import { once } from 'node:events'
+import type { RequestListener, Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify'
 import { Accounts } from './accounts/accounts.ts'
 import { Keyring } from './accounts/keyring.ts'
 import { Sessions } from './accounts/sessions.ts'
 import { Usage } from './accounts/usage.ts'
-import type { Config } from './config.ts'
-import { createConsole } from './console/console.ts'
+import { type Config, ownBaseUrl } from './config.ts'
+import type { ConsoleParts } from './console/visit.ts'
+import { createAdmin } from './http/admin.ts'
+import { createSend } from './http/answer.ts'
 import { createApp, type Timeouts } from './http/app.ts'
+import type { Send } from './http/call.ts'
 import type { Metrics } from './http/metrics.ts'
 import type { Log } from './log.ts'
 import { ONCE_KEPT_MS } from './store/once.ts'
@@ -61,30 +64,33 @@ export async function startServer(config: Config, log: Log, { clock = Date.now, 
   })
   const sessions = new Sessions(store.accounts, clock)
   const usage = new Usage(store.accounts, clock)
-  const answered = metrics && ((request: FastifyRequest, status: number) => metrics.answered(request, status))
-  const pages = createConsole({ config, store, accounts, sessions, usage, clock, log, answered })
+  const isStopping = () => stopping
+  const send = createSend({ log, usage, metrics, baseUrl: ownBaseUrl(config), clock, isStopping })
+  const publicApp = Promise.withResolvers<PublicApp>()
   const app = createApp({
     config,
     store,
     keyring,
-    usage,
     clock,
     log,
     metrics,
-    isStopping: () => stopping,
-    notFoundPage: pages.notFound,
-    ...(timeouts && { timeouts }),
+    send,
+    elsewhere: (raw, response) => void publicApp.promise.then(({ routing }) => routing(raw, response)),
+    timeouts,
   })
-  app.register(pages.plugin)
   const admin = metrics && createAdmin(metrics)
   try {
     await listen(app, { host: config.host, port: config.port, setting: '' })
     if (admin !== undefined) await listen(admin, { host: config.adminHost, port: config.adminPort!, setting: 'admin-' })
   } catch (error) {
-    await Promise.all([app.close(), admin?.close()])
+    await Promise.all([close(app), close(admin)])
     await store.close()
     throw error
   }
+  // What is not for an operation waits for this, 120 ms at the start; the operations don't.
+  const answered = metrics && metrics.answered.bind(metrics)
+  const visits = { config, store, accounts, sessions, usage, clock, log, answered }
+  setImmediate(() => publicApp.resolve(loadPublicApp(visits, send, isStopping)))
   usage.start((error) => log.error({ error }, 'usage counts could not be written; they are kept'))
   const chores = startChores({ store, usage, sessions, log, clock })
 
@@ -93,11 +99,12 @@ export async function startServer(config: Config, log: Log, { clock = Date.now, 
     clearInterval(chores)
     // Idle connections end now, busy ones with their answer; those that don't end by themselves are cut off.
     // An answer given before the stop does not end its connection, and the rest of its request may still be coming in.
-    const sweep = setInterval(() => app.server.closeIdleConnections(), 50)
-    const cut = setTimeout(() => app.server.closeAllConnections(), STOP_WITHIN_MS)
-    await Promise.all([app.close(), admin?.close()])
+    const sweep = setInterval(() => app.closeIdleConnections(), 50)
+    const cut = setTimeout(() => app.closeAllConnections(), STOP_WITHIN_MS)
+    await Promise.all([close(app), close(admin)])
     clearInterval(sweep)
     clearTimeout(cut)
+    await (await publicApp.promise).close()
     await usage.stop().catch((error) => log.error({ error }, 'the last usage counts could not be written'))
     await store.close()
   }
@@ -134,23 +141,40 @@ async function loadMetrics(): Promise<Metrics> {
   return createMetrics()
 }
 
-function createAdmin(metrics: Metrics): FastifyInstance {
-  const admin = fastify()
-  admin.get('/metrics', async (_request, reply) => reply.type(metrics.contentType).send(await metrics.render()))
-  return admin
+interface PublicApp {
+  routing: RequestListener
+  close(): Promise<unknown>
 }
 
-async function listen(app: FastifyInstance, where: CannotListen['where']): Promise<void> {
+/** Loaded on demand too: the framework and the pages take longer to load than all else together. */
+async function loadPublicApp(parts: ConsoleParts, send: Send, isStopping: () => boolean): Promise<PublicApp> {
+  const [{ createConsole }, { createPublicApp }] = await Promise.all([import('./console/console.ts'), import('./http/public-app.ts')])
+  const { plugin, notFound } = createConsole(parts)
+  const { config, store, log } = parts
+  const app = createPublicApp({ config, store, log, send, isStopping, notFoundPage: notFound })
+  await app.register(plugin)
+  await app.ready()
+  return { routing: (raw, response) => app.routing(raw, response), close: () => app.close() }
+}
+
+async function listen(server: Server, where: CannotListen['where']): Promise<void> {
   try {
-    // A name such as localhost may have two addresses; for the second, Fastify would open a server without our handlers.
-    const { address } = await lookup(where.host)
-    await app.listen({ host: address, port: where.port })
+    server.listen({ host: where.host, port: where.port })
+    await once(server, 'listening')
   } catch (error) {
     throw new CannotListen(where, error)
   }
 }
 
-function addressOf(app: FastifyInstance): string {
-  const { address, family, port } = app.server.address() as AddressInfo
+/** Resolves when the last connection has ended; also for a server that never listened. */
+function close(server: Server | undefined): Promise<void> {
+  return new Promise((resolve) => {
+    if (server === undefined) resolve()
+    else server.close(() => resolve())
+  })
+}
+
+function addressOf(server: Server): string {
+  const { address, family, port } = server.address() as AddressInfo
   return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`
 }
