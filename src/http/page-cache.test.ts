@@ -18,16 +18,15 @@ function cacheOf(store: { version: number | undefined }): PageCache {
 }
 
 /** A page is kept when it is asked for the second time. */
-function keepTwice(cache: PageCache, address: string, kept = page('x'), version = cache.version): void {
-  cache.keep(address, version, kept)
-  cache.keep(address, version, kept)
+async function askTwice(cache: PageCache, address: string, read = page('x'), version = cache.version): Promise<void> {
+  for (let count = 0; count < 2; count += 1) await cache.read(address, version, async () => read)
 }
 
 describe('the page cache', () => {
-  it('gives a page as long as the version stays, and not after', () => {
+  it('gives a page as long as the version stays, and not after', async () => {
     const store = { version: 1 }
     const cache = cacheOf(store)
-    keepTwice(cache, '/v1/pets')
+    await askTwice(cache, '/v1/pets')
     cache.refresh()
     assert.ok(cache.find('/v1/pets'))
     store.version = 2
@@ -35,44 +34,93 @@ describe('the page cache', () => {
     assert.equal(cache.find('/v1/pets'), undefined)
   })
 
-  it('does not keep a page that was read for a request of an older version', () => {
+  it('reads a page once for all who ask for it at the same time, and again for who asks after a write', async () => {
+    const store = { version: 1 }
+    const cache = cacheOf(store)
+    await askTwice(cache, '/v1/pets')
+    store.version = 2
+    cache.refresh()
+    const answers: ((read: Page) => void)[] = []
+    const ask = () => cache.read('/v1/pets', cache.version, () => new Promise((resolve) => answers.push(resolve)))
+    const [first, second] = [ask(), ask()]
+    store.version = 3
+    cache.refresh()
+    const third = ask()
+    assert.equal(answers.length, 2)
+    const [old, current] = [page('old'), page('current')]
+    answers[1]!(current)
+    answers[0]!(old)
+    assert.deepEqual(await Promise.all([first, second, third]), [old, old, current])
+    assert.equal(cache.find('/v1/pets'), current)
+  })
+
+  it('tells all who wait that a page could not be read, and reads it again for the next', async () => {
+    const cache = cacheOf({ version: 1 })
+    const fail = () => cache.read('/v1/pets', 1, () => Promise.reject(new Error('no disk')))
+    await Promise.all([fail(), fail()].map((asked) => assert.rejects(asked, /no disk/)))
+    const found = page('x')
+    assert.equal(await cache.read('/v1/pets', 1, async () => found), found)
+  })
+
+  it('does not keep a page that was read for a request of an older version', async () => {
     const store = { version: 1 }
     const cache = cacheOf(store)
     const slow = cache.version
     store.version = 2
     cache.refresh()
-    keepTwice(cache, '/v1/pets', page('x'), slow)
+    await askTwice(cache, '/v1/pets', page('x'), slow)
     assert.equal(cache.find('/v1/pets'), undefined)
   })
 
-  it('keeps nothing where the store has no version', () => {
+  it('does not keep a page when there was a write while it was read', async () => {
+    const store = { version: 1 }
+    const cache = cacheOf(store)
+    await askTwice(cache, '/v1/pets')
+    store.version = 2
+    cache.refresh()
+    await cache.read('/v1/pets', 2, async () => {
+      store.version = 3
+      cache.refresh()
+      return page('x')
+    })
+    assert.equal(cache.find('/v1/pets'), undefined)
+  })
+
+  it('keeps nothing where the store has no version', async () => {
     const cache = cacheOf({ version: undefined })
-    keepTwice(cache, '/v1/pets')
+    await askTwice(cache, '/v1/pets')
     assert.equal(cache.find('/v1/pets'), undefined)
   })
 
-  it('keeps a page only when it is asked for again', () => {
+  it('keeps no refusal', async () => {
     const cache = cacheOf({ version: 1 })
-    cache.keep('/v1/pets', cache.version, page('x'))
+    for (let count = 0; count < 3; count += 1) await cache.read('/v1/pets', 1, async () => ({ code: 'invalid_parameter', message: '' }))
     assert.equal(cache.find('/v1/pets'), undefined)
-    cache.keep('/v1/pets', cache.version, page('x'))
+  })
+
+  it('keeps a page only when it is asked for again', async () => {
+    const cache = cacheOf({ version: 1 })
+    await cache.read('/v1/pets', 1, async () => page('x'))
+    assert.equal(cache.find('/v1/pets'), undefined)
+    await cache.read('/v1/pets', 1, async () => page('x'))
     assert.ok(cache.find('/v1/pets'))
   })
 
-  it('holds so many pages and so many bytes, and lets the oldest go', () => {
+  it('holds so many pages and so many bytes, and lets the oldest go', async () => {
     const cache = cacheOf({ version: 1 })
     const addresses = Array.from({ length: 5000 }, (_, index) => `/v1/pets/${index}`)
-    for (const address of addresses) keepTwice(cache, address)
+    for (const address of addresses) await askTwice(cache, address)
     assert.equal(addresses.filter((address) => cache.find(address)).length, 1024)
     assert.ok(cache.find('/v1/pets/4999'))
-    for (const address of ['/a', '/b', '/c']) keepTwice(cache, address, page('x'.repeat(3 * 1024 * 1024)))
+    for (const address of ['/a', '/b', '/c']) await askTwice(cache, address, page('x'.repeat(3 * 1024 * 1024)))
     assert.deepEqual(['/a', '/b', '/c'].map((address) => cache.find(address) !== undefined), [false, true, true])
     assert.equal(cache.find('/v1/pets/4999'), undefined)
   })
 
-  it('does not take an address of any length', () => {
+  it('does not take an address of any length', async () => {
     const cache = cacheOf({ version: 1 })
-    keepTwice(cache, `/v1/pets?${'x'.repeat(1000)}`)
-    assert.equal(cache.find(`/v1/pets?${'x'.repeat(1000)}`), undefined)
+    const address = `/v1/pets?${'x'.repeat(1000)}`
+    await askTwice(cache, address)
+    assert.equal(cache.find(address), undefined)
   })
 })

@@ -1,4 +1,5 @@
 // Rendered answers of the two reads, each kept under its address for as long as the store's version stays the same.
+import { isRefusal, type Refusal } from '../contract/errors.ts'
 import type { PetStore } from '../store/store.ts'
 import type { Bytes, Route } from './call.ts'
 
@@ -20,7 +21,9 @@ const MAX_ADDRESS = 200
 export class PageCache {
   readonly #pets: Pick<PetStore, 'version'>
   readonly #pages = new Map<string, Page>()
-  /** Addresses that were asked for, whatever the version: a page is kept only when it is asked for again. */
+  /** Pages on their way from the store. */
+  readonly #reading = new Map<string, Promise<Page | Refusal>>()
+  /** Addresses that were asked for, whatever the version. */
   readonly #asked = new Set<string>()
   #bytes = 0
   #version: number | undefined
@@ -35,6 +38,7 @@ export class PageCache {
     if (version === this.#version) return
     this.#version = version
     this.#pages.clear()
+    this.#reading.clear()
     this.#bytes = 0
   }
 
@@ -48,16 +52,36 @@ export class PageCache {
   }
 
   /**
-   * `version` is that of the request the page was read for: what was read is at least as new. Who walks through a list
-   * asks for each page once; keeping those would only make work for the garbage collector (a third of such a request).
+   * A page that is not in here, for a request that came with this version. Where it was asked for before, it is read once
+   * for all who ask in the meantime, and kept for who asks next. Who walks through a list asks for each page once; keeping
+   * those would only make work for the garbage collector (a third of such a request).
    */
-  keep(address: string, version: number | undefined, page: Page): void {
-    if (version === undefined || version !== this.#version || this.#pages.has(address) || address.length > MAX_ADDRESS) return
-    if (!this.#asked.has(address)) {
-      if (this.#asked.size >= MAX_PAGES) this.#asked.clear()
-      this.#asked.add(address)
-      return
+  read(address: string, version: number | undefined, readPage: () => Promise<Page | Refusal>): Promise<Page | Refusal> {
+    // What is read later than it was asked for is newer, but nobody knows of which version it is.
+    if (version === undefined || version !== this.#version || this.#isNew(address)) return readPage()
+    return this.#reading.get(address) ?? this.#readAndKeep(address, version, readPage)
+  }
+
+  #isNew(address: string): boolean {
+    if (this.#asked.has(address)) return false
+    if (this.#asked.size >= MAX_PAGES) this.#asked.clear()
+    if (address.length <= MAX_ADDRESS) this.#asked.add(address)
+    return true
+  }
+
+  async #readAndKeep(address: string, version: number, readPage: () => Promise<Page | Refusal>): Promise<Page | Refusal> {
+    const reading = readPage()
+    this.#reading.set(address, reading)
+    try {
+      const page = await reading
+      if (version === this.#version && !isRefusal(page)) this.#keep(address, page)
+      return page
+    } finally {
+      if (this.#reading.get(address) === reading) this.#reading.delete(address)
     }
+  }
+
+  #keep(address: string, page: Page): void {
     this.#pages.set(address, page)
     this.#bytes += sizeOf(address, page)
     while (this.#pages.size > MAX_PAGES || this.#bytes > MAX_BYTES) this.#dropOldest()

@@ -9,7 +9,7 @@ import { renderPet, renderPets } from '../contract/pets.ts'
 import { onceFor } from '../store/once.ts'
 import type { Created, PetStore } from '../store/store.ts'
 import { jsonContent } from './answer.ts'
-import type { Answer, OperationCall } from './call.ts'
+import type { Answer, OperationCall, Route } from './call.ts'
 import { etagOf, unlessKnown } from './conditional.ts'
 import { readIdempotencyKey } from './idempotency.ts'
 import { parsePetBody, readJson } from './new-pet-body.ts'
@@ -38,10 +38,10 @@ type Handler = (call: OperationCall) => Promise<Answer | Refusal>
 export type Handlers = Record<Operation['id'], Handler>
 
 export function createHandlers({ pets, pages, clock, baseUrl = BASE_PATH }: PetsParts): Handlers {
-  async function listPets(call: OperationCall): Promise<Answer | Refusal> {
-    const parsed = parseListQuery(parse(call.route.query, '&', '=', QUERY_FORM))
+  async function listPets(route: Route): Promise<Page | Refusal> {
+    const parsed = parseListQuery(parse(route.query, '&', '=', QUERY_FORM))
     if ('problem' in parsed) return { code: 'invalid_parameter', message: parsed.problem }
-    return pageAnswer(call, await renderList(parsed.query))
+    return pageOf(route, await renderList(parsed.query))
   }
 
   /** One animal more than asked for tells whether a page follows. */
@@ -52,16 +52,6 @@ export function createHandlers({ pets, pages, clock, baseUrl = BASE_PATH }: Pets
     if (found.length === page.length) return { json, headers: [] }
     const next = `${baseUrl}/pets?${nextPageQuery(query, page.at(-1)!.id)}`
     return { json, headers: ['Link', `<${next}>; rel="next"`] }
-  }
-
-  /** Keeps the page for who asks next. */
-  function pageAnswer(call: OperationCall, { json, headers: own }: Rendered): Answer {
-    const etag = etagOf(json)
-    const headers = ['ETag', etag, ...own]
-    const content = jsonContent(json)
-    const page: Page = { route: call.route, body: content.body, etag, headers, contentHeaders: [...content.headers, ...headers] }
-    pages.keep(call.raw.url!, call.version, page)
-    return unlessKnown(call, page)
   }
 
   async function createPet(call: OperationCall): Promise<Answer | Refusal> {
@@ -90,15 +80,27 @@ export function createHandlers({ pets, pages, clock, baseUrl = BASE_PATH }: Pets
     return { status: 201, headers, body }
   }
 
-  async function getPet(call: OperationCall): Promise<Answer | Refusal> {
-    const petId = call.route.parameter!
+  async function getPet(route: Route): Promise<Page | Refusal> {
+    const petId = route.parameter!
     const id = int64FromText(petId)
     const pet = id === undefined ? undefined : await pets.get(id)
     if (pet === undefined) return { code: 'pet_not_found', message: `No animal has the id ${quote(petId)}.` }
-    return pageAnswer(call, { json: renderPet(pet), headers: [] })
+    return pageOf(route, { json: renderPet(pet), headers: [] })
   }
 
-  return { listPets, createPet, getPet }
+  const answerWith = (readPage: (route: Route) => Promise<Page | Refusal>) => async (call: OperationCall) => {
+    const page = await pages.read(call.raw.url!, call.version, () => readPage(call.route))
+    return isRefusal(page) ? page : unlessKnown(call, page)
+  }
+
+  return { listPets: answerWith(listPets), createPet, getPet: answerWith(getPet) }
+}
+
+function pageOf(route: Route, { json, headers: own }: Rendered): Page {
+  const etag = etagOf(json)
+  const headers = ['ETag', etag, ...own]
+  const content = jsonContent(json)
+  return { route, body: content.body, etag, headers, contentHeaders: [...content.headers, ...headers] }
 }
 
 interface Rendered {

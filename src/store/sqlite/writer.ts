@@ -5,7 +5,7 @@ import { StoreUnavailable } from '../store.ts'
 import { asStoreFailure, isBusy, LOCK_RETRY_MS, LOCK_WAIT_MS } from './failures.ts'
 
 /** How many turns of the event loop a write may wait for others. */
-const GATHER_TURNS = 2
+const GATHER_TURNS = 4
 
 interface Job {
   work: () => unknown
