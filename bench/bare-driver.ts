@@ -2,13 +2,18 @@
 import postgres from 'postgres'
 import { CONNECTIONS } from './load.ts'
 
-export type DriverWork = 'list-20' | 'get' | 'create'
+export type DriverWork = 'list-20' | 'list-cold' | 'get' | 'create'
 
 const [url, work, seconds, poolSize] = process.argv.slice(2) as [string, DriverWork, string, string]
 const sql = postgres(url, { max: Number(poolSize), fetch_types: false, types: { bigint: postgres.BigInt }, onnotice: () => {} })
 
+let below = 2_000_000n
 const WORK: Record<DriverWork, () => Promise<unknown>> = {
   'list-20': () => sql`SELECT id, name, category_id AS "categoryId", status FROM pets WHERE TRUE ORDER BY id DESC LIMIT ${21}`,
+  'list-cold': () => {
+    below += 1n
+    return sql`SELECT id, name, category_id AS "categoryId", status FROM pets WHERE id < ${below} ORDER BY id DESC LIMIT ${21}`
+  },
   get: () => sql`SELECT id, name, category_id AS "categoryId", status FROM pets WHERE id = ${500n}`,
   create: () => sql`INSERT INTO pets (name, category_id, status) VALUES (${'Rex the Brave'}, ${3n}, ${'available'}) RETURNING id`,
 }

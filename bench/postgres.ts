@@ -11,8 +11,8 @@ import { output } from './processes.ts'
 import { ROWS } from './rows.ts'
 import { fillDatabase, startService } from './subjects.ts'
 
-const AT_LEAST = 0.6
-const WORK: readonly DriverWork[] = ['list-20', 'get', 'create']
+/** What each must reach; a page never asked before is shown beside them, since its readers share nothing. */
+const AT_LEAST: Record<DriverWork, number | undefined> = { 'list-20': 0.6, 'list-cold': undefined, get: 0.6, create: 0.6 }
 
 const { values } = parseArgs({ options: { rounds: { type: 'string', default: '5' }, seconds: { type: 'string', default: '3' } } })
 const [rounds, seconds] = [Number(values.rounds), Number(values.seconds)]
@@ -22,7 +22,7 @@ try {
   await using database = await newPostgresDatabase(postgres.url)
   const key = await fillDatabase(database.url, 1000)
   await using service = await startService({ url: database.url, key })
-  for (const work of WORK) {
+  for (const [work, atLeast] of Object.entries(AT_LEAST) as [DriverWork, number | undefined][]) {
     const shot = { ...requestOf(ROWS.find(({ id }) => id === work)!, service), seconds, connections: CONNECTIONS }
     await shoot(shot)
     const pairs: { driver: number; service: number }[] = []
@@ -33,7 +33,8 @@ try {
     const ours = figure(pairs.map((pair) => pair.service))
     const share = figure(pairs.map((pair) => pair.service / pair.driver))
     process.stdout.write(
-      `${work.padEnd(8)}  driver ${Math.round(driver.median)}/s  service ${Math.round(ours.median)}/s  share ${share.median.toFixed(2)} (${share.low.toFixed(2)}–${share.high.toFixed(2)}), at least ${AT_LEAST}\n`,
+      `${work.padEnd(9)}  driver ${Math.round(driver.median)}/s  service ${Math.round(ours.median)}/s  ` +
+        `share ${share.median.toFixed(2)} (${share.low.toFixed(2)}–${share.high.toFixed(2)})${atLeast ? `, at least ${atLeast}` : ''}\n`,
     )
   }
 } finally {

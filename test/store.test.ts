@@ -1,6 +1,7 @@
 // What every engine promises, case by case: the port of store/store.ts.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
+import * as fc from 'fast-check'
 import { readConfig } from '../src/config.ts'
 import { INT64_MAX, INT64_MIN } from '../src/contract/int64.ts'
 import type { NewPet } from '../src/contract/pets.ts'
@@ -68,6 +69,29 @@ for (const engine of ENGINES) {
         await store.pets.createMany([{ ...rex, name: 'one' }, { ...rex, name: 'two' }])
         const names = (await store.pets.list({ limit: 2 })).map(({ name }) => name)
         assert.deepEqual(names, ['two', 'one'])
+      })
+
+      it('gives each of many creates at the same time its own animal, and one that fails, fails alone', async () => {
+        const one = fc.record({ name: fc.string({ minLength: 1 }), categoryId: fc.bigInt({ min: INT64_MIN, max: INT64_MAX }), good: fc.boolean() })
+        await fc.assert(
+          fc.asyncProperty(fc.array(one, { minLength: 1, maxLength: 40 }), async (wanted) => {
+            const name = (index: number) => `${index} ${wanted[index]!.name.replaceAll('\0', '')}`
+            const made = await Promise.allSettled(
+              wanted.map(({ categoryId, good }, index) =>
+                store.pets.create({ name: name(index), categoryId, status: good ? 'sold' : ('lost' as 'sold') }),
+              ),
+            )
+            assert.deepEqual(made.map(({ status }) => status === 'fulfilled'), wanted.map(({ good }) => good))
+            for (const [index, result] of made.entries()) {
+              if (result.status === 'rejected') continue
+              assert.ok(result.value.outcome === 'created')
+              const pet = { id: result.value.pet.id, name: name(index), categoryId: wanted[index]!.categoryId, status: 'sold' }
+              assert.deepEqual(result.value.pet, pet)
+              assert.deepEqual({ ...(await store.pets.get(pet.id)) }, pet)
+            }
+          }),
+          { numRuns: 25 },
+        )
       })
 
       it('counts animals by status', async () => {

@@ -92,6 +92,17 @@ describe('the page cache', () => {
     assert.equal(cache.find('/v1/pets'), undefined)
   })
 
+  it('where the store has no version, reads a page once for all of a turn, and again for those of the next', async () => {
+    const cache = cacheOf({ version: undefined })
+    await askTwice(cache, '/v1/pets')
+    let count = 0
+    const ask = () => cache.read('/v1/pets', cache.version, async () => page(String((count += 1))))
+    const turn = [ask(), ask(), ask()]
+    cache.refresh()
+    const next = [ask(), ask()]
+    assert.deepEqual((await Promise.all([...turn, ...next])).map((read) => 'body' in read && read.body), ['1', '1', '1', '2', '2'])
+  })
+
   it('keeps no refusal', async () => {
     const cache = cacheOf({ version: 1 })
     for (let count = 0; count < 3; count += 1) await cache.read('/v1/pets', 1, async () => ({ code: 'invalid_parameter', message: '' }))

@@ -35,7 +35,7 @@ export class PageCache {
   /** Asks the store for its version: what has come by now finds nothing older. */
   refresh(): void {
     const version = this.#pets.version()
-    if (version === this.#version) return
+    if (version !== undefined && version === this.#version) return
     this.#version = version
     this.#pages.clear()
     this.#reading.clear()
@@ -53,12 +53,13 @@ export class PageCache {
 
   /**
    * A page that is not in here, for a request that came with this version. Where it was asked for before, it is read once
-   * for all who ask in the meantime, and kept for who asks next. Who walks through a list asks for each page once; keeping
-   * those would only make work for the garbage collector (a third of such a request).
+   * for all who ask in the meantime, and kept for who asks next; where the store has no version, it is read once for those
+   * who came before the reading began. Who walks through a list asks for each page once; keeping those would only make work
+   * for the garbage collector (a third of such a request).
    */
   read(address: string, version: number | undefined, readPage: () => Promise<Page | Refusal>): Promise<Page | Refusal> {
     // What is read later than it was asked for is newer, but nobody knows of which version it is.
-    if (version === undefined || version !== this.#version || this.#isNew(address)) return readPage()
+    if (version !== this.#version || this.#isNew(address)) return readPage()
     return this.#reading.get(address) ?? this.#readAndKeep(address, version, readPage)
   }
 
@@ -69,12 +70,12 @@ export class PageCache {
     return true
   }
 
-  async #readAndKeep(address: string, version: number, readPage: () => Promise<Page | Refusal>): Promise<Page | Refusal> {
+  async #readAndKeep(address: string, version: number | undefined, readPage: () => Promise<Page | Refusal>): Promise<Page | Refusal> {
     const reading = readPage()
     this.#reading.set(address, reading)
     try {
       const page = await reading
-      if (version === this.#version && !isRefusal(page)) this.#keep(address, page)
+      if (version !== undefined && version === this.#version && !isRefusal(page)) this.#keep(address, page)
       return page
     } finally {
       if (this.#reading.get(address) === reading) this.#reading.delete(address)

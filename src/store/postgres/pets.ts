@@ -1,8 +1,9 @@
-// Animals in PostgreSQL. Every call is one statement, so it is one transaction and one round trip.
+// Animals in PostgreSQL. Every call is one statement or part of one, so it is one transaction and one round trip.
 import type { ListQuery } from '../../contract/list-query.ts'
 import type { NewPet, Pet, PetStatus } from '../../contract/pets.ts'
 import type { Created, Once, PetStore } from '../store.ts'
 import type { Database } from './connection.ts'
+import { Creates, insert } from './creates.ts'
 import { isLockTimeout } from './failures.ts'
 import type { Pool } from './pool.ts'
 import { countPets } from './tally.ts'
@@ -14,26 +15,21 @@ const ONCE_WAIT_MS = 3000
 
 export class PostgresPets implements PetStore {
   readonly #pool: Pool
+  readonly #creates: Creates
 
   constructor(pool: Pool) {
     this.#pool = pool
+    this.#creates = new Creates(pool)
   }
 
-  create(newPet: NewPet, once?: Once): Promise<Created> {
+  async create(newPet: NewPet, once?: Once): Promise<Created> {
     if (once !== undefined) return this.#pool.writeRepeatable((sql) => insertOnce(sql, newPet, once))
-    return this.#pool.write(async (sql) => {
-      const { name, categoryId, status } = newPet
-      const [row] = await sql<{ id: bigint }[]>`
-        INSERT INTO pets (name, category_id, status) VALUES (${name}, ${categoryId}, ${status}) RETURNING id`
-      return { outcome: 'created', pet: { id: row!.id, name, categoryId, status } }
-    })
+    const { name, categoryId, status } = newPet
+    return { outcome: 'created', pet: { id: await this.#creates.add(newPet), name, categoryId, status } }
   }
 
   async createMany(newPets: readonly NewPet[]): Promise<void> {
-    const rows = JSON.stringify(newPets, (_key, value: unknown) => (typeof value === 'bigint' ? String(value) : value))
-    await this.#pool.write((sql) => sql`
-      INSERT INTO pets (name, category_id, status) SELECT name, "categoryId", status
-      FROM json_to_recordset(${rows}::text::json) AS pet (name TEXT, "categoryId" BIGINT, status TEXT)`)
+    await this.#pool.write((sql) => insert(sql, newPets))
   }
 
   get(id: bigint): Promise<Pet | undefined> {

@@ -1,0 +1,69 @@
+// Creates that come in one turn of the event loop share one statement: one round trip and one commit for all of them.
+import type { NewPet } from '../../contract/pets.ts'
+import { StoreUnavailable } from '../store.ts'
+import type { Database } from './connection.ts'
+import type { Pool } from './pool.ts'
+
+interface Job extends PromiseWithResolvers<bigint> {
+  newPet: NewPet
+}
+
+export class Creates {
+  readonly #pool: Pool
+  #queue: Job[] = []
+
+  constructor(pool: Pool) {
+    this.#pool = pool
+  }
+
+  /** Resolves with the animal's id once it is committed. */
+  add(newPet: NewPet): Promise<bigint> {
+    const job: Job = { newPet, ...Promise.withResolvers<bigint>() }
+    if (this.#queue.push(job) === 1) setImmediate(() => void this.#flush())
+    return job.promise
+  }
+
+  async #flush(): Promise<void> {
+    const batch = this.#queue
+    this.#queue = []
+    try {
+      const ids = await this.#pool.write((sql) => insert(sql, batch.map(({ newPet }) => newPet)))
+      for (const [index, job] of batch.entries()) job.resolve(ids[index]!)
+    } catch (error) {
+      // One bad row must not fail its neighbours: the server has undone them all, so each is tried alone.
+      if (batch.length > 1 && !(error instanceof StoreUnavailable)) await this.#insertSingly(batch)
+      else for (const job of batch) job.reject(error)
+    }
+  }
+
+  async #insertSingly(batch: readonly Job[]): Promise<void> {
+    await Promise.all(
+      batch.map(({ newPet, resolve, reject }) => this.#pool.write((sql) => insert(sql, [newPet])).then(([id]) => resolve(id!), reject)),
+    )
+  }
+}
+
+/** The ids of these animals, in their order. */
+export async function insert(sql: Database, newPets: readonly NewPet[]): Promise<bigint[]> {
+  const rows = newPets.length === 1 ? await insertOne(sql, newPets[0]!) : await insertMany(sql, newPets)
+  return rows.map(({ id }) => id)
+}
+
+function insertOne(sql: Database, { name, categoryId, status }: NewPet) {
+  return sql<{ id: bigint }[]>`
+    INSERT INTO pets (name, category_id, status) VALUES (${name}, ${categoryId}, ${status}) RETURNING id`
+}
+
+/** Ids are drawn before they are stored, so that each goes to its animal; as JSON, which needs no types of arrays. */
+function insertMany(sql: Database, newPets: readonly NewPet[]) {
+  const rows = JSON.stringify(newPets, (_key, value: unknown) => (typeof value === 'bigint' ? String(value) : value))
+  return sql<{ id: bigint }[]>`
+    WITH made AS MATERIALIZED (
+      SELECT nextval(pg_get_serial_sequence('pets', 'id')) AS id, name, category_id, status, place
+      FROM ROWS FROM (json_to_recordset(${rows}::text::json) AS (name TEXT, "categoryId" BIGINT, status TEXT))
+      WITH ORDINALITY AS pet (name, category_id, status, place)
+    ), stored AS (
+      INSERT INTO pets (id, name, category_id, status) SELECT id, name, category_id, status FROM made
+    )
+    SELECT id FROM made ORDER BY place`
+}
