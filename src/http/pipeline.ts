@@ -51,14 +51,20 @@ export function createPipeline({ pages, admit, handlers, send, log, clientAddres
     if (route === undefined) return false
 
     const call = new PipelineCall(raw, route, at, pages.version, clientAddress)
-    const answer = (result: Result) => send(call, response, result)
-    const fail = (error: unknown) => answer(refusalFor(error, call, log))
+    const failed = (error: unknown) => send(call, response, refusalFor(error, call, log))
+    const answer = (result: Result) => {
+      try {
+        send(call, response, result)
+      } catch (error) {
+        failed(error)
+      }
+    }
     try {
       const result = resultOf(call, page)
-      if (result instanceof Promise) result.then(answer).catch(fail)
+      if (result instanceof Promise) result.then(answer, failed)
       else queueMicrotask(() => answer(result))
     } catch (error) {
-      fail(error)
+      failed(error)
     }
     return true
   }
