@@ -83,11 +83,11 @@ export async function startServer(config: Config, log: Log, { clock = Date.now, 
     await listen(app, { host: config.host, port: config.port, setting: '' })
     if (admin !== undefined) await listen(admin, { host: config.adminHost, port: config.adminPort!, setting: 'admin-' })
   } catch (error) {
-    await Promise.all([close(app), close(admin)])
+    await Promise.all([cutOff(app), cutOff(admin)])
     await store.close()
     throw error
   }
-  // What is not for an operation waits for this, 120 ms at the start; the operations don't.
+  // What is not for an operation waits for this; the operations go on in between.
   const answered = metrics && metrics.answered.bind(metrics)
   const visits = { config, store, accounts, sessions, usage, clock, log, answered }
   setImmediate(() => publicApp.resolve(loadPublicApp(visits, send, isStopping)))
@@ -101,7 +101,7 @@ export async function startServer(config: Config, log: Log, { clock = Date.now, 
     // An answer given before the stop does not end its connection, and the rest of its request may still be coming in.
     const sweep = setInterval(() => app.closeIdleConnections(), 50)
     const cut = setTimeout(() => app.closeAllConnections(), STOP_WITHIN_MS)
-    await Promise.all([close(app), close(admin)])
+    await Promise.all([close(app), cutOff(admin)])
     clearInterval(sweep)
     clearTimeout(cut)
     await (await publicApp.promise).close()
@@ -172,6 +172,13 @@ function close(server: Server | undefined): Promise<void> {
     if (server === undefined) resolve()
     else server.close(() => resolve())
   })
+}
+
+/** Without waiting for what runs. */
+function cutOff(server: Server | undefined): Promise<void> {
+  const closed = close(server)
+  server?.closeAllConnections()
+  return closed
 }
 
 function addressOf(server: Server): string {

@@ -1,5 +1,6 @@
 // The body of a request: reading it within its limit, and what becomes of one that is not read to its end.
 import type { IncomingMessage } from 'node:http'
+import type { Duplex } from 'node:stream'
 import type { Refusal } from '../contract/errors.ts'
 import { BODY_LIMIT } from '../contract/operations.ts'
 
@@ -7,7 +8,7 @@ import { BODY_LIMIT } from '../contract/operations.ts'
 const LINGER_MS = 2000
 
 const TOO_LARGE: Refusal = { code: 'body_too_large', message: `The body may have at most ${BODY_LIMIT} bytes.` }
-const BROKEN_OFF: Refusal = { code: 'malformed_request', message: 'The body ended before the length that Content-Length announced.' }
+const BROKEN_OFF: Refusal = { code: 'malformed_request', message: 'The body broke off before its end.' }
 
 /** Without one of the two headers a request has no body (RFC 9112, section 6.3). */
 export function announcesBody({ headers }: IncomingMessage): boolean {
@@ -48,4 +49,10 @@ export function dropRestOf(request: IncomingMessage): void {
   setTimeout(() => {
     if (!request.complete) request.socket.destroy()
   }, LINGER_MS).unref()
+}
+
+/** The same for a connection that Node has handed over, and looks after no more. */
+export function endSoon(socket: Duplex, lastWords: string): void {
+  socket.resume().end(lastWords, 'latin1')
+  setTimeout(() => socket.destroy(), LINGER_MS).unref()
 }

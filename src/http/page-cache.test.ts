@@ -128,6 +128,12 @@ describe('the page cache', () => {
     assert.equal(cache.find('/v1/pets/4999'), undefined)
   })
 
+  it('counts a page once, however often it is read beside', async () => {
+    const cache = cacheOf({ version: 1 })
+    for (let count = 0; count < 2000; count += 1) await cache.read('/v1/pets', 1, async () => page('x'.repeat(10_000)))
+    assert.ok(cache.find('/v1/pets'))
+  })
+
   it('does not take an address of any length', async () => {
     const cache = cacheOf({ version: 1 })
     const address = `/v1/pets?${'x'.repeat(1000)}`

@@ -83,6 +83,7 @@ export class PageCache {
   }
 
   #keep(address: string, page: Page): void {
+    if (this.#pages.has(address)) return
     this.#pages.set(address, page)
     this.#bytes += sizeOf(address, page)
     while (this.#pages.size > MAX_PAGES || this.#bytes > MAX_BYTES) this.#dropOldest()

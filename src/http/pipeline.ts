@@ -1,4 +1,4 @@
-// The way of a request for an operation, in order: request id, route, framing, key, removal, rate, content, handler, answer.
+// The way of a request for an operation, in order: route, request id, framing, key, removal, rate, content, handler, answer.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Refusal } from '../contract/errors.ts'
 import type { Operation } from '../contract/operations.ts'
@@ -31,7 +31,7 @@ export interface Arrival {
   at: number
 }
 
-/** True where it has taken the request: the others are not for an operation. */
+/** What it gives tells whether it has taken the request: the others are not for an operation. */
 export function createPipeline({ pages, admit, handlers, send, log, clientAddress }: PipelineParts) {
   /** Not a promise where nobody has to wait: a kept page costs none then. */
   function resultOf(call: OperationCall, page: Page | undefined): Result | Promise<Result> {
@@ -45,7 +45,7 @@ export function createPipeline({ pages, admit, handlers, send, log, clientAddres
   }
 
   return ({ raw, response, at }: Arrival): boolean => {
-    const page = raw.method === 'GET' ? pages.find(raw.url!) : undefined
+    const page = raw.method === 'GET' || raw.method === 'HEAD' ? pages.find(raw.url!) : undefined
     if (page === undefined) raw.url = originForm(raw.url!)
     const route = page?.route ?? findOperation(raw.method!, raw.url!)
     if (route === undefined) return false

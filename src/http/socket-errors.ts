@@ -8,6 +8,7 @@ import { quote } from '../contract/json.ts'
 import type { Log } from '../log.ts'
 import { STATUS_CODES } from '../node-http.ts'
 import { refusalAnswer } from './answer.ts'
+import { endSoon } from './body.ts'
 import type { Metrics } from './metrics.ts'
 import { requestId } from './request-id.ts'
 
@@ -28,7 +29,7 @@ interface Parts {
   metrics: Metrics | undefined
 }
 
-/** For Fastify's `clientErrorHandler`. */
+/** For the server's `clientError`. */
 export function createSocketErrorHandler(parts: Parts) {
   const failed = new WeakSet<HttpSocket>()
 
@@ -78,7 +79,7 @@ export function answerSpecialRequests(server: Server, parts: Parts): void {
     tell(parts, seenOf(request, id), refusal)
     // Nobody else listens on this socket any more: a client that hangs up must not end the process.
     socket.on('error', () => socket.destroy())
-    afterEarlierAnswers(socket as HttpSocket, () => socket.end(rawAnswer(refusal, id), 'latin1'))
+    afterEarlierAnswers(socket as HttpSocket, () => endSoon(socket, rawAnswer(refusal, id)))
   })
 }
 

@@ -1,7 +1,7 @@
 // Creates that come in one turn of the event loop share one statement: one round trip and one commit for all of them.
 import type { NewPet } from '../../contract/pets.ts'
-import { StoreUnavailable } from '../store.ts'
 import type { Database } from './connection.ts'
+import { wasRefused } from './failures.ts'
 import type { Pool } from './pool.ts'
 
 interface Job extends PromiseWithResolvers<bigint> {
@@ -30,8 +30,8 @@ export class Creates {
       const ids = await this.#pool.write((sql) => insert(sql, batch.map(({ newPet }) => newPet)))
       for (const [index, job] of batch.entries()) job.resolve(ids[index]!)
     } catch (error) {
-      // One bad row must not fail its neighbours: the server has undone them all, so each is tried alone.
-      if (batch.length > 1 && !(error instanceof StoreUnavailable)) await this.#insertSingly(batch)
+      // One bad row must not fail its neighbours. Where the server says that it has done none of them, each is tried alone.
+      if (batch.length > 1 && wasRefused(error)) await this.#insertSingly(batch)
       else for (const job of batch) job.reject(error)
     }
   }

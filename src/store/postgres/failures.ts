@@ -31,6 +31,11 @@ export function breaksConnection(error: unknown): boolean {
   return !(error instanceof postgres.PostgresError) || error.severity !== 'ERROR' || error.code === READ_ONLY
 }
 
+/** The server answered that this statement failed, and goes on: it has done nothing of it. */
+export function wasRefused(error: unknown): boolean {
+  return sqlState(error) !== undefined && !breaksConnection(error)
+}
+
 /** The server answered that it did not do it, so that trying again does nothing twice. */
 export function wasRolledBack(error: unknown): boolean {
   return sqlState(error)?.startsWith('40') === true

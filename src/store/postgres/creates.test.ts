@@ -1,0 +1,45 @@
+// Creates that share a statement: which of them may be sent again when it fails.
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import postgres from 'postgres'
+import { StoreUnavailable } from '../store.ts'
+import { Creates } from './creates.ts'
+import type { Pool } from './pool.ts'
+
+const rex = { name: 'Rex', categoryId: 1n, status: 'sold' } as const
+
+/** A database whose every statement fails like this; counts them. The statements themselves run in test/store.test.ts. */
+function failing(error: Error): { creates: Creates; statements: () => number } {
+  let count = 0
+  const write = async () => {
+    count += 1
+    throw error
+  }
+  return { creates: new Creates({ write } as unknown as Pool), statements: () => count }
+}
+
+function serverSays(severity: string, code: string): Error {
+  return Object.assign(new postgres.PostgresError('no'), { severity, code })
+}
+
+describe('Creates of one turn, when their statement fails', () => {
+  const unknown = {
+    'the database is away': new StoreUnavailable('away'),
+    'the reply could not be read': new Error('ERR_SSL_DECRYPTION_FAILED_OR_BAD_RECORD_MAC'),
+    'the server went down over it': serverSays('FATAL', 'XX000'),
+  }
+  for (const [what, error] of Object.entries(unknown)) {
+    it(`are not sent again where ${what}: they may be stored`, async () => {
+      const { creates, statements } = failing(error)
+      const results = await Promise.allSettled([creates.add(rex), creates.add(rex), creates.add(rex)])
+      assert.deepEqual(results.map(({ status }) => status), ['rejected', 'rejected', 'rejected'])
+      assert.equal(statements(), 1)
+    })
+  }
+
+  it('are tried alone where the server says that it did none of them', async () => {
+    const { creates, statements } = failing(serverSays('ERROR', '23514'))
+    await Promise.allSettled([creates.add(rex), creates.add(rex), creates.add(rex)])
+    assert.equal(statements(), 4)
+  })
+})
