@@ -31,7 +31,7 @@ export const LIST_PARAMETERS = {
   },
 } as const
 
-/** Query parameters as the router gives them: a repeated one is an array. */
+/** Query parameters by name: a repeated one is an array. */
 export type RawQuery = Record<string, string | string[] | undefined>
 
 /** Reads the parameters it knows, ignores the others; a problem is a sentence for the client. */

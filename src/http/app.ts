@@ -5,6 +5,7 @@ import { type Config, ownBaseUrl } from '../config.ts'
 import type { Log } from '../log.ts'
 import { createServer } from '../node-http.ts'
 import type { Store } from '../store/store.ts'
+import { gatherTurns } from '../turns.ts'
 import { createAdmission } from './admission.ts'
 import { createAuthenticate } from './authenticate.ts'
 import type { Send } from './call.ts'
@@ -16,7 +17,6 @@ import { createHandlers } from './pets.ts'
 import { type Arrival, createPipeline } from './pipeline.ts'
 import { createRateLimit } from './rate-limit.ts'
 import { answerSpecialRequests, createSocketErrorHandler } from './socket-errors.ts'
-import { gatherTurns } from './turns.ts'
 
 /** How long a client may take: to send its headers, its whole request, and between two requests. */
 export interface Timeouts {
@@ -59,6 +59,8 @@ export function createApp(parts: AppParts): Server {
     log,
     clientAddress: createClientAddress(config.trustProxy),
   })
+  // First all requests of a turn are read, then all are looked up, then all are answered. Code stays in the processor's
+  // caches, and the client is woken once for many answers: that alone took a list from 0.70 to 0.90 of bare node:http.
   const arrived = gatherTurns<Arrival>((arrivals) => {
     pages.refresh()
     for (const arrival of arrivals) {

@@ -11,7 +11,7 @@ import { checkFraming } from './framing.ts'
 import type { Page, PageCache } from './page-cache.ts'
 import type { Handlers } from './pets.ts'
 import { requestId } from './request-id.ts'
-import { findOperation, originForm } from './routes.ts'
+import { findOperation, isRead, originForm } from './routes.ts'
 
 export interface PipelineParts {
   pages: PageCache
@@ -45,7 +45,7 @@ export function createPipeline({ pages, admit, handlers, send, log, clientAddres
   }
 
   return ({ raw, response, at }: Arrival): boolean => {
-    const page = raw.method === 'GET' || raw.method === 'HEAD' ? pages.find(raw.url!) : undefined
+    const page = isRead(raw.method) ? pages.find(raw.url!) : undefined
     if (page === undefined) raw.url = originForm(raw.url!)
     const route = page?.route ?? findOperation(raw.method!, raw.url!)
     if (route === undefined) return false

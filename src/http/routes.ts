@@ -12,25 +12,37 @@ const OPERATION_PATHS = OPERATIONS.map((operation) => ({ operation, parts: (BASE
 /** The operation that a request is for; `url` is in origin form. */
 export function findOperation(method: string, url: string): Route | undefined {
   const mark = url.indexOf('?')
-  const path = mark === -1 ? url : url.slice(0, mark)
-  const parts = path.split('/')
-  const wanted = method === 'HEAD' ? 'GET' : method
-  for (const { operation, parts: expected } of OPERATION_PATHS) {
-    if (operation.method !== wanted || expected.length !== parts.length) continue
-    let parameter: string | undefined
-    const fits = expected.every((part, index) => {
-      const came = decodeURIComponent(parts[index]!)
-      if (!part.startsWith('{')) return came === part
-      parameter = came
-      return came !== ''
-    })
-    if (fits) return { operation, parameter, query: mark === -1 ? '' : url.slice(mark + 1) }
+  const came = decodedParts(mark === -1 ? url : url.slice(0, mark))
+  const wanted = isRead(method) ? 'GET' : method
+  for (const { operation, parts } of OPERATION_PATHS) {
+    if (operation.method !== wanted || !fits(parts, came)) continue
+    const parameter = came[parts.findIndex(isParameter)]
+    return { operation, parameter, query: mark === -1 ? '' : url.slice(mark + 1) }
   }
   return undefined
 }
 
+/** Decoded one by one: a slash that was encoded is part of a name. */
+function decodedParts(path: string): string[] {
+  return path.split('/').map(decodeURIComponent)
+}
+
+function isParameter(part: string): boolean {
+  return part.startsWith('{') || part.startsWith(':')
+}
+
+/** A parameter takes one part of the path, and not an empty one. */
+function fits(expected: readonly string[], came: readonly string[]): boolean {
+  return expected.length === came.length && expected.every((part, index) => (isParameter(part) ? came[index] !== '' : came[index] === part))
+}
+
+/** HEAD is a GET whose body stays behind. */
+export function isRead(method: string | undefined): boolean {
+  return method === 'GET' || method === 'HEAD'
+}
+
 interface KnownPath {
-  matches: RegExp
+  parts: string[]
   methods: Set<string>
 }
 
@@ -42,23 +54,25 @@ export function createRouteTable(app: FastifyInstance, notFoundPage: NotFoundPag
   const paths = new Map<string, KnownPath>()
 
   function learn(url: string, methods: readonly string[]): void {
-    const known = paths.get(url) ?? { matches: pathPattern(url), methods: new Set(['OPTIONS']) }
+    const known = paths.get(url) ?? { parts: url.split('/'), methods: new Set(['OPTIONS']) }
     for (const name of methods) known.methods.add(name)
     paths.set(url, known)
   }
-  for (const { path, method } of OPERATIONS) learn(BASE_PATH + path.replace(/\{(\w+)\}/, ':$1'), method === 'GET' ? ['GET', 'HEAD'] : [method])
+  for (const { path, method } of OPERATIONS) learn(BASE_PATH + path, method === 'GET' ? ['GET', 'HEAD'] : [method])
   app.addHook('onRoute', ({ url, method }) => learn(url, [method].flat()))
 
   function allowedMethods(path: string): string | undefined {
-    const known = paths.get(path) ?? [...paths.values()].find(({ matches }) => matches.test(path))
+    const came = decodedParts(path)
+    const known = paths.get(path) ?? [...paths.values()].find(({ parts }) => fits(parts, came))
     return known && [...known.methods].toSorted().join(', ')
   }
 
   /** The answer where no route took the request. */
   return function unrouted(request: FastifyRequest): Answer | Refusal {
+    const encoded = request.raw.url?.split('?', 1)[0] ?? '/'
     // Decoded as the router does it: a slash or question mark that was encoded stays so.
-    const path = decodeURI(request.raw.url?.split('?', 1)[0] ?? '/')
-    const allow = path === '/*' && request.method === 'OPTIONS' ? 'GET, HEAD, OPTIONS, POST' : allowedMethods(path)
+    const path = decodeURI(encoded)
+    const allow = path === '/*' && request.method === 'OPTIONS' ? 'GET, HEAD, OPTIONS, POST' : allowedMethods(encoded)
     if (allow === undefined && asksForPage(request, path)) {
       const { headers, type, body } = notFoundPage(request)
       const content = contentOf(body, type)
@@ -76,14 +90,7 @@ export function createRouteTable(app: FastifyInstance, notFoundPage: NotFoundPag
 
 /** A browser that was led astray; what calls the interface gets the Error body, whatever it says it takes. */
 function asksForPage({ method, headers }: FastifyRequest, path: string): boolean {
-  const isRead = method === 'GET' || method === 'HEAD'
-  return isRead && !path.startsWith(BASE_PATH) && /\btext\/html\b/.test(headers.accept ?? '')
-}
-
-/** `/v1/pets/:petId` as an expression; a parameter is one part of the path, and not empty. */
-function pathPattern(url: string): RegExp {
-  const parts = url.split('/').map((part) => (part.startsWith(':') ? '[^/]+' : RegExp.escape(part)))
-  return new RegExp(`^${parts.join('/')}$`)
+  return isRead(method) && !path.startsWith(BASE_PATH) && /\btext\/html\b/.test(headers.accept ?? '')
 }
 
 /**

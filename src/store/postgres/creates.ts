@@ -1,5 +1,6 @@
 // Creates that come in one turn of the event loop share one statement: one round trip and one commit for all of them.
 import type { NewPet } from '../../contract/pets.ts'
+import { gatherTurns } from '../../turns.ts'
 import type { Database } from './connection.ts'
 import { wasRefused } from './failures.ts'
 import type { Pool } from './pool.ts'
@@ -10,7 +11,7 @@ interface Job extends PromiseWithResolvers<bigint> {
 
 export class Creates {
   readonly #pool: Pool
-  #queue: Job[] = []
+  readonly #queue = gatherTurns<Job>((batch) => void this.#insertAll(batch))
 
   constructor(pool: Pool) {
     this.#pool = pool
@@ -19,13 +20,11 @@ export class Creates {
   /** Resolves with the animal's id once it is committed. */
   add(newPet: NewPet): Promise<bigint> {
     const job: Job = { newPet, ...Promise.withResolvers<bigint>() }
-    if (this.#queue.push(job) === 1) setImmediate(() => void this.#flush())
+    this.#queue(job)
     return job.promise
   }
 
-  async #flush(): Promise<void> {
-    const batch = this.#queue
-    this.#queue = []
+  async #insertAll(batch: readonly Job[]): Promise<void> {
     try {
       const ids = await this.#pool.write((sql) => insert(sql, batch.map(({ newPet }) => newPet)))
       for (const [index, job] of batch.entries()) job.resolve(ids[index]!)
