@@ -1,4 +1,4 @@
-// What each setting takes and refuses, and what a message about it says.
+// Which values each setting accepts and refuses, and what a message about it says.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { BadSetting, type Config, readConfig, SETTINGS } from './config.ts'
@@ -24,22 +24,22 @@ describe('readConfig', () => {
     )
   })
 
-  it('lets a flag win over a variable, and takes an empty variable for unset', () => {
+  it('lets a flag win over a variable, and treats an empty variable as unset', () => {
     assert.equal(readConfig({ port: '1' }, { PORT: '2' }).port, 1)
     assert.equal(from({ PORT: '' }).port, 8080)
     assert.throws(() => readConfig({ port: '' }, {}), BadSetting)
   })
 
-  it('names the setting, what it got and what it takes', () => {
+  it('names the setting, the value and what is allowed', () => {
     const got = '{}"\\'
-    for (const { variable, flag, takes } of Object.values(SETTINGS)) {
-      const message = (source: string) => `${source} must be ${takes}, got ${JSON.stringify(got)}.`
+    for (const { variable, flag, allowed } of Object.values(SETTINGS)) {
+      const message = (source: string) => `${source} must be ${allowed}, got ${JSON.stringify(got)}.`
       assert.throws(() => from({ [variable]: got }), { name: 'BadSetting', message: message(variable) })
       assert.throws(() => readConfig({ [flag]: got }, {}), { name: 'BadSetting', message: message(`--${flag}`) })
     }
   })
 
-  const taken: [variable: string, name: keyof Config, values: Record<string, unknown>][] = [
+  const accepted: [variable: string, name: keyof Config, values: Record<string, unknown>][] = [
     ['PORT', 'port', { 0: 0, 65_535: 65_535, '00080': 80 }],
     ['DATABASE_URL', 'database', {
       'sqlite:pets.db': { engine: 'sqlite', path: 'pets.db' },
@@ -53,9 +53,9 @@ describe('readConfig', () => {
     ['PETSTORE_TRUST_PROXY', 'trustProxy', { '10.0.0.0/8, ::1': ['10.0.0.0/8', '::1'], loopback: ['loopback'], 'fd00::/8': ['fd00::/8'] }],
     ['PETSTORE_RATE_LIMIT', 'rateLimit', { '600/60': { requests: 600, seconds: 60 } }],
   ]
-  for (const [variable, name, values] of taken) {
+  for (const [variable, name, values] of accepted) {
     for (const [value, expected] of Object.entries(values)) {
-      it(`takes ${variable}=${value}`, () => assert.deepEqual(from({ [variable]: value })[name], expected))
+      it(`accepts ${variable}=${value}`, () => assert.deepEqual(from({ [variable]: value })[name], expected))
     }
   }
 

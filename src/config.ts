@@ -1,187 +1,182 @@
-// Every setting once: its flag, its variable, its default, what it takes and what it means.
+// Every setting once: its variable, flag, default, allowed values and meaning. The type of a configuration follows from it.
 import { isIP } from 'node:net'
-import { BASE_PATH, type Environment, ENVIRONMENTS } from './contract/operations.ts'
+import { BASE_PATH, ENVIRONMENTS } from './contract/operations.ts'
 
 export interface RateLimit {
   requests: number
   seconds: number
 }
 
-export interface Config {
-  host: string
-  port: number
-  database: DatabaseAddress
-  environment: Environment
-  baseUrl: string | undefined
-  stagingBaseUrl: string | undefined
-  signup: 'open' | 'closed'
-  trustProxy: string[] | false
-  rateLimit: RateLimit | undefined
-  logLevel: LogLevel
-  adminHost: string
-  adminPort: number | undefined
-}
-
 export type DatabaseAddress = { engine: 'sqlite'; path: string } | { engine: 'postgres'; url: string }
 
-export const LOG_LEVELS = ['error', 'warn', 'notice', 'info', 'debug'] as const
+const LOG_LEVELS = ['error', 'warn', 'notice', 'info', 'debug'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]
 
-interface Setting<T> {
+export interface Setting {
   variable: string
   flag: string
-  /** As it would be typed; undefined where the setting may stay unset. */
+  /** Stands for the value in the help, such as PORT in `--port PORT`. */
+  value: string
+  /** As it would be typed. Without a default, the setting may stay unset. */
   default?: string
-  /** How the values look, for help and messages. */
-  takes: string
+  /** Completes the sentence "The setting must be …", for help and messages. */
+  allowed: string
   meaning: string
-  /** Undefined for a value it does not take. */
-  parse: (value: string) => T | undefined
-}
-
-function setting<T>(definition: Setting<T>): Setting<T> {
-  return definition
+  /** Returns undefined for a value that is not allowed. */
+  parse: (value: string) => unknown
+  /** Returns what a message may repeat of a value. */
+  redact?: (value: string) => string
 }
 
 export const SETTINGS = {
-  host: setting({
+  host: {
     variable: 'HOST',
     flag: 'host',
+    value: 'HOST',
     default: '127.0.0.1',
-    takes: 'an address to listen on',
-    meaning: 'Address to listen on; 0.0.0.0 for all',
-    parse: (value) => (/^[\w.:-]+$/.test(value) ? value : undefined),
-  }),
-  port: setting({
+    allowed: 'an IP address or a host name',
+    meaning: 'Address to listen on; 0.0.0.0 listens on all',
+    parse: parseHost,
+  },
+  port: {
     variable: 'PORT',
     flag: 'port',
+    value: 'PORT',
     default: '8080',
-    takes: 'a port from 0 to 65535 (0: any free one)',
+    allowed: 'a port number from 0 to 65535 (0 picks a free one)',
     meaning: 'Port to listen on',
     parse: parsePort,
-  }),
-  database: setting({
+  },
+  database: {
     variable: 'DATABASE_URL',
     flag: 'database',
+    value: 'URL',
     default: 'sqlite:data/petstore.db',
-    takes: 'sqlite:PATH or postgres://USER:PASSWORD@HOST/NAME',
-    meaning: 'Where the data is kept',
+    allowed: 'sqlite:PATH or postgres://USER:PASSWORD@HOST/NAME',
+    meaning: 'Database that holds the data',
     parse: parseDatabase,
-  }),
-  environment: setting({
+    redact: withoutCredentials,
+  },
+  environment: {
     variable: 'PETSTORE_ENVIRONMENT',
     flag: 'environment',
+    value: 'NAME',
     // A first run at home is a trial: its keys should not pass for production keys, nor its console for the real one.
     default: 'staging',
-    takes: 'production or staging',
-    meaning: 'Which of the two environments this is; each has its own data and keys',
+    allowed: ENVIRONMENTS.join(' or '),
+    meaning: 'Environment that this deployment is; each has its own data and keys',
     parse: (value) => oneOf(ENVIRONMENTS, value),
-  }),
-  baseUrl: setting({
+  },
+  baseUrl: {
     variable: 'PETSTORE_BASE_URL',
     flag: 'base-url',
-    takes: `an http(s) address ending in ${BASE_PATH}`,
+    value: 'URL',
+    allowed: `an http or https URL that ends in ${BASE_PATH}`,
     meaning: 'Public base address of production',
     parse: parseBaseUrl,
-  }),
-  stagingBaseUrl: setting({
+  },
+  stagingBaseUrl: {
     variable: 'PETSTORE_STAGING_BASE_URL',
     flag: 'staging-base-url',
-    takes: `an http(s) address ending in ${BASE_PATH}`,
+    value: 'URL',
+    allowed: `an http or https URL that ends in ${BASE_PATH}`,
     meaning: 'Public base address of staging',
     parse: parseBaseUrl,
-  }),
-  signup: setting({
+  },
+  signup: {
     variable: 'PETSTORE_SIGNUP',
     flag: 'signup',
-    takes: 'open or closed',
-    meaning: 'Who may create an account in the console; unset: open on a loopback address only',
+    value: 'MODE',
+    allowed: 'open or closed',
+    meaning: 'Whether people can create an account in the console; unset: open on a loopback address only',
     parse: (value) => oneOf(['open', 'closed'], value),
-  }),
-  trustProxy: setting({
+  },
+  trustProxy: {
     variable: 'PETSTORE_TRUST_PROXY',
     flag: 'trust-proxy',
-    takes: 'addresses or networks, separated by commas',
-    meaning: "Whose X-Forwarded-* headers count; unset: nobody's",
+    value: 'PROXIES',
+    allowed: 'IP addresses, networks such as 10.0.0.0/8, loopback, linklocal or uniquelocal, separated by commas',
+    meaning: 'Proxies whose X-Forwarded-* headers are trusted; unset: none',
     parse: parseProxies,
-  }),
-  rateLimit: setting({
+  },
+  rateLimit: {
     variable: 'PETSTORE_RATE_LIMIT',
     flag: 'rate-limit',
-    takes: 'REQUESTS/SECONDS, such as 600/60',
-    meaning: 'Requests an account may make in a time, counted by each instance; unset: no limit',
+    value: 'LIMIT',
+    allowed: 'REQUESTS/SECONDS, such as 600/60',
+    meaning: 'Requests that an account may make in a period, counted by each instance; unset: no limit',
     parse: parseRateLimit,
-  }),
-  logLevel: setting({
+  },
+  logLevel: {
     variable: 'PETSTORE_LOG_LEVEL',
     flag: 'log-level',
+    value: 'LEVEL',
     default: 'notice',
-    takes: `one of ${LOG_LEVELS.join(', ')}`,
-    meaning: 'How much is logged: notice tells starts, stops and errors, info also every request',
+    allowed: `one of ${LOG_LEVELS.join(', ')}`,
+    meaning: 'How much is logged: notice logs starts, stops and errors, info also every request',
     parse: (value) => oneOf(LOG_LEVELS, value),
-  }),
-  adminHost: setting({
+  },
+  adminHost: {
     variable: 'PETSTORE_ADMIN_HOST',
     flag: 'admin-host',
+    value: 'HOST',
     default: '127.0.0.1',
-    takes: 'an address to listen on',
-    meaning: 'Address of the admin port',
-    parse: (value) => (/^[\w.:-]+$/.test(value) ? value : undefined),
-  }),
-  adminPort: setting({
+    allowed: 'an IP address or a host name',
+    meaning: 'Address that the admin port listens on',
+    parse: parseHost,
+  },
+  adminPort: {
     variable: 'PETSTORE_ADMIN_PORT',
     flag: 'admin-port',
-    takes: 'a port from 0 to 65535 (0: any free one)',
-    meaning: 'Port of /metrics; unset: none',
+    value: 'PORT',
+    allowed: 'a port number from 0 to 65535 (0 picks a free one)',
+    meaning: 'Port that serves /metrics; unset: none',
     parse: parsePort,
-  }),
-}
+  },
+} satisfies Record<string, Setting>
 
 export type SettingName = keyof typeof SETTINGS
 
-/** A setting that can't be used; the message names it, what it got and what it takes. */
+/** What `parse` returns; undefined only where there is no default. */
+type Value<S extends Setting> = NonNullable<ReturnType<S['parse']>> | (S extends { default: string } ? never : undefined)
+type Values = { [Name in SettingName]: Value<(typeof SETTINGS)[Name]> }
+
+/** The settings' values, with what is computed where they are unset. */
+export type Config = Omit<Values, 'signup' | 'trustProxy'> & { signup: 'open' | 'closed'; trustProxy: string[] | false }
+
+/** A setting has a bad value; the message names it, the value and what is allowed. */
 export class BadSetting extends Error {
   override name = 'BadSetting'
 }
 
-/** Flags win over variables, variables over defaults. An empty value counts as unset. */
+/** Flags win over variables, variables over defaults. An empty variable counts as unset. */
 export function readConfig(flags: Record<string, string | undefined>, env: Record<string, string | undefined>): Config {
-  const value = <T>(name: SettingName, { flag, variable, default: fallback, parse }: Setting<T>): T | undefined => {
-    const [source, text] = flags[flag] === undefined ? [variable, env[variable] || fallback] : [`--${flag}`, flags[flag]]
-    if (text === undefined) return undefined
-    const parsed = parse(text)
-    if (parsed !== undefined) return parsed
-    throw badSetting(source, name, text)
+  const read = (setting: Setting): unknown => {
+    const { flag, variable, default: fallback } = setting
+    if (flags[flag] !== undefined) return parse(setting, `--${flag}`, flags[flag])
+    const text = env[variable] || fallback
+    return text === undefined ? undefined : parse(setting, variable, text)
   }
-  const host = value('host', SETTINGS.host)!
+  const values = Object.fromEntries(Object.entries(SETTINGS).map(([name, setting]) => [name, read(setting)])) as Values
   return {
-    host,
-    port: value('port', SETTINGS.port)!,
-    database: value('database', SETTINGS.database)!,
-    environment: value('environment', SETTINGS.environment)!,
-    baseUrl: value('baseUrl', SETTINGS.baseUrl),
-    stagingBaseUrl: value('stagingBaseUrl', SETTINGS.stagingBaseUrl),
-    signup: value('signup', SETTINGS.signup) ?? (isLoopback(host) ? 'open' : 'closed'),
-    trustProxy: value('trustProxy', SETTINGS.trustProxy) ?? false,
-    rateLimit: value('rateLimit', SETTINGS.rateLimit),
-    logLevel: value('logLevel', SETTINGS.logLevel)!,
-    adminHost: value('adminHost', SETTINGS.adminHost)!,
-    adminPort: value('adminPort', SETTINGS.adminPort),
+    ...values,
+    signup: values.signup ?? (isLoopback(values.host) ? 'open' : 'closed'),
+    trustProxy: values.trustProxy ?? false,
   }
 }
 
-/** A database that is named elsewhere than in the settings, `source`; throws `BadSetting`. */
+/** Reads the address of a database that `source` names instead of the setting; throws `BadSetting`. */
 export function readDatabaseAddress(source: string, text: string): DatabaseAddress {
-  const address = parseDatabase(text)
-  if (address !== undefined) return address
-  throw badSetting(source, 'database', text)
+  return parse(SETTINGS.database, source, text) as DatabaseAddress
 }
 
-function badSetting(source: string, name: SettingName, text: string): BadSetting {
-  return new BadSetting(`${source} must be ${SETTINGS[name].takes}, got ${JSON.stringify(redact(name, text))}.`)
+function parse(setting: Setting, source: string, text: string): unknown {
+  const value = setting.parse(text)
+  if (value !== undefined) return value
+  throw new BadSetting(`${source} must be ${setting.allowed}, got ${JSON.stringify(setting.redact?.(text) ?? text)}.`)
 }
 
-/** The public base address of this deployment, where it was told. */
+/** Returns the public base address of this deployment, if it is configured. */
 export function ownBaseUrl(config: Pick<Config, 'environment' | 'baseUrl' | 'stagingBaseUrl'>): string | undefined {
   return config.environment === 'production' ? config.baseUrl : config.stagingBaseUrl
 }
@@ -190,10 +185,14 @@ export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'))
 }
 
-/** Where the data is, for people: without user and password. */
+/** Names the database for people, without user and password. */
 export function databasePlace(database: DatabaseAddress): string {
   if (database.engine === 'sqlite') return database.path
   return `PostgreSQL at ${database.url.replace(/^\w+:\/\/(?:.*@)?/s, '').replace(/\?.*$/s, '')}`
+}
+
+function parseHost(value: string): string | undefined {
+  return /^[\w.:-]+$/.test(value) ? value : undefined
 }
 
 function oneOf<const T extends string>(values: readonly T[], value: string): T | undefined {
@@ -223,7 +222,7 @@ function parseProxies(value: string): string[] | undefined {
   return proxies.every((entry) => /^(?:loopback|linklocal|uniquelocal)$/.test(entry) || isNetwork(entry)) ? proxies : undefined
 }
 
-/** An address, or one with the length of its network's prefix, such as 10.0.0.0/8. */
+/** Accepts an address, or a network with the length of its prefix, such as 10.0.0.0/8. */
 function isNetwork(text: string): boolean {
   const [, address = '', length] = /^([^/]*)(?:\/([1-9][0-9]{0,2}))?$/.exec(text) ?? []
   const bits = isIP(address) === 4 ? 32 : 128
@@ -235,7 +234,7 @@ function parseRateLimit(value: string): RateLimit | undefined {
   return requests === undefined ? undefined : { requests: Number(requests), seconds: Number(seconds) }
 }
 
-/** A database address may hold a password; a message must not repeat it. */
-function redact(name: SettingName, value: string): string {
-  return name === 'database' ? value.replace(/^([^:]*:(?:\/\/)?).*@/s, '$1…@') : value
+/** A database address may contain a password, which a message must not repeat. */
+function withoutCredentials(address: string): string {
+  return address.replace(/^([^:]*:(?:\/\/)?).*@/s, '$1…@')
 }

@@ -120,8 +120,8 @@ describe('petstore', { concurrency: 3 }, () => {
       }
     }
     const serveHelp = (await folder.run(['help', 'serve'])).stdout
-    for (const { flag, variable } of Object.values(SETTINGS)) {
-      assert.ok(serveHelp.includes(`--${flag} `) && serveHelp.includes(variable), flag)
+    for (const { flag, value, variable, allowed, meaning } of Object.values(SETTINGS)) {
+      for (const part of [`--${flag} ${value} `, meaning, allowed, variable]) assert.ok(serveHelp.includes(part), `${flag}: ${part}`)
     }
     assert.match((await folder.run(['key', 'create', '--help'])).stdout, /^petstore key create: .*\n\nExamples\n/)
   })
@@ -151,12 +151,12 @@ describe('petstore', { concurrency: 3 }, () => {
     )
   })
 
-  it('names a bad setting, what it got and what it takes, whether flag, variable or .env', async () => {
+  it('names a bad setting, its value and what is allowed, whether flag, variable or .env', async () => {
     await using folder = await Folder.create()
     const flag = await folder.run(['serve', '--port', '65536'])
-    assert.equal(flag.stderr, 'petstore: --port must be a port from 0 to 65535 (0: any free one), got "65536".\nSee: petstore help serve\n')
+    assert.equal(flag.stderr, 'petstore: --port must be a port number from 0 to 65535 (0 picks a free one), got "65536".\nSee: petstore help serve\n')
     const variable = await folder.run(['serve'], { env: { PETSTORE_BASE_URL: 'https://pets.example' } })
-    assert.match(variable.stderr, /^petstore: PETSTORE_BASE_URL must be an http\(s\) address ending in \/v1, got "https:\/\/pets\.example"\./)
+    assert.match(variable.stderr, /^petstore: PETSTORE_BASE_URL must be an http or https URL that ends in \/v1, got "https:\/\/pets\.example"\./)
     writeFileSync(join(folder.path, '.env'), 'PETSTORE_ENVIRONMENT=live\n')
     const file = await folder.run(['serve'])
     assert.match(file.stderr, /^petstore: PETSTORE_ENVIRONMENT must be production or staging, got "live"\./)

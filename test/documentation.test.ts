@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, it } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { SETTINGS } from '../src/config.ts'
+import { type Setting, SETTINGS } from '../src/config.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const read = (path: string) => readFileSync(join(root, path), 'utf8')
@@ -19,10 +19,10 @@ const DOCUMENTS = [
 ]
 
 describe('the documents', () => {
-  it('list every setting with its flag, variable, default and meaning', () => {
+  it('list every setting with its flag, variable, default, allowed values and meaning', () => {
     const readme = read('README.md')
-    for (const { flag, variable, default: fallback, meaning } of Object.values(SETTINGS)) {
-      const row = `| \`--${flag}\` | \`${variable}\` | ${fallback === undefined ? '' : `\`${fallback}\``} | ${meaning} |`
+    for (const { flag, variable, default: fallback, allowed, meaning } of Object.values<Setting>(SETTINGS)) {
+      const row = `| \`--${flag}\` | \`${variable}\` | ${fallback === undefined ? '' : `\`${fallback}\``} | ${allowed} | ${meaning} |`
       assert.ok(readme.includes(row), `README.md lacks the row ${row}`)
     }
   })

@@ -1,14 +1,16 @@
-// What a command is: its words, its options, and what it does.
-import { type Config, SETTINGS, type SettingName } from '../config.ts'
+// What a command is: its name, its options, and what it does.
+import { type Config, type Setting, SETTINGS, type SettingName } from '../config.ts'
 import { openStore } from '../store/open-store.ts'
 import type { Store } from '../store/store.ts'
 import type { Terminal } from './terminal.ts'
 
 export interface Option {
   type: 'string' | 'boolean'
-  /** How the value is called in the help. */
+  /** Stands for the value in the help. */
   value?: string
   meaning: string
+  /** A second line in the help: allowed values, default, variable. */
+  notes?: string
 }
 
 export interface Command {
@@ -30,12 +32,12 @@ export interface Input {
   config: Config
 }
 
-/** The call itself is wrong: told with the usage, exit code 2. */
+/** The command line is wrong: reported with a pointer to the help, exit code 2. */
 export class UsageError extends Error {
   override name = 'UsageError'
 }
 
-/** The call is right but can't be done: told in one line, exit code 1. */
+/** The command line is right, but the command can't be carried out: reported in one line, exit code 1. */
 export class CommandFailed extends Error {
   override name = 'CommandFailed'
 }
@@ -43,16 +45,15 @@ export class CommandFailed extends Error {
 export const JSON_OPTION: Option = { type: 'boolean', meaning: 'Print JSON, for scripts' }
 
 export function settingOptions(names: readonly SettingName[]): Record<string, Option> {
-  return Object.fromEntries(
-    names.map((name) => {
-      const { flag, variable, meaning, default: fallback } = SETTINGS[name]
-      const notes = [variable, fallback && `default ${fallback}`].filter(Boolean).join(', ')
-      return [flag, { type: 'string', value: name.toUpperCase(), meaning: `${meaning} (${notes})` } satisfies Option]
-    }),
-  )
+  return Object.fromEntries(names.map((name) => [SETTINGS[name].flag, settingOption(SETTINGS[name])]))
 }
 
-/** Commands act on the store directly, beside a running server or without one. */
+function settingOption({ variable, value, allowed, meaning, default: fallback }: Setting): Option {
+  const notes = `${allowed}${fallback === undefined ? '' : ` [default: ${fallback}]`} [variable: ${variable}]`
+  return { type: 'string', value, meaning, notes }
+}
+
+/** Opens the store for a command, which works on it directly, beside a running server or without one. */
 export async function withStore<T>(config: Config, work: (store: Store) => Promise<T>): Promise<T> {
   const store = await openStore(config.database)
   try {
@@ -61,4 +62,3 @@ export async function withStore<T>(config: Config, work: (store: Store) => Promi
     await store.close()
   }
 }
-

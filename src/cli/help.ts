@@ -14,19 +14,19 @@ export function overview(commands: readonly Command[]): string {
     '',
     'Commands',
     ...commands.map(({ name, summary }) => `  ${name.padEnd(width)}  ${summary}`),
-    `  ${'help [COMMAND]'.padEnd(width)}  This page, or all about one command`,
-    `  ${'--version'.padEnd(width)}  The version of the interface`,
+    `  ${'help [COMMAND]'.padEnd(width)}  Show this page, or the help of one command`,
+    `  ${'--version'.padEnd(width)}  Show the version of the interface`,
     '',
-    'Settings come from flags, the environment and a .env file, in this order.',
+    'Settings are read from flags, environment variables and a .env file, in this order.',
   ].join('\n')
 }
 
 export function helpFor({ name, summary, takes, options, examples }: Command): string {
-  const rows = Object.entries(options).map(([option, { value, meaning }]) => [
-    value === undefined ? `--${option}` : `--${option} ${value}`,
-    meaning,
-  ])
-  const width = Math.max(0, ...rows.map(([option]) => option!.length))
+  const rows = Object.entries(options).map(([option, { value, meaning, notes }]) => ({
+    usage: value === undefined ? `--${option}` : `--${option} ${value}`,
+    lines: notes === undefined ? [meaning] : [meaning, notes],
+  }))
+  const width = Math.max(0, ...rows.map(({ usage }) => usage.length))
   return [
     `petstore ${name}: ${summary}`,
     '',
@@ -36,6 +36,6 @@ export function helpFor({ name, summary, takes, options, examples }: Command): s
     'Usage',
     `  petstore ${[name, ...takes].join(' ')}${rows.length > 0 ? ' [OPTIONS]' : ''}`,
     ...(rows.length > 0 ? ['', 'Options'] : []),
-    ...rows.map(([option, meaning]) => `  ${option!.padEnd(width)}  ${meaning}`),
+    ...rows.flatMap(({ usage, lines }) => lines.map((line, index) => `  ${(index === 0 ? usage : '').padEnd(width)}  ${line}`)),
   ].join('\n')
 }
