@@ -27,6 +27,14 @@ describeService('The pages of the console', (service) => {
       }
     })
 
+    it('with a form is kept by no cache, also for a first visit, and one without is always asked for anew', async () => {
+      for (const page of OPEN_PAGES) {
+        const { headers } = await new ConsoleClient(service().url).get(page)
+        const expected = ['/sign-in', '/sign-up'].includes(page) ? 'no-store' : 'private, no-cache'
+        assert.equal(headers.get('cache-control'), expected, page)
+      }
+    })
+
     it('asks for a sign-in where it shows something of an account', async () => {
       for (const page of MEMBER_PAGES) {
         const { status, location } = await new ConsoleClient(service().url).get(page)
@@ -151,6 +159,21 @@ describe('A deployment', () => {
     assert.deepEqual([status, headers.get('retry-after')], [503, '2'])
     assert.match(body, /The database is not available at the moment/)
     assert.ok(body.includes(headers.get('request-id')!))
+  })
+
+  it('whose database cannot be written to for a while loses no count of calls and no failed request', async () => {
+    await using database = await SQLITE.newDatabase()
+    await using petstore = await startPetstore({ engine: SQLITE, database: database.url })
+    const client = await signedIn(petstore)
+    const [first, second] = [await petstore.call('/pets/1'), await petstore.call('/pets/2')]
+    using other = new DatabaseSync(database.url.replace(/^sqlite:/, ''))
+    other.exec('BEGIN IMMEDIATE')
+    assert.equal((await client.get('/keys')).status, 503)
+    const third = await petstore.call('/pets/3')
+    other.exec('ROLLBACK')
+    assert.match((await client.get('/keys')).body, /Called <code>getPet<\/code> 3 times/)
+    const { body } = await client.get('/activity')
+    for (const { headers } of [first, second, third]) assert.ok(body.includes(headers.get('request-id')!))
   })
 
   it('says unmistakably that it is staging, and nothing of the kind in production', async () => {

@@ -29,6 +29,17 @@ describe('the throttle', () => {
     assert.equal(throttle.take('other 19999'), 500)
   })
 
+  it('lets go of a name by its latest window, so that a flood of names frees no one who is being guessed at', () => {
+    let now = 0
+    const throttle = new Throttle({ tries: 1, withinMs: 500 }, () => now)
+    throttle.take('guessed')
+    throttle.take('older by then')
+    now += 500
+    throttle.take('guessed')
+    for (let index = 0; index < 19_999; index += 1) throttle.take(`other ${index}`)
+    assert.equal(throttle.take('guessed'), 500)
+  })
+
   it('counts an IPv6 network of 64 bits as one address', () => {
     assert.equal(addressGroup('2001:db8:1:2:3:4:5:6'), '2001:db8:1:2::/64')
     assert.equal(addressGroup('2001:db8:1:2::9'), '2001:db8:1:2::/64')
