@@ -6,9 +6,10 @@ import { readConfig } from '../src/config.ts'
 import { INT64_MAX, INT64_MIN } from '../src/contract/int64.ts'
 import type { NewPet } from '../src/contract/pets.ts'
 import { openStore } from '../src/store/open-store.ts'
-import { type Account, type ApiKey, type AuditEvent, FAILED_REQUESTS_KEPT, type FailedRequest } from '../src/store/store.ts'
-import type { Once, Session, Store } from '../src/store/store.ts'
+import { KINDS } from '../src/store/records.ts'
+import { FAILED_REQUESTS_KEPT, type FailedRequest, type Once, type Session, type Store } from '../src/store/store.ts'
 import { ENGINES, type TestDatabase } from './engines.ts'
+import { account, apiKey, event } from './sample-rows.ts'
 
 const rex: NewPet = { name: 'Rex', categoryId: 3n, status: 'available' }
 
@@ -206,14 +207,24 @@ for (const engine of ENGINES) {
         assert.equal(await store.accounts.setPassword('acct_none', 'new', event('acct_none')), false)
       })
 
-      it('removes an account with its keys and usage, and keeps its trail', async () => {
+      it('removes an account with its keys, usage, failed requests and sessions, and keeps its trail', async () => {
         const made = account('acct_removed')
-        await store.accounts.createAccount(made, event(made.id))
-        await store.accounts.createKey({ ...apiKey('key_removed', made.id), hash: Buffer.alloc(32, 7) }, event(made.id))
-        assert.equal(await store.accounts.removeAccount(made.id, event(made.id, 'account.removed')), true)
-        assert.equal(await store.accounts.keyByHash(Buffer.alloc(32, 7)), undefined)
-        assert.equal((await store.accounts.auditTrail(made.id, 10)).length, 3)
-        assert.equal(await store.accounts.removeAccount(made.id, event(made.id)), false)
+        const { accounts } = store
+        await accounts.createAccount(made, event(made.id))
+        await accounts.createKey({ ...apiKey('key_removed', made.id), hash: Buffer.alloc(32, 7) }, event(made.id))
+        await accounts.recordUsage([{ keyId: 'key_removed', hour: 0, operation: 'getPet', status: 200, calls: 1 }], new Map())
+        await accounts.recordFailures([
+          { at: 1, accountId: made.id, keyId: 'key_removed', requestId: 'r', operation: 'getPet', status: 404, code: 'c', message: 'm' },
+        ])
+        await accounts.createSession({ tokenHash: Buffer.alloc(32, 7), accountId: made.id, createdAt: 1, lastSeenAt: 1 }, event(made.id))
+        assert.equal(await accounts.removeAccount(made.id, event(made.id, 'account.removed')), true)
+        for (const kind of KINDS.filter(({ name }) => name !== 'audit_events')) {
+          const left = (await store.records.read(kind, undefined, 10_000)).filter((row) => ['acct_removed', 'key_removed'].some((id) => Object.values(row).includes(id)))
+          assert.deepEqual(left, [], kind.name)
+        }
+        assert.equal(await accounts.sessionByHash(Buffer.alloc(32, 7)), undefined)
+        assert.equal((await accounts.auditTrail(made.id, 10)).length, 4)
+        assert.equal(await accounts.removeAccount(made.id, event(made.id)), false)
       })
     })
 
@@ -242,10 +253,17 @@ for (const engine of ENGINES) {
         const newer = { ...apiKey('key_newer', owner.id), createdAt: 6_000_000_000_000 }
         await store.accounts.createKey({ ...older, hash: Buffer.alloc(32, 2) }, event(owner.id))
         await store.accounts.createKey({ ...newer, hash: Buffer.alloc(32, 3) }, event(owner.id))
-        const ids = (await store.accounts.listKeys(owner.id)).map(({ id }) => id)
+        const other = { ...apiKey('key_of_another', 'acct_other_keys'), createdAt: 6 }
+        await store.accounts.createAccount(account('acct_other_keys'), event('acct_other_keys'))
+        await store.accounts.createKey({ ...other, hash: Buffer.alloc(32, 30) }, event('acct_other_keys'))
+        await store.accounts.revokeKey('key_older', 7, event(owner.id, 'key.revoked'))
+        const all = await store.accounts.listKeys()
+        const ids = all.map(({ id }) => id)
         assert.equal(ids[0], 'key_newer')
-        assert.equal(ids.at(-1), 'key_older')
-        assert.ok((await store.accounts.listKeys()).length >= ids.length)
+        assert.deepEqual(ids.slice(-2), ['key_of_another', 'key_older'])
+        assert.equal(ids.length, await store.records.count(KINDS.find(({ name }) => name === 'api_keys')!))
+        assert.deepEqual(await store.accounts.listKeys(owner.id), all.filter(({ accountId }) => accountId === owner.id))
+        assert.deepEqual(await store.accounts.listKeys('acct_other_keys'), [other])
       })
 
       it('revokes a key once', async () => {
@@ -344,27 +362,6 @@ for (const engine of ENGINES) {
 
     it('answers when asked whether it is there', () => store.ping())
   })
-}
-
-function account(id: string, email = `${id}@example.com`): Account {
-  return { id, email, passwordHash: 'hash', createdAt: 1_790_000_000_000 }
-}
-
-function apiKey(id: string, accountId: string): ApiKey {
-  return {
-    id,
-    accountId,
-    name: 'laptop 💻',
-    lastFour: 'abcd',
-    createdAt: 1_790_000_000_000,
-    expiresAt: undefined,
-    revokedAt: undefined,
-    lastUsedAt: undefined,
-  }
-}
-
-function event(accountId: string, action: AuditEvent['action'] = 'account.created'): AuditEvent {
-  return { at: 1_790_000_000_000, accountId, action, via: 'command line', subject: 'someone' }
 }
 
 /** The version is asked once a turn of the event loop. */

@@ -1,40 +1,50 @@
-// Group commit: one transaction a turn, and one bad write fails alone.
+// Group commit: one transaction a turn, one bad write fails alone, and a lock is waited for.
 import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
 import * as fc from 'fast-check'
 import { StoreUnavailable } from '../store.ts'
+import { IN_MEMORY } from './database.ts'
+import { LOCK_RETRY_MS } from './failures.ts'
 import { Writer } from './writer.ts'
 
-function newWriter() {
-  const db = new DatabaseSync(':memory:')
-  db.exec('CREATE TABLE numbers (n INTEGER PRIMARY KEY CHECK (n >= 0)) STRICT')
+function newWriter(path = IN_MEMORY) {
+  const db = new DatabaseSync(path, { timeout: 0 })
+  db.exec('CREATE TABLE IF NOT EXISTS numbers (n INTEGER PRIMARY KEY CHECK (n >= 0)) STRICT')
   const insert = db.prepare('INSERT INTO numbers VALUES (?)')
   const numbers = () => db.prepare('SELECT n FROM numbers ORDER BY n').all().map(({ n }) => Number(n))
   return { db, writer: new Writer(db), add: (n: number) => insert.run(n), numbers }
 }
 
 describe('The writer', () => {
-  it('shares one transaction among the writes of one turn, and answers none before its commit', async () => {
+  it('shares one transaction among the writes of one turn', async () => {
     const { db, writer, add } = newWriter()
     const open: boolean[] = []
-    const seen: boolean[] = []
     const writes = Array.from({ length: 5 }, (_, n) =>
-      writer
-        .write(() => {
-          add(n)
-          open.push(db.isTransaction)
-          return n
-        })
-        .then((result) => {
-          seen.push(db.isTransaction)
-          return result
-        }),
+      writer.write(() => {
+        add(n)
+        open.push(db.isTransaction)
+        return n
+      }),
     )
     assert.deepEqual(open, [], 'nothing is written before the turn has ended')
     assert.deepEqual(await Promise.all(writes), [0, 1, 2, 3, 4])
     assert.deepEqual(open, [true, true, true, true, true])
-    assert.deepEqual(seen, [false, false, false, false, false])
+  })
+
+  it('answers none before its commit: what can not be committed is refused', async () => {
+    const { db, writer, add, numbers } = newWriter()
+    // Looked at by COMMIT alone, as a disk that is full by then would be.
+    db.exec('CREATE TABLE orphans (n INTEGER REFERENCES numbers DEFERRABLE INITIALLY DEFERRED) STRICT')
+    const orphan = () => db.exec('INSERT INTO orphans VALUES (9)')
+    await assert.rejects(writer.write(orphan), /FOREIGN KEY constraint failed/)
+    const [failed, added] = await Promise.allSettled([writer.write(orphan), writer.write(() => add(1))])
+    assert.deepEqual([failed.status, added.status], ['rejected', 'fulfilled'])
+    assert.deepEqual(numbers(), [1])
   })
 
   it('fails a write that fails, alone, whatever its neighbours do', async () => {
@@ -70,4 +80,60 @@ describe('The writer', () => {
     db.close()
     await assert.rejects(writer.write(() => add(3)), StoreUnavailable)
   })
+
+  describe('while another process holds the lock', () => {
+    it('writes what was queued before it is closed', async () => {
+      using file = new LockedFile()
+      const { db, writer, add } = newWriter(file.path)
+      file.lock()
+      const queued = writer.write(() => add(1))
+      const closed = writer.close().then(() => db.close())
+      await setTimeout(5 * LOCK_RETRY_MS)
+      file.unlock()
+      await Promise.all([queued, closed])
+      assert.deepEqual(newWriter(file.path).numbers(), [1])
+    })
+
+    it('waits for it with each of the writes that are retried alone', async () => {
+      using file = new LockedFile()
+      const { db, writer, add, numbers } = newWriter(file.path)
+      let tries = 0
+      const failing = writer.write(() => {
+        tries += 1
+        try {
+          db.exec('INSERT OR ROLLBACK INTO numbers VALUES (-1)')
+        } finally {
+          // The other process is quick: it takes the lock before the first of the writes is tried alone.
+          if (tries === 1) file.lock()
+        }
+      })
+      const good = [writer.write(() => add(1)), writer.write(() => add(2))]
+      await setTimeout(5 * LOCK_RETRY_MS)
+      assert.equal(tries, 1)
+      file.unlock()
+      await assert.rejects(failing, /CHECK constraint failed/)
+      await Promise.all(good)
+      assert.deepEqual(numbers(), [1, 2])
+    })
+  })
 })
+
+/** A database file, and another connection that can lock it. */
+class LockedFile implements Disposable {
+  readonly #folder = mkdtempSync(join(tmpdir(), 'petstore-test-'))
+  readonly path = join(this.#folder, 'numbers.db')
+  readonly #other = new DatabaseSync(this.path)
+
+  lock(): void {
+    this.#other.exec('BEGIN IMMEDIATE')
+  }
+
+  unlock(): void {
+    this.#other.exec('ROLLBACK')
+  }
+
+  [Symbol.dispose](): void {
+    this.#other.close()
+    rmSync(this.#folder, { recursive: true })
+  }
+}

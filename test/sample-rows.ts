@@ -1,0 +1,23 @@
+// Accounts, keys and events to fill a store with, as short as a test can name them.
+import type { Account, ApiKey, AuditEvent } from '../src/store/store.ts'
+
+export function account(id: string, email = `${id}@example.com`): Account {
+  return { id, email, passwordHash: 'hash', createdAt: 1_790_000_000_000 }
+}
+
+export function apiKey(id: string, accountId: string): ApiKey {
+  return {
+    id,
+    accountId,
+    name: 'laptop 💻',
+    lastFour: 'abcd',
+    createdAt: 1_790_000_000_000,
+    expiresAt: undefined,
+    revokedAt: undefined,
+    lastUsedAt: undefined,
+  }
+}
+
+export function event(accountId: string, action: AuditEvent['action'] = 'account.created'): AuditEvent {
+  return { at: 1_790_000_000_000, accountId, action, via: 'command line', subject: 'someone' }
+}

@@ -1,0 +1,142 @@
+// What every engine promises at the edges: the exact hour, the record just old enough, changes that change nothing, the end.
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { readConfig } from '../src/config.ts'
+import type { NewPet } from '../src/contract/pets.ts'
+import { openStore } from '../src/store/open-store.ts'
+import { KINDS } from '../src/store/records.ts'
+import { type Once, type Session, type Store, StoreUnavailable } from '../src/store/store.ts'
+import { ENGINES, type TestDatabase } from './engines.ts'
+import { account, apiKey, event } from './sample-rows.ts'
+
+const HOUR = 3_600_000
+const rex: NewPet = { name: 'Rex', categoryId: 3n, status: 'available' }
+
+for (const engine of ENGINES) {
+  describe(`at the edges, the store on ${engine.name}`, { concurrency: false }, () => {
+    let database: TestDatabase
+    let store: Store
+
+    const open = () => openStore(readConfig({ database: database.url }, {}).database)
+    before(async () => {
+      database = await engine.newDatabase()
+      store = await open()
+    })
+    after(async () => {
+      await store.close()
+      await database[Symbol.asyncDispose]()
+    })
+
+    /** An account with one key, `key_NAME`. */
+    async function makeAccount(name: string, byte: number) {
+      const made = account(`acct_${name}`)
+      await store.accounts.createAccount(made, event(made.id))
+      await store.accounts.createKey({ ...apiKey(`key_${name}`, made.id), hash: Buffer.alloc(32, byte) }, event(made.id, 'key.created'))
+      return made
+    }
+
+    it('counts usage from the very hour that is asked for, of that account alone, and keeps it when earlier hours are purged', async () => {
+      const { accounts } = store
+      const [mine, other] = [await makeAccount('usage', 1), await makeAccount('usage_other', 2)]
+      const count = (keyId: string, hour: number) => ({ keyId, hour, operation: 'getPet', status: 200, calls: 1 })
+      const counts = [count('key_usage', HOUR), count('key_usage', 2 * HOUR)]
+      await accounts.recordUsage([...counts, count('key_usage_other', 2 * HOUR)], new Map())
+      const since = async (hour: number, { id } = mine) => (await accounts.usageSince(id, hour)).map((row) => ({ ...row }))
+      assert.deepEqual(await since(HOUR), counts)
+      assert.deepEqual(await since(2 * HOUR), [counts[1]])
+      assert.deepEqual(await since(2 * HOUR + 1), [])
+      assert.deepEqual(await since(0, other), [count('key_usage_other', 2 * HOUR)])
+      await accounts.purgeUsage(2 * HOUR)
+      assert.deepEqual(await since(0), [counts[1]])
+    })
+
+    it('counts calls apart by operation, status and hour', async () => {
+      const { id } = await makeAccount('apart', 3)
+      const count = { keyId: 'key_apart', hour: HOUR, operation: 'getPet', status: 200, calls: 1 }
+      const counts = [count, { ...count, status: 404 }, { ...count, operation: 'listPets' }, { ...count, hour: 2 * HOUR }]
+      await store.accounts.recordUsage(counts, new Map())
+      await store.accounts.recordUsage(counts, new Map())
+      assert.deepEqual((await store.accounts.usageSince(id, 0)).map((row) => ({ ...row })), counts.map((row) => ({ ...row, calls: 2 })))
+    })
+
+    it('replays a create whose record is exactly as old as it may be, and purges only what is older than asked', async () => {
+      const once = (validSince: number): Once => ({ accountId: 'acct_once', key: 'k', fingerprint: Buffer.alloc(32), now: 5 * HOUR, validSince })
+      const first = await store.pets.create(rex, once(0))
+      assert.ok(first.outcome === 'created')
+      assert.equal(await store.pets.purgeOnce(5 * HOUR), 0)
+      assert.deepEqual(await store.pets.create(rex, once(5 * HOUR)), { outcome: 'replayed', pet: first.pet })
+      assert.equal(await store.pets.purgeOnce(5 * HOUR + 1), 1)
+      assert.equal((await store.pets.create(rex, once(0))).outcome, 'created')
+    })
+
+    it('leaves no event of a change that changed nothing', async () => {
+      const { accounts } = store
+      const made = await makeAccount('unchanged', 4)
+      const session: Session = { tokenHash: Buffer.alloc(32, 4), accountId: made.id, createdAt: 1, lastSeenAt: 1 }
+      await accounts.createSession(session, event(made.id, 'session.started'))
+      await accounts.endSession(session.tokenHash, event(made.id, 'session.ended'))
+      await accounts.revokeKey('key_unchanged', 1, event(made.id, 'key.revoked'))
+      const trail = await accounts.auditTrail(made.id, 100)
+      assert.equal(trail.length, 5)
+      await accounts.endSession(session.tokenHash, event(made.id, 'session.ended'))
+      await accounts.revokeKey('key_unchanged', 2, event(made.id, 'key.revoked'))
+      await accounts.createKey({ ...apiKey('key_unchanged', made.id), hash: Buffer.alloc(32, 5) }, event(made.id, 'key.created'))
+      await accounts.setPassword('acct_none', 'new', event(made.id, 'account.password_changed'))
+      await accounts.removeAccount('acct_none', event(made.id, 'account.removed'))
+      assert.deepEqual(await accounts.auditTrail(made.id, 100), trail)
+    })
+
+    it('moves and ends the sessions that are meant, and no others', async () => {
+      const { accounts } = store
+      const session = (byte: number, accountId: string, createdAt: number, lastSeenAt: number): Session => ({ tokenHash: Buffer.alloc(32, byte), accountId, createdAt, lastSeenAt })
+      const [mine, other] = [await makeAccount('sessions', 6), await makeAccount('sessions_other', 7)]
+      const sessions = [session(1, mine.id, 100, 100), session(2, mine.id, 100, 300), session(3, mine.id, 200, 200), session(4, other.id, 200, 200)]
+      for (const made of sessions) await accounts.createSession(made, event(made.accountId, 'session.started'))
+      const left = async () => (await Promise.all(sessions.map(({ tokenHash }) => accounts.sessionByHash(tokenHash)))).map((found) => found?.lastSeenAt)
+      await accounts.moveSession(sessions[2]!.tokenHash, 250)
+      assert.deepEqual(await left(), [100, 300, 250, 200])
+      await accounts.purgeSessions(100, 200)
+      assert.deepEqual(await left(), [undefined, 300, 250, 200], 'idle for too long')
+      await accounts.purgeSessions(200, 200)
+      assert.deepEqual(await left(), [undefined, undefined, 250, 200], 'too old, though in use')
+      await accounts.endSessionsOf(mine.id)
+      assert.deepEqual(await left(), [undefined, undefined, undefined, 200])
+    })
+
+    it('lets nobody change or remove what is in the audit trail', async () => {
+      const trail = KINDS.find(({ name }) => name === 'audit_events')!
+      await store.accounts.appendEvent(event('acct_trail'))
+      const entries = await store.records.count(trail)
+      await assert.rejects(store.records.remove(trail, 1), /the audit trail is append-only/)
+      assert.equal(await store.records.count(trail), entries)
+    })
+
+    it('lists accounts oldest first', async () => {
+      await store.accounts.createAccount({ ...account('acct_newest'), createdAt: 1_790_000_000_001 }, event('acct_newest'))
+      await store.accounts.createAccount({ ...account('acct_oldest'), createdAt: 1 }, event('acct_oldest'))
+      const ids = (await store.accounts.listAccounts()).map(({ id }) => id)
+      assert.deepEqual([ids[0], ids.at(-1)], ['acct_oldest', 'acct_newest'])
+    })
+
+    it('gives the id of an animal that was removed by hand to no other, and counts it no more', async () => {
+      const removed = await store.pets.create(rex)
+      assert.ok(removed.outcome === 'created')
+      const pets = KINDS.find(({ name }) => name === 'pets')!
+      assert.equal(await store.records.remove(pets, 1), 1)
+      while ((await store.records.remove(pets, 1000)) > 0);
+      assert.deepEqual(await store.pets.countByStatus(), { available: 0, pending: 0, sold: 0 })
+      const next = await store.pets.create(rex)
+      assert.ok(next.outcome === 'created' && next.pet.id > removed.pet.id)
+    })
+
+    it('says that it is closed, whatever it is asked then', async () => {
+      const closed = await open()
+      const version = closed.pets.version()
+      await closed.close()
+      const calls = [() => closed.pets.get(1n), () => closed.pets.list({ limit: 1 }), () => closed.pets.create(rex), () => closed.accounts.listKeys(), () => closed.ping()]
+      for (const call of calls) await assert.rejects(call, StoreUnavailable)
+      // Whether animals have changed is unknown from now on, so no cached page may be served.
+      if (version !== undefined) assert.equal(new Set([version, closed.pets.version(), closed.pets.version()]).size, 3)
+    })
+  })
+}
