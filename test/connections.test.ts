@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { describe, it } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
 import { type Petstore, startPetstore } from './harness.ts'
 import { expectRawError, RawConnection } from './raw-http.ts'
 
@@ -56,13 +57,24 @@ describe('A connection', { concurrency: 3 }, () => {
     await connection.closed()
   })
 
+  it('may be reset after a refused CONNECT: the service goes on', async () => {
+    await using petstore = await startPetstore()
+    for (let count = 0; count < 5; count += 1) {
+      using connection = new RawConnection(petstore.url)
+      connection.send(`CONNECT pets.example:443 HTTP/1.1\r\n${HOST}\r\n`)
+      connection.socket.once('data', () => connection.socket.resetAndDestroy())
+      await once(connection.socket, 'close')
+    }
+    assert.deepEqual(await names(petstore), [])
+  })
+
   it('may be left in the middle of a request: nothing is stored, and the service goes on', async () => {
     await using petstore = await startPetstore()
     const whole = create(petstore)
     for (const length of [1, 20, whole.length - REX.length - 2, whole.length - 10, whole.length - 1]) {
       using connection = new RawConnection(petstore.url)
       connection.send(whole.slice(0, length))
-      await new Promise((resolve) => setTimeout(resolve, 20))
+      await setTimeout(20)
     }
     for (let count = 0; count < 20; count += 1) {
       using connection = new RawConnection(petstore.url)
@@ -128,6 +140,18 @@ describe('A connection', { concurrency: 3 }, () => {
     await connection.closed()
   })
 
+  it('stays usable where the rest of a request comes after its answer', async () => {
+    await using petstore = await startPetstore()
+    using connection = new RawConnection(petstore.url)
+    connection.send(`POST /v1/pets HTTP/1.1\r\n${HOST}${JSON_TYPE}Content-Length: ${REX.length}\r\n\r\n${REX.slice(0, 10)}`)
+    expectRawError(await connection.answer(), 'missing_api_key')
+    connection.send(REX.slice(10))
+    // Longer than a client that does not finish may linger.
+    await setTimeout(2500)
+    connection.send(list(petstore))
+    assert.equal((await connection.answer()).status, 200)
+  })
+
   it('does not hold up a stop, whatever it left undone', async () => {
     const petstore = await startPetstore({ env: { PETSTORE_ADMIN_PORT: '0' } })
     using tunnel = new RawConnection(petstore.url)
@@ -137,7 +161,7 @@ describe('A connection', { concurrency: 3 }, () => {
     open.send(create(petstore).slice(0, -5))
     using scrape = new RawConnection(petstore.adminUrl!)
     scrape.send('GET /metrics HTTP/1.1\r\nHost: ')
-    await new Promise((resolve) => setTimeout(resolve, 50))
+    await setTimeout(50)
     const started = performance.now()
     await petstore[Symbol.asyncDispose]()
     assert.ok(performance.now() - started < 9000)

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { Writable } from 'node:stream'
 import { after, before, describe } from 'node:test'
 import { isProblem } from '../src/accounts/accounts.ts'
-import { readConfig } from '../src/config.ts'
+import { type Config, readConfig } from '../src/config.ts'
 import type { Timeouts } from '../src/http/app.ts'
 import { ERRORS, type ErrorBody, type ErrorCode } from '../src/contract/errors.ts'
 import { createLog } from '../src/log.ts'
@@ -34,12 +34,16 @@ export interface PetstoreOptions {
   env?: Record<string, string>
   clock?: () => number
   timeouts?: Timeouts
+  /** What no variable can set: a test that needs a fault of the service gets one by this. */
+  config?: Partial<Config>
 }
 
-export async function startPetstore({ engine = ENGINES[0]!, database, env, clock, timeouts }: PetstoreOptions = {}): Promise<Petstore> {
+export async function startPetstore(options: PetstoreOptions = {}): Promise<Petstore> {
+  const { engine = ENGINES[0]!, database, env, clock, timeouts } = options
   const own = database === undefined ? await engine.newDatabase() : undefined
   const logged: Record<string, unknown>[] = []
-  const config = readConfig({}, { PORT: '0', PETSTORE_LOG_LEVEL: 'info', DATABASE_URL: database ?? own!.url, ...env })
+  const settings = readConfig({}, { PORT: '0', PETSTORE_LOG_LEVEL: 'info', DATABASE_URL: database ?? own!.url, ...env })
+  const config = { ...settings, ...options.config }
   const running = await startServer(config, createLog(config.logLevel, collectInto(logged)), { ...(clock && { clock }), timeouts })
   const { account, apiKey, key } = await makeKey(running)
 

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { METHODS } from 'node:http'
 import { describe, it } from 'node:test'
 import { describeService, expectError, startPetstore } from './harness.ts'
+import { RawConnection } from './raw-http.ts'
 
 /** fetch sends no CONNECT and no TRACE; framing.test.ts does. */
 const SENDABLE = METHODS.filter((method) => !['CONNECT', 'TRACE'].includes(method))
@@ -86,5 +87,18 @@ describe('4.4 Outside /v1', () => {
     assert.match(text, /process_cpu_seconds_total/)
     await expectError(await fetch(`${petstore.url}/metrics`), 'unknown_path')
     assert.equal((await fetch(`${petstore.adminUrl}/v1/pets`)).status, 404)
+  })
+
+  it('counts in its metrics what never became a request too: broken HTTP, CONNECT, Expect', async () => {
+    await using petstore = await startPetstore({ env: { PETSTORE_ADMIN_PORT: '0' } })
+    const HOST = 'Host: pets.example\r\n'
+    for (const bytes of ['NONSENSE\r\n\r\n', `CONNECT pets.example:443 HTTP/1.1\r\n${HOST}\r\n`, `GET / HTTP/1.1\r\n${HOST}Expect: a pony\r\n\r\n`]) {
+      using connection = new RawConnection(petstore.url)
+      connection.send(bytes)
+      await connection.answer()
+    }
+    const text = await (await fetch(`${petstore.adminUrl}/metrics`)).text()
+    const counted = [...text.matchAll(/^petstore_requests_total\{operation="none",status="(\d+)"\} (\d+)$/gm)]
+    assert.deepEqual(Object.fromEntries(counted.map(([, status, count]) => [status, count])), { 400: '1', 405: '1', 417: '1' })
   })
 })

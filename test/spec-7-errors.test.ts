@@ -43,6 +43,19 @@ describeService('7. Errors', (service) => {
   })
 })
 
+describe('7. A fault of the service', () => {
+  it('is a 500 that names the request and nothing of the fault, is logged, and the service goes on', async () => {
+    // No header can carry this base address, which no setting would let in: the answer to a create can't be written.
+    await using petstore = await startPetstore({ config: { stagingBaseUrl: 'http://pets.example/🐈/v1' } })
+    const response = await petstore.add({ name: 'Rex', categoryId: 1 }, { 'Request-Id': 'broken' })
+    assert.equal(await expectError(response, 'internal_error'), 'A fault of the service; report it with the request id broken.')
+    const line = petstore.logged.find(({ level }) => level === 'error')
+    assert.equal(line?.['requestId'], 'broken')
+    assert.match(JSON.stringify(line), /Invalid character in header content/)
+    assert.equal((await petstore.call('/pets')).status, 200)
+  })
+})
+
 describe('7. Which check comes first', () => {
   const everythingWrong = { method: 'POST', body: 'x'.repeat(20_000), headers: { 'Content-Type': 'text/plain', 'Idempotency-Key': '' } }
 
@@ -58,11 +71,12 @@ describe('7. Which check comes first', () => {
     await expectError(await petstore.call('/pets?limit=0'), 'rate_limited')
   })
 
-  it('is content last: its size, its type, then the body', async () => {
+  it('is content last: its size, its type, the Idempotency-Key, then the body', async () => {
     await using petstore = await startPetstore()
     const post = (headers: Record<string, string>, body: string) => petstore.call('/pets', { method: 'POST', headers, body })
     await expectError(await post({ 'Content-Type': 'application/json', 'Idempotency-Key': '' }, 'x'.repeat(20_000)), 'body_too_large')
     await expectError(await post({ 'Content-Type': 'text/plain', 'Idempotency-Key': '' }, '{'), 'unsupported_content_type')
+    await expectError(await post({ 'Content-Type': 'application/json', 'Idempotency-Key': '' }, '{'), 'invalid_idempotency_key')
     await expectError(await post({ 'Content-Type': 'application/json' }, '{'), 'invalid_json')
   })
 })

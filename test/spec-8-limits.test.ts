@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { describeService, expectError, makeKey, startPetstore } from './harness.ts'
+import { RawConnection } from './raw-http.ts'
 
 describeService('8. The limit of a body', (service) => {
   const ofSize = (bytes: number, name = 'Rex') => {
@@ -28,6 +29,20 @@ describeService('8. The limit of a body', (service) => {
     await expectError(await service().add(ofSize(16_385, '🐈')), 'body_too_large')
     await expectError(await service().call('/pets', chunked(ofSize(1_000_000))), 'body_too_large')
     assert.equal(await (await service().call('/pets?limit=1')).text(), before)
+  })
+
+  it('is the same for a body that comes after the headers, in parts', async () => {
+    const chunk = (text: string) => `${text.length.toString(16)}\r\n${text}\r\n`
+    for (const [bytes, status] of [[16_384, 201], [16_385, 413]] as const) {
+      using connection = new RawConnection(service().url)
+      const headers = `Host: pets.example\r\nAuthorization: Bearer ${service().key}\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n`
+      connection.send(`POST /v1/pets HTTP/1.1\r\n${headers}Expect: 100-continue\r\n\r\n`)
+      assert.equal((await connection.answer()).status, 100, 'the headers have arrived')
+      const body = ofSize(bytes)
+      connection.send(chunk(body.slice(0, 10_000)))
+      connection.send(chunk(body.slice(10_000)) + chunk(''))
+      assert.equal((await connection.answer()).status, status, `${bytes} bytes`)
+    }
   })
 })
 
@@ -57,8 +72,10 @@ describe('8. The rate limit', () => {
     const other = await fetch(`${petstore.url}/v1/pets`, { headers: { Authorization: `Bearer ${second.key}` } })
     assert.equal(other.status, 200, 'another account has an allowance of its own')
 
-    now += 40_000
-    assert.equal((await petstore.call('/pets')).status, 200, 'the next window starts afresh')
+    now += 39_499
+    await expectError(await petstore.call('/pets'), 'rate_limited')
+    now += 1
+    assert.equal((await petstore.call('/pets')).status, 200, 'the next window starts afresh, to the millisecond')
   })
 
   it('is never told to a bad key, which is always a 401, nor to who needs none', async () => {

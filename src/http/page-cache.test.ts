@@ -128,6 +128,26 @@ describe('the page cache', () => {
     assert.equal(cache.find('/v1/pets/4999'), undefined)
   })
 
+  it('has all its room again for the next version', async () => {
+    const store = { version: 1 }
+    const cache = cacheOf(store)
+    for (const version of [1, 2, 3]) {
+      store.version = version
+      cache.refresh()
+      for (const address of ['/a', '/b']) await askTwice(cache, address, page('x'.repeat(3 * 1024 * 1024)))
+      assert.ok(cache.find('/a') && cache.find('/b'), `version ${version}`)
+    }
+  })
+
+  it('remembers so many addresses that were asked for, and not all there ever were', async () => {
+    const cache = cacheOf({ version: 1 })
+    const ask = (address: string) => cache.read(address, 1, async () => page('x'))
+    await ask('/v1/pets')
+    for (let id = 0; id < 1024; id += 1) await ask(`/v1/pets/${id}`)
+    await ask('/v1/pets')
+    assert.equal(cache.find('/v1/pets'), undefined, 'as if it came for the first time')
+  })
+
   it('counts a page once, however often it is read beside', async () => {
     const cache = cacheOf({ version: 1 })
     for (let count = 0; count < 2000; count += 1) await cache.read('/v1/pets', 1, async () => page('x'.repeat(10_000)))
