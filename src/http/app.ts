@@ -50,7 +50,7 @@ export interface AppParts {
 
 export function createApp(parts: AppParts): Server {
   const { config, store, keyring, clock, log, metrics, send, elsewhere, timeouts = TIMEOUTS } = parts
-  const pages = new PageCache(store.pets)
+  const pages = new PageCache(store)
   const serveOperation = createPipeline({
     pages,
     admit: createAdmission([createAuthenticate(keyring), createRemovedCheck(clock), createRateLimit(config.rateLimit, clock)]),

@@ -1,6 +1,6 @@
 // Rendered answers of the two reads, each kept under its address for as long as the store's version stays the same.
 import { isRefusal, type Refusal } from '../contract/errors.ts'
-import type { PetStore } from '../store/store.ts'
+import type { Store } from '../store/store.ts'
 import type { Bytes, Route } from './call.ts'
 
 /** An answer's content, ready to be sent. */
@@ -19,7 +19,7 @@ const MAX_BYTES = 8 * 1024 * 1024
 const MAX_ADDRESS = 200
 
 export class PageCache {
-  readonly #pets: Pick<PetStore, 'version'>
+  readonly #store: Pick<Store, 'version'>
   readonly #pages = new Map<string, Page>()
   /** Pages on their way from the store. */
   readonly #reading = new Map<string, Promise<Page | Refusal>>()
@@ -28,13 +28,13 @@ export class PageCache {
   #bytes = 0
   #version: number | undefined
 
-  constructor(pets: Pick<PetStore, 'version'>) {
-    this.#pets = pets
+  constructor(store: Pick<Store, 'version'>) {
+    this.#store = store
   }
 
   /** Asks the store for its version: what has come by now finds nothing older. */
   refresh(): void {
-    const version = this.#pets.version()
+    const version = this.#store.version()
     if (version !== undefined && version === this.#version) return
     this.#version = version
     this.#pages.clear()

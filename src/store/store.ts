@@ -8,6 +8,13 @@ export interface Store {
   accounts: AccountStore
   /** All of it, row by row, for copies. */
   records: RecordStore
+  /**
+   * Returns a number that differs whenever data may have changed since the last call, whoever changed it, so that an
+   * answer kept for one version is never stale. Every write moves it, except for bookkeeping: usage counts, failed
+   * requests, sessions, idempotency records and the audit trail, which must not be kept that way. Returns undefined if
+   * the engine can't tell cheaply.
+   */
+  version(): number | undefined
   /** Resolves when the database answers; rejects with `StoreUnavailable` when it does not. */
   ping(): Promise<void>
   close(): Promise<void>
@@ -38,12 +45,6 @@ export interface PetStore {
 
   /** At most `limit` animals by id descending, those with an id below `before`, those with that status. */
   list(query: ListQuery): Promise<Pet[]>
-
-  /**
-   * A number that differs whenever animals may have changed since it was last asked, whoever changed them. An engine
-   * that can't tell this cheaply says undefined.
-   */
-  version(): number | undefined
 
   /** How many animals of each status there are; as quick with ten million as with ten. */
   countByStatus(): Promise<Record<PetStatus, number>>

@@ -47,11 +47,6 @@ export class PostgresPets implements PetStore {
     })
   }
 
-  /** PostgreSQL can't tell cheaply whether another connection has written. */
-  version(): undefined {
-    return undefined
-  }
-
   countByStatus(): Promise<Record<PetStatus, number>> {
     return this.#pool.read(countPets)
   }

@@ -28,6 +28,8 @@ export async function openPostgresStore(url: string): Promise<Store> {
     pets: new PostgresPets(pool),
     accounts: new PostgresAccounts(pool),
     records: new PostgresRecords(pool),
+    /** PostgreSQL can't tell cheaply whether another connection has written. */
+    version: () => undefined,
     async ping() {
       await pool.read((sql) => sql`SELECT 1`)
     },

@@ -11,6 +11,8 @@ const ACCOUNT = 'id, email, password_hash AS "passwordHash", created_at AS "crea
 const KEY = `id, account_id AS "accountId", name, last_four AS "lastFour", created_at AS "createdAt",
   expires_at AS "expiresAt", revoked_at AS "revokedAt", last_used_at AS "lastUsedAt"`
 
+type Change = () => { changes: number | bigint }
+
 export class SqliteAccounts implements AccountStore {
   readonly #writer: Writer
   readonly #statements: ReturnType<typeof prepareStatements>
@@ -72,7 +74,7 @@ export class SqliteAccounts implements AccountStore {
 
   recordUsage(counts: readonly UsageCount[], lastUsed: ReadonlyMap<string, number>): Promise<void> {
     const { addUsage, moveLastUse } = this.#statements
-    return this.#writer.write(() => {
+    return this.#writer.writeBookkeeping(() => {
       for (const { keyId, hour, operation, status, calls } of counts) {
         addUsage.run(hour, operation, status, calls, keyId)
       }
@@ -86,7 +88,7 @@ export class SqliteAccounts implements AccountStore {
 
   recordFailures(failed: readonly FailedRequest[]): Promise<void> {
     const { addFailure, trimFailures } = this.#statements
-    return this.#writer.write(() => {
+    return this.#writer.writeBookkeeping(() => {
       for (const { at, keyId, requestId, operation, status, code, message, accountId } of failed) {
         addFailure.run(at, keyId, requestId, operation, status, code, message, accountId)
       }
@@ -101,13 +103,13 @@ export class SqliteAccounts implements AccountStore {
   }
 
   purgeUsage(before: number): Promise<void> {
-    return this.#writer.write(() => {
+    return this.#writer.writeBookkeeping(() => {
       this.#statements.purgeUsage.run(before)
     })
   }
 
   async createSession({ tokenHash, accountId, createdAt, lastSeenAt }: Session, event: AuditEvent): Promise<void> {
-    await this.#change(event, () => this.#statements.insertSession.run(tokenHash, accountId, createdAt, lastSeenAt))
+    await this.#changeSession(event, () => this.#statements.insertSession.run(tokenHash, accountId, createdAt, lastSeenAt))
   }
 
   sessionByHash(tokenHash: Buffer): Promise<Session | undefined> {
@@ -118,36 +120,42 @@ export class SqliteAccounts implements AccountStore {
   }
 
   async moveSession(tokenHash: Buffer, lastSeenAt: number): Promise<void> {
-    await this.#writer.write(() => this.#statements.moveSession.run(lastSeenAt, tokenHash))
+    await this.#writer.writeBookkeeping(() => this.#statements.moveSession.run(lastSeenAt, tokenHash))
   }
 
   endSession(tokenHash: Buffer, event: AuditEvent): Promise<boolean> {
-    return this.#change(event, () => this.#statements.endSession.run(tokenHash))
+    return this.#changeSession(event, () => this.#statements.endSession.run(tokenHash))
   }
 
   async endSessionsOf(accountId: string, except = Buffer.alloc(0)): Promise<void> {
-    await this.#writer.write(() => this.#statements.endSessionsOf.run(accountId, except))
+    await this.#writer.writeBookkeeping(() => this.#statements.endSessionsOf.run(accountId, except))
   }
 
   async purgeSessions(createdBefore: number, seenBefore: number): Promise<void> {
-    await this.#writer.write(() => this.#statements.purgeSessions.run(createdBefore, seenBefore))
+    await this.#writer.writeBookkeeping(() => this.#statements.purgeSessions.run(createdBefore, seenBefore))
   }
 
   async appendEvent(event: AuditEvent): Promise<void> {
-    await this.#writer.write(() => this.#append(event))
+    await this.#writer.writeBookkeeping(() => this.#append(event))
   }
 
   auditTrail(accountId: string, limit: number): Promise<AuditEvent[]> {
     return read(() => this.#statements.auditTrail.all(accountId, limit) as unknown as AuditEvent[])
   }
 
-  /** A change and its audit event, together or not at all; false where the change touched nothing. */
-  #change(event: AuditEvent, work: () => { changes: number | bigint }): Promise<boolean> {
-    return this.#writer.write(() => {
-      if (work().changes === 0) return false
-      this.#append(event)
-      return true
-    })
+  /** Makes a change together with its audit event; resolves with false, and adds no event, if nothing was changed. */
+  #change(event: AuditEvent, change: Change): Promise<boolean> {
+    return this.#writer.write(() => this.#withEvent(event, change))
+  }
+
+  #changeSession(event: AuditEvent, change: Change): Promise<boolean> {
+    return this.#writer.writeBookkeeping(() => this.#withEvent(event, change))
+  }
+
+  #withEvent(event: AuditEvent, change: Change): boolean {
+    if (change().changes === 0) return false
+    this.#append(event)
+    return true
   }
 
   #append({ at, accountId, action, via, subject }: AuditEvent): void {

@@ -12,9 +12,6 @@ const PURGE_AT_ONCE = 1000
 export class SqlitePets implements PetStore {
   readonly #writer: Writer
   readonly #statements: ReturnType<typeof prepareStatements>
-  #version = 0
-  /** The number by which SQLite tells that another connection has written. */
-  #seenElsewhere: number | undefined
 
   constructor(db: DatabaseSync, writer: Writer) {
     this.#writer = writer
@@ -47,34 +44,17 @@ export class SqlitePets implements PetStore {
     return read(() => (rows() as unknown[] as PetRow[]).map(toPet))
   }
 
-  version(): number {
-    const elsewhere = this.#writtenElsewhere()
-    if (elsewhere === undefined || elsewhere !== this.#seenElsewhere) this.#version += 1
-    this.#seenElsewhere = elsewhere
-    return this.#version
-  }
-
-  /** Undefined where a lock is in the way of asking: then anything may have changed. */
-  #writtenElsewhere(): number | undefined {
-    try {
-      return (this.#statements.dataVersion.get() as unknown as [number])[0]
-    } catch {
-      return undefined
-    }
-  }
-
   async countByStatus(): Promise<Record<PetStatus, number>> {
     const rows = (await read(() => this.#statements.count.all())) as { status: PetStatus; count: number }[]
     return Object.fromEntries(rows.map(({ status, count }) => [status, count])) as Record<PetStatus, number>
   }
 
   purgeOnce(before: number): Promise<number> {
-    return this.#writer.write(() => Number(this.#statements.purgeOnce.run(before, PURGE_AT_ONCE).changes))
+    return this.#writer.writeBookkeeping(() => Number(this.#statements.purgeOnce.run(before, PURGE_AT_ONCE).changes))
   }
 
   #insert({ name, categoryId, status }: NewPet): Created {
     const { lastInsertRowid } = this.#statements.insert.run(name, categoryId, status)
-    this.#version += 1
     return { outcome: 'created', pet: { id: BigInt(lastInsertRowid), name, categoryId, status } }
   }
 
@@ -119,8 +99,6 @@ function prepareStatements(db: DatabaseSync) {
     statement.setReturnArrays(true)
     return statement
   }
-  const dataVersion = db.prepare('PRAGMA data_version')
-  dataVersion.setReturnArrays(true)
   // SQLite prepares a statement anew whenever the parameter of a plain `LIMIT ?` is bound: 33 µs a page instead of 23.
   const page = (where: string) => rows(`SELECT ${COLUMNS} FROM pets ${where} ORDER BY id DESC LIMIT 0 + ?`)
   return {
@@ -142,6 +120,5 @@ function prepareStatements(db: DatabaseSync) {
       `DELETE FROM once_records WHERE (account_id, key) IN
          (SELECT account_id, key FROM once_records WHERE created_at < ? ORDER BY created_at LIMIT ?)`,
     ),
-    dataVersion,
   }
 }

@@ -1,6 +1,7 @@
 // The embedded engine: one file, one connection, nothing to install.
 import type { Store } from '../store.ts'
 import { SqliteAccounts } from './accounts.ts'
+import { createDataVersion } from './data-version.ts'
 import { openDatabase } from './database.ts'
 import { read } from './failures.ts'
 import { SqlitePets } from './pets.ts'
@@ -16,6 +17,7 @@ export function openSqliteStore(path: string): Store {
     pets: new SqlitePets(db, writer),
     accounts: new SqliteAccounts(db, writer),
     records: new SqliteRecords(db, writer),
+    version: createDataVersion(db, writer),
     async ping() {
       await read(() => ask.get())
     },

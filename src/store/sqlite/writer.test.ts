@@ -70,6 +70,15 @@ describe('The writer', () => {
     assert.deepEqual(numbers(), [2])
   })
 
+  it('counts a commit of data once, bookkeeping beside it or not, and neither bookkeeping alone nor what failed', async () => {
+    const { writer, add } = newWriter()
+    await Promise.all([writer.write(() => add(1)), writer.writeBookkeeping(() => add(2)), writer.write(() => add(3))])
+    assert.equal(writer.dataCommits, 1)
+    await writer.writeBookkeeping(() => add(4))
+    await assert.rejects(writer.write(() => add(-1)))
+    assert.equal(writer.dataCommits, 1)
+  })
+
   it('writes what was queued before it is closed, and takes nothing after', async () => {
     const { db, writer, add, numbers } = newWriter()
     const queued = writer.write(() => add(1))
@@ -77,6 +86,7 @@ describe('The writer', () => {
     await assert.rejects(writer.write(() => add(2)), StoreUnavailable)
     await Promise.all([queued, closing])
     assert.deepEqual(numbers(), [1])
+    await writer.close()
     db.close()
     await assert.rejects(writer.write(() => add(3)), StoreUnavailable)
   })

@@ -1,5 +1,5 @@
-// All writing goes through here. Writes that arrive in one turn of the event loop share one transaction and one fsync;
-// each is answered only after that commit. A lock held by another process is waited for outside SQLite.
+// Runs all writes. Writes that arrive in one turn of the event loop share one transaction and one fsync, and each is
+// answered only after that commit. A lock held by another process is waited for here, outside SQLite.
 import type { DatabaseSync } from 'node:sqlite'
 import { StoreUnavailable } from '../store.ts'
 import { asStoreFailure, isBusy, LOCK_RETRY_MS, LOCK_WAIT_MS } from './failures.ts'
@@ -9,6 +9,7 @@ const GATHER_TURNS = 4
 
 interface Job {
   work: () => unknown
+  isData: boolean
   resolve: (result: never) => void
   reject: (error: unknown) => void
   deadline: number
@@ -18,25 +19,41 @@ export class Writer {
   readonly #db: DatabaseSync
   #queue: Job[] = []
   #scheduled = false
-  #closed = false
+  #dataCommits = 0
+  #closed: PromiseWithResolvers<void> | undefined
 
   constructor(db: DatabaseSync) {
     this.#db = db
   }
 
-  /** Runs `work` inside a transaction and resolves with its result once that is committed. */
+  /** Runs `work` inside a transaction and resolves with its result once that is committed. Moves the store's version. */
   write<T>(work: () => T): Promise<T> {
-    if (this.#closed) return Promise.reject(new StoreUnavailable('the database is closed'))
-    return new Promise<T>((resolve, reject) => {
-      this.#queue.push({ work, resolve, reject, deadline: performance.now() + LOCK_WAIT_MS })
-      this.#schedule(() => this.#gather(0, GATHER_TURNS))
-    })
+    return this.#add(work, true)
+  }
+
+  /** Like `write`, for what no cached answer shows (`Store.version` lists it): the version stays. */
+  writeBookkeeping<T>(work: () => T): Promise<T> {
+    return this.#add(work, false)
+  }
+
+  /** The number of commits so far that wrote data. */
+  get dataCommits(): number {
+    return this.#dataCommits
   }
 
   /** Takes no more work, and resolves when everything queued so far is written or refused. */
-  async close(): Promise<void> {
-    this.#closed = true
-    while (this.#scheduled) await new Promise((resolve) => setTimeout(resolve, 1))
+  close(): Promise<void> {
+    this.#closed ??= Promise.withResolvers()
+    if (!this.#scheduled) this.#closed.resolve()
+    return this.#closed.promise
+  }
+
+  #add<T>(work: () => T, isData: boolean): Promise<T> {
+    if (this.#closed !== undefined) return Promise.reject(new StoreUnavailable('the database is closed'))
+    return new Promise<T>((resolve, reject) => {
+      this.#queue.push({ work, isData, resolve, reject, deadline: performance.now() + LOCK_WAIT_MS })
+      this.#schedule(() => this.#gather(0, GATHER_TURNS))
+    })
   }
 
   #schedule(later: () => void): void {
@@ -45,7 +62,7 @@ export class Writer {
     later()
   }
 
-  /** While each turn brings more writes, the next may too: a commit costs as much for thirty as for ten. */
+  /** Waits as long as each turn brings more writes: a commit of thirty costs as much as a commit of ten. */
   #gather(seen: number, turns: number): void {
     const queued = this.#queue.length
     if (queued > seen && turns > 0) setImmediate(() => this.#gather(queued, turns - 1))
@@ -58,14 +75,17 @@ export class Writer {
     this.#queue = []
     const lock = this.#commit(batch)
     if (lock !== undefined) this.#tryAgainLater(batch, lock)
+    if (!this.#scheduled) this.#closed?.resolve()
   }
 
-  /** Writes the batch in one transaction and answers its jobs; where another process holds the lock, tells so. */
+  /** Writes the batch in one transaction and settles its jobs; returns the error if another process holds the lock. */
   #commit(batch: readonly Job[]): Error | undefined {
     const results: unknown[] = []
     try {
       this.#db.exec('BEGIN IMMEDIATE')
       for (const job of batch) results.push(job.work())
+      // Counted before the commit: if that fails, nobody can say what it left behind.
+      if (batch.some(({ isData }) => isData)) this.#dataCommits += 1
       this.#db.exec('COMMIT')
     } catch (error) {
       if (this.#db.isTransaction) this.#db.exec('ROLLBACK')

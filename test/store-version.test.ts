@@ -1,0 +1,149 @@
+// The store's version moves with every write of data and with nothing else: every method of the port is in this table.
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { readConfig } from '../src/config.ts'
+import type { NewPet } from '../src/contract/pets.ts'
+import { openStore } from '../src/store/open-store.ts'
+import { KINDS, type RecordStore } from '../src/store/records.ts'
+import { openSqliteStore } from '../src/store/sqlite/sqlite-store.ts'
+import type { AccountStore, ApiKey, AuditEvent, PetStore, Session, Store } from '../src/store/store.ts'
+import { ENGINES } from './engines.ts'
+
+const rex: NewPet = { name: 'Rex', categoryId: 3n, status: 'available' }
+const event: AuditEvent = { at: 1, accountId: 'acct_1', action: 'account.created', via: 'console', subject: 'someone' }
+const account = (id: string) => ({ id, email: `${id}@example.com`, passwordHash: 'hash', createdAt: 1 })
+const session: Session = { tokenHash: Buffer.alloc(32, 1), accountId: 'acct_1', createdAt: 1, lastSeenAt: 1 }
+const once = { accountId: 'acct_1', key: 'k', fingerprint: Buffer.alloc(32, 1), now: 1, validSince: 0 }
+const kindOf = (table: string) => KINDS.find(({ name }) => name === table)!
+const pets = kindOf('pets')
+
+function apiKey(id: string, byte: number): ApiKey & { hash: Buffer } {
+  const times = { createdAt: 1, expiresAt: undefined, revokedAt: undefined, lastUsedAt: undefined }
+  return { id, accountId: 'acct_1', name: 'laptop', lastFour: 'abcd', hash: Buffer.alloc(32, byte), ...times }
+}
+
+/** What a method does to the version, and calls of it that show this on a store with something of everything. */
+interface Case {
+  kind: 'data' | 'bookkeeping' | 'read'
+  calls: ((store: Store) => unknown)[]
+}
+
+const data = (...calls: Case['calls']): Case => ({ kind: 'data', calls })
+const bookkeeping = (...calls: Case['calls']): Case => ({ kind: 'bookkeeping', calls })
+const reads = (...calls: Case['calls']): Case => ({ kind: 'read', calls })
+
+const PETS: Record<keyof PetStore, Case> = {
+  create: data((store) => store.pets.create(rex), (store) => store.pets.create(rex, { ...once, key: 'other' })),
+  createMany: data((store) => store.pets.createMany([rex])),
+  get: reads((store) => store.pets.get(1n)),
+  list: reads((store) => store.pets.list({ limit: 2 })),
+  countByStatus: reads((store) => store.pets.countByStatus()),
+  purgeOnce: bookkeeping((store) => store.pets.purgeOnce(2)),
+}
+
+const ACCOUNTS: Record<keyof AccountStore, Case> = {
+  createAccount: data((store) => store.accounts.createAccount(account('acct_2'), event)),
+  accountByEmail: reads((store) => store.accounts.accountByEmail('acct_1@example.com')),
+  accountById: reads((store) => store.accounts.accountById('acct_1')),
+  listAccounts: reads((store) => store.accounts.listAccounts()),
+  setPassword: data((store) => store.accounts.setPassword('acct_1', 'new', event)),
+  removeAccount: data((store) => store.accounts.removeAccount('acct_1', event)),
+  createKey: data((store) => store.accounts.createKey(apiKey('key_2', 2), event)),
+  keyByHash: reads((store) => store.accounts.keyByHash(Buffer.alloc(32, 1))),
+  keyById: reads((store) => store.accounts.keyById('key_1')),
+  listKeys: reads((store) => store.accounts.listKeys()),
+  revokeKey: data((store) => store.accounts.revokeKey('key_1', 2, event)),
+  recordUsage: bookkeeping((store) =>
+    store.accounts.recordUsage([{ keyId: 'key_1', hour: 1, operation: 'getPet', status: 200, calls: 1 }], new Map([['key_1', 2]])),
+  ),
+  usageSince: reads((store) => store.accounts.usageSince('acct_1', 0)),
+  recordFailures: bookkeeping((store) =>
+    store.accounts.recordFailures([
+      { at: 1, accountId: 'acct_1', keyId: 'key_1', requestId: 'r', operation: 'getPet', status: 404, code: 'c', message: 'm' },
+    ]),
+  ),
+  failedRequests: reads((store) => store.accounts.failedRequests('acct_1', 5)),
+  purgeUsage: bookkeeping((store) => store.accounts.purgeUsage(5)),
+  createSession: bookkeeping((store) => store.accounts.createSession({ ...session, tokenHash: Buffer.alloc(32, 2) }, event)),
+  sessionByHash: reads((store) => store.accounts.sessionByHash(session.tokenHash)),
+  moveSession: bookkeeping((store) => store.accounts.moveSession(session.tokenHash, 2)),
+  endSession: bookkeeping((store) => store.accounts.endSession(session.tokenHash, event)),
+  endSessionsOf: bookkeeping((store) => store.accounts.endSessionsOf('acct_1')),
+  purgeSessions: bookkeeping((store) => store.accounts.purgeSessions(5, 5)),
+  appendEvent: bookkeeping((store) => store.accounts.appendEvent(event)),
+  auditTrail: reads((store) => store.accounts.auditTrail('acct_1', 5)),
+}
+
+const RECORDS: Record<keyof RecordStore, Case> = {
+  count: reads((store) => store.records.count(pets)),
+  read: reads((store) => store.records.read(pets, undefined, 5)),
+  last: reads((store) => store.records.last(pets)),
+  write: data((store) => store.records.write(pets, [{ id: 900n, name: 'Rex', category_id: 3n, status: 'sold' }])),
+  remove: data((store) => store.records.remove(kindOf('accounts'), 1)),
+  lastId: reads((store) => store.records.lastId(pets)),
+  raiseLastId: data((store) => store.records.raiseLastId(pets, 1000n)),
+  isUnfinished: reads((store) => store.records.isUnfinished()),
+  setUnfinished: data((store) => store.records.setUnfinished(true)),
+}
+
+const STORE: Record<Exclude<keyof Store, 'pets' | 'accounts' | 'records' | 'close'>, Case> = {
+  version: reads((store) => store.version()),
+  ping: reads((store) => store.ping()),
+}
+
+/** Gives a call something to change. */
+async function fill(store: Store): Promise<void> {
+  await store.accounts.createAccount(account('acct_1'), event)
+  await store.accounts.createKey(apiKey('key_1', 1), event)
+  await store.accounts.createSession(session, event)
+  await store.pets.create(rex, once)
+}
+
+const BOOKKEEPING = new Set(['usage_counts', 'failed_requests', 'once_records', 'audit_events'])
+
+/** All that is not bookkeeping. */
+async function allData({ records }: Store): Promise<unknown> {
+  const kinds = KINDS.filter(({ name }) => !BOOKKEEPING.has(name))
+  const rows = await Promise.all(kinds.map((kind) => records.read(kind, undefined, 100)))
+  return rows.flat().map((row) => ({ ...row, last_used_at: null }))
+}
+
+/** The names of the methods that an engine really has, private ones aside. */
+function methodsOf(part: object): string[] {
+  const prototype: unknown = Object.getPrototypeOf(part)
+  return Object.getOwnPropertyNames(prototype === Object.prototype ? part : prototype).filter((name) => name !== 'constructor')
+}
+
+describe('the version of a store', { concurrency: false }, () => {
+  for (const engine of ENGINES) {
+    it(`is tested for every method that there is on ${engine.name}`, async () => {
+      await using database = await engine.newDatabase()
+      const store = await openStore(readConfig({ database: database.url }, {}).database)
+      try {
+        for (const [part, cases] of [[store.pets, PETS], [store.accounts, ACCOUNTS], [store.records, RECORDS]] as const) {
+          assert.deepEqual(methodsOf(part).toSorted(), Object.keys(cases).toSorted())
+        }
+        assert.deepEqual(methodsOf(store).toSorted(), ['accounts', 'close', 'pets', 'records', ...Object.keys(STORE)].toSorted())
+      } finally {
+        await store.close()
+      }
+    })
+  }
+
+  for (const [name, { kind, calls }] of Object.entries({ ...PETS, ...ACCOUNTS, ...RECORDS, ...STORE })) {
+    it(`${kind === 'data' ? 'moves' : 'stays'} with ${name}, which ${kind === 'read' ? 'reads' : `writes ${kind}`}`, async () => {
+      const store = openSqliteStore(':memory:')
+      try {
+        await fill(store)
+        for (const call of calls) {
+          const [version, before] = [store.version(), await allData(store)]
+          await call(store)
+          assert.equal(store.version() !== version, kind === 'data')
+          if (kind !== 'data') assert.deepEqual(await allData(store), before)
+        }
+      } finally {
+        await store.close()
+      }
+    })
+  }
+})
