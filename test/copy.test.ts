@@ -2,23 +2,25 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { Readable, Writable } from 'node:stream'
 import { describe, it } from 'node:test'
-import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { run } from '../src/cli/run.ts'
 import { readConfig } from '../src/config.ts'
 import { INT64_MAX, INT64_MIN } from '../src/contract/int64.ts'
 import type { NewPet } from '../src/contract/pets.ts'
 import { openStore } from '../src/store/open-store.ts'
-import { KINDS, type StoredRecord } from '../src/store/records.ts'
-import type { AuditEvent, Store } from '../src/store/store.ts'
+import { COUNTED_KINDS, type Kind, KINDS, type StoredRecord } from '../src/store/records.ts'
+import type { Once, Store } from '../src/store/store.ts'
 import { ENGINES, type TestEngine } from './engines.ts'
+import { type InProcessOptions, petstore } from './in-process-command.ts'
+import { event } from './sample-rows.ts'
 
 const [sqlite, postgres] = ENGINES as readonly [TestEngine, TestEngine]
 const ROUTES = [[sqlite, postgres], [postgres, sqlite], [sqlite, sqlite]] as const
 
-const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url))
+const KILLED_COPY = fileURLToPath(new URL('killed-copy.ts', import.meta.url))
+const PETS = KINDS.find(({ name }) => name === 'pets')!
+/** Ids that were given and are free again, as after animals were removed by hand. */
+const GAP = 7n
 
 const rex: NewPet = { name: 'Rex', categoryId: 3n, status: 'available' }
 
@@ -32,47 +34,92 @@ for (const [from, to] of ROUTES) {
       assert.equal(code, 0, stderr)
       assert.match(stdout, /^accounts +3\napi keys +2\nusage counts +1\nfailed requests +1\nonce records +3\naudit events +6\npets +9\n$/)
       assert.match(stderr, /counts and checksums agree/)
-      const before = await withStore(source.url, everything)
+      const [before, told, ids] = await withStore(source.url, (store) => Promise.all([everything(store), asTold(store), lastIds(store)]))
       await withStore(target.url, async (store) => {
         assert.deepEqual(await everything(store), before)
+        assert.deepEqual(await asTold(store), told)
+        assert.deepEqual(await lastIds(store), ids)
         assert.deepEqual(await store.pets.countByStatus(), { available: 5, pending: 2, sold: 2 })
         const created = await store.pets.create(rex)
         assert.ok('pet' in created && created.pet.id === lastGiven + 1n)
         await store.accounts.appendEvent(event('acct_later'))
         assert.equal((await store.accounts.keyByHash(Buffer.alloc(32, 1)))?.revokedAt, 77)
+        assert.equal((await store.pets.create(rex, firstTime(0))).outcome, 'replayed')
       })
     })
 
     it('goes on where it was killed', async () => {
       await using source = await from.newDatabase()
       await using target = await to.newDatabase()
-      const many = 20_000
       await withStore(source.url, async (store) => {
         await fill(store)
-        for (let added = 0; added < many; added += 4000) await store.pets.createMany(Array.from({ length: 4000 }, () => rex))
+        for (const batch of [4000, 4000, 3000]) await store.pets.createMany(Array.from({ length: batch }, () => rex))
       })
-      await killWhileCopying(source.url, target.url)
+      const child = spawn(process.execPath, [KILLED_COPY, source.url, target.url], { stdio: 'inherit' })
+      assert.deepEqual(await once(child, 'exit'), [null, 'SIGKILL'])
       await assert.rejects(withStore(target.url, async () => {}), /holds a copy that was interrupted/)
+      assert.equal(await withUnfinished(target.url, ({ records }) => records.count(PETS)), 5000)
       // The service went on at the source in between.
       await withStore(source.url, async (store) => {
         await store.pets.create({ ...rex, name: 'late' })
-        await store.accounts.recordUsage([], new Map([['key_1', 5000]]))
+        await store.accounts.recordUsage([{ ...USAGE, calls: 4 }], new Map([['key_1', 5000]]))
+        await store.accounts.revokeKey('key_0', 78, event('acct_A', 'key.revoked'))
+        await store.accounts.removeAccount('acct_a', event('acct_a', 'account.removed'))
+        await store.pets.purgeOnce(2)
       })
-      const { code, stderr } = await copy(source.url, target.url)
+      const { code, stderr } = await copy(source.url, target.url, { isTTY: true })
       assert.equal(code, 0, stderr)
+      assert.match(stderr, / 10000 of 11010 {2}Copying pets/)
+      assert.doesNotMatch(stderr, / 5000 of 11010 {2}Copying pets/, 'the first batch was there already')
       assert.deepEqual(await withStore(target.url, everything), await withStore(source.url, everything))
     })
 
-    it('refuses a target with data of its own, and leaves it as it was', async () => {
+    const OWN_DATA: [found: string, add: (store: Store) => Promise<unknown>][] = [
+      ['pets: 1', ({ pets }) => pets.create(rex)],
+      ['accounts: 1', ({ accounts }) => accounts.createAccount({ id: 'acct_B', email: 'b@example.com', passwordHash: 'hash', createdAt: 1 }, event('acct_B'))],
+    ]
+    for (const [found, add] of OWN_DATA) {
+      it(`refuses a target with data of its own (${found}), and leaves it as it was`, async () => {
+        await using source = await from.newDatabase()
+        await using target = await to.newDatabase()
+        await withStore(source.url, fill)
+        await withStore(target.url, add)
+        const before = await withStore(target.url, everything)
+        const { code, stderr } = await copy(source.url, target.url)
+        assert.equal(code, 1)
+        assert.ok(stderr.includes(`The target has data already (${found}); nothing was changed`), stderr)
+        assert.deepEqual(await withStore(target.url, everything), before)
+      })
+    }
+
+    it('refuses a source that is itself an unfinished copy, and leaves the target empty', async () => {
       await using source = await from.newDatabase()
       await using target = await to.newDatabase()
-      await withStore(source.url, fill)
-      await withStore(target.url, (store) => store.pets.create(rex))
-      const before = await withStore(target.url, everything)
+      await withStore(source.url, async (store) => {
+        await fill(store)
+        await store.records.setUnfinished(true)
+      })
+      const { code, stderr } = await copy(source.url, target.url)
+      assert.deepEqual([code, stderr], [1, 'petstore: The source is itself an unfinished copy; finish that one first.\n'])
+      assert.ok(Object.values(await withStore(target.url, everything)).every(({ length }) => length === 0))
+    })
+
+    it('finds an animal that differs, though as many are there, and does not let that copy be used', async () => {
+      await using source = await from.newDatabase()
+      await using target = await to.newDatabase()
+      const animals = await withStore(source.url, async (store) => {
+        await fill(store)
+        return store.records.read(PETS, undefined, 100)
+      })
+      // As if it had been changed by hand after an interrupted copy had taken it over.
+      await withStore(target.url, async ({ records }) => {
+        await records.setUnfinished(true)
+        await records.write(PETS, [{ ...animals[0]!, status: 'sold' }, ...animals.slice(1)])
+      })
       const { code, stderr } = await copy(source.url, target.url)
       assert.equal(code, 1)
-      assert.match(stderr, /The target has data already \(pets: 1\); nothing was changed/)
-      assert.deepEqual(await withStore(target.url, everything), before)
+      assert.match(stderr, /^petstore: pets differ: 9 at the source, 9 at the target, with other contents\./)
+      await assert.rejects(withStore(target.url, async () => {}), /holds a copy that was interrupted/)
     })
   })
 }
@@ -96,34 +143,52 @@ describe('petstore copy', () => {
   })
 })
 
+const USAGE = { keyId: 'key_0', hour: 3_600_000, operation: 'getPet', status: 200, calls: 3 }
+
+function firstTime(index: number): Once {
+  return { accountId: 'acct_A', key: `k${index}`, fingerprint: Buffer.alloc(32, index), now: 1, validSince: 0 }
+}
+
 /** Some of everything; tells the last id that was given to an animal. */
-async function fill(store: Store): Promise<bigint> {
-  const { accounts, pets } = store
+async function fill({ accounts, pets, records }: Store): Promise<bigint> {
   for (const [index, id] of ['acct_A', 'acct_a', 'acct_Ä'].entries()) {
-    await accounts.createAccount({ id, email: `Person${index}@Example.com`, passwordHash: 'hash', createdAt: 1 }, event(id))
+    await accounts.createAccount({ id, email: `Person${index}@Example.com`, passwordHash: `hash ${index}`, createdAt: index }, event(id))
   }
   for (const [index, name] of ['laptop 💻', 'revoked'].entries()) {
-    const key = { id: `key_${index}`, accountId: 'acct_A', name, lastFour: 'abcd', createdAt: 1, expiresAt: index || undefined, revokedAt: undefined, lastUsedAt: undefined }
+    const key = { id: `key_${index}`, accountId: 'acct_A', name, lastFour: `abc${index}`, createdAt: index, expiresAt: index || undefined, revokedAt: undefined, lastUsedAt: undefined }
     await accounts.createKey({ ...key, hash: Buffer.alloc(32, index) }, event('acct_A', 'key.created'))
   }
   await accounts.revokeKey('key_1', 77, event('acct_A', 'key.revoked'))
-  await accounts.recordUsage([{ keyId: 'key_0', hour: 3_600_000, operation: 'getPet', status: 200, calls: 3 }], new Map([['key_0', 900]]))
+  await accounts.recordUsage([USAGE], new Map([['key_0', 900]]))
   await accounts.recordFailures([{ at: 1, accountId: 'acct_a', keyId: 'key_0', requestId: 'r', operation: 'createPet', status: 400, code: 'c', message: 'é' }])
   const names = ['Rex', ' spaces ', "Robert'); DROP TABLE pets;--", '🐈‍⬛', 'e\u0301', '\u0001', '\\', '"', 'x'.repeat(255)]
   let last = 0n
   for (const [index, name] of names.entries()) {
     const status = (['available', 'pending', 'sold', 'available'] as const)[index % 4]!
     const newPet: NewPet = { name, categoryId: index % 2 === 0 ? INT64_MAX : INT64_MIN, status }
-    const firstTime = { accountId: 'acct_A', key: `k${index}`, fingerprint: Buffer.alloc(32, index), now: 1, validSince: 0 }
-    const created = await pets.create(newPet, index < 3 ? firstTime : undefined)
+    const created = await pets.create(newPet, index < 3 ? firstTime(index) : undefined)
     assert.ok('pet' in created)
     last = created.pet.id
   }
-  return last
+  for (const kind of COUNTED_KINDS) await records.raiseLastId(kind, (await records.lastId(kind)) + GAP)
+  return last + GAP
 }
 
-function event(accountId: string, action: AuditEvent['action'] = 'account.created'): AuditEvent {
-  return { at: 1_790_000_000_000, accountId, action, via: 'command line', subject: 'someone' }
+/** What the service itself reads of it, whichever columns a copy knows of. */
+async function asTold({ accounts, pets }: Store): Promise<object[]> {
+  const rows = [
+    await accounts.listAccounts(),
+    await accounts.listKeys(),
+    await accounts.usageSince('acct_A', 0),
+    await accounts.failedRequests('acct_a', 10),
+    await accounts.auditTrail('acct_A', 10),
+    await pets.list({ limit: 100 }),
+  ]
+  return rows.flat().map((row) => ({ ...row }))
+}
+
+function lastIds({ records }: Store): Promise<[Kind, bigint][]> {
+  return Promise.all(COUNTED_KINDS.map(async (kind) => [kind, await records.lastId(kind)]))
 }
 
 /** All records of all kinds, in an order that does not depend on the engine. */
@@ -140,8 +205,8 @@ function asText(record: StoredRecord): string {
   return Object.entries(record).map(([column, value]) => `${column}=${Buffer.isBuffer(value) ? value.toString('hex') : value}`).join(' ')
 }
 
-async function withStore<T>(url: string, work: (store: Store) => Promise<T>): Promise<T> {
-  const store = await openStore(readConfig({ database: url }, {}).database)
+async function withStore<T>(url: string, work: (store: Store) => Promise<T>, options?: { unfinished: boolean }): Promise<T> {
+  const store = await openStore(readConfig({ database: url }, {}).database, options)
   try {
     return await work(store)
   } finally {
@@ -149,34 +214,10 @@ async function withStore<T>(url: string, work: (store: Store) => Promise<T>): Pr
   }
 }
 
-/** Runs a command in this process. */
-async function petstore(words: readonly string[]): Promise<{ code: number; stdout: string; stderr: string }> {
-  const written = { stdout: '', stderr: '' }
-  const collect = (name: 'stdout' | 'stderr') =>
-    new Writable({
-      write(chunk: Buffer, _encoding, done) {
-        written[name] += chunk.toString()
-        done()
-      },
-    })
-  const terminal = { env: {}, stdin: Readable.from([]), stdout: collect('stdout'), stderr: collect('stderr') }
-  const code = await run([...words], { ...terminal, clock: Date.now, stopSignal: () => new Promise<string>(() => {}) })
-  return { code, ...written }
+function withUnfinished<T>(url: string, work: (store: Store) => Promise<T>): Promise<T> {
+  return withStore(url, work, { unfinished: true })
 }
 
-function copy(from: string, to: string) {
-  return petstore(['copy', '--from', from, '--to', to])
-}
-
-/** Kills the copy when some of the animals are over, but not all. */
-async function killWhileCopying(from: string, to: string): Promise<void> {
-  const pets = KINDS.find(({ name }) => name === 'pets')!
-  await withStore(to, async ({ records }) => {
-    const child = spawn(process.execPath, [MAIN, 'copy', '--from', from, '--to', to], { stdio: 'inherit' })
-    const ended = once(child, 'exit')
-    while ((await records.count(pets)) === 0 && child.exitCode === null) await setTimeout(2)
-    child.kill('SIGKILL')
-    const [, signal] = (await ended) as [number | null, string | null]
-    assert.equal(signal, 'SIGKILL', 'the copy was over before it could be killed')
-  })
+function copy(from: string, to: string, options?: InProcessOptions) {
+  return petstore(['copy', '--from', from, '--to', to], options)
 }

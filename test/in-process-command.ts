@@ -1,0 +1,26 @@
+// A command in this process: quick to run, with a clock, an input and terminals of the test's choice.
+import { Readable, Writable } from 'node:stream'
+import { run } from '../src/cli/run.ts'
+
+export interface InProcessOptions {
+  input?: string
+  clock?: () => number
+  /** Whether a person looks at the output. */
+  isTTY?: boolean
+}
+
+export async function petstore(words: readonly string[], { input = '', clock = Date.now, isTTY = false }: InProcessOptions = {}) {
+  const written = { stdout: '', stderr: '' }
+  const collect = (name: keyof typeof written) => {
+    const stream = new Writable({
+      write(chunk: Buffer, _encoding, done) {
+        written[name] += chunk.toString()
+        done()
+      },
+    })
+    return Object.assign(stream, { isTTY })
+  }
+  const terminal = { env: {}, stdin: Readable.from([Buffer.from(input)]), stdout: collect('stdout'), stderr: collect('stderr') }
+  const code = await run([...words], { ...terminal, clock, stopSignal: () => new Promise<string>(() => {}) })
+  return { code, ...written }
+}
