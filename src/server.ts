@@ -14,7 +14,7 @@ import { createApp, type Timeouts } from './http/app.ts'
 import type { Send } from './http/call.ts'
 import type { Metrics } from './http/metrics.ts'
 import type { Log } from './log.ts'
-import { ONCE_KEPT_MS } from './store/once.ts'
+import { IDEMPOTENCY_KEPT_MS } from './store/idempotency.ts'
 import { openStore } from './store/open-store.ts'
 import type { Store } from './store/store.ts'
 import { timedStore } from './store/timed-store.ts'
@@ -124,7 +124,7 @@ interface ChoreParts {
 function startChores({ store, usage, sessions, log, clock }: ChoreParts): NodeJS.Timeout {
   const purge = async () => {
     try {
-      while ((await store.pets.purgeOnce(clock() - ONCE_KEPT_MS)) > 0);
+      while ((await store.pets.purgeIdempotencyRecords(clock() - IDEMPOTENCY_KEPT_MS)) > 0);
       await usage.purge()
       await sessions.purge()
     } catch (error) {

@@ -9,7 +9,7 @@ import { INT64_MAX, INT64_MIN } from '../src/contract/int64.ts'
 import type { NewPet } from '../src/contract/pets.ts'
 import { openStore } from '../src/store/open-store.ts'
 import { COUNTED_KINDS, type Kind, KINDS, type StoredRecord } from '../src/store/records.ts'
-import type { Once, Store } from '../src/store/store.ts'
+import type { Idempotency, Store } from '../src/store/store.ts'
 import { ENGINES, type TestEngine } from './engines.ts'
 import { type InProcessOptions, petstore } from './in-process-command.ts'
 import { event } from './sample-rows.ts'
@@ -32,7 +32,7 @@ for (const [from, to] of ROUTES) {
       const lastGiven = await withStore(source.url, fill)
       const { code, stdout, stderr } = await copy(source.url, target.url)
       assert.equal(code, 0, stderr)
-      assert.match(stdout, /^accounts +3\napi keys +2\nusage counts +1\nfailed requests +1\nonce records +3\naudit events +6\npets +9\n$/)
+      assert.match(stdout, /^accounts +3\napi keys +2\nusage counts +1\nfailed requests +1\nidempotency records +3\naudit events +6\npets +9\n$/)
       assert.match(stderr, /counts and checksums agree/)
       const [before, told, ids] = await withStore(source.url, (store) => Promise.all([everything(store), asTold(store), lastIds(store)]))
       await withStore(target.url, async (store) => {
@@ -65,7 +65,7 @@ for (const [from, to] of ROUTES) {
         await store.accounts.recordUsage([{ ...USAGE, calls: 4 }], new Map([['key_1', 5000]]))
         await store.accounts.revokeKey('key_0', 78, event('acct_A', 'key.revoked'))
         await store.accounts.removeAccount('acct_a', event('acct_a', 'account.removed'))
-        await store.pets.purgeOnce(2)
+        await store.pets.purgeIdempotencyRecords(2)
       })
       const { code, stderr } = await copy(source.url, target.url, { isTTY: true })
       assert.equal(code, 0, stderr)
@@ -145,7 +145,7 @@ describe('petstore copy', () => {
 
 const USAGE = { keyId: 'key_0', hour: 3_600_000, operation: 'getPet', status: 200, calls: 3 }
 
-function firstTime(index: number): Once {
+function firstTime(index: number): Idempotency {
   return { accountId: 'acct_A', key: `k${index}`, fingerprint: Buffer.alloc(32, index), now: 1, validSince: 0 }
 }
 

@@ -51,11 +51,11 @@ describe('several instances on one database', { concurrency: false }, () => {
     const sql = connectTo(database.url.replace(/\?.*/, ''), { max: 1, prepare: false })
     const headers = { 'Idempotency-Key': 'slow' }
     await sql.begin(async (first) => {
-      await first`INSERT INTO once_records VALUES (${one.account.id}, 'slow', ${Buffer.alloc(32)}, 1, ${Date.now()})`
+      await first`INSERT INTO idempotency_records VALUES (${one.account.id}, 'slow', ${Buffer.alloc(32)}, 1, ${Date.now()})`
       const started = performance.now()
       await expectError(await one.add(rex, headers), 'idempotency_in_progress')
       assert.ok(performance.now() - started < 5000)
-      await first`DELETE FROM once_records WHERE key = 'slow'`
+      await first`DELETE FROM idempotency_records WHERE key = 'slow'`
     })
     await sql.end()
     assert.equal((await one.add(rex, headers)).status, 201)

@@ -5,7 +5,7 @@ import { readConfig } from '../src/config.ts'
 import type { NewPet } from '../src/contract/pets.ts'
 import { openStore } from '../src/store/open-store.ts'
 import { KINDS } from '../src/store/records.ts'
-import { type Once, type Session, type Store, StoreUnavailable } from '../src/store/store.ts'
+import { type Idempotency, type Session, type Store, StoreUnavailable } from '../src/store/store.ts'
 import { ENGINES, type TestDatabase } from './engines.ts'
 import { account, apiKey, event } from './sample-rows.ts'
 
@@ -60,13 +60,13 @@ for (const engine of ENGINES) {
     })
 
     it('replays a create whose record is exactly as old as it may be, and purges only what is older than asked', async () => {
-      const once = (validSince: number): Once => ({ accountId: 'acct_once', key: 'k', fingerprint: Buffer.alloc(32), now: 5 * HOUR, validSince })
-      const first = await store.pets.create(rex, once(0))
+      const idempotency = (validSince: number): Idempotency => ({ accountId: 'acct_once', key: 'k', fingerprint: Buffer.alloc(32), now: 5 * HOUR, validSince })
+      const first = await store.pets.create(rex, idempotency(0))
       assert.ok(first.outcome === 'created')
-      assert.equal(await store.pets.purgeOnce(5 * HOUR), 0)
-      assert.deepEqual(await store.pets.create(rex, once(5 * HOUR)), { outcome: 'replayed', pet: first.pet })
-      assert.equal(await store.pets.purgeOnce(5 * HOUR + 1), 1)
-      assert.equal((await store.pets.create(rex, once(0))).outcome, 'created')
+      assert.equal(await store.pets.purgeIdempotencyRecords(5 * HOUR), 0)
+      assert.deepEqual(await store.pets.create(rex, idempotency(5 * HOUR)), { outcome: 'replayed', pet: first.pet })
+      assert.equal(await store.pets.purgeIdempotencyRecords(5 * HOUR + 1), 1)
+      assert.equal((await store.pets.create(rex, idempotency(0))).outcome, 'created')
     })
 
     it('leaves no event of a change that changed nothing', async () => {

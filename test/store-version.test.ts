@@ -13,7 +13,7 @@ const rex: NewPet = { name: 'Rex', categoryId: 3n, status: 'available' }
 const event: AuditEvent = { at: 1, accountId: 'acct_1', action: 'account.created', via: 'console', subject: 'someone' }
 const account = (id: string) => ({ id, email: `${id}@example.com`, passwordHash: 'hash', createdAt: 1 })
 const session: Session = { tokenHash: Buffer.alloc(32, 1), accountId: 'acct_1', createdAt: 1, lastSeenAt: 1 }
-const once = { accountId: 'acct_1', key: 'k', fingerprint: Buffer.alloc(32, 1), now: 1, validSince: 0 }
+const idempotency = { accountId: 'acct_1', key: 'k', fingerprint: Buffer.alloc(32, 1), now: 1, validSince: 0 }
 const kindOf = (table: string) => KINDS.find(({ name }) => name === table)!
 const pets = kindOf('pets')
 
@@ -33,12 +33,12 @@ const bookkeeping = (...calls: Case['calls']): Case => ({ kind: 'bookkeeping', c
 const reads = (...calls: Case['calls']): Case => ({ kind: 'read', calls })
 
 const PETS: Record<keyof PetStore, Case> = {
-  create: data((store) => store.pets.create(rex), (store) => store.pets.create(rex, { ...once, key: 'other' })),
+  create: data((store) => store.pets.create(rex), (store) => store.pets.create(rex, { ...idempotency, key: 'other' })),
   createMany: data((store) => store.pets.createMany([rex])),
   get: reads((store) => store.pets.get(1n)),
   list: reads((store) => store.pets.list({ limit: 2 })),
   countByStatus: reads((store) => store.pets.countByStatus()),
-  purgeOnce: bookkeeping((store) => store.pets.purgeOnce(2)),
+  purgeIdempotencyRecords: bookkeeping((store) => store.pets.purgeIdempotencyRecords(2)),
 }
 
 const ACCOUNTS: Record<keyof AccountStore, Case> = {
@@ -96,10 +96,10 @@ async function fill(store: Store): Promise<void> {
   await store.accounts.createAccount(account('acct_1'), event)
   await store.accounts.createKey(apiKey('key_1', 1), event)
   await store.accounts.createSession(session, event)
-  await store.pets.create(rex, once)
+  await store.pets.create(rex, idempotency)
 }
 
-const BOOKKEEPING = new Set(['usage_counts', 'failed_requests', 'once_records', 'audit_events'])
+const BOOKKEEPING = new Set(['usage_counts', 'failed_requests', 'idempotency_records', 'audit_events'])
 
 /** All that is not bookkeeping. */
 async function allData({ records }: Store): Promise<unknown> {

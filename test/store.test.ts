@@ -4,10 +4,10 @@ import { after, before, describe, it } from 'node:test'
 import * as fc from 'fast-check'
 import { readConfig } from '../src/config.ts'
 import { INT64_MAX, INT64_MIN } from '../src/contract/int64.ts'
-import type { NewPet } from '../src/contract/pets.ts'
+import { type NewPet, PET_STATUSES } from '../src/contract/pets.ts'
 import { openStore } from '../src/store/open-store.ts'
 import { KINDS } from '../src/store/records.ts'
-import { FAILED_REQUESTS_KEPT, type FailedRequest, type Once, type Session, type Store } from '../src/store/store.ts'
+import { FAILED_REQUESTS_KEPT, type FailedRequest, type Idempotency, type Session, type Store } from '../src/store/store.ts'
 import { ENGINES, type TestDatabase } from './engines.ts'
 import { account, apiKey, event } from './sample-rows.ts'
 
@@ -28,8 +28,8 @@ for (const engine of ENGINES) {
       await database[Symbol.asyncDispose]()
     })
 
-    async function addPet(newPet: NewPet, once?: Once) {
-      const created = await store.pets.create(newPet, once)
+    async function addPet(newPet: NewPet, idempotency?: Idempotency) {
+      const created = await store.pets.create(newPet, idempotency)
       assert.ok('pet' in created, created.outcome)
       return created.pet
     }
@@ -102,6 +102,15 @@ for (const engine of ENGINES) {
         assert.deepEqual(await store.pets.countByStatus(), { available, pending: pending + 1, sold: sold + 2 })
       })
 
+      it('takes every status of the interface, lists by it and counts it', async () => {
+        for (const status of PET_STATUSES) {
+          const counts = await store.pets.countByStatus()
+          const { id } = await addPet({ ...rex, status })
+          assert.equal((await store.pets.list({ limit: 1, status }))[0]?.id, id)
+          assert.deepEqual(await store.pets.countByStatus(), { ...counts, [status]: counts[status] + 1 })
+        }
+      })
+
       it('keeps everything when it is closed and opened again, and gives no id twice', async () => {
         const kept = await addPet({ ...rex, name: 'kept' })
         await store.close()
@@ -130,7 +139,7 @@ for (const engine of ENGINES) {
 
     describe('a create that is repeated', () => {
       const hour = 3_600_000
-      const once = (key: string, change: Partial<Once> = {}): Once => ({
+      const idempotency = (key: string, change: Partial<Idempotency> = {}): Idempotency => ({
         accountId: 'acct_once',
         key,
         fingerprint: Buffer.alloc(32, 1),
@@ -142,43 +151,43 @@ for (const engine of ENGINES) {
       before(() => store.accounts.createAccount(account('acct_once'), event('acct_once')))
 
       it('finds the first animal and adds no other', async () => {
-        const first = await addPet(rex, once('a'))
-        assert.deepEqual(await store.pets.create(rex, once('a')), { outcome: 'replayed', pet: first })
+        const first = await addPet(rex, idempotency('a'))
+        assert.deepEqual(await store.pets.create(rex, idempotency('a')), { outcome: 'replayed', pet: first })
         assert.equal((await store.pets.list({ limit: 1 }))[0]?.id, first.id)
       })
 
       it('refuses the key for another animal', async () => {
-        await addPet(rex, once('b'))
-        const other = once('b', { fingerprint: Buffer.alloc(32, 2) })
+        await addPet(rex, idempotency('b'))
+        const other = idempotency('b', { fingerprint: Buffer.alloc(32, 2) })
         assert.deepEqual(await store.pets.create(rex, other), { outcome: 'mismatch' })
       })
 
       it('keeps the keys of accounts apart', async () => {
         await store.accounts.createAccount(account('acct_other'), event('acct_other'))
-        const first = await addPet(rex, once('c'))
-        const second = await addPet(rex, once('c', { accountId: 'acct_other' }))
+        const first = await addPet(rex, idempotency('c'))
+        const second = await addPet(rex, idempotency('c', { accountId: 'acct_other' }))
         assert.notEqual(first.id, second.id)
       })
 
       it('still takes a create of an account that was removed meanwhile', async () => {
-        const { id } = await addPet(rex, once('f', { accountId: 'acct_removed_meanwhile' }))
+        const { id } = await addPet(rex, idempotency('f', { accountId: 'acct_removed_meanwhile' }))
         assert.ok(await store.pets.get(id))
       })
 
       it('makes one animal of many creates at the same time', async () => {
-        const results = await Promise.all(Array.from({ length: 20 }, () => store.pets.create(rex, once('d'))))
+        const results = await Promise.all(Array.from({ length: 20 }, () => store.pets.create(rex, idempotency('d'))))
         assert.equal(results.filter(({ outcome }) => outcome === 'created').length, 1)
         const ids = results.map((result) => ('pet' in result ? result.pet.id : undefined))
         assert.equal(new Set(ids).size, 1)
       })
 
       it('forgets a key after its time, and purges old ones', async () => {
-        const first = await addPet(rex, once('e'))
-        const later = await addPet(rex, once('e', { now: 40 * hour, validSince: 16 * hour }))
+        const first = await addPet(rex, idempotency('e'))
+        const later = await addPet(rex, idempotency('e', { now: 40 * hour, validSince: 16 * hour }))
         assert.notEqual(later.id, first.id)
-        assert.ok((await store.pets.purgeOnce(39 * hour)) > 0)
-        assert.equal(await store.pets.purgeOnce(39 * hour), 0)
-        const replayed = await store.pets.create(rex, once('e', { now: 41 * hour, validSince: 17 * hour }))
+        assert.ok((await store.pets.purgeIdempotencyRecords(39 * hour)) > 0)
+        assert.equal(await store.pets.purgeIdempotencyRecords(39 * hour), 0)
+        const replayed = await store.pets.create(rex, idempotency('e', { now: 41 * hour, validSince: 17 * hour }))
         assert.deepEqual(replayed, { outcome: 'replayed', pet: later })
       })
     })

@@ -3,7 +3,7 @@ import { hash } from 'node:crypto'
 import { newToken } from '../accounts/sessions.ts'
 import { int64FromJsonNumber } from '../contract/int64.ts'
 import { DEFAULT_STATUS, NAME_MAX_LENGTH, type NewPet, parseNewPet, PET_STATUSES } from '../contract/pets.ts'
-import { onceFor } from '../store/once.ts'
+import { fingerprintOf, idempotencyFor } from '../store/idempotency.ts'
 import { STATUS_WORDS } from './animals.ts'
 import { choice, field, form, hidden, type Problems, problemSummary } from './forms.ts'
 import { html } from './html.ts'
@@ -42,8 +42,8 @@ async function add(visit: MemberVisit): Promise<Outcome> {
   const { form: typed, store, who, now } = visit
   const parsed = parseNewPet(asBody(typed))
   if ('problems' in parsed) return addPage(visit, parsed.problems)
-  const once = onceFor(who.account.id, onceKey(typed.get('once') ?? '', parsed.newPet), parsed.newPet, now)
-  const created = await store.pets.create(parsed.newPet, once)
+  const key = idempotencyKey(typed.get('once') ?? '', parsed.newPet)
+  const created = await store.pets.create(parsed.newPet, idempotencyFor(who.account.id, key, parsed.newPet, now))
   if ('pet' in created) return { redirect: `/animals?added=${created.pet.id}` }
   return addPage(visit, [{ field: '', message: 'The same form is being handled at this moment; send it again in a few seconds.' }])
 }
@@ -55,7 +55,7 @@ function asBody(typed: URLSearchParams): Record<string, unknown> {
   return { name: text('name'), categoryId: int64FromJsonNumber(category) ?? (category || undefined), status: text('status') }
 }
 
-/** Sent twice, a form adds one animal; gone back to and changed, it adds the other animal that was meant. */
-function onceKey(token: string, { name, categoryId, status }: NewPet): string {
-  return `console:${hash('sha256', JSON.stringify([token, name, String(categoryId), status]))}`
+/** A form sent twice adds one animal; if the user goes back and changes it, it adds the other animal that was meant. */
+function idempotencyKey(token: string, newPet: NewPet): string {
+  return `console:${hash('sha256', `${token} ${fingerprintOf(newPet).toString('hex')}`)}`
 }

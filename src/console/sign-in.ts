@@ -1,5 +1,6 @@
 // Signing in and out. A refusal sounds and takes the same whether or not there is such an account.
 import { addressGroup } from '../accounts/throttle.ts'
+import { foldEmail } from '../store/email.ts'
 import type { Account } from '../store/store.ts'
 import { field, form, hidden, type Problems, problemSummary } from './forms.ts'
 import { html } from './html.ts'
@@ -59,7 +60,7 @@ export async function checkPassword(
   email: string,
   password: string,
 ): Promise<{ account: Account | undefined } | { waitMs: number }> {
-  const [name, address] = [email.toLowerCase(), addressGroup(request.ip)]
+  const [name, address] = [foldEmail(email), addressGroup(request.ip)]
   const waitMs = Math.max(throttles.signInByAddress.take(address), throttles.signInByAccount.take(name))
   if (waitMs > 0) return { waitMs }
   const account = await accounts.signIn(email, password)

@@ -6,7 +6,7 @@ import { quote } from '../contract/json.ts'
 import { type ListQuery, nextPageQuery, parseListQuery } from '../contract/list-query.ts'
 import { BASE_PATH, type Operation, petsHaveAddress } from '../contract/operations.ts'
 import { renderPet, renderPets } from '../contract/pets.ts'
-import { onceFor } from '../store/once.ts'
+import { idempotencyFor } from '../store/idempotency.ts'
 import type { Created, PetStore } from '../store/store.ts'
 import { jsonContent } from './answer.ts'
 import type { Answer, OperationCall, Route } from './call.ts'
@@ -57,13 +57,13 @@ export function createHandlers({ pets, pages, clock, baseUrl = BASE_PATH }: Pets
   async function createPet(call: OperationCall): Promise<Answer | Refusal> {
     const body = await readJson(call.raw)
     if (isRefusal(body)) return body
-    const idempotency = readIdempotencyKey(call)
-    if (isRefusal(idempotency)) return idempotency
+    const sent = readIdempotencyKey(call)
+    if (isRefusal(sent)) return sent
     const newPet = parsePetBody(call, body)
     if (isRefusal(newPet)) return newPet
-    const { key } = idempotency
-    const once = key === undefined ? undefined : onceFor(call.caller!.accountId, key, newPet, clock())
-    return createdAnswer(await pets.create(newPet, once))
+    const { key } = sent
+    const idempotency = key === undefined ? undefined : idempotencyFor(call.caller!.accountId, key, newPet, clock())
+    return createdAnswer(await pets.create(newPet, idempotency))
   }
 
   function createdAnswer(created: Created): Answer | Refusal {

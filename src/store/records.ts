@@ -61,7 +61,7 @@ export const KINDS: readonly Kind[] = [
     appendOnly: false,
   },
   {
-    name: 'once_records',
+    name: 'idempotency_records',
     columns: { account_id: 'text', key: 'text', fingerprint: 'bytes', pet_id: 'integer', created_at: 'integer' },
     key: ['account_id', 'key'],
     appendOnly: false,

@@ -32,10 +32,10 @@ export class CannotOpenStore extends Error {
 
 export interface PetStore {
   /**
-   * Adds an animal and resolves once it is durable, never before. With `once`, a repetition finds the first animal
-   * instead of adding another, and `once` is stored in the same transaction as the animal.
+   * Adds an animal and resolves once it is durable, never before. With `idempotency`, a repetition finds the first
+   * animal instead of adding another; its record is stored in the same transaction as the animal.
    */
-  create(newPet: NewPet, once?: Once): Promise<Created>
+  create(newPet: NewPet, idempotency?: Idempotency): Promise<Created>
 
   /** Adds many in one short transaction. */
   createMany(newPets: readonly NewPet[]): Promise<void>
@@ -49,12 +49,12 @@ export interface PetStore {
   /** How many animals of each status there are; as quick with ten million as with ten. */
   countByStatus(): Promise<Record<PetStatus, number>>
 
-  /** Forgets the `once` records made before that time, some at a call; tells how many. */
-  purgeOnce(before: number): Promise<number>
+  /** Removes some of the idempotency records made before that time; resolves with how many, 0 when none is left. */
+  purgeIdempotencyRecords(before: number): Promise<number>
 }
 
 /** What makes a create safe to repeat: an account's key, the fingerprint of the animal, and the time it counts from. */
-export interface Once {
+export interface Idempotency {
   accountId: string
   key: string
   fingerprint: Buffer

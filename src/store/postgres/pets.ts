@@ -1,7 +1,7 @@
 // Animals in PostgreSQL. Every call is one statement or part of one, so it is one transaction and one round trip.
 import type { ListQuery } from '../../contract/list-query.ts'
 import type { NewPet, Pet, PetStatus } from '../../contract/pets.ts'
-import type { Created, Once, PetStore } from '../store.ts'
+import type { Created, Idempotency, PetStore } from '../store.ts'
 import type { Database } from './connection.ts'
 import { Creates, insert } from './creates.ts'
 import { isLockTimeout } from './failures.ts'
@@ -11,7 +11,7 @@ import { countPets } from './tally.ts'
 const PURGE_AT_ONCE = 1000
 
 /** How long a create waits for the first one with its key; then it tells that this one is in progress. */
-const ONCE_WAIT_MS = 3000
+const IN_PROGRESS_WAIT_MS = 3000
 
 export class PostgresPets implements PetStore {
   readonly #pool: Pool
@@ -22,8 +22,8 @@ export class PostgresPets implements PetStore {
     this.#creates = new Creates(pool)
   }
 
-  async create(newPet: NewPet, once?: Once): Promise<Created> {
-    if (once !== undefined) return this.#pool.writeRepeatable((sql) => insertOnce(sql, newPet, once))
+  async create(newPet: NewPet, idempotency?: Idempotency): Promise<Created> {
+    if (idempotency !== undefined) return this.#pool.writeRepeatable((sql) => insertIdempotently(sql, newPet, idempotency))
     const { name, categoryId, status } = newPet
     return { outcome: 'created', pet: { id: await this.#creates.add(newPet), name, categoryId, status } }
   }
@@ -51,11 +51,11 @@ export class PostgresPets implements PetStore {
     return this.#pool.read(countPets)
   }
 
-  purgeOnce(before: number): Promise<number> {
+  purgeIdempotencyRecords(before: number): Promise<number> {
     return this.#pool.write(async (sql) => {
       const { count } = await sql`
-        DELETE FROM once_records WHERE (account_id, key) IN
-          (SELECT account_id, key FROM once_records WHERE created_at < ${before}
+        DELETE FROM idempotency_records WHERE (account_id, key) IN
+          (SELECT account_id, key FROM idempotency_records WHERE created_at < ${before}
            ORDER BY created_at LIMIT ${PURGE_AT_ONCE} FOR UPDATE SKIP LOCKED)`
       return count
     })
@@ -89,18 +89,18 @@ function columns(sql: Database) {
  * finds it when that is committed. The limit of the wait is set inside the statement: it needs no session, so it holds
  * behind PgBouncer too. The same fingerprint is the same animal, so a replay needs only the id of the first.
  */
-async function insertOnce(sql: Database, newPet: NewPet, once: Once): Promise<Created> {
+async function insertIdempotently(sql: Database, newPet: NewPet, idempotency: Idempotency): Promise<Created> {
   const { name, categoryId, status } = newPet
-  const { accountId, key, fingerprint, now, validSince } = once
+  const { accountId, key, fingerprint, now, validSince } = idempotency
   try {
     const [made] = await sql<{ id: bigint }[]>`
       WITH claimed AS (
-        INSERT INTO once_records (account_id, key, fingerprint, pet_id, created_at)
+        INSERT INTO idempotency_records (account_id, key, fingerprint, pet_id, created_at)
         SELECT ${accountId}, ${key}, ${fingerprint}::bytea, nextval(pg_get_serial_sequence('pets', 'id')), ${now}::bigint
-        WHERE set_config('lock_timeout', ${String(ONCE_WAIT_MS)}, TRUE) IS NOT NULL
+        WHERE set_config('lock_timeout', ${String(IN_PROGRESS_WAIT_MS)}, TRUE) IS NOT NULL
         ON CONFLICT (account_id, key) DO UPDATE
           SET fingerprint = excluded.fingerprint, pet_id = excluded.pet_id, created_at = excluded.created_at
-          WHERE once_records.created_at < ${validSince}
+          WHERE idempotency_records.created_at < ${validSince}
         RETURNING pet_id
       )
       INSERT INTO pets (id, name, category_id, status)
@@ -111,9 +111,9 @@ async function insertOnce(sql: Database, newPet: NewPet, once: Once): Promise<Cr
     throw error
   }
   const [record] = await sql<{ fingerprint: Buffer; petId: bigint }[]>`
-    SELECT fingerprint, pet_id AS "petId" FROM once_records WHERE account_id = ${accountId} AND key = ${key}`
+    SELECT fingerprint, pet_id AS "petId" FROM idempotency_records WHERE account_id = ${accountId} AND key = ${key}`
   // Purged between the two statements: its time was over, so this one counts as the first.
-  if (record === undefined) return insertOnce(sql, newPet, once)
+  if (record === undefined) return insertIdempotently(sql, newPet, idempotency)
   if (!fingerprint.equals(record.fingerprint)) return { outcome: 'mismatch' }
   return { outcome: 'replayed', pet: { id: record.petId, name, categoryId, status } }
 }

@@ -5,7 +5,7 @@
 // any order: an animal below `next_id` can still turn up as long as its transaction is open, and none of ours is open
 // for that long (statement timeout). So an animal is counted once. Only a transaction made by hand that adds animals
 // and stays open longer slips through; docs/databases.md tells how to count anew.
-import type { PetStatus } from '../../contract/pets.ts'
+import { PET_STATUSES, type PetStatus } from '../../contract/pets.ts'
 import type { Database } from './connection.ts'
 
 /** Longer than any transaction of the service can be open. */
@@ -23,7 +23,7 @@ export async function countPets(sql: Database): Promise<Record<PetStatus, number
     SELECT status, count(*)::float8, TRUE FROM pets WHERE id > ${untilId} GROUP BY status`
   // It moved up between the two statements, which happens once a minute.
   if (!rows.every(({ current }) => current)) return countPets(sql)
-  const counts = { available: 0, pending: 0, sold: 0 }
+  const counts = Object.fromEntries(PET_STATUSES.map((status) => [status, 0])) as Record<PetStatus, number>
   for (const { status, count } of rows) counts[status] += count
   return counts
 }

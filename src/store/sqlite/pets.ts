@@ -2,7 +2,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { ListQuery } from '../../contract/list-query.ts'
 import type { NewPet, Pet, PetStatus } from '../../contract/pets.ts'
-import type { Created, Once, PetStore } from '../store.ts'
+import type { Created, Idempotency, PetStore } from '../store.ts'
 import { read } from './failures.ts'
 import type { Writer } from './writer.ts'
 
@@ -18,8 +18,8 @@ export class SqlitePets implements PetStore {
     this.#statements = prepareStatements(db)
   }
 
-  create(newPet: NewPet, once?: Once): Promise<Created> {
-    return this.#writer.write(() => (once === undefined ? this.#insert(newPet) : this.#insertOnce(newPet, once)))
+  create(newPet: NewPet, idempotency?: Idempotency): Promise<Created> {
+    return this.#writer.write(() => (idempotency === undefined ? this.#insert(newPet) : this.#insertIdempotently(newPet, idempotency)))
   }
 
   createMany(newPets: readonly NewPet[]): Promise<void> {
@@ -49,8 +49,8 @@ export class SqlitePets implements PetStore {
     return Object.fromEntries(rows.map(({ status, count }) => [status, count])) as Record<PetStatus, number>
   }
 
-  purgeOnce(before: number): Promise<number> {
-    return this.#writer.writeBookkeeping(() => Number(this.#statements.purgeOnce.run(before, PURGE_AT_ONCE).changes))
+  purgeIdempotencyRecords(before: number): Promise<number> {
+    return this.#writer.writeBookkeeping(() => Number(this.#statements.purgeIdempotencyRecords.run(before, PURGE_AT_ONCE).changes))
   }
 
   #insert({ name, categoryId, status }: NewPet): Created {
@@ -59,17 +59,17 @@ export class SqlitePets implements PetStore {
   }
 
   /** The same fingerprint is the same animal, so a replay needs only the id of the first. */
-  #insertOnce(newPet: NewPet, once: Once): Created {
-    const { findOnce, forgetOnce, rememberOnce } = this.#statements
-    const record = findOnce.get(once.accountId, once.key) as OnceRecord | undefined
-    if (record !== undefined && record.createdAt >= once.validSince) {
-      if (!once.fingerprint.equals(record.fingerprint)) return { outcome: 'mismatch' }
+  #insertIdempotently(newPet: NewPet, idempotency: Idempotency): Created {
+    const { findRecord, forgetRecord, addRecord } = this.#statements
+    const record = findRecord.get(idempotency.accountId, idempotency.key) as IdempotencyRecord | undefined
+    if (record !== undefined && record.createdAt >= idempotency.validSince) {
+      if (!idempotency.fingerprint.equals(record.fingerprint)) return { outcome: 'mismatch' }
       return { outcome: 'replayed', pet: { id: record.petId, ...newPet } }
     }
-    forgetOnce.run(once.accountId, once.key)
+    forgetRecord.run(idempotency.accountId, idempotency.key)
     const created = this.#insert(newPet)
     if (created.outcome === 'created') {
-      rememberOnce.run(once.accountId, once.key, once.fingerprint, created.pet.id, once.now)
+      addRecord.run(idempotency.accountId, idempotency.key, idempotency.fingerprint, created.pet.id, idempotency.now)
     }
     return created
   }
@@ -82,7 +82,7 @@ function toPet([id, name, categoryId, status]: PetRow): Pet {
   return { id, name, categoryId, status }
 }
 
-interface OnceRecord {
+interface IdempotencyRecord {
   fingerprint: Uint8Array
   petId: bigint
   createdAt: bigint
@@ -109,16 +109,16 @@ function prepareStatements(db: DatabaseSync) {
     listStatus: page('WHERE status = ?'),
     listStatusBefore: page('WHERE status = ? AND id < ?'),
     count: db.prepare('SELECT status, count FROM pet_counts'),
-    findOnce: exact(
-      'SELECT fingerprint, pet_id AS "petId", created_at AS "createdAt" FROM once_records WHERE account_id = ? AND key = ?',
+    findRecord: exact(
+      'SELECT fingerprint, pet_id AS "petId", created_at AS "createdAt" FROM idempotency_records WHERE account_id = ? AND key = ?',
     ),
-    forgetOnce: exact('DELETE FROM once_records WHERE account_id = ? AND key = ?'),
-    rememberOnce: exact(
-      'INSERT INTO once_records (account_id, key, fingerprint, pet_id, created_at) VALUES (?, ?, ?, ?, ?)',
+    forgetRecord: exact('DELETE FROM idempotency_records WHERE account_id = ? AND key = ?'),
+    addRecord: exact(
+      'INSERT INTO idempotency_records (account_id, key, fingerprint, pet_id, created_at) VALUES (?, ?, ?, ?, ?)',
     ),
-    purgeOnce: db.prepare(
-      `DELETE FROM once_records WHERE (account_id, key) IN
-         (SELECT account_id, key FROM once_records WHERE created_at < ? ORDER BY created_at LIMIT ?)`,
+    purgeIdempotencyRecords: db.prepare(
+      `DELETE FROM idempotency_records WHERE (account_id, key) IN
+         (SELECT account_id, key FROM idempotency_records WHERE created_at < ? ORDER BY created_at LIMIT ?)`,
     ),
   }
 }

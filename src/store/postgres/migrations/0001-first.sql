@@ -69,7 +69,7 @@ CREATE TABLE api_keys (
 CREATE INDEX api_keys_by_account ON api_keys (account_id, created_at);
 
 -- No reference to accounts: one may be removed while its last create is on the way. Records end within a day anyway.
-CREATE TABLE once_records (
+CREATE TABLE idempotency_records (
   account_id TEXT NOT NULL,
   key TEXT NOT NULL,
   fingerprint BYTEA NOT NULL,
@@ -78,7 +78,7 @@ CREATE TABLE once_records (
   PRIMARY KEY (account_id, key)
 );
 
-CREATE INDEX once_records_by_age ON once_records (created_at);
+CREATE INDEX idempotency_records_by_age ON idempotency_records (created_at);
 
 CREATE TABLE usage_counts (
   key_id TEXT NOT NULL REFERENCES api_keys (id) ON DELETE CASCADE,
