@@ -1,7 +1,7 @@
 // Which values each setting accepts and refuses, and what a message about it says.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { BadSetting, type Config, readConfig, SETTINGS } from './config.ts'
+import { BadSetting, type Config, databasePlace, ownBaseUrl, readConfig, SETTINGS } from './config.ts'
 
 const from = (env: Record<string, string>) => readConfig({}, env)
 
@@ -79,4 +79,35 @@ describe('readConfig', () => {
       assert.throws(() => from({ DATABASE_URL: value }), ({ message }: Error) => message.includes('…@h') && !message.includes('secret'))
     }
   })
+})
+
+describe('What follows from the settings', () => {
+  const signup = { '127.0.0.1': 'open', '127.1.2.3': 'open', '::1': 'open', localhost: 'open', '0.0.0.0': 'closed', '::': 'closed', '192.0.2.1': 'closed', '127.0.0.1.example.com': 'closed' }
+  for (const [host, expected] of Object.entries(signup)) {
+    it(`sign-up is ${expected} on ${host}, unless it is set`, () => {
+      assert.equal(from({ HOST: host }).signup, expected)
+      assert.equal(from({ HOST: host, PETSTORE_SIGNUP: 'open' }).signup, 'open')
+      assert.equal(from({ HOST: host, PETSTORE_SIGNUP: 'closed' }).signup, 'closed')
+    })
+  }
+
+  it('the own base address is the one of the environment, and never the other', () => {
+    const [production, staging] = ['https://pets.example/v1', 'https://staging.example/v1']
+    const own = (environment: string, env: Record<string, string>) => ownBaseUrl(from({ PETSTORE_ENVIRONMENT: environment, ...env }))
+    const both = { PETSTORE_BASE_URL: production, PETSTORE_STAGING_BASE_URL: staging }
+    assert.deepEqual([own('production', both), own('staging', both)], [production, staging])
+    assert.equal(own('production', { PETSTORE_STAGING_BASE_URL: staging }), undefined)
+    assert.equal(own('staging', { PETSTORE_BASE_URL: production }), undefined)
+  })
+
+  const places = {
+    'sqlite:/srv/pets.db': '/srv/pets.db',
+    'postgres://db.example:5433/pets': 'PostgreSQL at db.example:5433/pets',
+    'postgres://me:secret@db.example/pets?sslmode=require&password=secret': 'PostgreSQL at db.example/pets',
+    'postgres://me:a@secret/@db.example/pets': 'PostgreSQL at db.example/pets',
+    'postgresql://me:secret@one:1,two:2/pets': 'PostgreSQL at one:1,two:2/pets',
+  }
+  for (const [address, place] of Object.entries(places)) {
+    it(`the database ${address} is shown as ${place}`, () => assert.equal(databasePlace(from({ DATABASE_URL: address }).database), place))
+  }
 })

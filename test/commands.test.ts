@@ -192,6 +192,9 @@ describe('petstore', { concurrency: 3 }, () => {
     assert.equal((await folder.run(['openapi'])).stdout, renderOpenapi())
     const { stdout } = await folder.run(['openapi', '--base-url', 'https://pets.example/v1'])
     assert.equal(stdout, renderOpenapi({ production: 'https://pets.example/v1' }))
+    const both = { production: 'https://pets.example/v1', staging: 'https://staging.example/v1' }
+    const { stdout: withBoth } = await folder.run(['openapi', '--base-url', both.production, '--staging-base-url', both.staging])
+    assert.equal(withBoth, renderOpenapi(both))
   })
 
   it('ends quietly where its reader leaves', async () => {

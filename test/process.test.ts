@@ -194,6 +194,8 @@ if (hasTerminal) describe('petstore serve on a terminal', () => {
     assert.ok(key, text)
     const served = await serve(folder)
     assert.deepEqual(await list(served, key), [])
+    const [{ expiresAt }] = JSON.parse((await folder.run(['key', 'list', '--json'])).stdout) as [{ expiresAt: string }]
+    assert.ok(Math.abs(Date.parse(expiresAt) - Date.now() - 7 * 86_400_000) < 60_000, `it ends in 7 days: ${expiresAt}`)
   })
 
   it('uses no colour with NO_COLOR, and offers no key in production or a second time', async () => {

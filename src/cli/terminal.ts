@@ -50,9 +50,10 @@ export async function readAll(stream: Readable): Promise<string> {
 
 /** Asks without showing what is typed. */
 export async function askHidden(terminal: Terminal, question: string): Promise<string> {
-  terminal.stderr.write(question)
   const silent = new Writable({ write: (_chunk, _encoding, done) => done() })
   const lines = createInterface({ input: terminal.stdin, output: silent, terminal: true })
+  // Asked only now: from here on the terminal echoes nothing.
+  terminal.stderr.write(question)
   try {
     return await lines.question('')
   } finally {

@@ -1,0 +1,45 @@
+// What a line of the log holds, for programs and for people.
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { createLog, forPeople } from './log.ts'
+
+/** All lines that were written so far, parsed. */
+function logInto(level: Parameters<typeof createLog>[0]) {
+  const lines: Record<string, unknown>[] = []
+  return { log: createLog(level, { write: (line) => void lines.push(JSON.parse(line) as Record<string, unknown>) }), lines }
+}
+
+describe('The log', () => {
+  it('is a JSON object a line: level by name, time in UTC, message and details, nothing else', () => {
+    const { log, lines } = logInto('notice')
+    log.notice({ url: 'http://x' }, 'listening')
+    const [{ time, ...rest }] = lines as [Record<string, unknown>]
+    assert.deepEqual(rest, { level: 'notice', url: 'http://x', msg: 'listening' })
+    assert.match(String(time), /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+    assert.ok(Math.abs(Date.parse(String(time)) - Date.now()) < 60_000)
+  })
+
+  it('holds what its level asks for and all that weighs more; notice stands between info and warn', () => {
+    const order = ['error', 'warn', 'notice', 'info', 'debug'] as const
+    for (const [index, level] of order.entries()) {
+      const { log, lines } = logInto(level)
+      for (const each of order) log[each]('said')
+      assert.deepEqual(lines.map((line) => line['level']), order.slice(0, index + 1))
+    }
+  })
+
+  it('tells an error with its type, message, stack and cause', () => {
+    const { log, lines } = logInto('error')
+    log.error({ error: new TypeError('broken', { cause: new Error('the reason') }) }, 'failed')
+    const { type, message, stack } = lines[0]!['error'] as Record<string, string>
+    assert.deepEqual([type, message], ['TypeError', 'broken: the reason'])
+    assert.match(stack!, /log\.test\.ts[^]*caused by: Error: the reason/)
+  })
+
+  it('is a short line for people: time of day, level, message, details', () => {
+    let text = ''
+    const people = forPeople((line) => (text += line))
+    people.write('{"level":"warn","time":"2026-11-15T12:34:56.789Z","status":503,"path":"/v1/pets","msg":"slow"}\n')
+    assert.equal(text, '12:34:56  warn    slow  status=503  path=/v1/pets\n')
+  })
+})

@@ -1,0 +1,21 @@
+// The settings of a database file that make an acknowledged write durable and a reference whole.
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, it } from 'node:test'
+import { openDatabase } from './database.ts'
+
+describe('A database file that is open', () => {
+  it('syncs each commit to the disk, checks references, and waits for locks elsewhere', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'petstore-test-'))
+    const db = openDatabase(join(folder, 'deeper', 'pets.db'))
+    const value = (pragma: string) => Object.values(db.prepare(`PRAGMA ${pragma}`).get()!)[0]
+    // FULL is 2: with NORMAL, a WAL file loses its last commits when the power fails.
+    const settings = { journal_mode: 'wal', synchronous: 2, foreign_keys: 1, trusted_schema: 0 }
+    for (const [pragma, expected] of Object.entries(settings)) assert.equal(value(pragma), expected, pragma)
+    assert.ok(Number(value('busy_timeout')) <= 10, 'a wait inside SQLite stops the whole service')
+    db.close()
+    rmSync(folder, { recursive: true })
+  })
+})

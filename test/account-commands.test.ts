@@ -1,0 +1,111 @@
+// What the account and key commands store and show, to the millisecond and the column.
+import assert from 'node:assert/strict'
+import { spawn, spawnSync } from 'node:child_process'
+import { describe, it } from 'node:test'
+import { stripVTControlCharacters } from 'node:util'
+import { verifyPassword } from '../src/accounts/passwords.ts'
+import { readConfig } from '../src/config.ts'
+import { openStore } from '../src/store/open-store.ts'
+import { BIN, collect, Folder } from './command.ts'
+import { ENGINES } from './engines.ts'
+import { type InProcessOptions, petstore } from './in-process-command.ts'
+
+const EMAIL = 'you@example.com'
+const PASSWORD = 'correct horse battery'
+const NOW = Date.UTC(2026, 10, 15, 12)
+const HOUR = 3_600_000
+
+/** A database with the account of EMAIL, and commands on it, at NOW unless told otherwise. */
+async function withAccount(work: (run: (words: string, options?: InProcessOptions) => Promise<string>, url: string) => Promise<void>): Promise<void> {
+  await using database = await ENGINES[0]!.newDatabase()
+  const run = async (words: string, options: InProcessOptions = {}) => {
+    const { code, stdout, stderr } = await petstore([...words.split(' '), '--database', database.url], { clock: () => NOW, ...options })
+    assert.equal(code, 0, stderr)
+    return stdout
+  }
+  await run(`account create ${EMAIL} --password-stdin`, { input: PASSWORD })
+  await work(run, database.url)
+}
+
+describe('petstore key', () => {
+  const expiries: Record<string, number> = { '12h': NOW + 12 * HOUR, '90d': NOW + 90 * 24 * HOUR, '4w': NOW + 28 * 24 * HOUR, '2027-01-31': Date.UTC(2027, 0, 31) }
+  for (const [expires, expected] of Object.entries(expiries)) {
+    it(`makes a key that ends with --expires ${expires} at its exact time`, () =>
+      withAccount(async (run) => {
+        const made = await run(`key create --account ${EMAIL} --name x --expires ${expires} --json`)
+        const { id, expiresAt } = JSON.parse(made) as { id: string; expiresAt: string }
+        assert.equal(expiresAt, new Date(expected).toISOString())
+        const stateAt = async (time: number) => (JSON.parse(await run('key list --json', { clock: () => time })) as { id: string; state: string }[])[0]
+        assert.deepEqual([(await stateAt(expected - 1))?.state, (await stateAt(expected))?.state], ['active', 'expired'])
+        assert.equal((await stateAt(NOW))?.id, id)
+      }))
+  }
+
+  it('lists the keys of one account, or of all, with when they were revoked', () =>
+    withAccount(async (run) => {
+      await run('account create other@example.com --password-stdin', { input: PASSWORD })
+      const { id } = JSON.parse(await run(`key create --account ${EMAIL} --name mine --json`)) as { id: string }
+      await run('key create --account other@example.com --name other', { clock: () => NOW + 1 })
+      await run(`key revoke ${id}`, { clock: () => NOW + HOUR })
+      await run(`key revoke ${id}`, { clock: () => NOW + 2 * HOUR })
+      const list = async (words = '') => JSON.parse(await run(`key list --json${words}`)) as Record<string, unknown>[]
+      assert.deepEqual((await list()).map(({ name }) => name), ['other', 'mine'])
+      assert.deepEqual((await list(' --account other@example.com')).map(({ name }) => name), ['other'])
+      const [{ redacted, ...mine }] = (await list(` --account ${EMAIL}`)) as [Record<string, unknown>]
+      assert.match(String(redacted), /^pets_test_…\w{4}$/)
+      const at = (time: number) => new Date(time).toISOString()
+      assert.deepEqual(mine, { id, name: 'mine', state: 'revoked', createdAt: at(NOW), lastUsedAt: null, expiresAt: null, revokedAt: at(NOW + HOUR) })
+    }))
+
+  it('shows a person a table with a heading, its columns aligned', () =>
+    withAccount(async (run) => {
+      await run(`key create --account ${EMAIL} --name x`)
+      await run(`key create --account ${EMAIL} --name longer --expires 12h`, { clock: () => NOW + 1 })
+      const [heading, ...rows] = stripVTControlCharacters(await run('key list', { isTTY: true })).trimEnd().split('\n')
+      assert.match(heading!, /^Id +Name {4}Key +State {3}Created {11}Last used {2}Expires$/)
+      const cells = rows.map((row) => row.split(/ {2,}/).slice(1))
+      assert.deepEqual(cells.map(([name, , ...rest]) => [name, ...rest]), [
+        ['longer', 'active', '2026-11-15 12:00', '-', '2026-11-16 00:00'],
+        ['x', 'active', '2026-11-15 12:00', '-', '-'],
+      ])
+      for (const row of rows) assert.equal(row.indexOf('active'), heading!.indexOf('State'))
+    }))
+})
+
+describe('petstore account', () => {
+  /** Whether the account's password is this one. */
+  async function hasPassword(url: string, password: string): Promise<boolean> {
+    const store = await openStore(readConfig({ database: url }, {}).database)
+    const account = await store.accounts.accountByEmail(EMAIL)
+    await store.close()
+    return verifyPassword(password, account?.passwordHash)
+  }
+
+  it('takes the password from standard input, without the line feed that ends it and with all else', () =>
+    withAccount(async (run, url) => {
+      assert.ok(await hasPassword(url, PASSWORD))
+      for (const [input, password] of [['one long password\n', 'one long password'], ['two long passwords\r\n', 'two long passwords'], ['  kept as it is \n\n', '  kept as it is \n']] as const) {
+        await run(`account password ${EMAIL} --password-stdin`, { input })
+        assert.ok(await hasPassword(url, password), JSON.stringify(input))
+      }
+      assert.ok(!(await hasPassword(url, PASSWORD)))
+    }))
+
+  /** script(1) of util-linux; the one of other systems takes other words. */
+  const hasTerminal = spawnSync('script', ['--version']).stdout?.includes('util-linux')
+
+  if (hasTerminal) it('asks for the password on a terminal, and does not show what is typed', async () => {
+    await using folder = await Folder.create()
+    const child = spawn('script', ['--quiet', '--return', '--command', `exec ${BIN} account create ${EMAIL}`, '/dev/null'], {
+      cwd: folder.path,
+      env: { PATH: process.env['PATH'], TERM: 'xterm' },
+    })
+    child.stdout.on('data', (text: Buffer) => {
+      if (text.includes('Password: ')) child.stdin.write(`${PASSWORD}\r`)
+    })
+    const { code, stdout } = await collect(child)
+    assert.equal(code, 0, stdout)
+    assert.match(stdout, /Password: \s*Created the account you@example\.com/)
+    assert.ok(await hasPassword(`sqlite:${folder.path}/data/petstore.db`, PASSWORD))
+  })
+})
