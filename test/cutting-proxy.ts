@@ -1,7 +1,6 @@
-// A proxy in front of a database for the worst moment, after the request and before the answer: it loses the connection, or
-// holds the answer back.
+// A proxy in front of a database that fails as networks do: it loses an answer, holds it back, goes silent, or is away.
 import { once } from 'node:events'
-import { connect, createServer, type AddressInfo } from 'node:net'
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 
 export interface HeldAnswer {
   /** Resolves once the database has answered. */
@@ -12,54 +11,85 @@ export interface HeldAnswer {
 export interface CuttingProxy extends AsyncDisposable {
   /** The database's address, through the proxy. */
   url: string
-  /** The next request reaches the database; its answer never comes back. */
+  /** The next request reaches the database; its answer never comes back, and the connection breaks. */
   cutNextAnswer(): void
   /** The next request reaches the database; its answer waits here until it is released. */
   holdNextAnswer(): HeldAnswer
+  /** The connections open now go silent in both directions, as after a failover without a word. New ones work. */
+  silence(): void
+  /** From now on every connection is broken off, the open ones too. */
+  goAway(): void
+  comeBack(): void
+  /** Connections open to the proxy now, and made to it so far. */
+  connections(): { open: number; made: number }
 }
+
+/** What becomes of the bytes of an answer. */
+type Deliver = (client: Socket, bytes: Buffer) => void
 
 export async function startCuttingProxy(databaseUrl: string): Promise<CuttingProxy> {
   const target = new URL(databaseUrl)
-  let armed = false
-  let next: ((pass: () => void) => void) | undefined
+  const clients = new Map<Socket, { deliver: Deliver; silent: boolean }>()
+  let next: Deliver | undefined
+  let away = false
+  let made = 0
   const proxy = createServer((client) => {
+    made += 1
+    if (away) {
+      client.destroy()
+      return
+    }
     const database = connect(Number(target.port), target.hostname)
-    let cut = false
-    let hold: typeof next
+    const state = { deliver: ((to, bytes) => to.write(bytes)) as Deliver, silent: false }
+    clients.set(client, state)
     client.on('data', (bytes) => {
-      cut ||= armed
-      armed = false
-      hold = next
+      if (state.silent) return
+      state.deliver = next ?? state.deliver
       next = undefined
       database.write(bytes)
     })
     database.on('data', (bytes) => {
-      if (cut) client.destroy()
-      else if (hold !== undefined) hold(() => client.write(bytes))
-      else client.write(bytes)
+      if (!state.silent) state.deliver(client, bytes)
     })
     for (const [one, other] of [[client, database], [database, client]] as const) {
-      one.on('close', () => other.destroy())
+      // What one said last still reaches the other.
+      one.on('close', () => other.destroySoon())
       one.on('error', () => other.destroy())
     }
+    client.on('close', () => clients.delete(client))
   }).listen(0, '127.0.0.1')
   await once(proxy, 'listening')
   const url = new URL(databaseUrl)
   url.port = String((proxy.address() as AddressInfo).port)
+  const breakAll = () => {
+    for (const client of clients.keys()) client.destroy()
+  }
   return {
     url: url.href,
     cutNextAnswer() {
-      armed = true
+      next = (client) => client.destroy()
     },
     holdNextAnswer() {
       const [arrived, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-      next = (pass) => {
+      next = (client, bytes) => {
         arrived.resolve()
-        void released.promise.then(pass)
+        void released.promise.then(() => client.write(bytes))
       }
       return { arrived: arrived.promise, release: released.resolve }
     },
+    silence() {
+      for (const state of clients.values()) state.silent = true
+    },
+    goAway() {
+      away = true
+      breakAll()
+    },
+    comeBack() {
+      away = false
+    },
+    connections: () => ({ open: clients.size, made }),
     async [Symbol.asyncDispose]() {
+      breakAll()
       proxy.close()
       await once(proxy, 'close')
     },

@@ -1,0 +1,76 @@
+// A store on a PostgreSQL database of its own, behind a proxy that can fail, with a connection by hand beside it.
+import assert from 'node:assert/strict'
+import { setTimeout } from 'node:timers/promises'
+import connectTo, { type Sql } from 'postgres'
+import { readConfig } from '../src/config.ts'
+import { openStore } from '../src/store/open-store.ts'
+import type { Store } from '../src/store/store.ts'
+import { type CuttingProxy, startCuttingProxy } from './cutting-proxy.ts'
+import { postgres } from './engines.ts'
+
+export interface OpenPostgres extends AsyncDisposable {
+  store: Store
+  /** The address of the store, through the proxy, with its parameters. */
+  url: string
+  proxy: CuttingProxy
+  /** By hand, not through the proxy. */
+  sql: Sql
+  /** Process ids of the store's connections, as the server sees them. */
+  backends(): Promise<number[]>
+  /** Takes this table away from everyone until the function it resolves with is called. */
+  lockTable(name: string): Promise<() => Promise<void>>
+  /** Resolves when this many statements of the store wait for a lock. */
+  untilBlocked(count: number): Promise<void>
+}
+
+/** `parameters` are those of the address, such as `pool_size=1`. */
+export async function openPostgres(parameters = ''): Promise<OpenPostgres> {
+  await using parts = new AsyncDisposableStack()
+  const database = parts.use(await postgres.newDatabase())
+  const proxy = parts.use(await startCuttingProxy(database.url))
+  const sql = connectTo(database.url, { max: 4, onnotice: () => {} })
+  parts.defer(() => sql.end({ timeout: 1 }))
+  const url = `${proxy.url}?${parameters}`
+  const store = await openStore(readConfig({ database: url }, {}).database)
+  parts.defer(() => store.close())
+
+  const backends = async (blocked = false) => {
+    const rows = await sql<{ pid: number; blocked: boolean }[]>`
+      SELECT pid, wait_event_type IS NOT DISTINCT FROM 'Lock' AS blocked
+      FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'petstore'`
+    return rows.filter((row) => row.blocked || !blocked).map(({ pid }) => pid)
+  }
+  const disposal = parts.move()
+  return {
+    store,
+    url,
+    proxy,
+    sql,
+    backends: () => backends(),
+    async lockTable(name) {
+      const locked = Promise.withResolvers<void>()
+      const done = Promise.withResolvers<void>()
+      const holding = sql.begin(async (transaction) => {
+        await transaction`LOCK TABLE ${transaction(name)} IN ACCESS EXCLUSIVE MODE`
+        locked.resolve()
+        await done.promise
+      })
+      await locked.promise
+      return async () => {
+        done.resolve()
+        await holding
+      }
+    },
+    untilBlocked: (count) => until(async () => (await backends(true)).length === count, `${count} statements wait for a lock`),
+    [Symbol.asyncDispose]: () => disposal.disposeAsync(),
+  }
+}
+
+/** Waits until this holds; fails long after any machine would have got there. */
+export async function until(holds: () => Promise<boolean>, what: string): Promise<void> {
+  const deadline = performance.now() + 30_000
+  while (!(await holds())) {
+    assert.ok(performance.now() < deadline, `after 30 s it is still not so that ${what}`)
+    await setTimeout(10)
+  }
+}

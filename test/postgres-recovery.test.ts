@@ -1,0 +1,117 @@
+// After connections to PostgreSQL have broken, the store goes on with new ones, and with no more of them than before.
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { NewPet } from '../src/contract/pets.ts'
+import { readConfig } from '../src/config.ts'
+import { openStore } from '../src/store/open-store.ts'
+import { CannotOpenStore, StoreUnavailable } from '../src/store/store.ts'
+import { startCuttingProxy } from './cutting-proxy.ts'
+import { type OpenPostgres, openPostgres, until } from './open-postgres.ts'
+
+const rex: NewPet = { name: 'Rex', categoryId: 3n, status: 'available' }
+
+const unavailable = (message: RegExp) => (error: unknown) => error instanceof StoreUnavailable && message.test(error.message)
+
+/** A call that lasts for as long as the accounts are locked. */
+const slowCall = ({ store }: OpenPostgres) => store.accounts.listAccounts()
+
+async function endBackends(opened: OpenPostgres): Promise<void> {
+  for (const pid of await opened.backends()) await opened.sql`SELECT pg_terminate_backend(${pid})`
+}
+
+describe('after a connection to PostgreSQL has broken', { concurrency: false, timeout: 120_000 }, () => {
+  it('a read that ran on it is done, and one that waited for it too', async () => {
+    await using opened = await openPostgres('pool_size=1&connect_timeout=30&statement_timeout=60000')
+    for (let round = 0; round < 3; round += 1) {
+      const unlock = await opened.lockTable('accounts')
+      const ran = slowCall(opened)
+      await opened.untilBlocked(1)
+      const waited = opened.store.ping()
+      await endBackends(opened)
+      await unlock()
+      await Promise.all([ran, waited])
+    }
+  })
+
+  it('while nobody used it, its place is free again', async () => {
+    await using opened = await openPostgres('pool_size=1')
+    for (let round = 0; round < 3; round += 1) {
+      await endBackends(opened)
+      await until(async () => opened.proxy.connections().open === 0, 'the connection has broken')
+      assert.equal((await opened.store.pets.create(rex)).outcome, 'created')
+    }
+  })
+
+  it('without a word, only the call that found out fails: no later one meets another dead connection', async () => {
+    await using opened = await openPostgres('pool_size=4&statement_timeout=3000')
+    const unlock = await opened.lockTable('accounts')
+    const calls = Array.from({ length: 4 }, () => slowCall(opened))
+    await opened.untilBlocked(4)
+    await unlock()
+    await Promise.all(calls)
+    opened.proxy.silence()
+    await assert.rejects(opened.store.pets.create(rex), unavailable(/no answer within/))
+    for (let round = 0; round < 4; round += 1) assert.equal((await opened.store.pets.create(rex)).outcome, 'created')
+    await until(async () => opened.proxy.connections().open <= 4, 'the dead connections are closed')
+  })
+
+  it('and PostgreSQL is away, those who wait are told so, without a storm of tries; when it is back, all is well', async () => {
+    await using opened = await openPostgres('pool_size=2&connect_timeout=30&statement_timeout=60000')
+    const { store, proxy } = opened
+    const unlock = await opened.lockTable('accounts')
+    const refused = (call: Promise<unknown>) => assert.rejects(call, unavailable(/Cannot connect to PostgreSQL/))
+    const ran = [refused(slowCall(opened)), refused(slowCall(opened))]
+    await opened.untilBlocked(2)
+    const waited = Array.from({ length: 20 }, () => refused(store.ping()))
+    const { made } = proxy.connections()
+    proxy.goAway()
+    await unlock()
+    await Promise.all([...ran, ...waited])
+    for (let round = 0; round < 200; round += 1) await refused(store.ping())
+    assert.ok(proxy.connections().made - made < 50, 'every call tries to connect')
+    proxy.comeBack()
+    await until(() => store.ping().then(() => true, () => false), 'the store is back')
+    await Promise.all(Array.from({ length: 10 }, () => store.ping()))
+    assert.ok(proxy.connections().open <= 2)
+  })
+
+  it('and its host was demoted, the next call goes over a new connection', async () => {
+    await using opened = await openPostgres('pool_size=1')
+    await opened.sql`CREATE FUNCTION demoted() RETURNS TRIGGER LANGUAGE plpgsql AS
+      $$BEGIN RAISE EXCEPTION 'read-only' USING ERRCODE = '25006'; END$$`
+    await opened.sql`CREATE TRIGGER demoted BEFORE INSERT ON pets FOR EACH ROW WHEN (new.name = 'too late') EXECUTE FUNCTION demoted()`
+    const [before] = await opened.backends()
+    await assert.rejects(opened.store.pets.create({ ...rex, name: 'too late' }), unavailable(/read-only/))
+    assert.equal((await opened.store.pets.create(rex)).outcome, 'created')
+    assert.ok(!(await opened.backends()).includes(before!))
+  })
+
+  it('the host that last answered is asked first', async () => {
+    await using opened = await openPostgres()
+    await using dead = await startCuttingProxy(opened.url)
+    dead.goAway()
+    const url = opened.url.replace('@', `@${new URL(dead.url).host},`)
+    const store = await openStore(readConfig({ database: `${url}pool_size=1` }, {}).database)
+    assert.equal(dead.connections().made, 1)
+    for (let round = 0; round < 3; round += 1) {
+      await endBackends(opened)
+      await until(async () => opened.proxy.connections().open === 0, 'the connections have broken')
+      await store.ping()
+    }
+    await store.close()
+    assert.equal(dead.connections().made, 1)
+  })
+})
+
+describe('a connection to PostgreSQL that can not be used', { timeout: 60_000 }, () => {
+  it('is closed again: a standby that is tried over and over keeps none of them', async () => {
+    await using opened = await openPostgres()
+    await opened.store.close()
+    await opened.sql.unsafe(`ALTER DATABASE ${opened.sql.options.database} SET default_transaction_read_only = on`)
+    const { database } = readConfig({ database: `${opened.url}target_session_attrs=primary` }, {})
+    for (let round = 0; round < 3; round += 1) {
+      await assert.rejects(openStore(database), (error) => error instanceof CannotOpenStore && /read-only/.test(error.message))
+    }
+    await until(async () => (await opened.backends()).length === 0, 'every connection is closed')
+  })
+})

@@ -1,0 +1,81 @@
+// Every wait for PostgreSQL has an end, and leaves nothing behind that would slow down the next call.
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { StoreUnavailable } from '../src/store/store.ts'
+import { type OpenPostgres, openPostgres, until } from './open-postgres.ts'
+
+const unavailable = (message: RegExp) => (error: unknown) => error instanceof StoreUnavailable && message.test(error.message)
+
+/** A call that lasts for as long as the accounts are locked. */
+const slowCall = ({ store }: OpenPostgres) => store.accounts.listAccounts()
+
+describe('a call to PostgreSQL', { concurrency: false, timeout: 120_000 }, () => {
+  it('is refused after its time when all connections stay busy; when one is free again, the next call gets it', async () => {
+    await using opened = await openPostgres('pool_size=1&connect_timeout=1&statement_timeout=60000')
+    const unlock = await opened.lockTable('accounts')
+    const slow = slowCall(opened)
+    await opened.untilBlocked(1)
+    await assert.rejects(opened.store.ping(), unavailable(/busy/))
+    await unlock()
+    await slow
+    for (let round = 0; round < 3; round += 1) await opened.store.ping()
+  })
+
+  it('is refused at once when too many wait already; those who wait are all served', async () => {
+    await using opened = await openPostgres('pool_size=1&connect_timeout=60&statement_timeout=60000')
+    const unlock = await opened.lockTable('accounts')
+    const slow = slowCall(opened)
+    await opened.untilBlocked(1)
+    const refused: unknown[] = []
+    const others = Array.from({ length: 1000 }, () => opened.store.ping().catch((error: unknown) => void refused.push(error)))
+    await opened.untilBlocked(1)
+    const refusedAtOnce = refused.length
+    await unlock()
+    await Promise.all([slow, ...others])
+    assert.ok(refusedAtOnce > 0, 'a thousand calls wait for one connection')
+    assert.equal(refused.length, refusedAtOnce)
+    assert.ok(refused.every(unavailable(/busy/)))
+  })
+
+  it('is ended by the server itself when it takes too long, so that no statement goes on without its caller', async () => {
+    await using opened = await openPostgres('statement_timeout=300')
+    const unlock = await opened.lockTable('accounts')
+    await assert.rejects(slowCall(opened), unavailable(/statement timeout/))
+    await opened.untilBlocked(0)
+    await unlock()
+    await slowCall(opened)
+  })
+
+  it('fails when the server does not answer in time, and is not tried a second time', async () => {
+    await using opened = await openPostgres('statement_timeout=1000')
+    await opened.store.ping()
+    opened.proxy.swallowNextAnswer()
+    await assert.rejects(opened.store.ping(), unavailable(/no answer within/))
+    await opened.store.ping()
+  })
+
+  it('is refused when the store is closed, at once where it waits and ever after, and no connection is left', async () => {
+    await using opened = await openPostgres('pool_size=1&connect_timeout=60&statement_timeout=60000')
+    const { store, proxy } = opened
+    const unlock = await opened.lockTable('accounts')
+    const running = assert.rejects(slowCall(opened), unavailable(/./))
+    await opened.untilBlocked(1)
+    const waiting = assert.rejects(store.ping(), unavailable(/closed/))
+    await store.close()
+    await Promise.all([running, waiting])
+    await unlock()
+    await assert.rejects(store.ping(), unavailable(/closed/))
+    await until(async () => proxy.connections().open === 0, 'every connection is closed')
+  })
+
+  it('shares at most pool_size connections with all the others', async () => {
+    await using opened = await openPostgres('pool_size=3&connect_timeout=60&statement_timeout=60000')
+    const unlock = await opened.lockTable('accounts')
+    const calls = Array.from({ length: 30 }, () => slowCall(opened))
+    await opened.untilBlocked(3)
+    assert.equal((await opened.backends()).length, 3)
+    await unlock()
+    await Promise.all(calls)
+    assert.equal((await opened.backends()).length, 3)
+  })
+})
