@@ -17,8 +17,8 @@ export interface OpenPostgres extends AsyncDisposable {
   sql: Sql
   /** Process ids of the store's connections, as the server sees them. */
   backends(): Promise<number[]>
-  /** Takes this table away from everyone until the function it resolves with is called. */
-  lockTable(name: string): Promise<() => Promise<void>>
+  /** Holds what this statement locks, a table or rows, until the function it resolves with is called. */
+  lock(statement: string): Promise<() => Promise<void>>
   /** Resolves when this many statements of the store wait for a lock. */
   untilBlocked(count: number): Promise<void>
 }
@@ -47,11 +47,11 @@ export async function openPostgres(parameters = ''): Promise<OpenPostgres> {
     proxy,
     sql,
     backends: () => backends(),
-    async lockTable(name) {
+    async lock(statement) {
       const locked = Promise.withResolvers<void>()
       const done = Promise.withResolvers<void>()
       const holding = sql.begin(async (transaction) => {
-        await transaction`LOCK TABLE ${transaction(name)} IN ACCESS EXCLUSIVE MODE`
+        await transaction.unsafe(statement)
         locked.resolve()
         await done.promise
       })

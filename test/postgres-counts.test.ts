@@ -9,6 +9,7 @@ import { parseConnection } from '../src/store/postgres/connection-settings.ts'
 import { settleCounts } from '../src/store/postgres/tally.ts'
 import { openStore } from '../src/store/open-store.ts'
 import { postgres } from './engines.ts'
+import { openPostgres } from './open-postgres.ts'
 
 const rex: NewPet = { name: 'Rex', categoryId: 3n, status: 'available' }
 
@@ -52,5 +53,54 @@ describe('the counts by status on PostgreSQL', () => {
     } finally {
       await Promise.all([sql.end(), pool.end(), store.close()])
     }
+  })
+
+  it('stay exact while one instance moves animals into the kept counts and another asks', async () => {
+    await using opened = await openPostgres('statement_timeout=60000')
+    const { pets } = opened.store
+    await pets.createMany([rex, rex, { ...rex, status: 'sold' }])
+    const unlock = await opened.lock(`
+      LOCK TABLE pet_counts;
+      UPDATE pet_counts SET count = CASE status WHEN 'available' THEN 2 WHEN 'sold' THEN 1 ELSE 0 END;
+      UPDATE pet_counts_progress SET until_id = 3`)
+    const counted = pets.countByStatus()
+    // It has read how far the counts go, but not yet the counts.
+    await opened.untilBlocked(1)
+    await unlock()
+    assert.deepEqual(await counted, { available: 2, pending: 0, sold: 1 })
+  })
+
+  it('are moved by one instance at a time: another leaves it to the first, and does not wait for it', async () => {
+    await using opened = await openPostgres()
+    const pool = new Pool(parseConnection(opened.url))
+    await opened.store.pets.createMany([rex, rex, rex])
+    await pool.write(settleCounts)
+    await opened.sql`UPDATE pet_counts_progress SET next_noted_at = 0`
+    const unlock = await opened.lock('SELECT 1 FROM pet_counts_progress FOR UPDATE')
+    assert.equal(await pool.write(settleCounts), false)
+    await unlock()
+    assert.deepEqual((await opened.sql`SELECT sum(count)::int AS kept FROM pet_counts`)[0], { kept: 0 })
+    await pool.write(settleCounts)
+    assert.deepEqual((await opened.sql`SELECT sum(count)::int AS kept FROM pet_counts`)[0], { kept: 3 })
+    await pool.end()
+  })
+
+  it('are exact after each step of many, when there is more to move than one step takes', async () => {
+    await using opened = await openPostgres()
+    const { store, sql } = opened
+    const pool = new Pool(parseConnection(opened.url))
+    // Ids a step and more apart, instead of a million animals.
+    const ids = [1, 250_000, 250_001, 400_000, 750_001, 1_000_000]
+    for (const id of ids) await sql`INSERT INTO pets (id, name, category_id, status) VALUES (${id}, 'Rex', 3, 'pending')`
+    await pool.write(settleCounts)
+    await sql`UPDATE pet_counts_progress SET next_noted_at = 0`
+    const kept: number[] = []
+    for (let more = true; more; ) {
+      more = await pool.write(settleCounts)
+      kept.push((await sql`SELECT count::int FROM pet_counts WHERE status = 'pending'`)[0]!['count'] as number)
+      assert.deepEqual(await store.pets.countByStatus(), { available: 0, pending: ids.length, sold: 0 })
+    }
+    await pool.end()
+    assert.deepEqual(kept, [2, 4, 4, 6])
   })
 })

@@ -23,7 +23,7 @@ describe('after a connection to PostgreSQL has broken', { concurrency: false, ti
   it('a read that ran on it is done, and one that waited for it too', async () => {
     await using opened = await openPostgres('pool_size=1&connect_timeout=30&statement_timeout=60000')
     for (let round = 0; round < 3; round += 1) {
-      const unlock = await opened.lockTable('accounts')
+      const unlock = await opened.lock('LOCK TABLE accounts')
       const ran = slowCall(opened)
       await opened.untilBlocked(1)
       const waited = opened.store.ping()
@@ -33,18 +33,30 @@ describe('after a connection to PostgreSQL has broken', { concurrency: false, ti
     }
   })
 
+  it('a create that ran on it fails, and one that waited for it is done', async () => {
+    await using opened = await openPostgres('pool_size=1&connect_timeout=30&statement_timeout=60000')
+    const unlock = await opened.lock('LOCK TABLE pets')
+    const ran = assert.rejects(opened.store.pets.create(rex), unavailable(/./))
+    await opened.untilBlocked(1)
+    const waited = opened.store.pets.create(rex)
+    await endBackends(opened)
+    await ran
+    await unlock()
+    assert.equal((await waited).outcome, 'created')
+  })
+
   it('while nobody used it, its place is free again', async () => {
     await using opened = await openPostgres('pool_size=1')
     for (let round = 0; round < 3; round += 1) {
       await endBackends(opened)
       await until(async () => opened.proxy.connections().open === 0, 'the connection has broken')
-      assert.equal((await opened.store.pets.create(rex)).outcome, 'created')
+      await opened.store.ping()
     }
   })
 
   it('without a word, only the call that found out fails: no later one meets another dead connection', async () => {
     await using opened = await openPostgres('pool_size=4&statement_timeout=3000')
-    const unlock = await opened.lockTable('accounts')
+    const unlock = await opened.lock('LOCK TABLE accounts')
     const calls = Array.from({ length: 4 }, () => slowCall(opened))
     await opened.untilBlocked(4)
     await unlock()
@@ -58,7 +70,7 @@ describe('after a connection to PostgreSQL has broken', { concurrency: false, ti
   it('and PostgreSQL is away, those who wait are told so, without a storm of tries; when it is back, all is well', async () => {
     await using opened = await openPostgres('pool_size=2&connect_timeout=30&statement_timeout=60000')
     const { store, proxy } = opened
-    const unlock = await opened.lockTable('accounts')
+    const unlock = await opened.lock('LOCK TABLE accounts')
     const refused = (call: Promise<unknown>) => assert.rejects(call, unavailable(/Cannot connect to PostgreSQL/))
     const ran = [refused(slowCall(opened)), refused(slowCall(opened))]
     await opened.untilBlocked(2)

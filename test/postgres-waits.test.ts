@@ -12,7 +12,7 @@ const slowCall = ({ store }: OpenPostgres) => store.accounts.listAccounts()
 describe('a call to PostgreSQL', { concurrency: false, timeout: 120_000 }, () => {
   it('is refused after its time when all connections stay busy; when one is free again, the next call gets it', async () => {
     await using opened = await openPostgres('pool_size=1&connect_timeout=1&statement_timeout=60000')
-    const unlock = await opened.lockTable('accounts')
+    const unlock = await opened.lock('LOCK TABLE accounts')
     const slow = slowCall(opened)
     await opened.untilBlocked(1)
     await assert.rejects(opened.store.ping(), unavailable(/busy/))
@@ -23,7 +23,7 @@ describe('a call to PostgreSQL', { concurrency: false, timeout: 120_000 }, () =>
 
   it('is refused at once when too many wait already; those who wait are all served', async () => {
     await using opened = await openPostgres('pool_size=1&connect_timeout=60&statement_timeout=60000')
-    const unlock = await opened.lockTable('accounts')
+    const unlock = await opened.lock('LOCK TABLE accounts')
     const slow = slowCall(opened)
     await opened.untilBlocked(1)
     const refused: unknown[] = []
@@ -39,7 +39,7 @@ describe('a call to PostgreSQL', { concurrency: false, timeout: 120_000 }, () =>
 
   it('is ended by the server itself when it takes too long, so that no statement goes on without its caller', async () => {
     await using opened = await openPostgres('statement_timeout=300')
-    const unlock = await opened.lockTable('accounts')
+    const unlock = await opened.lock('LOCK TABLE accounts')
     await assert.rejects(slowCall(opened), unavailable(/statement timeout/))
     await opened.untilBlocked(0)
     await unlock()
@@ -57,12 +57,12 @@ describe('a call to PostgreSQL', { concurrency: false, timeout: 120_000 }, () =>
   it('is refused when the store is closed, at once where it waits and ever after, and no connection is left', async () => {
     await using opened = await openPostgres('pool_size=1&connect_timeout=60&statement_timeout=60000')
     const { store, proxy } = opened
-    const unlock = await opened.lockTable('accounts')
+    const unlock = await opened.lock('LOCK TABLE accounts')
     const running = assert.rejects(slowCall(opened), unavailable(/./))
     await opened.untilBlocked(1)
-    const waiting = assert.rejects(store.ping(), unavailable(/closed/))
+    const waiting = Array.from({ length: 5 }, () => assert.rejects(store.ping(), unavailable(/closed/)))
     await store.close()
-    await Promise.all([running, waiting])
+    await Promise.all([running, ...waiting])
     await unlock()
     await assert.rejects(store.ping(), unavailable(/closed/))
     await until(async () => proxy.connections().open === 0, 'every connection is closed')
@@ -70,7 +70,7 @@ describe('a call to PostgreSQL', { concurrency: false, timeout: 120_000 }, () =>
 
   it('shares at most pool_size connections with all the others', async () => {
     await using opened = await openPostgres('pool_size=3&connect_timeout=60&statement_timeout=60000')
-    const unlock = await opened.lockTable('accounts')
+    const unlock = await opened.lock('LOCK TABLE accounts')
     const calls = Array.from({ length: 30 }, () => slowCall(opened))
     await opened.untilBlocked(3)
     assert.equal((await opened.backends()).length, 3)

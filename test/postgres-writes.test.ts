@@ -1,0 +1,154 @@
+// Writes to PostgreSQL: done once, tried again only where the server has said that nothing was done, never in a deadlock.
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { NewPet } from '../src/contract/pets.ts'
+import { KINDS } from '../src/store/records.ts'
+import { type AuditEvent, type Once, type Store, StoreUnavailable } from '../src/store/store.ts'
+import { startPetstore } from './harness.ts'
+import { openPostgres, until } from './open-postgres.ts'
+
+const rex: NewPet = { name: 'Rex', categoryId: 3n, status: 'available' }
+const event: AuditEvent = { at: 1, accountId: 'acct', action: 'account.created', via: 'console', subject: 'someone' }
+const once = (key: string): Once => ({ accountId: 'acct', key, fingerprint: Buffer.alloc(32), now: 1000, validSince: 0 })
+const usage = { hour: 0, operation: 'getPet', status: 200, calls: 1 }
+const failure = { at: 1, accountId: 'acct', keyId: 'key_1', requestId: 'r', operation: 'getPet', status: 404, code: 'c', message: 'm' }
+
+async function addKeys({ accounts }: Store, ids: readonly string[]): Promise<void> {
+  await accounts.createAccount({ id: 'acct', email: 'a@example.com', passwordHash: 'hash', createdAt: 1 }, event)
+  for (const [index, id] of ids.entries()) {
+    const key = { id, accountId: 'acct', name: 'laptop', lastFour: 'abcd', createdAt: 1, expiresAt: undefined, revokedAt: undefined, lastUsedAt: undefined }
+    await accounts.createKey({ ...key, hash: Buffer.alloc(32, index) }, event)
+  }
+}
+
+describe('a write to PostgreSQL whose answer is lost', { concurrency: false, timeout: 120_000 }, () => {
+  const trail = async ({ accounts }: Store) => (await accounts.auditTrail('acct', 100)).length
+  const auditEvents = KINDS.find(({ name }) => name === 'audit_events')!
+  const record = (id: bigint) => ({ id, at: 1n, account_id: 'acct', action: 'session.ended', via: 'console', subject: 's' })
+  /** What is done the nth time, and how often it has been done. */
+  const writes: Record<string, [(store: Store, nth: number) => Promise<unknown>, (store: Store) => Promise<number>]> = {
+    'an animal': [({ pets }) => pets.create(rex), async ({ pets }) => (await pets.countByStatus()).available],
+    'many animals': [({ pets }) => pets.createMany([rex, rex]), async ({ pets }) => (await pets.countByStatus()).available / 2],
+    'counts of usage': [
+      ({ accounts }) => accounts.recordUsage([{ ...usage, keyId: 'key_1' }], new Map()),
+      async ({ accounts }) => (await accounts.usageSince('acct', 0))[0]?.calls ?? 0,
+    ],
+    'failed requests': [({ accounts }) => accounts.recordFailures([failure]), async ({ accounts }) => (await accounts.failedRequests('acct', 100)).length],
+    'an audit event': [({ accounts }) => accounts.appendEvent(event), trail],
+    'a change with its audit event': [({ accounts }, nth) => accounts.setPassword('acct', String(nth), event), trail],
+    'copied records': [({ records }, nth) => records.write(auditEvents, [record(BigInt(1000 + nth))]), trail],
+  }
+  for (const [what, [write, count]] of Object.entries(writes)) {
+    it(`is told as failed and not repeated: ${what}`, async () => {
+      await using opened = await openPostgres('pool_size=1')
+      const { store, proxy } = opened
+      await addKeys(store, ['key_1'])
+      // The first time, a statement is prepared: it takes two round trips.
+      await write(store, 1)
+      const soFar = await count(store)
+      proxy.cutNextAnswer()
+      await assert.rejects(write(store, 2), StoreUnavailable)
+      assert.equal(await count(store), soFar + 1)
+    })
+  }
+})
+
+describe('a write that PostgreSQL refuses', { concurrency: false, timeout: 120_000 }, () => {
+  it('is tried again where it was rolled back for the sake of another', async () => {
+    await using opened = await openPostgres()
+    const { store, sql } = opened
+    await sql`CREATE SEQUENCE tries`
+    await sql`CREATE FUNCTION fail_first() RETURNS TRIGGER LANGUAGE plpgsql AS $$
+      BEGIN IF nextval('tries') = 1 THEN RAISE EXCEPTION 'try again' USING ERRCODE = TG_ARGV[0]; END IF; RETURN new; END$$`
+    for (const code of ['40001', '40P01']) {
+      await sql.unsafe(`CREATE OR REPLACE TRIGGER fail_first BEFORE INSERT ON pets FOR EACH ROW EXECUTE FUNCTION fail_first('${code}')`)
+      for (const key of [undefined, once(code)]) {
+        await sql`ALTER SEQUENCE tries RESTART`
+        assert.equal((await store.pets.create(rex, key)).outcome, 'created')
+        assert.equal((await sql`SELECT last_value::int AS tries FROM tries`)[0]!['tries'], 2)
+      }
+    }
+    assert.equal((await store.pets.countByStatus()).available, 4)
+  })
+
+  it('answers 503 where the state of the database is the reason, and 500 where it is the program', async () => {
+    await using opened = await openPostgres()
+    await opened.sql`CREATE FUNCTION fail() RETURNS TRIGGER LANGUAGE plpgsql AS
+      $$BEGIN RAISE EXCEPTION 'refused' USING ERRCODE = new.name; END$$`
+    await opened.sql`CREATE TRIGGER fail BEFORE INSERT ON pets FOR EACH ROW WHEN (new.name ~ '^[0-9A-Z]{5}$') EXECUTE FUNCTION fail()`
+    await using petstore = await startPetstore({ database: opened.url })
+    const passing = ['08006', '25006', '28000', '3D000', '40001', '40P01', '53100', '53300', '55P03', '57014', '57P03', '58030']
+    const answers: Record<string, number> = {}
+    for (const name of [...passing, '22003', '23505', '42P01', 'XX000']) {
+      answers[name] = (await petstore.add({ name, categoryId: 3 })).status
+      assert.equal((await petstore.add({ name: 'Rex', categoryId: 3 })).status, 201, `after ${name}`)
+    }
+    assert.deepEqual(answers, { ...Object.fromEntries(passing.map((name) => [name, 503])), 22003: 500, 23505: 500, '42P01': 500, XX000: 500 })
+  })
+})
+
+describe('writes to the same rows of PostgreSQL', { concurrency: false, timeout: 120_000 }, () => {
+  it('take them in one order, whatever order they came in, so that two instances never wait for each other', async () => {
+    await using opened = await openPostgres('statement_timeout=60000')
+    const { store, sql } = opened
+    const [first, ...rest] = Array.from({ length: 20 }, (_, index) => `key_${index + 10}`)
+    const lastFirst = [first!, ...rest].toReversed()
+    await addKeys(store, lastFirst)
+    const counts = lastFirst.map((keyId) => ({ ...usage, keyId }))
+    await store.accounts.recordUsage(counts, new Map())
+    const waits = [
+      { rows: 'api_keys', column: 'id', record: () => store.accounts.recordUsage([], new Map(lastFirst.map((id) => [id, 1]))) },
+      { rows: 'usage_counts', column: 'key_id', record: () => store.accounts.recordUsage(counts, new Map()) },
+    ]
+    for (const { rows, column, record } of waits) {
+      const unlock = await opened.lock(`SELECT 1 FROM ${rows} WHERE ${column} = '${first}' FOR UPDATE`)
+      const recorded = record()
+      await opened.untilBlocked(1)
+      const free = await sql`SELECT 1 FROM ${sql(rows)} WHERE ${sql(column)} <> ${first!} FOR UPDATE SKIP LOCKED`
+      assert.equal(free.length, rest.length, `while it waits for the first of ${rows}, it holds others`)
+      await unlock()
+      await recorded
+    }
+  })
+
+  it('let a purge of idempotency records pass over one that is in use', async () => {
+    await using opened = await openPostgres()
+    const { pets } = opened.store
+    for (const key of ['used', 'old', 'older']) await pets.create(rex, once(key))
+    const unlock = await opened.lock("SELECT 1 FROM once_records WHERE key = 'used' FOR UPDATE")
+    assert.equal(await pets.purgeOnce(2000), 2)
+    await unlock()
+    assert.equal(await pets.purgeOnce(2000), 1)
+  })
+
+  it('make a create the first one where the record of its key is purged while it looks', async () => {
+    await using opened = await openPostgres()
+    const { store, sql } = opened
+    await store.pets.create(rex, once('k'))
+    const unlock = await opened.lock('SELECT 1 FROM once_records FOR UPDATE')
+    const created = store.pets.create(rex, once('k'))
+    await opened.untilBlocked(1)
+    // Stands in line behind the create's first statement, and before its second.
+    const purged = sql.begin(async (transaction) => {
+      await transaction`LOCK TABLE once_records IN ACCESS EXCLUSIVE MODE`
+      await transaction`DELETE FROM once_records`
+    })
+    await until(async () => (await sql`SELECT 1 FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND NOT granted`).length > 0, 'the purge stands in line')
+    await unlock()
+    await purged
+    assert.equal((await created).outcome, 'created')
+    assert.equal((await store.pets.create(rex, once('k'))).outcome, 'replayed')
+  })
+
+  it('leave no time limit on a connection that they waited on', async () => {
+    await using opened = await openPostgres('pool_size=1&statement_timeout=60000')
+    await opened.store.pets.create(rex, once('k'))
+    const unlock = await opened.lock('LOCK TABLE accounts')
+    const call = opened.store.accounts.listAccounts()
+    await opened.untilBlocked(1)
+    // Longer than a create waits for the first one with its key.
+    await opened.sql`SELECT pg_sleep(3.5)`
+    await unlock()
+    await call
+  })
+})
