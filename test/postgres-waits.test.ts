@@ -49,7 +49,7 @@ describe('a call to PostgreSQL', { concurrency: false, timeout: 120_000 }, () =>
   it('fails when the server does not answer in time, and is not tried a second time', async () => {
     await using opened = await openPostgres('statement_timeout=1000')
     await opened.store.ping()
-    opened.proxy.swallowNextAnswer()
+    opened.proxy.holdNextAnswer()
     await assert.rejects(opened.store.ping(), unavailable(/no answer within/))
     await opened.store.ping()
   })
