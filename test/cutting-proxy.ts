@@ -25,7 +25,7 @@ export interface CuttingProxy extends AsyncDisposable {
 }
 
 /** What becomes of the bytes of an answer. */
-type Deliver = (client: Socket, bytes: Buffer) => void
+type Deliver = (client: Socket, bytes: string | Buffer) => void
 
 export async function startCuttingProxy(databaseUrl: string): Promise<CuttingProxy> {
   const target = new URL(databaseUrl)
