@@ -3,13 +3,13 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { NewPet } from '../src/contract/pets.ts'
 import { KINDS } from '../src/store/records.ts'
-import { type AuditEvent, type Once, type Store, StoreUnavailable } from '../src/store/store.ts'
+import { type AuditEvent, type Idempotency, type Store, StoreUnavailable } from '../src/store/store.ts'
 import { startPetstore } from './harness.ts'
 import { openPostgres, until } from './open-postgres.ts'
 
 const rex: NewPet = { name: 'Rex', categoryId: 3n, status: 'available' }
 const event: AuditEvent = { at: 1, accountId: 'acct', action: 'account.created', via: 'console', subject: 'someone' }
-const once = (key: string): Once => ({ accountId: 'acct', key, fingerprint: Buffer.alloc(32), now: 1000, validSince: 0 })
+const idempotency = (key: string): Idempotency => ({ accountId: 'acct', key, fingerprint: Buffer.alloc(32), now: 1000, validSince: 0 })
 const usage = { hour: 0, operation: 'getPet', status: 200, calls: 1 }
 const failure = { at: 1, accountId: 'acct', keyId: 'key_1', requestId: 'r', operation: 'getPet', status: 404, code: 'c', message: 'm' }
 
@@ -62,7 +62,7 @@ describe('a write that PostgreSQL refuses', { concurrency: false, timeout: 120_0
       BEGIN IF nextval('tries') = 1 THEN RAISE EXCEPTION 'try again' USING ERRCODE = TG_ARGV[0]; END IF; RETURN new; END$$`
     for (const code of ['40001', '40P01']) {
       await sql.unsafe(`CREATE OR REPLACE TRIGGER fail_first BEFORE INSERT ON pets FOR EACH ROW EXECUTE FUNCTION fail_first('${code}')`)
-      for (const key of [undefined, once(code)]) {
+      for (const key of [undefined, idempotency(code)]) {
         await sql`ALTER SEQUENCE tries RESTART`
         assert.equal((await store.pets.create(rex, key)).outcome, 'created')
         assert.equal((await sql`SELECT last_value::int AS tries FROM tries`)[0]!['tries'], 2)
@@ -114,35 +114,35 @@ describe('writes to the same rows of PostgreSQL', { concurrency: false, timeout:
   it('let a purge of idempotency records pass over one that is in use', async () => {
     await using opened = await openPostgres()
     const { pets } = opened.store
-    for (const key of ['used', 'old', 'older']) await pets.create(rex, once(key))
-    const unlock = await opened.lock("SELECT 1 FROM once_records WHERE key = 'used' FOR UPDATE")
-    assert.equal(await pets.purgeOnce(2000), 2)
+    for (const key of ['used', 'old', 'older']) await pets.create(rex, idempotency(key))
+    const unlock = await opened.lock("SELECT 1 FROM idempotency_records WHERE key = 'used' FOR UPDATE")
+    assert.equal(await pets.purgeIdempotencyRecords(2000), 2)
     await unlock()
-    assert.equal(await pets.purgeOnce(2000), 1)
+    assert.equal(await pets.purgeIdempotencyRecords(2000), 1)
   })
 
   it('make a create the first one where the record of its key is purged while it looks', async () => {
     await using opened = await openPostgres()
     const { store, sql } = opened
-    await store.pets.create(rex, once('k'))
-    const unlock = await opened.lock('SELECT 1 FROM once_records FOR UPDATE')
-    const created = store.pets.create(rex, once('k'))
+    await store.pets.create(rex, idempotency('k'))
+    const unlock = await opened.lock('SELECT 1 FROM idempotency_records FOR UPDATE')
+    const created = store.pets.create(rex, idempotency('k'))
     await opened.untilBlocked(1)
     // Stands in line behind the create's first statement, and before its second.
     const purged = sql.begin(async (transaction) => {
-      await transaction`LOCK TABLE once_records IN ACCESS EXCLUSIVE MODE`
-      await transaction`DELETE FROM once_records`
+      await transaction`LOCK TABLE idempotency_records IN ACCESS EXCLUSIVE MODE`
+      await transaction`DELETE FROM idempotency_records`
     })
     await until(async () => (await sql`SELECT 1 FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND NOT granted`).length > 0, 'the purge stands in line')
     await unlock()
     await purged
     assert.equal((await created).outcome, 'created')
-    assert.equal((await store.pets.create(rex, once('k'))).outcome, 'replayed')
+    assert.equal((await store.pets.create(rex, idempotency('k'))).outcome, 'replayed')
   })
 
   it('leave no time limit on a connection that they waited on', async () => {
     await using opened = await openPostgres('pool_size=1&statement_timeout=60000')
-    await opened.store.pets.create(rex, once('k'))
+    await opened.store.pets.create(rex, idempotency('k'))
     const unlock = await opened.lock('LOCK TABLE accounts')
     const call = opened.store.accounts.listAccounts()
     await opened.untilBlocked(1)
