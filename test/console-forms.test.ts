@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { ConsoleClient, MEMBER_PAGES, signedIn } from './console-client.ts'
-import { describeService, PASSWORD } from './harness.ts'
+import { countPets, describeService, PASSWORD } from './harness.ts'
 import { RawConnection } from './raw-http.ts'
 
 describeService('The forms of the console', (service) => {
@@ -88,6 +88,13 @@ describeService('The forms of the console', (service) => {
       })
     })
 
+    it('filled in twice with the same adds two animals', async () => {
+      const client = await signedIn(service())
+      const before = await countPets(service())
+      for (const _form of [1, 2]) await client.submit('/animals/new', '/animals/new', { name: 'Alike', categoryId: '1' })
+      assert.equal(await countPets(service()), before + 2)
+    })
+
     it('tells what is wrong beside the field, in the words of the API, and keeps what was typed', async () => {
       const client = await signedIn(service())
       const { status, body } = await client.submit('/animals/new', '/animals/new', { name: '  ', categoryId: '1.5', status: 'lost' })
@@ -97,6 +104,7 @@ describeService('The forms of the console', (service) => {
       assert.equal(told.length, 3)
       assert.equal(told.join(' ').replace('got "1.5"', 'got 1.5'), api.message)
       assert.match(body, /value="1\.5"/)
+      assert.match(body, /name="categoryId"[^>]*aria-describedby="categoryId-hint categoryId-problem" aria-invalid="true"/)
     })
 
     it('sent twice at sign-up leads to the one account that it made', async () => {
@@ -108,7 +116,70 @@ describeService('The forms of the console', (service) => {
     })
   })
 
+  it('create no account for what is no email address', async () => {
+    const client = new ConsoleClient(service().url)
+    const fields = { ...(await client.hiddenFields('/sign-up', '/sign-up')), password: PASSWORD }
+    for (const email of ['', 'you', 'you@', '@example.com', 'a b@example.com', 'a\u0000b@example.com', `${'x'.repeat(243)}@example.com`]) {
+      const { status, body } = await client.post('/sign-up', { ...fields, email })
+      assert.equal(status, 400, email)
+      assert.match(body, /must have the form name@host and at most 254 characters/)
+    }
+    const longest = `${'x'.repeat(242)}@example.com`
+    assert.equal((await client.post('/sign-up', { ...fields, email: longest })).status, 303)
+  })
+
   describe('a key', () => {
+    it('has a name of 1 to 100 characters, counted as people do, and what was typed is kept', async () => {
+      const client = await signedIn(service())
+      for (const name of ['', '   ', 'tab\tbed', 'x'.repeat(101), '🐈'.repeat(101)]) {
+        const { status, body } = await client.submit('/keys', '/keys', { name, expires: '90' })
+        assert.equal(status, 400, name)
+        assert.match(body, /1 to 100 printable characters/)
+        assert.ok(body.includes(`value="${name}"`), name)
+        assert.match(body, /<option value="90" selected>/)
+      }
+      const longest = await client.submit('/keys', '/keys', { name: '🐈'.repeat(100), expires: '' })
+      assert.equal(longest.status, 200)
+    })
+
+    it('ends after the chosen days, or not at all, and after no others', async () => {
+      const client = await signedIn(service())
+      for (const expires of ['7', '30', '90', '365', '']) assert.equal((await client.submit('/keys', '/keys', { name: `ends ${expires}`, expires })).status, 200)
+      const keys = await service().store.accounts.listKeys(service().account.id)
+      const daysOf = (name: string) => {
+        const { createdAt, expiresAt } = keys.find((key) => key.name === name)!
+        return expiresAt === undefined ? undefined : Math.round(((expiresAt - createdAt) / 86_400_000) * 1000) / 1000
+      }
+      assert.deepEqual(['7', '30', '90', '365', ''].map((days) => daysOf(`ends ${days}`)), [7, 30, 90, 365, undefined])
+      for (const expires of ['8', '-1', '36500', 'never']) {
+        assert.equal((await client.submit('/keys', '/keys', { name: 'other', expires })).status, 400, expires)
+      }
+    })
+
+    it('is made for each account, whatever token the forms brought', async () => {
+      const other = new ConsoleClient(service().url)
+      await other.submit('/sign-up', '/sign-up', { email: 'same-token@example.com', password: PASSWORD })
+      for (const client of [await signedIn(service()), other]) {
+        assert.match((await client.submit('/keys', '/keys', { name: 'k', expires: '', once: 'the same' })).body, /pets_test_[0-9A-Za-z]{36}/)
+      }
+    })
+
+    it('is revoked once, by its form, and then listed so', async () => {
+      const client = await signedIn(service())
+      const made = await client.submit('/keys', '/keys', { name: 'to be revoked', expires: '' })
+      const Authorization = `Bearer ${/pets_test_[0-9A-Za-z]{36}/.exec(made.body)![0]}`
+      const { id } = (await service().store.accounts.listKeys(service().account.id)).find(({ name }) => name === 'to be revoked')!
+      const page = `/keys/${id}/revoke`
+      assert.equal((await client.get(page)).status, 200)
+      assert.equal((await fetch(`${service().url}/v1/pets`, { headers: { Authorization } })).status, 200)
+      assert.equal((await client.submit(page, page)).location, '/keys?revoked=yes')
+      assert.equal((await fetch(`${service().url}/v1/pets`, { headers: { Authorization } })).status, 401)
+      assert.equal((await client.get(page)).location, '/keys?revoked=yes')
+      const card = (await client.get('/keys')).body.split('<li ').find((item) => item.includes(id)) ?? ''
+      assert.match(card, />Revoked</)
+      assert.doesNotMatch(card, /href="\/keys\/\w+\/revoke"/)
+    })
+
     it('is shown once and never again, nor kept by any cache', async () => {
       const client = await signedIn(service())
       const { body, headers } = await client.submit('/keys', '/keys', { name: 'shown <once>', expires: '30' })
@@ -132,7 +203,7 @@ describeService('The forms of the console', (service) => {
       const theirs = `/keys/${service().apiKey.id}/revoke`
       const stranger = new ConsoleClient(service().url)
       await stranger.submit('/sign-up', '/sign-up', { email: 'stranger@example.com', password: PASSWORD })
-      assert.equal((await stranger.get(theirs)).status, 404)
+      for (const none of [theirs, '/keys/none/revoke', '/keys/%00/revoke']) assert.equal((await stranger.get(none)).status, 404, none)
       const { proof } = await stranger.hiddenFields('/keys', '/keys')
       assert.equal((await stranger.post(theirs, { proof: proof! })).status, 404)
       assert.equal((await client.get(theirs)).status, 200)
@@ -151,5 +222,6 @@ describeService('The forms of the console', (service) => {
     assert.equal(location, '/sign-in?removed=yes')
     assert.equal((await fetch(`${service().url}/v1/pets`, { headers: { Authorization } })).status, 401)
     assert.equal((await client.get('/keys')).status, 303)
+    assert.equal(client.cookies.has('petstore'), false)
   })
 })

@@ -1,14 +1,26 @@
 // The console's pages over HTTP: their headers, what they show and to whom.
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
 import { ERRORS } from '../src/contract/errors.ts'
-import { ConsoleClient, MEMBER_PAGES, signedIn } from './console-client.ts'
+import { ConsoleClient, MEMBER_PAGES, signedIn, until } from './console-client.ts'
 import { ENGINES } from './engines.ts'
 import { describeService, PASSWORD, startPetstore } from './harness.ts'
 
 const SQLITE = ENGINES[0]!
 const OPEN_PAGES = ['/', '/sign-in', '/sign-up', '/docs', '/docs/errors', '/docs/deprecations']
+
+const POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+const REFERENCE_POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; font-src 'self' data:; connect-src 'self'"
+const PAGE_HEADERS = {
+  'X-Content-Type-Options': 'nosniff',
+  'X-Frame-Options': 'DENY',
+  'Referrer-Policy': 'same-origin',
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  'Permissions-Policy': 'camera=(), geolocation=(), microphone=()',
+}
 
 describeService('The pages of the console', (service) => {
   describe('every page', () => {
@@ -17,11 +29,8 @@ describeService('The pages of the console', (service) => {
       for (const page of [...OPEN_PAGES, ...MEMBER_PAGES, '/nothing-here', '/keys/none/revoke']) {
         const { headers } = await client.get(page)
         const policy = headers.get('content-security-policy') ?? ''
-        assert.match(policy, /default-src 'none'; script-src 'self';.*frame-ancestors 'none'/, page)
-        assert.equal(policy.includes('unsafe-inline'), page === '/docs', page)
-        assert.doesNotMatch(policy, /unsafe-eval/)
-        assert.equal(headers.get('x-content-type-options'), 'nosniff', page)
-        assert.equal(headers.get('referrer-policy'), 'same-origin', page)
+        assert.equal(policy, page === '/docs' ? REFERENCE_POLICY : POLICY, page)
+        for (const [name, value] of Object.entries(PAGE_HEADERS)) assert.equal(headers.get(name), value, `${name} of ${page}`)
         assert.equal(headers.get('cache-control'), page === '/nothing-here' ? 'private, no-cache' : 'no-store', page)
         assert.ok(headers.get('request-id'), page)
       }
@@ -95,7 +104,18 @@ describeService('The pages of the console', (service) => {
         assert.deepEqual([old.status, old.headers.get('cache-control')], [200, 'no-cache'])
       }
       assert.doesNotMatch(body, /(?:src|href)="(?:https?:)?\/\//)
-      assert.equal((await client.get('/assets/console.ts')).status, 404)
+      for (const name of ['console.ts', 'constructor', '..%2fassets.ts']) assert.equal((await client.get(`/assets/${name}`)).status, 404, name)
+    })
+
+    it('sends its files compressed to who takes that, and as they are to who does not', async () => {
+      const client = new ConsoleClient(service().url)
+      const [plain, packed] = [await client.get('/assets/console.css', { 'Accept-Encoding': 'identity' }), await client.get('/assets/console.css', { 'Accept-Encoding': 'br, gzip' })]
+      assert.deepEqual([plain.headers.get('content-encoding'), packed.headers.get('content-encoding')], [null, 'gzip'])
+      for (const { headers, body } of [plain, packed]) {
+        assert.equal(headers.get('vary'), 'Accept-Encoding')
+        assert.equal(headers.get('content-type'), 'text/css; charset=utf-8')
+        assert.equal(body, readFileSync(new URL('../src/console/assets/console.css', import.meta.url), 'utf8'))
+      }
     })
   })
 
@@ -127,6 +147,7 @@ describe('A deployment', () => {
     const page = await client.get('/sign-up')
     assert.equal(page.status, 403)
     assert.match(page.body, /petstore account create/)
+    assert.doesNotMatch((await client.get('/')).body, /class="button primary" href="\/sign-up"/)
     const { proof } = await client.hiddenFields('/sign-in', '/sign-in')
     const tried = await client.post('/sign-up', { proof: proof!, email: 'a@example.com', password: PASSWORD })
     assert.equal(tried.status, 403)
@@ -174,6 +195,30 @@ describe('A deployment', () => {
     assert.match((await client.get('/keys')).body, /Called <code>getPet<\/code> 3 times/)
     const { body } = await client.get('/activity')
     for (const { headers } of [first, second, third]) assert.ok(body.includes(headers.get('request-id')!))
+  })
+
+  it('whose database cannot be written to still answers what needs no write, and what was left to do ends no process', async () => {
+    await using database = await SQLITE.newDatabase()
+    await using petstore = await startPetstore({ engine: SQLITE, database: database.url })
+    const client = new ConsoleClient(petstore.url)
+    const fields = await client.hiddenFields('/sign-in', '/sign-in')
+    using other = new DatabaseSync(database.url.replace(/^sqlite:/, ''))
+    other.exec('BEGIN IMMEDIATE')
+    const refused = await client.post('/sign-in', { ...fields, email: petstore.account.email, password: 'wrong horse battery' })
+    assert.equal(refused.status, 400)
+    await until(() => petstore.logged.some(({ msg, requestId }) => requestId === refused.headers.get('request-id') && /could not be done/.test(String(msg))))
+  })
+
+  it('with a fault of its own says so without its details, which are in the log', async () => {
+    await using petstore = await startPetstore()
+    const { id, email } = petstore.account
+    await petstore.store.accounts.setPassword(id, 'not a hash', { at: 0, accountId: id, action: 'account.password_changed', via: 'console', subject: email })
+    const { status, headers, body } = await new ConsoleClient(petstore.url).signIn(email, PASSWORD)
+    const requestId = headers.get('request-id')!
+    assert.equal(status, 500)
+    assert.ok(body.includes(requestId))
+    assert.doesNotMatch(body, /stored password hash/)
+    assert.match(JSON.stringify(petstore.logged.filter((line) => line['requestId'] === requestId)), /stored password hash/)
   })
 
   it('says unmistakably that it is staging, and nothing of the kind in production', async () => {

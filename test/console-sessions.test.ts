@@ -1,9 +1,9 @@
-// Signing in and staying signed in at the console, over HTTP: cookies, sessions, throttles.
+// Signing in and staying signed in at the console, over HTTP: cookies and sessions.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { SESSION_IDLE_MS, SESSION_MAX_MS } from '../src/accounts/sessions.ts'
-import { SIGN_IN_BY_ACCOUNT, SIGN_UP_BY_ADDRESS } from '../src/accounts/throttle.ts'
-import { ConsoleClient, signedIn } from './console-client.ts'
+import { SIGN_IN_BY_ACCOUNT } from '../src/accounts/throttle.ts'
+import { ConsoleClient, signedIn, until } from './console-client.ts'
 import { ENGINES } from './engines.ts'
 import { describeService, PASSWORD, startPetstore } from './harness.ts'
 
@@ -21,6 +21,25 @@ describeService(
         assert.equal((await visitor.get('/keys')).status, 200)
       })
 
+      it('takes an email address with the spaces that came along when it was pasted', async () => {
+        const visitor = new ConsoleClient(service().url)
+        const made = await visitor.submit('/sign-up', '/sign-up', { email: ' pasted@example.com\n', password: PASSWORD })
+        assert.deepEqual([made.status, made.location], [303, '/keys'])
+        assert.equal((await new ConsoleClient(service().url).signIn('pasted@example.com', PASSWORD)).location, '/keys')
+      })
+
+      it('leads who is signed in from the forms for it to the keys', async () => {
+        const client = await signedIn(service())
+        for (const page of ['/sign-in', '/sign-up']) assert.equal((await client.get(page)).location, '/keys')
+      })
+
+      it('replaces a cookie that it did not make', async () => {
+        for (const planted of ['x', 'x'.repeat(42), 'x'.repeat(1000)]) {
+          const { headers } = await new ConsoleClient(service().url).get('/sign-in', { Cookie: `petstore=${planted}` })
+          assert.match(headers.get('set-cookie') ?? '', /^petstore=[\w-]{43};/)
+        }
+      })
+
       it('changes the token at sign-in, so that one planted before is worth nothing', async () => {
         const client = new ConsoleClient(service().url)
         await client.get('/sign-in')
@@ -35,9 +54,11 @@ describeService(
       it('answers a wrong password and an unknown account alike, and keeps what was typed', async () => {
         const client = new ConsoleClient(service().url)
         const wrong = await client.signIn(service().account.email, 'wrong horse battery')
-        const unknown = await client.signIn('nobody@example.com', 'wrong horse battery')
         const plain = ({ body }: { body: string }) => body.replaceAll(/value="[^"]*"/g, '')
-        assert.deepEqual([wrong.status, plain(wrong)], [unknown.status, plain(unknown)])
+        for (const email of ['nobody@example.com', '', 'no\u0000body@example.com']) {
+          const unknown = await client.signIn(email, 'wrong horse battery')
+          assert.deepEqual([wrong.status, plain(wrong)], [unknown.status, plain(unknown)])
+        }
         assert.match(wrong.body, new RegExp(`value="${service().account.email}"`))
         assert.doesNotMatch(wrong.body, /wrong horse/)
         assert.match(wrong.body, /The email address or the password is not right/)
@@ -100,7 +121,11 @@ describeService(
         const client = await signedIn(service())
         await new ConsoleClient(service().url).signIn(service().account.email, 'wrong horse battery')
         await until(async () => /Sign-in refused/.test((await client.get('/account')).body))
-        assert.match((await client.get('/account')).body, /Signed in/)
+        const trail = (await client.get('/account')).body.split('<ol class="trail">')[1]!.split('<li>')
+        const line = (words: string) => trail.find((item) => item.includes(words)) ?? ''
+        assert.match(line('Account created'), /on the command line/)
+        assert.match(line('Signed in'), new RegExp(`${service().account.email} from 127\\.0\\.0\\.1.*in the console`, 's'))
+        assert.match(line('Sign-in refused'), /in the console/)
       })
     })
 
@@ -143,6 +168,16 @@ describeService(
         assert.equal((await elsewhere.get('/account')).status, 303)
       })
 
+      it('is not enough to change the password: that takes the current one', async () => {
+        const client = await signedIn(service())
+        const tried = await client.submit('/account', '/account/password', { current: 'not my password', password: 'another horse battery' })
+        assert.equal(tried.status, 400)
+        assert.equal((await new ConsoleClient(service().url).signIn(service().account.email, PASSWORD)).status, 303)
+        const weak = await client.submit('/account', '/account/password', { current: PASSWORD, password: 'short' })
+        assert.equal(weak.status, 400)
+        assert.match(weak.body, /at least 12 characters, got 5/)
+      })
+
       it('never works as an API key, nor an API key as a session', async () => {
         const client = await signedIn(service())
         const token = client.cookies.get('petstore')!
@@ -175,36 +210,3 @@ describe('Several instances on one database', () => {
     })
   }
 })
-
-describe('Tries', () => {
-  it('to sign in are throttled by account, the same for one that is not there, and let through later', async () => {
-    await using petstore = await startPetstore({ clock: () => clock.now })
-    const client = new ConsoleClient(petstore.url)
-    for (const email of [petstore.account.email, 'nobody@example.com']) {
-      for (let tries = 0; tries < SIGN_IN_BY_ACCOUNT.tries; tries += 1) {
-        assert.equal((await client.signIn(email, 'wrong horse battery')).status, 400)
-      }
-      const { status, headers } = await client.signIn(email.toUpperCase(), PASSWORD)
-      assert.deepEqual([status, headers.get('retry-after')], [429, String(SIGN_IN_BY_ACCOUNT.withinMs / 1000)], email)
-    }
-    clock.now += SIGN_IN_BY_ACCOUNT.withinMs
-    assert.equal((await client.signIn(petstore.account.email, PASSWORD)).status, 303)
-  })
-
-  it('to create accounts are throttled by address', async () => {
-    await using petstore = await startPetstore()
-    const client = new ConsoleClient(petstore.url)
-    const fields = { ...(await client.hiddenFields('/sign-up', '/sign-up')), email: 'x@example.com', password: 'short' }
-    for (let tries = 0; tries < SIGN_UP_BY_ADDRESS.tries; tries += 1) assert.equal((await client.post('/sign-up', fields)).status, 400)
-    assert.equal((await client.post('/sign-up', fields)).status, 429)
-  })
-})
-
-/** What is done after the answer is done soon after. */
-async function until(holds: () => Promise<boolean>): Promise<void> {
-  for (let tries = 0; tries < 100; tries += 1) {
-    if (await holds()) return
-    await new Promise((resolve) => setTimeout(resolve, 20))
-  }
-  assert.fail('it did not come true within two seconds')
-}

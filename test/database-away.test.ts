@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
+import { ConsoleClient, signedIn } from './console-client.ts'
 import { newPostgresDatabase, type TestDatabase } from './engines.ts'
 import { type Petstore, startPetstore } from './harness.ts'
 import { type PostgresServer, startPostgres } from './postgres-server.ts'
@@ -65,6 +66,24 @@ describe('when the database goes away', { concurrency: false }, () => {
     await server.start()
     await assertRecovers()
     await assertHealth(200)
+  })
+
+  it('answers on a page while it is stopped, to who is signed in too, and says on the first page that it is away', async () => {
+    const client = await signedIn(petstore)
+    assert.match((await client.get('/')).body, />Ready</)
+    await server.stop()
+    for (const page of ['/keys', '/animals']) {
+      const { status, headers, body } = await client.get(page)
+      assert.deepEqual([status, headers.get('retry-after')], [503, '2'])
+      assert.match(headers.get('content-type') ?? '', /text\/html/)
+      assert.ok(body.includes(headers.get('request-id')!))
+    }
+    const visitor = await new ConsoleClient(petstore.url).get('/')
+    assert.equal(visitor.status, 200)
+    assert.doesNotMatch(visitor.body, />Ready</)
+    await server.start()
+    await assertRecovers()
+    assert.equal((await client.get('/keys')).status, 200)
   })
 
   it('lets no read fail because its connection is from before a restart', async () => {

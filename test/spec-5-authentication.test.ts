@@ -136,6 +136,7 @@ describe('5. A key and time', () => {
   it('ends with its expiry, to the millisecond, also where it was used a moment before', async () => {
     let now = Date.UTC(2027, 0, 1)
     await using petstore = await startPetstore({ clock: () => now })
+    assert.ok(isProblem(await petstore.accounts.createKey(petstore.account, 'too late', now, 'console')))
     const { secret } = await newKey(petstore, now + 1000)
     const call = () => fetch(`${petstore.url}/v1/pets`, { headers: { Authorization: `Bearer ${secret}` } })
     now += 999

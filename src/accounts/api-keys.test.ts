@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import * as fc from 'fast-check'
-import { environmentOf, generateKey, hashKey, isWellFormedKey, redactKeys } from './api-keys.ts'
+import type { ApiKey } from '../store/store.ts'
+import { environmentOf, generateKey, hashKey, isWellFormedKey, redactKeys, stateOf } from './api-keys.ts'
 
 describe('An API key', () => {
   it('tells its environment, has 30 random and 6 checking characters, and is never the same', () => {
@@ -40,8 +41,15 @@ describe('An API key', () => {
   })
 
   it('is cut short wherever it stands in a text', () => {
-    const key = generateKey('staging')
-    assert.equal(redactKeys(`/v1/pets/${key}/x?${key}`), '/v1/pets/pets_test_…/x?pets_test_…')
+    const [key, live] = [generateKey('staging'), generateKey('production')]
+    assert.equal(redactKeys(`/v1/pets/${key}/x?${key}&${live}`), '/v1/pets/pets_test_…/x?pets_test_…&pets_live_…')
     assert.equal(redactKeys('/v1/pets/42'), '/v1/pets/42')
+  })
+
+  it('is active up to its expiry and not at it, and once revoked it is revoked', () => {
+    const key: ApiKey = { id: 'key_1', accountId: 'acct_1', name: 'k', lastFour: '1234', createdAt: 0, expiresAt: 1000, revokedAt: undefined, lastUsedAt: undefined }
+    assert.deepEqual([999, 1000, 1001].map((now) => stateOf(key, now)), ['active', 'expired', 'expired'])
+    assert.equal(stateOf({ ...key, revokedAt: 500 }, 2000), 'revoked')
+    assert.equal(stateOf({ ...key, expiresAt: undefined }, Number.MAX_SAFE_INTEGER), 'active')
   })
 })

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { argon2Sync } from 'node:crypto'
 import { readFileSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { describe, it } from 'node:test'
 import { hashPassword, PASSWORD_MIN_LENGTH, passwordProblem, verifyPassword } from './passwords.ts'
 
@@ -34,6 +35,14 @@ describe('A password', () => {
     const stored = await hashPassword('correct horse battery')
     const answers = await Promise.all(Array.from({ length: 8 }, (_, index) => verifyPassword(index % 2 === 0 ? 'correct horse battery' : 'wrong', stored)))
     assert.deepEqual(answers, Array.from({ length: 8 }, (_, index) => index % 2 === 0))
+  })
+
+  it('leaves threads to the rest of the service while many are hashed', async () => {
+    let hashed = 0
+    const all = Promise.all(Array.from({ length: 16 }, () => hashPassword('correct horse battery').then(() => (hashed += 1))))
+    await readFile(import.meta.filename)
+    assert.ok(hashed < 8, `a file was read only after ${hashed} of 16 passwords`)
+    await all
   })
 
   it('has 12 to 1024 characters, counted as people do', () => {

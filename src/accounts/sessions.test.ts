@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { hash } from 'node:crypto'
 import { after, describe, it } from 'node:test'
 import { openStore } from '../store/open-store.ts'
 import { formProof, isFormProof, isToken, newToken, SESSION_IDLE_MS, SESSION_MAX_MS, Sessions } from './sessions.ts'
@@ -19,6 +20,11 @@ describe('a session', () => {
     await sessions.end(found, '192.0.2.1')
     assert.equal(await sessions.find(one), undefined)
     assert.ok(await sessions.find(other))
+  })
+
+  it('is stored as the SHA-256 of its token, so that who reads the database cannot sign in', async () => {
+    const token = await sessions.start(account, '192.0.2.1')
+    assert.ok(await store.accounts.sessionByHash(hash('sha256', token, 'buffer')))
   })
 
   it('writes its last use at most once a minute', async () => {

@@ -13,6 +13,9 @@ const apiKey = (sql: Database): Fragment => sql`
   id, account_id AS "accountId", name, last_four AS "lastFour", created_at::float8 AS "createdAt",
   expires_at::float8 AS "expiresAt", revoked_at::float8 AS "revokedAt", last_used_at::float8 AS "lastUsedAt"`
 
+/** PostgreSQL refuses to compare with a text that holds U+0000. It stores none either, so nothing can be found by one. */
+const isUnknownText = (text: string): boolean => text.includes('\0')
+
 export class PostgresAccounts implements AccountStore {
   readonly #pool: Pool
 
@@ -26,7 +29,8 @@ export class PostgresAccounts implements AccountStore {
       VALUES (${id}, ${email}, ${foldEmail(email)}, ${passwordHash}, ${createdAt}) ON CONFLICT (email_folded) DO NOTHING`)
   }
 
-  accountByEmail(email: string): Promise<Account | undefined> {
+  async accountByEmail(email: string): Promise<Account | undefined> {
+    if (isUnknownText(email)) return undefined
     return this.#first((sql) => sql`SELECT ${account(sql)} FROM accounts WHERE email_folded = ${foldEmail(email)}`)
   }
 
@@ -58,7 +62,8 @@ export class PostgresAccounts implements AccountStore {
     return this.#first<KeyRow>((sql) => sql`SELECT ${apiKey(sql)} FROM api_keys WHERE hash = ${hash}`).then(asKey)
   }
 
-  keyById(id: string): Promise<ApiKey | undefined> {
+  async keyById(id: string): Promise<ApiKey | undefined> {
+    if (isUnknownText(id)) return undefined
     return this.#first<KeyRow>((sql) => sql`SELECT ${apiKey(sql)} FROM api_keys WHERE id = ${id}`).then(asKey)
   }
 

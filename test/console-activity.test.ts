@@ -1,0 +1,54 @@
+// What the console tells about the use of keys as time passes.
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import { signedIn } from './console-client.ts'
+import { describeService } from './harness.ts'
+
+const DAY_MS = 86_400_000
+const clock = { now: Date.UTC(2027, 0, 1, 12) }
+
+describeService(
+  'The use of keys in the console',
+  (service) => {
+    const pageAfter = async (days: number, path: string) => {
+      const start = clock.now
+      clock.now += days * DAY_MS
+      try {
+        return (await (await signedIn(service())).get(path)).body
+      } finally {
+        clock.now = start
+      }
+    }
+    /** What the chart says to those who hear it. */
+    const chartAfter = async (days: number, span: string) => /class="bars"[^>]*aria-label="([^"]*)"/.exec(await pageAfter(days, `/activity?span=${span}`))?.[1]
+
+    it('is counted over 7 days on the page of keys, and the last use stays', async () => {
+      for (let call = 0; call < 2; call += 1) await service().call('/pets')
+      assert.match(await pageAfter(6.9, '/keys'), /Calls, 7 days<\/dt><dd class="number">2</)
+      const later = await pageAfter(7.1, '/keys')
+      assert.match(later, /Calls, 7 days<\/dt><dd class="number">0</)
+      assert.match(later, />7 days ago</)
+    })
+
+    it('is shown over 24 hours, 7 days or 30 days, and over 7 days unless one of them is chosen', async () => {
+      assert.equal(await chartAfter(0.9, 'day'), '2 requests: 2 succeeded, 0 refused, 0 failed')
+      assert.equal(await chartAfter(1.1, 'day'), undefined)
+      for (const span of ['week', 'constructor', '']) {
+        assert.equal(await chartAfter(6.7, span), '2 requests: 2 succeeded, 0 refused, 0 failed', span)
+        assert.equal(await chartAfter(7.3, span), undefined, span)
+      }
+      assert.equal(await chartAfter(29, 'month'), '2 requests: 2 succeeded, 0 refused, 0 failed')
+      assert.equal(await chartAfter(30, 'month'), undefined)
+      assert.match(await pageAfter(31, '/activity?span=month'), /No requests in this time/)
+    })
+
+    it('of a key that expired is told with the key among those no longer in use', async () => {
+      const client = await signedIn(service())
+      await client.submit('/keys', '/keys', { name: 'for a week', expires: '7' })
+      const [inUse, ended] = [await pageAfter(6.9, '/keys'), await pageAfter(7, '/keys')]
+      assert.doesNotMatch(inUse, /no longer in use/)
+      assert.match(ended, /1 key no longer in use.*for a week/s)
+    })
+  },
+  { clock: () => clock.now },
+)

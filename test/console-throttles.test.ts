@@ -1,0 +1,61 @@
+// Guessing at the console is slowed down, over HTTP: by account, by address, and at sign-up.
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { SIGN_IN_BY_ACCOUNT, SIGN_IN_BY_ADDRESS, SIGN_UP_BY_ADDRESS } from '../src/accounts/throttle.ts'
+import { ConsoleClient } from './console-client.ts'
+import { PASSWORD, startPetstore } from './harness.ts'
+
+const clock = { now: Date.now() }
+
+describe('Tries', () => {
+  it('to sign in are throttled by account, the same for one that is not there, and let through later', async () => {
+    await using petstore = await startPetstore({ clock: () => clock.now })
+    const client = new ConsoleClient(petstore.url)
+    for (const email of [petstore.account.email, 'nobody@example.com']) {
+      for (let tries = 0; tries < SIGN_IN_BY_ACCOUNT.tries; tries += 1) {
+        assert.equal((await client.signIn(email, 'wrong horse battery')).status, 400)
+      }
+      const { status, headers } = await client.signIn(email.toUpperCase(), PASSWORD)
+      assert.deepEqual([status, headers.get('retry-after')], [429, String(SIGN_IN_BY_ACCOUNT.withinMs / 1000)], email)
+    }
+    clock.now += SIGN_IN_BY_ACCOUNT.withinMs - 61_000
+    assert.match((await client.signIn(petstore.account.email, PASSWORD)).body, /Wait 2 minutes/)
+    clock.now += 1000
+    assert.match((await client.signIn(petstore.account.email, PASSWORD)).body, /Wait a minute/)
+    clock.now += 60_000
+    assert.equal((await client.signIn(petstore.account.email, PASSWORD)).status, 303)
+  })
+
+  it('to sign in that went wrong are forgotten once one is right', async () => {
+    await using petstore = await startPetstore()
+    const client = new ConsoleClient(petstore.url)
+    const { email } = petstore.account
+    const fields = await client.hiddenFields('/sign-in', '/sign-in')
+    for (const _round of [1, 2]) {
+      for (let tries = 1; tries < SIGN_IN_BY_ACCOUNT.tries; tries += 1) {
+        assert.equal((await client.post('/sign-in', { ...fields, email, password: 'wrong horse battery' })).status, 400)
+      }
+      assert.equal((await new ConsoleClient(petstore.url).signIn(email, PASSWORD)).status, 303)
+    }
+  })
+
+  it('to sign in with ever other names are throttled by address, and nobody at another address is', async () => {
+    await using petstore = await startPetstore({ env: { PETSTORE_TRUST_PROXY: '127.0.0.1' } })
+    const client = new ConsoleClient(petstore.url)
+    const fields = await client.hiddenFields('/sign-in', '/sign-in')
+    const tryAs = (email: string, address: string) =>
+      client.post('/sign-in', { ...fields, email, password: 'wrong horse battery' }, { 'X-Forwarded-For': address })
+    const tries = Array.from({ length: SIGN_IN_BY_ADDRESS.tries }, (_, index) => tryAs(`guess${index}@example.com`, '192.0.2.1'))
+    for (const { status } of await Promise.all(tries)) assert.equal(status, 400)
+    assert.equal((await tryAs('guess@example.com', '192.0.2.1')).status, 429)
+    assert.equal((await tryAs('guess@example.com', '192.0.2.2')).status, 400)
+  })
+
+  it('to create accounts are throttled by address', async () => {
+    await using petstore = await startPetstore()
+    const client = new ConsoleClient(petstore.url)
+    const fields = { ...(await client.hiddenFields('/sign-up', '/sign-up')), email: 'x@example.com', password: 'short' }
+    for (let tries = 0; tries < SIGN_UP_BY_ADDRESS.tries; tries += 1) assert.equal((await client.post('/sign-up', fields)).status, 400)
+    assert.equal((await client.post('/sign-up', fields)).status, 429)
+  })
+})
