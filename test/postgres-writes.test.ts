@@ -3,22 +3,19 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { NewPet } from '../src/contract/pets.ts'
 import { KINDS } from '../src/store/records.ts'
-import { type AuditEvent, type Idempotency, type Store, StoreUnavailable } from '../src/store/store.ts'
+import { type Idempotency, type Store, StoreUnavailable } from '../src/store/store.ts'
 import { startPetstore } from './harness.ts'
 import { openPostgres, until } from './open-postgres.ts'
+import { account, apiKey, event } from './sample-rows.ts'
 
 const rex: NewPet = { name: 'Rex', categoryId: 3n, status: 'available' }
-const event: AuditEvent = { at: 1, accountId: 'acct', action: 'account.created', via: 'console', subject: 'someone' }
 const idempotency = (key: string): Idempotency => ({ accountId: 'acct', key, fingerprint: Buffer.alloc(32), now: 1000, validSince: 0 })
 const usage = { hour: 0, operation: 'getPet', status: 200, calls: 1 }
 const failure = { at: 1, accountId: 'acct', keyId: 'key_1', requestId: 'r', operation: 'getPet', status: 404, code: 'c', message: 'm' }
 
 async function addKeys({ accounts }: Store, ids: readonly string[]): Promise<void> {
-  await accounts.createAccount({ id: 'acct', email: 'a@example.com', passwordHash: 'hash', createdAt: 1 }, event)
-  for (const [index, id] of ids.entries()) {
-    const key = { id, accountId: 'acct', name: 'laptop', lastFour: 'abcd', createdAt: 1, expiresAt: undefined, revokedAt: undefined, lastUsedAt: undefined }
-    await accounts.createKey({ ...key, hash: Buffer.alloc(32, index) }, event)
-  }
+  await accounts.createAccount(account('acct'), event('acct'))
+  for (const [index, id] of ids.entries()) await accounts.createKey({ ...apiKey(id, 'acct'), hash: Buffer.alloc(32, index) }, event('acct'))
 }
 
 describe('a write to PostgreSQL whose answer is lost', { concurrency: false, timeout: 120_000 }, () => {
@@ -34,8 +31,8 @@ describe('a write to PostgreSQL whose answer is lost', { concurrency: false, tim
       async ({ accounts }) => (await accounts.usageSince('acct', 0))[0]?.calls ?? 0,
     ],
     'failed requests': [({ accounts }) => accounts.recordFailures([failure]), async ({ accounts }) => (await accounts.failedRequests('acct', 100)).length],
-    'an audit event': [({ accounts }) => accounts.appendEvent(event), trail],
-    'a change with its audit event': [({ accounts }, nth) => accounts.setPassword('acct', String(nth), event), trail],
+    'an audit event': [({ accounts }) => accounts.appendEvent(event('acct')), trail],
+    'a change with its audit event': [({ accounts }, nth) => accounts.setPassword('acct', String(nth), event('acct')), trail],
     'copied records': [({ records }, nth) => records.write(auditEvents, [record(BigInt(1000 + nth))]), trail],
   }
   for (const [what, [write, count]] of Object.entries(writes)) {

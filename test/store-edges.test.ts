@@ -69,6 +69,21 @@ for (const engine of ENGINES) {
       assert.equal((await store.pets.create(rex, idempotency(0))).outcome, 'created')
     })
 
+    it('lets a key whose time is over stand for another animal, from then on', async () => {
+      const idempotency = (byte: number, hours: number): Idempotency => ({
+        accountId: 'acct_reuse',
+        key: 'k',
+        fingerprint: Buffer.alloc(32, byte),
+        now: hours * HOUR,
+        validSince: (hours - 24) * HOUR,
+      })
+      await store.pets.create(rex, idempotency(1, 1))
+      const second = await store.pets.create({ ...rex, name: 'Tom' }, idempotency(2, 30))
+      assert.ok(second.outcome === 'created')
+      assert.deepEqual(await store.pets.create({ ...rex, name: 'Tom' }, idempotency(2, 50)), { outcome: 'replayed', pet: second.pet })
+      assert.deepEqual(await store.pets.create(rex, idempotency(1, 50)), { outcome: 'mismatch' })
+    })
+
     it('leaves no event of a change that changed nothing', async () => {
       const { accounts } = store
       const made = await makeAccount('unchanged', 4)
