@@ -140,6 +140,8 @@ for (const engine of ENGINES) {
       assert.equal(await store.records.remove(pets, 1), 1)
       while ((await store.records.remove(pets, 1000)) > 0);
       assert.deepEqual(await store.pets.countByStatus(), { available: 0, pending: 0, sold: 0 })
+      await store.records.raiseLastId(pets, 1n)
+      assert.equal(await store.records.lastId(pets), removed.pet.id, 'it is never lowered')
       const next = await store.pets.create(rex)
       assert.ok(next.outcome === 'created' && next.pet.id > removed.pet.id)
     })

@@ -1,10 +1,10 @@
-// The settings of a database file that make an acknowledged write durable and a reference whole.
+// What the database file itself keeps right: commits that are durable, whole references, true counts.
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
-import { openDatabase } from './database.ts'
+import { IN_MEMORY, openDatabase } from './database.ts'
 
 describe('A database file that is open', () => {
   it('syncs each commit to the disk, checks references, and waits for locks elsewhere', () => {
@@ -17,5 +17,13 @@ describe('A database file that is open', () => {
     assert.ok(Number(value('busy_timeout')) <= 10, 'a wait inside SQLite stops the whole service')
     db.close()
     rmSync(folder, { recursive: true })
+  })
+
+  it('counts an animal under the status it was given by hand', () => {
+    using db = openDatabase(IN_MEMORY)
+    db.exec("INSERT INTO pets (name, category_id, status) VALUES ('Rex', 1, 'available'), ('Kit', 1, 'available')")
+    db.exec("UPDATE pets SET status = 'sold' WHERE name = 'Rex'")
+    const counts = db.prepare('SELECT status, count FROM pet_counts').all().map(({ status, count }) => [status, count])
+    assert.deepEqual(Object.fromEntries(counts), { available: 1, pending: 0, sold: 1 })
   })
 })
