@@ -86,9 +86,9 @@ describe('petstore account and key', { concurrency: 3 }, () => {
     await folder.run(['account', 'create', EMAIL, '--password-stdin'], { input: PASSWORD })
     const twice = await folder.run(['account', 'create', EMAIL.toUpperCase(), '--password-stdin'], { input: PASSWORD })
     assert.equal(twice.code, 1)
-    assert.match(twice.stderr, /There is an account for YOU@EXAMPLE.COM already/)
+    assert.match(twice.stderr, /There is already an account for YOU@EXAMPLE\.COM\./)
     const late = await folder.run(['key', 'create', '--account', EMAIL, '--name', 'x', '--expires', '2020-01-01'])
-    assert.deepEqual([late.code, late.stderr], [1, 'petstore: The expiry must lie in the future.\n'])
+    assert.deepEqual([late.code, late.stderr], [1, 'petstore: The expiry date must be in the future.\n'])
   })
 
   it('make a revoke seen by a running service within 5 seconds', async () => {

@@ -26,7 +26,7 @@ export class ConsoleClient {
     return this.#send(path, { headers })
   }
 
-  /** Sends what is given and nothing else: no proof, unless it is among the fields. */
+  /** Sends what is given and nothing else: no CSRF token, unless it is among the fields. */
   async post(path: string, fields: Record<string, string>, headers: Record<string, string> = {}): Promise<Answered> {
     return this.#send(path, { method: 'POST', body: new URLSearchParams(fields), headers })
   }

@@ -1,4 +1,4 @@
-// The console's forms over HTTP: what proves them, what they make, and what they tell.
+// The console's forms over HTTP: what protects them, what they create, and what they tell.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { ConsoleClient, MEMBER_PAGES, signedIn } from './console-client.ts'
@@ -7,11 +7,11 @@ import { RawConnection } from './raw-http.ts'
 
 describeService('The forms of the console', (service) => {
   describe('a form', () => {
-    it('does nothing without the proof of our own page, or with that of somebody else', async () => {
+    it('does nothing without the CSRF token of our own page, or with that of somebody else', async () => {
       const client = await signedIn(service())
       const other = await (await signedIn(service())).hiddenFields('/keys', '/keys')
-      for (const proof of ['', 'x', other['proof']!]) {
-        const { status, body } = await client.post('/keys', { name: 'forged', expires: '', once: 'x', proof })
+      for (const csrf of ['', 'x', other['csrf']!]) {
+        const { status, body } = await client.post('/keys', { name: 'forged', expires: '', formId: 'x', csrf })
         assert.equal(status, 403)
         assert.match(body, /This form is out of date/)
       }
@@ -160,7 +160,7 @@ describeService('The forms of the console', (service) => {
       const other = new ConsoleClient(service().url)
       await other.submit('/sign-up', '/sign-up', { email: 'same-token@example.com', password: PASSWORD })
       for (const client of [await signedIn(service()), other]) {
-        assert.match((await client.submit('/keys', '/keys', { name: 'k', expires: '', once: 'the same' })).body, /pets_test_[0-9A-Za-z]{36}/)
+        assert.match((await client.submit('/keys', '/keys', { name: 'k', expires: '', formId: 'the same' })).body, /pets_test_[0-9A-Za-z]{36}/)
       }
     })
 
@@ -204,8 +204,8 @@ describeService('The forms of the console', (service) => {
       const stranger = new ConsoleClient(service().url)
       await stranger.submit('/sign-up', '/sign-up', { email: 'stranger@example.com', password: PASSWORD })
       for (const none of [theirs, '/keys/none/revoke', '/keys/%00/revoke']) assert.equal((await stranger.get(none)).status, 404, none)
-      const { proof } = await stranger.hiddenFields('/keys', '/keys')
-      assert.equal((await stranger.post(theirs, { proof: proof! })).status, 404)
+      const { csrf } = await stranger.hiddenFields('/keys', '/keys')
+      assert.equal((await stranger.post(theirs, { csrf: csrf! })).status, 404)
       assert.equal((await client.get(theirs)).status, 200)
       assert.equal((await service().call('/pets')).status, 200)
     })

@@ -61,7 +61,7 @@ describeService(
         }
         assert.match(wrong.body, new RegExp(`value="${service().account.email}"`))
         assert.doesNotMatch(wrong.body, /wrong horse/)
-        assert.match(wrong.body, /The email address or the password is not right/)
+        assert.match(wrong.body, /The email address or the password is wrong/)
       })
 
       it('takes as long to refuse an unknown account as a wrong password', async () => {
@@ -99,8 +99,8 @@ describeService(
       it('ends the session of whoever was signed in before in the same browser', async () => {
         const client = await signedIn(service())
         const old = client.cookies.get('petstore')!
-        const { proof } = await client.hiddenFields('/keys', '/keys')
-        const again = await client.post('/sign-in', { proof: proof!, email: service().account.email, password: PASSWORD })
+        const { csrf } = await client.hiddenFields('/keys', '/keys')
+        const again = await client.post('/sign-in', { csrf: csrf!, email: service().account.email, password: PASSWORD })
         assert.deepEqual([again.status, again.headers.get('cache-control')], [303, 'no-store'])
         assert.equal((await client.get('/keys')).status, 200)
         client.cookies.set('petstore', old)

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { Writable } from 'node:stream'
 import { after, before, describe } from 'node:test'
-import { isProblem } from '../src/accounts/accounts.ts'
 import { type Config, readConfig } from '../src/config.ts'
+import { Refused } from '../src/contract/refused.ts'
 import type { Timeouts } from '../src/http/app.ts'
 import { ERRORS, type ErrorBody, type ErrorCode } from '../src/contract/errors.ts'
 import { createLog } from '../src/log.ts'
@@ -102,9 +102,9 @@ let accountsMade = 0
 export async function makeKey({ accounts }: Running): Promise<{ account: Account; apiKey: ApiKey; key: string }> {
   accountsMade += 1
   const account = await accounts.create(`tester${process.pid}-${accountsMade}@example.com`, PASSWORD, 'command line')
-  if (isProblem(account)) throw new Error(account.message)
+  if (account instanceof Refused) throw new Error(account.message)
   const made = await accounts.createKey(account, 'test', undefined, 'command line')
-  if (isProblem(made)) throw new Error(made.message)
+  if (made instanceof Refused) throw new Error(made.message)
   return { account, apiKey: made.key, key: made.secret }
 }
 

@@ -1,12 +1,12 @@
 // What people do with accounts and keys, at the console and on the command line; each change leaves an audit event.
 import type { Environment } from '../contract/operations.ts'
-import type { FieldProblem } from '../contract/pets.ts'
+import { FieldProblem } from '../contract/refused.ts'
 import type { Account, AccountStore, ApiKey, AuditEvent } from '../store/store.ts'
-import { generateKey, hashKey, randomText, textFrom } from './api-keys.ts'
+import { generateKey, hashKey, isExpired, randomText, textFrom } from './api-keys.ts'
 import { hashPassword, passwordProblem, verifyPassword } from './passwords.ts'
 
-export const EMAIL_MAX_LENGTH = 254
-export const KEY_NAME_MAX_LENGTH = 100
+const EMAIL_MAX_LENGTH = 254
+const KEY_NAME_MAX_LENGTH = 100
 
 const ID_LENGTH = 16
 
@@ -45,7 +45,7 @@ export class Accounts {
     const passwordHash = await hashPassword(password)
     const account = { id: `acct_${randomText(ID_LENGTH)}`, email, passwordHash, createdAt: this.#clock() }
     const created = await this.#store.createAccount(account, this.#event(account.id, 'account.created', via, email))
-    return created ? account : { field: 'email', message: `There is an account for ${email} already.` }
+    return created ? account : new FieldProblem('email', `There is already an account for ${email}.`)
   }
 
   /** The account where the password is right, else undefined; takes as long either way. */
@@ -72,15 +72,15 @@ export class Accounts {
 
   /** The secret is in this answer and nowhere else: only its hash is stored. */
   async createKey(account: Account, name: string, expiresAt: number | undefined, via: Via): Promise<MadeKey | FieldProblem> {
-    const made = await this.createKeyOnce(account, randomText(ID_LENGTH), name, expiresAt, via)
+    const made = await this.createKeyFromForm(account, randomText(ID_LENGTH), name, expiresAt, via)
     if (made === undefined) throw new Error('the same random key id came up twice')
     return made
   }
 
-  /** For a form that may be sent twice: with the same `form` again it makes no other key, and gives undefined. */
-  async createKeyOnce(
+  /** Returns undefined if this form has already created its key: a form that is sent twice creates one key. */
+  async createKeyFromForm(
     account: Account,
-    form: string,
+    formId: string,
     name: string,
     expiresAt: number | undefined,
     via: Via,
@@ -89,7 +89,7 @@ export class Accounts {
     if (problem !== undefined) return problem
     const secret = generateKey(this.#environment)
     const key: ApiKey = {
-      id: `key_${textFrom(`${account.id} ${form}`, ID_LENGTH)}`,
+      id: `key_${textFrom(`${account.id} ${formId}`, ID_LENGTH)}`,
       accountId: account.id,
       name,
       lastFour: secret.slice(-4),
@@ -115,33 +115,26 @@ export class Accounts {
   }
 }
 
-export function isProblem(result: object | undefined): result is FieldProblem {
-  return result !== undefined && 'field' in result
-}
-
 function emailProblem(email: string): FieldProblem | undefined {
   if (/^[^\s@\p{Cc}]+@[^\s@\p{Cc}]+$/u.test(email) && email.length <= EMAIL_MAX_LENGTH && email.isWellFormed()) return undefined
-  return {
-    field: 'email',
-    message: `The email address must have the form name@host and at most ${EMAIL_MAX_LENGTH} characters, got ${JSON.stringify(email.slice(0, 60))}.`,
-  }
+  return new FieldProblem(
+    'email',
+    `The email address must have the form name@host and at most ${EMAIL_MAX_LENGTH} characters, got ${JSON.stringify(email.slice(0, 60))}.`,
+  )
 }
 
 function passwordFieldProblem(password: string): FieldProblem | undefined {
   const message = passwordProblem(password)
-  return message === undefined ? undefined : { field: 'password', message }
+  return message === undefined ? undefined : new FieldProblem('password', message)
 }
 
 function keyProblem(name: string, expiresAt: number | undefined, now: number): FieldProblem | undefined {
   const length = [...name].length
   if (name.trim() === '' || length > KEY_NAME_MAX_LENGTH || /\p{Cc}/u.test(name) || !name.isWellFormed()) {
-    return {
-      field: 'name',
-      message: `The key's name must have 1 to ${KEY_NAME_MAX_LENGTH} printable characters, not all of them white space, got ${length}.`,
-    }
+    return new FieldProblem(
+      'name',
+      `The key's name must have 1 to ${KEY_NAME_MAX_LENGTH} printable characters, not all of them white space, got ${length}.`,
+    )
   }
-  if (expiresAt !== undefined && expiresAt <= now) {
-    return { field: 'expires', message: 'The expiry must lie in the future.' }
-  }
-  return undefined
+  return isExpired({ expiresAt }, now) ? new FieldProblem('expires', 'The expiry date must be in the future.') : undefined
 }

@@ -55,9 +55,13 @@ export function redacted({ lastFour }: ApiKey, environment: Environment): string
   return `${KEY_PREFIX[environment]}…${lastFour}`
 }
 
-export function stateOf({ revokedAt, expiresAt }: ApiKey, now: number): 'active' | 'revoked' | 'expired' {
-  if (revokedAt !== undefined) return 'revoked'
-  return expiresAt !== undefined && expiresAt <= now ? 'expired' : 'active'
+export function stateOf(key: ApiKey, now: number): 'active' | 'revoked' | 'expired' {
+  if (key.revokedAt !== undefined) return 'revoked'
+  return isExpired(key, now) ? 'expired' : 'active'
+}
+
+export function isExpired({ expiresAt }: Pick<ApiKey, 'expiresAt'>, now: number): boolean {
+  return expiresAt !== undefined && expiresAt <= now
 }
 
 function checksum(body: string): string {

@@ -2,7 +2,7 @@
 import type { ErrorCode } from '../contract/errors.ts'
 import type { Environment } from '../contract/operations.ts'
 import type { AccountStore, ApiKey } from '../store/store.ts'
-import { environmentOf, hashKey, isWellFormedKey } from './api-keys.ts'
+import { environmentOf, hashKey, isExpired, isWellFormedKey } from './api-keys.ts'
 
 /** A key revoked elsewhere is refused here after this time at the latest; the promise is 5 seconds. */
 const REMEMBERED_MS = 2000
@@ -67,8 +67,4 @@ export class Keyring {
     if (this.#remembered.size >= REMEMBERED_KEYS) this.#remembered.clear()
     this.#remembered.set(secret, { key, until: now + REMEMBERED_MS })
   }
-}
-
-function isExpired(key: ApiKey, now: number): boolean {
-  return key.expiresAt !== undefined && now >= key.expiresAt
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { hash } from 'node:crypto'
 import { after, describe, it } from 'node:test'
 import { openStore } from '../store/open-store.ts'
-import { formProof, isFormProof, isToken, newToken, SESSION_IDLE_MS, SESSION_MAX_MS, Sessions } from './sessions.ts'
+import { csrfToken, isCsrfToken, isToken, newToken, SESSION_IDLE_MS, SESSION_MAX_MS, Sessions } from './sessions.ts'
 
 const store = await openStore({ engine: 'sqlite', path: ':memory:' })
 const clock = { now: 1_790_000_000_000 }
@@ -56,12 +56,12 @@ describe('a session', () => {
   })
 })
 
-describe("a form's proof", () => {
+describe('a CSRF token', () => {
   it('is good for the token it was made from, and for no other', () => {
     const [token, other] = [newToken(), newToken()]
-    assert.ok(isFormProof(token, formProof(token)))
-    assert.equal(isFormProof(other, formProof(token)), false)
-    for (const wrong of ['', 'x', token, formProof(token).slice(1), `${formProof(token)}=`]) assert.equal(isFormProof(token, wrong), false)
+    assert.ok(isCsrfToken(token, csrfToken(token)))
+    assert.equal(isCsrfToken(other, csrfToken(token)), false)
+    for (const wrong of ['', 'x', token, csrfToken(token).slice(1), `${csrfToken(token)}=`]) assert.equal(isCsrfToken(token, wrong), false)
   })
 
   it('needs a token of ours', () => {

@@ -73,14 +73,14 @@ export function isToken(text: string | undefined): text is string {
   return text !== undefined && TOKEN_SHAPE.test(text)
 }
 
-/** What a form must bring along to prove that it came from our page: only who has the cookie can make it. */
-export function formProof(token: string): string {
+/** The CSRF token that a form must carry: another site can't compute it, since it needs the cookie's token. */
+export function csrfToken(token: string): string {
   return createHmac('sha256', token).update('form').digest('base64url')
 }
 
-export function isFormProof(token: string, proof: string): boolean {
-  const [expected, given] = [Buffer.from(formProof(token)), Buffer.from(proof)]
-  return expected.length === given.length && timingSafeEqual(expected, given)
+export function isCsrfToken(token: string, given: string): boolean {
+  const [expected, actual] = [Buffer.from(csrfToken(token)), Buffer.from(given)]
+  return expected.length === actual.length && timingSafeEqual(expected, actual)
 }
 
 function hashToken(token: string): Buffer {

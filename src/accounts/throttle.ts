@@ -1,4 +1,5 @@
 // Slows down guessing: so many tries by one name in a time, counted in this process, in bounded memory.
+import { Refused } from '../contract/refused.ts'
 
 const MINUTE_MS = 60_000
 
@@ -13,6 +14,15 @@ export const SIGN_IN_BY_ADDRESS: Allowance = { tries: 50, withinMs: 15 * MINUTE_
 export const SIGN_UP_BY_ADDRESS: Allowance = { tries: 20, withinMs: 60 * MINUTE_MS }
 
 const NAMES_KEPT = 20_000
+
+/** Refuses a try until `waitMs` milliseconds have passed. */
+export class TooManyTries extends Refused {
+  readonly waitMs: number
+  constructor(message: string, waitMs: number) {
+    super(message)
+    this.waitMs = waitMs
+  }
+}
 
 export class Throttle {
   readonly #allowance: Allowance

@@ -1,5 +1,6 @@
 // petstore account …: accounts from the command line, for where sign-up is closed.
-import { Accounts, isProblem } from '../accounts/accounts.ts'
+import { Accounts } from '../accounts/accounts.ts'
+import { Refused } from '../contract/refused.ts'
 import type { Config } from '../config.ts'
 import type { Account, Store } from '../store/store.ts'
 import { type Command, CommandFailed, type Input, JSON_OPTION, settingOptions, UsageError, withStore } from './command.ts'
@@ -21,7 +22,7 @@ const create: Command = {
     const account = await withStore(config, (store) =>
       accountsOf(store, config, terminal).create(positionals[0]!, password, 'command line'),
     )
-    if (isProblem(account)) throw new CommandFailed(account.message)
+    if (account instanceof Refused) throw new CommandFailed(account.message)
     if (switches['json']) return printJson(terminal, accountJson(account))
     print(terminal, `Created the account ${account.email} (${account.id}).`)
     tell(terminal, `Next: petstore key create --account ${account.email} --name NAME`)

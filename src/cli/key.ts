@@ -1,6 +1,6 @@
 // petstore key …: API keys from the command line. The secret is printed once, when it is made.
 import { redacted, stateOf } from '../accounts/api-keys.ts'
-import { isProblem } from '../accounts/accounts.ts'
+import { Refused } from '../contract/refused.ts'
 import type { Environment } from '../contract/operations.ts'
 import type { ApiKey } from '../store/store.ts'
 import { accountsOf, findAccount } from './account.ts'
@@ -33,7 +33,7 @@ const create: Command = {
       const account = await findAccount(store, email)
       return accountsOf(store, config, terminal).createKey(account, name, expiresAt, 'command line')
     })
-    if (isProblem(made)) throw new CommandFailed(made.message)
+    if (made instanceof Refused) throw new CommandFailed(made.message)
     const { key, secret } = made
     if (switches['json']) {
       return printJson(terminal, { id: key.id, key: secret, name: key.name, expiresAt: isoTime(key.expiresAt) })

@@ -1,6 +1,6 @@
 // What a person sees when the service has started: where things are, and how to get a key.
 import { randomText } from '../accounts/api-keys.ts'
-import { isProblem } from '../accounts/accounts.ts'
+import { Refused } from '../contract/refused.ts'
 import { type Config, databasePlace } from '../config.ts'
 import { BASE_PATH, VERSION } from '../contract/operations.ts'
 import type { Running } from '../server.ts'
@@ -13,9 +13,9 @@ const FIRST_KEY_DAYS = 7
 export async function firstRunKey({ accounts, store }: Running, now: number): Promise<string | undefined> {
   if ((await store.accounts.listAccounts()).length > 0) return undefined
   const account = await accounts.create(FIRST_ACCOUNT, randomText(40), 'command line')
-  if (isProblem(account)) return undefined
+  if (account instanceof Refused) return undefined
   const made = await accounts.createKey(account, 'first run', now + FIRST_KEY_DAYS * 86_400_000, 'command line')
-  return isProblem(made) ? undefined : made.secret
+  return made instanceof Refused ? undefined : made.secret
 }
 
 export function welcome(terminal: Terminal, config: Config, { url, adminUrl }: Running, key: string | undefined): string {

@@ -1,12 +1,14 @@
 // The account itself: its password, its trail of events, and its end.
 import type { AuditEvent } from '../store/store.ts'
 import { PASSWORD_MIN_LENGTH } from '../accounts/passwords.ts'
+import { TooManyTries } from '../accounts/throttle.ts'
+import { FieldProblem, Refused } from '../contract/refused.ts'
 import { field, form, type Problems, problemSummary } from './forms.ts'
 import { html, type Html } from './html.ts'
 import { tooManyTriesPage } from './problem-pages.ts'
 import { checkPassword } from './sign-in.ts'
 import { day, minute } from './times.ts'
-import { type ConsoleRoute, forMembers, type MemberVisit, type Outcome, type Page } from './visit.ts'
+import { type ConsoleRoute, forMembers, type MemberVisit, type Outcome, type HtmlPage } from './visit.ts'
 
 const EVENTS_SHOWN = 50
 
@@ -19,7 +21,7 @@ export const accountRoutes: readonly ConsoleRoute[] = [
   forMembers('POST', '/account/delete', deleteAccount),
 ]
 
-async function accountPage(visit: MemberVisit, problems: Problems = []): Promise<Page> {
+async function accountPage(visit: MemberVisit, problems: Problems = []): Promise<HtmlPage> {
   const { store, who, query } = visit
   const { account } = who
   const trail = await store.accounts.auditTrail(account.id, EVENTS_SHOWN)
@@ -83,7 +85,7 @@ async function changePassword(visit: MemberVisit): Promise<Outcome> {
   return { redirect: '/account?changed=yes', session: await sessions.start(who.account, request.ip) }
 }
 
-function deletePage(visit: MemberVisit, problems: Problems = []): Page {
+function deletePage(visit: MemberVisit, problems: Problems = []): HtmlPage {
   return {
     title: 'Delete account',
     section: 'account',
@@ -114,9 +116,9 @@ async function deleteAccount(visit: MemberVisit): Promise<Outcome> {
 /** What can't be undone asks for the password again: an open laptop is not enough. */
 async function refuseUnlessPassword(
   visit: MemberVisit,
-  refuse: (problem: Problems[number]) => Outcome | Promise<Outcome>,
+  refuse: (problem: FieldProblem) => Outcome | Promise<Outcome>,
 ): Promise<Outcome | undefined> {
-  const result = await checkPassword(visit, visit.who.account.email, visit.form.get('current') ?? '')
-  if ('waitMs' in result) return tooManyTriesPage(result.waitMs, 'There were too many tries with a wrong password.')
-  return result.account === undefined ? refuse({ field: 'current', message: 'The password is not right.' }) : undefined
+  const account = await checkPassword(visit, visit.who.account.email, visit.form.get('current') ?? '')
+  if (account instanceof TooManyTries) return tooManyTriesPage(account)
+  return account instanceof Refused ? refuse(new FieldProblem('current', account.message)) : undefined
 }

@@ -5,7 +5,7 @@ import type { ApiKey, FailedRequest, UsageCount } from '../store/store.ts'
 import { barChart, bucketsOf, chartWords, CLASSES, firstBucket, type Span, sparkline, totalsOf } from './activity-chart.ts'
 import { html, type Html } from './html.ts'
 import { count, DAY_MS, minute } from './times.ts'
-import { type ConsoleRoute, forMembers, type MemberVisit, type Page } from './visit.ts'
+import { type ConsoleRoute, forMembers, type MemberVisit, type HtmlPage } from './visit.ts'
 
 export const activityRoutes: readonly ConsoleRoute[] = [forMembers('GET', '/activity', activityPage)]
 
@@ -20,7 +20,7 @@ const SPANS = {
 
 type SpanName = keyof typeof SPANS
 
-async function activityPage({ store, usage, who, now, query }: MemberVisit): Promise<Page> {
+async function activityPage({ store, usage, who, now, query }: MemberVisit): Promise<HtmlPage> {
   const name = query.get('span') ?? ''
   const chosen: SpanName = Object.hasOwn(SPANS, name) ? (name as SpanName) : 'week'
   const span = SPANS[chosen]

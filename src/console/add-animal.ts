@@ -3,11 +3,12 @@ import { hash } from 'node:crypto'
 import { newToken } from '../accounts/sessions.ts'
 import { int64FromJsonNumber } from '../contract/int64.ts'
 import { DEFAULT_STATUS, NAME_MAX_LENGTH, type NewPet, parseNewPet, PET_STATUSES } from '../contract/pets.ts'
+import { FieldProblem } from '../contract/refused.ts'
 import { fingerprintOf, idempotencyFor } from '../store/idempotency.ts'
 import { STATUS_WORDS } from './animals.ts'
 import { choice, field, form, hidden, type Problems, problemSummary } from './forms.ts'
 import { html } from './html.ts'
-import { type ConsoleRoute, forMembers, type MemberVisit, type Outcome, type Page } from './visit.ts'
+import { type ConsoleRoute, forMembers, type MemberVisit, type Outcome, type HtmlPage } from './visit.ts'
 
 export const addAnimalRoutes: readonly ConsoleRoute[] = [
   forMembers('GET', '/animals/new', (visit) => addPage(visit)),
@@ -16,7 +17,7 @@ export const addAnimalRoutes: readonly ConsoleRoute[] = [
 
 const STATUS_OPTIONS = PET_STATUSES.map((status) => [status, STATUS_WORDS[status]] as const)
 
-function addPage(visit: MemberVisit, problems: Problems = []): Page {
+function addPage(visit: MemberVisit, problems: Problems = []): HtmlPage {
   const typed = (name: string) => visit.form.get(name) ?? ''
   return {
     title: 'Add an animal',
@@ -29,7 +30,7 @@ function addPage(visit: MemberVisit, problems: Problems = []): Page {
         action: '/animals/new',
         submit: 'Add animal',
         cancel: '/animals',
-        fields: html`${hidden('once', typed('once') || newToken())}
+        fields: html`${hidden('formId', typed('formId') || newToken())}
           ${field({ name: 'name', label: 'Name', hint: `1 to ${NAME_MAX_LENGTH} characters, kept exactly as typed.`, value: typed('name'), problems })}
           ${field({ name: 'categoryId', label: 'Category', hint: 'The number of the category it belongs to.', numeric: true, value: typed('categoryId'), problems })}
           ${choice({ name: 'status', label: 'Status', value: typed('status') || DEFAULT_STATUS, options: STATUS_OPTIONS, problems })}`,
@@ -42,10 +43,10 @@ async function add(visit: MemberVisit): Promise<Outcome> {
   const { form: typed, store, who, now } = visit
   const parsed = parseNewPet(asBody(typed))
   if ('problems' in parsed) return addPage(visit, parsed.problems)
-  const key = idempotencyKey(typed.get('once') ?? '', parsed.newPet)
+  const key = idempotencyKey(typed.get('formId') ?? '', parsed.newPet)
   const created = await store.pets.create(parsed.newPet, idempotencyFor(who.account.id, key, parsed.newPet, now))
   if ('pet' in created) return { redirect: `/animals?added=${created.pet.id}` }
-  return addPage(visit, [{ field: '', message: 'The same form is being handled at this moment; send it again in a few seconds.' }])
+  return addPage(visit, [new FieldProblem('', 'This form is already being processed; send it again in a few seconds.')])
 }
 
 /** What the API would have got as JSON: text that is a number becomes one, exactly; an empty field is left out. */
@@ -56,6 +57,6 @@ function asBody(typed: URLSearchParams): Record<string, unknown> {
 }
 
 /** A form sent twice adds one animal; if the user goes back and changes it, it adds the other animal that was meant. */
-function idempotencyKey(token: string, newPet: NewPet): string {
-  return `console:${hash('sha256', `${token} ${fingerprintOf(newPet).toString('hex')}`)}`
+function idempotencyKey(formId: string, newPet: NewPet): string {
+  return `console:${hash('sha256', `${formId} ${fingerprintOf(newPet).toString('hex')}`)}`
 }

@@ -3,13 +3,13 @@ import { type ListQuery, nextPageQuery, parseListQuery } from '../contract/list-
 import { PET_STATUSES, type Pet, type PetStatus } from '../contract/pets.ts'
 import { html, type Html } from './html.ts'
 import { count } from './times.ts'
-import { type ConsoleRoute, forMembers, type MemberVisit, type Page } from './visit.ts'
+import { type ConsoleRoute, forMembers, type MemberVisit, type HtmlPage } from './visit.ts'
 
 export const STATUS_WORDS: Record<PetStatus, string> = { available: 'Available', pending: 'Pending', sold: 'Sold' }
 
 export const animalRoutes: readonly ConsoleRoute[] = [forMembers('GET', '/animals', animalsPage)]
 
-async function animalsPage(visit: MemberVisit): Promise<Page> {
+async function animalsPage(visit: MemberVisit): Promise<HtmlPage> {
   const { store, query: raw } = visit
   const parsed = parseListQuery({
     status: raw.get('status') ?? undefined,

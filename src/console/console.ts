@@ -1,6 +1,6 @@
 // The console as a plugin of the app: who visits, may they, which page, and the answer with its headers.
 import type { FastifyError, FastifyInstance, FastifyPluginCallback, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify'
-import { isFormProof } from '../accounts/sessions.ts'
+import { isCsrfToken } from '../accounts/sessions.ts'
 import { SIGN_IN_BY_ACCOUNT, SIGN_IN_BY_ADDRESS, SIGN_UP_BY_ADDRESS, Throttle } from '../accounts/throttle.ts'
 import { ownBaseUrl } from '../config.ts'
 import { StoreUnavailable } from '../store/store.ts'
@@ -180,16 +180,16 @@ function answer(reply: FastifyReply, visit: Visit, outcome: Outcome): FastifyRep
     .send(body)
 }
 
-/** Nothing of an account, and no form's proof, is left in a cache. */
+/** No cache may keep a page of an account, or one with a CSRF token. */
 function freshness({ who, token }: Visit): { 'Cache-Control': string } {
   return { 'Cache-Control': who === undefined && token === undefined ? 'private, no-cache' : 'no-store' }
 }
 
-/** Our own page made the form: it brings a proof that only who has the cookie can make, and no other site sent it. */
+/** Accepts only forms of our own pages: with the CSRF token of this browser's cookie, and not sent by another site. */
 function isOurForm({ token, form, request }: Visit): boolean {
   const site = request.headers['sec-fetch-site']
   if (site !== undefined && site !== 'same-origin' && site !== 'none') return false
-  return token !== undefined && isFormProof(token, form.get('proof') ?? '')
+  return token !== undefined && isCsrfToken(token, form.get('csrf') ?? '')
 }
 
 /** After signing in, the visitor is back where they wanted to be; a form is then to be filled in again. */

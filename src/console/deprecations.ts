@@ -3,11 +3,11 @@ import { BASE_PATH, type Operation, OPERATIONS } from '../contract/operations.ts
 import { html, type Html } from './html.ts'
 import { referenceTabs } from './reference-tabs.ts'
 import { day } from './times.ts'
-import { baseAddress, type ConsoleRoute, forAnyone, type Page, type Visit } from './visit.ts'
+import { baseAddress, type ConsoleRoute, forAnyone, type HtmlPage, type Visit } from './visit.ts'
 
 export const deprecationRoutes: readonly ConsoleRoute[] = [forAnyone('GET', '/docs/deprecations', deprecationsPage)]
 
-function deprecationsPage(visit: Visit): Page {
+function deprecationsPage(visit: Visit): HtmlPage {
   const deprecated = OPERATIONS.filter(({ deprecation }) => deprecation !== undefined)
   return {
     title: 'Deprecations',

@@ -3,13 +3,13 @@ import { ERRORS } from '../contract/errors.ts'
 import { STATUS_CODES } from '../node-http.ts'
 import { html } from './html.ts'
 import { referenceTabs } from './reference-tabs.ts'
-import { type ConsoleRoute, forAnyone, type Page } from './visit.ts'
+import { type ConsoleRoute, forAnyone, type HtmlPage } from './visit.ts'
 
 export const errorCodeRoutes: readonly ConsoleRoute[] = [forAnyone('GET', '/docs/errors', () => errorCodesPage)]
 
 const byStatus = Map.groupBy(Object.entries(ERRORS), ([, { status }]) => status)
 
-const errorCodesPage: Page = {
+const errorCodesPage: HtmlPage = {
   title: 'Error codes',
   section: 'reference',
   body: html`<div class="page-head"><h1>Error codes</h1>${referenceTabs('/docs/errors')}</div>

@@ -1,7 +1,7 @@
 // Forms: a label, a hint and what was wrong beside each field, with what was typed kept.
-import type { FieldProblem } from '../contract/pets.ts'
+import type { FieldProblem } from '../contract/refused.ts'
 import { html, type Html } from './html.ts'
-import { proofFor, type Visit } from './visit.ts'
+import { csrfTokenFor, type Visit } from './visit.ts'
 
 export type Problems = readonly FieldProblem[]
 
@@ -18,7 +18,7 @@ interface FormParts {
 
 export function form(visit: Visit, { action, submit, fields, danger, cancel }: FormParts): Html {
   return html`<form class="form" method="post" action="${action}" novalidate>
-    <input type="hidden" name="proof" value="${proofFor(visit)}">
+    <input type="hidden" name="csrf" value="${csrfTokenFor(visit)}">
     ${fields}
     <div class="form-end">
       <button class="button ${danger ? 'danger' : 'primary'}">${submit}</button>

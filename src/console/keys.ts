@@ -1,16 +1,15 @@
 // API keys: generate one, see how each is used, end one.
-import { isProblem } from '../accounts/accounts.ts'
 import { redacted, stateOf } from '../accounts/api-keys.ts'
 import { newToken } from '../accounts/sessions.ts'
 import { OPERATIONS } from '../contract/operations.ts'
-import type { FieldProblem } from '../contract/pets.ts'
+import { FieldProblem, Refused } from '../contract/refused.ts'
 import type { ApiKey, UsageCount } from '../store/store.ts'
 import { choice, field, form, hidden, type Problems, problemSummary } from './forms.ts'
 import { html, type Html } from './html.ts'
 import { newKeyPage } from './new-key.ts'
 import { notFoundPage } from './problem-pages.ts'
 import { ago, count, counted, day, DAY_MS, longDay } from './times.ts'
-import { type ConsoleRoute, forMembers, type MemberVisit, type Outcome, type Page, param } from './visit.ts'
+import { type ConsoleRoute, forMembers, type MemberVisit, type Outcome, type HtmlPage, param } from './visit.ts'
 
 /** How far back a key's calls are counted here. */
 const CALLS_DAYS = 7
@@ -32,7 +31,7 @@ export const keyRoutes: readonly ConsoleRoute[] = [
   forMembers('POST', '/keys/:id/revoke', withKey(revoke)),
 ]
 
-async function keysPage(visit: MemberVisit, problems: Problems = []): Promise<Page> {
+async function keysPage(visit: MemberVisit, problems: Problems = []): Promise<HtmlPage> {
   const { store, usage, who, now } = visit
   // What was counted here a moment ago is shown, too.
   await usage.flush()
@@ -68,7 +67,7 @@ function generateForm(visit: MemberVisit, problems: Problems): Html {
   return form(visit, {
     action: '/keys',
     submit: 'Generate key',
-    fields: html`${hidden('once', newToken())}
+    fields: html`${hidden('formId', newToken())}
       ${field({ name: 'name', label: 'Name', hint: 'What you know it by, such as laptop or nightly import.', value: typed('name'), problems })}
       ${choice({ name: 'expires', label: 'Ends', value: typed('expires'), options: EXPIRIES, problems })}`,
   })
@@ -120,16 +119,16 @@ function notice({ query }: MemberVisit): Html | undefined {
 async function generate(visit: MemberVisit): Promise<Outcome> {
   const { form: typed, accounts, who, now } = visit
   const expires = readExpiry(typed.get('expires') ?? '', now)
-  if (typeof expires === 'object') return keysPage(visit, [expires])
-  const made = await accounts.createKeyOnce(who.account, typed.get('once') ?? '', typed.get('name') ?? '', expires, 'console')
+  if (expires instanceof Refused) return keysPage(visit, [expires])
+  const made = await accounts.createKeyFromForm(who.account, typed.get('formId') ?? '', typed.get('name') ?? '', expires, 'console')
   if (made === undefined) return { redirect: '/keys?made=yes' }
-  return isProblem(made) ? keysPage(visit, [made]) : newKeyPage(visit, made)
+  return made instanceof Refused ? keysPage(visit, [made]) : newKeyPage(visit, made)
 }
 
 function readExpiry(text: string, now: number): number | undefined | FieldProblem {
   if (text === '') return undefined
   if (EXPIRIES.some(([days]) => days === text)) return now + Number(text) * DAY_MS
-  return { field: 'expires', message: 'Choose one of the listed times.' }
+  return new FieldProblem('expires', 'Choose one of the listed times.')
 }
 
 /** A key of one's own; anybody else's is not there. */

@@ -2,7 +2,7 @@
 import { VERSION } from '../contract/operations.ts'
 import { assetAddress } from './assets.ts'
 import { html, type Html } from './html.ts'
-import { type Page, proofFor, type Section, type Visit } from './visit.ts'
+import { type HtmlPage, csrfTokenFor, type Section, type Visit } from './visit.ts'
 
 const PAW = html`<svg class="paw" viewBox="0 0 24 24" width="22" height="22" aria-hidden="true" focusable="false">
   <ellipse cx="6" cy="10.2" rx="2.1" ry="2.8"/><ellipse cx="10" cy="5.8" rx="2.1" ry="2.9"/>
@@ -17,7 +17,7 @@ interface Extras {
   wide?: boolean
 }
 
-export function layout(visit: Visit, { title, body, section }: Page, { head, wide }: Extras = {}): Html {
+export function layout(visit: Visit, { title, body, section }: HtmlPage, { head, wide }: Extras = {}): Html {
   const top = html`${stagingBand(visit)}
 <div class="top">
   <a class="brand" href="/">${PAW} Petstore</a>
@@ -66,7 +66,7 @@ function navigation(visit: Visit, section: Section | undefined): Html {
       ${link('account', '/account', 'Account')}
     </ul></nav>
     <form class="sign-out" method="post" action="/sign-out">
-      <input type="hidden" name="proof" value="${proofFor(visit)}">
+      <input type="hidden" name="csrf" value="${csrfTokenFor(visit)}">
       <button class="button quiet">Sign out</button>
     </form>`
 }

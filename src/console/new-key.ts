@@ -2,10 +2,10 @@
 import type { MadeKey } from '../accounts/accounts.ts'
 import { html } from './html.ts'
 import { day } from './times.ts'
-import { baseAddress, type MemberVisit, type Page } from './visit.ts'
+import { baseAddress, type MemberVisit, type HtmlPage } from './visit.ts'
 
 /** The answer to the form itself, so that no address, no reload and no cache can show it again. */
-export function newKeyPage(visit: MemberVisit, { key, secret }: MadeKey): Page {
+export function newKeyPage(visit: MemberVisit, { key, secret }: MadeKey): HtmlPage {
   return {
     title: 'Your new key',
     section: 'keys',

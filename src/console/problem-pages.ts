@@ -1,9 +1,10 @@
 // Pages for when something is not as it should be; each says what happened and where to go on.
 import type { FastifyRequest } from 'fastify'
+import type { TooManyTries } from '../accounts/throttle.ts'
 import { html } from './html.ts'
-import type { Page, Visit } from './visit.ts'
+import type { HtmlPage, Visit } from './visit.ts'
 
-export function notFoundPage(visit: Visit): Page {
+export function notFoundPage(visit: Visit): HtmlPage {
   return {
     status: 404,
     title: 'Nothing here',
@@ -14,7 +15,7 @@ export function notFoundPage(visit: Visit): Page {
 }
 
 /** A form that our page did not make for this visitor: it was open too long, or it came from somewhere else. */
-export function staleFormPage(visit: Visit): Page {
+export function staleFormPage(visit: Visit): HtmlPage {
   return {
     status: 403,
     title: 'The form is out of date',
@@ -29,19 +30,19 @@ export function staleFormPage(visit: Visit): Page {
   }
 }
 
-export function tooManyTriesPage(waitMs: number, what: string): Page {
+export function tooManyTriesPage({ message, waitMs }: TooManyTries): HtmlPage {
   const minutes = Math.ceil(waitMs / 60_000)
   return {
     status: 429,
     title: 'Too many tries',
     headers: { 'Retry-After': String(Math.ceil(waitMs / 1000)) },
     body: html`<h1>Too many tries</h1>
-      <p>${what} Wait ${minutes === 1 ? 'a minute' : `${minutes} minutes`}, then try again.</p>
+      <p>${message} Wait ${minutes === 1 ? 'a minute' : `${minutes} minutes`}, then try again.</p>
       <p><a href="/">Go to the start</a></p>`,
   }
 }
 
-export function faultPage(request: FastifyRequest, status: number): Page {
+export function faultPage(request: FastifyRequest, status: number): HtmlPage {
   const away = status === 503
   return {
     status,
@@ -58,7 +59,7 @@ export function faultPage(request: FastifyRequest, status: number): Page {
   }
 }
 
-export function badRequestPage(status: number, message: string): Page {
+export function badRequestPage(status: number, message: string): HtmlPage {
   return {
     status,
     title: 'The request cannot be used',

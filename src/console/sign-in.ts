@@ -1,11 +1,12 @@
 // Signing in and out. A refusal sounds and takes the same whether or not there is such an account.
-import { addressGroup } from '../accounts/throttle.ts'
+import { addressGroup, TooManyTries } from '../accounts/throttle.ts'
+import { FieldProblem, Refused } from '../contract/refused.ts'
 import { foldEmail } from '../store/email.ts'
 import type { Account } from '../store/store.ts'
 import { field, form, hidden, type Problems, problemSummary } from './forms.ts'
 import { html } from './html.ts'
 import { tooManyTriesPage } from './problem-pages.ts'
-import { type ConsoleRoute, forAnyone, type Outcome, type Page, safeNext, type Visit } from './visit.ts'
+import { type ConsoleRoute, forAnyone, type Outcome, type HtmlPage, safeNext, type Visit } from './visit.ts'
 
 export const signInRoutes: readonly ConsoleRoute[] = [
   forAnyone('GET', '/sign-in', (visit) => (visit.who ? { redirect: safeNext(visit.query.get('next')) } : signInPage(visit))),
@@ -14,7 +15,7 @@ export const signInRoutes: readonly ConsoleRoute[] = [
   forAnyone('POST', '/sign-out', signOut),
 ]
 
-function signInPage(visit: Visit, problems: Problems = []): Page {
+function signInPage(visit: Visit, problems: Problems = []): HtmlPage {
   const next = visit.form.get('next') ?? visit.query.get('next')
   return {
     title: 'Sign in',
@@ -44,36 +45,34 @@ function notice({ query }: Visit) {
 }
 
 async function signIn(visit: Visit): Promise<Outcome> {
-  const result = await checkPassword(visit, visit.form.get('email') ?? '', visit.form.get('password') ?? '')
-  if ('waitMs' in result) return tooManyTriesPage(result.waitMs, 'There were too many tries to sign in.')
-  if (result.account === undefined) {
-    return signInPage(visit, [{ field: 'email', message: 'The email address or the password is not right.' }])
-  }
+  const account = await checkPassword(visit, visit.form.get('email') ?? '', visit.form.get('password') ?? '')
+  if (account instanceof TooManyTries) return tooManyTriesPage(account)
+  if (account instanceof Refused) return signInPage(visit, [new FieldProblem('email', 'The email address or the password is wrong.')])
   // Whoever used this browser before is not carried along.
   if (visit.who !== undefined) await visit.sessions.end(visit.who, visit.request.ip)
-  return { redirect: safeNext(visit.form.get('next')), session: await visit.sessions.start(result.account, visit.request.ip) }
+  return { redirect: safeNext(visit.form.get('next')), session: await visit.sessions.start(account, visit.request.ip) }
 }
 
-/** Every place that takes a password asks here, so that all of them are throttled together. */
+/** Every form that takes a password checks it here, so that all of them are throttled together. */
 export async function checkPassword(
   { accounts, throttles, sessions, request, store, afterwards }: Visit,
   email: string,
   password: string,
-): Promise<{ account: Account | undefined } | { waitMs: number }> {
+): Promise<Account | Refused | TooManyTries> {
   const [name, address] = [foldEmail(email), addressGroup(request.ip)]
   const waitMs = Math.max(throttles.signInByAddress.take(address), throttles.signInByAccount.take(name))
-  if (waitMs > 0) return { waitMs }
+  if (waitMs > 0) return new TooManyTries('There were too many tries with a wrong password.', waitMs)
   const account = await accounts.signIn(email, password)
   if (account !== undefined) {
     throttles.signInByAccount.forgive(name)
-    return { account }
+    return account
   }
   // Only after the answer is out: else its time would tell that there is such an account.
   afterwards.push(async () => {
     const refused = await store.accounts.accountByEmail(email)
     if (refused !== undefined) await sessions.noteRefusal(refused, request.ip)
   })
-  return { account: undefined }
+  return new Refused('The password is wrong.')
 }
 
 async function signOut(visit: Visit): Promise<Outcome> {

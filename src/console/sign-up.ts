@@ -1,19 +1,19 @@
 // Creating an account, and being signed in with it at once.
-import { isProblem } from '../accounts/accounts.ts'
+import { Refused } from '../contract/refused.ts'
 import { PASSWORD_MIN_LENGTH } from '../accounts/passwords.ts'
-import { addressGroup } from '../accounts/throttle.ts'
+import { addressGroup, TooManyTries } from '../accounts/throttle.ts'
 import { field, form, type Problems, problemSummary } from './forms.ts'
 import { html } from './html.ts'
 import { tooManyTriesPage } from './problem-pages.ts'
 import { checkPassword } from './sign-in.ts'
-import { type ConsoleRoute, forAnyone, type Outcome, type Page, type Visit } from './visit.ts'
+import { type ConsoleRoute, forAnyone, type Outcome, type HtmlPage, type Visit } from './visit.ts'
 
 export const signUpRoutes: readonly ConsoleRoute[] = [
   forAnyone('GET', '/sign-up', (visit) => (visit.who ? { redirect: '/keys' } : signUpPage(visit))),
   forAnyone('POST', '/sign-up', signUp),
 ]
 
-function signUpPage(visit: Visit, problems: Problems = []): Page {
+function signUpPage(visit: Visit, problems: Problems = []): HtmlPage {
   if (visit.config.signup === 'closed') return closedPage
   return {
     title: 'Create account',
@@ -34,7 +34,7 @@ function signUpPage(visit: Visit, problems: Problems = []): Page {
   }
 }
 
-const closedPage: Page = {
+const closedPage: HtmlPage = {
   title: 'Create account',
   section: 'sign-up',
   status: 403,
@@ -50,14 +50,12 @@ async function signUp(visit: Visit): Promise<Outcome> {
   if (visit.config.signup === 'closed') return closedPage
   const { accounts, sessions, throttles, request } = visit
   const waitMs = throttles.signUpByAddress.take(addressGroup(request.ip))
-  if (waitMs > 0) return tooManyTriesPage(waitMs, 'Many accounts were created from your address.')
+  if (waitMs > 0) return tooManyTriesPage(new TooManyTries('Too many accounts were created from your address.', waitMs))
   const [email, password] = [visit.form.get('email')?.trim() ?? '', visit.form.get('password') ?? '']
   const created = await accounts.create(email, password, 'console')
-  if (!isProblem(created)) return { redirect: '/keys', session: await sessions.start(created, request.ip) }
-  // The form was sent twice: the second finds the account that the first has made.
-  const known = created.field === 'email' ? await checkPassword(visit, email, password) : undefined
-  if (known !== undefined && 'account' in known && known.account !== undefined) {
-    return { redirect: '/keys', session: await sessions.start(known.account, request.ip) }
-  }
-  return signUpPage(visit, [created])
+  if (!(created instanceof Refused)) return { redirect: '/keys', session: await sessions.start(created, request.ip) }
+  // If the form was sent twice, the second request finds the account that the first one created.
+  const existing = created.field === 'email' ? await checkPassword(visit, email, password) : created
+  if (existing instanceof Refused) return signUpPage(visit, [created])
+  return { redirect: '/keys', session: await sessions.start(existing, request.ip) }
 }

@@ -1,7 +1,7 @@
 // What a page is asked with, and what it gives back: pages are functions from a visit to an outcome.
 import type { FastifyRequest } from 'fastify'
 import type { Accounts } from '../accounts/accounts.ts'
-import { formProof, newToken, type Sessions, type SignedIn } from '../accounts/sessions.ts'
+import { csrfToken, newToken, type Sessions, type SignedIn } from '../accounts/sessions.ts'
 import type { Throttle } from '../accounts/throttle.ts'
 import type { Usage } from '../accounts/usage.ts'
 import { type Config, ownBaseUrl } from '../config.ts'
@@ -50,7 +50,8 @@ export interface Visit extends ConsoleParts {
 
 export type MemberVisit = Visit & { who: SignedIn }
 
-export interface Page {
+/** A whole page; the frame around its body comes from layout.ts. */
+export interface HtmlPage {
   title: string
   body: Html
   status?: number
@@ -62,7 +63,7 @@ export interface Page {
 export type Section = 'animals' | 'keys' | 'activity' | 'reference' | 'account' | 'sign-in' | 'sign-up'
 
 /** A page, or another address to go on at. `session` is a token to hand out, or 'end' to take it back. */
-export type Outcome = (Page | { redirect: string }) & { session?: string }
+export type Outcome = (HtmlPage | { redirect: string }) & { session?: string }
 
 type Handle<V> = (visit: V) => Outcome | Promise<Outcome>
 
@@ -82,13 +83,13 @@ export function forAnyone(method: 'GET' | 'POST', path: string, handle: Handle<V
   return { method, path, handle, forAnyone: true }
 }
 
-/** What every form of this visit carries along. */
-export function proofFor(visit: Visit): string {
+/** Returns the CSRF token for the forms of this visit. */
+export function csrfTokenFor(visit: Visit): string {
   if (visit.token === undefined) {
     visit.token = newToken()
     visit.tokenIsNew = true
   }
-  return formProof(visit.token)
+  return csrfToken(visit.token)
 }
 
 export function param(visit: Visit, name: string): string {

@@ -2,7 +2,7 @@
 import { BASE_PATH, VERSION } from '../contract/operations.ts'
 import { KEY_PREFIX } from '../accounts/api-keys.ts'
 import { html, type Html } from './html.ts'
-import { baseAddress, type ConsoleRoute, forAnyone, type Page, type Visit } from './visit.ts'
+import { baseAddress, type ConsoleRoute, forAnyone, type HtmlPage, type Visit } from './visit.ts'
 
 export const welcomeRoutes: readonly ConsoleRoute[] = [forAnyone('GET', '/', welcomePage)]
 
@@ -13,7 +13,7 @@ const SAMPLE_ANSWER = `[
    "status": "available"}
 ]`
 
-async function welcomePage(visit: Visit): Promise<Page> {
+async function welcomePage(visit: Visit): Promise<HtmlPage> {
   const ready = await visit.store.ping().then(() => true, () => false)
   const base = baseAddress(visit)
   const key = `${KEY_PREFIX[visit.config.environment]}…`

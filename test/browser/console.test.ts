@@ -102,11 +102,11 @@ describeInBrowser('the console in a browser', {}, (browsing) => {
     await page.getByLabel('Password now').fill('not my password')
     await page.getByLabel('New password').fill('another long one')
     await page.getByRole('button', { name: 'Change password' }).click()
-    await problem(page, 'Password now', /is not right/)
+    await problem(page, 'Password now', /is wrong/)
 
     await page.goto('/account/delete')
     await page.getByRole('button', { name: 'Delete account' }).click()
-    await problem(page, 'Your password, to be sure', /is not right/)
+    await problem(page, 'Your password, to be sure', /is wrong/)
     browsing.assertClean()
   })
 
