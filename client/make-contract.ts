@@ -1,0 +1,96 @@
+// Writes src/contract.ts, the client's view of the contract, from openapi.json. Run by `npm run openapi`.
+import { readFileSync, writeFileSync } from 'node:fs'
+
+interface Schema {
+  $ref?: string
+  type?: string
+  format?: string
+  enum?: string[]
+  maximum?: number
+  description?: string
+  required?: string[]
+  properties?: Record<string, Schema & { default?: unknown }>
+}
+
+interface Operation {
+  operationId: string
+  deprecated?: boolean
+  parameters: { name: string; in: string; description: string; schema: Schema }[]
+}
+
+interface Document {
+  servers: { variables: Record<string, { default: string }> }[]
+  paths: Record<string, Record<string, Operation>>
+  components: { schemas: Record<'PetStatus' | 'NewPet' | 'Pet' | 'Error', Schema> }
+}
+
+const OPENAPI = new URL('../openapi.json', import.meta.url)
+const CONTRACT = new URL('src/contract.ts', import.meta.url)
+
+export function renderContract(): string {
+  const { servers, paths, components } = JSON.parse(readFileSync(OPENAPI, 'utf8')) as Document
+  const { PetStatus, NewPet, Pet, Error: ErrorSchema } = components.schemas
+  const [address] = Object.values(servers[0]!.variables)
+  const operations = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ ...operation, method: method.toUpperCase(), path })),
+  )
+  const query = operations.find(({ operationId }) => operationId === 'listPets')!.parameters.filter((parameter) => parameter.in === 'query')
+  const limit = query.find(({ name }) => name === 'limit')!.schema
+  return [
+    '// The contract as the client sees it. Written by `npm run openapi` of the service; changes made here are lost.',
+    '',
+    '/** How every base address ends. */',
+    `export const BASE_PATH = '${new URL(address!.default).pathname}'`,
+    '',
+    'export const OPERATIONS = {',
+    ...operations.map(({ operationId, method, path }) => `  ${operationId}: { method: '${method}', path: '${path}' },`),
+    '} as const',
+    '',
+    'export type OperationId = keyof typeof OPERATIONS',
+    '',
+    '/** The largest page that can be asked for. */',
+    `export const MAX_LIMIT = ${limit.maximum}`,
+    '',
+    `/** ${PetStatus.description} */`,
+    `export type PetStatus = ${union(PetStatus.enum!, ' ')}`,
+    '',
+    '/** What listPets can be asked for. */',
+    'export interface ListPetsQuery {',
+    ...query.flatMap(({ name, description, schema }) => field(`${name}?`, description, `${typeOf(schema, 'number | bigint')} | undefined`)),
+    '}',
+    '',
+    ...interfaceOf('NewPet', NewPet, 'number | bigint', (name) => NewPet.required!.includes(name)),
+    '',
+    // The service fills in a default, so an animal that it returns always has the field.
+    ...interfaceOf('Pet', Pet, 'bigint', (name, { default: fallback }) => Pet.required!.includes(name) || fallback !== undefined),
+    '',
+    '/** The codes of the errors that the service answers with. */',
+    `export type ErrorCode =\n  | ${union(ErrorSchema.properties!['code']!.enum!, '\n  ')}`,
+    '',
+  ].join('\n')
+}
+
+function interfaceOf(name: string, schema: Schema, int64: string, isRequired: (field: string, schema: { default?: unknown }) => boolean): string[] {
+  const fields = Object.entries(schema.properties!).flatMap(([key, property]) => {
+    const type = typeOf(property, int64)
+    return isRequired(key, property) ? field(key, property.description, type) : field(`${key}?`, property.description, `${type} | undefined`)
+  })
+  return [`/** ${schema.description} */`, `export interface ${name} {`, ...fields, '}']
+}
+
+function field(name: string, description: string | undefined, type: string): string[] {
+  return [...(description === undefined ? [] : [`  /** ${description} */`]), `  ${name}: ${type}`]
+}
+
+function typeOf({ $ref, type, format }: Schema, int64: string): string {
+  if ($ref !== undefined) return $ref.replace('#/components/schemas/', '')
+  if (type === 'integer') return format === 'int64' ? int64 : 'number'
+  if (type === 'string') return 'string'
+  throw new Error(`The client has no type for ${type}.`)
+}
+
+function union(values: readonly string[], separator: string): string {
+  return values.map((value) => `'${value}'`).join(`${separator}| `)
+}
+
+if (import.meta.main) writeFileSync(CONTRACT, renderContract())

@@ -1,0 +1,78 @@
+// The contract as the client sees it. Written by `npm run openapi` of the service; changes made here are lost.
+
+/** How every base address ends. */
+export const BASE_PATH = '/v1'
+
+export const OPERATIONS = {
+  listPets: { method: 'GET', path: '/pets' },
+  createPet: { method: 'POST', path: '/pets' },
+  getPet: { method: 'GET', path: '/pets/{petId}' },
+} as const
+
+export type OperationId = keyof typeof OPERATIONS
+
+/** The largest page that can be asked for. */
+export const MAX_LIMIT = 100
+
+/** Availability of the animal */
+export type PetStatus = 'available' | 'pending' | 'sold'
+
+/** What listPets can be asked for. */
+export interface ListPetsQuery {
+  /** Maximum number of animals returned */
+  limit?: number | undefined
+  /** Only animals with this status */
+  status?: PetStatus | undefined
+  /** Where the page starts: taken from the `Link` header of the page before, opaque otherwise */
+  cursor?: string | undefined
+}
+
+/** An animal to add */
+export interface NewPet {
+  /** The animal's name, kept exactly as sent */
+  name: string
+  /** Identifier of the category the animal belongs to */
+  categoryId: number | bigint
+  status?: PetStatus | undefined
+}
+
+/** An animal of the store */
+export interface Pet {
+  /** Unique identifier, assigned by the service on creation */
+  id: bigint
+  /** The animal's name, kept exactly as sent */
+  name: string
+  /** Identifier of the category the animal belongs to */
+  categoryId: bigint
+  status: PetStatus
+}
+
+/** The codes of the errors that the service answers with. */
+export type ErrorCode =
+  | 'malformed_request'
+  | 'invalid_parameter'
+  | 'missing_body'
+  | 'unsupported_content_type'
+  | 'invalid_json'
+  | 'invalid_pet'
+  | 'invalid_idempotency_key'
+  | 'missing_api_key'
+  | 'malformed_authorization'
+  | 'malformed_api_key'
+  | 'wrong_environment'
+  | 'unknown_api_key'
+  | 'revoked_api_key'
+  | 'expired_api_key'
+  | 'pet_not_found'
+  | 'unknown_path'
+  | 'method_not_allowed'
+  | 'request_timeout'
+  | 'idempotency_in_progress'
+  | 'operation_removed'
+  | 'body_too_large'
+  | 'expectation_failed'
+  | 'idempotency_key_reused'
+  | 'rate_limited'
+  | 'headers_too_large'
+  | 'internal_error'
+  | 'store_unavailable'

@@ -1,0 +1,101 @@
+// Every error of the client: what the service answered, or why no answer of the service arrived.
+import type { ErrorCode } from './contract.ts'
+
+/** Codes of the client itself, for errors that the service did not send. */
+export type ClientErrorCode = 'network_error' | 'timeout' | 'unexpected_response' | 'malformed_response'
+
+export interface ErrorFields {
+  // Codes may be added within a version of the interface; `string & {}` keeps the known ones in completion.
+  code: ErrorCode | ClientErrorCode | (string & {})
+  message: string
+  /** The HTTP status; undefined if no answer arrived. */
+  status?: number | undefined
+  /** Names the request in the logs of the service; quote it when you report a problem. */
+  requestId?: string | undefined
+  /** How many milliseconds the service asks to wait before the next request. */
+  retryAfter?: number | undefined
+  cause?: unknown
+}
+
+/** The base of all errors of this package. */
+export class PetstoreError extends Error {
+  static {
+    this.prototype.name = 'PetstoreError'
+  }
+  readonly code: ErrorFields['code']
+  readonly status: number | undefined
+  readonly requestId: string | undefined
+  readonly retryAfter: number | undefined
+
+  constructor({ code, message, status, requestId, retryAfter, cause }: ErrorFields) {
+    super(message, cause === undefined ? {} : { cause })
+    this.code = code
+    this.status = status
+    this.requestId = requestId
+    this.retryAfter = retryAfter
+  }
+}
+
+/** 401: the API key is missing or invalid; the message says which and why. */
+export class AuthenticationError extends PetstoreError {
+  static {
+    this.prototype.name = 'AuthenticationError'
+  }
+}
+
+/** 404: no such animal, or nothing at this address. */
+export class NotFoundError extends PetstoreError {
+  static {
+    this.prototype.name = 'NotFoundError'
+  }
+}
+
+/** 429: the account made too many requests, and the retries met the limit again. */
+export class RateLimitError extends PetstoreError {
+  static {
+    this.prototype.name = 'RateLimitError'
+  }
+}
+
+/** Any other 4xx: the request must be changed before it can succeed. */
+export class InvalidRequestError extends PetstoreError {
+  static {
+    this.prototype.name = 'InvalidRequestError'
+  }
+}
+
+/** 5xx: the service, or a proxy before it, failed. */
+export class ServerError extends PetstoreError {
+  static {
+    this.prototype.name = 'ServerError'
+  }
+}
+
+/** An answer that does not come from this service: a redirect, a web page, malformed JSON. */
+export class UnexpectedResponseError extends PetstoreError {
+  static {
+    this.prototype.name = 'UnexpectedResponseError'
+  }
+}
+
+/** No answer arrived: the address is wrong, the service is down, or the connection was lost. `cause` has the details. */
+export class NetworkError extends PetstoreError {
+  static {
+    this.prototype.name = 'NetworkError'
+  }
+}
+
+/** The call took longer than its `timeout`. */
+export class TimeoutError extends PetstoreError {
+  static {
+    this.prototype.name = 'TimeoutError'
+  }
+}
+
+const BY_STATUS: Record<number, typeof PetstoreError> = { 401: AuthenticationError, 404: NotFoundError, 429: RateLimitError }
+
+/** Returns the error of an answer. Its class depends on the status alone, so an unknown code is still an error of its status. */
+export function errorOfStatus(status: number, fields: ErrorFields): PetstoreError {
+  const ErrorClass = BY_STATUS[status] ?? (status >= 500 ? ServerError : status >= 400 ? InvalidRequestError : UnexpectedResponseError)
+  return new ErrorClass({ ...fields, status })
+}

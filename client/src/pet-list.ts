@@ -1,0 +1,57 @@
+// What listPets returns: a page when awaited, all animals when iterated.
+import type { Answer } from './answer.ts'
+import type { Pet } from './contract.ts'
+import { UnexpectedResponseError } from './errors.ts'
+import { linkTo } from './link.ts'
+
+export interface PetPage {
+  pets: Pet[]
+  /** Continues where this page ends, as `cursor` of another listPets; undefined on the last page. */
+  nextCursor: string | undefined
+  requestId: string | undefined
+}
+
+/** Fetches the page at a cursor; without one, the first. `all` says that the caller goes through all of them. */
+type FetchPage = (cursor: string | undefined, all: boolean) => Promise<PetPage>
+
+/** Sends nothing before it is awaited or iterated. */
+export class PetList implements PromiseLike<PetPage>, AsyncIterable<Pet> {
+  readonly #fetchPage: FetchPage
+  readonly #cursor: string | undefined
+  #page: Promise<PetPage> | undefined
+
+  constructor(fetchPage: FetchPage, cursor: string | undefined) {
+    this.#fetchPage = fetchPage
+    this.#cursor = cursor
+  }
+
+  /** Makes `await` fetch the first page; awaited again, it is the same page. */
+  // oxlint-disable-next-line unicorn/no-thenable -- being awaitable is what it is for
+  then<A = PetPage, B = never>(onPage?: ((page: PetPage) => A | PromiseLike<A>) | null, onError?: ((reason: unknown) => B | PromiseLike<B>) | null): Promise<A | B> {
+    this.#page ??= this.#fetchPage(this.#cursor, false)
+    return this.#page.then(onPage, onError)
+  }
+
+  /** Yields every animal, newest first. A page is fetched when the one before it is used up. */
+  async *[Symbol.asyncIterator](): AsyncGenerator<Pet, void, undefined> {
+    let cursor = this.#cursor
+    do {
+      const page: PetPage = await this.#fetchPage(cursor, true)
+      yield* page.pets
+      cursor = page.nextCursor
+    } while (cursor !== undefined)
+  }
+}
+
+/**
+ * Returns the cursor of the page after this answer, from its Link header. Nothing else of the link is used, so the API
+ * key goes to no other address than baseUrl, whatever the link says.
+ */
+export function nextCursorOf({ url, headers, requestId }: Answer, cursor: string | undefined): string | undefined {
+  const next = linkTo('next', headers.get('Link'), url)
+  if (next === undefined) return undefined
+  const nextCursor = next.searchParams.get('cursor')
+  if (nextCursor !== null && nextCursor !== cursor) return nextCursor
+  const message = `GET ${url.href} answered with a link to the next page that does not lead on.`
+  throw new UnexpectedResponseError({ code: 'unexpected_response', message, requestId })
+}

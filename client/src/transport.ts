@@ -1,0 +1,117 @@
+// One call of an operation: its attempts, within its deadline.
+import { type Answer, readAnswer } from './answer.ts'
+import { OPERATIONS, type OperationId } from './contract.ts'
+import { Deadline } from './deadline.ts'
+import { type DeprecationNotice, readDeprecation } from './deprecation.ts'
+import { NetworkError, PetstoreError, UnexpectedResponseError } from './errors.ts'
+import type { Json } from './exact-json.ts'
+import { retryDelay } from './retry.ts'
+
+export interface CallOptions {
+  /** Ends the call; it then rejects with the signal's reason. */
+  signal?: AbortSignal | undefined
+  /** How many milliseconds the call may take, all attempts and the waits between them included. */
+  timeout?: number | undefined
+}
+
+export interface TransportSettings {
+  baseUrl: string
+  timeout: number
+  maxRetries: number
+  fetch: typeof fetch
+  onDeprecation: (notice: DeprecationNotice) => void
+}
+
+export interface Call<T> {
+  /** Relative to the base address. */
+  path: string
+  headers?: Record<string, string>
+  body?: string
+  /** Returns undefined for an answer that is not what the operation returns. */
+  parse: (value: Json) => T | undefined
+}
+
+export interface Result<T> {
+  result: T
+  answer: Answer
+}
+
+export class Transport {
+  // Private to the language: neither console.log nor JSON.stringify shows it.
+  readonly #apiKey: string
+  readonly #settings: TransportSettings
+  readonly #reported = new Set<OperationId>()
+
+  constructor(apiKey: string, settings: TransportSettings) {
+    this.#apiKey = apiKey
+    this.#settings = settings
+  }
+
+  async call<T>(operation: OperationId, call: Call<T>, options: CallOptions): Promise<Result<T>> {
+    const { timeout, maxRetries } = this.#settings
+    const deadline = new Deadline(operation, options.timeout ?? timeout, options.signal)
+    try {
+      for (let attempt = 1; ; attempt += 1) {
+        try {
+          return await this.#attempt(operation, call, deadline.signal)
+        } catch (error) {
+          deadline.signal.throwIfAborted()
+          if (!(error instanceof PetstoreError)) throw error
+          const delay = retryDelay({ error, attempt, maxRetries, timeLeft: deadline.timeLeft })
+          if (delay === undefined) throw error
+          await deadline.wait(delay)
+        }
+      }
+    } finally {
+      deadline.dispose()
+    }
+  }
+
+  async #attempt<T>(operation: OperationId, { path, headers, body, parse }: Call<T>, signal: AbortSignal): Promise<Result<T>> {
+    const { method } = OPERATIONS[operation]
+    const url = new URL(this.#settings.baseUrl + path)
+    const { response, text } = await this.#fetch(url, {
+      method,
+      headers: { Accept: 'application/json', Authorization: `Bearer ${this.#apiKey}`, ...headers },
+      // A redirected create would become a GET, and another origin must not get the key.
+      redirect: 'manual',
+      signal,
+      ...(body !== undefined && { body }),
+    })
+    this.#reportDeprecation(operation, url, response.headers)
+    const answer = readAnswer({ method, url, response, text })
+    const result = parse(answer.value)
+    if (result !== undefined) return { result, answer }
+    const message = `${method} ${url.href} answered ${response.status} with JSON that is not a result of ${operation}: check baseUrl.`
+    throw new UnexpectedResponseError({ code: 'unexpected_response', message, status: response.status, requestId: answer.requestId })
+  }
+
+  async #fetch(url: URL, init: RequestInit): Promise<{ response: Response; text: string }> {
+    // Not called as a method: a browser's fetch refuses any other `this`.
+    const { fetch } = this.#settings
+    try {
+      const response = await fetch(url, init)
+      const text = await response.text()
+      // An error page may echo the request, and its text may become the message of an error.
+      return { response, text: response.ok ? text : text.replaceAll(this.#apiKey, '[apiKey]') }
+    } catch (cause) {
+      const message = `${init.method} ${url.href} got no complete answer: ${reasonOf(cause)}.`
+      throw new NetworkError({ code: 'network_error', message, cause })
+    }
+  }
+
+  #reportDeprecation(operation: OperationId, url: URL, headers: Headers): void {
+    const notice = this.#reported.has(operation) ? undefined : readDeprecation(operation, url, headers)
+    if (notice === undefined) return
+    this.#reported.add(operation)
+    this.#settings.onDeprecation(notice)
+  }
+}
+
+/** Node's fetch says only "fetch failed"; what failed is in its cause. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  const { cause } = error
+  const detail = cause instanceof Error ? cause.message || ('code' in cause ? String(cause.code) : cause.name) : undefined
+  return detail === undefined ? error.message : `${error.message} (${detail})`
+}

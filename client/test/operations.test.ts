@@ -1,0 +1,160 @@
+// The client against the real service, on both engines: the three operations, exact integers, paging, errors.
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { describeService, type Petstore as Service, startPetstore } from '../../test/harness.ts'
+import { ENGINES } from '../../test/engines.ts'
+import { KINDS } from '../../src/store/records.ts'
+import { AuthenticationError, type DeprecationNotice, InvalidRequestError, NotFoundError, type Pet, Petstore, type PetstoreOptions, RateLimitError } from '../src/petstore.ts'
+
+const INT64_MAX = 2n ** 63n - 1n
+const INT64_MIN = -(2n ** 63n)
+
+const clientOf = ({ url, key }: Service, options: Partial<PetstoreOptions> = {}) =>
+  new Petstore({ apiKey: key, baseUrl: `${url}/v1`, onDeprecation: () => {}, ...options })
+
+async function collect(pets: AsyncIterable<Pet>): Promise<Pet[]> {
+  const all: Pet[] = []
+  for await (const pet of pets) all.push(pet)
+  return all
+}
+
+const addMany = (petstore: Petstore, count: number) =>
+  Promise.all(Array.from({ length: count }, (_, index) => petstore.createPet({ name: `Pet ${index}`, categoryId: index })))
+
+describeService('The client', (service) => {
+  it('adds an animal, and finds it by list and get', async () => {
+    const petstore = clientOf(service())
+    const rex = await petstore.createPet({ name: 'Rex "the" dög\u2028', categoryId: 3, status: 'pending' })
+    assert.deepEqual(rex, { id: rex.id, name: 'Rex "the" dög\u2028', categoryId: 3n, status: 'pending' })
+    assert.deepEqual((await petstore.listPets({ status: 'pending', limit: 1 })).pets, [rex])
+    assert.deepEqual(await petstore.getPet(rex.id), rex)
+    assert.deepEqual(await petstore.getPet(Number(rex.id)), rex)
+  })
+
+  it('leaves the status to the service if none is given', async () => {
+    assert.equal((await clientOf(service()).createPet({ name: 'Rex', categoryId: 1, status: undefined })).status, 'available')
+  })
+
+  for (const categoryId of [INT64_MIN, INT64_MAX, 2n ** 53n + 1n, -1n, 0n]) {
+    it(`keeps the category ${categoryId} digit for digit`, async () => {
+      const petstore = clientOf(service())
+      const pet = await petstore.createPet({ name: 'Rex', categoryId })
+      assert.equal(pet.categoryId, categoryId)
+      assert.deepEqual((await petstore.listPets({ limit: 1 })).pets, [pet])
+    })
+  }
+
+  it('refuses a number that may have been rounded, before anything is sent', async () => {
+    const petstore = clientOf(service(), { fetch: () => assert.fail('a request was sent') })
+    for (const value of [2 ** 53, 1.5, Number.NaN, Infinity, '3' as unknown as number]) {
+      await assert.rejects(petstore.createPet({ name: 'Rex', categoryId: value }), /^TypeError: categoryId must be a bigint or a safe integer/)
+      await assert.rejects(petstore.getPet(value), /^TypeError: id must be a bigint or a safe integer/)
+    }
+  })
+
+  it('returns a page when awaited, of the limit and with the cursor of the next', async () => {
+    const petstore = clientOf(service())
+    await addMany(petstore, 25)
+    const list = petstore.listPets()
+    const first = await list
+    assert.equal(first.pets.length, 20)
+    assert.equal(await list, first)
+    const second = await petstore.listPets({ limit: 2, cursor: first.nextCursor })
+    assert.equal(second.pets.length, 2)
+    assert.ok(second.pets[0]!.id < first.pets.at(-1)!.id)
+    assert.equal((await petstore.listPets({ status: 'sold' })).nextCursor, undefined)
+  })
+
+  it('returns every animal once when iterated, while others are added', async () => {
+    const petstore = clientOf(service())
+    await addMany(petstore, 30)
+    const before = await collect(petstore.listPets())
+    const seen: Pet[] = []
+    for await (const pet of petstore.listPets({ limit: 7 })) {
+      if (seen.length % 5 === 0) await petstore.createPet({ name: 'Later', categoryId: 1 })
+      seen.push(pet)
+    }
+    assert.deepEqual(seen, before)
+    assert.ok((await collect(petstore.listPets())).length > before.length)
+  })
+
+  it('iterates over one status only, and fetches no page that is not needed', async () => {
+    const paths: string[] = []
+    const petstore = clientOf(service(), {
+      fetch: (input, init) => {
+        paths.push(new URL(input as URL).search)
+        return fetch(input, init)
+      },
+    })
+    await petstore.createPet({ name: 'Rex', categoryId: 1, status: 'sold' })
+    await petstore.createPet({ name: 'Mittens', categoryId: 1, status: 'sold' })
+    paths.length = 0
+    for await (const pet of petstore.listPets({ status: 'sold', limit: 1 })) {
+      assert.equal(pet.name, 'Mittens')
+      break
+    }
+    assert.deepEqual(paths, ['?status=sold&limit=1'])
+  })
+
+  it('throws what the service answers, with code, message, status and request id', async () => {
+    const petstore = clientOf(service())
+    const invalid = { name: 'InvalidRequestError', status: 400, requestId: /./ }
+    await assert.rejects(petstore.createPet({ name: ' ', categoryId: 1 }), { ...invalid, code: 'invalid_pet', message: /^name must be/ })
+    await assert.rejects(async () => petstore.listPets({ limit: 101 }), { ...invalid, code: 'invalid_parameter', message: /limit/ })
+    await assert.rejects(petstore.getPet(INT64_MAX), NotFoundError)
+    await assert.rejects(collect(petstore.listPets({ cursor: 'mine' })), InvalidRequestError)
+    const stranger = clientOf(service(), { apiKey: 'mine' })
+    await assert.rejects(stranger.createPet({ name: 'Rex', categoryId: 1 }), (error) => error instanceof AuthenticationError && error.code === 'malformed_api_key')
+  })
+
+  it('throws 422 for an Idempotency-Key that was used for another animal', async () => {
+    const petstore = clientOf(service())
+    const first = await petstore.createPet({ name: 'Rex', categoryId: 1 }, { idempotencyKey: 'rex-1' })
+    assert.deepEqual(await petstore.createPet({ name: 'Rex', categoryId: 1 }, { idempotencyKey: 'rex-1' }), first)
+    await assert.rejects(petstore.createPet({ name: 'Max', categoryId: 1 }, { idempotencyKey: 'rex-1' }), { code: 'idempotency_key_reused', status: 422 })
+  })
+
+  it('reports a deprecated operation once, also if its answer is an error', async () => {
+    const notices: DeprecationNotice[] = []
+    const petstore = clientOf(service(), { onDeprecation: (notice) => void notices.push(notice) })
+    const { id } = await petstore.createPet({ name: 'Rex', categoryId: 1 })
+    await assert.rejects(petstore.getPet(0))
+    await petstore.getPet(id)
+    const [notice, ...others] = notices
+    assert.deepEqual(others, [])
+    assert.equal(notice?.operation, 'getPet')
+    assert.equal(notice.since?.toISOString(), '2026-11-14T00:00:00.000Z')
+    assert.equal(notice.sunset?.toISOString(), '2030-12-05T00:00:00.000Z')
+    assert.match(notice.message, /^The Petstore operation getPet is deprecated and will be removed on 2030-12-05: see http.*#getPet$/)
+    await clientOf(service(), { onDeprecation: (other) => void notices.push(other) }).getPet(id)
+    assert.equal(notices.length, 2)
+  })
+})
+
+describe('The client at the last id', () => {
+  for (const engine of ENGINES) {
+    it(`returns it digit for digit, on ${engine.name}`, async () => {
+      await using service = await startPetstore({ engine })
+      const petstore = clientOf(service)
+      await service.store.records.raiseLastId(KINDS.find(({ name }) => name === 'pets')!, INT64_MAX - 2n)
+      const ids = [(await petstore.createPet({ name: 'Rex', categoryId: 1 })).id, (await petstore.createPet({ name: 'Max', categoryId: 1 })).id]
+      assert.deepEqual(ids, [INT64_MAX - 1n, INT64_MAX])
+      assert.deepEqual((await collect(petstore.listPets({ limit: 1 }))).map(({ id }) => id), [INT64_MAX, INT64_MAX - 1n])
+      assert.equal((await petstore.getPet(INT64_MAX)).name, 'Max')
+    })
+  }
+})
+
+describe('The client past the rate limit', () => {
+  it('waits as long as Retry-After says, or throws it at once if the timeout comes before', async () => {
+    await using service = await startPetstore({ env: { PETSTORE_RATE_LIMIT: '2/2' } })
+    const petstore = clientOf(service)
+    await petstore.listPets()
+    await petstore.listPets()
+    const started = performance.now()
+    await assert.rejects(async () => petstore.listPets({}, { timeout: 500 }), RateLimitError)
+    assert.ok(performance.now() - started < 500)
+    assert.equal((await petstore.listPets()).pets.length, 0)
+    assert.ok(performance.now() - started > 500)
+  })
+})
