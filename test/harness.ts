@@ -3,9 +3,11 @@ import assert from 'node:assert/strict'
 import { Writable } from 'node:stream'
 import { after, before, describe } from 'node:test'
 import { type Config, readConfig } from '../src/config.ts'
+import { ERRORS, type ErrorBody, type ErrorCode } from '../src/contract/errors.ts'
+import { answersOf } from '../src/contract/openapi-answers.ts'
 import { Refused } from '../src/contract/refused.ts'
 import type { Timeouts } from '../src/http/app.ts'
-import { ERRORS, type ErrorBody, type ErrorCode } from '../src/contract/errors.ts'
+import { findOperation, originForm } from '../src/http/routes.ts'
 import { createLog } from '../src/log.ts'
 import { type Running, startServer } from '../src/server.ts'
 import type { Account, ApiKey } from '../src/store/store.ts'
@@ -20,7 +22,7 @@ export interface Petstore extends Running, AsyncDisposable {
   key: string
   /** What was logged, a parsed line each. */
   logged: Record<string, unknown>[]
-  /** Calls `/v1` + path with the key; `init` as for fetch. */
+  /** Calls `/v1` + path with the key; `init` as for fetch. The answer must be one that the OpenAPI document describes. */
   call(path: string, init?: RequestInit): Promise<Response>
   /** POSTs this JSON text, or value as JSON, to `/v1/pets`. */
   add(body: unknown, headers?: Record<string, string>): Promise<Response>
@@ -47,8 +49,11 @@ export async function startPetstore(options: PetstoreOptions = {}): Promise<Pets
   const running = await startServer(config, createLog(config.logLevel, collectInto(logged)), { ...(clock && { clock }), timeouts })
   const { account, apiKey, key } = await makeKey(running)
 
-  const call = (path: string, init: RequestInit = {}) =>
-    fetch(`${running.url}/v1${path}`, { ...init, headers: { Authorization: `Bearer ${key}`, ...init.headers } })
+  const call = async (path: string, init: RequestInit = {}) => {
+    const response = await fetch(`${running.url}/v1${path}`, { ...init, headers: { Authorization: `Bearer ${key}`, ...init.headers } })
+    assertDocumented(init.method ?? 'GET', response)
+    return response
+  }
   const add = (body: unknown, headers: Record<string, string> = {}) =>
     call('/pets', {
       method: 'POST',
@@ -82,6 +87,25 @@ export function describeService(title: string, cases: (service: () => Petstore) 
       cases(() => petstore)
     })
   }
+}
+
+/** Of HTTP itself, not of an operation. */
+const OF_HTTP = new Set(['date', 'connection', 'keep-alive', 'content-length', 'content-type', 'transfer-encoding'])
+
+/** Checks that the answer of an operation has a status and headers that the OpenAPI document describes. */
+function assertDocumented(method: string, { url, status, headers }: Response): void {
+  const { pathname } = new URL(url)
+  const operation = findOperation(method, originForm(pathname))?.operation
+  if (operation === undefined) return
+  const answer = answersOf(operation)[status] as { headers: Record<string, object> } | undefined
+  assert.ok(answer, `undocumented status ${status} of ${operation.id}`)
+  const documented = new Set(Object.keys(answer.headers).map((name) => name.toLowerCase()))
+  for (const name of headerNames(headers)) assert.ok(documented.has(name), `undocumented header ${name} of ${operation.id}, ${status}`)
+}
+
+/** The headers that belong to an operation, in lower case. */
+export function headerNames(headers: Headers): string[] {
+  return [...headers.keys()].filter((name) => !OF_HTTP.has(name))
 }
 
 /** Checks that this is the Error body of that code, in full, and gives its message. */

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { before, describe, it } from 'node:test'
 import * as fc from 'fast-check'
 import { renderOpenapi } from '../src/contract/openapi.ts'
-import { describeService, type Petstore, startPetstore } from './harness.ts'
+import { describeService, headerNames, type Petstore, startPetstore } from './harness.ts'
 import { assertDescribed, codePoint, type Document, isValid, operationOf, toJson, validValues } from './openapi-document.ts'
 
 const RUNS = { numRuns: 60 }
@@ -150,16 +150,48 @@ describeService('The document', (service) => {
 })
 
 describe('The document in other circumstances', () => {
-  it('describes the answers past the rate limit, and past the removal of getPet', async () => {
-    await using petstore = await startPetstore({ env: { PETSTORE_RATE_LIMIT: '2/60' }, clock: () => Date.UTC(2031, 0, 1) })
+  /** Sent from the rate step on: earlier refusals have none, though the document does not go into that. */
+  const RATE = ['ratelimit', 'ratelimit-policy']
+
+  it('names the headers that come with each answer: all of them, and no others', async () => {
+    let now = Date.UTC(2027, 0, 1)
+    await using petstore = await startPetstore({ env: { PETSTORE_RATE_LIMIT: '50/3600' }, clock: () => now })
     const document = await documentOf(petstore)
-    const headers = { Origin: 'https://shop.example' }
-    const statuses: number[] = []
-    for (const [id, path] of [['getPet', '/pets/1'], ['listPets', '/pets'], ['listPets', '/pets?limit=0'], ['listPets', '/pets']] as const) {
-      const response = await petstore.call(path, { headers })
-      statuses.push(response.status)
+    const seen = new Map<string, Set<string>>()
+    const see = async (id: string, answer: Promise<Response>) => {
+      const response = await answer
       await assertDescribed(document, operationOf(document, id), response)
+      const name = `${id} ${response.status}`
+      seen.set(name, new Set([...(seen.get(name) ?? []), ...headerNames(response.headers)]))
     }
-    assert.deepEqual(statuses, [410, 200, 400, 429])
+    const origin = { Origin: 'https://shop.example' }
+    const list = (query = '', headers = {}) => see('listPets', petstore.call(`/pets${query}`, { headers: { ...origin, ...headers } }))
+    const get = (petId = '1', headers = {}) => see('getPet', petstore.call(`/pets/${petId}`, { headers: { ...origin, ...headers } }))
+    const create = (body: unknown, headers = {}) => see('createPet', petstore.add(body, { ...origin, ...headers }))
+    const noKey = { Authorization: 'Bearer nonsense' }
+    const once = { 'Idempotency-Key': 'a' }
+    const rex = { name: 'Rex', categoryId: 1 }
+
+    for (const headers of [once, once, {}, noKey]) await create(rex, headers)
+    await create({ ...rex, name: 'Mittens' }, once)
+    await create('{')
+    await create('x'.repeat(20_000))
+    for (const headers of [{}, { 'If-None-Match': '*' }, noKey]) await Promise.all([list('?limit=1', headers), get('1', headers)])
+    await list('?limit=0')
+    await get('999999')
+    for (let count = 0; count < 50; count += 1) await petstore.call('/pets')
+    await Promise.all([list(), get(), create(rex)])
+    now = Date.UTC(2031, 0, 1)
+    await get()
+
+    const answers = { listPets: [200, 304, 400, 401, 429], createPet: [201, 400, 401, 413, 422, 429], getPet: [200, 304, 401, 404, 410, 429] }
+    const expected = Object.entries(answers).flatMap(([id, statuses]) => statuses.map((status) => `${id} ${status}`))
+    assert.deepEqual([...seen.keys()].toSorted(), expected.toSorted())
+    for (const [name, names] of seen) {
+      const [id = '', status = ''] = name.split(' ')
+      const documented = Object.keys(operationOf(document, id).responses[status]!.headers).map((header) => header.toLowerCase())
+      const come = status === '401' || status === '410' ? [...names, ...RATE] : [...names]
+      assert.deepEqual(come.toSorted(), documented.toSorted(), name)
+    }
   })
 })
