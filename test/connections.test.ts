@@ -27,6 +27,16 @@ describe('A connection', { concurrency: 3 }, () => {
     assert.deepEqual(statuses, [201, 200, 400, 404, 200])
   })
 
+  it('carries very many at once: none is lost, and what they add is in their order', async () => {
+    await using petstore = await startPetstore()
+    using connection = new RawConnection(petstore.url)
+    const added = Array.from({ length: 100 }, (_, index) => `pet ${index}`)
+    connection.send(added.map((name) => create(petstore, JSON.stringify({ name, categoryId: 1 }))).join(''))
+    for (const name of added) assert.equal((JSON.parse((await connection.answer()).body) as { name: string }).name, name)
+    const newestFirst = (await (await petstore.call('/pets?limit=100')).json()) as { name: string }[]
+    assert.deepEqual(newestFirst.map(({ name }) => name), added.toReversed())
+  })
+
   it('gets the answers that are due before it is told that the next request is broken', async () => {
     await using petstore = await startPetstore()
     using connection = new RawConnection(petstore.url)

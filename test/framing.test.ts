@@ -129,6 +129,11 @@ describe('Framing', () => {
     await refused(sized(JSON_TYPE, Buffer.from(`\uFEFF${REX}`)), 'invalid_json', 'stays open')
   })
 
+  it('takes the names of headers for nothing else where they stand as a value, and chunked in any case', async () => {
+    await refused(get(`Host: host\r\n${key}Vary: host\r\nAccess-Control-Request-Headers: authorization\r\n`, '/v1/pets/1'), 'pet_not_found', 'stays open')
+    await refused(post(`${key}${JSON_TYPE}Transfer-Encoding: Chunked\r\n`, '1\r\n{\r\n0\r\n\r\n'), 'invalid_json', 'stays open')
+  })
+
   it('answers a body past the limit at once, reads on for a moment, and goes on', async () => {
     const tooMuch = 'x'.repeat(100_000)
     await refused(post(`${key}${JSON_TYPE}Content-Length: 100000\r\n`, tooMuch), 'body_too_large', 'stays open')

@@ -4,6 +4,7 @@ import { describe, it } from 'node:test'
 import { generateKey } from '../src/accounts/api-keys.ts'
 import { ENGINES } from './engines.ts'
 import { PASSWORD, startPetstore } from './harness.ts'
+import { RawConnection } from './raw-http.ts'
 
 const MADE = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
@@ -11,7 +12,7 @@ describe('The request id', () => {
   it('is on every answer, each another, and on the one log line of the request', async () => {
     await using petstore = await startPetstore()
     const responses = [
-      await petstore.call('/pets'),
+      await petstore.call('/pets?limit=5'),
       await petstore.call('/pets/1'),
       await petstore.add({ name: 'Rex', categoryId: 1 }),
       await petstore.add('{'),
@@ -31,6 +32,17 @@ describe('The request id', () => {
     assert.equal(first?.['keyId'], petstore.apiKey.id)
     assert.equal(first?.['path'], '/v1/pets')
     assert.equal(typeof first?.['ms'], 'number')
+    assert.equal(first?.['address'], '127.0.0.1')
+  })
+
+  it('stands beside the address that the trusted proxies tell of, and not what a client claims', async () => {
+    const forwarded = { 'X-Forwarded-For': '203.0.113.9, 198.51.100.7, 10.0.0.2' }
+    for (const [env, address] of [[{}, '127.0.0.1'], [{ PETSTORE_TRUST_PROXY: 'loopback,10.0.0.0/8' }, '198.51.100.7']] as const) {
+      await using petstore = await startPetstore({ env })
+      await petstore.call('/pets', { headers: forwarded })
+      await fetch(`${petstore.url}/livez`, { headers: forwarded })
+      assert.deepEqual(petstore.logged.filter(({ msg }) => msg === 'request').map((line) => line['address']), [address, address])
+    }
   })
 
   it('is kept where it is sane', async () => {
@@ -41,6 +53,20 @@ describe('The request id', () => {
     for (const id of ['', ' ', 'x'.repeat(129), 'a b', 'a,b', 'ÿ', '<script>', '"a"', 'a;b', petstore.key]) {
       assert.match((await petstore.call('/pets', { headers: { 'Request-Id': id } })).headers.get('request-id') ?? '', MADE, id)
     }
+  })
+
+  it('names what never became a request too: on its answer and its log line, kept where it could be read', async () => {
+    await using petstore = await startPetstore()
+    const headers = 'Host: pets.example\r\nRequest-Id: trace-1\r\n'
+    const cases = { 'GET / HTTP/1.1': /^trace-1$/, 'CONNECT pets.example:443 HTTP/1.1': /^trace-1$/, NONSENSE: MADE }
+    for (const [line, expected] of Object.entries(cases)) {
+      using connection = new RawConnection(petstore.url)
+      connection.send(`${line}\r\n${headers}Expect: a pony\r\n\r\n`)
+      const id = (await connection.answer()).headers.get('request-id')
+      assert.match(id ?? '', expected, line)
+      assert.equal(petstore.logged.at(-1)?.['requestId'], id)
+    }
+    assert.deepEqual(petstore.logged.map(({ status }) => status), [417, 405, 400])
   })
 
   it('does not let a secret into the log, wherever a caller puts it', async () => {

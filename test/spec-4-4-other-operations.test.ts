@@ -78,12 +78,15 @@ describe('4.4 Outside /v1', () => {
 
   it('has its metrics on the admin port, and nothing else there', async () => {
     await using petstore = await startPetstore({ env: { PETSTORE_ADMIN_PORT: '0' } })
+    const started = performance.now()
     await petstore.call('/pets')
     await petstore.call('/pets/1')
     const text = await (await fetch(`${petstore.adminUrl}/metrics`)).text()
     assert.match(text, /petstore_requests_total\{operation="listPets",status="200"\} 1/)
     assert.match(text, /petstore_deprecated_requests_total\{operation="getPet"\} 1/)
     assert.match(text, /petstore_store_duration_seconds_count\{method="pets.list"\} 1/)
+    const listed = Number(/petstore_request_duration_seconds_sum\{operation="listPets"\} (\S+)/.exec(text)?.[1])
+    assert.ok(listed > 0 && listed < (performance.now() - started) / 1000, `a list took ${listed} s`)
     assert.match(text, /process_cpu_seconds_total/)
     await expectError(await fetch(`${petstore.url}/metrics`), 'unknown_path')
     assert.equal((await fetch(`${petstore.adminUrl}/v1/pets`)).status, 404)
