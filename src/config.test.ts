@@ -7,18 +7,20 @@ const from = (env: Record<string, string>) => readConfig({}, env)
 
 describe('readConfig', () => {
   it('has a default for a first run at home', () => {
-    const { host, port, database, environment, signup, trustProxy, rateLimit, logLevel, adminPort } = from({})
     assert.deepEqual(
-      { host, port, database, environment, signup, trustProxy, rateLimit, logLevel, adminPort },
+      from({}),
       {
         host: '127.0.0.1',
         port: 8080,
         database: { engine: 'sqlite', path: 'data/petstore.db' },
         environment: 'staging',
+        baseUrl: undefined,
+        stagingBaseUrl: undefined,
         signup: 'open',
         trustProxy: false,
         rateLimit: undefined,
         logLevel: 'notice',
+        adminHost: '127.0.0.1',
         adminPort: undefined,
       },
     )

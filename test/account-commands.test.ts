@@ -73,6 +73,25 @@ describe('petstore key', () => {
 })
 
 describe('petstore account', () => {
+  it('says what to do next where there is nothing to list', async () => {
+    await using database = await ENGINES[0]!.newDatabase()
+    const next = { 'account list': 'petstore account create EMAIL', 'key list': 'petstore key create --account EMAIL --name NAME' }
+    for (const [words, command] of Object.entries(next)) {
+      const { code, stdout, stderr } = await petstore([...words.split(' '), '--database', database.url])
+      assert.deepEqual([code, stdout], [0, ''])
+      assert.ok(stderr.endsWith(`: ${command}\n`), stderr)
+      assert.equal((await petstore([...words.split(' '), '--json', '--database', database.url])).stdout, '[]\n')
+    }
+  })
+
+  it('removes the account that is named, and no other', () =>
+    withAccount(async (run) => {
+      await run('account create other@example.com --password-stdin', { input: PASSWORD })
+      await run(`account remove ${EMAIL} --yes`)
+      const accounts = JSON.parse(await run('account list --json')) as { email: string }[]
+      assert.deepEqual(accounts.map(({ email }) => email), ['other@example.com'])
+    }))
+
   /** Whether the account's password is this one. */
   async function hasPassword(url: string, password: string): Promise<boolean> {
     const store = await openStore(readConfig({ database: url }, {}).database)

@@ -1,6 +1,6 @@
 // bin/petstore as people and scripts call it: forms, output, messages and exit codes.
 import assert from 'node:assert/strict'
-import { writeFileSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { renderOpenapi } from '../src/contract/openapi.ts'
@@ -171,6 +171,14 @@ describe('petstore', { concurrency: 3 }, () => {
     const list = async (...words: string[]) => (JSON.parse((await folder.run(['account', 'list', '--json', ...words])).stdout) as object[]).length
     assert.equal(await list(), 2)
     assert.equal(await list('--database', 'sqlite:another.db'), 0)
+  })
+
+  it('does not start where the .env file can not be read: its settings are not guessed', async () => {
+    await using folder = await Folder.create()
+    mkdirSync(join(folder.path, '.env'))
+    const { code, stdout, stderr } = await folder.run(['account', 'list'])
+    assert.deepEqual([code, stdout], [2, ''])
+    assert.match(stderr, /^petstore: The file \.env holds settings but cannot be read: EISDIR.*\n$/)
   })
 
   it('adds animals with seed, and brings a database up to date with migrate', async () => {

@@ -201,4 +201,13 @@ describe('A lock of another process', () => {
     assert.equal(((await (await petstore.call('/pets')).json()) as object[]).length, 1, 'and what was refused was not stored')
     assert.ok(existsSync(path))
   })
+
+  it('is a clear message of a command that can not write meanwhile', async () => {
+    await using folder = await Folder.create()
+    const path = await madeDatabase(folder, 'locked.db')
+    using db = new DatabaseSync(path)
+    db.exec('BEGIN IMMEDIATE')
+    const { code, stdout, stderr } = await folder.run(['seed', '--count', '1', '--database', `sqlite:${path}`])
+    assert.deepEqual([code, stdout, stderr], [1, '', 'petstore: another process holds its lock (SQLite: database is locked)\n'])
+  })
 })

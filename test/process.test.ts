@@ -186,10 +186,13 @@ if (hasTerminal) describe('petstore serve on a terminal', () => {
 
   it('greets in aligned lines, with a curl line that works, on the first run', async () => {
     await using folder = await Folder.create()
-    const text = await onTerminal(folder, {})
+    const text = await onTerminal(folder, { PETSTORE_ADMIN_PORT: '0' })
     assert.match(text, /\n {2}Petstore 1\.0\.0, staging\n/)
     assert.ok(text.includes('  \u001B[36mAPI'), text)
     assert.match(text, /API +\S+ {2}http:\/\/127\.0\.0\.1:\d+\/v1\n/)
+    assert.match(text, /Metrics +\S+ {2}http:\/\/127\.0\.0\.1:\d+\/metrics\n/)
+    assert.match(text, /Data +\S+ {2}data\/petstore\.db\n/)
+    assert.match(text, /Sign-up +\S+ {2}open: /)
     const key = /curl -H "Authorization: Bearer (pets_test_\w+)" http:\/\/127\.0\.0\.1:\d+\/v1\/pets\n/.exec(text)?.[1]
     assert.ok(key, text)
     const served = await serve(folder)
@@ -198,12 +201,15 @@ if (hasTerminal) describe('petstore serve on a terminal', () => {
     assert.ok(Math.abs(Date.parse(expiresAt) - Date.now() - 7 * 86_400_000) < 60_000, `it ends in 7 days: ${expiresAt}`)
   })
 
-  it('uses no colour with NO_COLOR, and offers no key in production or a second time', async () => {
+  it('uses no colour with NO_COLOR or on a dumb terminal, and offers no key in production or a second time', async () => {
     await using folder = await Folder.create()
     const production = await onTerminal(folder, { PETSTORE_ENVIRONMENT: 'production', NO_COLOR: '1' })
     assert.ok(!production.includes('\u001B['), JSON.stringify(production))
     assert.ok(!production.includes('curl'))
-    assert.match(await onTerminal(folder, {}), /curl/)
+    assert.match(production, /\d\d:\d\d:\d\d {2}notice {2}stopping: finishing what runs {2}signal=SIGINT\n/, 'short lines for people')
+    const closed = await onTerminal(folder, { TERM: 'dumb', PETSTORE_SIGNUP: 'closed' })
+    assert.ok(!closed.includes('\u001B['), JSON.stringify(closed))
+    assert.match(closed, /Sign-up +closed: [^]*Get a key +petstore account create EMAIL[^]*curl/)
     assert.ok(!(await onTerminal(folder, {})).includes('curl'))
   })
 })

@@ -308,8 +308,12 @@ for (const engine of ENGINES) {
         code: 'invalid_pet',
         message: 'name is missing 🐈',
       })
+      const other = account('acct_few_failures')
+      await store.accounts.createAccount(other, event(other.id))
+      await store.accounts.recordFailures([failed(1, other.id)])
       const all = Array.from({ length: FAILED_REQUESTS_KEPT + 5 }, (_, at) => failed(at))
       await store.accounts.recordFailures([...all, failed(1, 'acct_none')])
+      assert.equal((await store.accounts.failedRequests(other.id, 10)).length, 1, 'those of other accounts stay')
       const kept = await store.accounts.failedRequests(made.id, 1000)
       assert.deepEqual(kept.map((request) => ({ ...request })), all.slice(5).toReversed())
       assert.equal((await store.accounts.failedRequests(made.id, 3)).length, 3)
