@@ -7,7 +7,7 @@ import { start, until } from './processes.ts'
 export const HAPROXY = '/usr/sbin/haproxy'
 
 /** What is told when no instance is ready, in the form of every other error of the service. */
-const NOT_READY = JSON.stringify({ code: 'store_unavailable', message: 'The service is not ready; try again shortly.', status: 503 })
+const NOT_READY = JSON.stringify({ code: 'service_unavailable', message: 'The service is not ready; try again shortly.', status: 503 })
 
 /** Where it listens. */
 export async function startLoadBalancer(folder: string, ports: readonly number[]): Promise<string> {

@@ -1,7 +1,9 @@
 // Calls from web pages: CORS for any origin, its headers only where an Origin came.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { startPetstore } from './harness.ts'
+import { examplePath } from '../src/contract/operation.ts'
+import { BASE_PATH, OPERATIONS } from '../src/contract/operations.ts'
+import { callExample, startPetstore } from './harness.ts'
 
 const ORIGIN = { Origin: 'https://shop.example' }
 
@@ -12,7 +14,7 @@ describe('Browser callers', () => {
     const made = await petstore.add({ name: 'Rex', categoryId: 1 }, ORIGIN)
     const responses = [
       made,
-      await petstore.call('/pets', { headers: ORIGIN }),
+      ...(await Promise.all(OPERATIONS.map((operation) => callExample(petstore, operation, ORIGIN)))),
       await petstore.call('/pets', { headers: { ...ORIGIN, 'If-None-Match': '*' } }),
       await petstore.call('/pets/1', { headers: ORIGIN }),
       await petstore.add('{', ORIGIN),
@@ -46,20 +48,18 @@ describe('Browser callers', () => {
 
   it('pass the preflight without a key, for each operation and each request header', async () => {
     await using petstore = await startPetstore()
-    const wanted = { '/v1/pets': ['GET', 'POST'], '/v1/pets/1': ['GET'] }
-    for (const [path, methods] of Object.entries(wanted)) {
-      for (const method of methods) {
-        const response = await fetch(petstore.url + path, {
-          method: 'OPTIONS',
-          headers: { ...ORIGIN, 'Access-Control-Request-Method': method, 'Access-Control-Request-Headers': 'authorization,content-type' },
-        })
-        assert.equal(response.status, 204)
-        assert.equal(response.headers.get('access-control-allow-origin'), '*')
-        assert.ok(response.headers.get('access-control-allow-methods')?.split(', ').includes(method))
-        const allowed = response.headers.get('access-control-allow-headers')?.toLowerCase().split(', ') ?? []
-        for (const name of ['authorization', 'content-type', 'idempotency-key', 'if-none-match', 'request-id']) assert.ok(allowed.includes(name))
-        assert.equal(response.headers.get('access-control-max-age'), '7200')
-      }
+    for (const operation of OPERATIONS) {
+      const { method } = operation
+      const response = await fetch(petstore.url + BASE_PATH + examplePath(operation), {
+        method: 'OPTIONS',
+        headers: { ...ORIGIN, 'Access-Control-Request-Method': method, 'Access-Control-Request-Headers': 'authorization,content-type' },
+      })
+      assert.equal(response.status, 204)
+      assert.equal(response.headers.get('access-control-allow-origin'), '*')
+      assert.ok(response.headers.get('access-control-allow-methods')?.split(', ').includes(method))
+      const allowed = response.headers.get('access-control-allow-headers')?.toLowerCase().split(', ') ?? []
+      for (const name of ['authorization', 'content-type', 'idempotency-key', 'if-none-match', 'request-id']) assert.ok(allowed.includes(name))
+      assert.equal(response.headers.get('access-control-max-age'), '7200')
     }
   })
 

@@ -80,9 +80,9 @@ describeService('The pages of the console', (service) => {
     it('has an anchor for every error code, and one where rel="deprecation" leads', async () => {
       const client = new ConsoleClient(service().url)
       const { body } = await client.get('/docs/errors')
-      for (const [code, { cure }] of Object.entries(ERRORS)) {
+      for (const [code, { fix }] of Object.entries(ERRORS)) {
         assert.ok(body.includes(`id="${code}"`), code)
-        assert.ok(body.includes(cure.replaceAll('<', '&lt;').replaceAll('>', '&gt;')), code)
+        assert.ok(body.includes(fix.replaceAll('<', '&lt;').replaceAll('>', '&gt;')), code)
       }
       const link = (await service().call('/pets/1')).headers.get('link') ?? ''
       const [, path = '', anchor = ''] = /<([^#>]*)#([^>]*)>; rel="deprecation"/.exec(link) ?? []
@@ -119,13 +119,13 @@ describeService('The pages of the console', (service) => {
     })
   })
 
-  it('explains a failed request with its Request-Id, code, message and cure', async () => {
+  it('explains a failed request with its Request-Id, code, message and fix', async () => {
     const failed = await service().add({ name: '<script>alert(1)</script>' })
     const { body } = await (await signedIn(service())).get('/activity')
     assert.match(body, new RegExp(failed.headers.get('request-id')!))
     assert.match(body, /href="\/docs\/errors#invalid_pet"/)
     assert.match(body, /categoryId is missing/)
-    assert.match(body, new RegExp(ERRORS.invalid_pet.cure))
+    assert.match(body, new RegExp(ERRORS.invalid_pet.fix))
     assert.doesNotMatch(body, /<script>alert/)
   })
 

@@ -4,7 +4,8 @@ import { after, before, describe, it } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { ConsoleClient, signedIn } from './console-client.ts'
 import { newPostgresDatabase, type TestDatabase } from './engines.ts'
-import { type Petstore, startPetstore } from './harness.ts'
+import { OPERATIONS } from '../src/contract/operations.ts'
+import { callExample, type Petstore, startPetstore } from './harness.ts'
 import { type PostgresServer, startPostgres } from './postgres-server.ts'
 
 const rex = { name: 'Rex', categoryId: 3 }
@@ -28,14 +29,14 @@ describe('when the database goes away', { concurrency: false }, () => {
   })
 
   /** The key check is remembered for a moment only: each of these meets the database, one way or the other. */
-  const requests = () => [petstore.call('/pets'), petstore.add(rex), petstore.call('/pets/1'), petstore.add(rex, { 'Idempotency-Key': 'k' })]
+  const requests = () => [...OPERATIONS.map((operation) => callExample(petstore, operation)), petstore.add(rex, { 'Idempotency-Key': 'k' })]
 
   async function assertUnavailable(answers: readonly Promise<Response>[]) {
     const started = performance.now()
     for (const answer of await Promise.all(answers)) {
       assert.equal(answer.status, 503)
       assert.match(answer.headers.get('Retry-After') ?? '', /^[1-9]$/)
-      assert.equal(((await answer.json()) as { code: string }).code, 'store_unavailable')
+      assert.equal(((await answer.json()) as { code: string }).code, 'service_unavailable')
     }
     const took = performance.now() - started
     assert.ok(took < LONGEST_MS, `it took ${took} ms`)

@@ -138,7 +138,7 @@ describe('A full disk', { concurrency: 3 }, () => {
       refusal = responses.find(({ status }) => status !== 201)
     }
     assert.ok(refusal.headers.has('retry-after'))
-    await expectError(refusal, 'store_unavailable')
+    await expectError(refusal, 'service_unavailable')
     assert.equal((await fetch(`${url}/livez`)).status, 200)
     assert.equal((await fetch(`${url}/v1/pets`, { headers: { Authorization: `Bearer ${key}` } })).status, 200, 'reading goes on')
     child.kill('SIGTERM')
@@ -187,7 +187,7 @@ describe('A lock of another process', () => {
     assert.ok(slowest < 1000, `a read took ${slowest} ms`)
     for (const response of await Promise.all(writes)) {
       assert.ok(response.headers.has('retry-after'))
-      await expectError(response, 'store_unavailable')
+      await expectError(response, 'service_unavailable')
     }
     const waited = performance.now() - started
     assert.ok(waited > 2000 && waited < 9000, `refused after ${waited} ms`)

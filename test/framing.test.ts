@@ -107,7 +107,7 @@ describe('Framing', () => {
 
   it('refuses CONNECT, TRACE and every method it does not have with 405', async () => {
     const message = await refused(`CONNECT pets.example:443 HTTP/1.1\r\n${HOST}\r\n`, 'method_not_allowed', 'closes')
-    assert.equal(message, 'CONNECT is not possible here.')
+    assert.equal(message, 'CONNECT is not allowed here.')
     for (const method of METHODS.filter((name) => !['GET', 'HEAD', 'POST', 'OPTIONS', 'CONNECT'].includes(name))) {
       await refused(`${method} /v1/pets HTTP/1.1\r\n${HOST}\r\n`, 'method_not_allowed', 'stays open')
     }

@@ -4,7 +4,8 @@ import { Writable } from 'node:stream'
 import { after, before, describe } from 'node:test'
 import { type Config, readConfig } from '../src/config.ts'
 import { ERRORS, type ErrorBody, type ErrorCode } from '../src/contract/errors.ts'
-import { answersOf } from '../src/contract/openapi-answers.ts'
+import { responsesOf } from '../src/contract/openapi-responses.ts'
+import { examplePath, type Operation } from '../src/contract/operation.ts'
 import { Refused } from '../src/contract/refused.ts'
 import type { Timeouts } from '../src/http/app.ts'
 import { findOperation, originForm } from '../src/http/routes.ts'
@@ -75,6 +76,13 @@ export async function startPetstore(options: PetstoreOptions = {}): Promise<Pets
   }
 }
 
+/** Calls an operation with the examples of its description: a new operation is covered the moment it is declared. */
+export function callExample(petstore: Petstore, operation: Operation, headers: Record<string, string> = {}): Promise<Response> {
+  const { method, body } = operation
+  const content = body && { body: JSON.stringify(body.example), headers: { 'Content-Type': 'application/json', ...headers } }
+  return petstore.call(examplePath(operation), { method, headers, ...content })
+}
+
 /** One running service for a group of cases, on each engine. `service()` gives it inside a case. */
 export function describeService(title: string, cases: (service: () => Petstore) => void, options: PetstoreOptions = {}): void {
   for (const engine of ENGINES) {
@@ -97,7 +105,7 @@ function assertDocumented(method: string, { url, status, headers }: Response): v
   const { pathname } = new URL(url)
   const operation = findOperation(method, originForm(pathname))?.operation
   if (operation === undefined) return
-  const answer = answersOf(operation)[status] as { headers: Record<string, object> } | undefined
+  const answer = responsesOf(operation)[status] as { headers: Record<string, object> } | undefined
   assert.ok(answer, `undocumented status ${status} of ${operation.id}`)
   const documented = new Set(Object.keys(answer.headers).map((name) => name.toLowerCase()))
   for (const name of headerNames(headers)) assert.ok(documented.has(name), `undocumented header ${name} of ${operation.id}, ${status}`)

@@ -4,7 +4,8 @@ import { readFileSync } from 'node:fs'
 import { before, describe, it } from 'node:test'
 import * as fc from 'fast-check'
 import { renderOpenapi } from '../src/contract/openapi.ts'
-import { describeService, headerNames, type Petstore, startPetstore } from './harness.ts'
+import { OPERATIONS } from '../src/contract/operations.ts'
+import { callExample, describeService, headerNames, type Petstore, startPetstore } from './harness.ts'
 import { assertDescribed, codePoint, type Document, isValid, operationOf, toJson, validValues } from './openapi-document.ts'
 
 const RUNS = { numRuns: 60 }
@@ -127,10 +128,10 @@ describeService('The document', (service) => {
     await fc.assert(
       fc.asyncProperty(authorization.filter((text) => text.trim() !== `Bearer ${service().key}`), async (text) => {
         const headers = { Authorization: text }
-        for (const [id, path, method] of [['listPets', '/pets', 'GET'], ['createPet', '/pets', 'POST'], ['getPet', '/pets/1', 'GET']] as const) {
-          const response = await service().call(path, { method, headers })
+        for (const operation of OPERATIONS) {
+          const response = await callExample(service(), operation, headers)
           assert.equal(response.status, 401)
-          await described(id, response)
+          await described(operation.id, response)
         }
       }),
       RUNS,

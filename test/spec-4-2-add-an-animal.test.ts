@@ -48,7 +48,7 @@ describeService('4.2 Add an animal', (service) => {
 
   it('refuses a body without Content-Type', async () => {
     const message = await refused(post(new Blob([REX])), 'unsupported_content_type')
-    assert.equal(message, 'The body must come with Content-Type: application/json, got none.')
+    assert.equal(message, 'The body must have Content-Type: application/json, got none.')
   })
 
   for (const encoding of ['gzip', 'br', 'deflate', 'identity, gzip', 'made-up']) {

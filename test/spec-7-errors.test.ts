@@ -5,11 +5,11 @@ import { ERRORS } from '../src/contract/errors.ts'
 import { describeService, expectError, startPetstore } from './harness.ts'
 
 describe('7. The error codes', () => {
-  it('are snake_case, with cause and cure in sentences, and a 4xx or 5xx status', () => {
-    for (const [code, { status, cause, cure }] of Object.entries(ERRORS)) {
+  it('are snake_case, with cause and fix in sentences, and a 4xx or 5xx status', () => {
+    for (const [code, { status, cause, fix }] of Object.entries(ERRORS)) {
       assert.match(code, /^[a-z]+(?:_[a-z]+)*$/)
       assert.ok(status >= 400 && status < 600)
-      for (const text of [cause, cure]) assert.match(text, /^[A-Z].*\.$/s)
+      for (const text of [cause, fix]) assert.match(text, /^[A-Z].*\.$/s)
     }
   })
 })
@@ -43,12 +43,12 @@ describeService('7. Errors', (service) => {
   })
 })
 
-describe('7. A fault of the service', () => {
-  it('is a 500 that names the request and nothing of the fault, is logged, and the service goes on', async () => {
+describe('7. An internal error', () => {
+  it('is a 500 that names the request and nothing of its cause, is logged, and the service goes on', async () => {
     // No header can carry this base address, which no setting would let in: the answer to a create can't be written.
     await using petstore = await startPetstore({ config: { stagingBaseUrl: 'http://pets.example/🐈/v1' } })
     const response = await petstore.add({ name: 'Rex', categoryId: 1 }, { 'Request-Id': 'broken' })
-    assert.equal(await expectError(response, 'internal_error'), 'A fault of the service; report it with the request id broken.')
+    assert.equal(await expectError(response, 'internal_error'), 'Internal error of the service; report it with the request id broken.')
     const line = petstore.logged.find(({ level }) => level === 'error')
     assert.equal(line?.['requestId'], 'broken')
     assert.match(JSON.stringify(line), /Invalid character in header content/)

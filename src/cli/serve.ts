@@ -1,7 +1,8 @@
 // petstore serve: runs the service until it is told to stop.
 import { type Config, SETTINGS, type SettingName } from '../config.ts'
 import type { Log } from '../log.ts'
-import type { CannotListen, Running } from '../server.ts'
+import { CannotListen } from '../listening.ts'
+import type { Running } from '../server.ts'
 import { type Command, CommandFailed, settingOptions } from './command.ts'
 import { firstRunKey, welcome } from './welcome.ts'
 import { print, type Terminal } from './terminal.ts'
@@ -23,7 +24,7 @@ export const serve: Command = {
     const [{ createLog, forPeople }, server] = await Promise.all([import('../log.ts'), import('../server.ts')])
     const log = createLog(config.logLevel, stdout.isTTY ? forPeople((text) => stdout.write(text)) : stdout)
     const running = await server.startServer(config, log, { clock }).catch((error: unknown) => {
-      throw error instanceof server.CannotListen ? explainListenFailure(error) : error
+      throw error instanceof CannotListen ? explainListenFailure(error) : error
     })
     await announce(terminal, config, running, log, flags['signup'] ?? terminal.env['PETSTORE_SIGNUP'])
 

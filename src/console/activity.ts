@@ -88,7 +88,7 @@ function failureCard({ at, keyId, requestId, operation, status, code, message }:
     <p class="failure-head"><span class="mark ${status < 500 ? 'pending' : 'bad'}">${status}</span> <a href="/docs/errors#${code}"><code>${code}</code></a>
       <span class="quiet-text"><code>${operation}</code>${key && html` with <bdi>${key.name}</bdi>`}, ${minute(at)}</span></p>
     <p class="failure-message"><bdi>${message}</bdi></p>
-    ${known && html`<p><strong>Cure:</strong> ${known.cure}</p>`}
+    ${known && html`<p><strong>Fix:</strong> ${known.fix}</p>`}
     <p class="quiet-text">Request-Id <code>${requestId}</code></p>
   </li>`
 }

@@ -2,8 +2,9 @@
 import { hash } from 'node:crypto'
 import { newToken } from '../accounts/sessions.ts'
 import { int64FromJsonNumber } from '../contract/int64.ts'
-import { DEFAULT_STATUS, NAME_MAX_LENGTH, type NewPet, parseNewPet, PET_STATUSES } from '../contract/pets.ts'
-import { FieldProblem } from '../contract/refused.ts'
+import { NAME_MAX_LENGTH } from '../contract/limits.ts'
+import { DEFAULT_STATUS, type NewPet, parseNewPet, PET_STATUSES } from '../contract/pets.ts'
+import { FieldProblem, InvalidFields } from '../contract/refused.ts'
 import { fingerprintOf, idempotencyFor } from '../store/idempotency.ts'
 import { STATUS_WORDS } from './animals.ts'
 import { choice, field, form, hidden, type Problems, problemSummary } from './forms.ts'
@@ -42,9 +43,9 @@ function addPage(visit: MemberVisit, problems: Problems = []): HtmlPage {
 async function add(visit: MemberVisit): Promise<Outcome> {
   const { form: typed, store, who, now } = visit
   const parsed = parseNewPet(asBody(typed))
-  if ('problems' in parsed) return addPage(visit, parsed.problems)
-  const key = idempotencyKey(typed.get('formId') ?? '', parsed.newPet)
-  const created = await store.pets.create(parsed.newPet, idempotencyFor(who.account.id, key, parsed.newPet, now))
+  if (parsed instanceof InvalidFields) return addPage(visit, parsed.problems)
+  const key = idempotencyKey(typed.get('formId') ?? '', parsed)
+  const created = await store.pets.create(parsed, idempotencyFor(who.account.id, key, parsed, now))
   if ('pet' in created) return { redirect: `/animals?added=${created.pet.id}` }
   return addPage(visit, [new FieldProblem('', 'This form is already being processed; send it again in a few seconds.')])
 }

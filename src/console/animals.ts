@@ -1,6 +1,7 @@
 // The animals: newest first, by status where asked, a page at a time, from the same store calls as the API.
 import { type ListQuery, nextPageQuery, parseListQuery } from '../contract/list-query.ts'
 import { PET_STATUSES, type Pet, type PetStatus } from '../contract/pets.ts'
+import { Refused } from '../contract/refused.ts'
 import { html, type Html } from './html.ts'
 import { count } from './times.ts'
 import { type ConsoleRoute, forMembers, type MemberVisit, type HtmlPage } from './visit.ts'
@@ -15,8 +16,8 @@ async function animalsPage(visit: MemberVisit): Promise<HtmlPage> {
     status: raw.get('status') ?? undefined,
     cursor: raw.get('cursor') ?? undefined,
   })
-  const problem = 'problem' in parsed ? parsed.problem : undefined
-  const query = 'query' in parsed ? parsed.query : { limit: 1 }
+  const problem = parsed instanceof Refused ? parsed.message : undefined
+  const query = parsed instanceof Refused ? { limit: 1 } : parsed
   const [counts, found] = await Promise.all([
     store.pets.countByStatus(),
     problem === undefined ? store.pets.list({ ...query, limit: query.limit + 1 }) : [],

@@ -45,7 +45,7 @@ export interface Console {
 }
 
 export function createConsole(parts: ConsoleParts): Console {
-  const { clock, log, sessions, answered } = parts
+  const { clock, log, sessions, record } = parts
   const isHttps = ownBaseUrl(parts.config)?.startsWith('https:') ?? false
   const throttles: Throttles = {
     signInByAccount: new Throttle(SIGN_IN_BY_ACCOUNT, clock),
@@ -79,9 +79,7 @@ export function createConsole(parts: ConsoleParts): Console {
       sent(null, payload)
     })
     app.addHook('onResponse', (request, reply, finished) => {
-      answered?.(request, reply.statusCode)
-      const { method, id, ip } = request
-      log.info({ requestId: id, method, path: request.url.split('?', 1)[0], status: reply.statusCode, address: ip }, 'request')
+      record(request, reply.statusCode)
       finished()
     })
     app.setErrorHandler(async (error: FastifyError, request, reply) => answer(reply, await openAnyway(request), explain(error, request)))

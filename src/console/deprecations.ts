@@ -1,5 +1,6 @@
 // What is deprecated, since when, until when, and how to move on: where rel="deprecation" leads.
-import { BASE_PATH, type Operation, OPERATIONS } from '../contract/operations.ts'
+import type { Operation } from '../contract/operation.ts'
+import { BASE_PATH, OPERATIONS } from '../contract/operations.ts'
 import { html, type Html } from './html.ts'
 import { referenceTabs } from './reference-tabs.ts'
 import { day } from './times.ts'

@@ -1,4 +1,4 @@
-// Every error code with its cause and its cure, each with an anchor to link to.
+// Every error code with its cause and its fix, each with an anchor to link to.
 import { ERRORS } from '../contract/errors.ts'
 import { STATUS_CODES } from '../node-http.ts'
 import { html } from './html.ts'
@@ -20,8 +20,8 @@ const errorCodesPage: HtmlPage = {
       ([status, errors]) => html`<section aria-labelledby="status-${status}">
         <h2 id="status-${status}" class="status-head">${status} ${STATUS_CODES[status]}</h2>
         <ul class="cards">${errors.map(
-          ([code, { cause, cure }]) => html`<li class="card error-card" id="${code}">
-            <h3><a href="#${code}"><code>${code}</code></a></h3><p>${cause}</p><p><strong>Cure:</strong> ${cure}</p></li>`,
+          ([code, { cause, fix }]) => html`<li class="card error-card" id="${code}">
+            <h3><a href="#${code}"><code>${code}</code></a></h3><p>${cause}</p><p><strong>Fix:</strong> ${fix}</p></li>`,
         )}</ul></section>`,
     )}`,
 }

@@ -19,8 +19,8 @@ export interface ConsoleParts {
   usage: Usage
   clock: () => number
   log: Log
-  /** Told of every answer, for the metrics. */
-  answered?: ((request: FastifyRequest, status: number) => void) | undefined
+  /** Logs and counts every answer. */
+  record: (request: FastifyRequest, status: number) => void
 }
 
 export interface Throttles {

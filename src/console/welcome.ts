@@ -1,5 +1,6 @@
 // The first page: what this is, where it is reached, how it is, and the way to a key.
-import { BASE_PATH, VERSION } from '../contract/operations.ts'
+import type { Operation } from '../contract/operation.ts'
+import { BASE_PATH, OPERATIONS, VERSION } from '../contract/operations.ts'
 import { KEY_PREFIX } from '../accounts/api-keys.ts'
 import { html, type Html } from './html.ts'
 import { baseAddress, type ConsoleRoute, forAnyone, type HtmlPage, type Visit } from './visit.ts'
@@ -50,14 +51,17 @@ async function welcomePage(visit: Visit): Promise<HtmlPage> {
     <section aria-labelledby="operations">
       <h2 id="operations">The interface</h2>
       <ul class="plain-list">
-        <li><code>GET ${BASE_PATH}/pets</code> lists animals, newest first, by status where asked</li>
-        <li><code>POST ${BASE_PATH}/pets</code> adds an animal, once, even when it is sent twice</li>
-        <li><code>GET ${BASE_PATH}/pets/{petId}</code> fetches one; <a href="/docs/deprecations#getPet">deprecated</a></li>
+        ${OPERATIONS.map(operationLine)}
       </ul>
       <p>The <a href="/docs">reference</a> has every field, and lets you try each operation. Each
-      <a href="/docs/errors">error code</a> has its cause and its cure.</p>
+      <a href="/docs/errors">error code</a> has its cause and its fix.</p>
     </section>`,
   }
+}
+
+function operationLine({ method, path, summary, deprecation }: Operation): Html {
+  const note = deprecation && html` (<a href="${deprecation.documentation}">deprecated</a>)`
+  return html`<li><code>${method} ${BASE_PATH}${path}</code> ${summary}${note}</li>`
 }
 
 function actions({ who, config }: Visit): Html {

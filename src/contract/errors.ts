@@ -1,170 +1,179 @@
-// Every error code of the service, once: its status, its cause and its cure. The reference is made from this table.
+// Every error code of the service, once: its status, its cause and its fix. The reference is made from this table.
+import { BODY_LIMIT, HEADERS_LIMIT, IDEMPOTENCY, kibibytes } from './limits.ts'
+import { Refused } from './refused.ts'
 
 interface ErrorKind {
   status: number
-  /** What happened, as the reference tells it. */
+  /** What happened, as the reference says it. */
   cause: string
   /** What the caller can do about it. */
-  cure: string
+  fix: string
 }
 
 export const ERRORS = {
   malformed_request: {
     status: 400,
     cause: 'The request breaks a rule of HTTP itself: no Host header or two of them, an unreadable header, line or chunk.',
-    cure: 'Send well-formed HTTP/1.1; an ordinary HTTP client does. The message names the broken part.',
+    fix: 'Send well-formed HTTP/1.1, as any ordinary HTTP client does. The message names the broken part.',
   },
   invalid_parameter: {
     status: 400,
-    cause: 'A query parameter has a value that it does not take, or was given more than once.',
-    cure: 'Send the parameter once, with a value that the message allows; take a cursor from the Link header unchanged.',
+    cause: 'A query parameter has an invalid value, or was given more than once.',
+    fix: 'Send the parameter once, with a value that the message allows; take a cursor from the Link header unchanged.',
   },
   missing_body: {
     status: 400,
-    cause: 'The operation needs a JSON body and none came.',
-    cure: 'Send the animal as a JSON object, with Content-Type: application/json.',
+    cause: 'The operation needs a JSON body and the request has none.',
+    fix: 'Send a JSON object as the body, with Content-Type: application/json.',
   },
   unsupported_content_type: {
     status: 400,
-    cause: 'The body came without Content-Type: application/json, in another character set than UTF-8, or compressed.',
-    cure: 'Send plain UTF-8 JSON, with Content-Type: application/json and no Content-Encoding.',
+    cause: 'The body has no Content-Type: application/json, is in a character set other than UTF-8, or is compressed.',
+    fix: 'Send plain UTF-8 JSON, with Content-Type: application/json and no Content-Encoding.',
   },
   invalid_json: {
     status: 400,
-    cause: 'The body is not JSON, not UTF-8, or nested too deep.',
-    cure: 'Check the body with a JSON parser; the message says where reading stopped.',
+    cause: 'The body is not valid JSON, not UTF-8, or nested too deep.',
+    fix: 'Check the body with a JSON parser; the message says where parsing stopped.',
   },
   invalid_pet: {
     status: 400,
-    cause: 'The body is JSON but no NewPet: a required field is missing, or a value is invalid.',
-    cure: 'Correct the fields that the message names.',
+    cause: 'The body is JSON but not a NewPet: a required field is missing, or a value is invalid.',
+    fix: 'Correct the fields that the message names.',
   },
   invalid_idempotency_key: {
     status: 400,
-    cause: 'The Idempotency-Key header is empty, longer than 255 characters, or was sent twice.',
-    cure: 'Send one key of 1 to 255 characters, such as a UUID.',
+    cause: `The Idempotency-Key header is empty, longer than ${IDEMPOTENCY.keyMaxLength} characters, or was sent twice.`,
+    fix: `Send one key of 1 to ${IDEMPOTENCY.keyMaxLength} characters, such as a UUID.`,
   },
   missing_api_key: {
     status: 401,
     cause: 'The request has no Authorization header.',
-    cure: 'Create an account, generate a key, and send Authorization: Bearer <API_KEY>.',
+    fix: 'Create an account, generate a key, and send Authorization: Bearer <API_KEY>.',
   },
   malformed_authorization: {
     status: 401,
-    cause: 'The Authorization header is not of the form Bearer <API_KEY>, or was sent twice.',
-    cure: 'Send exactly one header, Authorization: Bearer <API_KEY>.',
+    cause: 'The Authorization header does not have the form Bearer <API_KEY>, or was sent twice.',
+    fix: 'Send exactly one header, Authorization: Bearer <API_KEY>.',
   },
   malformed_api_key: {
     status: 401,
-    cause: 'The key is not of the shape that this service makes, or its checksum is wrong: a character was lost or changed.',
-    cure: 'Copy the whole key again, from pets_ to its last character.',
+    cause: 'The key does not have the form of a key of this service, or its checksum is wrong: a character was lost or changed.',
+    fix: 'Copy the whole key again, from pets_ to its last character.',
   },
   wrong_environment: {
     status: 401,
     cause: 'The key belongs to the other environment: production takes pets_live_ keys, staging pets_test_ keys.',
-    cure: 'Call the base address that the key was made for, or generate a key here.',
+    fix: 'Call the base address that the key was made for, or generate a key here.',
   },
   unknown_api_key: {
     status: 401,
     cause: 'The key is well formed, but no account of this deployment has it.',
-    cure: 'Generate a new key; the account that owned this one may have been deleted.',
+    fix: 'Generate a new key; the account that owned this one may have been deleted.',
   },
   revoked_api_key: {
     status: 401,
     cause: 'The key was revoked.',
-    cure: 'Generate a new key and use that.',
+    fix: 'Generate a new key and use that.',
   },
   expired_api_key: {
     status: 401,
-    cause: 'The expiry date of the key has passed.',
-    cure: 'Generate a new key and use that.',
+    cause: 'The key has expired.',
+    fix: 'Generate a new key and use that.',
   },
   pet_not_found: {
     status: 404,
     cause: 'No animal has this identifier.',
-    cure: 'Take the id from an answer of listPets or createPet.',
+    fix: 'Take the id from a response of listPets or createPet.',
   },
   unknown_path: {
     status: 404,
     cause: 'There is nothing at this path.',
-    cure: 'Check the path, without a trailing slash: the operations are /v1/pets and /v1/pets/{petId}.',
+    fix: 'Check the path, without a trailing slash; the message lists the paths of the operations.',
   },
   method_not_allowed: {
     status: 405,
     cause: 'The path exists, but not with this method.',
-    cure: 'Use a method of the Allow header.',
+    fix: 'Use a method of the Allow header.',
   },
   request_timeout: {
     status: 408,
-    cause: 'The request did not arrive whole in time.',
-    cure: 'Send it again, faster or over a better connection.',
+    cause: 'The request did not arrive completely in time.',
+    fix: 'Send it again, faster or over a better connection.',
   },
   idempotency_in_progress: {
     status: 409,
     cause: 'Another request with the same Idempotency-Key is still running.',
-    cure: 'Send the same request again in a few seconds: it then gets the answer of the first.',
+    fix: 'Send the same request again in a few seconds: it then gets the answer of the first.',
   },
   operation_removed: {
     status: 410,
     cause: 'The operation was deprecated and has been removed on its announced date.',
-    cure: 'Use the replacement that the message names.',
+    fix: 'Use the replacement that the message names.',
   },
   body_too_large: {
     status: 413,
-    cause: 'The body is larger than 16 KiB.',
-    cure: 'Send the animal alone; its largest valid form is far smaller.',
+    cause: `The body is larger than ${kibibytes(BODY_LIMIT)}.`,
+    fix: 'Send a smaller body: the largest valid one is far smaller than this limit.',
   },
   expectation_failed: {
     status: 417,
     cause: 'The Expect header asks for something other than 100-continue.',
-    cure: 'Leave the Expect header out.',
+    fix: 'Leave the Expect header out.',
   },
   idempotency_key_reused: {
     status: 422,
-    cause: 'The Idempotency-Key was used for a different animal in the last 24 hours.',
-    cure: 'Use a new key for each animal, and the same key only to repeat a request.',
+    cause: `The Idempotency-Key was used for a different body in the last ${IDEMPOTENCY.keptHours} hours.`,
+    fix: 'Use a new key for each new resource, and the same key only to retry the same request.',
   },
   rate_limited: {
     status: 429,
     cause: 'The account made more requests than this deployment allows.',
-    cure: 'Wait for the seconds of Retry-After; RateLimit-Policy tells the allowance.',
+    fix: 'Wait for the number of seconds in Retry-After; RateLimit-Policy states the quota.',
   },
   headers_too_large: {
     status: 431,
-    cause: 'The address and headers of the request are larger than 16 KiB.',
-    cure: 'Send fewer or shorter headers, and a shorter address.',
+    cause: `The address and headers of the request are larger than ${kibibytes(HEADERS_LIMIT)}.`,
+    fix: 'Send fewer or shorter headers, and a shorter address.',
   },
   internal_error: {
     status: 500,
-    cause: 'A fault of the service.',
-    cure: 'Report it with the Request-Id of the answer. With an Idempotency-Key it is safe to try again.',
+    cause: 'The service failed to handle the request; this is a bug.',
+    fix: 'Report it with the Request-Id of the response. With an Idempotency-Key it is safe to retry.',
   },
-  store_unavailable: {
+  service_unavailable: {
     status: 503,
-    cause: 'The database cannot be reached, is busy, or has no room left.',
-    cure: 'Try again after the seconds of Retry-After; add an Idempotency-Key to repeat a create safely.',
+    cause: 'The database cannot be reached, is busy, or has no space left.',
+    fix: 'Retry after the number of seconds in Retry-After; send an Idempotency-Key to retry a create safely.',
   },
 } as const satisfies Record<string, ErrorKind>
 
 export type ErrorCode = keyof typeof ERRORS
+export type ErrorStatus = (typeof ERRORS)[ErrorCode]['status']
 
-/** A refusal is data: what went wrong, and the headers that must tell it. It becomes an answer in http/answer.ts. */
-export interface Refusal {
-  code: ErrorCode
-  message: string
-  headers?: readonly string[]
-}
-
-export function isRefusal(value: object | undefined): value is Refusal {
-  return value !== undefined && 'code' in value
+/** Why a request is refused, as data: it becomes a response in http/answer.ts. */
+export class Refusal extends Refused {
+  readonly code: ErrorCode
+  /** Headers that the response must carry, name and value in turn. */
+  readonly headers: readonly string[]
+  constructor(code: ErrorCode, message: string, headers: readonly string[] = []) {
+    super(message)
+    this.code = code
+    this.headers = headers
+  }
 }
 
 export const ErrorSchema = {
+  title: 'Error',
   type: 'object',
-  description: 'What went wrong',
+  description: 'Why a request failed',
   required: ['code', 'message', 'status'],
   properties: {
-    code: { type: 'string', enum: Object.keys(ERRORS), description: 'Machine-readable error code' },
+    code: {
+      type: 'string',
+      description: 'Machine-readable error code. Codes may be added: treat an unknown one by its status.',
+      examples: Object.keys(ERRORS),
+    },
     message: { type: 'string', description: 'Human-readable description' },
     status: { type: 'integer', description: 'The HTTP status code' },
   },

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import * as fc from 'fast-check'
 import { describe as inWords, OtherNumber, parseJson, quote } from './json.ts'
+import { Refused } from './refused.ts'
 
 const parse = (text: string) => parseJson(Buffer.from(text))
 
@@ -29,11 +30,11 @@ describe('parseJson', () => {
     fc.assert(
       fc.property(fc.uint8Array(), (bytes) => {
         const parsed = parseJson(Buffer.from(bytes))
-        assert.ok('value' in parsed || /^The body is .*\.$/s.test(parsed.problem))
+        assert.ok('value' in parsed || /^The body is .*\.$/s.test(parsed.message))
       }),
     )
-    assert.deepEqual(parseJson(Buffer.from([0x22, 0xff, 0x22])), { problem: 'The body is not valid UTF-8.' })
-    assert.deepEqual(parse('['.repeat(16_000) + ']'.repeat(16_000)), { problem: 'The body is nested too deep.' })
+    assert.deepEqual(parseJson(Buffer.from([0x22, 0xff, 0x22])), new Refused('The body is not valid UTF-8.'))
+    assert.deepEqual(parse('['.repeat(16_000) + ']'.repeat(16_000)), new Refused('The body is nested too deep.'))
   })
 
   it('keeps a number that is no int64 as it was written', () => {

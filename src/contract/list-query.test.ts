@@ -4,11 +4,13 @@ import { describe, it } from 'node:test'
 import * as fc from 'fast-check'
 import { decodeCursor, encodeCursor } from './cursor.ts'
 import { INT64_MAX, INT64_MIN } from './int64.ts'
-import { LIMIT, nextPageQuery, parseListQuery, type RawQuery } from './list-query.ts'
+import { LIMIT } from './limits.ts'
+import { nextPageQuery, parseListQuery, type RawQuery } from './list-query.ts'
 import { PET_STATUSES } from './pets.ts'
+import { Refused } from './refused.ts'
 
 describe('parseListQuery', () => {
-  it('fills in the default and nothing else', () => assert.deepEqual(parseListQuery({}), { query: { limit: 20 } }))
+  it('fills in the default and nothing else', () => assert.deepEqual(parseListQuery({}), { limit: 20 }))
 
   it('takes every valid combination', () => {
     const valid = fc.record(
@@ -18,7 +20,7 @@ describe('parseListQuery', () => {
     fc.assert(
       fc.property(valid, ({ limit, status, before }) => {
         const raw: RawQuery = { limit: String(limit), status, cursor: before === undefined ? undefined : encodeCursor(before) }
-        assert.deepEqual(parseListQuery(raw), { query: { limit, ...(status && { status }), ...(before !== undefined && { before }) } })
+        assert.deepEqual(parseListQuery(raw), { limit, ...(status && { status }), ...(before !== undefined && { before }) })
       }),
     )
   })
@@ -27,14 +29,14 @@ describe('parseListQuery', () => {
     fc.assert(
       fc.property(fc.oneof(fc.string(), fc.integer().map(String), fc.double().map(String)), (limit) => {
         const parsed = parseListQuery({ limit })
-        if ('problem' in parsed) assert.match(parsed.problem, /^The query parameter limit must be /)
-        else assert.ok(/^[0-9]+$/.test(limit) && parsed.query.limit === Number(limit) && parsed.query.limit >= 1 && parsed.query.limit <= 100)
+        if (parsed instanceof Refused) assert.match(parsed.message, /^The query parameter limit must be /)
+        else assert.ok(/^[0-9]+$/.test(limit) && parsed.limit === Number(limit) && parsed.limit >= 1 && parsed.limit <= 100)
       }),
     )
   })
 
   it('counts a parameter that came more than once', () => {
-    assert.deepEqual(parseListQuery({ status: ['sold', 'sold', 'sold'] }), { problem: 'The query parameter status was given 3 times; give it once.' })
+    assert.deepEqual(parseListQuery({ status: ['sold', 'sold', 'sold'] }), new Refused('The query parameter status was given 3 times; give it once.'))
   })
 })
 

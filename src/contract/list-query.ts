@@ -1,9 +1,9 @@
 // The query of listPets (spec, section 4.1): what each parameter takes, stated once, and its parsing.
 import { decodeCursor, encodeCursor } from './cursor.ts'
 import { quote } from './json.ts'
-import { PET_STATUSES, type PetStatus, isPetStatus } from './pets.ts'
-
-export const LIMIT = { minimum: 1, maximum: 100, default: 20 } as const
+import { LIMIT } from './limits.ts'
+import { isPetStatus, PET_STATUSES, type PetStatus, PetStatusSchema } from './pets.ts'
+import { Refused } from './refused.ts'
 
 export interface ListQuery {
   limit: number
@@ -13,45 +13,51 @@ export interface ListQuery {
 }
 
 /** What the document says of each parameter. */
-export const LIST_PARAMETERS = {
-  limit: {
+export const LIST_PARAMETERS = [
+  {
+    name: 'limit',
+    in: 'query',
     description: 'Maximum number of animals returned',
     schema: { type: 'integer', ...LIMIT },
     example: LIMIT.default,
   },
-  status: {
+  {
+    name: 'status',
+    in: 'query',
     description: 'Only animals with this status',
-    schema: { $ref: '#/components/schemas/PetStatus' },
+    schema: PetStatusSchema,
     example: 'available',
   },
-  cursor: {
-    description: 'Where the page starts: taken from the `Link` header of the page before, opaque otherwise',
+  {
+    name: 'cursor',
+    in: 'query',
+    description: 'Where the page starts; opaque, taken from the `Link` header of the previous page',
     schema: { type: 'string' },
     example: encodeCursor(43n),
   },
-} as const
+] as const
 
 /** Query parameters by name: a repeated one is an array. */
 export type RawQuery = Record<string, string | string[] | undefined>
 
-/** Reads the parameters it knows, ignores the others; a problem is a sentence for the client. */
-export function parseListQuery(raw: RawQuery): { query: ListQuery } | { problem: string } {
+/** Reads the parameters it knows and ignores the others. */
+export function parseListQuery(raw: RawQuery): ListQuery | Refused {
   const query: ListQuery = { limit: LIMIT.default }
-  for (const name of ['limit', 'status', 'cursor'] as const satisfies (keyof typeof LIST_PARAMETERS)[]) {
+  for (const { name } of LIST_PARAMETERS) {
     const value = raw[name]
     if (value === undefined) continue
     if (typeof value !== 'string') {
-      return { problem: `The query parameter ${name} was given ${value.length} times; give it once.` }
+      return new Refused(`The query parameter ${name} was given ${value.length} times; give it once.`)
     }
     const expected = readParameter[name](value, query)
     if (expected !== undefined) {
-      return { problem: `The query parameter ${name} must be ${expected}, got ${quote(value)}.` }
+      return new Refused(`The query parameter ${name} must be ${expected}, got ${quote(value)}.`)
     }
   }
-  return { query }
+  return query
 }
 
-/** Each reads one parameter into the query, or tells what it takes. */
+/** Each reads one parameter into the query, or returns what it takes. */
 const readParameter = {
   limit(value: string, query: ListQuery): string | undefined {
     query.limit = /^[0-9]+$/.test(value) ? Number(value) : Number.NaN

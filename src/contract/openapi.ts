@@ -1,10 +1,8 @@
-// The OpenAPI 3.1 document, made from the contract.
-import { ErrorSchema } from './errors.ts'
-import { int64Schema } from './int64.ts'
-import { LIST_PARAMETERS } from './list-query.ts'
-import { answersOf, HEADERS } from './openapi-answers.ts'
-import { BASE_PATH, type Environment, IDEMPOTENCY, OPERATIONS, type Operation, VERSION } from './operations.ts'
-import { NewPetSchema, PetSchema, PetStatusSchema } from './pets.ts'
+// The OpenAPI 3.1 document, made from the table of operations.
+import { HEADERS } from './headers.ts'
+import { responsesOf } from './openapi-responses.ts'
+import { longDate, type Operation, type Parameter, TAGS } from './operation.ts'
+import { BASE_PATH, type Environment, OPERATIONS, VERSION } from './operations.ts'
 
 export interface Addresses {
   production?: string | undefined
@@ -14,9 +12,11 @@ export interface Addresses {
 }
 
 export function openapiDocument(addresses: Addresses = {}): object {
+  const schemas: Record<string, object> = {}
   const paths: Record<string, Record<string, object>> = {}
   for (const operation of OPERATIONS) {
-    paths[operation.path] = { ...paths[operation.path], [operation.method.toLowerCase()]: describeOperation(operation) }
+    const description = withReferences(describeOperation(operation), schemas) as object
+    paths[operation.path] = { ...paths[operation.path], [operation.method.toLowerCase()]: description }
   }
   return {
     openapi: '3.1.1',
@@ -25,13 +25,13 @@ export function openapiDocument(addresses: Addresses = {}): object {
       version: VERSION,
       summary: "A store's animals over HTTP",
       description:
-        "The service keeps a store's animals. Three operations exist: list animals, add one, fetch one (deprecated). " +
-        'Each needs an API key, obtained by creating an account and generating a key.',
+        "The service keeps a store's animals. Every operation needs an API key, obtained by creating an account and " +
+        'generating a key.',
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: servers(addresses),
     security: [{ apiKey: [] }],
-    tags: [{ name: 'Pets', description: 'The animals of the store' }],
+    tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
     paths,
     components: {
       securitySchemes: {
@@ -42,12 +42,7 @@ export function openapiDocument(addresses: Addresses = {}): object {
           description: 'An API key, obtained by creating an account and generating a key.',
         },
       },
-      schemas: {
-        PetStatus: PetStatusSchema,
-        NewPet: withStatusReference(NewPetSchema),
-        Pet: withStatusReference(PetSchema),
-        Error: ErrorSchema,
-      },
+      schemas,
       headers: HEADERS,
     },
   }
@@ -64,7 +59,7 @@ function servers({ production, staging, here }: Addresses): object[] {
     server('staging', staging, 'staging_base_url', `https://staging.petstore.example${BASE_PATH}`),
   ]
   if (here === undefined) return listed
-  // A deployment lists itself first, and only the addresses it was told.
+  // A deployment lists itself first, and only configured addresses.
   const own = here === 'production' ? production : staging
   const known = [production && listed[0], staging && listed[1]].filter((entry) => typeof entry === 'object')
   if (own === undefined) return [{ url: BASE_PATH, description: `This deployment (${here})` }, ...known]
@@ -79,77 +74,44 @@ function server(environment: Environment, url: string | undefined, variable: str
 }
 
 function describeOperation(operation: Operation): object {
-  const { id, summary, description, deprecation } = operation
+  const { id, tag, summary, description, parameters, body, conditional, deprecation } = operation
   return {
     operationId: id,
-    tags: ['Pets'],
+    tags: [tag],
     summary,
-    description,
+    description: deprecation === undefined ? description : `${description} ${deprecationNotice(deprecation)}`,
     ...(deprecation && { deprecated: true }),
-    parameters: [...PARAMETERS[id], ...(operation.conditional ? [ifNoneMatch] : [])].map(leftOutAtFirst),
-    ...(operation.method === 'POST' && { requestBody: newPetBody }),
-    responses: answersOf(operation),
+    parameters: [...parameters, ...(conditional ? [ifNoneMatch] : [])].map(omittedAtFirst),
+    ...(body && { requestBody: { required: true, content: { 'application/json': body } } }),
+    responses: responsesOf(operation),
   }
 }
 
-interface Parameter {
-  name: string
-  in: string
-  required?: boolean
-  description: string
-  schema: object
-  example: unknown
+function deprecationNotice({ sunset, advice }: NonNullable<Operation['deprecation']>): string {
+  return `**Deprecated: to be removed on ${longDate(sunset)}.** ${advice} From that date on the operation answers 410.`
 }
 
-/** A first try in the reference sends no optional parameter: an example cursor or key would only puzzle. */
-function leftOutAtFirst({ example, ...parameter }: Parameter): object {
+/** A first try in the reference sends no optional parameter: an example cursor or key would only confuse. */
+function omittedAtFirst({ example, ...parameter }: Parameter): object {
   if (parameter.required) return { ...parameter, example }
   return { ...parameter, examples: { example: { value: example, 'x-disabled': true } } }
 }
 
-const ifNoneMatch = {
+const ifNoneMatch: Parameter = {
   name: 'If-None-Match',
   in: 'header',
-  description: 'An ETag of an earlier answer: 304 where it still holds',
+  description: 'The ETag of an earlier answer; 304 if it is still current',
   schema: { type: 'string' },
   example: '"jI1XyzS2v6k3bXWlUlhvZA"',
 }
 
-const PARAMETERS: Record<Operation['id'], Parameter[]> = {
-  listPets: Object.entries(LIST_PARAMETERS).map(([name, parameter]) => ({ name, in: 'query', ...parameter })),
-  createPet: [
-    {
-      name: 'Idempotency-Key',
-      in: 'header',
-      description: `Makes the request safe to repeat for ${IDEMPOTENCY.keptHours} hours; in quotes or not`,
-      schema: { type: 'string', minLength: 1, maxLength: IDEMPOTENCY.keyMaxLength },
-      example: '7d1f5c2e-3a54-4f0e-9f0b-5c1f3f3d8a10',
-    },
-  ],
-  getPet: [
-    {
-      name: 'petId',
-      in: 'path',
-      required: true,
-      description: 'Identifier of the animal',
-      schema: int64Schema,
-      example: 42,
-    },
-  ],
-}
-
-const newPetBody = {
-  required: true,
-  content: {
-    'application/json': {
-      schema: { $ref: '#/components/schemas/NewPet' },
-      example: { name: 'Rex', categoryId: 3, status: 'available' },
-    },
-  },
-}
-
-function withStatusReference(schema: typeof NewPetSchema | typeof PetSchema): object {
-  const { default: fallback } = schema.properties.status
-  const status = { $ref: '#/components/schemas/PetStatus', default: fallback }
-  return { ...schema, properties: { ...schema.properties, status } }
+/** Moves every schema that has a title to the components, and leaves a reference in its place. */
+function withReferences(part: unknown, schemas: Record<string, object>): unknown {
+  if (Array.isArray(part)) return part.map((item) => withReferences(item, schemas))
+  if (typeof part !== 'object' || part === null) return part
+  const { title } = part as { title?: unknown }
+  const copy = Object.fromEntries(Object.entries(part).map(([name, value]) => [name, withReferences(value, schemas)]))
+  if (typeof title !== 'string' || !('type' in part)) return copy
+  schemas[title] = copy
+  return { $ref: `#/components/schemas/${title}` }
 }

@@ -1,5 +1,11 @@
-// The three operations (spec, section 4): routing, checks, deprecation, OpenAPI and reference all read this table.
-import { type ErrorCode } from './errors.ts'
+// The operations of the interface (spec, section 4), each a self-contained entry. Routing, Allow, the OpenAPI document, the
+// reference, the welcome page and the tests of every operation all read this table.
+import type { ErrorCode } from './errors.ts'
+import { int64Schema } from './int64.ts'
+import { IDEMPOTENCY } from './limits.ts'
+import { LIST_PARAMETERS } from './list-query.ts'
+import { isRemoved, type Operation } from './operation.ts'
+import { NewPetSchema, PetSchema } from './pets.ts'
 
 export const VERSION = '1.0.0'
 export const BASE_PATH = '/v1'
@@ -7,35 +13,6 @@ export const BASE_PATH = '/v1'
 /** A deployment is one of the two; same paths, own data and keys. */
 export const ENVIRONMENTS = ['production', 'staging'] as const
 export type Environment = (typeof ENVIRONMENTS)[number]
-
-/** The largest request body, in bytes. */
-export const BODY_LIMIT = 16 * 1024
-
-export const IDEMPOTENCY = { keyMaxLength: 255, keptHours: 24 } as const
-
-export interface Deprecation {
-  /** Since when, and from when on the operation is gone; milliseconds of UTC. */
-  since: number
-  sunset: number
-  /** Relative to the base address. */
-  successor: string
-  /** Where people read about it, relative to the deployment's root. */
-  documentation: string
-}
-
-export interface Operation {
-  id: 'listPets' | 'createPet' | 'getPet'
-  method: 'GET' | 'POST'
-  path: string
-  summary: string
-  description: string
-  success: 200 | 201
-  /** Whether its answers carry an ETag and take If-None-Match. */
-  conditional: boolean
-  /** Refusals of its own, beside those that any operation can give. */
-  refusals: readonly ErrorCode[]
-  deprecation?: Deprecation
-}
 
 /** What any operation can answer instead of its success, in the order of checks. */
 export const COMMON_REFUSALS: readonly ErrorCode[] = [
@@ -52,31 +29,59 @@ export const COMMON_REFUSALS: readonly ErrorCode[] = [
   'expired_api_key',
   'rate_limited',
   'internal_error',
-  'store_unavailable',
+  'service_unavailable',
 ]
 
-const listPets: Operation = {
+const EXAMPLE_PET = { id: 42, name: 'Rex', categoryId: 3, status: 'available' }
+
+const listPets = {
   id: 'listPets',
   method: 'GET',
   path: '/pets',
+  tag: 'Pets',
   summary: 'List animals',
   description:
-    'Answers the animals of the store, newest first. While more follow, the `Link` header holds the address of the ' +
-    'next page (`rel="next"`). Paging through while animals are added gives none twice and misses none of the old ones.',
-  success: 200,
+    "Returns the store's animals, newest first. While more follow, the `Link` header holds the address of the next page " +
+    '(`rel="next"`). Paging while animals are being added returns none twice and misses none of the older ones.',
+  parameters: LIST_PARAMETERS,
+  success: {
+    status: 200,
+    description: 'A page of animals, newest first',
+    content: {
+      schema: { type: 'array', items: PetSchema },
+      example: [EXAMPLE_PET, { id: 41, name: 'Mittens', categoryId: 7, status: 'sold' }],
+    },
+    headers: ['Link'],
+  },
   conditional: true,
   refusals: ['invalid_parameter'],
-}
+} as const satisfies Operation
 
-const createPet: Operation = {
+const createPet = {
   id: 'createPet',
   method: 'POST',
   path: '/pets',
+  tag: 'Pets',
   summary: 'Add an animal',
   description:
-    'Adds an animal and answers it with its `id`; by then it is stored for good. Send an `Idempotency-Key` to make ' +
-    'the request safe to repeat: the same key and the same animal give the first answer again.',
-  success: 201,
+    'Adds an animal and returns it with its `id`; by then it is stored durably. Send an `Idempotency-Key` to make the ' +
+    'request safe to retry: the same key and the same animal return the first answer again.',
+  parameters: [
+    {
+      name: 'Idempotency-Key',
+      in: 'header',
+      description: `Makes the request safe to retry for ${IDEMPOTENCY.keptHours} hours; quoted or not`,
+      schema: { type: 'string', minLength: 1, maxLength: IDEMPOTENCY.keyMaxLength },
+      example: '7d1f5c2e-3a54-4f0e-9f0b-5c1f3f3d8a10',
+    },
+  ],
+  body: { schema: NewPetSchema, example: { name: 'Rex', categoryId: 3, status: 'available' } },
+  success: {
+    status: 201,
+    description: 'Animal added',
+    content: { schema: PetSchema, example: EXAMPLE_PET },
+    headers: ['Location', 'Idempotent-Replayed'],
+  },
   conditional: false,
   refusals: [
     'missing_body',
@@ -88,32 +93,35 @@ const createPet: Operation = {
     'idempotency_in_progress',
     'idempotency_key_reused',
   ],
-}
+} as const satisfies Operation
 
-const getPet: Operation = {
+const getPet = {
   id: 'getPet',
   method: 'GET',
   path: '/pets/{petId}',
+  tag: 'Pets',
   summary: 'Get an animal',
-  description:
-    'Answers one animal. **Deprecated: to be removed on 5 December 2030.** Use `GET /pets` with a `status` filter ' +
-    'instead. From that date on the operation answers 410.',
-  success: 200,
+  description: 'Returns one animal.',
+  parameters: [
+    { name: 'petId', in: 'path', required: true, description: 'Identifier of the animal', schema: int64Schema, example: EXAMPLE_PET.id },
+  ],
+  success: { status: 200, description: 'The animal', content: { schema: PetSchema, example: EXAMPLE_PET } },
   conditional: true,
   refusals: ['pet_not_found', 'operation_removed'],
   deprecation: {
     since: Date.UTC(2026, 10, 14),
     sunset: Date.UTC(2030, 11, 5),
     successor: '/pets?status=available',
+    advice: 'Use `GET /pets` with a `status` filter instead.',
     documentation: '/docs/deprecations#getPet',
   },
-}
+} as const satisfies Operation
 
-export const OPERATIONS: readonly Operation[] = [listPets, createPet, getPet]
+const ENTRIES = [listPets, createPet, getPet] as const
 
-export function isRemoved(operation: Operation, now: number): boolean {
-  return operation.deprecation !== undefined && now >= operation.deprecation.sunset
-}
+export type OperationId = (typeof ENTRIES)[number]['id']
+
+export const OPERATIONS: readonly (Operation & { id: OperationId })[] = ENTRIES
 
 /** Whether an address of one animal (`/pets/{petId}`) still leads anywhere. */
 export function petsHaveAddress(now: number): boolean {

@@ -4,6 +4,7 @@ import { describe, it } from 'node:test'
 import * as fc from 'fast-check'
 import { INT64_MAX, INT64_MIN } from './int64.ts'
 import { parseNewPet, PET_STATUSES } from './pets.ts'
+import { InvalidFields } from './refused.ts'
 
 const unit = fc.integer({ min: 0, max: 0x10ffff }).map((code) => String.fromCodePoint(code))
 const rex = { name: 'Rex', categoryId: 1n }
@@ -19,8 +20,8 @@ describe('parseNewPet', () => {
     fc.assert(
       fc.property(fc.oneof(fc.string({ unit, maxLength: 300, size: 'max' }), fc.string({ unit: fc.constantFrom(' ', '\t', '\u3000', 'x') }), fc.string()), (name) => {
         const parsed = parseNewPet({ ...rex, name })
-        assert.equal('newPet' in parsed, isName(name))
-        if ('newPet' in parsed) assert.equal(parsed.newPet.name, name)
+        assert.equal(!(parsed instanceof InvalidFields), isName(name))
+        if (!(parsed instanceof InvalidFields)) assert.equal(parsed.name, name)
       }),
     )
   })
@@ -32,7 +33,7 @@ describe('parseNewPet', () => {
     )
     fc.assert(
       fc.property(body, ({ name, categoryId, status = 'available', ...rest }) => {
-        assert.deepEqual(parseNewPet({ name, categoryId, status, ...rest }), { newPet: { name, categoryId, status } })
+        assert.deepEqual(parseNewPet({ name, categoryId, status, ...rest }), { name, categoryId, status })
       }),
     )
   })
@@ -42,11 +43,11 @@ describe('parseNewPet', () => {
     fc.assert(
       fc.property(fc.oneof(anything, fc.record({ name: anything, categoryId: anything, status: anything }, { requiredKeys: [] })), (body) => {
         const parsed = parseNewPet(body)
-        if ('newPet' in parsed) return
+        if (!(parsed instanceof InvalidFields)) return
         assert.ok(parsed.problems.length > 0)
         for (const { message } of parsed.problems) assert.match(message, /^[^]+\.$/)
       }),
     )
-    assert.equal((parseNewPet({}) as { problems: object[] }).problems.length, 2)
+    assert.equal((parseNewPet({}) as InvalidFields).problems.length, 2)
   })
 })

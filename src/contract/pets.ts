@@ -3,16 +3,17 @@
 import type { XStatic } from 'typebox/schema'
 import { INT64_MAX, INT64_MIN, int64Schema, type WithInt64 } from './int64.ts'
 import { describe, OtherNumber } from './json.ts'
+import { NAME_MAX_LENGTH } from './limits.ts'
+import { FieldProblem, InvalidFields } from './refused.ts'
 
 export const PET_STATUSES = ['available', 'pending', 'sold'] as const
 export type PetStatus = (typeof PET_STATUSES)[number]
 
 export const DEFAULT_STATUS: PetStatus = 'available'
 
-export const NAME_MAX_LENGTH = 255
 const NAME_PATTERN = String.raw`^[^\u0000]*[^\s\u0000][^\u0000]*$`
 
-export const PetStatusSchema = { type: 'string', enum: PET_STATUSES, description: 'Availability of the animal' } as const
+export const PetStatusSchema = { title: 'PetStatus', type: 'string', enum: PET_STATUSES, description: 'Availability of the animal' } as const
 
 const fields = {
   name: {
@@ -24,17 +25,19 @@ const fields = {
     examples: ['Rex'],
   },
   categoryId: { ...int64Schema, description: 'Identifier of the category the animal belongs to', examples: [3] },
-  status: { ...PetStatusSchema, default: DEFAULT_STATUS },
+  status: PetStatusSchema,
 } as const
 
 export const NewPetSchema = {
+  title: 'NewPet',
   type: 'object',
-  description: 'An animal to add',
+  description: `An animal to add; without a status it is ${DEFAULT_STATUS}`,
   required: ['name', 'categoryId'],
   properties: fields,
 } as const
 
 export const PetSchema = {
+  title: 'Pet',
   type: 'object',
   description: 'An animal of the store',
   required: ['id', 'name', 'categoryId'],
@@ -49,12 +52,6 @@ export type Pet = Required<WithInt64<XStatic<typeof PetSchema>>>
 
 /** An animal to add, with its default filled in. */
 export type NewPet = Omit<Pet, 'id'>
-
-/** What is wrong with one field; the message is a whole sentence. */
-export interface FieldProblem {
-  field: string
-  message: string
-}
 
 /** For each field: whether a value is one, and what completes the sentence "<field> must be …". */
 const RULES: { [Field in keyof NewPet]: { check: (value: unknown) => value is NewPet[Field]; expected: string } } = {
@@ -82,23 +79,23 @@ export function isPetStatus(value: unknown): value is PetStatus {
   return PET_STATUSES.includes(value as PetStatus)
 }
 
-/** The parsing of a NewPet: its fields and nothing else, or every problem it has. Takes what `parseJson` gives. */
-export function parseNewPet(body: unknown): { newPet: NewPet } | { problems: FieldProblem[] } {
+/** Takes what `parseJson` returns; returns the fields of a NewPet and nothing else, or every problem that it has. */
+export function parseNewPet(body: unknown): NewPet | InvalidFields {
   if (typeof body !== 'object' || body === null || Array.isArray(body) || body instanceof OtherNumber) {
-    return { problems: [{ field: '', message: `The body must be a JSON object, got ${describe(body)}.` }] }
+    return new InvalidFields([new FieldProblem('', `The body must be a JSON object, got ${describe(body)}.`)])
   }
   const { name, categoryId, status = DEFAULT_STATUS } = body as Record<string, unknown>
   if (RULES.name.check(name) && RULES.categoryId.check(categoryId) && RULES.status.check(status)) {
-    return { newPet: { name, categoryId, status } }
+    return { name, categoryId, status }
   }
   const sent = { name, categoryId, status }
   const problems = Object.entries(sent).flatMap(([field, value]) => {
     const { check, expected } = RULES[field as keyof NewPet]
     if (check(value)) return []
     const message = value === undefined ? `${field} is missing: it must be ${expected}.` : `${field} must be ${expected}, got ${describe(value)}.`
-    return [{ field, message }]
+    return [new FieldProblem(field, message)]
   })
-  return { problems }
+  return new InvalidFields(problems)
 }
 
 /** By hand, since it prints int64 digit for digit and is the quickest; the OpenAPI tests hold it to the schema. */

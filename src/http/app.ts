@@ -1,29 +1,30 @@
-// The HTTP server: what is for an operation goes down the pipeline, all else to the public app.
+// The HTTP server: requests for an operation go down the pipeline, all others to the public app.
 import type { RequestListener, Server } from 'node:http'
 import type { Keyring } from '../accounts/keyring.ts'
 import { type Config, ownBaseUrl } from '../config.ts'
+import { HEADERS_LIMIT } from '../contract/limits.ts'
 import type { Log } from '../log.ts'
 import { createServer } from '../node-http.ts'
 import type { Store } from '../store/store.ts'
 import { gatherTurns } from '../turns.ts'
 import { createAdmission } from './admission.ts'
+import type { Send } from './answer.ts'
+import { AnswerCache } from './answer-cache.ts'
 import { createAuthenticate } from './authenticate.ts'
-import type { Send } from './call.ts'
 import { createClientAddress } from './client-address.ts'
 import { createRemovedCheck } from './deprecation.ts'
-import type { Metrics } from './metrics.ts'
-import { PageCache } from './page-cache.ts'
-import { createHandlers } from './pets.ts'
+import { createHandlers } from './handlers.ts'
 import { type Arrival, createPipeline } from './pipeline.ts'
 import { createRateLimit } from './rate-limit.ts'
+import type { Recorder } from './record.ts'
 import { answerSpecialRequests, createSocketErrorHandler } from './socket-errors.ts'
 
-/** How long a client may take: to send its headers, its whole request, and between two requests. */
+/** How long a client may take to send its headers, its whole request, and between two requests. */
 export interface Timeouts {
   headersTimeout: number
   requestTimeout: number
   keepAliveTimeout: number
-  /** How often the first two are looked at; Node's own 30 seconds would make them that much longer. */
+  /** How often the first two are checked; Node's default of 30 seconds would make them that much longer. */
   connectionsCheckingInterval: number
 }
 
@@ -33,7 +34,6 @@ const TIMEOUTS: Timeouts = {
   keepAliveTimeout: 65_000,
   connectionsCheckingInterval: 1000,
 }
-export const HEADERS_LIMIT = 16 * 1024
 
 export interface AppParts {
   config: Config
@@ -41,37 +41,37 @@ export interface AppParts {
   keyring: Keyring
   clock: () => number
   log: Log
-  metrics: Metrics | undefined
+  record: Recorder
   send: Send
-  /** What takes requests that are not for an operation. */
+  /** Takes the requests that are not for an operation. */
   elsewhere: RequestListener
   timeouts?: Timeouts | undefined
 }
 
 export function createApp(parts: AppParts): Server {
-  const { config, store, keyring, clock, log, metrics, send, elsewhere, timeouts = TIMEOUTS } = parts
-  const pages = new PageCache(store)
+  const { config, store, keyring, clock, log, record, send, elsewhere, timeouts = TIMEOUTS } = parts
+  const cache = new AnswerCache(store)
   const serveOperation = createPipeline({
-    pages,
+    cache,
     admit: createAdmission([createAuthenticate(keyring), createRemovedCheck(clock), createRateLimit(config.rateLimit, clock)]),
-    handlers: createHandlers({ pets: store.pets, pages, clock, baseUrl: ownBaseUrl(config) }),
+    handlers: createHandlers({ store, cache, clock, baseUrl: ownBaseUrl(config) }),
     send,
     log,
     clientAddress: createClientAddress(config.trustProxy),
   })
   // First all requests of a turn are read, then all are looked up, then all are answered. Code stays in the processor's
-  // caches, and the client is woken once for many answers: that alone took a list from 0.70 to 0.90 of bare node:http.
+  // caches, and the client is woken once for many answers: this alone took a list from 0.70 to 0.90 of bare node:http.
   const arrived = gatherTurns<Arrival>((arrivals) => {
-    pages.refresh()
+    cache.refresh()
     for (const arrival of arrivals) {
       if (!serveOperation(arrival)) elsewhere(arrival.raw, arrival.response)
     }
   })
 
-  // Without a stream for bodies that are not there: 6 % of a list.
+  // No stream for requests without a body: 6 % of a list.
   const options = { ...timeouts, maxHeaderSize: HEADERS_LIMIT, requireHostHeader: false, optimizeEmptyRequests: true }
   const server = createServer(options, (raw, response) => arrived({ raw, response, at: performance.now() }))
-  server.on('clientError', createSocketErrorHandler({ log, metrics }))
-  answerSpecialRequests(server, { log, metrics })
+  server.on('clientError', createSocketErrorHandler(record))
+  answerSpecialRequests(server, record)
   return server
 }

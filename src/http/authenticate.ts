@@ -1,13 +1,13 @@
 // Why a 401? The key check: an API key as Authorization: Bearer <API_KEY> (spec, section 5).
 import type { Keyring, KeyProblem } from '../accounts/keyring.ts'
-import { ERRORS, type ErrorCode, type Refusal } from '../contract/errors.ts'
+import { ERRORS, type ErrorCode, Refusal } from '../contract/errors.ts'
 import type { ApiKey } from '../store/store.ts'
 import { type Call, cameTwice, type Step } from './call.ts'
 
 const CHALLENGE = 'Bearer realm="petstore"'
 const INVALID_TOKEN = `${CHALLENGE}, error="invalid_token"`
 
-/** Each made once, so that its answer is rendered once (answer.ts). */
+/** Each is made once, so that its answer is rendered once (answer.ts). */
 const REFUSALS = {
   missing_api_key: refuse('missing_api_key', CHALLENGE),
   malformed_authorization: refuse('malformed_authorization', CHALLENGE),
@@ -31,7 +31,7 @@ export function createAuthenticate(keyring: Keyring): Step {
   }
 }
 
-/** The scheme is compared without case (RFC 9110); what follows it is one word. */
+/** Compares the scheme without case (RFC 9110); the key after it is one word. */
 function bearerSecret(header: string): string | undefined {
   return /^bearer +(\S+)$/i.exec(header)?.[1]
 }
@@ -43,5 +43,5 @@ function admit(request: Call, found: ApiKey | KeyProblem): Refusal | undefined {
 }
 
 function refuse(code: ErrorCode, challenge: string): Refusal {
-  return { code, message: `${ERRORS[code].cause} ${ERRORS[code].cure}`, headers: ['WWW-Authenticate', challenge] }
+  return new Refusal(code, `${ERRORS[code].cause} ${ERRORS[code].fix}`, ['WWW-Authenticate', challenge])
 }

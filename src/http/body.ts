@@ -1,14 +1,14 @@
-// The body of a request: reading it within its limit, and what becomes of one that is not read to its end.
+// The body of a request: reading it within its limit, and dropping the rest of one that is not read to its end.
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
-import type { Refusal } from '../contract/errors.ts'
-import { BODY_LIMIT } from '../contract/operations.ts'
+import { Refusal } from '../contract/errors.ts'
+import { BODY_LIMIT } from '../contract/limits.ts'
 
-/** Closing at once could take the answer from the client; this long it may go on sending, and read. */
+/** Closing at once could destroy the answer on its way; for this long the client may go on sending while it reads. */
 const LINGER_MS = 2000
 
-const TOO_LARGE: Refusal = { code: 'body_too_large', message: `The body may have at most ${BODY_LIMIT} bytes.` }
-const BROKEN_OFF: Refusal = { code: 'malformed_request', message: 'The body broke off before its end.' }
+const TOO_LARGE = new Refusal('body_too_large', `The body may have at most ${BODY_LIMIT} bytes.`)
+const BROKEN_OFF = new Refusal('malformed_request', 'The body broke off before its end.')
 
 /** Without one of the two headers a request has no body (RFC 9112, section 6.3). */
 export function announcesBody({ headers }: IncomingMessage): boolean {
@@ -16,11 +16,11 @@ export function announcesBody({ headers }: IncomingMessage): boolean {
   return length !== '0' || coding !== undefined
 }
 
-/** The whole body; one that is announced as too large is not even waited for. */
+/** Reads the whole body; one whose Content-Length is too large is refused without waiting for it. */
 export function readBody(request: IncomingMessage): Buffer | Refusal | Promise<Buffer | Refusal> {
   if (Number(request.headers['content-length']) > BODY_LIMIT) return TOO_LARGE
   if (!announcesBody(request)) return Buffer.alloc(0)
-  // Mostly it has come with the headers: no need for a stream's events.
+  // Mostly it has arrived with the headers, and no stream events are needed.
   if (request.complete) return within((request.read() as Buffer | null) ?? Buffer.alloc(0))
   if (request.destroyed) return BROKEN_OFF
   return new Promise((resolve) => {

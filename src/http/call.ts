@@ -1,38 +1,39 @@
-// What a request carries with it on its way down, and what comes up.
-import type { IncomingMessage, ServerResponse } from 'node:http'
+// The request as it goes down the pipeline, and the answer that comes up.
+import type { IncomingMessage } from 'node:http'
 import type { Refusal } from '../contract/errors.ts'
-import type { Operation } from '../contract/operations.ts'
+import type { Operation } from '../contract/operation.ts'
+import type { OperationId } from '../contract/operations.ts'
 import type { ApiKey } from '../store/store.ts'
 
-/** A request as the way out sees it: Fastify's is one, and so is that of an operation. */
+/** A request as it is answered: Fastify's is one, and so is that of an operation. */
 export interface Call {
   readonly id: string
   readonly raw: IncomingMessage
-  /** The client's address, behind trusted proxies too. */
+  /** The client's address, also behind trusted proxies. */
   readonly ip: string
   readonly startedAt: number
   /** Undefined outside the interface. */
   readonly operation?: Operation
-  /** Whose key it came with, from the key check on. */
+  /** The API key of the caller, known after the key check. */
   caller?: ApiKey | undefined
-  /** Headers that a step wants on the answer, whatever it will be. */
+  /** Headers that a step puts on the answer, whatever that will be. */
   answerHeaders?: readonly string[] | undefined
 }
 
 /** What an address and method lead to. */
 export interface Route {
-  operation: Operation
-  /** What stands in the place of the path's parameter. */
-  parameter: string | undefined
+  operation: Operation & { id: OperationId }
+  /** The values of the path's parameters, by name. */
+  parameters: Record<string, string>
   /** What follows the question mark. */
   query: string
 }
 
 /** A request for one of the operations, on its way down the pipeline. */
 export interface OperationCall extends Call {
-  readonly operation: Operation
+  readonly operation: Route['operation']
   readonly route: Route
-  /** The store's version when it came (page-cache.ts). */
+  /** The store's version when the request arrived (answer-cache.ts). */
   readonly version: number | undefined
 }
 
@@ -41,12 +42,12 @@ declare module 'fastify' {
     startedAt: number
   }
   interface FastifyContextConfig {
-    /** Whoever adds a route beside the operations says that it needs no key. */
+    /** A route beside the operations must declare that it needs no key. */
     public?: boolean
   }
 }
 
-/** A body as it goes over the wire, a character a byte (latin1): the form that Node writes fastest, 10 % before a Buffer. */
+/** A body as it goes over the wire, one character per byte (latin1): the form that Node writes fastest, 10 % ahead of a Buffer. */
 export type Bytes = string & { readonly bytes: unique symbol }
 
 /** Headers are a flat list, name and value in turn: the form that Node writes fastest. */
@@ -56,13 +57,10 @@ export interface Answer {
   body: Bytes | undefined
 }
 
-/** A step looks at the request and lets it pass, or refuses it. */
+/** A step lets the request pass, or refuses it. */
 export type Step = (call: OperationCall) => Refusal | undefined | Promise<Refusal | undefined>
 
-/** The one way out: writes the answer, logs it and counts it. */
-export type Send = (call: Call, response: ServerResponse, result: Answer | Refusal) => void
-
-/** Whether a header that must come once came more often; Node keeps only the first of these. */
+/** Returns whether a header that must be sent once was sent twice; of these Node keeps only the first. */
 export function cameTwice(request: Call, name: string): boolean {
   const { rawHeaders } = request.raw
   let seen = false

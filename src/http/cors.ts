@@ -1,11 +1,11 @@
-// Browser callers: any origin may call, since a key and no cookie makes the call.
-import { HEADERS } from '../contract/openapi-answers.ts'
+// Browser callers: any origin may call, since a call is authorised by a key and never by a cookie.
+import { HEADERS } from '../contract/headers.ts'
 
 const EXPOSED = Object.keys(HEADERS).filter((name) => !name.startsWith('Access-Control-') && name !== 'Vary')
 const REQUEST_HEADERS = ['Authorization', 'Content-Type', 'Idempotency-Key', 'If-None-Match', 'Request-Id']
 const PREFLIGHT_SECONDS = 7200
 
-/** On every answer to a request with an Origin, and only there: each header costs. */
+/** Only on answers to requests with an Origin: every header costs time on every answer. */
 export const CORS_HEADERS: readonly string[] = [
   'Access-Control-Allow-Origin', '*',
   'Access-Control-Expose-Headers', EXPOSED.join(', '),

@@ -1,9 +1,10 @@
-// A deprecated operation says so on every answer (RFC 9745, RFC 8594), and is gone from its date on.
-import type { Refusal } from '../contract/errors.ts'
-import { BASE_PATH, isRemoved, type Operation } from '../contract/operations.ts'
+// A deprecated operation says so on every answer (RFC 9745, RFC 8594), and answers 410 from its removal date on.
+import { Refusal } from '../contract/errors.ts'
+import { isRemoved, type Operation } from '../contract/operation.ts'
+import { BASE_PATH } from '../contract/operations.ts'
 import type { Call } from './call.ts'
 
-/** `baseUrl` is the deployment's public base address, where it was told; else the links are relative. */
+/** Without a configured public base address, `baseUrl`, the links are relative. */
 export function deprecationHeaders(operation: Operation, baseUrl: string | undefined): readonly string[] {
   if (operation.deprecation === undefined) return []
   const { since, sunset, documentation, successor } = operation.deprecation
@@ -21,6 +22,6 @@ export function createRemovedCheck(clock: () => number) {
     if (operation === undefined || !isRemoved(operation, clock())) return undefined
     const { sunset, successor } = operation.deprecation!
     const message = `${operation.id} was removed on ${new Date(sunset).toISOString().slice(0, 10)}. Use GET ${BASE_PATH}${successor} instead.`
-    return { code: 'operation_removed', message }
+    return new Refusal('operation_removed', message)
   }
 }

@@ -1,13 +1,13 @@
-// The Idempotency-Key of a create: what makes it safe to repeat.
-import type { Refusal } from '../contract/errors.ts'
-import { IDEMPOTENCY } from '../contract/operations.ts'
+// The Idempotency-Key of a create, which makes it safe to retry.
+import { Refusal } from '../contract/errors.ts'
+import { IDEMPOTENCY } from '../contract/limits.ts'
 import { type Call, cameTwice } from './call.ts'
 
-/** The key as the client means it, quoted or not; undefined where none came. */
+/** Returns the key as the client means it, quoted or not; undefined if none was sent. */
 export function readIdempotencyKey(request: Call): { key: string | undefined } | Refusal {
   const header = request.raw.headers['idempotency-key']
   if (header === undefined) return { key: undefined }
-  if (cameTwice(request, 'idempotency-key')) return invalid('The Idempotency-Key header came twice; send it once.')
+  if (cameTwice(request, 'idempotency-key')) return invalid('The Idempotency-Key header was sent twice; send it once.')
   const text = String(header)
   const quoted = /^"((?:[^"\\]|\\["\\])*)"$/.exec(text)?.[1]
   const key = quoted === undefined ? text : quoted.replaceAll(/\\(["\\])/g, '$1')
@@ -16,5 +16,5 @@ export function readIdempotencyKey(request: Call): { key: string | undefined } |
 }
 
 function invalid(message: string): Refusal {
-  return { code: 'invalid_idempotency_key', message }
+  return new Refusal('invalid_idempotency_key', message)
 }

@@ -1,11 +1,10 @@
-// Prometheus metrics, for the admin port. Made only where that port is set: without it, nothing is measured.
+// Prometheus metrics, for the admin port. Without that port nothing is measured.
 import { collectDefaultMetrics, Counter, Histogram, Registry } from 'prom-client'
-import type { Call } from './call.ts'
+import type { Operation } from '../contract/operation.ts'
 
 export interface Metrics {
-  answered(request: Call, status: number): void
-  /** A request that the HTTP parser refused: it belongs to no operation and took no time of ours. */
-  refused(status: number): void
+  /** A request that the HTTP parser refused belongs to no operation and took no measurable time. */
+  answered(operation: Operation | undefined, status: number, seconds: number | undefined): void
   storeCall(method: string, seconds: number): void
   render(): Promise<string>
   contentType: string
@@ -44,14 +43,11 @@ export function createMetrics(): Metrics {
     registers,
   })
   return {
-    answered({ operation, startedAt }, status) {
+    answered(operation, status, seconds) {
       const name = operation?.id ?? 'none'
       requests.inc({ operation: name, status })
-      latency.observe({ operation: name }, (performance.now() - startedAt) / 1000)
+      if (seconds !== undefined) latency.observe({ operation: name }, seconds)
       if (operation?.deprecation !== undefined) deprecated.inc({ operation: name })
-    },
-    refused(status) {
-      requests.inc({ operation: 'none', status })
     },
     storeCall(method, seconds) {
       store.observe({ method }, seconds)

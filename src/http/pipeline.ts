@@ -1,20 +1,19 @@
-// The way of a request for an operation, in order: route, request id, framing, key, removal, rate, content, handler, answer.
+// The path of a request for an operation, in order: route, request id, framing, key, removal, rate, content, handler, answer.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Refusal } from '../contract/errors.ts'
-import type { Operation } from '../contract/operations.ts'
 import type { Log } from '../log.ts'
 import type { ApiKey } from '../store/store.ts'
-import type { Answer, OperationCall, Route, Send, Step } from './call.ts'
-import { unlessKnown } from './conditional.ts'
+import type { Send } from './answer.ts'
+import { type AnswerCache, type CachedAnswer, unlessKnown } from './answer-cache.ts'
+import type { Answer, OperationCall, Route, Step } from './call.ts'
 import { refusalFor } from './failures.ts'
 import { checkFraming } from './framing.ts'
-import type { Page, PageCache } from './page-cache.ts'
-import type { Handlers } from './pets.ts'
+import type { Handlers } from './handlers.ts'
 import { requestId } from './request-id.ts'
 import { findOperation, isRead, originForm } from './routes.ts'
 
 export interface PipelineParts {
-  pages: PageCache
+  cache: AnswerCache
   admit: Step
   handlers: Handlers
   send: Send
@@ -24,33 +23,33 @@ export interface PipelineParts {
 
 type Result = Answer | Refusal
 
-/** A request, its answer to be, and when it came. */
+/** A request, its response, and when it arrived. */
 export interface Arrival {
   raw: IncomingMessage
   response: ServerResponse
   at: number
 }
 
-/** What it gives tells whether it has taken the request: the others are not for an operation. */
-export function createPipeline({ pages, admit, handlers, send, log, clientAddress }: PipelineParts) {
-  /** Not a promise where nobody has to wait: a kept page costs none then. */
-  function resultOf(call: OperationCall, page: Page | undefined): Result | Promise<Result> {
+/** The pipeline returns false if the request is not for an operation. */
+export function createPipeline({ cache, admit, handlers, send, log, clientAddress }: PipelineParts) {
+  /** Returns no promise if no step has to wait: a cached answer costs none. */
+  function resultOf(call: OperationCall, cached: CachedAnswer | undefined): Result | Promise<Result> {
     const verdict = checkFraming(call) ?? admit(call)
-    if (verdict instanceof Promise) return verdict.then((refusal) => refusal ?? contentOf(call, page))
-    return verdict ?? contentOf(call, page)
+    if (verdict instanceof Promise) return verdict.then((refusal) => refusal ?? contentOf(call, cached))
+    return verdict ?? contentOf(call, cached)
   }
 
-  function contentOf(call: OperationCall, page: Page | undefined): Answer | Promise<Result> {
-    return page === undefined ? handlers[call.operation.id](call) : unlessKnown(call, page)
+  function contentOf(call: OperationCall, cached: CachedAnswer | undefined): Answer | Promise<Result> {
+    return cached === undefined ? handlers[call.operation.id](call) : unlessKnown(call, cached)
   }
 
   return ({ raw, response, at }: Arrival): boolean => {
-    const page = isRead(raw.method) ? pages.find(raw.url!) : undefined
-    if (page === undefined) raw.url = originForm(raw.url!)
-    const route = page?.route ?? findOperation(raw.method!, raw.url!)
+    const cached = isRead(raw.method) ? cache.find(raw.url!) : undefined
+    if (cached === undefined) raw.url = originForm(raw.url!)
+    const route = cached?.route ?? findOperation(raw.method!, raw.url!)
     if (route === undefined) return false
 
-    const call = new PipelineCall(raw, route, at, pages.version, clientAddress)
+    const call = new PipelineCall(raw, route, at, cache.version, clientAddress)
     const failed = (error: unknown) => send(call, response, refusalFor(error, call, log))
     const answer = (result: Result) => {
       try {
@@ -60,7 +59,7 @@ export function createPipeline({ pages, admit, handlers, send, log, clientAddres
       }
     }
     try {
-      const result = resultOf(call, page)
+      const result = resultOf(call, cached)
       if (result instanceof Promise) result.then(answer, failed)
       else queueMicrotask(() => answer(result))
     } catch (error) {
@@ -74,7 +73,7 @@ class PipelineCall implements OperationCall {
   readonly id: string
   readonly raw: IncomingMessage
   readonly route: Route
-  readonly operation: Operation
+  readonly operation: Route['operation']
   readonly version: number | undefined
   readonly startedAt: number
   readonly #clientAddress: (raw: IncomingMessage) => string

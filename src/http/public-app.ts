@@ -1,12 +1,12 @@
-// What needs no key, by Fastify: public routes, the console's pages, and the answers where there is nothing.
+// Everything that needs no key, by Fastify: public routes, the console's pages, 404 and 405.
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Config } from '../config.ts'
 import type { Refusal } from '../contract/errors.ts'
-import { BODY_LIMIT } from '../contract/operations.ts'
+import { BODY_LIMIT, HEADERS_LIMIT } from '../contract/limits.ts'
 import type { Log } from '../log.ts'
 import type { Store } from '../store/store.ts'
-import { HEADERS_LIMIT } from './app.ts'
-import type { Answer, Send } from './call.ts'
+import type { Send } from './answer.ts'
+import type { Answer } from './call.ts'
 import { refusalFor } from './failures.ts'
 import { checkFraming } from './framing.ts'
 import { publicRoutes } from './public-routes.ts'
@@ -19,7 +19,7 @@ export interface PublicAppParts {
   log: Log
   send: Send
   isStopping: () => boolean
-  /** What a browser is shown where there is nothing, outside the interface. */
+  /** What a browser is shown for an unknown address outside the interface. */
   notFoundPage: NotFoundPage
 }
 
@@ -28,15 +28,15 @@ export function createPublicApp({ config, store, log, send, isStopping, notFound
     genReqId: requestId,
     trustProxy: config.trustProxy,
     bodyLimit: BODY_LIMIT,
-    // A path parameter of any length is a page that is not there, not a bad request.
+    // A path parameter of any length is a page that does not exist, not a bad request.
     routerOptions: { maxParamLength: HEADERS_LIMIT },
     exposeHeadRoutes: false,
-    // Forms are checked by the console: Fastify's own schema compilers need not be loaded.
+    // The console validates its forms itself, so Fastify's schema compilers need not be loaded.
     schemaController: { compilersFactory: { buildValidator: noSchemas, buildSerializer: noSchemas } },
     return503OnClosing: false,
   })
   app.decorateRequest('startedAt', 0)
-  /** Beside the pages of the console, Fastify only routes; answers don't go through it. */
+  /** Apart from the console's pages, Fastify only routes; answers do not go through it. */
   function answer(request: FastifyRequest, reply: FastifyReply, result: Answer | Refusal): void {
     reply.hijack()
     send(request, reply.raw, result)
@@ -45,16 +45,16 @@ export function createPublicApp({ config, store, log, send, isStopping, notFound
   const unrouted = createRouteTable(app, notFoundPage)
   app.addHook('onRequest', (request, reply, done) => {
     request.startedAt = performance.now()
-    // A type, and no stream to read (app.ts): Fastify would wait for the end of it for ever.
+    // There is a Content-Type but no stream to read (app.ts): Fastify would wait for its end forever.
     if (request.raw.readableEnded) delete request.headers['content-type']
-    // Where there is no route the answer is given here: the body of such a request is nobody's business.
+    // Without a route the answer is given here: the body of such a request is never read.
     const result = checkFraming(request) ?? (request.is404 ? unrouted(request) : undefined)
     if (result === undefined) done()
     else answer(request, reply, result)
   })
   app.setErrorHandler((error, request, reply) => answer(request, reply, refusalFor(error, request, log)))
 
-  // The operations ask for a key, all of them; whatever is served here must say that it does not.
+  // Every operation requires a key; a route that is served here must declare that it does not.
   app.addHook('onRoute', ({ url, config: route }) => {
     if (!route?.public) throw new Error(`the route ${url} would be served without a key and does not say so`)
   })

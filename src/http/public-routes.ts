@@ -1,7 +1,8 @@
 // Routes that need no key: is the process alive, is it ready, and the OpenAPI document.
 import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import type { Config } from '../config.ts'
-import type { Refusal } from '../contract/errors.ts'
+import { Refusal } from '../contract/errors.ts'
+import { RETRY_AFTER } from '../contract/limits.ts'
 import { renderOpenapi } from '../contract/openapi.ts'
 import type { Store } from '../store/store.ts'
 import { jsonContent } from './answer.ts'
@@ -19,12 +20,12 @@ export function publicRoutes({ config, store, answer, isStopping }: PublicParts)
   const openapi = jsonContent(renderOpenapi({ production: baseUrl, staging: stagingBaseUrl, here: environment }))
 
   const readyz = async (): Promise<Answer | Refusal> => {
-    if (isStopping()) return { ...notReady, message: 'The service is stopping.' }
+    if (isStopping()) return notReady('The service is stopping.')
     try {
       await store.ping()
       return json({ status: 'ready' })
     } catch {
-      return { ...notReady, message: 'The database does not answer.' }
+      return notReady('The database does not answer.')
     }
   }
 
@@ -42,7 +43,9 @@ export function publicRoutes({ config, store, answer, isStopping }: PublicParts)
   }))
 }
 
-const notReady = { code: 'store_unavailable', headers: ['Retry-After', '1'] } as const
+function notReady(message: string): Refusal {
+  return new Refusal('service_unavailable', message, ['Retry-After', String(RETRY_AFTER.notReady)])
+}
 
 function json(value: object): Answer {
   return { status: 200, ...jsonContent(JSON.stringify(value)) }

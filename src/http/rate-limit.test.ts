@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import * as fc from 'fast-check'
-import { isRefusal } from '../contract/errors.ts'
+import { Refusal } from '../contract/errors.ts'
 import type { OperationCall } from './call.ts'
 import { createRateLimit } from './rate-limit.ts'
 
@@ -24,7 +24,7 @@ describe('The rate step', () => {
           counts.set(slot, count)
           const verdict = step(requestOf(account))
           assert.ok(!(verdict instanceof Promise))
-          assert.equal(isRefusal(verdict), count > requests)
+          assert.equal(verdict instanceof Refusal, count > requests)
         }
       }),
     )

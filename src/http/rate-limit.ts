@@ -1,5 +1,6 @@
-// The rate step: so many requests an account in a window of time, counted by this instance alone. Off unless set.
+// The rate limit: requests per account in a window of time, counted by this instance alone. Off unless set.
 import type { RateLimit } from '../config.ts'
+import { Refusal } from '../contract/errors.ts'
 import type { Step } from './call.ts'
 
 export function createRateLimit(limit: RateLimit | undefined, clock: () => number): Step {
@@ -26,6 +27,6 @@ export function createRateLimit(limit: RateLimit | undefined, clock: () => numbe
     ]
     if (count <= requests) return undefined
     const message = `The account made more than ${requests} requests in ${seconds} s. Try again in ${reset} s.`
-    return { code: 'rate_limited', message, headers: ['Retry-After', String(reset)] }
+    return new Refusal('rate_limited', message, ['Retry-After', String(reset)])
   }
 }

@@ -1,4 +1,4 @@
-// Every answer and log line names its request; a sane name that came in is kept, so that a trace goes on.
+// Every answer and log line names its request; a well-formed id from the client is kept, so that a trace continues.
 import { randomUUID } from 'node:crypto'
 import type { RawRequestDefaultExpression } from 'fastify'
 import { redactKeys } from '../accounts/api-keys.ts'

@@ -60,7 +60,7 @@ describe('findOperation', () => {
     it(`${request} is for ${operation ?? 'none'}`, () => {
       const [method = '', url = ''] = request.split(' ')
       const route = findOperation(method, url)
-      assert.equal(route && [route.operation.id, route.parameter].join(' ').trim(), operation)
+      assert.equal(route && [route.operation.id, ...Object.values(route.parameters)].join(' ').trim(), operation)
     })
   }
 
@@ -69,7 +69,7 @@ describe('findOperation', () => {
       fc.property(fc.string({ unit: 'grapheme', minLength: 1 }), fc.webQueryParameters(), (name, query) => {
         assert.deepEqual(findOperation('GET', `/v1/pets/${encodeURIComponent(name)}?${query}`), {
           ...findOperation('GET', '/v1/pets/1'),
-          parameter: name,
+          parameters: { petId: name },
           query,
         })
       }),

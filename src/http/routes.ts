@@ -1,6 +1,6 @@
-// Which operation is meant, and which paths and methods exist: 404, 405 with Allow, and OPTIONS are answered from the routes.
+// Which operation a request is for, and which paths and methods exist: 404, 405 with Allow, and OPTIONS come from here.
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { Refusal } from '../contract/errors.ts'
+import { Refusal } from '../contract/errors.ts'
 import { quote } from '../contract/json.ts'
 import { BASE_PATH, OPERATIONS } from '../contract/operations.ts'
 import { contentOf } from './answer.ts'
@@ -9,20 +9,26 @@ import { preflightHeaders } from './cors.ts'
 
 const OPERATION_PATHS = OPERATIONS.map((operation) => ({ operation, parts: (BASE_PATH + operation.path).split('/') }))
 
-/** The operation that a request is for; `url` is in origin form. */
+const OPERATION_ADDRESSES = new Intl.ListFormat('en').format(new Set(OPERATIONS.map(({ path }) => BASE_PATH + path)))
+
+/** Returns the operation that a request is for; `url` is in origin form. */
 export function findOperation(method: string, url: string): Route | undefined {
   const mark = url.indexOf('?')
   const came = decodedParts(mark === -1 ? url : url.slice(0, mark))
   const wanted = isRead(method) ? 'GET' : method
   for (const { operation, parts } of OPERATION_PATHS) {
     if (operation.method !== wanted || !fits(parts, came)) continue
-    const parameter = came[parts.findIndex(isParameter)]
-    return { operation, parameter, query: mark === -1 ? '' : url.slice(mark + 1) }
+    return { operation, parameters: parametersOf(parts, came), query: mark === -1 ? '' : url.slice(mark + 1) }
   }
   return undefined
 }
 
-/** Decoded one by one: a slash that was encoded is part of a name. */
+/** Takes the values of `{name}` from their places in the path. */
+function parametersOf(parts: readonly string[], came: readonly string[]): Record<string, string> {
+  return Object.fromEntries(parts.flatMap((part, index) => (isParameter(part) ? [[part.slice(1, -1), came[index]!]] : [])))
+}
+
+/** Decodes part by part: an encoded slash belongs to its part. */
 function decodedParts(path: string): string[] {
   return path.split('/').map(decodeURIComponent)
 }
@@ -31,14 +37,26 @@ function isParameter(part: string): boolean {
   return part.startsWith('{') || part.startsWith(':')
 }
 
-/** A parameter takes one part of the path, and not an empty one. */
+/** A parameter matches one part of the path, and not an empty one. */
 function fits(expected: readonly string[], came: readonly string[]): boolean {
   return expected.length === came.length && expected.every((part, index) => (isParameter(part) ? came[index] !== '' : came[index] === part))
 }
 
-/** HEAD is a GET whose body stays behind. */
+/** HEAD is a GET without the body. */
 export function isRead(method: string | undefined): boolean {
   return method === 'GET' || method === 'HEAD'
+}
+
+/** What a method of the interface is served under: HEAD comes with GET. */
+function methodsOf(method: string): string[] {
+  return method === 'GET' ? ['GET', 'HEAD'] : [method]
+}
+
+/** `Allow` for the server as a whole, as in `OPTIONS *`. */
+export const ALL_METHODS = allowHeader(['OPTIONS', ...OPERATIONS.flatMap(({ method }) => methodsOf(method))])
+
+function allowHeader(methods: Iterable<string>): string {
+  return [...new Set(methods)].toSorted().join(', ')
 }
 
 interface KnownPath {
@@ -49,7 +67,7 @@ interface KnownPath {
 /** A page for people, made elsewhere: http knows no pages. */
 export type NotFoundPage = (request: FastifyRequest) => { headers: Record<string, string>; type: string; body: string }
 
-/** Knows the operations, and learns every other route as it is registered; call it before the first. */
+/** Knows the operations, and learns every other route when it is registered; call it before the first. */
 export function createRouteTable(app: FastifyInstance, notFoundPage: NotFoundPage) {
   const paths = new Map<string, KnownPath>()
 
@@ -58,48 +76,48 @@ export function createRouteTable(app: FastifyInstance, notFoundPage: NotFoundPag
     for (const name of methods) known.methods.add(name)
     paths.set(url, known)
   }
-  for (const { path, method } of OPERATIONS) learn(BASE_PATH + path, method === 'GET' ? ['GET', 'HEAD'] : [method])
+  for (const { path, method } of OPERATIONS) learn(BASE_PATH + path, methodsOf(method))
   app.addHook('onRoute', ({ url, method }) => learn(url, [method].flat()))
 
   function allowedMethods(path: string): string | undefined {
     const came = decodedParts(path)
     const known = paths.get(path) ?? [...paths.values()].find(({ parts }) => fits(parts, came))
-    return known && [...known.methods].toSorted().join(', ')
+    return known && allowHeader(known.methods)
   }
 
-  /** The answer where no route took the request. */
+  /** Returns the answer for a request that no route took. */
   return function unrouted(request: FastifyRequest): Answer | Refusal {
     const encoded = request.raw.url?.split('?', 1)[0] ?? '/'
-    // Decoded as the router does it: a slash or question mark that was encoded stays so.
+    // Decoded as the router does it: an encoded slash or question mark stays encoded.
     const path = decodeURI(encoded)
-    const allow = path === '/*' && request.method === 'OPTIONS' ? 'GET, HEAD, OPTIONS, POST' : allowedMethods(encoded)
+    const allow = path === '/*' && request.method === 'OPTIONS' ? ALL_METHODS : allowedMethods(encoded)
     if (allow === undefined && asksForPage(request, path)) {
       const { headers, type, body } = notFoundPage(request)
       const content = contentOf(body, type)
       return { status: 404, headers: [...Object.entries(headers).flat(), ...content.headers], body: content.body }
     }
-    if (allow === undefined) return { code: 'unknown_path', message: `There is nothing at ${quote(path)}.` }
+    if (allow === undefined) return new Refusal('unknown_path', `There is nothing at ${quote(path)}; the operations are at ${OPERATION_ADDRESSES}.`)
     if (request.method !== 'OPTIONS') {
-      const message = `${request.method} is not possible at ${quote(path)}; it takes ${allow}.`
-      return { code: 'method_not_allowed', message, headers: ['Allow', allow] }
+      const message = `${request.method} is not allowed at ${quote(path)}; allowed are ${allow}.`
+      return new Refusal('method_not_allowed', message, ['Allow', allow])
     }
     const preflight = request.headers['access-control-request-method'] !== undefined
     return { status: 204, headers: ['Allow', allow, ...(preflight ? preflightHeaders(allow) : [])], body: undefined }
   }
 }
 
-/** A browser that was led astray; what calls the interface gets the Error body, whatever it says it takes. */
+/** A browser at a wrong address; a caller of the interface gets the Error body, whatever it accepts. */
 function asksForPage({ method, headers }: FastifyRequest, path: string): boolean {
   return isRead(method) && !path.startsWith(BASE_PATH) && /\btext\/html\b/.test(headers.accept ?? '')
 }
 
 /**
- * The request's target as path and query. A client may send the whole address (RFC 9112, 3.2.2), and a fragment is not
- * part of it. A path that can't be decoded is taken literally: then it is an animal that is not there, like any other.
+ * Returns the request's target as path and query. A client may send the whole address (RFC 9112, 3.2.2), and a fragment is
+ * not part of it. A path that cannot be decoded is taken literally: it is then an animal that does not exist, like any other.
  */
 export function originForm(target: string): string {
   if (target.startsWith('/') && !/[%#]/.test(target)) return target
-  // The router would take a target without a slash at its start, such as *, for the one behind its first character.
+  // Without a slash at its start, as in *, the router would drop the first character of the target.
   const [url = ''] = target.replace(/^(?:https?:\/\/[^/?#]*)?\/?/i, '/').split('#', 1)
   const [path = '', ...query] = url.split('?')
   try {

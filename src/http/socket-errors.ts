@@ -1,16 +1,17 @@
-// Requests that never become one: Node's parser, timeouts, Expect and CONNECT answer with the Error body too.
+// Requests that never reach a route: parser errors, timeouts, Expect and CONNECT get the Error body too.
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { ERRORS, type Refusal } from '../contract/errors.ts'
+import { ERRORS, Refusal } from '../contract/errors.ts'
 import { quote } from '../contract/json.ts'
-import type { Log } from '../log.ts'
+import { HEADERS_LIMIT, kibibytes } from '../contract/limits.ts'
 import { STATUS_CODES } from '../node-http.ts'
 import { refusalAnswer } from './answer.ts'
 import { endSoon } from './body.ts'
-import type { Metrics } from './metrics.ts'
+import type { Recorder } from './record.ts'
 import { requestId } from './request-id.ts'
+import { ALL_METHODS } from './routes.ts'
 
 interface SocketError extends Error {
   code?: string
@@ -18,19 +19,14 @@ interface SocketError extends Error {
   reason?: string
 }
 
-/** What Node hangs on a socket: the answer that is due next on it, and the request it reads. */
+/** What Node keeps on a socket: the response that is due next on it, and the request it is reading. */
 type HttpSocket = Socket & {
   _httpMessage?: ServerResponse | null
   parser?: { incoming: IncomingMessage | null } | null
 }
 
-interface Parts {
-  log: Log
-  metrics: Metrics | undefined
-}
-
 /** For the server's `clientError`. */
-export function createSocketErrorHandler(parts: Parts) {
+export function createSocketErrorHandler(record: Recorder) {
   const failed = new WeakSet<HttpSocket>()
 
   function answer(error: SocketError, socket: HttpSocket): void {
@@ -44,40 +40,43 @@ export function createSocketErrorHandler(parts: Parts) {
       due.once('close', () => answer(error, socket))
       return
     }
-    // The request was answered before it had come whole: there is nothing left to say about the rest of it.
+    // The request was answered before it had arrived completely: nothing is left to say about the rest of it.
     if (due === undefined && socket.parser?.incoming?.complete === false) {
       socket.destroy()
       return
     }
     const refusal = parserRefusal(error)
     const id = randomUUID()
-    tell(parts, { requestId: id, address: socket.remoteAddress, error: error.code }, refusal)
+    record({ id, ip: socket.remoteAddress }, ERRORS[refusal.code].status, refusal)
     if (due === undefined) socket.end(rawAnswer(refusal, id), 'latin1')
     else writeRefusal(due, refusal, id)
   }
 
   return (error: SocketError, socket: Duplex): void => {
-    // A parser that has failed fails again with each packet.
+    // A parser that has failed fails again with every packet.
     if (failed.has(socket as HttpSocket)) return
     failed.add(socket as HttpSocket)
     answer(error, socket as HttpSocket)
   }
 }
 
-/** Requests that Node would answer, or drop, by itself. */
-export function answerSpecialRequests(server: Server, parts: Parts): void {
+/** Answers requests that Node would answer, or drop, by itself. */
+export function answerSpecialRequests(server: Server, record: Recorder): void {
+  function recorded(request: IncomingMessage, refusal: Refusal): string {
+    const id = requestId(request)
+    record({ id, raw: request, ip: request.socket.remoteAddress }, ERRORS[refusal.code].status, refusal)
+    return id
+  }
+
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
     const message = `The Expect header takes only 100-continue, got ${quote(String(request.headers.expect))}.`
-    const refusal: Refusal = { code: 'expectation_failed', message }
-    const id = requestId(request)
-    tell(parts, seenOf(request, id), refusal)
-    writeRefusal(response, refusal, id)
+    const refusal = new Refusal('expectation_failed', message)
+    writeRefusal(response, refusal, recorded(request, refusal))
   })
   server.on('connect', (request: IncomingMessage, socket: Duplex) => {
-    const refusal: Refusal = { code: 'method_not_allowed', message: 'CONNECT is not possible here.', headers: ['Allow', 'GET, HEAD, OPTIONS, POST'] }
-    const id = requestId(request)
-    tell(parts, seenOf(request, id), refusal)
-    // Nobody else listens on this socket any more: a client that hangs up must not end the process.
+    const refusal = new Refusal('method_not_allowed', 'CONNECT is not allowed here.', ['Allow', ALL_METHODS])
+    const id = recorded(request, refusal)
+    // Node has let go of this socket: without a listener a client that hangs up would end the process.
     socket.on('error', () => socket.destroy())
     afterEarlierAnswers(socket as HttpSocket, () => endSoon(socket, rawAnswer(refusal, id)))
   })
@@ -93,25 +92,14 @@ function afterEarlierAnswers(socket: HttpSocket, write: () => void): void {
 function parserRefusal({ code, reason }: SocketError): Refusal {
   switch (code) {
     case 'HPE_HEADER_OVERFLOW':
-      return { code: 'headers_too_large', message: 'The address and headers may have at most 16 KiB together.' }
+      return new Refusal('headers_too_large', `The address and headers may have at most ${kibibytes(HEADERS_LIMIT)} together.`)
     case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
-      return { code: 'body_too_large', message: 'The chunk extensions of the body are too large.' }
+      return new Refusal('body_too_large', 'The chunk extensions of the body are too large.')
     case 'ERR_HTTP_REQUEST_TIMEOUT':
-      return { code: 'request_timeout', message: 'The request did not arrive whole in time.' }
+      return new Refusal('request_timeout', 'The request did not arrive completely in time.')
     default:
-      return { code: 'malformed_request', message: `The request is not well-formed HTTP${reason ? `: ${reason}` : ''}.` }
+      return new Refusal('malformed_request', `The request is not well-formed HTTP${reason ? `: ${reason}` : ''}.`)
   }
-}
-
-function seenOf({ method, socket }: IncomingMessage, id: string): object {
-  return { requestId: id, method, address: socket.remoteAddress }
-}
-
-/** These never reach the one way out (answer.ts), so they are logged and counted here. */
-function tell({ log, metrics }: Parts, seen: object, { code }: Refusal): void {
-  const { status } = ERRORS[code]
-  metrics?.refused(status)
-  log.info({ ...seen, status, code }, 'request')
 }
 
 function closingHeaders(id: string): string[] {

@@ -1,6 +1,6 @@
 // Makes a create safe to repeat, from the idempotency key that its sender chose.
 import { hash } from 'node:crypto'
-import { IDEMPOTENCY } from '../contract/operations.ts'
+import { IDEMPOTENCY } from '../contract/limits.ts'
 import type { NewPet } from '../contract/pets.ts'
 import type { Idempotency } from './store.ts'
 

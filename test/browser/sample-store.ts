@@ -82,7 +82,7 @@ function sampleFailures(now: number, { id: accountId }: Account, nightly: ApiKey
   return [
     {
       at: now - 2.6 * DAY_MS, accountId, keyId: shop.id, requestId: '0f7b5d6e-51ce-4f0e-8a5e-3f0f2f1e9a77', operation: 'listPets',
-      status: 503, code: 'store_unavailable', message: 'The database is not available at the moment. Nothing was stored; try again shortly.',
+      status: 503, code: 'service_unavailable', message: 'The database is not available at the moment. Nothing was stored; try again shortly.',
     },
     {
       at: now - 9 * HOUR_MS, accountId, keyId: shop.id, requestId: 'c2a41d0f-7d2c-4a9b-9b6e-1f5a0a8f3b21', operation: 'listPets',

@@ -1,28 +1,29 @@
-// What the page cache keeps, for how long, and how much of it.
+// What the answer cache keeps, for how long, and how much of it.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { Refusal } from '../contract/errors.ts'
 import { OPERATIONS } from '../contract/operations.ts'
+import { AnswerCache, type CachedAnswer } from './answer-cache.ts'
 import type { Bytes } from './call.ts'
-import { type Page, PageCache } from './page-cache.ts'
 
-function page(body: string): Page {
-  const route = { operation: OPERATIONS[0]!, parameter: undefined, query: '' }
+function page(body: string): CachedAnswer {
+  const route = { operation: OPERATIONS[0]!, parameters: {}, query: '' }
   return { route, body: body as Bytes, etag: '""', headers: [], contentHeaders: [] }
 }
 
 /** Of a store whose version the test sets. */
-function cacheOf(store: { version: number | undefined }): PageCache {
-  const cache = new PageCache({ version: () => store.version })
+function cacheOf(store: { version: number | undefined }): AnswerCache {
+  const cache = new AnswerCache({ version: () => store.version })
   cache.refresh()
   return cache
 }
 
 /** A page is kept when it is asked for the second time. */
-async function askTwice(cache: PageCache, address: string, read = page('x'), version = cache.version): Promise<void> {
+async function askTwice(cache: AnswerCache, address: string, read = page('x'), version = cache.version): Promise<void> {
   for (let count = 0; count < 2; count += 1) await cache.read(address, version, async () => read)
 }
 
-describe('the page cache', () => {
+describe('the answer cache', () => {
   it('gives a page as long as the version stays, and not after', async () => {
     const store = { version: 1 }
     const cache = cacheOf(store)
@@ -40,7 +41,7 @@ describe('the page cache', () => {
     await askTwice(cache, '/v1/pets')
     store.version = 2
     cache.refresh()
-    const answers: ((read: Page) => void)[] = []
+    const answers: ((read: CachedAnswer) => void)[] = []
     const ask = () => cache.read('/v1/pets', cache.version, () => new Promise((resolve) => answers.push(resolve)))
     const [first, second] = [ask(), ask()]
     store.version = 3
@@ -105,7 +106,7 @@ describe('the page cache', () => {
 
   it('keeps no refusal', async () => {
     const cache = cacheOf({ version: 1 })
-    for (let count = 0; count < 3; count += 1) await cache.read('/v1/pets', 1, async () => ({ code: 'invalid_parameter', message: '' }))
+    for (let count = 0; count < 3; count += 1) await cache.read('/v1/pets', 1, async () => new Refusal('invalid_parameter', ''))
     assert.equal(cache.find('/v1/pets'), undefined)
   })
 

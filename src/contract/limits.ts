@@ -1,0 +1,23 @@
+// Every limit and time of the interface, once. Messages, reference, OpenAPI and parser errors take their numbers from here.
+
+/** The largest request body, in bytes. */
+export const BODY_LIMIT = 16 * 1024
+
+/** The largest request line and headers together, in bytes. */
+export const HEADERS_LIMIT = 16 * 1024
+
+/** The longest name of an animal, in Unicode code points. */
+export const NAME_MAX_LENGTH = 255
+
+/** How many animals one page of a list has. */
+export const LIMIT = { minimum: 1, maximum: 100, default: 20 } as const
+
+export const IDEMPOTENCY = { keyMaxLength: 255, keptHours: 24 } as const
+
+/** What `Retry-After` says, in seconds. */
+export const RETRY_AFTER = { unavailable: 2, notReady: 1, inProgress: 1 } as const
+
+/** A size as people read it, such as "16 KiB". */
+export function kibibytes(bytes: number): string {
+  return `${bytes / 1024} KiB`
+}

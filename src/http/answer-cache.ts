@@ -1,0 +1,128 @@
+// Rendered answers of reads, each kept under its address for as long as the store's version stays the same.
+import { Refusal } from '../contract/errors.ts'
+import type { Store } from '../store/store.ts'
+import { jsonContent } from './answer.ts'
+import type { Answer, Bytes, Call, Route } from './call.ts'
+import { etagOf, matchesEtag } from './conditional.ts'
+import type { Handler } from './handler.ts'
+
+/** A rendered answer, ready to be sent. */
+export interface CachedAnswer {
+  route: Route
+  body: Bytes
+  etag: string
+  /** ETag and Link: those that a 304 carries too. */
+  headers: readonly string[]
+  /** All headers that describe the content. */
+  contentHeaders: readonly string[]
+}
+
+/** Reads the store for a route and renders what it finds. */
+export type Read = (route: Route) => Promise<CachedAnswer | Refusal>
+
+export function rendered(route: Route, json: string, own: readonly string[] = []): CachedAnswer {
+  const etag = etagOf(json)
+  const headers = ['ETag', etag, ...own]
+  const content = jsonContent(json)
+  return { route, body: content.body, etag, headers, contentHeaders: [...content.headers, ...headers] }
+}
+
+/** The handler of an operation that only reads: answers from the cache, 304 if the client has it already. */
+export function cachedRead(cache: AnswerCache, read: Read): Handler {
+  return async (call) => {
+    const answer = await cache.read(call.raw.url!, call.version, () => read(call.route))
+    return answer instanceof Refusal ? answer : unlessKnown(call, answer)
+  }
+}
+
+/** Returns the cached answer, or 304 for a client that has it. */
+export function unlessKnown({ raw }: Call, { body, etag, headers, contentHeaders }: CachedAnswer): Answer {
+  if (matchesEtag(raw.headers['if-none-match'], etag)) return { status: 304, headers, body: undefined }
+  return { status: 200, headers: contentHeaders, body }
+}
+
+const MAX_ANSWERS = 1024
+const MAX_BYTES = 8 * 1024 * 1024
+const MAX_ADDRESS = 200
+
+export class AnswerCache {
+  readonly #store: Pick<Store, 'version'>
+  readonly #answers = new Map<string, CachedAnswer>()
+  /** Reads under way. */
+  readonly #reading = new Map<string, Promise<CachedAnswer | Refusal>>()
+  /** Addresses that were asked for, whatever the version. */
+  readonly #asked = new Set<string>()
+  #bytes = 0
+  #version: number | undefined
+
+  constructor(store: Pick<Store, 'version'>) {
+    this.#store = store
+  }
+
+  /** Asks the store for its version: requests that have arrived by now find nothing older. */
+  refresh(): void {
+    const version = this.#store.version()
+    if (version !== undefined && version === this.#version) return
+    this.#version = version
+    this.#answers.clear()
+    this.#reading.clear()
+    this.#bytes = 0
+  }
+
+  /** The version that all answers in here belong to. */
+  get version(): number | undefined {
+    return this.#version
+  }
+
+  find(address: string): CachedAnswer | undefined {
+    return this.#answers.get(address)
+  }
+
+  /**
+   * Reads an answer that is not in here, for a request that arrived with this version. If the address was asked for before,
+   * one read serves everyone who asks meanwhile, and its answer is kept; if the store has no version, one read serves those
+   * who asked before it began. A client that walks through a list asks for each page once: keeping those would only cost
+   * garbage collection (a third of such a request).
+   */
+  read(address: string, version: number | undefined, read: () => Promise<CachedAnswer | Refusal>): Promise<CachedAnswer | Refusal> {
+    // The store has moved on since the request arrived, so the version of what is read now is unknown.
+    if (version !== this.#version || this.#isNew(address)) return read()
+    return this.#reading.get(address) ?? this.#readAndKeep(address, version, read)
+  }
+
+  #isNew(address: string): boolean {
+    if (this.#asked.has(address)) return false
+    if (this.#asked.size >= MAX_ANSWERS) this.#asked.clear()
+    if (address.length <= MAX_ADDRESS) this.#asked.add(address)
+    return true
+  }
+
+  async #readAndKeep(address: string, version: number | undefined, read: () => Promise<CachedAnswer | Refusal>): Promise<CachedAnswer | Refusal> {
+    const reading = read()
+    this.#reading.set(address, reading)
+    try {
+      const answer = await reading
+      if (version !== undefined && version === this.#version && !(answer instanceof Refusal)) this.#keep(address, answer)
+      return answer
+    } finally {
+      if (this.#reading.get(address) === reading) this.#reading.delete(address)
+    }
+  }
+
+  #keep(address: string, answer: CachedAnswer): void {
+    if (this.#answers.has(address)) return
+    this.#answers.set(address, answer)
+    this.#bytes += sizeOf(address, answer)
+    while (this.#answers.size > MAX_ANSWERS || this.#bytes > MAX_BYTES) this.#dropOldest()
+  }
+
+  #dropOldest(): void {
+    const [address, answer] = this.#answers.entries().next().value!
+    this.#answers.delete(address)
+    this.#bytes -= sizeOf(address, answer)
+  }
+}
+
+function sizeOf(address: string, answer: CachedAnswer): number {
+  return address.length + answer.body.length
+}

@@ -1,0 +1,73 @@
+// The one recorder of answers: log line, metrics and usage, for the operations, the public routes, the console and the
+// requests that the HTTP parser refused.
+import { redactKeys } from '../accounts/api-keys.ts'
+import type { Usage } from '../accounts/usage.ts'
+import { ERRORS, type Refusal } from '../contract/errors.ts'
+import type { Operation } from '../contract/operation.ts'
+import type { Log } from '../log.ts'
+import type { ApiKey, FailedRequest } from '../store/store.ts'
+import type { Metrics } from './metrics.ts'
+
+/** What is known of an answered request. One that the parser refused has neither method, address nor start. */
+export interface Answered {
+  readonly id: string
+  readonly ip?: string | undefined
+  readonly raw?: { method?: string | undefined; url?: string | undefined }
+  readonly startedAt?: number
+  readonly operation?: Operation
+  readonly caller?: ApiKey | undefined
+}
+
+export type Recorder = (request: Answered, status: number, refusal?: Refusal) => void
+
+export interface RecorderParts {
+  log: Log
+  usage: Usage
+  metrics: Metrics | undefined
+  clock: () => number
+}
+
+export function createRecorder({ log, usage, metrics, clock }: RecorderParts): Recorder {
+  return (request, status, refusal) => {
+    const { operation, caller, startedAt } = request
+    if (caller !== undefined && operation !== undefined) {
+      usage.count(caller, operation.id, status)
+      if (refusal !== undefined) usage.remember(failedRequest(request.id, caller, operation, refusal, clock()))
+    }
+    metrics?.answered(operation, status, startedAt === undefined ? undefined : (performance.now() - startedAt) / 1000)
+    if (log.isLevelEnabled('info')) log.info(logLine(request, status, refusal), 'request')
+  }
+}
+
+function failedRequest(requestId: string, key: ApiKey, operation: Operation, { code, message }: Refusal, at: number): FailedRequest {
+  const { status } = ERRORS[code]
+  return { at, accountId: key.accountId, keyId: key.id, requestId, operation: operation.id, status, code, message: redactKeys(message) }
+}
+
+/** Never the query or a header: a key that was sent in the wrong place must not end up in a log. */
+function logLine({ id, raw, startedAt, operation, caller, ip }: Answered, status: number, refusal: Refusal | undefined): object {
+  return {
+    requestId: id,
+    method: raw?.method,
+    path: raw?.url === undefined ? undefined : redactKeys(decoded(raw.url.split('?', 1)[0]!)),
+    status,
+    ms: startedAt === undefined ? undefined : Math.round((performance.now() - startedAt) * 1000) / 1000,
+    operation: operation?.id,
+    keyId: caller?.id,
+    code: refusal?.code,
+    address: ip,
+  }
+}
+
+const MOST_DECODINGS = 4
+
+/** Decodes until nothing changes: a key that was encoded, even several times, must still be recognised. */
+function decoded(path: string): string {
+  let text = path
+  for (let round = 0; round < MOST_DECODINGS && text.includes('%'); round += 1) {
+    const next = text.replaceAll(/%[0-7][0-9a-f]/gi, (escape) => String.fromCharCode(Number.parseInt(escape.slice(1), 16)))
+    if (next === text) break
+    text = next
+  }
+  return text
+}
