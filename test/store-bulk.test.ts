@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { readConfig } from '../src/config.ts'
+import { INT64_MAX } from '../src/contract/int64.ts'
 import type { NewPet } from '../src/contract/pets.ts'
 import { openStore } from '../src/store/open-store.ts'
 import { KINDS, type Kind, type StoredRecord } from '../src/store/records.ts'
@@ -27,7 +28,7 @@ for (const engine of ENGINES) {
     })
 
     it('gives creates of one turn their ids in the order they came, each to its own animal', async () => {
-      const newPets = Array.from({ length: 50 }, (_, index): NewPet => ({ ...rex, name: `Rex ${99 - index}`, categoryId: BigInt(index) }))
+      const newPets = Array.from({ length: 50 }, (_, index): NewPet => ({ ...rex, name: `Rex ${99 - index}`, categoryId: INT64_MAX - BigInt(index) }))
       const made = await Promise.all(newPets.map((newPet) => store.pets.create(newPet)))
       const listed = (await store.pets.list({ limit: 50 })).toReversed().map((pet) => ({ ...pet }))
       assert.deepEqual(listed.map(({ id: _id, ...rest }) => rest), newPets)
