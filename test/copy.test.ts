@@ -18,7 +18,8 @@ const [sqlite, postgres] = ENGINES as readonly [TestEngine, TestEngine]
 const ROUTES = [[sqlite, postgres], [postgres, sqlite], [sqlite, sqlite]] as const
 
 const KILLED_COPY = fileURLToPath(new URL('killed-copy.ts', import.meta.url))
-const PETS = KINDS.find(({ name }) => name === 'pets')!
+const kindOf = (table: string): Kind => KINDS.find(({ name }) => name === table)!
+const PETS = kindOf('pets')
 /** Ids that were given and are free again, as after animals were removed by hand. */
 const GAP = 7n
 
@@ -32,7 +33,7 @@ for (const [from, to] of ROUTES) {
       const lastGiven = await withStore(source.url, fill)
       const { code, stdout, stderr } = await copy(source.url, target.url)
       assert.equal(code, 0, stderr)
-      assert.match(stdout, /^accounts +3\napi keys +2\nusage counts +1\nfailed requests +1\nidempotency records +3\naudit events +6\npets +9\n$/)
+      assert.match(stdout, /^accounts +3\napi keys +2\nusage counts +1\nfailed requests +1\nidempotency records +3\naudit events +7\npets +9\n$/)
       assert.match(stderr, /counts and checksums agree/)
       const [before, told, ids] = await withStore(source.url, (store) => Promise.all([everything(store), asTold(store), lastIds(store)]))
       await withStore(target.url, async (store) => {
@@ -92,33 +93,69 @@ for (const [from, to] of ROUTES) {
       })
     }
 
+    it('carries the environment over, and refuses a target of the other one', async () => {
+      await using source = await from.newDatabase()
+      await using target = await to.newDatabase()
+      await using other = await to.newDatabase()
+      await withStore(source.url, (store) => store.recordEnvironment('production'))
+      await withStore(other.url, (store) => store.recordEnvironment('staging'))
+      assert.equal((await copy(source.url, target.url)).code, 0)
+      assert.equal(await withStore(target.url, (store) => store.environment()), 'production')
+      const { code, stderr } = await copy(source.url, other.url)
+      assert.equal(code, 1)
+      assert.match(stderr, /^petstore: The source belongs to production, the target to staging; nothing was changed\./)
+      assert.equal(await withStore(other.url, (store) => store.environment()), 'staging')
+    })
+
     it('refuses a source that is itself an unfinished copy, and leaves the target empty', async () => {
       await using source = await from.newDatabase()
       await using target = await to.newDatabase()
       await withStore(source.url, async (store) => {
         await fill(store)
-        await store.records.setUnfinished(true)
+        await store.setUnfinishedCopy(true)
       })
       const { code, stderr } = await copy(source.url, target.url)
       assert.deepEqual([code, stderr], [1, 'petstore: The source is itself an unfinished copy; finish that one first.\n'])
       assert.ok(Object.values(await withStore(target.url, everything)).every(({ length }) => length === 0))
     })
 
-    it('finds an animal that differs, though as many are there, and does not let that copy be used', async () => {
+    it('repairs what an interrupted copy has taken over and the source has changed, removed or given to another since', async () => {
       await using source = await from.newDatabase()
       await using target = await to.newDatabase()
-      const animals = await withStore(source.url, async (store) => {
+      const { pets, accounts, keys } = await withStore(source.url, async (store) => {
         await fill(store)
-        return store.records.read(PETS, undefined, 100)
+        const all = (kind: Kind) => store.records.read(kind, undefined, 100)
+        return { pets: await all(PETS), accounts: await all(kindOf('accounts')), keys: await all(kindOf('api_keys')) }
       })
-      // As if it had been changed by hand after an interrupted copy had taken it over.
-      await withStore(target.url, async ({ records }) => {
-        await records.setUnfinished(true)
-        await records.write(PETS, [{ ...animals[0]!, status: 'sold' }, ...animals.slice(1)])
+      await withStore(target.url, async (store) => {
+        await store.setUnfinishedCopy(true)
+        const { records } = store
+        const [first, second, ...others] = accounts as [StoredRecord, StoredRecord, StoredRecord]
+        // One account with another password, and one that is gone and whose address a new one has, which comes before it.
+        await records.write(kindOf('accounts'), [{ ...first, password_hash: 'old' }, { ...second, id: 'acct_zzz' }, ...others])
+        await records.write(kindOf('api_keys'), [{ ...keys[0]!, account_id: 'acct_zzz' }, keys[1]!])
+        // The first animal is missing, one was changed, and one was added after the last.
+        await records.write(PETS, [{ ...pets[1]!, status: 'sold' }, ...pets.slice(2), { ...pets[0]!, id: 2n ** 60n }])
+      })
+      const { code, stderr } = await copy(source.url, target.url)
+      assert.equal(code, 0, stderr)
+      assert.deepEqual(await withStore(target.url, everything), await withStore(source.url, everything))
+    })
+
+    it('finds an event of the audit trail that differs, though as many are there, and does not let that copy be used', async () => {
+      await using source = await from.newDatabase()
+      await using target = await to.newDatabase()
+      const events = await withStore(source.url, async (store) => {
+        await fill(store)
+        return store.records.read(kindOf('audit_events'), undefined, 100)
+      })
+      await withStore(target.url, async (store) => {
+        await store.setUnfinishedCopy(true)
+        await store.records.write(kindOf('audit_events'), [{ ...events[0]!, subject: 'someone else' }, ...events.slice(1)])
       })
       const { code, stderr } = await copy(source.url, target.url)
       assert.equal(code, 1)
-      assert.match(stderr, /^petstore: pets differ: 9 at the source, 9 at the target, with other contents\./)
+      assert.match(stderr, /^petstore: audit events differ: 7 at the source, 7 at the target, with other contents\./)
       await assert.rejects(withStore(target.url, async () => {}), /holds a copy that was interrupted/)
     })
   })
@@ -170,6 +207,7 @@ async function fill({ accounts, pets, records }: Store): Promise<bigint> {
     assert.ok('pet' in created)
     last = created.pet.id
   }
+  await accounts.appendEvent({ ...event('acct_A'), detail: 'sold → available' })
   for (const kind of COUNTED_KINDS) await records.raiseLastId(kind, (await records.lastId(kind)) + GAP)
   return last + GAP
 }

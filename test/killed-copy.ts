@@ -6,6 +6,6 @@ import { openStore } from '../src/store/open-store.ts'
 const [from, to] = process.argv.slice(2)
 const open = (database: string | undefined) => openStore(readConfig({ database }, {}).database)
 
-await copyStore((await open(from)).records, (await open(to)).records, (step) => {
+await copyStore(await open(from), await open(to), (step) => {
   if (step === 'Copying pets') process.kill(process.pid, 'SIGKILL')
 })

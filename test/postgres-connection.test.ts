@@ -56,7 +56,7 @@ describe('opening PostgreSQL', () => {
     await using database = await postgres.newDatabase()
     await (await open(database.url)).close()
     const sql = connectTo(database.url, { max: 1 })
-    await sql`INSERT INTO petstore_schema VALUES (99, 'from the future', 0)`
+    await sql`INSERT INTO petstore_migrations VALUES (99, 'from the future', 99, 0)`
     await sql.end()
     await refuses(database.url, /schema version 99, this program knows only up to/)
   })

@@ -34,7 +34,7 @@ describe('a start on PostgreSQL', { timeout: 120_000 }, () => {
     await using database = await postgres.newDatabase()
     const first = await open(database.url)
     await first.pets.createMany([{ name: 'Rex', categoryId: 3n, status: 'sold' }])
-    await first.records.setUnfinished(true)
+    await first.setUnfinishedCopy(true)
     await first.close()
     const sql = connectTo(database.url, { max: 1 })
     await sql`CREATE SCHEMA shop`

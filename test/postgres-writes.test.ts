@@ -21,7 +21,7 @@ async function addKeys({ accounts }: Store, ids: readonly string[]): Promise<voi
 describe('a write to PostgreSQL whose answer is lost', { concurrency: false, timeout: 120_000 }, () => {
   const trail = async ({ accounts }: Store) => (await accounts.auditTrail('acct', 100)).length
   const auditEvents = KINDS.find(({ name }) => name === 'audit_events')!
-  const record = (id: bigint) => ({ id, at: 1n, account_id: 'acct', action: 'session.ended', via: 'console', subject: 's' })
+  const record = (id: bigint) => ({ id, at: 1n, account_id: 'acct', action: 'session.ended', via: 'console', subject: 's', detail: null })
   /** What is done the nth time, and how often it has been done. */
   const writes: Record<string, [(store: Store, nth: number) => Promise<unknown>, (store: Store) => Promise<number>]> = {
     'an animal': [({ pets }) => pets.create(rex), async ({ pets }) => (await pets.countByStatus()).available],

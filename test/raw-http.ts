@@ -14,10 +14,9 @@ export class RawConnection implements Disposable {
   #received = ''
   #closed = false
 
-  /** With `allowHalfOpen` the connection stays open on this side when the server ends it. */
-  constructor(url: string, { allowHalfOpen = false } = {}) {
+  constructor(url: string) {
     const { hostname, port } = new URL(url)
-    this.socket = connect({ port: Number(port), host: hostname, allowHalfOpen })
+    this.socket = connect(Number(port), hostname)
     this.socket.on('data', (bytes) => {
       this.#received += bytes.toString('latin1')
     })

@@ -121,9 +121,9 @@ for (const engine of ENGINES) {
     it('lets nobody change or remove what is in the audit trail', async () => {
       const trail = KINDS.find(({ name }) => name === 'audit_events')!
       await store.accounts.appendEvent(event('acct_trail'))
-      const entries = await store.records.count(trail)
-      await assert.rejects(store.records.remove(trail, 1), /the audit trail is append-only/)
-      assert.equal(await store.records.count(trail), entries)
+      const entries = await store.records.read(trail, undefined, 1000)
+      await assert.rejects(store.records.remove(trail, entries.slice(0, 1)), /the audit trail is append-only/)
+      assert.deepEqual(await store.records.read(trail, undefined, 1000), entries)
     })
 
     it('lists accounts oldest first', async () => {
@@ -137,8 +137,8 @@ for (const engine of ENGINES) {
       const removed = await store.pets.create(rex)
       assert.ok(removed.outcome === 'created')
       const pets = KINDS.find(({ name }) => name === 'pets')!
-      assert.equal(await store.records.remove(pets, 1), 1)
-      while ((await store.records.remove(pets, 1000)) > 0);
+      const animals = await store.records.read(pets, undefined, 1000)
+      assert.equal(await store.records.remove(pets, animals), animals.length)
       assert.deepEqual(await store.pets.countByStatus(), { available: 0, pending: 0, sold: 0 })
       await store.records.raiseLastId(pets, 1n)
       assert.equal(await store.records.lastId(pets), removed.pet.id, 'it is never lowered')

@@ -77,17 +77,18 @@ const ACCOUNTS: Record<keyof AccountStore, Case> = {
 const RECORDS: Record<keyof RecordStore, Case> = {
   count: reads((store) => store.records.count(pets)),
   read: reads((store) => store.records.read(pets, undefined, 5)),
-  last: reads((store) => store.records.last(pets)),
   write: data((store) => store.records.write(pets, [{ id: 900n, name: 'Rex', category_id: 3n, status: 'sold' }])),
-  remove: data((store) => store.records.remove(kindOf('accounts'), 1)),
+  remove: data((store) => store.records.remove(kindOf('accounts'), [{ id: 'acct_1' }])),
   lastId: reads((store) => store.records.lastId(pets)),
   raiseLastId: data((store) => store.records.raiseLastId(pets, 1000n)),
-  isUnfinished: reads((store) => store.records.isUnfinished()),
-  setUnfinished: data((store) => store.records.setUnfinished(true)),
 }
 
 const STORE: Record<Exclude<keyof Store, 'pets' | 'accounts' | 'records' | 'close'>, Case> = {
   version: reads((store) => store.version()),
+  environment: reads((store) => store.environment()),
+  recordEnvironment: data((store) => store.recordEnvironment('staging')),
+  isUnfinishedCopy: reads((store) => store.isUnfinishedCopy()),
+  setUnfinishedCopy: data((store) => store.setUnfinishedCopy(true)),
   ping: reads((store) => store.ping()),
 }
 

@@ -359,9 +359,10 @@ for (const engine of ENGINES) {
       })
     })
 
-    it('appends an event that stands alone', async () => {
-      await store.accounts.appendEvent(event('acct_alone', 'session.refused'))
-      assert.deepEqual((await store.accounts.auditTrail('acct_alone', 9)).length, 1)
+    it('appends an event that stands alone, with or without a detail', async () => {
+      const events = [event('acct_alone', 'session.refused'), { ...event('acct_alone'), detail: 'sold → available' }]
+      for (const entry of events) await store.accounts.appendEvent(entry)
+      assert.deepEqual(await store.accounts.auditTrail('acct_alone', 9), events.toReversed())
     })
 
     it('tells an account its events, newest first', async () => {
@@ -371,6 +372,24 @@ for (const engine of ENGINES) {
       const trail = await store.accounts.auditTrail(made.id, 10)
       assert.deepEqual(trail.map((entry) => ({ ...entry })), [event(made.id, 'account.password_changed'), event(made.id)])
       assert.equal((await store.accounts.auditTrail(made.id, 1)).length, 1)
+    })
+
+    it('records its environment once, whoever comes first, and changes it only for who knows what it is', async () => {
+      assert.equal(await store.environment(), undefined)
+      const other = await open()
+      try {
+        const both = await Promise.all([store.recordEnvironment('staging'), other.recordEnvironment('production')])
+        assert.equal(new Set(both).size, 1, 'both are told the same')
+        const recorded = both[0]!
+        const another = recorded === 'staging' ? 'production' : 'staging'
+        assert.equal(await other.environment(), recorded)
+        assert.equal(await store.recordEnvironment(another), recorded)
+        assert.equal(await store.recordEnvironment(recorded, another), recorded)
+        assert.equal(await store.recordEnvironment(another, recorded), another)
+        assert.equal(await other.environment(), another)
+      } finally {
+        await other.close()
+      }
     })
 
     it('answers when asked whether it is there', () => store.ping())

@@ -26,7 +26,7 @@ export const copy: Command = {
     const source = stores.adopt(await openStore(from, { unfinished: true }), (store) => store.close())
     const target = stores.adopt(await openStore(to, { unfinished: true }), (store) => store.close())
     try {
-      const counts = await copyStore(source.records, target.records, (step, done, all) => showProgress(terminal, done, all, step))
+      const counts = await copyStore(source, target, (step, done, all) => showProgress(terminal, done, all, step))
       printTable(terminal, ['Kind', 'Records'], Array.from(counts, ([kind, count]) => [titleOf(kind), String(count)]))
       tell(terminal, 'Copied; counts and checksums agree. People sign in again: sessions were left behind.')
     } catch (error) {

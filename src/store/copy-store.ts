@@ -1,11 +1,12 @@
-// Copies one store into another, whatever their engines: in batches, to be run again after an interruption, and checked
-// in the end by counts and checksums of all that is in both.
+// Copies one store into another, of whatever engines: in batches, in a way that can be repeated after an interruption, and
+// checked at the end by counts and checksums of everything in both.
 import { hash } from 'node:crypto'
+import { BATCH, isSame, pairRecords, readBatches } from './compare-stores.ts'
 import { COUNTED_KINDS, type Kind, KINDS, type RecordStore, type StoredRecord } from './records.ts'
+import type { Store } from './store.ts'
+import { toJson } from './to-json.ts'
 
-const BATCH = 5000
-
-/** Told after each batch: what is being done, how far it is, and how far it goes. */
+/** Called after each batch with the step, the number of records done and the number of all. */
 export type Progress = (step: string, done: number, all: number) => void
 
 /** The copy can't be made, or is not right; the message is for the operator. */
@@ -14,16 +15,19 @@ export class CopyRefused extends Error {
 }
 
 /** Resolves with the number of records of each kind; throws `CopyRefused`. */
-export async function copyStore(source: RecordStore, target: RecordStore, progress: Progress): Promise<Map<Kind, number>> {
-  if (await source.isUnfinished()) throw new CopyRefused('The source is itself an unfinished copy; finish that one first.')
-  if (await target.isUnfinished()) await removeUnfinished(target)
-  else await requireEmpty(target)
-  await target.setUnfinished(true)
-  for (const kind of KINDS) await copyKind(kind, source, target, progress)
-  for (const kind of COUNTED_KINDS) await target.raiseLastId(kind, await source.lastId(kind))
+export async function copyStore(source: Store, target: Store, progress: Progress): Promise<Map<Kind, number>> {
+  if (await source.isUnfinishedCopy()) throw new CopyRefused('The source is itself an unfinished copy; finish that one first.')
+  if (!(await target.isUnfinishedCopy())) await requireEmpty(target.records)
+  await copyEnvironment(source, target)
+  await target.setUnfinishedCopy(true)
+  // After an interruption, the source may have gone on: what it no longer has like this is removed first, so that a new
+  // record never collides with an old one, such as an email address that now belongs to another account.
+  for (const kind of KINDS.toReversed()) await removeOutdated(kind, source.records, target.records, progress)
+  for (const kind of KINDS) await addMissing(kind, source.records, target.records, progress)
+  for (const kind of COUNTED_KINDS) await target.records.raiseLastId(kind, await source.records.lastId(kind))
   const counts = new Map<Kind, number>()
-  for (const kind of KINDS) counts.set(kind, await requireSame(kind, source, target, progress))
-  await target.setUnfinished(false)
+  for (const kind of KINDS) counts.set(kind, await requireSame(kind, source.records, target.records, progress))
+  await target.setUnfinishedCopy(false)
   return counts
 }
 
@@ -35,21 +39,50 @@ async function requireEmpty(target: RecordStore): Promise<void> {
   }
 }
 
-/** What may have changed at the source since the interruption is copied anew; animals and audit trail go on where they stopped. */
-async function removeUnfinished(target: RecordStore): Promise<void> {
-  for (const kind of KINDS.toReversed()) {
-    if (!kind.appendOnly) while ((await target.remove(kind, BATCH)) > 0);
+/** The keys of a store belong to its environment, so the target belongs to the same one. */
+async function copyEnvironment(source: Store, target: Store): Promise<void> {
+  const environment = await source.environment()
+  if (environment === undefined) return
+  const recorded = await target.recordEnvironment(environment)
+  if (recorded === environment) return
+  throw new CopyRefused(`The source belongs to ${environment}, the target to ${recorded}; nothing was changed. Copy into another database.`)
+}
+
+async function removeOutdated(kind: Kind, source: RecordStore, target: RecordStore, progress: Progress): Promise<void> {
+  const all = await target.count(kind)
+  // What is append-only can't be removed, and does not change; if it differs nevertheless, the check at the end says so.
+  if (all === 0 || kind.appendOnly) return
+  let compared = 0
+  let outdated: StoredRecord[] = []
+  for await (const [here, there] of pairRecords(kind, source, target)) {
+    if (there === undefined) continue
+    if (here === undefined || !isSame(here, there)) outdated.push(there)
+    compared += 1
+    if (compared % BATCH > 0 && compared < all) continue
+    await target.remove(kind, outdated)
+    outdated = []
+    progress(`Comparing ${titleOf(kind)}`, compared, all)
+    // What the source has beyond the last record of the target is of no interest here.
+    if (compared === all) return
   }
 }
 
-async function copyKind(kind: Kind, source: RecordStore, target: RecordStore, progress: Progress): Promise<void> {
+async function addMissing(kind: Kind, source: RecordStore, target: RecordStore, progress: Progress): Promise<void> {
   const all = await source.count(kind)
   let done = await target.count(kind)
-  for await (const records of batches(source, kind, await target.last(kind))) {
-    await target.write(kind, records)
-    done += records.length
+  let missing: StoredRecord[] = []
+  const add = async () => {
+    if (missing.length === 0) return
+    await target.write(kind, missing)
+    done += missing.length
+    missing = []
     progress(`Copying ${titleOf(kind)}`, done, Math.max(done, all))
   }
+  for await (const [here, there] of pairRecords(kind, source, target)) {
+    if (here !== undefined && there === undefined) missing.push(here)
+    if (missing.length === BATCH) await add()
+  }
+  await add()
 }
 
 async function requireSame(kind: Kind, source: RecordStore, target: RecordStore, progress: Progress): Promise<number> {
@@ -63,33 +96,23 @@ async function requireSame(kind: Kind, source: RecordStore, target: RecordStore,
   )
 }
 
-/** The checksum is a sum of one hash a record: engines may sort text each in its own way. */
-async function summarise(store: RecordStore, kind: Kind, tell: (done: number) => void): Promise<{ count: number; checksum: bigint }> {
+/** The checksum is the sum of a hash of each record, so that it does not depend on the order of reading. */
+async function summarise(store: RecordStore, kind: Kind, onBatch: (done: number) => void): Promise<{ count: number; checksum: bigint }> {
   let count = 0
   let checksum = 0n
-  for await (const records of batches(store, kind)) {
+  for await (const records of readBatches(store, kind)) {
     for (const record of records) checksum = BigInt.asUintN(64, checksum + hashOf(record))
     count += records.length
-    tell(count)
+    onBatch(count)
   }
   return { count, checksum }
 }
 
 function hashOf(record: StoredRecord): bigint {
-  const text = JSON.stringify(record, (_column, value: unknown) => (typeof value === 'bigint' ? String(value) : value))
-  return hash('sha256', text, 'buffer').readBigUInt64LE()
+  return hash('sha256', toJson(record), 'buffer').readBigUInt64LE()
 }
 
-async function* batches(store: RecordStore, kind: Kind, after?: StoredRecord): AsyncGenerator<StoredRecord[]> {
-  for (let last = after; ; ) {
-    const records = await store.read(kind, last, BATCH)
-    if (records.length > 0) yield records
-    if (records.length < BATCH) return
-    last = records.at(-1)
-  }
-}
-
-/** As people call it, such as "api keys". */
+/** The name of a kind for people, such as "api keys". */
 export function titleOf({ name }: Kind): string {
   return name.replaceAll('_', ' ')
 }

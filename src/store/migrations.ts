@@ -1,17 +1,57 @@
-// The numbered SQL files of an engine, in order. A number is given once and a file never changes after a release.
+// The migrations of an engine: numbered SQL files that are applied in order, each one once. Their rules:
+//
+// - A migration gets the next number and a file in the folder of each engine. A released file never changes.
+// - It only adds: tables, indexes, triggers, columns that may be NULL or have a default. During a rolling upgrade the
+//   release before still runs on the same database. What a release stops using, a later release drops.
+// - Its first line, `-- compatible from N`, names the oldest program that can still use the database afterwards: one
+//   whose newest migration is N. Normally that is the program before this migration. A program starts on a schema newer
+//   than its own if all migrations that it does not know are compatible with it, and otherwise refuses to start.
+// - All missing migrations run in one transaction, so that a failure leaves the database as it was. Statements that need
+//   to run outside of a transaction, such as CREATE INDEX CONCURRENTLY, have no place in them.
+// - New tables and columns are listed in records.ts, among what `petstore copy` carries or what it leaves behind.
 import { readdirSync, readFileSync } from 'node:fs'
+import { CannotOpenStore } from './store.ts'
 
-export interface Migration {
+/** A migration as a database remembers it. */
+export interface AppliedMigration {
   number: number
   name: string
+  /** The newest migration that the oldest compatible program knows. */
+  compatibleFrom: number
+}
+
+export interface Migration extends AppliedMigration {
   sql: string
 }
+
+/** The table in which a database remembers its migrations. */
+export const MIGRATIONS_TABLE = 'petstore_migrations'
 
 export function readMigrations(folder: URL): Migration[] {
   const files = readdirSync(folder).filter((file) => file.endsWith('.sql')).toSorted()
   return files.map((file, index) => {
     const number = Number.parseInt(file, 10)
     if (number !== index + 1) throw new Error(`migration ${file} should have the number ${index + 1}`)
-    return { number, name: file.replace('.sql', ''), sql: readFileSync(new URL(file, folder), 'utf8') }
+    const sql = readFileSync(new URL(file, folder), 'utf8')
+    const compatibleFrom = Number(/^-- compatible from ([1-9][0-9]*)\n/.exec(sql)?.[1])
+    if (!(compatibleFrom <= number)) throw new Error(`migration ${file} must begin with "-- compatible from N", where N is at most ${number}`)
+    return { number, name: file.replace('.sql', ''), compatibleFrom, sql }
   })
+}
+
+/** Returns the migrations that a database lacks; throws `CannotOpenStore` if it has some that this program can't live with. */
+export function missingMigrations(migrations: readonly Migration[], applied: readonly AppliedMigration[], place: string): Migration[] {
+  const known = migrations.length
+  const version = Math.max(0, ...applied.map(({ number }) => number))
+  if (applied.some(({ number, compatibleFrom }) => number > known && compatibleFrom > known)) {
+    throw new CannotOpenStore(
+      `${place} has schema version ${version}, this program knows only up to ${known}. Run the newer program that wrote it; nothing was changed.`,
+    )
+  }
+  return migrations.slice(version)
+}
+
+/** The error for a migration that failed; `reason` is what the database said. */
+export function migrationFailed(place: string, { name }: Migration, reason: string, cause: unknown): CannotOpenStore {
+  return new CannotOpenStore(`Cannot open the database ${place}: migration ${name} failed, nothing was changed: ${reason}`, { cause })
 }

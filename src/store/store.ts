@@ -1,5 +1,6 @@
 // The port: what the service asks of a database engine. SQLite and PostgreSQL stand behind it, one suite tests both.
 import type { ListQuery } from '../contract/list-query.ts'
+import type { Environment } from '../contract/operations.ts'
 import type { NewPet, Pet, PetStatus } from '../contract/pets.ts'
 import type { RecordStore } from './records.ts'
 
@@ -15,6 +16,16 @@ export interface Store {
    * the engine can't tell cheaply.
    */
   version(): number | undefined
+  /** Resolves with the environment that this database belongs to; undefined if none was recorded yet. */
+  environment(): Promise<Environment | undefined>
+  /**
+   * Records the environment if `instead` is what is recorded now, by default nothing. Resolves with the one that is
+   * recorded afterwards, so that several instances that start at once agree.
+   */
+  recordEnvironment(environment: Environment, instead?: Environment): Promise<Environment | undefined>
+  /** Whether a copy into this store was begun and not finished; then it holds only a part of the data. */
+  isUnfinishedCopy(): Promise<boolean>
+  setUnfinishedCopy(unfinished: boolean): Promise<void>
   /** Resolves when the database answers; rejects with `StoreUnavailable` when it does not. */
   ping(): Promise<void>
   close(): Promise<void>
@@ -106,6 +117,8 @@ export interface AuditEvent {
   via: string
   /** What it was done to: an email address, or a key's name and id. */
   subject: string
+  /** What was changed, from what to what. */
+  detail?: string
 }
 
 /** How often a key called an operation with this status in the hour that starts at `hour`. */

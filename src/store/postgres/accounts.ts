@@ -1,7 +1,7 @@
 // Accounts, keys, usage and the audit trail in PostgreSQL.
 import type { Fragment } from 'postgres'
 import { foldEmail } from '../email.ts'
-import { asKey, type KeyRow } from '../key-row.ts'
+import { asEvent, asKey, type EventRow, type KeyRow } from '../rows.ts'
 import { type Account, type AccountStore, type ApiKey, type AuditEvent, FAILED_REQUESTS_KEPT } from '../store.ts'
 import type { FailedRequest, Session, UsageCount } from '../store.ts'
 import type { Database } from './connection.ts'
@@ -165,24 +165,21 @@ export class PostgresAccounts implements AccountStore {
       DELETE FROM sessions WHERE created_at < ${createdBefore} OR last_seen_at < ${seenBefore}`)
   }
 
-  async appendEvent({ at, accountId, action, via, subject }: AuditEvent): Promise<void> {
-    await this.#pool.write((sql) => sql`
-      INSERT INTO audit_events (at, account_id, action, via, subject) VALUES (${at}, ${accountId}, ${action}, ${via}, ${subject})`)
+  async appendEvent(event: AuditEvent): Promise<void> {
+    await this.#pool.write((sql) => insertEvent(sql, event))
   }
 
-  auditTrail(accountId: string, limit: number): Promise<AuditEvent[]> {
-    return this.#rows((sql) => sql`
-      SELECT at::float8 AS at, account_id AS "accountId", action, via, subject
+  async auditTrail(accountId: string, limit: number): Promise<AuditEvent[]> {
+    const rows = await this.#rows<EventRow>((sql) => sql`
+      SELECT at::float8 AS at, account_id AS "accountId", action, via, subject, detail
       FROM audit_events WHERE account_id = ${accountId} ORDER BY id DESC LIMIT ${limit}`)
+    return rows.map(asEvent)
   }
 
-  /** A change and its audit event in one statement, together or not at all; false where the change touched nothing. */
-  #change({ at, accountId, action, via, subject }: AuditEvent, change: (sql: Database) => Fragment): Promise<boolean> {
+  /** Makes a change and adds its audit event in one statement; resolves with false, and adds none, if nothing was changed. */
+  #change(event: AuditEvent, change: (sql: Database) => Fragment): Promise<boolean> {
     return this.#pool.write(async (sql) => {
-      const { count } = await sql`
-        WITH changed AS (${change(sql)} RETURNING 1)
-        INSERT INTO audit_events (at, account_id, action, via, subject)
-        SELECT ${at}::bigint, ${accountId}, ${action}, ${via}, ${subject} FROM changed`
+      const { count } = await sql`WITH changed AS (${change(sql)} RETURNING 1) ${insertEvent(sql, event)} FROM changed`
       return count > 0
     })
   }
@@ -194,4 +191,11 @@ export class PostgresAccounts implements AccountStore {
   async #first<T>(select: (sql: Database) => Fragment): Promise<T | undefined> {
     return (await this.#rows<T>(select))[0]
   }
+}
+
+/** Ends in a SELECT, so that a FROM can follow. */
+function insertEvent(sql: Database, { at, accountId, action, via, subject, detail }: AuditEvent) {
+  return sql`
+    INSERT INTO audit_events (at, account_id, action, via, subject, detail)
+    SELECT ${at}::bigint, ${accountId}, ${action}, ${via}, ${subject}, ${detail ?? null}::text`
 }

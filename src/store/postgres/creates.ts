@@ -1,6 +1,7 @@
 // Creates that come in one turn of the event loop share one statement: one round trip and one commit for all of them.
 import type { NewPet } from '../../contract/pets.ts'
 import { gatherTurns } from '../../turns.ts'
+import { toJson } from '../to-json.ts'
 import type { Database } from './connection.ts'
 import { wasRefused } from './failures.ts'
 import type { Pool } from './pool.ts'
@@ -55,11 +56,10 @@ function insertOne(sql: Database, { name, categoryId, status }: NewPet) {
 
 /** Ids are drawn before they are stored, so that each goes to its animal; as JSON, which needs no types of arrays. */
 function insertMany(sql: Database, newPets: readonly NewPet[]) {
-  const rows = JSON.stringify(newPets, (_key, value: unknown) => (typeof value === 'bigint' ? String(value) : value))
   return sql<{ id: bigint }[]>`
     WITH made AS MATERIALIZED (
       SELECT nextval(pg_get_serial_sequence('pets', 'id')) AS id, name, category_id, status, place
-      FROM ROWS FROM (json_to_recordset(${rows}::text::json) AS (name TEXT, "categoryId" BIGINT, status TEXT))
+      FROM ROWS FROM (json_to_recordset(${toJson(newPets)}::text::json) AS (name TEXT, "categoryId" BIGINT, status TEXT))
       WITH ORDINALITY AS pet (name, category_id, status, place)
     ), stored AS (
       INSERT INTO pets (id, name, category_id, status) SELECT id, name, category_id, status FROM made

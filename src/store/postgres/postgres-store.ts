@@ -1,7 +1,9 @@
 // The engine for many instances: one PostgreSQL, any number of processes on it.
+import { factsOfStore } from '../facts.ts'
 import { CannotOpenStore, type Store, StoreUnavailable } from '../store.ts'
 import { PostgresAccounts } from './accounts.ts'
 import { parseConnection } from './connection-settings.ts'
+import { PostgresFacts } from './facts.ts'
 import { asStoreFailure } from './failures.ts'
 import { migrate } from './migrate.ts'
 import { PostgresPets } from './pets.ts'
@@ -28,6 +30,7 @@ export async function openPostgresStore(url: string): Promise<Store> {
     pets: new PostgresPets(pool),
     accounts: new PostgresAccounts(pool),
     records: new PostgresRecords(pool),
+    ...factsOfStore(new PostgresFacts(pool)),
     /** PostgreSQL can't tell cheaply whether another connection has written. */
     version: () => undefined,
     async ping() {

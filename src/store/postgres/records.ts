@@ -1,5 +1,6 @@
-// Whole records in PostgreSQL, for copies.
+// Reads and writes whole records in PostgreSQL, for copies.
 import { asRecord, type Kind, type RecordStore, type StoredRecord } from '../records.ts'
+import { toJson } from '../to-json.ts'
 import type { Pool } from './pool.ts'
 
 export class PostgresRecords implements RecordStore {
@@ -24,21 +25,17 @@ export class PostgresRecords implements RecordStore {
     return rows.map((row) => asRecord(kind, row))
   }
 
-  /** Of kinds with one column as key: those that a copy goes on with. */
-  async last(kind: Kind): Promise<StoredRecord | undefined> {
-    const { name, columns, key } = kind
-    const [row] = await this.#pool.read((sql) => sql`
-      SELECT ${sql(Object.keys(columns))} FROM ${sql(name)} ORDER BY ${sql(key[0]!)} DESC LIMIT 1`)
-    return row && asRecord(kind, row)
-  }
-
   async write({ name, columns }: Kind, records: readonly StoredRecord[]): Promise<void> {
     await this.#pool.write((sql) => sql`INSERT INTO ${sql(name)} ${sql(records, Object.keys(columns))}`)
   }
 
-  async remove({ name, key }: Kind, limit: number): Promise<number> {
+  /** Names the records as JSON, which needs no types of arrays. */
+  async remove({ name, columns, key }: Kind, records: readonly StoredRecord[]): Promise<number> {
+    const keys = records.map((record) => Object.fromEntries(key.map((column) => [column, record[column]])))
+    const types = key.map((column) => `${column} ${columns[column] === 'integer' ? 'BIGINT' : 'TEXT'}`).join()
     const { count } = await this.#pool.write((sql) => sql`
-      DELETE FROM ${sql(name)} WHERE (${sql(key)}) IN (SELECT ${sql(key)} FROM ${sql(name)} LIMIT ${limit})`)
+      DELETE FROM ${sql(name)} WHERE (${sql(key)}) IN
+        (SELECT * FROM json_to_recordset(${toJson(keys)}::text::json) AS gone (${sql.unsafe(types)}))`)
     return count
   }
 
@@ -52,21 +49,9 @@ export class PostgresRecords implements RecordStore {
     if (id < 1n || id <= (await this.lastId({ name } as Kind))) return
     await this.#pool.write((sql) => sql`SELECT setval(${sequenceOf(name)}::text::regclass, ${id})`)
   }
-
-  async isUnfinished(): Promise<boolean> {
-    const tables = await this.#pool.read((sql) => sql`
-      SELECT 1 FROM pg_catalog.pg_tables WHERE schemaname = current_schema() AND tablename = 'unfinished_copy'`)
-    return tables.length > 0
-  }
-
-  async setUnfinished(unfinished: boolean): Promise<void> {
-    await this.#pool.write((sql) =>
-      unfinished ? sql`CREATE TABLE IF NOT EXISTS unfinished_copy (marker INTEGER)` : sql`DROP TABLE IF EXISTS unfinished_copy`,
-    )
-  }
 }
 
-/** The name that PostgreSQL gives to the sequence of an identity column. */
+/** Returns the name that PostgreSQL gives to the sequence of an identity column. */
 function sequenceOf(table: string): string {
   return `${table}_id_seq`
 }

@@ -1,7 +1,7 @@
 // Accounts, keys, usage and the audit trail in SQLite.
 import type { DatabaseSync } from 'node:sqlite'
 import { foldEmail } from '../email.ts'
-import { asKey, type KeyRow } from '../key-row.ts'
+import { asEvent, asKey, type EventRow, type KeyRow } from '../rows.ts'
 import { type Account, type AccountStore, type ApiKey, type AuditEvent, FAILED_REQUESTS_KEPT } from '../store.ts'
 import type { FailedRequest, Session, UsageCount } from '../store.ts'
 import { read } from './failures.ts'
@@ -140,7 +140,7 @@ export class SqliteAccounts implements AccountStore {
   }
 
   auditTrail(accountId: string, limit: number): Promise<AuditEvent[]> {
-    return read(() => this.#statements.auditTrail.all(accountId, limit) as unknown as AuditEvent[])
+    return read(() => (this.#statements.auditTrail.all(accountId, limit) as unknown as EventRow[]).map(asEvent))
   }
 
   /** Makes a change together with its audit event; resolves with false, and adds no event, if nothing was changed. */
@@ -158,8 +158,8 @@ export class SqliteAccounts implements AccountStore {
     return true
   }
 
-  #append({ at, accountId, action, via, subject }: AuditEvent): void {
-    this.#statements.appendEvent.run(at, accountId, action, via, subject)
+  #append({ at, accountId, action, via, subject, detail }: AuditEvent): void {
+    this.#statements.appendEvent.run(at, accountId, action, via, subject, detail ?? null)
   }
 }
 
@@ -221,10 +221,10 @@ function prepareStatements(db: DatabaseSync) {
     purgeSessions: db.prepare('DELETE FROM sessions WHERE created_at < ? OR last_seen_at < ?'),
     purgeUsage: db.prepare('DELETE FROM usage_counts WHERE hour < ?'),
     appendEvent: db.prepare(
-      'INSERT INTO audit_events (at, account_id, action, via, subject) VALUES (?, ?, ?, ?, ?)',
+      'INSERT INTO audit_events (at, account_id, action, via, subject, detail) VALUES (?, ?, ?, ?, ?, ?)',
     ),
     auditTrail: db.prepare(
-      `SELECT at, account_id AS "accountId", action, via, subject
+      `SELECT at, account_id AS "accountId", action, via, subject, detail
        FROM audit_events WHERE account_id = ? ORDER BY id DESC LIMIT ?`,
     ),
   }

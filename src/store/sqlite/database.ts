@@ -1,23 +1,20 @@
-// Opens the database file: ours, of a version we know, on a SQLite without the WAL bug, with the settings we promise.
+// Opens the database file, after checking that it is ours, that this SQLite lacks the WAL bug, and that its settings hold.
 import { accessSync, constants, existsSync, mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { type Migration, readMigrations } from '../migrations.ts'
 import { CannotOpenStore } from '../store.ts'
 import { explain } from './failures.ts'
+import { APPLICATION_ID, migrate } from './migrate.ts'
 
 export const IN_MEMORY = ':memory:'
-
-/** "PETS" in ASCII, kept in the file's header: tells our files from those of others. */
-const APPLICATION_ID = 0x50455453
 
 /** Earlier ones can corrupt a WAL database under concurrent checkpoints. */
 const SQLITE_MINIMUM = '3.51.3'
 
-/** How long the start may wait for another process that starts or migrates. */
+/** How long a start may wait for another process that starts or migrates. */
 const START_WAIT_MS = 10_000
 
-/** While serving: a wait inside SQLite stops every other request, so the waiting is done outside (writer.ts). */
+/** While serving, a wait inside SQLite would stop every other request, so writer.ts waits outside of it. */
 const SERVING_WAIT_MS = 2
 
 export function openDatabase(path: string): DatabaseSync {
@@ -31,7 +28,7 @@ export function openDatabase(path: string): DatabaseSync {
     requireSqliteVersion(db)
     requireOurs(db, path)
     configure(db, path)
-    migrate(db, readMigrations(new URL('migrations/', import.meta.url)), path)
+    migrate(db, path)
     db.exec(`PRAGMA busy_timeout = ${SERVING_WAIT_MS}`)
     return db
   } catch (error) {
@@ -41,7 +38,7 @@ export function openDatabase(path: string): DatabaseSync {
   }
 }
 
-/** SQLite opens a read-only file without a word; then every create would fail. */
+/** Refuses a file that can't be written: SQLite opens it without complaint, and then every create fails. */
 function requireWritable(path: string): void {
   for (const place of [path, dirname(path)].filter((name) => existsSync(name))) {
     try {
@@ -63,11 +60,16 @@ function requireSqliteVersion(db: DatabaseSync): void {
   )
 }
 
-/** A file is ours when it says so, or when it is still empty. */
+/**
+ * Refuses a file of another program. A file is ours if it says so, or if it is still empty. Both are read in one
+ * transaction: between two reads, another process that starts at the same time may make the database.
+ */
 function requireOurs(db: DatabaseSync, path: string): void {
-  if (readPragma(db, 'application_id') === APPLICATION_ID) return
+  db.exec('BEGIN')
+  const applicationId = readPragma(db, 'application_id')
   const { tables } = db.prepare('SELECT count(*) AS tables FROM sqlite_schema').get() as { tables: number }
-  if (tables === 0 && readPragma(db, 'application_id') === 0) return
+  db.exec('COMMIT')
+  if (applicationId === APPLICATION_ID || (applicationId === 0 && tables === 0)) return
   throw new CannotOpenStore(
     `${path} is a SQLite database of another program; nothing in it was changed. Name another file with --database.`,
   )
@@ -87,26 +89,6 @@ function configure(db: DatabaseSync, path: string): void {
     throw new CannotOpenStore(
       `${path}: SQLite keeps ${pragma} at ${String(actual)} instead of ${value}; is the file on a network drive? Use a local disk.`,
     )
-  }
-}
-
-/** Applies what is missing, under the write lock: of several processes that start at once, one does it. */
-function migrate(db: DatabaseSync, migrations: readonly Migration[], path: string): void {
-  const newest = migrations.length
-  if (readPragma(db, 'user_version') === newest) return
-  db.exec('BEGIN IMMEDIATE')
-  try {
-    const version = Number(readPragma(db, 'user_version'))
-    if (version > newest) {
-      throw new CannotOpenStore(
-        `${path} has schema version ${version}, this program knows only up to ${newest}. Run the newer program that wrote it; nothing was changed.`,
-      )
-    }
-    for (const migration of migrations.slice(version)) db.exec(migration.sql)
-    db.exec(`PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${newest}; COMMIT`)
-  } catch (error) {
-    if (db.isTransaction) db.exec('ROLLBACK')
-    throw error
   }
 }
 

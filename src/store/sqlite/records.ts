@@ -1,4 +1,4 @@
-// Whole records in SQLite, for copies.
+// Reads and writes whole records in SQLite, for copies.
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
 import { asRecord, type Kind, type RecordStore, type StoredRecord } from '../records.ts'
 import { read } from './failures.ts'
@@ -28,24 +28,23 @@ export class SqliteRecords implements RecordStore {
     return rows.map((row) => asRecord(kind, row))
   }
 
-  async last(kind: Kind): Promise<StoredRecord | undefined> {
-    const { name, columns, key } = kind
-    const order = key.map((column) => `${column} DESC`).join()
-    const [row] = await this.#all(`SELECT ${Object.keys(columns).join()} FROM ${name} ORDER BY ${order} LIMIT 1`)
-    return row && asRecord(kind, row)
-  }
-
   write({ name, columns }: Kind, records: readonly StoredRecord[]): Promise<void> {
     const fields = Object.keys(columns)
     const insert = this.#db.prepare(`INSERT INTO ${name} (${fields.join()}) VALUES (${fields.map(() => '?').join()})`)
+    // Of a row, node:sqlite also returns its id, and refuses to make a number of one above 2⁵³.
+    insert.setReadBigInts(true)
     return this.#writer.write(() => {
       for (const record of records) insert.run(...fields.map((field) => record[field]!))
     })
   }
 
-  remove({ name, key }: Kind, limit: number): Promise<number> {
-    const remove = this.#db.prepare(`DELETE FROM ${name} WHERE (${key.join()}) IN (SELECT ${key.join()} FROM ${name} LIMIT ?)`)
-    return this.#writer.write(() => Number(remove.run(limit).changes))
+  remove({ name, key }: Kind, records: readonly StoredRecord[]): Promise<number> {
+    const remove = this.#db.prepare(`DELETE FROM ${name} WHERE ${key.map((column) => `${column} = ?`).join(' AND ')}`)
+    return this.#writer.write(() => {
+      let removed = 0
+      for (const record of records) removed += Number(remove.run(...key.map((column) => record[column]!)).changes)
+      return removed
+    })
   }
 
   async lastId({ name }: Kind): Promise<bigint> {
@@ -59,16 +58,6 @@ export class SqliteRecords implements RecordStore {
     return this.#writer.write(() => {
       start.run(name, name)
       raise.run(id, name, id)
-    })
-  }
-
-  async isUnfinished(): Promise<boolean> {
-    return (await this.#all("SELECT 1 FROM sqlite_schema WHERE name = 'unfinished_copy'")).length > 0
-  }
-
-  setUnfinished(unfinished: boolean): Promise<void> {
-    return this.#writer.write(() => {
-      this.#db.exec(unfinished ? 'CREATE TABLE IF NOT EXISTS unfinished_copy (marker INTEGER)' : 'DROP TABLE IF EXISTS unfinished_copy')
     })
   }
 

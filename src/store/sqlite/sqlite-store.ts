@@ -1,8 +1,10 @@
 // The embedded engine: one file, one connection, nothing to install.
+import { factsOfStore } from '../facts.ts'
 import type { Store } from '../store.ts'
 import { SqliteAccounts } from './accounts.ts'
 import { createDataVersion } from './data-version.ts'
 import { openDatabase } from './database.ts'
+import { SqliteFacts } from './facts.ts'
 import { read } from './failures.ts'
 import { SqlitePets } from './pets.ts'
 import { SqliteRecords } from './records.ts'
@@ -17,6 +19,7 @@ export function openSqliteStore(path: string): Store {
     pets: new SqlitePets(db, writer),
     accounts: new SqliteAccounts(db, writer),
     records: new SqliteRecords(db, writer),
+    ...factsOfStore(new SqliteFacts(db, writer)),
     version: createDataVersion(db, writer),
     async ping() {
       await read(() => ask.get())

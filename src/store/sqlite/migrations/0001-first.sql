@@ -1,4 +1,6 @@
--- AUTOINCREMENT: an id is never given twice, not even after a row is deleted by hand.
+-- compatible from 1
+
+-- AUTOINCREMENT: an id is never assigned twice, not even after a row was deleted by hand.
 CREATE TABLE pets (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
   name TEXT NOT NULL,
@@ -6,10 +8,10 @@ CREATE TABLE pets (
   status TEXT NOT NULL CHECK (status IN ('available', 'pending', 'sold'))
 ) STRICT;
 
--- Holds whole animals in the order of a list, so that a page of one status is read from here alone.
+-- Covers all columns in the order of a list, so that a page of one status is read from this index alone.
 CREATE INDEX pets_by_status ON pets (status, id, name, category_id);
 
--- Kept by triggers, so that a count never reads the animals.
+-- Maintained by triggers, so that counting never reads the animals.
 CREATE TABLE pet_counts (
   status TEXT PRIMARY KEY,
   count INTEGER NOT NULL
@@ -17,17 +19,17 @@ CREATE TABLE pet_counts (
 
 INSERT INTO pet_counts VALUES ('available', 0), ('pending', 0), ('sold', 0);
 
-CREATE TRIGGER pets_counted_in AFTER INSERT ON pets
+CREATE TRIGGER pets_count_insert AFTER INSERT ON pets
 BEGIN
   UPDATE pet_counts SET count = count + 1 WHERE status = new.status;
 END;
 
-CREATE TRIGGER pets_counted_out AFTER DELETE ON pets
+CREATE TRIGGER pets_count_delete AFTER DELETE ON pets
 BEGIN
   UPDATE pet_counts SET count = count - 1 WHERE status = old.status;
 END;
 
-CREATE TRIGGER pets_counted_over AFTER UPDATE OF status ON pets
+CREATE TRIGGER pets_count_update AFTER UPDATE OF status ON pets
 BEGIN
   UPDATE pet_counts SET count = count - 1 WHERE status = old.status;
   UPDATE pet_counts SET count = count + 1 WHERE status = new.status;
@@ -55,7 +57,7 @@ CREATE TABLE api_keys (
 
 CREATE INDEX api_keys_by_account ON api_keys (account_id, created_at);
 
--- No reference to accounts: one may be removed while its last create is on the way. Records end within a day anyway.
+-- No reference to accounts: an account may be removed while its last create is in progress. Records expire within a day.
 CREATE TABLE idempotency_records (
   account_id TEXT NOT NULL,
   key TEXT NOT NULL,
@@ -101,24 +103,31 @@ CREATE TABLE sessions (
 
 CREATE INDEX sessions_by_account ON sessions (account_id);
 
--- Outlives the accounts it tells of, hence no reference to them.
+-- No reference to accounts: the audit trail outlives them. `detail` says from what to what something was changed.
 CREATE TABLE audit_events (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
   at INTEGER NOT NULL,
   account_id TEXT NOT NULL,
   action TEXT NOT NULL,
   via TEXT NOT NULL,
-  subject TEXT NOT NULL
+  subject TEXT NOT NULL,
+  detail TEXT
 ) STRICT;
 
 CREATE INDEX audit_events_by_account ON audit_events (account_id, id);
 
-CREATE TRIGGER audit_events_stay BEFORE UPDATE ON audit_events
+CREATE TRIGGER audit_events_no_update BEFORE UPDATE ON audit_events
 BEGIN
   SELECT RAISE(ABORT, 'the audit trail is append-only');
 END;
 
-CREATE TRIGGER audit_events_remain BEFORE DELETE ON audit_events
+CREATE TRIGGER audit_events_no_delete BEFORE DELETE ON audit_events
 BEGIN
   SELECT RAISE(ABORT, 'the audit trail is append-only');
 END;
+
+-- Facts about the database itself: its environment, and whether it is a copy that was not finished.
+CREATE TABLE store_facts (
+  name TEXT PRIMARY KEY,
+  value TEXT NOT NULL
+) STRICT, WITHOUT ROWID;

@@ -1,5 +1,5 @@
-// A key as databases give it: a time that is missing is NULL there and undefined here.
-import type { ApiKey } from './store.ts'
+// Rows as databases return them, where a missing value is NULL.
+import type { ApiKey, AuditEvent } from './store.ts'
 
 export type KeyRow = { [Field in keyof ApiKey]: ApiKey[Field] | null }
 
@@ -12,4 +12,10 @@ export function asKey(row: KeyRow | undefined): ApiKey | undefined {
     revokedAt: revokedAt ?? undefined,
     lastUsedAt: lastUsedAt ?? undefined,
   } as ApiKey
+}
+
+export type EventRow = Omit<AuditEvent, 'detail'> & { detail: string | null }
+
+export function asEvent({ detail, ...event }: EventRow): AuditEvent {
+  return detail === null ? event : { ...event, detail }
 }

@@ -1,0 +1,60 @@
+// Which migrations a database lacks, and which of those it has a program can live with.
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, it } from 'node:test'
+import { pathToFileURL } from 'node:url'
+import { type Migration, missingMigrations, readMigrations } from './migrations.ts'
+
+/** Migrations 1, 2, 3 … that are compatible from these numbers. */
+function migrations(...compatibleFrom: number[]): Migration[] {
+  return compatibleFrom.map((from, index) => ({ number: index + 1, name: `000${index + 1}`, compatibleFrom: from, sql: '' }))
+}
+
+function read(files: Record<string, string>): Migration[] {
+  const folder = mkdtempSync(join(tmpdir(), 'petstore-test-'))
+  try {
+    for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text)
+    return readMigrations(pathToFileURL(`${folder}/`))
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
+describe('Migrations', () => {
+  const FIRST = '-- compatible from 1\nSELECT 1;'
+
+  it('are read in the order of their numbers, with what they say of themselves', () => {
+    const two = read({ '0002-more.sql': FIRST, '0001-first.sql': FIRST })
+    assert.deepEqual(two.map(({ sql: _sql, ...rest }) => rest), [
+      { number: 1, name: '0001-first', compatibleFrom: 1 },
+      { number: 2, name: '0002-more', compatibleFrom: 1 },
+    ])
+  })
+
+  it('must not leave out a number, or be silent about who can use them', () => {
+    assert.throws(() => read({ '0001-first.sql': FIRST, '0003-more.sql': FIRST }), /0003-more\.sql should have the number 2/)
+    for (const head of ['', '-- compatible from 0\n', '-- compatible from 2\n', '-- compatible\n', '-- Compatible from 1\n', '\n-- compatible from 1\n']) {
+      assert.throws(() => read({ '0001-first.sql': `${head}SELECT 1;` }), /must begin with "-- compatible from N"/, head)
+    }
+  })
+
+  it('are applied from where the database stands', () => {
+    const [one, two, three] = migrations(1, 1, 2)
+    assert.deepEqual(missingMigrations([one!, two!, three!], [], 'x'), [one, two, three])
+    assert.deepEqual(missingMigrations([one!, two!, three!], [one!], 'x'), [two, three])
+    assert.deepEqual(missingMigrations([one!, two!, three!], [one!, two!, three!], 'x'), [])
+  })
+
+  it('that a program does not know stop it, unless all of them are compatible with it', () => {
+    const program = migrations(1, 1)
+    for (const compatible of [[1, 1, 1], [1, 1, 2], [1, 1, 2, 1], [1, 1, 2, 2, 2]]) {
+      assert.deepEqual(missingMigrations(program, migrations(...compatible), 'x'), [])
+    }
+    for (const incompatible of [[1, 1, 3], [1, 1, 3, 1], [1, 1, 1, 4], [1, 1, 3, 3]]) {
+      const { length } = incompatible
+      assert.throws(() => missingMigrations(program, migrations(...incompatible), 'x'), new RegExp(`^CannotOpenStore: x has schema version ${length}, this program knows only up to 2\\.`))
+    }
+  })
+})

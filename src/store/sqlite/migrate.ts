@@ -1,0 +1,42 @@
+// Brings the schema of a database file up to date. Of several processes that start at once, one does it.
+import type { DatabaseSync } from 'node:sqlite'
+import { type AppliedMigration, type Migration, migrationFailed, MIGRATIONS_TABLE, missingMigrations, readMigrations } from '../migrations.ts'
+import { explain } from './failures.ts'
+
+/** "PETS" in ASCII, kept in the file's header: tells our files from those of other programs. */
+export const APPLICATION_ID = 0x50455453
+
+/** Throws `CannotOpenStore` if the database is newer than this program and not compatible with it, or if a migration fails. */
+export function migrate(db: DatabaseSync, path: string): void {
+  const migrations = readMigrations(new URL('migrations/', import.meta.url))
+  const missing = () => missingMigrations(migrations, readApplied(db), path)
+  if (missing().length === 0) return
+  db.exec('BEGIN IMMEDIATE')
+  try {
+    // Asked again under the lock: another process may have migrated in the meantime.
+    for (const migration of missing()) apply(db, path, migration)
+    db.exec(`PRAGMA application_id = ${APPLICATION_ID}; COMMIT`)
+  } catch (error) {
+    if (db.isTransaction) db.exec('ROLLBACK')
+    throw error
+  }
+}
+
+function apply(db: DatabaseSync, path: string, migration: Migration): void {
+  const { number, name, compatibleFrom, sql } = migration
+  try {
+    db.exec(`CREATE TABLE IF NOT EXISTS ${MIGRATIONS_TABLE} (
+      number INTEGER PRIMARY KEY, name TEXT NOT NULL, compatible_from INTEGER NOT NULL, applied_at INTEGER NOT NULL) STRICT`)
+    db.exec(sql)
+    db.prepare(`INSERT INTO ${MIGRATIONS_TABLE} VALUES (?, ?, ?, ?)`).run(number, name, compatibleFrom, Date.now())
+  } catch (error) {
+    throw migrationFailed(path, migration, explain(error), error)
+  }
+}
+
+/** Returns none for a new database. */
+function readApplied(db: DatabaseSync): AppliedMigration[] {
+  const tables = db.prepare('SELECT 1 FROM sqlite_schema WHERE name = ?').all(MIGRATIONS_TABLE)
+  if (tables.length === 0) return []
+  return db.prepare(`SELECT number, name, compatible_from AS "compatibleFrom" FROM ${MIGRATIONS_TABLE}`).all() as unknown as AppliedMigration[]
+}
