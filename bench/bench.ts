@@ -71,7 +71,6 @@ function writeDocuments(found: Report): void {
   mkdirSync(docs, { recursive: true })
   writeFileSync(new URL('bench.json', docs), `${JSON.stringify(found, null, 2)}\n`)
   writeFileSync(new URL('bench.svg', docs), drawChart(found.results))
-  const documents = [new URL('performance.md', docs), new URL('../README.md', import.meta.url)]
-  const updated = documents.filter((document) => intoDocument(document, found)).map(({ pathname }) => pathname)
-  say(`Written: docs/bench.json, docs/bench.svg, and the table in ${updated.join(', ') || 'no document'}`)
+  const written = intoDocument(new URL('performance.md', docs), found)
+  say(`Written: docs/bench.json, docs/bench.svg${written ? ', and the table in docs/performance.md' : ''}.`)
 }

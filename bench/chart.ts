@@ -1,4 +1,4 @@
-// The chart of the README: shares of the ceiling as bars, readable in light and dark.
+// The chart of docs/performance.md: shares of the ceiling as bars, readable in light and dark.
 import type { Result } from './measure.ts'
 import { CEILING, OURS } from './report.ts'
 
