@@ -22,9 +22,10 @@ describe('A connection', { concurrency: 3 }, () => {
     await using petstore = await startPetstore()
     using connection = new RawConnection(petstore.url)
     connection.send(create(petstore) + list(petstore) + create(petstore, '{') + 'GET /nowhere HTTP/1.1\r\n' + HOST + '\r\n' + list(petstore))
-    const statuses: number[] = []
-    for (let count = 0; count < 5; count += 1) statuses.push((await connection.answer()).status)
-    assert.deepEqual(statuses, [201, 200, 400, 404, 200])
+    for (const expected of [201, 200, 400, 404, 200]) {
+      const { status, headers } = await connection.answer()
+      assert.deepEqual([status, headers.get('keep-alive')], [expected, 'timeout=65'])
+    }
   })
 
   it('carries very many at once: none is lost, and what they add is in their order', async () => {
@@ -148,6 +149,30 @@ describe('A connection', { concurrency: 3 }, () => {
     connection.send(`POST /v1/pets HTTP/1.1\r\n${HOST}${keyOf(petstore)}${JSON_TYPE}Content-Length: 999999999999\r\n\r\n{`)
     expectRawError(await connection.answer(), 'body_too_large')
     await connection.closed()
+  })
+
+  it('ends where a client that was refused a CONNECT sends on', async () => {
+    await using petstore = await startPetstore()
+    using connection = new RawConnection(petstore.url, { allowHalfOpen: true })
+    connection.send(`CONNECT pets.example:443 HTTP/1.1\r\n${HOST}\r\n`)
+    expectRawError(await connection.answer(), 'method_not_allowed')
+    const sending = setInterval(() => connection.send('more'), 50)
+    try {
+      await connection.closed()
+    } finally {
+      clearInterval(sending)
+    }
+  })
+
+  it('leaves a line in the log where it breaks off in a body', async () => {
+    await using petstore = await startPetstore()
+    using connection = new RawConnection(petstore.url)
+    const [head] = create(petstore).split('\r\n\r\n')
+    connection.send(`${head}\r\nExpect: 100-continue\r\n\r\n`)
+    assert.equal((await connection.answer()).status, 100)
+    connection.socket.resetAndDestroy()
+    for (const end = performance.now() + 5000; petstore.logged.length === 0 && performance.now() < end; ) await setTimeout(5)
+    assert.deepEqual(petstore.logged.map(({ operation, code }) => [operation, code]), [['createPet', 'malformed_request']])
   })
 
   it('stays usable where the rest of a request comes after its answer', async () => {

@@ -22,6 +22,8 @@ const PAGE_HEADERS = {
   'Permissions-Policy': 'camera=(), geolocation=(), microphone=()',
 }
 
+const FILE_TYPES: Record<string, string> = { css: 'text/css; charset=utf-8', js: 'text/javascript; charset=utf-8', svg: 'image/svg+xml' }
+
 describeService('The pages of the console', (service) => {
   describe('every page', () => {
     it('carries the headers that keep it to itself, and a Request-Id', async () => {
@@ -49,6 +51,24 @@ describeService('The pages of the console', (service) => {
         const { status, location } = await new ConsoleClient(service().url).get(page)
         assert.deepEqual([status, location?.split('?')[0]], [303, '/sign-in'], page)
       }
+    })
+
+    it('has a title of its own and marks where it is in the navigation', async () => {
+      const [client, visitor] = [await signedIn(service()), new ConsoleClient(service().url)]
+      const places: [ConsoleClient, page: string, words: string | undefined][] = [
+        [client, '/keys', 'Keys'], [client, '/animals', 'Animals'], [client, '/animals/new', 'Animals'], [client, '/activity', 'Activity'],
+        [client, '/account', 'Account'], [client, '/account/delete', 'Account'], [client, '/docs', 'Reference'], [client, '/', undefined],
+        [visitor, '/docs/errors', 'Reference'], [visitor, '/sign-in', 'Sign in'], [visitor, '/sign-up', 'Create account'],
+      ]
+      const titles = new Set<string>()
+      for (const [who, page, words] of places) {
+        const { body } = await who.get(page)
+        titles.add(/<title>([^<]*) · Petstore staging<\/title>/.exec(body)?.[1] ?? '')
+        const [navigation = ''] = /<nav aria-label="Main">.*?<\/nav>/s.exec(body) ?? []
+        const marked = [...navigation.matchAll(/aria-current="page">([^<]*)</g)].map(([, text]) => text)
+        assert.deepEqual(marked, words === undefined ? [] : [words], page)
+      }
+      assert.equal(titles.size, places.length)
     })
 
     it('answers HEAD as GET without a body, and other methods with 405', async () => {
@@ -102,6 +122,8 @@ describeService('The pages of the console', (service) => {
         assert.equal(current.headers.get('cache-control'), 'public, max-age=31536000, immutable', file)
         const old = await client.get(file.replace(/v=.*/, 'v=old'))
         assert.deepEqual([old.status, old.headers.get('cache-control')], [200, 'no-cache'])
+        const [extension = ''] = /(?<=\.)\w+(?=\?)/.exec(file) ?? []
+        assert.equal(current.headers.get('content-type'), FILE_TYPES[extension], file)
       }
       assert.doesNotMatch(body, /(?:src|href)="(?:https?:)?\/\//)
       for (const name of ['console.ts', 'constructor', '..%2fassets.ts']) assert.equal((await client.get(`/assets/${name}`)).status, 404, name)
@@ -226,7 +248,7 @@ describe('A deployment', () => {
     assert.match((await new ConsoleClient(staging.url).get('/')).body, /class="band"><strong>Staging<\/strong>/)
     await using production = await startPetstore({ env: { PETSTORE_ENVIRONMENT: 'production', PETSTORE_BASE_URL: 'https://pets.example/v1' } })
     const { body } = await new ConsoleClient(production.url).get('/')
-    assert.doesNotMatch(body, /class="band"/)
+    assert.doesNotMatch(body, /class="band"|staging/i)
     assert.match(body, /https:\/\/pets\.example\/v1/)
   })
 

@@ -89,6 +89,9 @@ describeService(
         assert.equal(location, '/sign-in?next=%2Fanimals%3Fstatus%3Dsold')
         const answer = await client.submit(location, '/sign-in', { email: service().account.email, password: PASSWORD })
         assert.equal(answer.location, '/animals?status=sold')
+        const careless = new ConsoleClient(service().url)
+        const mistaken = await careless.submit(location, '/sign-in', { email: service().account.email, password: 'wrong horse battery' })
+        assert.match(mistaken.body, /name="next" value="\/animals\?status=sold"/)
         for (const next of ['//evil.example', 'https://evil.example', '/\\evil.example', '/keys/../../x y', 'javascript:alert(1)']) {
           const other = new ConsoleClient(service().url)
           const led = await other.submit('/sign-in', '/sign-in', { email: service().account.email, password: PASSWORD, next })
@@ -127,6 +130,31 @@ describeService(
         assert.match(line('Signed in'), new RegExp(`${service().account.email} from 127\\.0\\.0\\.1.*in the console`, 's'))
         assert.match(line('Sign-in refused'), /in the console/)
       })
+    })
+
+    it('is told in the trail of the account what was done with it, newest first, and by which door', async () => {
+      const { accounts } = service()
+      const client = new ConsoleClient(service().url)
+      const email = 'trail@example.com'
+      await client.submit('/sign-up', '/sign-up', { email, password: PASSWORD })
+      await client.submit('/keys', '/keys', { name: 'laptop', expires: '' })
+      const account = (await service().store.accounts.accountByEmail(email))!
+      const [key] = await service().store.accounts.listKeys(account.id)
+      await accounts.revokeKey(key!, 'command line')
+      await client.submit('/account', '/account/password', { current: PASSWORD, password: PASSWORD })
+      await client.submit('/keys', '/sign-out')
+      await client.signIn(email, PASSWORD)
+      const items = (await client.get('/account')).body.split('<ol class="trail">')[1]!.matchAll(/class="mark \w+">([^<]*)<.*?subject">([^<]*)<.*?, (in|on) the/gs)
+      assert.deepEqual([...items].map(([, words, subject, door]) => `${words}: ${subject!.replace(/ .*/, '')} ${door}`), [
+        `Signed in: ${email} in`,
+        `Signed out: ${email} in`,
+        `Signed in: ${email} in`,
+        `Password changed: ${email} in`,
+        'Key revoked: laptop on',
+        'Key generated: laptop in',
+        `Signed in: ${email} in`,
+        `Account created: ${email} in`,
+      ])
     })
 
     describe('a session', () => {

@@ -53,7 +53,9 @@ describe('several instances on one database', { concurrency: false }, () => {
     await sql.begin(async (first) => {
       await first`INSERT INTO idempotency_records VALUES (${one.account.id}, 'slow', ${Buffer.alloc(32)}, 1, ${Date.now()})`
       const started = performance.now()
-      await expectError(await one.add(rex, headers), 'idempotency_in_progress')
+      const running = await one.add(rex, headers)
+      assert.equal(running.headers.get('retry-after'), '1')
+      await expectError(running, 'idempotency_in_progress')
       assert.ok(performance.now() - started < 5000)
       await first`DELETE FROM idempotency_records WHERE key = 'slow'`
     })

@@ -14,9 +14,10 @@ export class RawConnection implements Disposable {
   #received = ''
   #closed = false
 
-  constructor(url: string) {
+  /** With `allowHalfOpen` the connection stays open on this side when the server ends it. */
+  constructor(url: string, { allowHalfOpen = false } = {}) {
     const { hostname, port } = new URL(url)
-    this.socket = connect(Number(port), hostname)
+    this.socket = connect({ port: Number(port), host: hostname, allowHalfOpen })
     this.socket.on('data', (bytes) => {
       this.#received += bytes.toString('latin1')
     })

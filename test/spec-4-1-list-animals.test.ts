@@ -126,6 +126,11 @@ describeService('4.1 List animals', (service) => {
     })
   }
 
+  it('finds a parameter behind any number of others, and quotes as it came what cannot be decoded', async () => {
+    const message = await expectError(await service().call(`/pets?${'x=1&'.repeat(2000)}status=%FF`), 'invalid_parameter')
+    assert.match(message, /got "%FF"\.$/)
+  })
+
   for (const query of ['?', '?&&', '?page=2', '?offset=0&page=x', '?LIMIT=0', '?limit[]=0', '?__proto__=1', '?=5', '?%FF=%FF']) {
     it(`ignores parameters it does not know: ${query}`, async () => assert.equal((await list(query)).pets.length, 20))
   }

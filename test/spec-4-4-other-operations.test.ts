@@ -89,7 +89,7 @@ describe('4.4 Outside /v1', () => {
     assert.ok(listed > 0 && listed < (performance.now() - started) / 1000, `a list took ${listed} s`)
     assert.match(text, /process_cpu_seconds_total/)
     await expectError(await fetch(`${petstore.url}/metrics`), 'unknown_path')
-    assert.equal((await fetch(`${petstore.adminUrl}/v1/pets`)).status, 404)
+    for (const path of ['/v1/pets', '/', '/metrics/more', '/metrics2']) assert.equal((await fetch(petstore.adminUrl + path)).status, 404, path)
   })
 
   it('counts in its metrics what never became a request too: broken HTTP, CONNECT, Expect', async () => {

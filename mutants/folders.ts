@@ -1,0 +1,21 @@
+// What npm run mutants changes, and the tests that should notice: the fast ones first, and none that starts processes.
+export interface MutatedFolder {
+  name: string
+  mutate: readonly string[]
+  tests: readonly string[]
+}
+
+export const FOLDERS: readonly MutatedFolder[] = [
+  { name: 'contract', mutate: ['src/contract/*.ts'], tests: ['src/contract/*.test.ts', 'test/openapi.test.ts'] },
+  { name: 'accounts', mutate: ['src/accounts/*.ts'], tests: ['src/accounts/*.test.ts', 'test/spec-5-authentication.test.ts', 'test/console-sessions.test.ts'] },
+  {
+    name: 'store',
+    mutate: ['src/store/sqlite/writer.ts', 'src/store/postgres/creates.ts', 'src/store/postgres/connection-settings.ts'],
+    tests: ['src/store/**/*.test.ts'],
+  },
+  {
+    name: 'http',
+    mutate: ['src/http/*.ts'],
+    tests: ['src/http/*.test.ts', 'test/spec-*.test.ts', 'test/framing.test.ts', 'test/conditional-requests.test.ts', 'test/request-id.test.ts'],
+  },
+]

@@ -1,0 +1,27 @@
+// The score of a folder, and the mutants that no test noticed.
+export interface TestedMutant {
+  fileName: string
+  location: { start: { line: number; column: number } }
+  mutatorName: string
+  replacement: string
+  status: 'Killed' | 'Timeout' | 'Survived' | 'NoCoverage' | 'RuntimeError' | 'CompileError' | 'Ignored' | 'Pending'
+}
+
+/** A mutant that ends in an error before any test says nothing, and an ignored one is not tested. */
+const COUNTED = new Set(['Killed', 'Timeout', 'Survived', 'NoCoverage'])
+const NOTICED = new Set(['Killed', 'Timeout'])
+
+export function report(folder: string, tested: readonly TestedMutant[], total: number): string {
+  const counted = tested.filter(({ status }) => COUNTED.has(status))
+  const missed = counted.filter(({ status }) => !NOTICED.has(status))
+  const score = counted.length === 0 ? 'no score' : `${Math.floor((100 * (counted.length - missed.length)) / counted.length)} %`
+  const untested = total - tested.length
+  const rest = untested > 0 ? `, ${untested} not tested in the time` : ''
+  return [`\n${folder}: ${score} (${counted.length - missed.length} of ${counted.length} noticed${rest})`, ...missed.map(line).toSorted(), ''].join('\n')
+}
+
+function line({ fileName, location: { start }, mutatorName, replacement, status }: TestedMutant): string {
+  const place = `${fileName.slice(fileName.lastIndexOf('/src/') + 1)}:${start.line}:${start.column}`
+  const untouched = status === 'NoCoverage' ? ' (no test gets there)' : ''
+  return `  ${place} ${mutatorName} → ${replacement.replaceAll(/\s+/g, ' ').slice(0, 60)}${untouched}`
+}

@@ -1,0 +1,95 @@
+// npm run mutants: changes the code in small ways, one at a time, and counts how many of the changes a test notices.
+// With words, only those folders: npm run mutants -- contract accounts. MUTANT_MINUTES bounds each folder.
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { SHARED_POSTGRES } from '../test/engines.ts'
+import { startPostgres } from '../test/postgres-server.ts'
+import { FOLDERS, type MutatedFolder } from './folders.ts'
+import { report, type TestedMutant } from './report.ts'
+
+const MINUTES = Number(process.env['MUTANT_MINUTES'] ?? 15)
+const here = fileURLToPath(new URL('.', import.meta.url))
+const stryker = join(here, 'node_modules/@stryker-mutator/core/bin/stryker.js')
+
+const asked = process.argv.slice(2)
+const unknown = asked.filter((name) => !FOLDERS.some((folder) => folder.name === name))
+if (unknown.length > 0) throw new Error(`no such folder: ${unknown.join(', ')}; there are ${FOLDERS.map(({ name }) => name).join(', ')}`)
+
+if (!existsSync(stryker)) {
+  spawnSync('npm', ['install', '--no-package-lock', '--no-audit', '--no-fund', '--ignore-scripts'], { cwd: here, stdio: 'inherit' })
+}
+// Stryker is in a process group of its own, so that its end is the end of the tests it runs; a Ctrl-C does not reach it.
+let group: number | undefined
+const endStryker = () => group !== undefined && process.kill(-group, 'SIGKILL')
+const work = mkdtempSync(join(tmpdir(), 'petstore-mutants-'))
+process.on('exit', () => {
+  endStryker()
+  rmSync(work, { recursive: true, force: true, maxRetries: 5 })
+})
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(1))
+
+const postgres = await startPostgres()
+for (const folder of FOLDERS.filter(({ name }) => asked.length === 0 || asked.includes(name))) {
+  process.stdout.write(report(folder.name, ...(await testMutants(folder))))
+}
+await postgres.end()
+
+/** The mutants that were tested in the time there is, and how many there are. */
+async function testMutants(folder: MutatedFolder): Promise<[tested: TestedMutant[], total: number]> {
+  const events = join(work, folder.name)
+  writeFileSync(join(work, 'stryker.json'), JSON.stringify(configuration(folder, events)))
+  const child = spawn(process.execPath, [stryker, 'run', join(work, 'stryker.json')], {
+    cwd: join(here, '..'),
+    env: { ...process.env, [SHARED_POSTGRES]: postgres.url },
+    stdio: ['ignore', 'inherit', 'inherit'],
+    detached: true,
+  })
+  group = child.pid
+  const late = setTimeout(endStryker, MINUTES * 60_000)
+  const [code] = (await once(child, 'exit')) as [number | null]
+  clearTimeout(late)
+  group = undefined
+  if (code !== null && code !== 0) throw new Error(`Stryker failed; its reason is above`)
+  const read = (event: string) =>
+    readdirSync(events)
+      .filter((file) => file.endsWith(`${event}.json`))
+      // The last one may be half-written when time ran out.
+      .flatMap((file) => parse(readFileSync(join(events, file), 'utf8')))
+  const tested = read('onMutantTested') as TestedMutant[]
+  const plans = (read('onMutationTestingPlanReady') as { mutantPlans: unknown[] }[]).flatMap(({ mutantPlans }) => mutantPlans)
+  return [tested, plans.length]
+}
+
+function parse(text: string): unknown[] {
+  try {
+    return [JSON.parse(text)]
+  } catch {
+    return []
+  }
+}
+
+function configuration({ mutate, tests }: MutatedFolder, events: string): object {
+  return {
+    mutate: [...mutate, '!src/**/*.test.ts'],
+    // Texts for people: nearly all of the strings, and a change of one is rarely a fault.
+    mutator: { excludedMutations: ['StringLiteral'] },
+    testRunner: 'tap',
+    tap: { testFiles: tests, nodeArgs: ['--test-reporter=tap', '-r', '{{hookFile}}', '{{testFile}}'] },
+    // Runs only the test files that reach a mutant.
+    coverageAnalysis: 'perTest',
+    concurrency: 2,
+    timeoutMS: 10_000,
+    dryRunTimeoutMinutes: MINUTES,
+    reporters: ['event-recorder'],
+    eventReporter: { baseDir: events },
+    tempDirName: join(work, 'sandbox'),
+    ignorePatterns: ['mutants', 'bench', 'drills', 'docs'],
+    // Stryker would rewrite it for a compiler, by an interface that TypeScript 7 no longer has.
+    tsconfigFile: 'none',
+    allowConsoleColors: false,
+  }
+}
