@@ -75,7 +75,7 @@ describe('petstore serve', { concurrency: 3 }, () => {
       const { code, stderr } = await served.ended
       assert.deepEqual([code, stderr], [0, ''])
       assert.ok(performance.now() - started < 10_000)
-      assert.deepEqual(served.lines.map(({ msg }) => msg), ['listening', 'stopping: finishing what runs', 'stopped'])
+      assert.deepEqual(served.lines.map(({ msg }) => msg), ['listening', 'stopping: finishing open requests', 'stopped'])
       const again = await serve(folder)
       assert.deepEqual((await list(again, key)).map(({ name }) => name), ['Rex'])
     })

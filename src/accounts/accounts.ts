@@ -1,4 +1,4 @@
-// What people do with accounts and keys, at the console and on the command line; each change leaves an audit event.
+// What people do with accounts and keys, in the console and on the command line; each change writes an audit event.
 import type { Environment } from '../contract/operations.ts'
 import { FieldProblem } from '../contract/refused.ts'
 import type { Account, AccountStore, ApiKey, AuditEvent } from '../store/store.ts'
@@ -10,14 +10,14 @@ const KEY_NAME_MAX_LENGTH = 100
 
 const ID_LENGTH = 16
 
-/** By which door a change came in. */
+/** Where a change was made. */
 export type Via = 'console' | 'command line'
 
 export interface AccountsParts {
   store: AccountStore
   environment: Environment
   clock: () => number
-  /** Called when a key or an account ends, so that this process refuses it at once. */
+  /** Called when a key is revoked or an account removed, so that this process refuses it at once. */
   onRevoked?: () => void
 }
 
@@ -48,13 +48,13 @@ export class Accounts {
     return created ? account : new FieldProblem('email', `There is already an account for ${email}.`)
   }
 
-  /** The account where the password is right, else undefined; takes as long either way. */
+  /** Returns the account if the password is right, else undefined; takes the same time either way. */
   async signIn(email: string, password: string): Promise<Account | undefined> {
     const account = await this.#store.accountByEmail(email)
     return (await verifyPassword(password, account?.passwordHash)) ? account : undefined
   }
 
-  /** Whoever was signed in with the old password no longer is. */
+  /** Ends all sessions of the account: they were started with the old password. */
   async changePassword(account: Account, password: string, via: Via): Promise<FieldProblem | undefined> {
     const problem = passwordFieldProblem(password)
     if (problem !== undefined) return problem
@@ -64,16 +64,16 @@ export class Accounts {
     return undefined
   }
 
-  /** Its keys end with it. */
+  /** Removes the account and its keys. */
   async remove(account: Account, via: Via): Promise<void> {
     await this.#store.removeAccount(account.id, this.#event(account.id, 'account.removed', via, account.email))
     this.#onRevoked()
   }
 
-  /** The secret is in this answer and nowhere else: only its hash is stored. */
+  /** Returns the key with its secret, which can't be read again: only its hash is stored. */
   async createKey(account: Account, name: string, expiresAt: number | undefined, via: Via): Promise<MadeKey | FieldProblem> {
     const made = await this.createKeyFromForm(account, randomText(ID_LENGTH), name, expiresAt, via)
-    if (made === undefined) throw new Error('the same random key id came up twice')
+    if (made === undefined) throw new Error('the same random key id was generated twice')
     return made
   }
 
@@ -102,7 +102,7 @@ export class Accounts {
     return (await this.#store.createKey({ ...key, hash: hashKey(secret) }, event)) ? { key, secret } : undefined
   }
 
-  /** False where it was revoked already. */
+  /** Returns false if the key was already revoked. */
   async revokeKey(key: ApiKey, via: Via): Promise<boolean> {
     const event = this.#event(key.accountId, 'key.revoked', via, `${key.name} (${key.id})`)
     const revoked = await this.#store.revokeKey(key.id, this.#clock(), event)

@@ -1,4 +1,4 @@
-// The form of an API key: a prefix that tells the environment, 30 random characters, and a checksum that shows a typo.
+// The format of an API key: a prefix that names the environment, 30 random characters, and a checksum that reveals a typo.
 import { createHash, randomInt } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import type { Environment } from '../contract/operations.ts'
@@ -15,7 +15,7 @@ export function randomText(length: number): string {
   return Array.from({ length }, () => BASE62[randomInt(BASE62.length)]).join('')
 }
 
-/** The same text for the same seed, and no telling the seed from it. */
+/** Derives a text from a seed: always the same one, and the seed can't be derived from it. */
 export function textFrom(seed: string, length: number): string {
   let rest = BigInt(`0x${createHash('sha256').update(seed).digest('hex')}`)
   return Array.from({ length }, () => {
@@ -30,27 +30,27 @@ export function generateKey(environment: Environment): string {
   return body + checksum(body)
 }
 
-/** Whether this could be a key of ours; told from its characters alone. */
+/** Checks the shape and the checksum, without the store. */
 export function isWellFormedKey(text: string): boolean {
   return SHAPE.test(text) && checksum(text.slice(0, -CHECKSUM_LENGTH)) === text.slice(-CHECKSUM_LENGTH)
 }
 
-/** The text with every key in it cut short: one that was sent in the wrong place must not end up in a log. */
+/** Cuts short every key in a text: a key sent in the wrong place must not end up in a log. */
 export function redactKeys(text: string): string {
   return text.replaceAll(/pets_(live|test)_\w+/g, 'pets_$1_…')
 }
 
-/** Which environment a well-formed key was made for. */
+/** Returns the environment that a well-formed key belongs to. */
 export function environmentOf(key: string): Environment {
   return key.startsWith(KEY_PREFIX.production) ? 'production' : 'staging'
 }
 
-/** What is stored instead of the key: 178 random bits need no salt and no slow hash. */
+/** Returns what is stored instead of the key. 178 random bits need no salt and no slow hash. */
 export function hashKey(key: string): Buffer {
   return createHash('sha256').update(key).digest()
 }
 
-/** What may be shown of a key, to recognise it by. */
+/** Returns the parts of a key that may be shown, so that people can recognise it. */
 export function redacted({ lastFour }: ApiKey, environment: Environment): string {
   return `${KEY_PREFIX[environment]}…${lastFour}`
 }

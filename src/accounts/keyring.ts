@@ -1,10 +1,10 @@
-// Who calls with this API key? Remembers good keys for a moment, so that a busy caller costs no look-up a request.
+// Finds the API key that a request was sent with. Remembers good keys for a moment, so that most requests need no look-up.
 import type { ErrorCode } from '../contract/errors.ts'
 import type { Environment } from '../contract/operations.ts'
 import type { AccountStore, ApiKey } from '../store/store.ts'
 import { environmentOf, hashKey, isExpired, isWellFormedKey } from './api-keys.ts'
 
-/** A key revoked elsewhere is refused here after this time at the latest; the promise is 5 seconds. */
+/** A key revoked by another process is refused here after at most this time; the documentation promises 5 seconds. */
 const REMEMBERED_MS = 2000
 const REMEMBERED_KEYS = 10_000
 
@@ -17,7 +17,7 @@ export class Keyring {
   readonly #store: AccountStore
   readonly #environment: Environment
   readonly #clock: () => number
-  /** Counts the times something was revoked here: a look-up that began before must not be remembered after. */
+  /** Counts the revocations in this process: a look-up that began before one must not be remembered after it. */
   #revocations = 0
   readonly #remembered = new Map<string, { key: ApiKey; until: number }>()
 
@@ -28,24 +28,24 @@ export class Keyring {
   }
 
   /**
-   * What can be told at once: the key where it was found good a moment ago, or what is wrong with its form, so that a
-   * typo or another environment's key never reaches the database. Undefined means: ask `find`.
+   * Answers without the store: returns a key that was found good a moment ago, or what is wrong with the key's format, so
+   * that a typo or another environment's key never reaches the database. Returns undefined if `find` must be asked.
    */
   recall(secret: string): ApiKey | KeyProblem | undefined {
     const entry = this.#remembered.get(secret)
-    if (entry === undefined) return this.#problemOfForm(secret)
+    if (entry === undefined) return this.#formatProblem(secret)
     const now = this.#clock()
     if (now < entry.until && !isExpired(entry.key, now)) return entry.key
     this.#remembered.delete(secret)
     return undefined
   }
 
-  #problemOfForm(secret: string): KeyProblem | undefined {
+  #formatProblem(secret: string): KeyProblem | undefined {
     if (!isWellFormedKey(secret)) return 'malformed_api_key'
     return environmentOf(secret) === this.#environment ? undefined : 'wrong_environment'
   }
 
-  /** The key, or what is wrong with it, for a secret whose form is right. */
+  /** Looks up a well-formed secret; returns the key, or what is wrong with it. */
   async find(secret: string): Promise<ApiKey | KeyProblem> {
     const revocations = this.#revocations
     const key = await this.#store.keyByHash(hashKey(secret))
@@ -57,7 +57,7 @@ export class Keyring {
     return key
   }
 
-  /** Makes the next call of every key ask the store: called wherever a key or an account ends in this process. */
+  /** Makes every key's next request ask the store; called when this process revokes a key or removes an account. */
   forgetAll(): void {
     this.#revocations += 1
     this.#remembered.clear()

@@ -1,4 +1,4 @@
-// Passwords: what is accepted, and argon2id with a cap on how many are hashed at a time.
+// Password rules, and hashing with argon2id, only a few at a time.
 import { argon2, randomBytes, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
 import { isCommonPassword } from './common-passwords.ts'
@@ -9,10 +9,10 @@ export const PASSWORD_MAX_LENGTH = 1024
 /** 19 MiB and 2 passes, the first choice of OWASP's password storage cheat sheet. */
 const COST = { memory: 19_456, passes: 2, parallelism: 1, tagLength: 32 }
 
-/** Each hash takes memory and a thread of Node's small pool, which file access needs too. */
+/** Each hash takes 19 MiB and a thread of Node's small pool, which file access needs too. */
 const AT_A_TIME = 2
 
-/** What is wrong with a password somebody chose, as a sentence; undefined where it is fine. */
+/** Returns what is wrong with a new password, as a sentence; undefined if it is accepted. */
 export function passwordProblem(password: string): string | undefined {
   const length = [...password].length
   if (length < PASSWORD_MIN_LENGTH) {
@@ -22,20 +22,23 @@ export function passwordProblem(password: string): string | undefined {
     return `The password must have at most ${PASSWORD_MAX_LENGTH} characters, got ${length}.`
   }
   if (isCommonPassword(password)) {
-    return 'The password is one of the most common ones, which are tried first; choose another, such as a few words that only you would put together.'
+    return 'This is one of the most common passwords, which attackers try first. Choose another, such as a few unrelated words.'
   }
   return undefined
 }
 
-/** The hash in PHC string format: algorithm, version, cost, salt, tag. */
+/** Returns the hash in PHC string format: algorithm, version, cost, salt, tag. */
 export async function hashPassword(password: string): Promise<string> {
   const salt = randomBytes(16)
-  const tag = await derive(password, salt, COST)
+  return phc(salt, await derive(password, salt, COST))
+}
+
+function phc(salt: Buffer, tag: Buffer): string {
   const { memory, passes, parallelism } = COST
   return `$argon2id$v=19$m=${memory},t=${passes},p=${parallelism}$${base64(salt)}$${base64(tag)}`
 }
 
-/** Without a stored hash it works as long and says no, so that the time does not tell whether an account exists. */
+/** Hashes even without a stored hash, and then returns false, so that the time does not reveal whether an account exists. */
 export async function verifyPassword(password: string, stored: string | undefined): Promise<boolean> {
   const parts = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=(\d+)\$([^$]+)\$([^$]+)$/.exec(stored ?? UNMATCHED)
   if (parts === null) throw new Error('a stored password hash is not in the expected format')
@@ -46,7 +49,7 @@ export async function verifyPassword(password: string, stored: string | undefine
   return timingSafeEqual(actual, expected) && stored !== undefined
 }
 
-const UNMATCHED = `$argon2id$v=19$m=${COST.memory},t=${COST.passes},p=${COST.parallelism}$${base64(Buffer.alloc(16))}$${base64(Buffer.alloc(COST.tagLength))}`
+const UNMATCHED = phc(Buffer.alloc(16), Buffer.alloc(COST.tagLength))
 
 const argon2id = promisify(argon2)
 

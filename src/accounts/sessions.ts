@@ -1,12 +1,12 @@
-// Who is signed in at the console: sessions live in the store, so that any instance knows them and can end them.
+// Console sessions. They live in the store, so that every instance knows them and can end them.
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Account, AccountStore, AuditEvent, Session } from '../store/store.ts'
 
-/** Nothing done for this long, or signed in this long ago, and a session ends by itself. */
+/** A session ends after this time without use, and after this time in any case. */
 export const SESSION_IDLE_MS = 2 * 3_600_000
 export const SESSION_MAX_MS = 12 * 3_600_000
 
-/** The last use is written only when it moved by this much: a page view is a read, mostly. */
+/** The last use is written at most this often, so that most page views only read. */
 const MOVE_AFTER_MS = 60_000
 
 const TOKEN_BYTES = 32
@@ -26,7 +26,7 @@ export class Sessions {
     this.#clock = clock
   }
 
-  /** The token of a new session: in this answer and the browser, nowhere else. */
+  /** Starts a session and returns its token, which only the browser keeps: the store has its hash. */
   async start(account: Account, address: string): Promise<string> {
     const token = newToken()
     const now = this.#clock()
@@ -35,11 +35,11 @@ export class Sessions {
     return token
   }
 
-  /** Undefined where there is no such session, or its time has passed. */
+  /** Returns undefined if there is no such session or it has ended. */
   async find(token: string): Promise<SignedIn | undefined> {
     const session = await this.#store.sessionByHash(hashToken(token))
     const now = this.#clock()
-    if (session === undefined || isOver(session, now)) return undefined
+    if (session === undefined || hasEnded(session, now)) return undefined
     const account = await this.#store.accountById(session.accountId)
     if (account === undefined) return undefined
     if (now - session.lastSeenAt >= MOVE_AFTER_MS) await this.#store.moveSession(session.tokenHash, now)
@@ -50,7 +50,7 @@ export class Sessions {
     await this.#store.endSession(session.tokenHash, this.#event(account, 'session.ended', address))
   }
 
-  /** Leaves the refused sign-in in the account's trail, for its owner to see. */
+  /** Records a refused sign-in in the account's security log, for its owner to see. */
   async noteRefusal(account: Account, address: string): Promise<void> {
     await this.#store.appendEvent(this.#event(account, 'session.refused', address))
   }
@@ -87,6 +87,6 @@ function hashToken(token: string): Buffer {
   return createHash('sha256').update(token).digest()
 }
 
-function isOver({ createdAt, lastSeenAt }: Session, now: number): boolean {
+function hasEnded({ createdAt, lastSeenAt }: Session, now: number): boolean {
   return now - createdAt >= SESSION_MAX_MS || now - lastSeenAt >= SESSION_IDLE_MS
 }

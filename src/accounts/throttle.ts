@@ -1,4 +1,4 @@
-// Slows down guessing: so many tries by one name in a time, counted in this process, in bounded memory.
+// Slows down guessing: limits the tries per account or address, counted in this process, in bounded memory.
 import { Refused } from '../contract/refused.ts'
 
 const MINUTE_MS = 60_000
@@ -27,7 +27,7 @@ export class TooManyTries extends Refused {
 export class Throttle {
   readonly #allowance: Allowance
   readonly #clock: () => number
-  /** In order of their first try, so that the oldest are let go first. */
+  /** In order of their first try, so that the oldest are evicted first. */
   readonly #windows = new Map<string, { since: number; tries: number }>()
 
   constructor(allowance: Allowance, clock: () => number) {
@@ -35,7 +35,7 @@ export class Throttle {
     this.#clock = clock
   }
 
-  /** Counts a try before it is made; tells how many milliseconds to wait, 0 where it may go on. */
+  /** Counts a try before it is made; returns the milliseconds to wait, 0 if the try may go ahead. */
   take(name: string): number {
     const now = this.#clock()
     const { tries, withinMs } = this.#allowance
@@ -51,7 +51,7 @@ export class Throttle {
     return 0
   }
 
-  /** After a try that was right: what was counted against the name is forgotten. */
+  /** Resets the count of a name after a successful try. */
   forgive(name: string): void {
     this.#windows.delete(name)
   }
@@ -63,7 +63,7 @@ export class Throttle {
   }
 }
 
-/** Who has an IPv6 address has its whole /64: they count as one. */
+/** A client usually controls a whole IPv6 /64, so count by /64. */
 export function addressGroup(address: string): string {
   const v4 = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1]
   if (v4 !== undefined) return v4

@@ -1,11 +1,11 @@
-// Counts calls per key, and remembers failed ones, in memory; writes them in batches: a request never waits for it.
+// Counts requests per key and remembers failed ones, in memory, and writes them in batches: no request waits for it.
 import { type AccountStore, type ApiKey, FAILED_REQUESTS_KEPT, type FailedRequest, type UsageCount } from '../store/store.ts'
 
 const HOUR_MS = 3_600_000
 const FLUSH_EVERY_MS = 2000
 const KEPT_MS = 90 * 24 * HOUR_MS
 
-/** What one key did since the last write: few counts, so that a search through them beats a composed name (1 % of a list). */
+/** What a key did since the last write. There are few counts, so searching them is faster than composing a map key (1 % of a list). */
 interface KeyUse {
   lastUsedAt: number
   counts: UsageCount[]
@@ -28,12 +28,12 @@ export class Usage {
     this.#add(key.id, now, now - (now % HOUR_MS), operation, status, 1)
   }
 
-  /** Of a flood of failures between two writes only the first are kept. */
+  /** Keeps only the first failures between two writes, so that a flood of them takes bounded memory. */
   remember(failed: FailedRequest): void {
     if (this.#failed.length < FAILED_REQUESTS_KEPT) this.#failed.push(failed)
   }
 
-  /** Writes from time to time; what can't be written now is kept and tried again. */
+  /** Writes periodically; what can't be written is kept and tried again. */
   start(onFailure: (error: unknown) => void): void {
     this.#timer = setInterval(() => void this.flush().catch(onFailure), FLUSH_EVERY_MS)
     this.#timer.unref()

@@ -1,10 +1,10 @@
-// petstore account …: accounts from the command line, for where sign-up is closed.
+// petstore account …: manages accounts, for deployments where sign-up is closed.
 import { Accounts } from '../accounts/accounts.ts'
 import { Refused } from '../contract/refused.ts'
 import type { Config } from '../config.ts'
 import type { Account, Store } from '../store/store.ts'
 import { type Command, CommandFailed, type Input, JSON_OPTION, settingOptions, UsageError, withStore } from './command.ts'
-import { askHidden, day, isoTime, print, printJson, printTable, readAll, tell, type Terminal } from './terminal.ts'
+import { askHidden, day, isoTime, print, printJson, printTable, readAll, report, type Terminal } from './terminal.ts'
 
 const PASSWORD_OPTION = { type: 'boolean', meaning: 'Read the password from standard input' } as const
 
@@ -25,7 +25,7 @@ const create: Command = {
     if (account instanceof Refused) throw new CommandFailed(account.message)
     if (switches['json']) return printJson(terminal, accountJson(account))
     print(terminal, `Created the account ${account.email} (${account.id}).`)
-    tell(terminal, `Next: petstore key create --account ${account.email} --name NAME`)
+    report(terminal, `Next: petstore key create --account ${account.email} --name NAME`)
   },
 }
 
@@ -38,7 +38,7 @@ const list: Command = {
   async run({ terminal, switches, config }) {
     const accounts = await withStore(config, (store) => store.accounts.listAccounts())
     if (switches['json']) return printJson(terminal, accounts.map(accountJson))
-    if (accounts.length === 0) return tell(terminal, 'No accounts yet. Create one: petstore account create EMAIL')
+    if (accounts.length === 0) return report(terminal, 'No accounts yet. Create one: petstore account create EMAIL')
     const rows = accounts.map(({ id, email, createdAt }) => [id, email, day(createdAt)])
     printTable(terminal, ['Id', 'Email', 'Created'], rows)
   },
@@ -57,7 +57,7 @@ const password: Command = {
       const problem = await accountsOf(store, config, terminal).changePassword(account, chosen, 'command line')
       if (problem !== undefined) throw new CommandFailed(problem.message)
       if (switches['json']) printJson(terminal, accountJson(account))
-      else tell(terminal, `Changed the password of ${account.email}.`)
+      else report(terminal, `Changed the password of ${account.email}.`)
     })
   },
 }
@@ -66,15 +66,15 @@ const remove: Command = {
   name: 'account remove',
   summary: 'Remove an account and its keys',
   takes: ['EMAIL'],
-  options: { yes: { type: 'boolean', meaning: 'Really remove it' }, json: JSON_OPTION, ...settingOptions(['database']) },
+  options: { yes: { type: 'boolean', meaning: 'Confirm the removal' }, json: JSON_OPTION, ...settingOptions(['database']) },
   examples: ['petstore account remove you@example.com --yes'],
   async run({ terminal, positionals, switches, config }: Input) {
-    if (!switches['yes']) throw new UsageError('This removes the account and ends its keys for good; add --yes to do it.')
+    if (!switches['yes']) throw new UsageError('This removes the account and its keys for good; add --yes to confirm.')
     await withStore(config, async (store) => {
       const account = await findAccount(store, positionals[0]!)
       await accountsOf(store, config, terminal).remove(account, 'command line')
       if (switches['json']) printJson(terminal, accountJson(account))
-      else tell(terminal, `Removed the account ${account.email} and its keys.`)
+      else report(terminal, `Removed the account ${account.email} and its keys.`)
     })
   },
 }
@@ -88,7 +88,7 @@ export function accountsOf(store: Store, { environment }: Config, { clock }: Ter
 export async function findAccount(store: Store, email: string): Promise<Account> {
   const account = await store.accounts.accountByEmail(email)
   if (account !== undefined) return account
-  throw new CommandFailed(`There is no account for ${email}; petstore account list shows them.`)
+  throw new CommandFailed(`There is no account for ${email}; see petstore account list.`)
 }
 
 async function readPassword(terminal: Terminal, fromStdin: boolean | undefined): Promise<string> {

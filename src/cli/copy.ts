@@ -1,11 +1,11 @@
-// petstore copy: moves a whole store from one database to another, such as from one machine's SQLite to PostgreSQL.
+// petstore copy: copies a whole store from one database to another, such as from SQLite to PostgreSQL.
 import { existsSync } from 'node:fs'
 import { type DatabaseAddress, databasePlace, readDatabaseAddress } from '../config.ts'
 import { CopyRefused, copyStore, titleOf } from '../store/copy-store.ts'
 import { openStore } from '../store/open-store.ts'
 import { type Command, CommandFailed, UsageError } from './command.ts'
 import { showProgress } from './progress.ts'
-import { printTable, tell } from './terminal.ts'
+import { printTable, report } from './terminal.ts'
 
 export const copy: Command = {
   name: 'copy',
@@ -28,7 +28,7 @@ export const copy: Command = {
     try {
       const counts = await copyStore(source, target, (step, done, all) => showProgress(terminal, done, all, step))
       printTable(terminal, ['Kind', 'Records'], Array.from(counts, ([kind, count]) => [titleOf(kind), String(count)]))
-      tell(terminal, 'Copied; counts and checksums agree. People sign in again: sessions were left behind.')
+      report(terminal, 'Copied; counts and checksums match. Sessions were not copied: people need to sign in again.')
     } catch (error) {
       throw error instanceof CopyRefused ? new CommandFailed(error.message) : error
     }
@@ -36,6 +36,6 @@ export const copy: Command = {
 }
 
 function readAddress(flag: string, text: string | undefined): DatabaseAddress {
-  if (text === undefined) throw new UsageError(`--${flag} is missing: it names a database, sqlite:PATH or postgres://….`)
+  if (text === undefined) throw new UsageError(`--${flag} is missing; it must be sqlite:PATH or postgres://….`)
   return readDatabaseAddress(`--${flag}`, text)
 }

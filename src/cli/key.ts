@@ -1,11 +1,11 @@
-// petstore key …: API keys from the command line. The secret is printed once, when it is made.
+// petstore key …: manages API keys. The secret is printed once, when the key is created.
 import { redacted, stateOf } from '../accounts/api-keys.ts'
 import { Refused } from '../contract/refused.ts'
 import type { Environment } from '../contract/operations.ts'
 import type { ApiKey } from '../store/store.ts'
 import { accountsOf, findAccount } from './account.ts'
 import { type Command, CommandFailed, JSON_OPTION, settingOptions, UsageError, withStore } from './command.ts'
-import { day, isoTime, print, printJson, printTable, tell } from './terminal.ts'
+import { day, isoTime, print, printJson, printTable, report } from './terminal.ts'
 
 const STORE_OPTIONS = settingOptions(['database', 'environment'])
 
@@ -14,9 +14,9 @@ const create: Command = {
   summary: 'Generate an API key',
   takes: [],
   options: {
-    account: { type: 'string', value: 'EMAIL', meaning: 'Whose key it is' },
-    name: { type: 'string', value: 'NAME', meaning: 'What you know it by' },
-    expires: { type: 'string', value: 'WHEN', meaning: 'When it ends: 12h, 90d, or a date such as 2027-01-31' },
+    account: { type: 'string', value: 'EMAIL', meaning: 'Account that the key belongs to' },
+    name: { type: 'string', value: 'NAME', meaning: 'Name to recognise the key by' },
+    expires: { type: 'string', value: 'WHEN', meaning: 'When it expires: 12h, 90d, 4w, or a date such as 2027-01-31; unset: never' },
     json: JSON_OPTION,
     ...STORE_OPTIONS,
   },
@@ -26,7 +26,7 @@ const create: Command = {
   ],
   async run({ terminal, flags, switches, config }) {
     const { account: email, name, expires } = flags
-    if (email === undefined) throw new UsageError('Say whose key it is, with --account EMAIL.')
+    if (email === undefined) throw new UsageError('Name the account that the key belongs to, with --account EMAIL.')
     if (name === undefined) throw new UsageError('Give the key a name, with --name NAME.')
     const expiresAt = expires === undefined ? undefined : parseExpiry(expires, terminal.clock())
     const made = await withStore(config, async (store) => {
@@ -39,7 +39,7 @@ const create: Command = {
       return printJson(terminal, { id: key.id, key: secret, name: key.name, expiresAt: isoTime(key.expiresAt) })
     }
     print(terminal, secret)
-    tell(terminal, `This is the key ${key.name} (${key.id}). It is shown only now: keep it somewhere safe.`)
+    report(terminal, `Created the key ${key.name} (${key.id}). It is shown only once: save it now.`)
   },
 }
 
@@ -48,7 +48,7 @@ const list: Command = {
   summary: 'List the API keys, redacted',
   takes: [],
   options: {
-    account: { type: 'string', value: 'EMAIL', meaning: "Only this account's" },
+    account: { type: 'string', value: 'EMAIL', meaning: 'Only the keys of this account' },
     json: JSON_OPTION,
     ...STORE_OPTIONS,
   },
@@ -60,7 +60,7 @@ const list: Command = {
       return store.accounts.listKeys(account?.id)
     })
     if (switches['json']) return printJson(terminal, keys.map((key) => keyJson(key, config.environment, now)))
-    if (keys.length === 0) return tell(terminal, 'No keys yet. Generate one: petstore key create --account EMAIL --name NAME')
+    if (keys.length === 0) return report(terminal, 'No keys yet. Generate one: petstore key create --account EMAIL --name NAME')
     const rows = keys.map((key) => [
       key.id,
       key.name,
@@ -83,13 +83,13 @@ const revoke: Command = {
   async run({ terminal, positionals, switches, config }) {
     await withStore(config, async (store) => {
       const key = await store.accounts.keyById(positionals[0]!)
-      if (key === undefined) throw new CommandFailed(`There is no key ${positionals[0]!}; petstore key list shows them.`)
+      if (key === undefined) throw new CommandFailed(`There is no key ${positionals[0]!}; see petstore key list.`)
       const revoked = await accountsOf(store, config, terminal).revokeKey(key, 'command line')
       if (switches['json']) {
         const now = (await store.accounts.keyById(key.id)) ?? key
         return printJson(terminal, keyJson(now, config.environment, terminal.clock()))
       }
-      tell(terminal, revoked ? `Revoked ${key.name} (${key.id}).` : `${key.name} (${key.id}) was revoked already.`)
+      report(terminal, revoked ? `Revoked ${key.name} (${key.id}).` : `${key.name} (${key.id}) was already revoked.`)
     })
   },
 }
@@ -98,12 +98,12 @@ export const KEY_COMMANDS: readonly Command[] = [create, list, revoke]
 
 const UNIT_MS: Record<string, number> = { h: 3_600_000, d: 86_400_000, w: 7 * 86_400_000 }
 
-export function parseExpiry(text: string, now: number): number {
+function parseExpiry(text: string, now: number): number {
   const [, count, unit = ''] = /^([1-9][0-9]{0,4})([hdw])$/.exec(text) ?? []
   if (count !== undefined) return now + Number(count) * UNIT_MS[unit]!
   const date = /^\d{4}-\d{2}-\d{2}$/.test(text) ? Date.parse(text) : Number.NaN
   if (!Number.isNaN(date)) return date
-  throw new UsageError(`--expires must be hours, days or weeks such as 12h, 90d, 4w, or a date such as 2027-01-31, got ${JSON.stringify(text)}.`)
+  throw new UsageError(`--expires must be hours, days or weeks (12h, 90d, 4w) or a date such as 2027-01-31, got ${JSON.stringify(text)}.`)
 }
 
 function keyJson(key: ApiKey, environment: Environment, now: number): object {

@@ -1,4 +1,4 @@
-// petstore openapi: prints the OpenAPI document; without configured addresses, its committed form.
+// petstore openapi: prints the OpenAPI document; without configured addresses, as it is committed.
 import { type Command, settingOptions } from './command.ts'
 
 export const openapi: Command = {

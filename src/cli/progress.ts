@@ -1,4 +1,4 @@
-// A bar that grows on one line, where a person looks.
+// A progress bar, shown only on a terminal.
 import type { Terminal } from './terminal.ts'
 
 const BAR_WIDTH = 30

@@ -1,4 +1,4 @@
-// From the words on the command line to a command and an exit code: 0 done, 1 failed, 2 called wrongly.
+// Finds and runs the command of a command line. Exit codes: 0 done, 1 failed, 2 wrong usage.
 import { parseArgs } from 'node:util'
 import { BadSetting, readConfig } from '../config.ts'
 import { VERSION } from '../contract/operations.ts'
@@ -12,7 +12,7 @@ import { migrate } from './migrate.ts'
 import { openapi } from './openapi.ts'
 import { seed } from './seed.ts'
 import { serve } from './serve.ts'
-import { print, tell, type Terminal } from './terminal.ts'
+import { print, report, type Terminal } from './terminal.ts'
 
 const COMMANDS: readonly Command[] = [serve, migrate, ...ACCOUNT_COMMANDS, ...KEY_COMMANDS, seed, copy, openapi]
 
@@ -44,8 +44,8 @@ function findCommand(words: readonly string[]): Command | undefined {
 
 function unknownCommand(words: readonly string[]): string {
   const group = COMMANDS.filter(({ name }) => name.startsWith(`${words[0]} `)).map(({ name }) => name)
-  if (group.length > 0) return `Which one? ${group.join(', ')}.`
-  return `There is no command ${JSON.stringify(words[0])}; petstore help lists them.`
+  if (group.length > 0) return `Which command? ${group.join(', ')}.`
+  return `There is no command ${JSON.stringify(words[0])}.`
 }
 
 async function start(command: Command, words: readonly string[], terminal: Terminal): Promise<void> {
@@ -74,12 +74,12 @@ function parse(command: Command, words: readonly string[]) {
 
 function explainFailure(error: unknown, command: Command | undefined, terminal: Terminal): number {
   if (error instanceof UsageError || error instanceof BadSetting) {
-    tell(terminal, `petstore: ${error.message}`)
-    tell(terminal, `See: petstore help${command === undefined ? '' : ` ${command.name}`}`)
+    report(terminal, `petstore: ${error.message}`)
+    report(terminal, `See: petstore help${command === undefined ? '' : ` ${command.name}`}`)
     return 2
   }
   if (error instanceof CommandFailed || error instanceof CannotOpenStore || error instanceof StoreUnavailable) {
-    tell(terminal, `petstore: ${error.message}`)
+    report(terminal, `petstore: ${error.message}`)
     return 1
   }
   throw error

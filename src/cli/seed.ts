@@ -1,17 +1,21 @@
-// petstore seed: realistic animals to try things with, in short transactions, so that a running server goes on.
+// petstore seed: adds made-up animals, in short transactions, so that a running server stays responsive.
 import type { NewPet } from '../contract/pets.ts'
 import { type Command, JSON_OPTION, settingOptions, UsageError, withStore } from './command.ts'
 import { showProgress } from './progress.ts'
-import { printJson, tell } from './terminal.ts'
+import { printJson, report } from './terminal.ts'
 
 const MAX_COUNT = 100_000_000
 const BATCH = 500
 
 export const seed: Command = {
   name: 'seed',
-  summary: 'Add made-up animals to try things with',
+  summary: 'Add made-up animals, for trials and tests',
   takes: [],
-  options: { count: { type: 'string', value: 'N', meaning: 'How many' }, json: JSON_OPTION, ...settingOptions(['database']) },
+  options: {
+    count: { type: 'string', value: 'N', meaning: 'How many animals to add' },
+    json: JSON_OPTION,
+    ...settingOptions(['database']),
+  },
   examples: ['petstore seed --count 1000'],
   async run({ terminal, flags, switches, config }) {
     const count = parseCount(flags['count'])
@@ -24,22 +28,25 @@ export const seed: Command = {
       }
     })
     if (switches['json']) printJson(terminal, { added: count })
-    else tell(terminal, `Added ${count} ${count === 1 ? 'animal' : 'animals'}.`)
+    else report(terminal, `Added ${count} ${count === 1 ? 'animal' : 'animals'}.`)
   },
 }
 
 function parseCount(text: string | undefined): number {
   const count = text !== undefined && /^[0-9]{1,9}$/.test(text) ? Number(text) : 0
   if (count >= 1 && count <= MAX_COUNT) return count
-  throw new UsageError(`--count must be a whole number from 1 to ${MAX_COUNT}, got ${text === undefined ? 'nothing' : JSON.stringify(text)}.`)
+  const got = text === undefined ? 'nothing' : JSON.stringify(text)
+  throw new UsageError(`--count must be a whole number from 1 to ${MAX_COUNT}, got ${got}.`)
 }
 
-const NAMES =
-  'Bella Luna Max Charlie Milo Coco Rocky Daisy Buddy Nala Simba Oscar Ruby Leo Rosie Toby Willow Jasper Poppy Finn Hazel Otto Pepper Ziggy Mochi Biscuit Clover Juniper Maple Pickles Waffles Olive'.split(' ')
+const NAMES = `
+  Bella Luna Max Charlie Milo Coco Rocky Daisy Buddy Nala Simba Oscar Ruby Leo Rosie Toby
+  Willow Jasper Poppy Finn Hazel Otto Pepper Ziggy Mochi Biscuit Clover Juniper Maple Pickles Waffles Olive
+`.trim().split(/\s+/)
 const TITLES = ['', '', '', '', ' Junior', ' the Brave', ' the Quiet', ' II']
 const CATEGORIES = 12
 
-/** Most animals of a store are there to be sold; a few are on their way. */
+/** Most animals are available; a few are pending or sold. */
 function madeUpPet(): NewPet {
   const share = Math.random()
   const status = share < 0.7 ? 'available' : share < 0.85 ? 'pending' : 'sold'

@@ -1,4 +1,4 @@
-// petstore serve: runs the service until it is told to stop.
+// petstore serve: runs the service until a signal stops it.
 import { type Config, SETTINGS, type SettingName } from '../config.ts'
 import type { Log } from '../log.ts'
 import { CannotListen } from '../listening.ts'
@@ -29,7 +29,7 @@ export const serve: Command = {
     await announce(terminal, config, running, log, flags['signup'] ?? terminal.env['PETSTORE_SIGNUP'])
 
     const signal = await stopSignal
-    log.notice({ signal }, 'stopping: finishing what runs')
+    log.notice({ signal }, 'stopping: finishing open requests')
     await running.stop()
     log.notice('stopped')
   },
@@ -50,8 +50,8 @@ function explainListenFailure({ where: { host, port, setting }, cause }: CannotL
     EADDRINUSE: `it is in use; stop the other program or choose another with --${setting}port`,
     EACCES: `this user may not listen there; choose a port above 1023 with --${setting}port`,
     EADDRNOTAVAIL: `this machine does not have that address; choose another with --${setting}host`,
-    ENOTFOUND: `that name is not known; choose an address with --${setting}host`,
-    EAI_AGAIN: `that name cannot be looked up now; choose an address with --${setting}host`,
+    ENOTFOUND: `that host name is unknown; choose an address with --${setting}host`,
+    EAI_AGAIN: `that host name cannot be resolved now; choose an address with --${setting}host`,
   }
   const reason = reasons[(cause as { code?: string }).code ?? ''] ?? String(cause)
   return new CommandFailed(`Cannot listen on ${host} port ${port}: ${reason}.`)

@@ -1,4 +1,4 @@
-// What a command sees of the world: its environment, its streams, and whether a person is looking.
+// What a command knows of its surroundings: environment variables, streams, clock and signals.
 import { createInterface } from 'node:readline/promises'
 import { type Readable, Writable } from 'node:stream'
 
@@ -8,11 +8,11 @@ export interface Terminal {
   stdout: Writable & { isTTY?: boolean }
   stderr: Writable & { isTTY?: boolean }
   clock: () => number
-  /** Resolves with the signal when the process is told to end; until it is called, a signal ends it as usual. */
+  /** Resolves with the signal that asks the process to stop; until it is called, a signal ends the process as usual. */
   stopSignal: () => Promise<string>
 }
 
-/** One accent, where a person looks and did not say no (no-color.org). */
+/** Colours a text on a terminal, unless the user has opted out (no-color.org). */
 export function accent(terminal: Terminal, text: string): string {
   const coloured = terminal.stdout.isTTY && !terminal.env['NO_COLOR'] && terminal.env['TERM'] !== 'dumb'
   return coloured ? `\u001B[36m${text}\u001B[0m` : text
@@ -22,8 +22,8 @@ export function print(terminal: Terminal, text: string): void {
   terminal.stdout.write(text + '\n')
 }
 
-/** Messages go to stderr, so that what is piped on is data. */
-export function tell(terminal: Terminal, text: string): void {
+/** Writes a message to stderr, so that stdout carries only data. */
+export function report(terminal: Terminal, text: string): void {
   terminal.stderr.write(text + '\n')
 }
 
@@ -31,7 +31,7 @@ export function printJson(terminal: Terminal, value: unknown): void {
   print(terminal, JSON.stringify(value, null, 2))
 }
 
-/** Columns as wide as their widest cell, two spaces between; the heading only where a person looks. */
+/** Prints columns as wide as their widest cell, two spaces apart; the heading only on a terminal. */
 export function printTable(terminal: Terminal, heading: readonly string[], rows: readonly string[][]): void {
   const lines = terminal.stdout.isTTY ? [heading, ...rows] : rows
   const widths = heading.map((_, column) => Math.max(...lines.map((line) => line[column]!.length)))
@@ -41,14 +41,14 @@ export function printTable(terminal: Terminal, heading: readonly string[], rows:
   }
 }
 
-/** Without the line feed that `echo` adds. */
+/** Reads to the end, without the line feed that `echo` adds. */
 export async function readAll(stream: Readable): Promise<string> {
   const chunks: Buffer[] = []
   for await (const chunk of stream) chunks.push(Buffer.from(chunk as Buffer))
   return Buffer.concat(chunks).toString('utf8').replace(/\r?\n$/, '')
 }
 
-/** Asks without showing what is typed. */
+/** Asks a question without showing what is typed. */
 export async function askHidden(terminal: Terminal, question: string): Promise<string> {
   const silent = new Writable({ write: (_chunk, _encoding, done) => done() })
   const lines = createInterface({ input: terminal.stdin, output: silent, terminal: true })
@@ -62,7 +62,7 @@ export async function askHidden(terminal: Terminal, question: string): Promise<s
   }
 }
 
-/** A day as people write it; a dash where there is none. */
+/** Formats a time to the minute; a dash if there is none. */
 export function day(time: number | undefined): string {
   return time === undefined ? '-' : new Date(time).toISOString().slice(0, 16).replace('T', ' ')
 }

@@ -1,4 +1,4 @@
-// What a person sees when the service has started: where things are, and how to get a key.
+// What `serve` prints on a terminal once it has started: addresses, and how to get a key.
 import { randomText } from '../accounts/api-keys.ts'
 import { Refused } from '../contract/refused.ts'
 import { type Config, databasePlace } from '../config.ts'
@@ -9,7 +9,7 @@ import { accent, type Terminal } from './terminal.ts'
 const FIRST_ACCOUNT = 'first-run@localhost'
 const FIRST_KEY_DAYS = 7
 
-/** On an empty database, a key to try things with; it ends by itself. Its account has a password nobody knows. */
+/** Creates a key for a first try if there is no account yet. It expires soon; nobody knows the password of its account. */
 export async function firstRunKey({ accounts, store }: Running, now: number): Promise<string | undefined> {
   if ((await store.accounts.listAccounts()).length > 0) return undefined
   const account = await accounts.create(FIRST_ACCOUNT, randomText(40), 'command line')
@@ -26,15 +26,27 @@ export function welcome(terminal: Terminal, config: Config, { url, adminUrl }: R
     ['Console', `${url}/`],
     ...(adminUrl === undefined ? [] : [['Metrics', `${adminUrl}/metrics`] as [string, string]]),
     ['Data', databasePlace(database)],
-    ['Sign-up', signup === 'open' ? 'open: anyone who reaches the console can create an account' : 'closed: accounts come from the command line'],
-    ['Get a key', signup === 'open' ? `create an account at ${url}/, then generate a key` : 'petstore account create EMAIL, then petstore key create'],
+    ...signupRows(signup, url),
   ]
   const width = Math.max(...rows.map(([name]) => name.length))
   const lines = rows.map(([name, value]) => `  ${accent(terminal, name.padEnd(width))}  ${value}`)
   const curl = key && [
     '',
-    `  Try it now (this key is shown once and ends in ${FIRST_KEY_DAYS} days):`,
+    `  Try it now (this key is shown once and expires in ${FIRST_KEY_DAYS} days):`,
     `  curl -H "Authorization: Bearer ${key}" ${url}${BASE_PATH}/pets`,
   ]
   return ['', `  Petstore ${VERSION}, ${environment}`, '', ...lines, ...(curl || []), ''].join('\n')
+}
+
+function signupRows(signup: Config['signup'], url: string): [string, string][] {
+  if (signup === 'closed') {
+    return [
+      ['Sign-up', 'closed: accounts are created on the command line'],
+      ['Get a key', 'petstore account create EMAIL, then petstore key create'],
+    ]
+  }
+  return [
+    ['Sign-up', 'open: anyone who reaches the console can create an account'],
+    ['Get a key', `create an account at ${url}/, then generate a key`],
+  ]
 }
