@@ -181,7 +181,7 @@ export function ownBaseUrl(config: Pick<Config, 'environment' | 'baseUrl' | 'sta
   return config.environment === 'production' ? config.baseUrl : config.stagingBaseUrl
 }
 
-export function isLoopback(host: string): boolean {
+function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'))
 }
 

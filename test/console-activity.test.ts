@@ -31,13 +31,13 @@ describeService(
     })
 
     it('is shown over 24 hours, 7 days or 30 days, and over 7 days unless one of them is chosen', async () => {
-      assert.equal(await chartAfter(0.9, 'day'), '2 requests: 2 succeeded, 0 refused, 0 failed')
+      assert.equal(await chartAfter(0.9, 'day'), '2 requests: 2 succeeded, 0 client errors, 0 server errors')
       assert.equal(await chartAfter(1.1, 'day'), undefined)
       for (const span of ['week', 'constructor', '']) {
-        assert.equal(await chartAfter(6.7, span), '2 requests: 2 succeeded, 0 refused, 0 failed', span)
+        assert.equal(await chartAfter(6.7, span), '2 requests: 2 succeeded, 0 client errors, 0 server errors', span)
         assert.equal(await chartAfter(7.3, span), undefined, span)
       }
-      assert.equal(await chartAfter(29, 'month'), '2 requests: 2 succeeded, 0 refused, 0 failed')
+      assert.equal(await chartAfter(29, 'month'), '2 requests: 2 succeeded, 0 client errors, 0 server errors')
       assert.equal(await chartAfter(30, 'month'), undefined)
       assert.match(await pageAfter(31, '/activity?span=month'), /No requests in this time/)
     })

@@ -76,7 +76,7 @@ describeService('The forms of the console', (service) => {
       assert.equal(second.location, '/keys?made=yes')
       const { body } = await client.get('/keys?made=yes')
       assert.equal(body.split('<bdi>once only</bdi>').length, 2)
-      assert.match(body, /has made its key already/)
+      assert.match(body, /has already created its key/)
     })
 
     it('sent twice adds one animal; gone back to and changed, it adds the other', async () => {

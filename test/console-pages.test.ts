@@ -82,7 +82,7 @@ describeService('The pages of the console', (service) => {
       const client = new ConsoleClient(service().url)
       const page = await client.get('/nothing')
       assert.equal(page.status, 404)
-      assert.match(page.body, /There is nothing at this address/)
+      assert.match(page.body, /<h1>Page not found<\/h1>/)
       for (const [path, accept] of [['/nothing', '*/*'], ['/v1/nothing', 'text/html']] as const) {
         const response = await fetch(service().url + path, { headers: { Accept: accept } })
         assert.equal(((await response.json()) as { code: string }).code, 'unknown_path')
@@ -200,7 +200,7 @@ describe('A deployment', () => {
     other.exec('BEGIN IMMEDIATE')
     const { status, headers, body } = await client.post('/sign-in', { ...fields, email: petstore.account.email, password: PASSWORD })
     assert.deepEqual([status, headers.get('retry-after')], [503, '2'])
-    assert.match(body, /The database is not available at the moment/)
+    assert.match(body, /The database is unavailable/)
     assert.ok(body.includes(headers.get('request-id')!))
   })
 
@@ -228,7 +228,7 @@ describe('A deployment', () => {
     other.exec('BEGIN IMMEDIATE')
     const refused = await client.post('/sign-in', { ...fields, email: petstore.account.email, password: 'wrong horse battery' })
     assert.equal(refused.status, 400)
-    await until(() => petstore.logged.some(({ msg, requestId }) => requestId === refused.headers.get('request-id') && /could not be done/.test(String(msg))))
+    await until(() => petstore.logged.some(({ msg, requestId }) => requestId === refused.headers.get('request-id') && /the work after the response failed/.test(String(msg))))
   })
 
   it('with a fault of its own says so without its details, which are in the log', async () => {

@@ -206,7 +206,7 @@ if (hasTerminal) describe('petstore serve on a terminal', () => {
     const production = await onTerminal(folder, { PETSTORE_ENVIRONMENT: 'production', NO_COLOR: '1' })
     assert.ok(!production.includes('\u001B['), JSON.stringify(production))
     assert.ok(!production.includes('curl'))
-    assert.match(production, /\d\d:\d\d:\d\d {2}notice {2}stopping: finishing what runs {2}signal=SIGINT\n/, 'short lines for people')
+    assert.match(production, /\d\d:\d\d:\d\d {2}notice {2}stopping: finishing open requests {2}signal=SIGINT\n/, 'short lines for people')
     const closed = await onTerminal(folder, { TERM: 'dumb', PETSTORE_SIGNUP: 'closed' })
     assert.ok(!closed.includes('\u001B['), JSON.stringify(closed))
     assert.match(closed, /Sign-up +closed: [^]*Get a key +petstore account create EMAIL[^]*curl/)

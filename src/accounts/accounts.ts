@@ -11,9 +11,9 @@ const KEY_NAME_MAX_LENGTH = 100
 const ID_LENGTH = 16
 
 /** Where a change was made. */
-export type Via = 'console' | 'command line'
+type Via = 'console' | 'command line'
 
-export interface AccountsParts {
+interface AccountsParts {
   store: AccountStore
   environment: Environment
   clock: () => number

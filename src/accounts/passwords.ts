@@ -4,7 +4,7 @@ import { promisify } from 'node:util'
 import { isCommonPassword } from './common-passwords.ts'
 
 export const PASSWORD_MIN_LENGTH = 12
-export const PASSWORD_MAX_LENGTH = 1024
+const PASSWORD_MAX_LENGTH = 1024
 
 /** 19 MiB and 2 passes, the first choice of OWASP's password storage cheat sheet. */
 const COST = { memory: 19_456, passes: 2, parallelism: 1, tagLength: 32 }

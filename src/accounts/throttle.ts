@@ -3,7 +3,7 @@ import { Refused } from '../contract/refused.ts'
 
 const MINUTE_MS = 60_000
 
-export interface Allowance {
+interface Allowance {
   tries: number
   withinMs: number
 }

@@ -4,7 +4,7 @@ import { openStore } from '../store/open-store.ts'
 import type { Store } from '../store/store.ts'
 import type { Terminal } from './terminal.ts'
 
-export interface Option {
+interface Option {
   type: 'string' | 'boolean'
   /** Stands for the value in the help. */
   value?: string

@@ -1,4 +1,4 @@
-// The account itself: its password, its trail of events, and its end.
+// The account: its password, its security log, and how to delete it.
 import type { AuditEvent } from '../store/store.ts'
 import { PASSWORD_MIN_LENGTH } from '../accounts/passwords.ts'
 import { TooManyTries } from '../accounts/throttle.ts'
@@ -12,9 +12,11 @@ import { type ConsoleRoute, forMembers, type MemberVisit, type Outcome, type Htm
 
 const EVENTS_SHOWN = 50
 
+const CURRENT_PASSWORD = { name: 'current', type: 'password', autocomplete: 'current-password' } as const
+
 export const accountRoutes: readonly ConsoleRoute[] = [
   forMembers('GET', '/account', (visit) => accountPage(visit)),
-  // Where a form with problems was answered; typed in again, the address leads to the form.
+  // A rejected form is shown at this address; reloaded, it leads back to the form.
   forMembers('GET', '/account/password', () => ({ redirect: '/account' })),
   forMembers('POST', '/account/password', changePassword),
   forMembers('GET', '/account/delete', (visit) => deletePage(visit)),
@@ -24,19 +26,19 @@ export const accountRoutes: readonly ConsoleRoute[] = [
 async function accountPage(visit: MemberVisit, problems: Problems = []): Promise<HtmlPage> {
   const { store, who, query } = visit
   const { account } = who
-  const trail = await store.accounts.auditTrail(account.id, EVENTS_SHOWN)
+  const events = await store.accounts.auditTrail(account.id, EVENTS_SHOWN)
   return {
     title: 'Account',
     section: 'account',
     ...(problems.length > 0 && { status: 400 }),
     body: html`<h1>Account</h1>
-      ${query.has('changed') && html`<p class="notice good" role="status">The password is changed. All other sessions have ended.</p>`}
+      ${query.has('changed') && html`<p class="notice good" role="status">Password changed. All other sessions have ended.</p>`}
       ${problemSummary(problems)}
-      <p class="lead">Signed in as <strong><bdi>${account.email}</bdi></strong>, an account since ${day(account.createdAt)}.</p>
+      <p class="lead">Signed in as <strong><bdi>${account.email}</bdi></strong>. Account created on ${day(account.createdAt)}.</p>
       <div class="with-side">
-        <section aria-labelledby="trail">
-          <h2 id="trail">What happened</h2>
-          <ol class="trail">${trail.map(eventItem)}</ol>
+        <section aria-labelledby="log">
+          <h2 id="log">Security log</h2>
+          <ol class="security-log">${events.map(eventItem)}</ol>
         </section>
         <div class="side">
           <section class="panel" aria-labelledby="change">
@@ -45,12 +47,19 @@ async function accountPage(visit: MemberVisit, problems: Problems = []): Promise
               action: '/account/password',
               submit: 'Change password',
               fields: html`
-                ${field({ name: 'current', label: 'Password now', type: 'password', autocomplete: 'current-password', problems })}
-                ${field({ name: 'password', label: 'New password', hint: `At least ${PASSWORD_MIN_LENGTH} characters.`, type: 'password', autocomplete: 'new-password', problems })}`,
+                ${field({ ...CURRENT_PASSWORD, label: 'Current password', problems })}
+                ${field({
+                  name: 'password',
+                  label: 'New password',
+                  hint: `At least ${PASSWORD_MIN_LENGTH} characters.`,
+                  type: 'password',
+                  autocomplete: 'new-password',
+                  problems,
+                })}`,
             })}
           </section>
-          <section class="panel" aria-labelledby="end">
-            <h2 id="end">Delete account</h2>
+          <section class="panel" aria-labelledby="delete">
+            <h2 id="delete">Delete account</h2>
             <p>Its keys stop working at once. The animals stay.</p>
             <p><a class="button danger-outline" href="/account/delete">Delete account…</a></p>
           </section>
@@ -72,7 +81,7 @@ const EVENT_WORDS: Record<AuditEvent['action'], { words: string; kind: 'good' | 
 
 function eventItem({ action, at, via, subject }: AuditEvent): Html {
   const { words, kind } = EVENT_WORDS[action]
-  return html`<li><span class="mark ${kind}">${words}</span> <bdi class="trail-subject">${subject}</bdi>
+  return html`<li><span class="mark ${kind}">${words}</span> <bdi class="security-log-subject">${subject}</bdi>
     <span class="quiet-text">${minute(at)}, ${via === 'console' ? 'in the console' : 'on the command line'}</span></li>`
 }
 
@@ -93,14 +102,14 @@ function deletePage(visit: MemberVisit, problems: Problems = []): HtmlPage {
     body: html`<div class="narrow">
       <h1>Delete this account?</h1>
       ${problemSummary(problems)}
-      <p>This ends <strong><bdi>${visit.who.account.email}</bdi></strong> and every key it has, for good. Programs that use them are
-      refused from then on. The animals they added stay in the store.</p>
+      <p>This deletes <strong><bdi>${visit.who.account.email}</bdi></strong> and all its keys, for good. Programs that use the keys
+      are refused from then on. The animals that they added stay in the store.</p>
       ${form(visit, {
         action: '/account/delete',
         submit: 'Delete account',
         danger: true,
         cancel: '/account',
-        fields: field({ name: 'current', label: 'Your password, to be sure', type: 'password', autocomplete: 'current-password', problems }),
+        fields: field({ ...CURRENT_PASSWORD, label: 'Current password, to confirm', problems }),
       })}
     </div>`,
   }
@@ -113,7 +122,7 @@ async function deleteAccount(visit: MemberVisit): Promise<Outcome> {
   return { redirect: '/sign-in?removed=yes', session: 'end' }
 }
 
-/** What can't be undone asks for the password again: an open laptop is not enough. */
+/** Asks for the password before what can't be undone: an unlocked laptop is not enough. */
 async function refuseUnlessPassword(
   visit: MemberVisit,
   refuse: (problem: FieldProblem) => Outcome | Promise<Outcome>,

@@ -17,23 +17,23 @@ describe('the chart of requests', () => {
     assert.equal(buckets.length, 28)
     assert.equal(buckets[0]?.start, firstBucket(span, now))
     assert.equal(buckets.at(-1)?.start, Date.UTC(2026, 10, 15, 6))
-    assert.deepEqual(buckets.at(-1)?.totals, { good: 7, refused: 0, fault: 0 })
-    assert.deepEqual(buckets.at(-2)?.totals, { good: 0, refused: 5, fault: 1 })
+    assert.deepEqual(buckets.at(-1)?.totals, { success: 7, 'client-error': 0, 'server-error': 0 })
+    assert.deepEqual(buckets.at(-2)?.totals, { success: 0, 'client-error': 5, 'server-error': 1 })
   })
 
   it('leaves out what is older than its start', () => {
     const buckets = bucketsOf([calls(24 * 8, 200, 3)], span, now)
-    assert.ok(buckets.every(({ totals }) => totals.good === 0))
+    assert.ok(buckets.every(({ totals }) => totals.success === 0))
   })
 
   it('says in words what it shows', () => {
     const buckets = bucketsOf([calls(0, 200, 1200), calls(1, 400, 1)], span, now)
-    assert.equal(chartWords(buckets), '1,201 requests: 1,200 succeeded, 1 refused, 0 failed')
+    assert.equal(chartWords(buckets), '1,201 requests: 1,200 succeeded, 1 client error, 0 server errors')
   })
 
   it('lets no failed request vanish beside thousands of good ones', () => {
     const chart = barChart(bucketsOf([calls(0, 200, 100_000), calls(0, 500, 1)], span, now), span.bucketMs, '').text
-    const [, height] = /class="fault"[^>]*height="([\d.]+)"/.exec(chart) ?? []
+    const [, height] = /class="server-error"[^>]*height="([\d.]+)"/.exec(chart) ?? []
     assert.ok(Number(height) >= 2)
   })
 

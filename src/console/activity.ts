@@ -1,4 +1,4 @@
-// What the account's keys have been doing: how often, how it went, and why not.
+// What the account's keys have been used for: how often, with which result, and why requests failed.
 import { ERRORS, type ErrorCode } from '../contract/errors.ts'
 import { OPERATIONS } from '../contract/operations.ts'
 import type { ApiKey, FailedRequest, UsageCount } from '../store/store.ts'
@@ -24,7 +24,7 @@ async function activityPage({ store, usage, who, now, query }: MemberVisit): Pro
   const name = query.get('span') ?? ''
   const chosen: SpanName = Object.hasOwn(SPANS, name) ? (name as SpanName) : 'week'
   const span = SPANS[chosen]
-  // What was counted here a moment ago is shown, too.
+  // Requests counted a moment ago are shown, too.
   await usage.flush()
   const [counts, failures, keys] = await Promise.all([
     store.accounts.usageSince(who.account.id, firstBucket(span, now)),
@@ -37,11 +37,14 @@ async function activityPage({ store, usage, who, now, query }: MemberVisit): Pro
     body: html`<div class="page-head"><h1>Activity</h1>${spanChoice(chosen)}</div>
       ${counts.length === 0 ? noRequests(keys.length > 0) : requests(counts, span, now)}
       <section aria-labelledby="failed">
-        <h2 id="failed">Why was it refused?</h2>
-        ${failures.length === 0 ? html`<div class="empty"><p><strong>No failed requests</strong></p><p>When one of your keys gets an error, it is explained here.</p></div>` : html`<ul class="cards">${failures.map((failed) => failureCard(failed, keys))}</ul>`}
+        <h2 id="failed">Failed requests</h2>
+        ${failures.length === 0 ? NO_FAILURES : html`<ul class="cards">${failures.map((failed) => failureCard(failed, keys))}</ul>`}
       </section>`,
   }
 }
+
+const NO_FAILURES = html`<div class="empty"><p><strong>No failed requests</strong></p>
+  <p>When a request with one of your keys fails, it is explained here.</p></div>`
 
 function spanChoice(chosen: SpanName): Html {
   return html`<nav aria-label="Time span"><ul class="switch">${Object.entries(SPANS).map(
@@ -50,8 +53,10 @@ function spanChoice(chosen: SpanName): Html {
 }
 
 function noRequests(hasKeys: boolean): Html {
-  return html`<div class="empty"><p><strong>No requests in this time</strong></p>
-    <p>${hasKeys ? html`Send one with a key of yours; <a href="/docs">the reference</a> shows how.` : html`<a href="/keys">Generate a key</a>, then send a request with it.`}</p></div>`
+  const next = hasKeys
+    ? html`Send one with one of your keys; <a href="/docs">the reference</a> shows how.`
+    : html`<a href="/keys">Generate a key</a>, then send a request with it.`
+  return html`<div class="empty"><p><strong>No requests in this time</strong></p><p>${next}</p></div>`
 }
 
 function requests(counts: readonly UsageCount[], span: Span & { words: string }, now: number): Html {
@@ -59,7 +64,10 @@ function requests(counts: readonly UsageCount[], span: Span & { words: string },
   const totals = totalsOf(counts)
   return html`<section class="panel" aria-labelledby="requests">
     <div class="page-head"><h2 id="requests">Requests, last ${span.words}</h2>
-      <ul class="legend">${CLASSES.map(({ name, words }) => html`<li><span class="swatch ${name}"></span>${words} <strong class="number">${count(totals[name])}</strong></li>`)}</ul></div>
+      <ul class="legend">${CLASSES.map(
+        ({ name, title }) => html`<li><span class="swatch ${name}"></span>${title}
+          <strong class="number">${count(totals[name])}</strong></li>`,
+      )}</ul></div>
     ${barChart(buckets, span.bucketMs, chartWords(buckets))}
     ${operationTable(counts, span, now)}
   </section>`
@@ -72,10 +80,12 @@ function operationTable(counts: readonly UsageCount[], span: Span, now: number):
   })
   return html`<table class="table operations">
     <caption class="visually-hidden">Requests by operation</caption>
-    <thead><tr><th scope="col">Operation</th><th scope="col" class="spark-head">Over time</th>${CLASSES.map(({ words }) => html`<th scope="col" class="number">${words}</th>`)}</tr></thead>
+    <thead><tr><th scope="col">Operation</th><th scope="col" class="spark-head">Over time</th>
+      ${CLASSES.map(({ title }) => html`<th scope="col" class="number">${title}</th>`)}</tr></thead>
     <tbody>${rows.map(
       ({ operation, totals, buckets }) => html`<tr>
-        <th scope="row"><code>${operation.id}</code>${operation.deprecation && html` <a class="mark pending" href="${operation.deprecation.documentation}">deprecated</a>`}</th>
+        <th scope="row"><code>${operation.id}</code>
+          ${operation.deprecation && html`<a class="mark pending" href="${operation.deprecation.documentation}">deprecated</a>`}</th>
         <td class="spark">${sparkline(buckets, chartWords(buckets))}</td>
         ${CLASSES.map(({ name }) => html`<td class="number">${count(totals[name])}</td>`)}</tr>`,
     )}</tbody></table>`
@@ -85,7 +95,8 @@ function failureCard({ at, keyId, requestId, operation, status, code, message }:
   const key = keys.find(({ id }) => id === keyId)
   const known = Object.hasOwn(ERRORS, code) ? ERRORS[code as ErrorCode] : undefined
   return html`<li class="card failure">
-    <p class="failure-head"><span class="mark ${status < 500 ? 'pending' : 'bad'}">${status}</span> <a href="/docs/errors#${code}"><code>${code}</code></a>
+    <p class="failure-head"><span class="mark ${status < 500 ? 'pending' : 'bad'}">${status}</span>
+      <a href="/docs/errors#${code}"><code>${code}</code></a>
       <span class="quiet-text"><code>${operation}</code>${key && html` with <bdi>${key.name}</bdi>`}, ${minute(at)}</span></p>
     <p class="failure-message"><bdi>${message}</bdi></p>
     ${known && html`<p><strong>Fix:</strong> ${known.fix}</p>`}

@@ -1,4 +1,4 @@
-// Adding an animal by hand: the API's own checks and messages, beside the fields.
+// Adding an animal by hand, with the API's own checks and messages beside the fields.
 import { hash } from 'node:crypto'
 import { newToken } from '../accounts/sessions.ts'
 import { int64FromJsonNumber } from '../contract/int64.ts'
@@ -32,8 +32,21 @@ function addPage(visit: MemberVisit, problems: Problems = []): HtmlPage {
         submit: 'Add animal',
         cancel: '/animals',
         fields: html`${hidden('formId', typed('formId') || newToken())}
-          ${field({ name: 'name', label: 'Name', hint: `1 to ${NAME_MAX_LENGTH} characters, kept exactly as typed.`, value: typed('name'), problems })}
-          ${field({ name: 'categoryId', label: 'Category', hint: 'The number of the category it belongs to.', numeric: true, value: typed('categoryId'), problems })}
+          ${field({
+            name: 'name',
+            label: 'Name',
+            hint: `1 to ${NAME_MAX_LENGTH} characters, kept exactly as typed.`,
+            value: typed('name'),
+            problems,
+          })}
+          ${field({
+            name: 'categoryId',
+            label: 'Category',
+            hint: 'The number of the category that it belongs to.',
+            numeric: true,
+            value: typed('categoryId'),
+            problems,
+          })}
           ${choice({ name: 'status', label: 'Status', value: typed('status') || DEFAULT_STATUS, options: STATUS_OPTIONS, problems })}`,
       })}
     </div>`,
@@ -50,7 +63,7 @@ async function add(visit: MemberVisit): Promise<Outcome> {
   return addPage(visit, [new FieldProblem('', 'This form is already being processed; send it again in a few seconds.')])
 }
 
-/** What the API would have got as JSON: text that is a number becomes one, exactly; an empty field is left out. */
+/** Returns the JSON body that the API would get: a category that is a number becomes one, exactly; empty fields are left out. */
 function asBody(typed: URLSearchParams): Record<string, unknown> {
   const text = (name: string) => typed.get(name) || undefined
   const category = typed.get('categoryId')?.trim() ?? ''

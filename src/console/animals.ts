@@ -1,4 +1,4 @@
-// The animals: newest first, by status where asked, a page at a time, from the same store calls as the API.
+// The list of animals: newest first, filtered by status, a page at a time, from the same store calls as the API.
 import { type ListQuery, nextPageQuery, parseListQuery } from '../contract/list-query.ts'
 import { PET_STATUSES, type Pet, type PetStatus } from '../contract/pets.ts'
 import { Refused } from '../contract/refused.ts'
@@ -27,16 +27,21 @@ async function animalsPage(visit: MemberVisit): Promise<HtmlPage> {
     section: 'animals',
     ...(problem !== undefined && { status: 400 }),
     body: html`<div class="page-head"><h1>Animals</h1><a class="button primary" href="/animals/new">Add an animal</a></div>
-      ${raw.has('added') && html`<p class="notice good" role="status">The animal is added. It has the id ${raw.get('added') ?? ''}.</p>`}
+      ${raw.has('added') && html`<p class="notice good" role="status">Animal added, with the id ${raw.get('added') ?? ''}.</p>`}
       ${filter(counts, query.status)}
-      ${problem === undefined ? list(query, found, raw.get('added')) : html`<p class="notice bad" role="alert">${problem} <a href="/animals">Show all animals</a></p>`}`,
+      ${
+        problem === undefined
+          ? list(query, found, raw.get('added'))
+          : html`<p class="notice bad" role="alert">${problem} <a href="/animals">Show all animals</a></p>`
+      }`,
   }
 }
 
 function filter(counts: Record<PetStatus, number>, chosen: PetStatus | undefined): Html {
   const all = PET_STATUSES.reduce((total, status) => total + counts[status], 0)
-  const tab = (status: PetStatus | undefined, words: string, total: number) =>
-    html`<li><a class="tab ${status}" href="/animals${status && `?status=${status}`}" ${status === chosen && html`aria-current="true"`}><span class="tab-words">${words}</span> <span class="tab-count">${count(total)}</span></a></li>`
+  const tab = (status: PetStatus | undefined, words: string, total: number) => html`<li>
+    <a class="tab ${status}" href="/animals${status && `?status=${status}`}" ${status === chosen && html`aria-current="true"`}>
+      <span class="tab-words">${words}</span> <span class="tab-count">${count(total)}</span></a></li>`
   return html`<nav aria-label="By status"><ul class="tabs">
     ${tab(undefined, 'All', all)}${PET_STATUSES.map((status) => tab(status, STATUS_WORDS[status], counts[status]))}
   </ul></nav>`
@@ -47,7 +52,10 @@ function list(query: ListQuery, found: readonly Pet[], added: string | null): Ht
   if (page.length === 0) return nothing(query)
   return html`<table class="table">
       <caption class="visually-hidden">Animals, newest first</caption>
-      <thead><tr><th scope="col">Name</th><th scope="col">Status</th><th scope="col" class="number">Category</th><th scope="col" class="number">Id</th></tr></thead>
+      <thead><tr>
+        <th scope="col">Name</th><th scope="col">Status</th>
+        <th scope="col" class="number">Category</th><th scope="col" class="number">Id</th>
+      </tr></thead>
       <tbody>${page.map(
         ({ id, name, categoryId, status }) => html`<tr ${String(id) === added && html`class="fresh"`}>
           <th scope="row"><bdi>${name}</bdi></th><td><span class="mark ${status}">${STATUS_WORDS[status]}</span></td>
@@ -62,13 +70,21 @@ function paging(query: ListQuery, last: bigint | undefined): Html | undefined {
   const newest = query.status === undefined ? '/animals' : `/animals?status=${query.status}`
   return html`<nav class="paging" aria-label="Pages">
     ${query.before === undefined ? html`<span></span>` : html`<a class="button" href="${newest}">← Newest</a>`}
-    ${last === undefined ? html`<span class="quiet-text">These are the oldest.</span>` : html`<a class="button" rel="next" href="/animals?${nextPageQuery(query, last)}">Older →</a>`}
+    ${
+      last === undefined
+        ? html`<span class="quiet-text">These are the oldest.</span>`
+        : html`<a class="button" rel="next" href="/animals?${nextPageQuery(query, last)}">Older →</a>`
+    }
   </nav>`
 }
 
 function nothing({ status, before }: ListQuery): Html {
-  if (before !== undefined) return html`<div class="empty"><p><strong>No older animals</strong></p><p><a href="/animals">Go to the newest</a></p></div>`
-  if (status !== undefined) return html`<div class="empty"><p><strong>No animal is ${status}</strong></p><p><a href="/animals">Show all animals</a></p></div>`
-  return html`<div class="empty"><p><strong>No animals yet</strong></p>
-    <p><a href="/animals/new">Add the first</a>, or fill the store with made-up ones: <code>petstore seed --count 100</code></p></div>`
+  if (before !== undefined) return empty('No older animals', html`<a href="/animals">Go to the newest</a>`)
+  if (status !== undefined) return empty(`No animal is ${status}`, html`<a href="/animals">Show all animals</a>`)
+  return empty('No animals yet', html`<a href="/animals/new">Add the first one</a>, or fill the store with made-up ones:
+    <code>petstore seed --count 100</code>`)
+}
+
+function empty(title: string, next: Html): Html {
+  return html`<div class="empty"><p><strong>${title}</strong></p><p>${next}</p></div>`
 }

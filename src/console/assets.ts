@@ -1,4 +1,4 @@
-// The few files that pages load: style, script, icon, and the reference with its own. All from here, none from elsewhere.
+// The files that pages load: styles, scripts and the icon. All are served from here, none from another host.
 import { hash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
@@ -34,7 +34,7 @@ interface Asset {
 const versions = new Map<AssetName, string>()
 const loaded = new Map<AssetName, Promise<Asset>>()
 
-/** The address of a file, which changes with its content, so that a browser may keep it for good. */
+/** Returns the address of a file, which changes with its content, so that a browser may cache it forever. */
 export function assetAddress(name: AssetName): string {
   const version = versions.get(name) ?? hash('sha256', readFileSync(fileOf(name)), 'hex').slice(0, 12)
   versions.set(name, version)
@@ -49,14 +49,14 @@ export async function sendAsset(name: AssetName, request: FastifyRequest, reply:
   const asset = await load(name)
   const current = assetAddress(name).endsWith(`=${new URLSearchParams(request.url.split('?')[1]).get('v')}`)
   const takesGzip = /\bgzip\b/.test(request.headers['accept-encoding'] ?? '')
-  // An address of another version gets what there is now, but may not keep it.
+  // The address of another version gets the current file, but may not cache it.
   reply.header('Cache-Control', current ? 'public, max-age=31536000, immutable' : 'no-cache')
   reply.header('Vary', 'Accept-Encoding').type(asset.type)
   if (takesGzip) reply.header('Content-Encoding', 'gzip')
   return reply.send(takesGzip ? asset.compressed : asset.plain)
 }
 
-/** Read and compressed when it is first asked for: the reference is large, and rarely is. */
+/** Reads and compresses a file when it is first requested: the reference is large and rarely needed. */
 function load(name: AssetName): Promise<Asset> {
   const present = loaded.get(name) ?? read(name)
   loaded.set(name, present)

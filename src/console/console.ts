@@ -1,4 +1,4 @@
-// The console as a plugin of the app: who visits, may they, which page, and the answer with its headers.
+// The console as a Fastify plugin: finds the session, checks access and forms, and sends the page with its headers.
 import type { FastifyError, FastifyInstance, FastifyPluginCallback, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify'
 import { isCsrfToken } from '../accounts/sessions.ts'
 import { SIGN_IN_BY_ACCOUNT, SIGN_IN_BY_ADDRESS, SIGN_UP_BY_ADDRESS, Throttle } from '../accounts/throttle.ts'
@@ -14,7 +14,7 @@ import { deprecationRoutes } from './deprecations.ts'
 import { errorCodeRoutes } from './error-codes.ts'
 import { keyRoutes } from './keys.ts'
 import { layout } from './layout.ts'
-import { badRequestPage, faultPage, notFoundPage, staleFormPage } from './problem-pages.ts'
+import { badRequestPage, notFoundPage, serverErrorPage, staleFormPage } from './problem-pages.ts'
 import { referencePage } from './reference.ts'
 import { SECURITY_HEADERS } from './security-headers.ts'
 import { signInRoutes } from './sign-in.ts'
@@ -35,12 +35,12 @@ const ROUTES: readonly ConsoleRoute[] = [
   ...deprecationRoutes,
 ]
 
-/** No route of the console takes an API key, nor does a session open the interface. */
+/** The console takes no API key, and the API no session. */
 const PUBLIC = { public: true }
 
 export interface Console {
   plugin: FastifyPluginCallback
-  /** The page for an address that leads nowhere, as an answer's bytes and headers. */
+  /** Returns the page for an unknown address, with its headers. */
   notFound: (request: FastifyRequest) => { headers: Record<string, string>; type: string; body: string }
 }
 
@@ -124,11 +124,11 @@ export function createConsole(parts: ConsoleParts): Console {
 
   async function finish({ afterwards, request }: Visit): Promise<void> {
     for (const work of afterwards) {
-      await work().catch((error: unknown) => log.error({ requestId: request.id, error }, 'what was left to do could not be done'))
+      await work().catch((error: unknown) => log.error({ requestId: request.id, error }, 'the work after the response failed'))
     }
   }
 
-  /** Also where the store that knows the visitor is away. */
+  /** Opens the visit even if the store, which knows the session, is unavailable. */
   async function openAnyway(request: FastifyRequest): Promise<Visit> {
     try {
       return await open(request)
@@ -146,15 +146,15 @@ export function createConsole(parts: ConsoleParts): Console {
   function explain(error: FastifyError, request: FastifyRequest): Outcome {
     const status = error.statusCode ?? 500
     if (error instanceof StoreUnavailable) {
-      log.error({ requestId: request.id, error }, 'the store is not available')
-      return faultPage(request, 503)
+      log.error({ requestId: request.id, error }, 'the database is unavailable')
+      return serverErrorPage(request, 503)
     }
     if (status >= 400 && status < 500) return badRequestPage(status, `${error.message}.`)
-    log.error({ requestId: request.id, error }, 'a fault of the console')
-    return faultPage(request, 500)
+    log.error({ requestId: request.id, error }, 'the console failed')
+    return serverErrorPage(request, 500)
   }
 
-  /** The same for everybody, so that a wrong address costs no look-up. */
+  /** The same page for everyone, so that an unknown address costs no look-up. */
   function notFound(request: FastifyRequest): { headers: Record<string, string>; type: string; body: string } {
     const visit = anonymous(request)
     return { headers: SECURITY_HEADERS, type: HTML_TYPE, body: layout(visit, notFoundPage(visit)).text }
@@ -190,7 +190,7 @@ function isOurForm({ token, form, request }: Visit): boolean {
   return token !== undefined && isCsrfToken(token, form.get('csrf') ?? '')
 }
 
-/** After signing in, the visitor is back where they wanted to be; a form is then to be filled in again. */
+/** Leads to sign-in, and from there back to the requested page; a form has to be filled in again. */
 function toSignIn(path: string, { request }: Visit): Outcome {
   const isPage = ROUTES.some((route) => route.method === 'GET' && route.path === path && !path.includes(':'))
   const formPage = isPage ? path : `/${path.split('/')[1]}`

@@ -1,13 +1,13 @@
-// The one cookie of the console: a random token, which says who is signed in when the store knows it.
+// The console's only cookie: a random token. It stands for a session if the store has one with its hash.
 import type { FastifyRequest } from 'fastify'
 import { isToken } from '../accounts/sessions.ts'
 
-/** `__Host-` binds it to this host and to https; plain http, as on loopback, can't have that. */
+/** `__Host-` binds the cookie to this host and to https; plain http, as on loopback, can't use it. */
 function cookieName(secure: boolean): string {
   return secure ? '__Host-petstore' : 'petstore'
 }
 
-/** Undefined where none came, or nothing that we made. */
+/** Returns undefined if there is no cookie, or not one of ours. */
 export function readCookie(request: FastifyRequest, secure: boolean): string | undefined {
   const prefix = `${cookieName(secure)}=`
   const cookies = (request.headers.cookie ?? '').split(';').map((cookie) => cookie.trim())
@@ -15,7 +15,7 @@ export function readCookie(request: FastifyRequest, secure: boolean): string | u
   return isToken(token) ? token : undefined
 }
 
-/** It ends with the browser at the latest; the store decides before that. */
+/** The cookie lasts until the browser is closed; the store ends the session before that. */
 export function cookieHeader(token: string, secure: boolean): string {
   return `${cookieName(secure)}=${token}; Path=/; HttpOnly; SameSite=Lax${secure ? '; Secure' : ''}`
 }

@@ -1,4 +1,4 @@
-// What is deprecated, since when, until when, and how to move on: where rel="deprecation" leads.
+// Deprecated operations: since when, until when, and a migration guide. This is where rel="deprecation" leads.
 import type { Operation } from '../contract/operation.ts'
 import { BASE_PATH, OPERATIONS } from '../contract/operations.ts'
 import { html, type Html } from './html.ts'
@@ -14,8 +14,8 @@ function deprecationsPage(visit: Visit): HtmlPage {
     title: 'Deprecations',
     section: 'reference',
     body: html`<div class="page-head"><h1>Deprecations</h1>${referenceTabs('/docs/deprecations')}</div>
-      <p class="lead">A deprecated operation works unchanged until its date. Every answer of it carries
-      <code>Deprecation</code>, <code>Sunset</code> and <code>Link</code> headers, and the <a href="/keys">keys page</a> tells
+      <p class="lead">A deprecated operation works unchanged until its removal. Its responses carry
+      <code>Deprecation</code>, <code>Sunset</code> and <code>Link</code> headers, and the <a href="/keys">keys page</a> shows
       which of your keys still call it.</p>
       ${deprecated.map((operation) => deprecationSection(visit, operation))}`,
   }
@@ -23,7 +23,7 @@ function deprecationsPage(visit: Visit): HtmlPage {
 
 function deprecationSection(visit: Visit, { id, method, path, deprecation }: Operation): Html {
   const { since, sunset, successor } = deprecation!
-  const base = baseAddress(visit)
+  const example = `curl -H "Authorization: Bearer $API_KEY" \\\n  "${baseAddress(visit)}${successor}"`
   return html`<section class="panel" id="${id}" aria-labelledby="${id}-title">
     <h2 id="${id}-title"><code>${method} ${BASE_PATH}${path}</code></h2>
     <dl class="facts">
@@ -32,14 +32,13 @@ function deprecationSection(visit: Visit, { id, method, path, deprecation }: Ope
       <div><dt>Removed on</dt><dd>${day(sunset)}, 00:00 UTC</dd></div>
       <div class="grow"><dt>Use instead</dt><dd><code>GET ${BASE_PATH}${successor}</code></dd></div>
     </dl>
-    <h3>How to move on</h3>
-    <p>List the animals with the status that you need, and keep what you need of them by their <code>id</code>. The list
-    is newest first; follow the <code>Link</code> header with <code>rel="next"</code> for more. It holds the same fields
-    as this operation, so nothing else changes.</p>
-    <pre class="code" tabindex="0" aria-label="Example: list the animals by status"><code data-copy>curl -H "Authorization: Bearer $API_KEY" \\
-  "${base}${successor}"</code></pre>
-    <p>From the date on, this operation answers 410 with the code
-    <a href="/docs/errors#operation_removed"><code>operation_removed</code></a>, and an animal that is added no longer comes
-    with a <code>Location</code>.</p>
+    <h3>Migration guide</h3>
+    <p>List the animals with the status that you need, and find yours by its <code>id</code>. The list is newest first; follow
+    the <code>Link</code> header with <code>rel="next"</code> for the next page. It has the same fields as this operation, so
+    nothing else changes.</p>
+    <pre class="code" tabindex="0" aria-label="Example: list the animals by status"><code data-copy>${example}</code></pre>
+    <p>From that date, this operation answers 410 with the code
+    <a href="/docs/errors#operation_removed"><code>operation_removed</code></a>, and the response to an added animal no longer
+    has a <code>Location</code> header.</p>
   </section>`
 }

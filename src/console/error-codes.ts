@@ -14,8 +14,8 @@ const errorCodesPage: HtmlPage = {
   section: 'reference',
   body: html`<div class="page-head"><h1>Error codes</h1>${referenceTabs('/docs/errors')}</div>
     <p class="lead">Every error has the same body: <code>code</code>, <code>message</code> and <code>status</code>. The code is
-    for programs and stays as it is; the message is for people and says what came and what to do. The
-    <code>Request-Id</code> header of the answer names the request.</p>
+    for programs and never changes; the message is for people and says what was sent and what to do. The
+    <code>Request-Id</code> header of the response identifies the request.</p>
     ${[...byStatus].map(
       ([status, errors]) => html`<section aria-labelledby="status-${status}">
         <h2 id="status-${status}" class="status-head">${status} ${STATUS_CODES[status]}</h2>

@@ -1,4 +1,4 @@
-// Forms: a label, a hint and what was wrong beside each field, with what was typed kept.
+// Forms: each field has a label, a hint and, after a rejected attempt, its problem; what was typed is kept.
 import type { FieldProblem } from '../contract/refused.ts'
 import { html, type Html } from './html.ts'
 import { csrfTokenFor, type Visit } from './visit.ts'
@@ -10,9 +10,9 @@ interface FormParts {
   /** The words on the button. */
   submit: string
   fields: Html | readonly Html[]
-  /** For a button that ends something. */
+  /** For a button that deletes or revokes something. */
   danger?: boolean
-  /** A way back beside the button. */
+  /** Where the Cancel link beside the button leads. */
   cancel?: string
 }
 
@@ -73,13 +73,13 @@ export function hidden(name: string, value: string): Html {
   return html`<input type="hidden" name="${name}" value="${value}">`
 }
 
-/** Above the form: what is wrong, each a link to its field. */
+/** Lists the problems above the form, each with a link to its field. */
 export function problemSummary(problems: Problems): Html | false {
-  const told = problems.map(({ field: name, message }) => (name === '' ? html`${message}` : html`<a href="#${name}">${message}</a>`))
-  if (told.length < 2) return told.length === 1 && html`<p class="notice bad" role="alert">${told}</p>`
+  const lines = problems.map(({ field: name, message }) => (name === '' ? html`${message}` : html`<a href="#${name}">${message}</a>`))
+  if (lines.length < 2) return lines.length === 1 && html`<p class="notice bad" role="alert">${lines}</p>`
   return html`<div class="notice bad" role="alert">
-    <p><strong>${told.length} things need another look</strong></p>
-    <ul>${told.map((line) => html`<li>${line}</li>`)}</ul>
+    <p><strong>${lines.length} fields need another look</strong></p>
+    <ul>${lines.map((line) => html`<li>${line}</li>`)}</ul>
   </div>`
 }
 
@@ -95,7 +95,7 @@ function problemLine(name: string, problem: string | undefined): Html | undefine
   return problem === undefined ? undefined : html`<p class="problem" id="${name}-problem">${problem}</p>`
 }
 
-/** Ties hint and problem to the field, for those who hear the page. */
+/** Ties hint and problem to the field, for screen readers. */
 function described(name: string, hint: string | undefined, problem: string | undefined): Html | undefined {
   const ids = [hint !== undefined && `${name}-hint`, problem !== undefined && `${name}-problem`].filter(Boolean).join(' ')
   if (ids === '') return undefined

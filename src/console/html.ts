@@ -1,4 +1,4 @@
-// HTML as a tagged template: whatever is put into it is escaped, unless it is HTML of ours already.
+// HTML as a tagged template: interpolated text is escaped, interpolated HTML is not.
 
 export class Html {
   readonly text: string
@@ -7,8 +7,8 @@ export class Html {
   }
 }
 
-/** What may stand in a template; `undefined` and `false` leave nothing behind. */
-export type Content = Html | string | number | bigint | undefined | false | readonly Content[]
+/** What may be interpolated; `undefined` and `false` render as nothing. */
+type Content = Html | string | number | bigint | undefined | false | readonly Content[]
 
 export function html(parts: TemplateStringsArray, ...contents: Content[]): Html {
   return new Html(parts.map((part, index) => part + render(contents[index])).join(''))

@@ -1,4 +1,4 @@
-// API keys: generate one, see how each is used, end one.
+// API keys: generate one, see how each is used, revoke one.
 import { redacted, stateOf } from '../accounts/api-keys.ts'
 import { newToken } from '../accounts/sessions.ts'
 import { OPERATIONS } from '../contract/operations.ts'
@@ -15,7 +15,7 @@ import { type ConsoleRoute, forMembers, type MemberVisit, type Outcome, type Htm
 const CALLS_DAYS = 7
 
 const EXPIRIES = [
-  ['', 'Does not end'],
+  ['', 'Never expires'],
   ['7', 'In 7 days'],
   ['30', 'In 30 days'],
   ['90', 'In 90 days'],
@@ -33,14 +33,15 @@ export const keyRoutes: readonly ConsoleRoute[] = [
 
 async function keysPage(visit: MemberVisit, problems: Problems = []): Promise<HtmlPage> {
   const { store, usage, who, now } = visit
-  // What was counted here a moment ago is shown, too.
+  // Requests counted a moment ago are shown, too.
   await usage.flush()
   const [keys, counts] = await Promise.all([
     store.accounts.listKeys(who.account.id),
     store.accounts.usageSince(who.account.id, now - CALLS_DAYS * DAY_MS),
   ])
   const active = keys.filter((key) => stateOf(key, now) === 'active')
-  const ended = keys.filter((key) => stateOf(key, now) !== 'active')
+  const inactive = keys.filter((key) => stateOf(key, now) !== 'active')
+  const card = (key: ApiKey) => keyCard(visit, key, counts)
   return {
     title: 'Keys',
     section: 'keys',
@@ -50,9 +51,9 @@ async function keysPage(visit: MemberVisit, problems: Problems = []): Promise<Ht
       <div class="with-side">
         <section aria-labelledby="yours">
           <h2 id="yours" class="visually-hidden">Your keys</h2>
-          ${active.length === 0 ? empty(ended.length > 0) : html`<ul class="cards">${active.map((key) => keyCard(visit, key, counts))}</ul>`}
-          ${ended.length > 0 && html`<details class="ended"><summary>${counted(ended.length, 'key')} no longer in use</summary>
-            <ul class="cards">${ended.map((key) => keyCard(visit, key, counts))}</ul></details>`}
+          ${active.length === 0 ? empty(inactive.length > 0) : html`<ul class="cards">${active.map(card)}</ul>`}
+          ${inactive.length > 0 && html`<details class="inactive"><summary>${counted(inactive.length, 'key')} no longer in use</summary>
+            <ul class="cards">${inactive.map(card)}</ul></details>`}
         </section>
         <section class="panel side" aria-labelledby="generate">
           <h2 id="generate">Generate a key</h2>
@@ -68,14 +69,20 @@ function generateForm(visit: MemberVisit, problems: Problems): Html {
     action: '/keys',
     submit: 'Generate key',
     fields: html`${hidden('formId', newToken())}
-      ${field({ name: 'name', label: 'Name', hint: 'What you know it by, such as laptop or nightly import.', value: typed('name'), problems })}
-      ${choice({ name: 'expires', label: 'Ends', value: typed('expires'), options: EXPIRIES, problems })}`,
+      ${field({
+        name: 'name',
+        label: 'Name',
+        hint: 'To recognise it by, such as laptop or nightly import.',
+        value: typed('name'),
+        problems,
+      })}
+      ${choice({ name: 'expires', label: 'Expires', value: typed('expires'), options: EXPIRIES, problems })}`,
   })
 }
 
 function empty(hadSome: boolean): Html {
-  return html`<div class="empty"><p><strong>${hadSome ? 'No key in use' : 'No key yet'}</strong></p>
-    <p>Give one a name and generate it: it is what a program sends with every request.</p></div>`
+  return html`<div class="empty"><p><strong>${hadSome ? 'No active key' : 'No keys yet'}</strong></p>
+    <p>Name a key and generate it. Your program sends it with every request.</p></div>`
 }
 
 function keyCard({ config, now }: MemberVisit, key: ApiKey, counts: readonly UsageCount[]): Html {
@@ -84,12 +91,20 @@ function keyCard({ config, now }: MemberVisit, key: ApiKey, counts: readonly Usa
   return html`<li class="card" id="${key.id}">
     <div class="card-head">
       <div><h3><bdi>${key.name}</bdi></h3><code class="quiet-text">${redacted(key, config.environment)}</code></div>
-      ${state === 'active' ? html`<a class="button quiet" href="/keys/${key.id}/revoke">Revoke<span class="visually-hidden"> ${key.name}</span></a>` : html`<span class="mark off">${state === 'revoked' ? 'Revoked' : 'Ended'}</span>`}
+      ${
+        state === 'active'
+          ? html`<a class="button quiet" href="/keys/${key.id}/revoke">Revoke<span class="visually-hidden"> ${key.name}</span></a>`
+          : html`<span class="mark off">${state === 'revoked' ? 'Revoked' : 'Expired'}</span>`
+      }
     </div>
     <dl class="facts">
       <div><dt>Created</dt><dd>${ago(key.createdAt, now)}</dd></div>
       <div><dt>Last used</dt><dd>${key.lastUsedAt === undefined ? 'Never' : ago(key.lastUsedAt, now)}</dd></div>
-      ${key.revokedAt === undefined ? html`<div><dt>Ends</dt><dd>${key.expiresAt === undefined ? 'Does not end' : day(key.expiresAt)}</dd></div>` : html`<div><dt>Revoked</dt><dd>${ago(key.revokedAt, now)}</dd></div>`}
+      ${
+        key.revokedAt === undefined
+          ? html`<div><dt>Expires</dt><dd>${key.expiresAt === undefined ? 'Never' : day(key.expiresAt)}</dd></div>`
+          : html`<div><dt>Revoked</dt><dd>${ago(key.revokedAt, now)}</dd></div>`
+      }
       <div><dt>Calls, ${CALLS_DAYS} days</dt><dd class="number">${count(sum(own))}</dd></div>
     </dl>
     ${state === 'active' && DEPRECATED.map((operation) => deprecationWarning(operation, own))}
@@ -100,7 +115,7 @@ function deprecationWarning({ id, deprecation }: (typeof DEPRECATED)[number], ow
   const calls = sum(own.filter(({ operation }) => operation === id))
   if (calls === 0) return undefined
   return html`<p class="notice warn">Called <code>${id}</code> ${counted(calls, 'time')} in the last ${CALLS_DAYS} days.
-    It is removed on ${longDay(deprecation!.sunset)}. <a href="${deprecation!.documentation}">How to move on</a></p>`
+    It will be removed on ${longDay(deprecation!.sunset)}. <a href="${deprecation!.documentation}">Migration guide</a></p>`
 }
 
 function sum(counts: readonly UsageCount[]): number {
@@ -108,9 +123,11 @@ function sum(counts: readonly UsageCount[]): number {
 }
 
 function notice({ query }: MemberVisit): Html | undefined {
-  if (query.has('revoked')) return html`<p class="notice good" role="status">The key is revoked: no request with it is answered any more.</p>`
+  if (query.has('revoked')) {
+    return html`<p class="notice good" role="status">Key revoked: every request with it is refused from now on.</p>`
+  }
   if (query.has('made')) {
-    return html`<p class="notice" role="status">That form has made its key already, and a key is shown only once. If you no
+    return html`<p class="notice" role="status">This form has already created its key, and a key is shown only once. If you no
       longer have it, revoke it and generate another.</p>`
   }
   return undefined
@@ -131,7 +148,7 @@ function readExpiry(text: string, now: number): number | undefined | FieldProble
   return new FieldProblem('expires', 'Choose one of the listed times.')
 }
 
-/** A key of one's own; anybody else's is not there. */
+/** Passes on the visitor's own key; somebody else's is not found. */
 function withKey(handle: (visit: MemberVisit, key: ApiKey) => Outcome | Promise<Outcome>) {
   return async (visit: MemberVisit): Promise<Outcome> => {
     const key = await visit.store.accounts.keyById(param(visit, 'id'))
@@ -146,7 +163,7 @@ function confirmPage(visit: MemberVisit, key: ApiKey): Outcome {
     section: 'keys',
     body: html`<div class="narrow">
       <h1>Revoke <bdi>${key.name}</bdi>?</h1>
-      <p>Every request with <code>${redacted(key, visit.config.environment)}</code> is then refused, for good.
+      <p>Every request with <code>${redacted(key, visit.config.environment)}</code> will be refused, for good.
       ${key.lastUsedAt === undefined ? 'It was never used.' : html`It was last used ${ago(key.lastUsedAt, visit.now)}.`}</p>
       ${form(visit, { action: `/keys/${key.id}/revoke`, submit: 'Revoke key', danger: true, cancel: '/keys', fields: [] })}
     </div>`,

@@ -1,4 +1,4 @@
-// What all pages share: the head, the staging band, the way around, and the foot.
+// The frame of every page: the head, the staging band, the navigation and the footer.
 import { VERSION } from '../contract/operations.ts'
 import { assetAddress } from './assets.ts'
 import { html, type Html } from './html.ts'

@@ -1,23 +1,24 @@
-// A key that was just generated: shown on this page, this once, and nowhere else.
+// A key that was just generated: this page shows it once, and no page shows it again.
 import type { MadeKey } from '../accounts/accounts.ts'
 import { html } from './html.ts'
 import { day } from './times.ts'
 import { baseAddress, type MemberVisit, type HtmlPage } from './visit.ts'
 
-/** The answer to the form itself, so that no address, no reload and no cache can show it again. */
+/** The response to the form itself, so that no address, reload or cache can show the key again. */
 export function newKeyPage(visit: MemberVisit, { key, secret }: MadeKey): HtmlPage {
+  const example = `curl -H "Authorization: Bearer ${secret}" \\\n  ${baseAddress(visit)}/pets`
   return {
     title: 'Your new key',
     section: 'keys',
     body: html`<h1>Your new key</h1>
-      <p class="notice good" role="status"><strong><bdi>${key.name}</bdi></strong> is ready to use. This is the only time that it
-      is shown: copy it now, and keep it where you keep passwords.</p>
+      <p class="notice good" role="status"><strong><bdi>${key.name}</bdi></strong> is ready to use. It is shown only
+      once: copy it now, and keep it where you keep passwords.</p>
       <div class="secret"><label for="secret">API key</label>
         <input id="secret" class="code-input" readonly value="${secret}" spellcheck="false" autocomplete="off" data-copy-field></div>
       <h2>Try it</h2>
-      <pre class="code" tabindex="0" aria-label="Example: list the animals with this key"><code data-copy>curl -H "Authorization: Bearer ${secret}" \\
-  ${baseAddress(visit)}/pets</code></pre>
-      ${key.expiresAt !== undefined && html`<p>It ends on ${day(key.expiresAt)}.</p>`}
-      <p class="actions"><a class="button primary" href="/keys">I have kept it</a> <a class="button" href="/docs">Open the reference</a></p>`,
+      <pre class="code" tabindex="0" aria-label="Example: list the animals with this key"><code data-copy>${example}</code></pre>
+      ${key.expiresAt !== undefined && html`<p>It expires on ${day(key.expiresAt)}.</p>`}
+      <p class="actions"><a class="button primary" href="/keys">I’ve saved this key</a>
+        <a class="button" href="/docs">Open the reference</a></p>`,
   }
 }

@@ -1,4 +1,4 @@
-// Pages for when something is not as it should be; each says what happened and where to go on.
+// Error pages; each says what happened and how to continue.
 import type { FastifyRequest } from 'fastify'
 import type { TooManyTries } from '../accounts/throttle.ts'
 import { html } from './html.ts'
@@ -7,24 +7,29 @@ import type { HtmlPage, Visit } from './visit.ts'
 export function notFoundPage(visit: Visit): HtmlPage {
   return {
     status: 404,
-    title: 'Nothing here',
-    body: html`<h1>There is nothing at this address</h1>
-      <p>It may have been mistyped, or what it showed may be gone.</p>
-      <p>${visit.who ? html`<a class="button primary" href="/keys">Go to your keys</a>` : html`<a class="button primary" href="/">Go to the start</a>`}</p>`,
+    title: 'Page not found',
+    body: html`<h1>Page not found</h1>
+      <p>The address may be mistyped, or the page may have been removed.</p>
+      <p>${
+        visit.who
+          ? html`<a class="button primary" href="/keys">Go to your keys</a>`
+          : html`<a class="button primary" href="/">Go to the start page</a>`
+      }</p>`,
   }
 }
 
-/** A form that our page did not make for this visitor: it was open too long, or it came from somewhere else. */
+/** For a form without a valid CSRF token: it was open too long, or another site sent it. */
 export function staleFormPage(visit: Visit): HtmlPage {
   return {
     status: 403,
     title: 'The form is out of date',
     body: html`<h1>This form is out of date</h1>
-      <p>Nothing was changed. You may have signed in or out since the page was opened, or the browser keeps no cookies
+      <p>Nothing was changed. You may have signed in or out since you opened the page, or your browser does not keep cookies
       for this site.</p>
       <p>${
         visit.who
-          ? html`You are signed in as <strong><bdi>${visit.who.account.email}</bdi></strong>. <a href="/keys">Go to your keys</a>, or open the form again.`
+          ? html`You are signed in as <strong><bdi>${visit.who.account.email}</bdi></strong>.
+              <a href="/keys">Go to your keys</a>, or open the form again.`
           : html`<a href="/sign-in">Sign in</a>, then open the form again.`
       }</p>`,
   }
@@ -38,33 +43,33 @@ export function tooManyTriesPage({ message, waitMs }: TooManyTries): HtmlPage {
     headers: { 'Retry-After': String(Math.ceil(waitMs / 1000)) },
     body: html`<h1>Too many tries</h1>
       <p>${message} Wait ${minutes === 1 ? 'a minute' : `${minutes} minutes`}, then try again.</p>
-      <p><a href="/">Go to the start</a></p>`,
+      <p><a href="/">Go to the start page</a></p>`,
   }
 }
 
-export function faultPage(request: FastifyRequest, status: number): HtmlPage {
-  const away = status === 503
+export function serverErrorPage(request: FastifyRequest, status: number): HtmlPage {
+  const unavailable = status === 503
   return {
     status,
-    title: away ? 'Not available' : 'Something went wrong',
-    ...(away && { headers: { 'Retry-After': '2' } }),
-    body: html`<h1>${away ? 'The database is not available at the moment' : 'Something went wrong'}</h1>
+    title: unavailable ? 'Database unavailable' : 'Something went wrong',
+    ...(unavailable && { headers: { 'Retry-After': '2' } }),
+    body: html`<h1>${unavailable ? 'The database is unavailable' : 'Something went wrong'}</h1>
       <p>${
-        away
+        unavailable
           ? 'Nothing was changed. Go back and try again in a few seconds.'
-          : 'This is a fault of the service, not yours. If it stays, report it with the request id.'
+          : 'This is an error of the service, not yours. If it happens again, report it with the request id.'
       }</p>
       <p>Request id: <code>${request.id}</code></p>
-      <p><a href="/">Go to the start</a></p>`,
+      <p><a href="/">Go to the start page</a></p>`,
   }
 }
 
 export function badRequestPage(status: number, message: string): HtmlPage {
   return {
     status,
-    title: 'The request cannot be used',
-    body: html`<h1>The request cannot be used</h1>
+    title: 'Bad request',
+    body: html`<h1>The request could not be processed</h1>
       <p>${message}</p>
-      <p><a href="/">Go to the start</a></p>`,
+      <p><a href="/">Go to the start page</a></p>`,
   }
 }

@@ -1,4 +1,4 @@
-// The way between the three pages of the reference.
+// The tabs that link the three pages of the reference.
 import { html, type Html } from './html.ts'
 
 const TABS = { '/docs': 'Operations', '/docs/errors': 'Error codes', '/docs/deprecations': 'Deprecations' } as const

@@ -1,4 +1,4 @@
-// The API reference: Scalar, served from here, on our OpenAPI document. Its styles need a policy of their own.
+// The API reference: Scalar, served from here, on our OpenAPI document. Its inline styles need a policy of their own.
 import { assetAddress } from './assets.ts'
 import { html, type Html } from './html.ts'
 import { layout } from './layout.ts'
@@ -13,8 +13,9 @@ export function referencePage(visit: Visit): { body: Html; headers: Record<strin
     section: 'reference' as const,
     body: html`${referenceTabs('/docs')}
       <div id="content" tabindex="-1"><div id="reference"><main class="page"><h1>API reference</h1>
-        <p>The interactive reference needs JavaScript. Without it, everything is in the <a href="/openapi.json">OpenAPI document</a>,
-        and on the pages of <a href="/docs/errors">error codes</a> and <a href="/docs/deprecations">deprecations</a>.</p></main></div></div>`,
+        <p>The interactive reference needs JavaScript. Without it, see the <a href="/openapi.json">OpenAPI document</a>,
+        the <a href="/docs/errors">error codes</a> and the <a href="/docs/deprecations">deprecations</a>.</p>
+      </main></div></div>`,
   }
   const head = html`<link rel="stylesheet" href="${assetAddress('reference.css')}">
 <script src="${assetAddress('scalar.js')}" defer></script>

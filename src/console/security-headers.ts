@@ -1,4 +1,4 @@
-// Headers that keep a page to itself: nothing from elsewhere, no frame around it, no script or style inside the page.
+// Security headers: nothing is loaded from other hosts, no frame around the page, no inline script or style.
 
 const OURS = {
   'default-src': "'none'",
@@ -10,7 +10,7 @@ const OURS = {
   'frame-ancestors': "'none'",
 }
 
-/** On every answer of the console. */
+/** On every response of the console. */
 export const SECURITY_HEADERS = {
   'Content-Security-Policy': policy(OURS),
   'X-Content-Type-Options': 'nosniff',
@@ -20,7 +20,7 @@ export const SECURITY_HEADERS = {
   'Permissions-Policy': 'camera=(), geolocation=(), microphone=()',
 }
 
-/** The reference writes its styles into the page, and calls the interface at the addresses that it lists. */
+/** The reference uses inline styles, and calls the API at the base addresses that it lists. */
 export function referencePolicy(baseUrls: readonly (string | undefined)[]): string {
   const origins = baseUrls.flatMap((url) => (url === undefined ? [] : [new URL(url).origin]))
   return policy({

@@ -1,10 +1,10 @@
-// Signing in and out. A refusal sounds and takes the same whether or not there is such an account.
+// Signing in and out. A refusal reads the same and takes the same time whether or not the account exists.
 import { addressGroup, TooManyTries } from '../accounts/throttle.ts'
 import { FieldProblem, Refused } from '../contract/refused.ts'
 import { foldEmail } from '../store/email.ts'
 import type { Account } from '../store/store.ts'
 import { field, form, hidden, type Problems, problemSummary } from './forms.ts'
-import { html } from './html.ts'
+import { html, type Html } from './html.ts'
 import { tooManyTriesPage } from './problem-pages.ts'
 import { type ConsoleRoute, forAnyone, type Outcome, type HtmlPage, safeNext, type Visit } from './visit.ts'
 
@@ -29,7 +29,7 @@ function signInPage(visit: Visit, problems: Problems = []): HtmlPage {
         submit: 'Sign in',
         fields: html`
           ${next !== null && hidden('next', safeNext(next))}
-          ${field({ name: 'email', label: 'Email address', type: 'email', autocomplete: 'username', value: visit.form.get('email') ?? '', problems })}
+          ${emailField(visit, problems)}
           ${field({ name: 'password', label: 'Password', type: 'password', autocomplete: 'current-password', problems })}`,
       })}
       <p class="aside">No account yet? <a href="/sign-up">Create one</a>.</p>
@@ -37,10 +37,17 @@ function signInPage(visit: Visit, problems: Problems = []): HtmlPage {
   }
 }
 
-function notice({ query }: Visit) {
-  if (query.has('next')) return html`<p class="notice" role="status">You are not signed in, or your session has ended. Sign in to go on.</p>`
+export function emailField(visit: Visit, problems: Problems, hint?: string): Html {
+  const value = visit.form.get('email') ?? ''
+  return field({ name: 'email', label: 'Email address', type: 'email', autocomplete: 'username', value, problems, ...(hint && { hint }) })
+}
+
+function notice({ query }: Visit): Html | undefined {
+  if (query.has('next')) {
+    return html`<p class="notice" role="status">You are not signed in, or your session has ended. Sign in to continue.</p>`
+  }
   if (query.has('signed-out')) return html`<p class="notice good" role="status">You are signed out.</p>`
-  if (query.has('removed')) return html`<p class="notice good" role="status">The account and its keys are gone.</p>`
+  if (query.has('removed')) return html`<p class="notice good" role="status">The account and its keys were deleted.</p>`
   return undefined
 }
 
@@ -48,7 +55,7 @@ async function signIn(visit: Visit): Promise<Outcome> {
   const account = await checkPassword(visit, visit.form.get('email') ?? '', visit.form.get('password') ?? '')
   if (account instanceof TooManyTries) return tooManyTriesPage(account)
   if (account instanceof Refused) return signInPage(visit, [new FieldProblem('email', 'The email address or the password is wrong.')])
-  // Whoever used this browser before is not carried along.
+  // Ends the session of whoever used this browser before.
   if (visit.who !== undefined) await visit.sessions.end(visit.who, visit.request.ip)
   return { redirect: safeNext(visit.form.get('next')), session: await visit.sessions.start(account, visit.request.ip) }
 }
@@ -67,7 +74,7 @@ export async function checkPassword(
     throttles.signInByAccount.forgive(name)
     return account
   }
-  // Only after the answer is out: else its time would tell that there is such an account.
+  // After the response: otherwise its time would reveal that the account exists.
   afterwards.push(async () => {
     const refused = await store.accounts.accountByEmail(email)
     if (refused !== undefined) await sessions.noteRefusal(refused, request.ip)

@@ -1,11 +1,11 @@
-// Creating an account, and being signed in with it at once.
+// Creating an account, which also signs in.
 import { Refused } from '../contract/refused.ts'
 import { PASSWORD_MIN_LENGTH } from '../accounts/passwords.ts'
 import { addressGroup, TooManyTries } from '../accounts/throttle.ts'
 import { field, form, type Problems, problemSummary } from './forms.ts'
 import { html } from './html.ts'
 import { tooManyTriesPage } from './problem-pages.ts'
-import { checkPassword } from './sign-in.ts'
+import { checkPassword, emailField } from './sign-in.ts'
 import { type ConsoleRoute, forAnyone, type Outcome, type HtmlPage, type Visit } from './visit.ts'
 
 export const signUpRoutes: readonly ConsoleRoute[] = [
@@ -26,23 +26,32 @@ function signUpPage(visit: Visit, problems: Problems = []): HtmlPage {
         action: '/sign-up',
         submit: 'Create account',
         fields: html`
-          ${field({ name: 'email', label: 'Email address', hint: 'You sign in with it. No mail is sent.', type: 'email', autocomplete: 'username', value: visit.form.get('email') ?? '', problems })}
-          ${field({ name: 'password', label: 'Password', hint: `At least ${PASSWORD_MIN_LENGTH} characters; a few words do well. No other rules.`, type: 'password', autocomplete: 'new-password', problems })}`,
+          ${emailField(visit, problems, 'You sign in with it. No mail is sent.')}
+          ${field({
+            name: 'password',
+            label: 'Password',
+            hint: `At least ${PASSWORD_MIN_LENGTH} characters; a few words work well. No other rules.`,
+            type: 'password',
+            autocomplete: 'new-password',
+            problems,
+          })}`,
       })}
-      <p class="aside">Have an account? <a href="/sign-in">Sign in</a>.</p>
+      <p class="aside">Already have an account? <a href="/sign-in">Sign in</a>.</p>
     </div>`,
   }
 }
+
+const CREATE_COMMAND = 'petstore account create you@example.com'
 
 const closedPage: HtmlPage = {
   title: 'Create account',
   section: 'sign-up',
   status: 403,
   body: html`<div class="narrow">
-    <h1>Sign-up is closed here</h1>
-    <p>Who runs this service creates the accounts. Ask them for one; they need only this:</p>
-    <pre class="code" tabindex="0" aria-label="Command that creates an account"><code data-copy>petstore account create you@example.com</code></pre>
-    <p>Have an account already? <a href="/sign-in">Sign in</a>.</p>
+    <h1>Sign-up is closed</h1>
+    <p>Accounts are created by the operator of this service. Ask them to run this command:</p>
+    <pre class="code" tabindex="0" aria-label="Command that creates an account"><code data-copy>${CREATE_COMMAND}</code></pre>
+    <p>Already have an account? <a href="/sign-in">Sign in</a>.</p>
   </div>`,
 }
 

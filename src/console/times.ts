@@ -1,11 +1,11 @@
-// Times, dates and numbers as people read them. The server's clock is UTC, and the pages say so.
+// Times, dates and numbers formatted for people. Times are in UTC, and the pages say so.
 import { html, type Html } from './html.ts'
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 export const DAY_MS = 24 * HOUR_MS
 
-// Written out, since Intl would cost every start more time than the whole console.
+// Written out, since loading Intl would take more time at each start than the whole console.
 const MONTHS = 'January February March April May June July August September October November December'.split(' ')
 
 /** 5 December 2030 */
@@ -38,7 +38,7 @@ export function minute(time: number): Html {
   return timeElement(time, exactTime(time))
 }
 
-/** "5 minutes ago", with the exact time to be hovered. */
+/** "5 minutes ago", with the exact time on hover. */
 export function ago(time: number, now: number): Html {
   return timeElement(time, sinceWords(now - time) ?? longDay(time))
 }

@@ -1,4 +1,4 @@
-// What a page is asked with, and what it gives back: pages are functions from a visit to an outcome.
+// A page is a function from a visit (who, what was typed, when) to an outcome: an HTML page or a redirect.
 import type { FastifyRequest } from 'fastify'
 import type { Accounts } from '../accounts/accounts.ts'
 import { csrfToken, newToken, type Sessions, type SignedIn } from '../accounts/sessions.ts'
@@ -10,7 +10,7 @@ import type { Log } from '../log.ts'
 import type { Store } from '../store/store.ts'
 import type { Html } from './html.ts'
 
-/** What the pages work with. */
+/** The parts of the service that the pages use. */
 export interface ConsoleParts {
   config: Config
   store: Store
@@ -19,7 +19,7 @@ export interface ConsoleParts {
   usage: Usage
   clock: () => number
   log: Log
-  /** Logs and counts every answer. */
+  /** Logs and counts every response. */
   record: (request: FastifyRequest, status: number) => void
 }
 
@@ -34,17 +34,17 @@ export interface Visit extends ConsoleParts {
   request: FastifyRequest
   /** Who is signed in, if anyone. */
   who: SignedIn | undefined
-  /** What was typed; empty where no form came. */
+  /** What was typed; empty if no form was sent. */
   form: URLSearchParams
   query: URLSearchParams
   now: number
   /** Whether the browser talks https to us, directly or through a proxy. */
   secure: boolean
-  /** The cookie's token; made when a form first needs one. */
+  /** The cookie's token; created when a form first needs one. */
   token: string | undefined
   /** Whether the token is new to the browser. */
   tokenIsNew: boolean
-  /** What is still to be done once the answer is out. */
+  /** Work to do after the response was sent. */
   afterwards: (() => Promise<void>)[]
 }
 
@@ -56,13 +56,13 @@ export interface HtmlPage {
   body: Html
   status?: number
   headers?: Record<string, string>
-  /** Which part of the navigation it belongs to. */
+  /** The part of the navigation that it belongs to. */
   section?: Section
 }
 
 export type Section = 'animals' | 'keys' | 'activity' | 'reference' | 'account' | 'sign-in' | 'sign-up'
 
-/** A page, or another address to go on at. `session` is a token to hand out, or 'end' to take it back. */
+/** A page or a redirect. `session` is the token for a new cookie, or 'end' to remove the cookie. */
 export type Outcome = (HtmlPage | { redirect: string }) & { session?: string }
 
 type Handle<V> = (visit: V) => Outcome | Promise<Outcome>
@@ -71,7 +71,7 @@ export interface ConsoleRoute {
   method: 'GET' | 'POST'
   path: string
   handle: Handle<Visit>
-  /** Only for who is signed in, unless a route says otherwise. */
+  /** Otherwise only for visitors who are signed in. */
   forAnyone: boolean
 }
 
@@ -96,12 +96,12 @@ export function param(visit: Visit, name: string): string {
   return (visit.request.params as Record<string, string | undefined>)[name] ?? ''
 }
 
-/** Where the interface is reached: as configured, else as this browser reached us. */
+/** Returns the base address of the API: the configured one, else the one that this browser uses. */
 export function baseAddress({ config, request }: Visit): string {
   return ownBaseUrl(config) ?? `${request.protocol}://${request.host}${BASE_PATH}`
 }
 
-/** A page of ours to go to after signing in; anything else leads to the keys. */
+/** Returns the page to open after signing in: only one of ours, else the keys. */
 export function safeNext(next: string | null): string {
   return next !== null && /^\/(?:keys|animals|activity|account)(?:[/?][\w/?=&%.-]*)?$/.test(next) ? next : '/keys'
 }

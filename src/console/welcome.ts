@@ -1,4 +1,4 @@
-// The first page: what this is, where it is reached, how it is, and the way to a key.
+// The start page: what this is, its base address and state, and how to get a key.
 import type { Operation } from '../contract/operation.ts'
 import { BASE_PATH, OPERATIONS, VERSION } from '../contract/operations.ts'
 import { KEY_PREFIX } from '../accounts/api-keys.ts'
@@ -14,6 +14,9 @@ const SAMPLE_ANSWER = `[
    "status": "available"}
 ]`
 
+const READY = html`<span class="mark good">Ready</span>`
+const DATABASE_UNAVAILABLE = html`<span class="mark bad">Database unavailable</span>`
+
 async function welcomePage(visit: Visit): Promise<HtmlPage> {
   const ready = await visit.store.ping().then(() => true, () => false)
   const base = baseAddress(visit)
@@ -22,30 +25,34 @@ async function welcomePage(visit: Visit): Promise<HtmlPage> {
     title: 'Welcome',
     body: html`<section class="hero">
       <div><h1>A store’s animals, over HTTP</h1>
-      <p class="lead">List the animals, add one, look one up. Exact, durable, and three operations small.
-      All it takes is a key, and that takes a minute.</p>
+      <p class="lead">List the animals, add one, look one up: three operations, exact and durable.
+      All you need is a key, which takes a minute to get.</p>
       <p class="actions">${actions(visit)}</p></div>
       <div class="sample">
         <pre class="code" tabindex="0" aria-label="Example: list the animals"><code>curl -H "Authorization: Bearer ${key}" \\
   "${base}/pets?status=available"</code></pre>
-        <pre class="code answer" tabindex="0" aria-label="Its answer"><code>${SAMPLE_ANSWER}</code></pre>
+        <pre class="code answer" tabindex="0" aria-label="The response"><code>${SAMPLE_ANSWER}</code></pre>
       </div>
     </section>
     <section class="panel" aria-labelledby="here">
       <h2 id="here" class="visually-hidden">This deployment</h2>
       <dl class="facts">
         <div class="grow"><dt>Base address</dt><dd><code data-copy>${base}</code></dd></div>
-        <div><dt>State</dt><dd>${ready ? html`<span class="mark good">Ready</span>` : html`<span class="mark bad">Database away</span>`}</dd></div>
+        <div><dt>State</dt><dd>${ready ? READY : DATABASE_UNAVAILABLE}</dd></div>
         <div><dt>Environment</dt><dd>${visit.config.environment === 'staging' ? 'Staging' : 'Production'}</dd></div>
         <div><dt>Version</dt><dd>${VERSION}</dd></div>
       </dl>
     </section>
     <section aria-labelledby="steps">
-      <h2 id="steps">From nothing to the first answer</h2>
+      <h2 id="steps">Get started</h2>
       <ol class="steps">
-        <li><h3>Create an account</h3><p>An email address and a password. ${visit.config.signup === 'closed' && 'Here, who runs the service does it for you.'}</p></li>
+        <li><h3>Create an account</h3><p>${
+          visit.config.signup === 'open'
+            ? 'All you need is an email address and a password.'
+            : 'Accounts are created by the operator of this service.'
+        }</p></li>
         <li><h3>Generate a key</h3><p>It starts with <code>${key}</code> and is shown once.</p></li>
-        <li><h3>Call the interface</h3><p>Send the key with every request. The answer is plain JSON.</p></li>
+        <li><h3>Call the API</h3><p>Send the key with every request. Responses are plain JSON.</p></li>
       </ol>
     </section>
     <section aria-labelledby="operations">

@@ -1,6 +1,6 @@
-// Makes the pages nicer where scripts run; every page is whole without it.
+// Adds comfort where scripts run; every page works without it.
 
-/** A button that copies, beside everything that is there to be copied. */
+/** Adds a copy button beside everything that is meant to be copied. */
 for (const source of document.querySelectorAll('[data-copy], [data-copy-field]')) {
   if (!navigator.clipboard) break
   const isField = source.hasAttribute('data-copy-field')
@@ -37,10 +37,10 @@ for (const source of document.querySelectorAll('[data-copy], [data-copy-field]')
   frame.append(place, button, said)
 }
 
-/** The key is there to be taken: selected when it is touched. */
+/** Selects the whole key when its field is focused, ready to copy. */
 for (const input of document.querySelectorAll('[data-copy-field]')) input.addEventListener('focus', () => input.select())
 
-/** A second press of a button sends nothing again; the server would not take it twice either. */
+/** Sends a form only once, even if its button is pressed twice; the server would not process it twice either. */
 for (const form of document.querySelectorAll('form[method="post"]')) {
   form.addEventListener('submit', (event) => {
     if (form.dataset.sent) event.preventDefault()
@@ -51,5 +51,5 @@ addEventListener('pageshow', () => {
   for (const form of document.querySelectorAll('form[data-sent]')) delete form.dataset.sent
 })
 
-/** What is wrong is where one is. */
+/** Puts the focus on the first field with a problem. */
 document.querySelector('.field.wrong input, .field.wrong select')?.focus()

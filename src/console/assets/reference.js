@@ -1,8 +1,8 @@
-// Starts the reference on our document: nothing is asked of any other host, and a pasted key stays in the page.
+// Starts the reference on our document: it contacts no other host, and a pasted key stays in the page.
 const reference = document.querySelector('#reference')
 reference.replaceChildren()
 
-/** Its copy buttons have no name of their own for those who hear the page. */
+/** Names its copy buttons for screen readers. */
 new MutationObserver(() => {
   for (const button of reference.querySelectorAll('button[class*="copy-button"]:not([aria-label])')) {
     button.setAttribute('aria-label', 'Copy')
