@@ -1,4 +1,4 @@
-// Structured logs, one JSON object a line; short plain lines where a person watches.
+// Structured logs: one JSON object per line, or short plain lines on a terminal.
 import { type DestinationStream, type Logger as Pino, pino } from 'pino'
 import type { LogLevel } from './config.ts'
 

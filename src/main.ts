@@ -1,15 +1,15 @@
-// The entry: argv becomes a command. The only file that touches the process.
+// The entry point: runs the command line. The only file that touches the process.
 import { readFileSync } from 'node:fs'
 import { enableCompileCache } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import { parseEnv } from 'node:util'
 
-// Keeps stripped and compiled code between starts, hence before the first import of ours: it halves the start. The folder
-// is our own: what lies in a shared one, anybody could have put there.
+// Keeps compiled code between starts, which halves the start; hence before our first import. The folder is our own: others
+// could put code into a shared one.
 enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/compiled', import.meta.url)))
 const { run } = await import('./cli/run.ts')
 
-// Who reads the output may leave, as `head` does. A service then stops in order; any other command just ends.
+// The reader of the output may go away, as `head` does. The service then stops in order; any other command just exits.
 let outputEnded = false
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error

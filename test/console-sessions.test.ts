@@ -120,12 +120,12 @@ describeService(
         assert.equal((await client.get('/keys')).status, 303)
       })
 
-      it('tells the account its sign-ins, good and refused, in its trail', async () => {
+      it('lists sign-ins, successful and refused, in the security log of the account', async () => {
         const client = await signedIn(service())
         await new ConsoleClient(service().url).signIn(service().account.email, 'wrong horse battery')
         await until(async () => /Sign-in refused/.test((await client.get('/account')).body))
-        const trail = (await client.get('/account')).body.split('<ol class="trail">')[1]!.split('<li>')
-        const line = (words: string) => trail.find((item) => item.includes(words)) ?? ''
+        const events = (await client.get('/account')).body.split('<ol class="security-log">')[1]!.split('<li>')
+        const line = (words: string) => events.find((item) => item.includes(words)) ?? ''
         assert.match(line('Account created'), /on the command line/)
         assert.match(line('Signed in'), new RegExp(`${service().account.email} from 127\\.0\\.0\\.1.*in the console`, 's'))
         assert.match(line('Sign-in refused'), /in the console/)
