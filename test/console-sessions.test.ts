@@ -132,10 +132,10 @@ describeService(
       })
     })
 
-    it('is told in the trail of the account what was done with it, newest first, and by which door', async () => {
+    it('lists in the security log what was done with an account, newest first, and where', async () => {
       const { accounts } = service()
       const client = new ConsoleClient(service().url)
-      const email = 'trail@example.com'
+      const email = 'log@example.com'
       await client.submit('/sign-up', '/sign-up', { email, password: PASSWORD })
       await client.submit('/keys', '/keys', { name: 'laptop', expires: '' })
       const account = (await service().store.accounts.accountByEmail(email))!
@@ -144,7 +144,7 @@ describeService(
       await client.submit('/account', '/account/password', { current: PASSWORD, password: PASSWORD })
       await client.submit('/keys', '/sign-out')
       await client.signIn(email, PASSWORD)
-      const items = (await client.get('/account')).body.split('<ol class="trail">')[1]!.matchAll(/class="mark \w+">([^<]*)<.*?subject">([^<]*)<.*?, (in|on) the/gs)
+      const items = (await client.get('/account')).body.split('<ol class="security-log">')[1]!.matchAll(/class="mark \w+">([^<]*)<.*?subject">([^<]*)<.*?, (in|on) the/gs)
       assert.deepEqual([...items].map(([, words, subject, door]) => `${words}: ${subject!.replace(/ .*/, '')} ${door}`), [
         `Signed in: ${email} in`,
         `Signed out: ${email} in`,
