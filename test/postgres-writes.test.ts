@@ -48,6 +48,28 @@ describe('a write to PostgreSQL whose answer is lost', { concurrency: false, tim
       assert.equal(await count(store), soFar + 1)
     })
   }
+
+  it('is repeated where that does no harm: a create with a key, and changes of sessions', async () => {
+    await using opened = await openPostgres('pool_size=1')
+    const { store, proxy } = opened
+    const { pets, accounts } = store
+    await addKeys(store, [])
+    const tokenHash = Buffer.alloc(32)
+    await accounts.createSession({ tokenHash, accountId: 'acct', createdAt: 1, lastSeenAt: 1 }, event('acct'))
+    const harmless: ((nth: number) => Promise<unknown>)[] = [
+      (nth) => pets.create(rex, idempotency(`k${nth}`)),
+      (nth) => accounts.moveSession(tokenHash, nth),
+      () => accounts.purgeSessions(0, 0),
+      () => accounts.endSessionsOf('acct', tokenHash),
+    ]
+    for (const write of harmless) {
+      await write(1)
+      proxy.cutNextAnswer()
+      await write(2)
+    }
+    assert.equal((await pets.countByStatus()).available, 2)
+    assert.equal((await accounts.sessionByHash(tokenHash))?.lastSeenAt, 2)
+  })
 })
 
 describe('a write that PostgreSQL refuses', { concurrency: false, timeout: 120_000 }, () => {

@@ -78,7 +78,11 @@ for (const engine of ENGINES) {
         await store.records.remove(usage, await store.records.read(usage, undefined, 100))
         await store.records.write(usage, rows.toReversed())
         const read: StoredRecord[] = []
-        for (let page: StoredRecord[]; (page = await store.records.read(usage, read.at(-1), 2)).length > 0; read.push(...page)) assert.ok(page.length <= 2)
+        for (const size of [2, 2, 1, 0]) {
+          const page = await store.records.read(usage, read.at(-1), 2)
+          assert.equal(page.length, size)
+          read.push(...page)
+        }
         assert.deepEqual(read, rows)
       })
 
