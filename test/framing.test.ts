@@ -101,6 +101,10 @@ describe('Framing', () => {
     await refused(get(`${HOST}${key}X-Pet: ${'x'.repeat(15_000)}\r\n`, '/nowhere'), 'unknown_path', 'stays open')
   })
 
+  it('refuses 16 KiB of chunk extensions with 413: they count as body', async () => {
+    await refused(post(`${key}${JSON_TYPE}Transfer-Encoding: chunked\r\n`, `1;${'x'.repeat(20_000)}\r\n`), 'body_too_large', 'closes')
+  })
+
   it('refuses an Expect other than 100-continue', async () => {
     assert.match(await refused(get(`${HOST}${key}Expect: a pony\r\n`), 'expectation_failed', 'closes'), /got "a pony"/)
   })
