@@ -69,8 +69,12 @@ describe('The installed package', () => {
     execFileSync(tool('attw'), [tarball, '--profile', 'esm-only', '--quiet'], { stdio: 'inherit' })
   })
 
-  it('has types that check in strict mode, with the DOM alone', () => {
-    const words = ['--allowJs', '--checkJs', '--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2022', '--lib', 'es2022,dom', '--types', '', 'tour.js']
+  it('has types that check in strict mode, with the DOM alone; so do the examples of its README', () => {
+    const examples = readFileSync(join(CLIENT, 'README.md'), 'utf8').matchAll(/^```ts\n(.*?)^```/gms)
+    const code = Array.from(examples, ([, example]) => example).join('\n')
+    assert.match(code, /new Petstore\(/)
+    writeFileSync(join(project, 'readme.ts'), code)
+    const words = ['--allowJs', '--checkJs', '--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2022', '--lib', 'es2022,dom', '--types', '', 'tour.js', 'readme.ts']
     execFileSync(TSC, words, { cwd: project, stdio: 'inherit' })
   })
 

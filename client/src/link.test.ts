@@ -26,7 +26,7 @@ describe('The next link', () => {
   it('of a hostile header is looked for in little time', () => {
     const started = performance.now()
     linkTo('next', `<a>${'; a = '.repeat(20_000)}`, PETS)
-    linkTo('next', '<'.repeat(16_000), PETS)
+    linkTo('next', '<'.repeat(200_000), PETS)
     assert.ok(performance.now() - started < 1000)
   })
 })

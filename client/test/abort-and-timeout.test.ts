@@ -15,6 +15,12 @@ const STAGES = [
   ['while it waits for the next attempt', unavailable],
 ] as const
 
+/** A signal may live as long as the program, and a timer would keep the program from ending. */
+function assertNothingLeft(signal: AbortSignal): void {
+  assert.deepEqual(getEventListeners(signal, 'abort'), [])
+  assert.deepEqual(process.getActiveResourcesInfo().filter((name) => name === 'Timeout'), [])
+}
+
 describe('A call', () => {
   for (const [stage, respond] of STAGES) {
     it(`is aborted ${stage}, and rejects with the reason of the signal`, async () => {
@@ -28,7 +34,7 @@ describe('A call', () => {
       const petstore = new Petstore({ apiKey: KEY, baseUrl: server.baseUrl })
       await assert.rejects(async () => petstore.listPets({}, { signal }), (error) => error === reason)
       assert.equal(server.requests.length, 1)
-      assert.deepEqual(getEventListeners(signal, 'abort'), [], 'the signal is let go')
+      assertNothingLeft(signal)
     })
   }
 
@@ -59,11 +65,11 @@ describe('A call', () => {
     assert.equal(server.requests.length, 0)
   })
 
-  it('that has succeeded lets go of its signal', async () => {
+  it('that has succeeded lets go of its signal and its timer', async () => {
     await using server = await startOddServer(sending(200, '[]'))
     const { signal } = new AbortController()
     await new Petstore({ apiKey: KEY, baseUrl: server.baseUrl }).listPets({}, { signal })
-    assert.deepEqual(getEventListeners(signal, 'abort'), [])
+    assertNothingLeft(signal)
   })
 
   for (const timeout of [0, -1, Number.NaN, Infinity, 2 ** 31]) {

@@ -40,7 +40,8 @@ describe('An answer that is not of the service', () => {
   }
 
   it('does not lead iteration in a circle', async () => {
-    await using server = await startOddServer(sending(200, `[${PET}]`, { Link: '<?cursor=again>; rel="next"' }))
+    const circle = sending(200, `[${PET}]`, { Link: '<?cursor=again>; rel="next"' })
+    await using server = await startOddServer(circle, circle, sending(200, '[]'))
     const iterate = async () => {
       for await (const pet of new Petstore({ apiKey: KEY, baseUrl: server.baseUrl }).listPets()) assert.equal(pet.id, 1n)
     }
@@ -94,6 +95,10 @@ describe('A wrong base address', () => {
       assert.throws(() => new Petstore({ apiKey: KEY, baseUrl }), (error) => error instanceof TypeError && error.message.includes(`ends in /v1, got "${baseUrl}"`))
     })
   }
+
+  it('or number of retries is refused', () => {
+    assert.throws(() => new Petstore({ apiKey: KEY, baseUrl: 'https://pets.example/v1', maxRetries: Number.NaN }), /^RangeError: maxRetries must be 0 or more, got NaN\.$/)
+  })
 
   it('with a password is refused without quoting it', () => {
     assert.throws(() => new Petstore({ apiKey: KEY, baseUrl: 'https://me:secret@pets.example/v1' }), /^TypeError: baseUrl must not contain a user name or password\.$/)

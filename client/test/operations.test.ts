@@ -145,6 +145,13 @@ describe('The client at the last id', () => {
   }
 })
 
+describe('The client after the removal of getPet', () => {
+  it('throws 410 with what the service suggests instead', async () => {
+    await using service = await startPetstore({ clock: () => Date.UTC(2030, 11, 5) })
+    await assert.rejects(clientOf(service).getPet(1), { name: 'InvalidRequestError', code: 'operation_removed', status: 410, message: /status/ })
+  })
+})
+
 describe('The client past the rate limit', () => {
   it('waits as long as Retry-After says, or throws it at once if the timeout comes before', async () => {
     await using service = await startPetstore({ env: { PETSTORE_RATE_LIMIT: '2/2' } })

@@ -34,6 +34,26 @@ describeService('A create whose answer is lost', (service) => {
   })
 })
 
+describeService('A create whose answer is held up', (service) => {
+  const endings = [
+    ['times out', () => ({ timeout: 2000 })],
+    ['is aborted', () => ({ signal: AbortSignal.timeout(2000) })],
+  ] as const
+  for (const [ending, options] of endings) {
+    it(`${ending}; the same key then finds the animal`, async () => {
+      await using proxy = await startCuttingProxy(service().url)
+      const petstore = new Petstore({ apiKey: service().key, baseUrl: `${proxy.url}v1` })
+      const before = await countPets(service())
+      const held = proxy.holdNextAnswer()
+      await assert.rejects(petstore.createPet(REX, { idempotencyKey: ending, ...options() }), { name: 'TimeoutError' })
+      await held.arrived
+      const pet = await petstore.createPet(REX, { idempotencyKey: ending })
+      assert.equal(await countPets(service()), before + 1)
+      assert.deepEqual((await petstore.listPets({ limit: 1 })).pets, [pet])
+    })
+  }
+})
+
 describe('A service that dies in the middle of creates', () => {
   for (const engine of ENGINES) {
     it(`has added each animal once when it is back, on ${engine.name}`, async () => {
