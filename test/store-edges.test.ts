@@ -4,7 +4,7 @@ import { after, before, describe, it } from 'node:test'
 import { readConfig } from '../src/config.ts'
 import type { NewPet } from '../src/contract/pets.ts'
 import { openStore } from '../src/store/open-store.ts'
-import { KINDS } from '../src/store/records.ts'
+import { KINDS, type StoredRecord } from '../src/store/records.ts'
 import { type Idempotency, type Session, type Store, StoreUnavailable } from '../src/store/store.ts'
 import { ENGINES, type TestDatabase } from './engines.ts'
 import { account, apiKey, event } from './sample-rows.ts'
@@ -131,6 +131,27 @@ for (const engine of ENGINES) {
       await store.accounts.createAccount({ ...account('acct_oldest'), createdAt: 1 }, event('acct_oldest'))
       const ids = (await store.accounts.listAccounts()).map(({ id }) => id)
       assert.deepEqual([ids[0], ids.at(-1)], ['acct_oldest', 'acct_newest'])
+    })
+
+    it('reads the records of each kind a page at a time, none twice and none left out', async () => {
+      const { id } = await makeAccount('paged', 8)
+      const count = { keyId: 'key_paged', hour: HOUR, operation: 'listPets', status: 200, calls: 1 }
+      const counts = [count, { ...count, status: 400 }, { ...count, operation: 'getPet', status: 404 }, { ...count, hour: 2 * HOUR, operation: 'createPet', status: 201 }]
+      await store.accounts.recordUsage(counts, new Map())
+      const idempotency = (accountId: string, key: string): Idempotency => ({ accountId, key, fingerprint: Buffer.alloc(32), now: HOUR, validSince: 0 })
+      for (const each of [idempotency(id, 'a'), idempotency(id, 'b'), idempotency('acct_paged_before', 'c')]) await store.pets.create(rex, each)
+      for (const kind of KINDS) {
+        const pages: StoredRecord[] = []
+        for (let last: StoredRecord | undefined; ; ) {
+          const [record] = await store.records.read(kind, last, 1)
+          if (record === undefined) break
+          pages.push(record)
+          last = record
+        }
+        assert.equal(pages.length, await store.records.count(kind), kind.name)
+        assert.deepEqual(pages, await store.records.read(kind, undefined, 1000), kind.name)
+        assert.deepEqual(pages.at(-1), await store.records.last(kind), kind.name)
+      }
     })
 
     it('gives the id of an animal that was removed by hand to no other, and counts it no more', async () => {
