@@ -202,6 +202,18 @@ describe('A lock of another process', () => {
     assert.ok(existsSync(path))
   })
 
+  it('is waited for at the start: it may be another one that starts', async () => {
+    await using folder = await Folder.create()
+    const path = join(folder.path, 'starting.db')
+    using db = new DatabaseSync(path)
+    db.exec('PRAGMA journal_mode = WAL; BEGIN IMMEDIATE')
+    const starting = folder.run(['migrate', '--database', `sqlite:${path}`])
+    await Promise.race([starting, new Promise((resolve) => setTimeout(resolve, 2000))])
+    db.exec('ROLLBACK')
+    const { code, stderr } = await starting
+    assert.deepEqual([code, stderr], [0, 'The database is up to date.\n'])
+  })
+
   it('is a clear message of a command that can not write meanwhile', async () => {
     await using folder = await Folder.create()
     const path = await madeDatabase(folder, 'locked.db')
