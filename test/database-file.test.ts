@@ -105,6 +105,18 @@ describe('A database file', { concurrency: 3 }, () => {
     }
   })
 
+  it('is made as soon as another process that holds its lock lets go', async () => {
+    await using folder = await Folder.create()
+    const path = join(folder.path, 'new.db')
+    const holder = new DatabaseSync(path)
+    holder.exec('BEGIN IMMEDIATE')
+    const made = madeDatabase(folder, 'new.db')
+    await new Promise((resolve) => setTimeout(resolve, 1000))
+    holder.exec('ROLLBACK')
+    holder.close()
+    assertWhole(await made)
+  })
+
   it('is made once where several processes start at the same time', async () => {
     await using folder = await Folder.create()
     const results = await Promise.all(Array.from({ length: 5 }, (_, index) => folder.run(index % 2 === 0 ? ['migrate'] : ['seed', '--count', '10'])))

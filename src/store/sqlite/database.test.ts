@@ -3,8 +3,10 @@ import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
-import { IN_MEMORY, openDatabase } from './database.ts'
+import { IN_MEMORY, openDatabase, requireOurs } from './database.ts'
+import { APPLICATION_ID } from './migrate.ts'
 
 describe('A database file that is open', () => {
   it('syncs each commit to the disk, checks references, and waits for locks elsewhere', () => {
@@ -25,5 +27,24 @@ describe('A database file that is open', () => {
     db.exec("UPDATE pets SET status = 'sold' WHERE name = 'Rex'")
     const counts = db.prepare('SELECT status, count FROM pet_counts').all().map(({ status, count }) => [status, count])
     assert.deepEqual(Object.fromEntries(counts), { available: 1, pending: 0, sold: 1 })
+  })
+})
+
+describe('A new database file', () => {
+  it('that another process makes at the same moment is not taken for that of another program', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'petstore-test-'))
+    const path = join(folder, 'pets.db')
+    using other = new DatabaseSync(path, { timeout: 0 })
+    using db = new DatabaseSync(path)
+    // Between the two questions that are asked, the other one tries to make the database, and may be told to wait.
+    let questions = 0
+    db.prepare = (sql) => {
+      questions += 1
+      if (questions === 2) assert.throws(() => other.exec(`BEGIN; CREATE TABLE pets (id); PRAGMA application_id = ${APPLICATION_ID}; COMMIT`), /locked/)
+      return DatabaseSync.prototype.prepare.call(db, sql)
+    }
+    requireOurs(db, path)
+    assert.equal(questions, 2)
+    rmSync(folder, { recursive: true })
   })
 })

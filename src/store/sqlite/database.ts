@@ -3,7 +3,7 @@ import { accessSync, constants, existsSync, mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { CannotOpenStore } from '../store.ts'
-import { explain } from './failures.ts'
+import { explain, isBusy, LOCK_RETRY_MS } from './failures.ts'
 import { APPLICATION_ID, migrate } from './migrate.ts'
 
 export const IN_MEMORY = ':memory:'
@@ -64,7 +64,7 @@ function requireSqliteVersion(db: DatabaseSync): void {
  * Refuses a file of another program. A file is ours if it says so, or if it is still empty. Both are read in one
  * transaction: between two reads, another process that starts at the same time may make the database.
  */
-function requireOurs(db: DatabaseSync, path: string): void {
+export function requireOurs(db: DatabaseSync, path: string): void {
   db.exec('BEGIN')
   const applicationId = readPragma(db, 'application_id')
   const { tables } = db.prepare('SELECT count(*) AS tables FROM sqlite_schema').get() as { tables: number }
@@ -76,8 +76,8 @@ function requireOurs(db: DatabaseSync, path: string): void {
 }
 
 function configure(db: DatabaseSync, path: string): void {
+  switchToWal(db)
   db.exec(`
-    PRAGMA journal_mode = WAL;
     PRAGMA synchronous = FULL;
     PRAGMA foreign_keys = ON;
     PRAGMA trusted_schema = OFF;
@@ -89,6 +89,21 @@ function configure(db: DatabaseSync, path: string): void {
     throw new CannotOpenStore(
       `${path}: SQLite keeps ${pragma} at ${String(actual)} instead of ${value}; is the file on a network drive? Use a local disk.`,
     )
+  }
+}
+
+/** For this switch SQLite does not wait for a lock, whatever the timeout: another process that starts may hold it. */
+function switchToWal(db: DatabaseSync): void {
+  const deadline = performance.now() + START_WAIT_MS
+  for (;;) {
+    try {
+      db.exec('PRAGMA journal_mode = WAL')
+      return
+    } catch (error) {
+      if (!isBusy(error) || performance.now() > deadline) throw error
+    }
+    // Blocks the thread, which has nothing else to do before the database is open.
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, LOCK_RETRY_MS)
   }
 }
 
