@@ -6,10 +6,11 @@ interface Schema {
   type?: string
   format?: string
   enum?: string[]
+  examples?: string[]
   maximum?: number
   description?: string
   required?: string[]
-  properties?: Record<string, Schema & { default?: unknown }>
+  properties?: Record<string, Schema>
 }
 
 interface Operation {
@@ -61,19 +62,19 @@ export function renderContract(): string {
     '',
     ...interfaceOf('NewPet', NewPet, 'number | bigint', (name) => NewPet.required!.includes(name)),
     '',
-    // The service fills in a default, so an animal that it returns always has the field.
-    ...interfaceOf('Pet', Pet, 'bigint', (name, { default: fallback }) => Pet.required!.includes(name) || fallback !== undefined),
+    // The service fills in a status that was left out, so an animal that it returns has every field.
+    ...interfaceOf('Pet', Pet, 'bigint', () => true),
     '',
-    '/** The codes of the errors that the service answers with. */',
-    `export type ErrorCode =\n  | ${union(ErrorSchema.properties!['code']!.enum!, '\n  ')}`,
+    '/** The codes of the errors that the service answers with; codes may be added. */',
+    `export type ErrorCode =\n  | ${union(ErrorSchema.properties!['code']!.examples!, '\n  ')}`,
     '',
   ].join('\n')
 }
 
-function interfaceOf(name: string, schema: Schema, int64: string, isRequired: (field: string, schema: { default?: unknown }) => boolean): string[] {
+function interfaceOf(name: string, schema: Schema, int64: string, isRequired: (field: string) => boolean): string[] {
   const fields = Object.entries(schema.properties!).flatMap(([key, property]) => {
     const type = typeOf(property, int64)
-    return isRequired(key, property) ? field(key, property.description, type) : field(`${key}?`, property.description, `${type} | undefined`)
+    return isRequired(key) ? field(key, property.description, type) : field(`${key}?`, property.description, `${type} | undefined`)
   })
   return [`/** ${schema.description} */`, `export interface ${name} {`, ...fields, '}']
 }

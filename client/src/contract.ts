@@ -23,11 +23,11 @@ export interface ListPetsQuery {
   limit?: number | undefined
   /** Only animals with this status */
   status?: PetStatus | undefined
-  /** Where the page starts: taken from the `Link` header of the page before, opaque otherwise */
+  /** Where the page starts; opaque, taken from the `Link` header of the previous page */
   cursor?: string | undefined
 }
 
-/** An animal to add */
+/** An animal to add; without a status it is available */
 export interface NewPet {
   /** The animal's name, kept exactly as sent */
   name: string
@@ -47,7 +47,7 @@ export interface Pet {
   status: PetStatus
 }
 
-/** The codes of the errors that the service answers with. */
+/** The codes of the errors that the service answers with; codes may be added. */
 export type ErrorCode =
   | 'malformed_request'
   | 'invalid_parameter'
@@ -75,4 +75,4 @@ export type ErrorCode =
   | 'rate_limited'
   | 'headers_too_large'
   | 'internal_error'
-  | 'store_unavailable'
+  | 'service_unavailable'
