@@ -6,7 +6,12 @@ export interface MutatedFolder {
 }
 
 export const FOLDERS: readonly MutatedFolder[] = [
-  { name: 'contract', mutate: ['src/contract/*.ts'], tests: ['src/contract/*.test.ts', 'test/openapi.test.ts'] },
+  { name: 'contract', mutate: ['src/contract/{cursor,int64,json,list-query,pets,refused}.ts'], tests: ['src/contract/*.test.ts'] },
+  {
+    name: 'openapi',
+    mutate: ['src/contract/{errors,headers,limits,openapi*,operation*}.ts'],
+    tests: ['test/openapi.test.ts', 'test/spec-9-versioning.test.ts'],
+  },
   { name: 'accounts', mutate: ['src/accounts/*.ts'], tests: ['src/accounts/*.test.ts', 'test/spec-5-authentication.test.ts', 'test/console-sessions.test.ts'] },
   {
     name: 'store',

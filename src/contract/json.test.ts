@@ -44,7 +44,21 @@ describe('parseJson', () => {
   })
 })
 
+describe('A value in a message', () => {
+  it('is named by what it is, and quoted if it is a string', () => {
+    const values = [undefined, null, 'Rex', 7n, false, new OtherNumber('1.50'), [], {}]
+    assert.deepEqual(values.map(inWords), ['nothing', 'null', '"Rex"', '7', 'false', '1.50', 'an array', 'an object'])
+  })
+})
+
 describe('quote', () => {
+  it('leaves 60 characters whole and cuts the 61st, whatever their size', () => {
+    for (const character of ['x', '🐈']) {
+      assert.equal(quote(character.repeat(60)), `"${character.repeat(60)}"`)
+      assert.equal(quote(character.repeat(61)), `"${character.repeat(60)}…"`)
+    }
+  })
+
   it('is short, well-formed and one line, whatever came', () => {
     const unit = fc.integer({ min: 0, max: 0xffff }).map((code) => String.fromCharCode(code))
     fc.assert(

@@ -35,6 +35,16 @@ describe('parseListQuery', () => {
     )
   })
 
+  it('refuses a limit in any other notation than decimal digits, and one past its bounds', () => {
+    for (const limit of ['', '+5', ' 5', '5 ', '5.0', '1e1', '0x10', '0', '101']) assert.ok(parseListQuery({ limit }) instanceof Refused, limit)
+  })
+
+  it('refuses an unknown status and a cursor that is none', () => {
+    assert.deepEqual(parseListQuery({ status: 'lost' }), new Refused('The query parameter status must be one of available, pending, sold, got "lost".'))
+    const refused = 'The query parameter cursor must be taken unchanged from the Link header of the page before, got "7".'
+    assert.deepEqual(parseListQuery({ cursor: '7' }), new Refused(refused))
+  })
+
   it('counts a parameter that came more than once', () => {
     assert.deepEqual(parseListQuery({ status: ['sold', 'sold', 'sold'] }), new Refused('The query parameter status was given 3 times; give it once.'))
   })
@@ -44,5 +54,6 @@ describe('nextPageQuery', () => {
   it('asks for the page below the last id with the same parameters', () => {
     const query = new URLSearchParams(nextPageQuery({ limit: 7, status: 'sold', before: 9n }, 3n))
     assert.deepEqual([query.get('limit'), query.get('status'), decodeCursor(query.get('cursor')!)], ['7', 'sold', 3n])
+    assert.equal(nextPageQuery({ limit: 7 }, 3n), `limit=7&cursor=${encodeCursor(3n)}`)
   })
 })

@@ -26,6 +26,13 @@ describe('parseNewPet', () => {
     )
   })
 
+  it('counts the characters of a name as code points, up to the 255th', () => {
+    for (const character of ['x', 'ß', '🐈']) {
+      assert.ok(!(parseNewPet({ ...rex, name: character.repeat(255) }) instanceof InvalidFields), character)
+      assert.ok(parseNewPet({ ...rex, name: character.repeat(256) }) instanceof InvalidFields, character)
+    }
+  })
+
   it('gives the fields of a NewPet and nothing else', () => {
     const body = fc.record(
       { name: fc.constant('Rex'), categoryId: fc.bigInt({ min: INT64_MIN, max: INT64_MAX }), status: fc.constantFrom(...PET_STATUSES), id: fc.bigInt(), owner: fc.anything() },
