@@ -72,7 +72,8 @@ export class Transport {
     const url = new URL(this.#settings.baseUrl + path)
     const { response, text } = await this.#fetch(url, {
       method,
-      headers: { Accept: 'application/json', Authorization: `Bearer ${this.#apiKey}`, ...headers },
+      // Made here, so that a value that no header can hold is the caller's TypeError, not a failure of the network.
+      headers: new Headers({ Accept: 'application/json', Authorization: `Bearer ${this.#apiKey}`, ...headers }),
       // A redirected create would become a GET, and another origin must not get the key.
       redirect: 'manual',
       signal,

@@ -89,6 +89,15 @@ describe('The API key', () => {
   }
 })
 
+describe('An Idempotency-Key that no header can hold', () => {
+  it('is a TypeError at once, and nothing is sent', async () => {
+    await using server = await startOddServer(sending(201, PET))
+    const petstore = new Petstore({ apiKey: KEY, baseUrl: server.baseUrl })
+    for (const idempotencyKey of ['two\nlines', 'Žofie']) await assert.rejects(petstore.createPet({ name: 'Rex', categoryId: 3 }, { idempotencyKey }), TypeError)
+    assert.equal(server.requests.length, 0)
+  })
+})
+
 describe('A wrong base address', () => {
   for (const baseUrl of ['', 'pets.example/v1', '/v1', 'ftp://pets.example/v1', 'https://pets.example', 'https://pets.example/v1/pets', 'https://pets.example/v1?a=b', 'https://pets.example/v1#a']) {
     it(`is refused: ${JSON.stringify(baseUrl)}`, () => {
