@@ -211,5 +211,8 @@ if (hasTerminal) describe('petstore serve on a terminal', () => {
     assert.ok(!closed.includes('\u001B['), JSON.stringify(closed))
     assert.match(closed, /Sign-up +closed: [^]*Get a key +petstore account create EMAIL[^]*curl/)
     assert.ok(!(await onTerminal(folder, {})).includes('curl'))
+    await using inUse = await Folder.create()
+    await makeKey(inUse)
+    assert.ok(!(await onTerminal(inUse, {})).includes('curl'), 'whoever has an account has keys of their own')
   })
 })
