@@ -1,11 +1,11 @@
-// Compares the records of two stores, of whatever engines: walks both in the order of the key and pairs what belongs together.
+// Compares the records of two stores of any engine: reads both in the order of the key and pairs records of the same key.
 import type { Kind, RecordStore, StoredRecord, Value } from './records.ts'
 import { toJson } from './to-json.ts'
 
 /** How many records are read or written at a time. */
 export const BATCH = 5000
 
-/** A record of one store beside that of the other with the same key; undefined where a store has none. */
+/** The records of two stores that have the same key; undefined for a store that has no such record. */
 export type Pair = readonly [StoredRecord | undefined, StoredRecord | undefined]
 
 export async function* pairRecords(kind: Kind, first: RecordStore, second: RecordStore): AsyncGenerator<Pair> {
@@ -54,7 +54,7 @@ class Walk {
   }
 }
 
-/** Negative if the first one comes first, 0 for the same key; a store that is at its end comes last. */
+/** Returns a negative number if `one` comes first, 0 for the same key. A store that is at its end (undefined) comes last. */
 function compareKeys({ key }: Kind, one: StoredRecord | undefined, other: StoredRecord | undefined): number {
   if (one === undefined || other === undefined) return one === undefined ? 1 : -1
   for (const column of key) {
@@ -64,7 +64,7 @@ function compareKeys({ key }: Kind, one: StoredRecord | undefined, other: Stored
   return 0
 }
 
-/** In the order of both engines: text by its UTF-8 bytes, not by UTF-16 units as JavaScript compares it. */
+/** Compares text by its UTF-8 bytes as both engines do, not by UTF-16 units as JavaScript does. */
 function compareValues(one: Value, other: Value): number {
   if (typeof one === 'bigint' && typeof other === 'bigint') return one < other ? -1 : Number(one > other)
   return Buffer.compare(Buffer.from(String(one)), Buffer.from(String(other)))

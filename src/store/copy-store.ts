@@ -1,5 +1,5 @@
-// Copies one store into another, of whatever engines: in batches, in a way that can be repeated after an interruption, and
-// checked at the end by counts and checksums of everything in both.
+// Copies one store into another, of any engine, in batches. After an interruption it can be run again. At the end it checks
+// the result by counts and checksums of all records on both sides.
 import { hash } from 'node:crypto'
 import { BATCH, isSame, pairRecords, readBatches } from './compare-stores.ts'
 import { COUNTED_KINDS, type Kind, KINDS, type RecordStore, type StoredRecord } from './records.ts'
@@ -7,7 +7,7 @@ import type { Store } from './store.ts'
 import { toJson } from './to-json.ts'
 
 /** Called after each batch with the step, the number of records done and the number of all. */
-export type Progress = (step: string, done: number, all: number) => void
+type Progress = (step: string, done: number, all: number) => void
 
 /** The copy can't be made, or is not right; the message is for the operator. */
 export class CopyRefused extends Error {
@@ -20,8 +20,8 @@ export async function copyStore(source: Store, target: Store, progress: Progress
   if (!(await target.isUnfinishedCopy())) await requireEmpty(target.records)
   await copyEnvironment(source, target)
   await target.setUnfinishedCopy(true)
-  // After an interruption, the source may have gone on: what it no longer has like this is removed first, so that a new
-  // record never collides with an old one, such as an email address that now belongs to another account.
+  // The source may have changed since an interrupted copy. Outdated records are removed before any are added, so that no new
+  // record collides with an old one, such as an account that took over the email address of another.
   for (const kind of KINDS.toReversed()) await removeOutdated(kind, source.records, target.records, progress)
   for (const kind of KINDS) await addMissing(kind, source.records, target.records, progress)
   for (const kind of COUNTED_KINDS) await target.records.raiseLastId(kind, await source.records.lastId(kind))
@@ -50,7 +50,7 @@ async function copyEnvironment(source: Store, target: Store): Promise<void> {
 
 async function removeOutdated(kind: Kind, source: RecordStore, target: RecordStore, progress: Progress): Promise<void> {
   const all = await target.count(kind)
-  // What is append-only can't be removed, and does not change; if it differs nevertheless, the check at the end says so.
+  // Append-only records can't be removed, and do not change; if they differ nevertheless, the check at the end finds it.
   if (all === 0 || kind.appendOnly) return
   let compared = 0
   let outdated: StoredRecord[] = []
@@ -62,7 +62,7 @@ async function removeOutdated(kind: Kind, source: RecordStore, target: RecordSto
     await target.remove(kind, outdated)
     outdated = []
     progress(`Comparing ${titleOf(kind)}`, compared, all)
-    // What the source has beyond the last record of the target is of no interest here.
+    // The rest of the source can only hold missing records.
     if (compared === all) return
   }
 }
@@ -112,7 +112,7 @@ function hashOf(record: StoredRecord): bigint {
   return hash('sha256', toJson(record), 'buffer').readBigUInt64LE()
 }
 
-/** The name of a kind for people, such as "api keys". */
+/** Returns the name of a kind as shown to people, such as "api keys". */
 export function titleOf({ name }: Kind): string {
   return name.replaceAll('_', ' ')
 }

@@ -1,6 +1,6 @@
-// How email addresses are compared, the same way in every engine.
+// How email addresses are compared, in every engine and wherever else one is a key.
 
-/** Two addresses that differ only in case are one account. */
+/** Returns the same text for addresses that differ only in case: they are one account. */
 export function foldEmail(email: string): string {
   return email.toLowerCase()
 }

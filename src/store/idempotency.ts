@@ -1,4 +1,4 @@
-// Makes a create safe to repeat, from the idempotency key that its sender chose.
+// Derives what the store needs to make a create safe to repeat from the idempotency key that the client chose.
 import { hash } from 'node:crypto'
 import { IDEMPOTENCY } from '../contract/limits.ts'
 import type { NewPet } from '../contract/pets.ts'

@@ -40,6 +40,13 @@ describe('Migrations', () => {
     }
   })
 
+  it('are the same in both engines, as far as programs can tell', () => {
+    const [sqlite, postgres] = ['sqlite', 'postgres'].map((engine) =>
+      readMigrations(new URL(`${engine}/migrations/`, import.meta.url)).map(({ sql: _sql, ...rest }) => rest),
+    )
+    assert.deepEqual(sqlite, postgres)
+  })
+
   it('are applied from where the database stands', () => {
     const [one, two, three] = migrations(1, 1, 2)
     assert.deepEqual(missingMigrations([one!, two!, three!], [], 'x'), [one, two, three])

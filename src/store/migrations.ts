@@ -39,7 +39,7 @@ export function readMigrations(folder: URL): Migration[] {
   })
 }
 
-/** Returns the migrations that a database lacks; throws `CannotOpenStore` if it has some that this program can't live with. */
+/** Returns the migrations that a database lacks; throws `CannotOpenStore` if it has one that is not compatible with this program. */
 export function missingMigrations(migrations: readonly Migration[], applied: readonly AppliedMigration[], place: string): Migration[] {
   const known = migrations.length
   const version = Math.max(0, ...applied.map(({ number }) => number))
@@ -51,7 +51,7 @@ export function missingMigrations(migrations: readonly Migration[], applied: rea
   return migrations.slice(version)
 }
 
-/** The error for a migration that failed; `reason` is what the database said. */
+/** Returns the error for a migration that failed; `reason` is the database's message. */
 export function migrationFailed(place: string, { name }: Migration, reason: string, cause: unknown): CannotOpenStore {
   return new CannotOpenStore(`Cannot open the database ${place}: migration ${name} failed, nothing was changed: ${reason}`, { cause })
 }

@@ -1,6 +1,6 @@
 // All that a store keeps, kind by kind and row by row, in a form that is the same for every engine: for copies.
 
-/** Whole numbers are bigint, exact in both directions. */
+/** Integers are bigint, so that they stay exact. */
 export type Value = string | bigint | Buffer | null
 export type StoredRecord = Record<string, Value>
 

@@ -1,4 +1,4 @@
-// The port: what the service asks of a database engine. SQLite and PostgreSQL stand behind it, one suite tests both.
+// The port: what the service requires of a database engine. SQLite and PostgreSQL implement it, and one suite tests both.
 import type { ListQuery } from '../contract/list-query.ts'
 import type { Environment } from '../contract/operations.ts'
 import type { NewPet, Pet, PetStatus } from '../contract/pets.ts'
@@ -7,7 +7,7 @@ import type { RecordStore } from './records.ts'
 export interface Store {
   pets: PetStore
   accounts: AccountStore
-  /** All of it, row by row, for copies. */
+  /** Everything in the store, row by row, for copies. */
   records: RecordStore
   /**
    * Returns a number that differs whenever data may have changed since the last call, whoever changed it, so that an
@@ -31,12 +31,12 @@ export interface Store {
   close(): Promise<void>
 }
 
-/** The database can't serve now; the same call may work later. A write may or may not have taken effect. */
+/** The database is unavailable; the same call may work later. A write may or may not have taken effect. */
 export class StoreUnavailable extends Error {
   override name = 'StoreUnavailable'
 }
 
-/** The database can't be opened at all; the message is for the operator. */
+/** The database can't be opened; the message is for the operator. */
 export class CannotOpenStore extends Error {
   override name = 'CannotOpenStore'
 }
@@ -51,26 +51,26 @@ export interface PetStore {
   /** Adds many in one short transaction. */
   createMany(newPets: readonly NewPet[]): Promise<void>
 
-  /** The animal, or undefined where there is none. */
+  /** Resolves with undefined if there is no such animal. */
   get(id: bigint): Promise<Pet | undefined>
 
-  /** At most `limit` animals by id descending, those with an id below `before`, those with that status. */
+  /** Resolves with at most `limit` animals, by id descending: with an id below `before`, if given, and that status, if given. */
   list(query: ListQuery): Promise<Pet[]>
 
-  /** How many animals of each status there are; as quick with ten million as with ten. */
+  /** Counts the animals of each status; as fast with ten million as with ten. */
   countByStatus(): Promise<Record<PetStatus, number>>
 
   /** Removes some of the idempotency records made before that time; resolves with how many, 0 when none is left. */
   purgeIdempotencyRecords(before: number): Promise<number>
 }
 
-/** What makes a create safe to repeat: an account's key, the fingerprint of the animal, and the time it counts from. */
+/** What makes a create safe to repeat: the account's idempotency key, the fingerprint of the animal, and the time. */
 export interface Idempotency {
   accountId: string
   key: string
   fingerprint: Buffer
   now: number
-  /** Records made before this time no longer count. */
+  /** Records created before this time have expired. */
   validSince: number
 }
 
@@ -78,7 +78,7 @@ export type Created =
   | { outcome: 'created' | 'replayed'; pet: Pet }
   /** The key was used for another animal. */
   | { outcome: 'mismatch' }
-  /** The first request with this key has not ended yet, and was waited for in vain. */
+  /** The first request with this key is still running, after waiting for it for some seconds. */
   | { outcome: 'in progress' }
 
 export interface Account {
@@ -92,7 +92,7 @@ export interface ApiKey {
   id: string
   accountId: string
   name: string
-  /** The last four characters, to recognise it by. */
+  /** The last four characters of the key, so that its owner recognises it. */
   lastFour: string
   createdAt: number
   expiresAt: number | undefined
@@ -100,7 +100,7 @@ export interface ApiKey {
   lastUsedAt: number | undefined
 }
 
-/** An entry of the trail; entries are added and read, never changed. */
+/** An entry of the audit trail; entries are added and read, never changed. */
 export interface AuditEvent {
   at: number
   accountId: string
@@ -113,15 +113,15 @@ export interface AuditEvent {
     | 'session.started'
     | 'session.refused'
     | 'session.ended'
-  /** By which door: `console` or `command line`. */
+  /** Where it was done: `console` or `command line`. */
   via: string
   /** What it was done to: an email address, or a key's name and id. */
   subject: string
-  /** What was changed, from what to what. */
+  /** The old and the new value of what was changed. */
   detail?: string
 }
 
-/** How often a key called an operation with this status in the hour that starts at `hour`. */
+/** How many calls of an operation with a key got this status in the hour that starts at `hour`. */
 export interface UsageCount {
   keyId: string
   hour: number
@@ -130,7 +130,7 @@ export interface UsageCount {
   calls: number
 }
 
-/** A request of an account that was refused, so that its owner can see why. */
+/** A failed request of an account, kept so that its owner can see why it failed. */
 export interface FailedRequest {
   at: number
   accountId: string
@@ -142,7 +142,7 @@ export interface FailedRequest {
   message: string
 }
 
-/** How many failed requests of an account are kept: the newest. */
+/** How many failed requests are kept for each account: the newest. */
 export const FAILED_REQUESTS_KEPT = 100
 
 /** A person signed in at the console. The token itself is never stored, only its hash. */
@@ -153,53 +153,53 @@ export interface Session {
   lastSeenAt: number
 }
 
-/** Each change writes its audit event in the same transaction. */
+/** Each change and its audit event are one transaction. "False" below is what the promise resolves with. */
 export interface AccountStore {
-  /** False where the email address (compared without case) is taken. */
+  /** False if the email address, compared without case, is taken. */
   createAccount(account: Account, event: AuditEvent): Promise<boolean>
-  /** Compares without case; undefined where there is none. */
+  /** Compares without case; undefined if there is none. */
   accountByEmail(email: string): Promise<Account | undefined>
   accountById(id: string): Promise<Account | undefined>
   /** All of them, oldest first. */
   listAccounts(): Promise<Account[]>
-  /** False where there is no such account. */
+  /** False if there is no such account. */
   setPassword(accountId: string, passwordHash: string, event: AuditEvent): Promise<boolean>
-  /** Removes the account with its keys; false where there is none. The audit trail stays. */
+  /** Removes the account with its keys, but not its audit trail; false if there is no such account. */
   removeAccount(accountId: string, event: AuditEvent): Promise<boolean>
 
-  /** False where there is a key with this id already: the same form was sent twice. */
+  /** False if there is a key with this id already, because the same form was sent twice. */
   createKey(key: ApiKey & { hash: Buffer }, event: AuditEvent): Promise<boolean>
-  /** Finds revoked and expired keys too; undefined where there is none. */
+  /** Finds revoked and expired keys too; undefined if there is none. */
   keyByHash(hash: Buffer): Promise<ApiKey | undefined>
   keyById(id: string): Promise<ApiKey | undefined>
-  /** Newest first; of one account, or of all. */
+  /** Newest first; those of one account, or all. */
   listKeys(accountId?: string): Promise<ApiKey[]>
-  /** False where there is no such key, or it is revoked already. */
+  /** False if there is no such key, or it is revoked already. */
   revokeKey(id: string, at: number, event: AuditEvent): Promise<boolean>
 
-  /** Adds to the counts and moves each key's last use on. Counts of keys that are gone are dropped. */
+  /** Adds to the counts and updates the last use of each key. Counts of keys that no longer exist are dropped. */
   recordUsage(counts: readonly UsageCount[], lastUsed: ReadonlyMap<string, number>): Promise<void>
-  /** Counts of an account's keys since that hour. */
+  /** Resolves with the counts of an account's keys since that hour. */
   usageSince(accountId: string, hour: number): Promise<UsageCount[]>
-  /** Adds failed requests and lets go of an account's oldest; those of accounts that are gone are dropped. */
+  /** Adds failed requests and removes the oldest of each account. Those of accounts that no longer exist are dropped. */
   recordFailures(failed: readonly FailedRequest[]): Promise<void>
   /** Newest first. */
   failedRequests(accountId: string, limit: number): Promise<FailedRequest[]>
-  /** Forgets counts of hours before this one. */
+  /** Removes the counts of hours before this one. */
   purgeUsage(before: number): Promise<void>
 
   createSession(session: Session, event: AuditEvent): Promise<void>
-  /** Undefined where there is none; whether it is still valid is for the caller to say. */
+  /** Undefined if there is none. The caller decides whether it is still valid. */
   sessionByHash(tokenHash: Buffer): Promise<Session | undefined>
   moveSession(tokenHash: Buffer, lastSeenAt: number): Promise<void>
-  /** False where there is none. */
+  /** False if there is none. */
   endSession(tokenHash: Buffer, event: AuditEvent): Promise<boolean>
-  /** Ends all sessions of an account but, where given, this one. */
+  /** Ends all sessions of an account, except for this one if given. */
   endSessionsOf(accountId: string, except?: Buffer): Promise<void>
-  /** Forgets sessions made, or last seen, before these times. */
+  /** Removes sessions created or last seen before these times. */
   purgeSessions(createdBefore: number, seenBefore: number): Promise<void>
 
-  /** An event that changes nothing else, such as a sign-in that was refused. */
+  /** Adds an event without a change, such as a refused sign-in. */
   appendEvent(event: AuditEvent): Promise<void>
   /** The account's events, newest first. */
   auditTrail(accountId: string, limit: number): Promise<AuditEvent[]>

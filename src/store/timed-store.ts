@@ -1,4 +1,4 @@
-// A store that tells how long each of its calls took.
+// Wraps a store to measure the duration of each call.
 import type { Store } from './store.ts'
 
 type Observe = (method: string, seconds: number) => void

@@ -7,13 +7,13 @@ import type { FailedRequest, Session, UsageCount } from '../store.ts'
 import type { Database } from './connection.ts'
 import type { Pool } from './pool.ts'
 
-/** Times are whole milliseconds: exact as a double, and a plain number in the code. */
+/** Times are read as float8, which is exact for milliseconds and becomes a plain number. */
 const account = (sql: Database): Fragment => sql`id, email, password_hash AS "passwordHash", created_at::float8 AS "createdAt"`
 const apiKey = (sql: Database): Fragment => sql`
   id, account_id AS "accountId", name, last_four AS "lastFour", created_at::float8 AS "createdAt",
   expires_at::float8 AS "expiresAt", revoked_at::float8 AS "revokedAt", last_used_at::float8 AS "lastUsedAt"`
 
-/** PostgreSQL refuses to compare with a text that holds U+0000. It stores none either, so nothing can be found by one. */
+/** PostgreSQL can neither store text with U+0000 nor compare with it, so a look-up by such text finds nothing. */
 const isUnknownText = (text: string): boolean => text.includes('\0')
 
 export class PostgresAccounts implements AccountStore {
@@ -79,7 +79,7 @@ export class PostgresAccounts implements AccountStore {
     return this.#change(event, (sql) => sql`UPDATE api_keys SET revoked_at = ${at} WHERE id = ${id} AND revoked_at IS NULL`)
   }
 
-  /** Rows are taken in the order of their keys, so that two instances never wait for each other in a circle. */
+  /** Locks rows in the order of their keys, so that two instances can't deadlock. */
   async recordUsage(counts: readonly UsageCount[], lastUsed: ReadonlyMap<string, number>): Promise<void> {
     const uses = Array.from(lastUsed, ([id, at]) => ({ id, at }))
     await this.#pool.write((sql) => sql`
@@ -193,7 +193,7 @@ export class PostgresAccounts implements AccountStore {
   }
 }
 
-/** Ends in a SELECT, so that a FROM can follow. */
+/** The statement ends in a SELECT, so that a FROM can be appended. */
 function insertEvent(sql: Database, { at, accountId, action, via, subject, detail }: AuditEvent) {
   return sql`
     INSERT INTO audit_events (at, account_id, action, via, subject, detail)

@@ -1,4 +1,4 @@
-// DATABASE_URL of PostgreSQL taken apart: which hosts, which limits, which TLS. What it does not know, it refuses.
+// Parses the DATABASE_URL of PostgreSQL: hosts, limits, TLS. Refuses parameters that it does not know.
 import { readFileSync } from 'node:fs'
 import { CannotOpenStore } from '../store.ts'
 
@@ -7,7 +7,7 @@ export interface Host {
   port: number
 }
 
-/** None, where offered, always, or always and from whom: by certificate, and with `name` by the host's name too. */
+/** Never, if the server offers it, always, or always with the certificate verified; with `name`, the host name too. */
 export type Tls = false | 'prefer' | 'require' | { ca: string | undefined; name: boolean }
 
 export interface ConnectionSettings {
@@ -16,19 +16,19 @@ export interface ConnectionSettings {
   password: string | undefined
   database: string | undefined
   tls: Tls
-  /** Whether a host must take writes, or any will do. */
+  /** Whether only a host that accepts writes is used. */
   needsWritable: boolean
   poolSize: number
   connectTimeoutMs: number
   statementTimeoutMs: number
-  /** Behind PgBouncer in transaction mode: no prepared statements, no settings sent along when connecting. */
+  /** For PgBouncer in transaction mode: no prepared statements, and no settings sent when connecting. */
   pgbouncer: boolean
   applicationName: string
 }
 
 const DEFAULT_PORT = 5432
 
-/** What may stand behind the `?`: how each is read, and what it takes. Defaults are in `parseConnection`. */
+/** The query parameters: the values that each accepts, in words and as a pattern. Defaults are in `parseConnection`. */
 const PARAMETERS: Record<string, { takes: string; accepts: RegExp }> = {
   host: { takes: 'a host, or the folder of a Unix socket', accepts: /./ },
   sslmode: { takes: 'disable, prefer, require, verify-ca or verify-full', accepts: /^(?:disable|prefer|require|verify-ca|verify-full)$/ },
@@ -87,7 +87,7 @@ function readHosts(text: string): Host[] {
   })
 }
 
-/** As libpq: `require` encrypts without asking who answers, `verify-full` checks name and certificate. */
+/** Like libpq: `require` encrypts without verifying the server, `verify-full` verifies its certificate and name. */
 function readTls(mode = 'prefer', rootCertificate = 'system'): Tls {
   if (mode === 'disable') return false
   if (mode === 'prefer' || mode === 'require') return mode

@@ -1,17 +1,17 @@
-// One open connection to one host: the driver's, with a socket of ours, so that it can be cut off when the host hangs.
+// One connection to one host. The driver gets a socket that we open, so that we can close it when the host hangs.
 import { connect, type Socket } from 'node:net'
 import { checkServerIdentity, type ConnectionOptions, type PeerCertificate } from 'node:tls'
 import postgres, { type Sql } from 'postgres'
 import type { ConnectionSettings, Host, Tls } from './connection-settings.ts'
 
-/** As it stands in a query: int8 is a bigint, both ways. */
+/** The driver's query function; int8 is a bigint in both directions. */
 export type Database = Sql<{ bigint: bigint }>
 
-/** One connection. It is opened once; when it breaks it is done with, and the pool opens another. */
+/** A connection is never reopened: when it breaks, the pool opens another. */
 export class Connection {
   readonly sql: Database
   readonly openedAt = performance.now()
-  /** Whether it can't be used any more. */
+  /** Whether it is no longer usable. */
   closed = false
   #socket: Socket | undefined
 
@@ -53,7 +53,7 @@ export class Connection {
     } as object as postgres.Options<{ bigint: postgres.PostgresType<bigint> }>)
   }
 
-  /** Connects to this host; rejects where that fails, or where the host must take writes and does not. */
+  /** Connects to this host; rejects if that fails, or if the host must accept writes and does not. */
   static async open(settings: ConnectionSettings, host: Host, onClose: (connection: Connection) => void): Promise<Connection> {
     const connection = new Connection(settings, host, onClose)
     try {
@@ -67,13 +67,13 @@ export class Connection {
     }
   }
 
-  /** Ends it at once; what runs on it fails. */
+  /** Closes it at once; queries in progress fail. */
   destroy(): void {
     this.closed = true
     this.#socket?.destroy()
   }
 
-  /** Ends it politely, but within a second. */
+  /** Waits for queries in progress, at most a second, then closes it. */
   async end(): Promise<void> {
     this.closed = true
     await this.sql.end({ timeout: 1 })
@@ -81,7 +81,7 @@ export class Connection {
   }
 }
 
-/** The driver tells Node no name for an address such as 10.0.0.5, and Node would then check for "localhost". */
+/** For an IP address, the driver passes no server name to Node, which would then verify the name "localhost". */
 function verifying({ ca, name }: Exclude<Tls, string | false>, host: string): ConnectionOptions {
   const checkName = (_name: string, certificate: PeerCertificate) => (name ? checkServerIdentity(host, certificate) : undefined)
   return { ...(ca === undefined ? {} : { ca }), checkServerIdentity: checkName }
@@ -94,7 +94,7 @@ function dial(host: string, port: number, timeoutMs: number): Promise<Socket> {
     socket.once('connect', () => {
       clearTimeout(timer)
       socket.removeListener('error', reject)
-      // The driver takes the name for TLS from here.
+      // The driver reads the server name for TLS from here.
       resolve(Object.assign(socket, { host, port }))
     })
     socket.once('error', (error) => {

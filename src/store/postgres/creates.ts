@@ -1,4 +1,4 @@
-// Creates that come in one turn of the event loop share one statement: one round trip and one commit for all of them.
+// Creates that arrive in one turn of the event loop share one statement, so one round trip and one commit.
 import type { NewPet } from '../../contract/pets.ts'
 import { gatherTurns } from '../../turns.ts'
 import { toJson } from '../to-json.ts'
@@ -30,7 +30,7 @@ export class Creates {
       const ids = await this.#pool.write((sql) => insert(sql, batch.map(({ newPet }) => newPet)))
       for (const [index, job] of batch.entries()) job.resolve(ids[index]!)
     } catch (error) {
-      // One bad row must not fail its neighbours. Where the server says that it has done none of them, each is tried alone.
+      // One bad row must not fail its neighbours. If the server reports that it did none of them, each is tried alone.
       if (batch.length > 1 && wasRefused(error)) await this.#insertSingly(batch)
       else for (const job of batch) job.reject(error)
     }
@@ -43,7 +43,7 @@ export class Creates {
   }
 }
 
-/** The ids of these animals, in their order. */
+/** Resolves with the ids of these animals, in their order. */
 export async function insert(sql: Database, newPets: readonly NewPet[]): Promise<bigint[]> {
   const rows = newPets.length === 1 ? await insertOne(sql, newPets[0]!) : await insertMany(sql, newPets)
   return rows.map(({ id }) => id)
@@ -54,7 +54,7 @@ function insertOne(sql: Database, { name, categoryId, status }: NewPet) {
     INSERT INTO pets (name, category_id, status) VALUES (${name}, ${categoryId}, ${status}) RETURNING id`
 }
 
-/** Ids are drawn before they are stored, so that each goes to its animal; as JSON, which needs no types of arrays. */
+/** Draws the ids before the insert, so that it is known which animal got which. JSON needs no array types of the driver. */
 function insertMany(sql: Database, newPets: readonly NewPet[]) {
   return sql<{ id: bigint }[]>`
     WITH made AS MATERIALIZED (

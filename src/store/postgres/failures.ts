@@ -1,8 +1,8 @@
-// PostgreSQL's failures in our words: which of them pass by themselves, and which end a connection.
+// Classifies PostgreSQL's errors: which are temporary, which break a connection, and after which a retry is safe.
 import postgres from 'postgres'
 import { StoreUnavailable } from '../store.ts'
 
-/** Codes and classes of codes (PostgreSQL, appendix A) that tell of the database's state, not of a bug of ours. */
+/** Error codes and classes (PostgreSQL manual, appendix A) that describe the state of the database, not a bug of ours. */
 const PASSING: readonly string[] = [
   '08', // the connection
   '25006', // a standby, or a primary that was demoted
@@ -15,7 +15,7 @@ const PASSING: readonly string[] = [
   '58', // its disk
 ]
 
-/** The host is not the one that takes writes any more. */
+/** The host no longer accepts writes. */
 const READ_ONLY = '25006'
 
 export function isLockTimeout(error: unknown): boolean {
@@ -26,22 +26,22 @@ export function sqlState(error: unknown): string | undefined {
   return error instanceof postgres.PostgresError ? error.code : undefined
 }
 
-/** Whether the connection is of no use after this error: it broke, or its host was demoted. */
+/** Whether the connection is unusable after this error: it broke, or its host was demoted. */
 export function breaksConnection(error: unknown): boolean {
   return !(error instanceof postgres.PostgresError) || error.severity !== 'ERROR' || error.code === READ_ONLY
 }
 
-/** The server answered that this statement failed, and goes on: it has done nothing of it. */
+/** Whether the server reported that this statement failed and had no effect. */
 export function wasRefused(error: unknown): boolean {
   return sqlState(error) !== undefined && !breaksConnection(error)
 }
 
-/** The server answered that it did not do it, so that trying again does nothing twice. */
+/** Whether the server rolled the transaction back, so that a retry can't repeat anything. */
 export function wasRolledBack(error: unknown): boolean {
   return sqlState(error)?.startsWith('40') === true
 }
 
-/** A failure that passes by itself is told as `StoreUnavailable`; anything else is a bug and stays what it is. */
+/** Returns `StoreUnavailable` for a temporary failure; any other error is a bug and returned as it is. */
 export function asStoreFailure(error: unknown): unknown {
   if (error instanceof StoreUnavailable) return error
   const state = sqlState(error)
@@ -53,12 +53,12 @@ function unavailable(error: unknown): StoreUnavailable {
   return new StoreUnavailable(`PostgreSQL: ${explain(error)}`, { cause: error })
 }
 
-/** The driver and Node name them by `code`; ours, of a call past its time, is one of them. */
+/** Recognises errors of the driver and of Node by their `code`. */
 function isNetworkError(error: unknown): boolean {
   return error instanceof ConnectionLost || (error instanceof Error && 'code' in error && /^(?:CONNECT|E[A-Z]+$)/.test(String(error.code)))
 }
 
-/** A connection that we cut off ourselves, or that turned out to be useless. */
+/** We closed the connection ourselves, because a call took too long. */
 export class ConnectionLost extends Error {
   override name = 'ConnectionLost'
 }

@@ -4,7 +4,7 @@ import { CannotOpenStore } from '../store.ts'
 import type { Database } from './connection.ts'
 import { explain, sqlState, wasRefused } from './failures.ts'
 
-/** Names our lock among the advisory locks of the database: "PETS" in ASCII. */
+/** The number of our advisory lock: "PETS" in ASCII. */
 const LOCK = 0x50455453
 
 const DUPLICATE_TABLE = '42P07'
@@ -17,10 +17,10 @@ export async function migrate(sql: Database): Promise<void> {
   const migrations = readMigrations(new URL('migrations/', import.meta.url))
   if ((await missing(sql, migrations)).length === 0) return
   await sql.begin(async (transaction) => {
-    // A lock of the transaction, not of the session: it works behind PgBouncer, and ends with a process that dies.
+    // A lock for the transaction, not for the session: it works behind PgBouncer, and is released if the process dies.
     await transaction`SET LOCAL statement_timeout = 0`
     await transaction`SELECT pg_advisory_xact_lock(${LOCK})`
-    // Asked again under the lock: another instance may have migrated in the meantime.
+    // Read again under the lock: another instance may have migrated in the meantime.
     const database = transaction as unknown as Database
     for (const migration of await missing(database, migrations)) await apply(database, migration)
   })
@@ -51,7 +51,7 @@ function ofAnotherProgram(error: unknown): CannotOpenStore {
   )
 }
 
-/** Returns none for a new database. Asks the catalogue itself: `to_regclass` may answer from the connection's cache. */
+/** Returns none for a new database. Queries the catalogue, because `to_regclass` may answer from the connection's cache. */
 async function readApplied(sql: Database): Promise<AppliedMigration[]> {
   const tables = await sql`SELECT 1 FROM pg_catalog.pg_tables WHERE schemaname = current_schema() AND tablename = ${MIGRATIONS_TABLE}`
   if (tables.length === 0) return []

@@ -1,4 +1,4 @@
-// Animals in PostgreSQL. Every call is one statement or part of one, so it is one transaction and one round trip.
+// Animals in PostgreSQL. Every call is one statement or shares one, so it takes one transaction and one round trip.
 import type { ListQuery } from '../../contract/list-query.ts'
 import type { NewPet, Pet, PetStatus } from '../../contract/pets.ts'
 import type { Created, Idempotency, PetStore } from '../store.ts'
@@ -10,7 +10,7 @@ import { countPets } from './tally.ts'
 
 const PURGE_AT_ONCE = 1000
 
-/** How long a create waits for the first one with its key; then it tells that this one is in progress. */
+/** How long a create waits for an earlier one with the same key before it resolves with `in progress`. */
 const IN_PROGRESS_WAIT_MS = 3000
 
 export class PostgresPets implements PetStore {
@@ -41,7 +41,7 @@ export class PostgresPets implements PetStore {
 
   list({ status, before, limit }: ListQuery): Promise<Pet[]> {
     return this.#pool.read(async (sql) => {
-      // In the text, not a parameter: with a limit it does not know, PostgreSQL plans anew for every page.
+      // Part of the text, not a parameter: with an unknown limit, PostgreSQL plans every page again.
       const most = sql.unsafe(String(limit))
       return [...(await (status === undefined ? listAll(sql, before, most) : listOfStatus(sql, status, before, most)))]
     })
@@ -70,9 +70,9 @@ function listAll(sql: Database, before: bigint | undefined, most: Fragment) {
 }
 
 /**
- * The same as `status = … ORDER BY id DESC`, but worded so that only the index on status and id gives this order. For
- * an equality PostgreSQL likes to walk all animals from the newest down and drop those of another status: a page of
- * animals that are all old then reads nearly the whole table.
+ * Means `status = … ORDER BY id DESC`, but is worded so that only the index on status and id provides this order. For an
+ * equality, PostgreSQL may scan all animals from the newest down and skip those of another status: if the animals of
+ * this status are all old, that reads nearly the whole table.
  */
 function listOfStatus(sql: Database, status: PetStatus, before: bigint | undefined, most: Fragment) {
   const below = before === undefined ? sql`status <= ${status}` : sql`(status, id) < (${status}, ${before})`
@@ -85,9 +85,10 @@ function columns(sql: Database) {
 }
 
 /**
- * The record and the animal in one statement. Of two with the same key, the second waits on the first one's row, and
- * finds it when that is committed. The limit of the wait is set inside the statement: it needs no session, so it holds
- * behind PgBouncer too. The same fingerprint is the same animal, so a replay needs only the id of the first.
+ * Adds the idempotency record and the animal in one statement. Of two creates with the same key, the second waits for
+ * the row of the first and finds it once that is committed. The lock timeout is set inside the statement, so it needs no
+ * session and works behind PgBouncer. A replay needs only the id of the first animal: the same fingerprint means that the
+ * rest is the same.
  */
 async function insertIdempotently(sql: Database, newPet: NewPet, idempotency: Idempotency): Promise<Created> {
   const { name, categoryId, status } = newPet
@@ -112,7 +113,7 @@ async function insertIdempotently(sql: Database, newPet: NewPet, idempotency: Id
   }
   const [record] = await sql<{ fingerprint: Buffer; petId: bigint }[]>`
     SELECT fingerprint, pet_id AS "petId" FROM idempotency_records WHERE account_id = ${accountId} AND key = ${key}`
-  // Purged between the two statements: its time was over, so this one counts as the first.
+  // The record had expired and was purged between the two statements, so this create is the first one.
   if (record === undefined) return insertIdempotently(sql, newPet, idempotency)
   if (!fingerprint.equals(record.fingerprint)) return { outcome: 'mismatch' }
   return { outcome: 'replayed', pet: { id: record.petId, name, categoryId, status } }

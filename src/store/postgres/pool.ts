@@ -1,5 +1,5 @@
-// The connections of a process: so many and no more, each call with a time limit, and a waiting line that has an end.
-// The driver could pool too, but without these bounds: with the database away or hanging, its calls wait for ever.
+// The connections of a process: a bounded number, a time limit for each call, and a bounded queue. The driver has a pool of
+// its own, but without these bounds: while the database is unavailable or hangs, its calls wait forever.
 import { StoreUnavailable } from '../store.ts'
 import { Connection, type Database } from './connection.ts'
 import type { ConnectionSettings, Host } from './connection-settings.ts'
@@ -7,16 +7,16 @@ import { asStoreFailure, breaksConnection, ConnectionLost, explain, wasRolledBac
 
 type Work<T> = (sql: Database) => Promise<T>
 
-/** So long after the server's own limit, a call without an answer means that the server hangs. */
+/** How long after the server's statement timeout a call without an answer means that the server hangs. */
 const GRACE_MS = 500
 
-/** After a failed try, calls are refused at once for this long: no storm of tries on a database that is away. */
+/** How long calls are refused at once after a failed attempt to connect, to spare a database that is unavailable. */
 const PAUSE_MS = 250
 
 /** How many calls may wait for each connection. */
 const WAITING_PER_CONNECTION = 50
 
-/** A connection is replaced after this time, so that new hosts behind a name come into use. */
+/** A connection is replaced after this time, so that changes of DNS take effect. */
 const LIFETIME_MS = 30 * 60_000
 
 type Waiting = PromiseWithResolvers<Connection | undefined>
@@ -27,7 +27,7 @@ export class Pool {
   readonly #all = new Set<Connection>()
   readonly #waiting: Waiting[] = []
   #opening = 0
-  /** The host that last took a connection is asked first. */
+  /** The host that last accepted a connection is tried first. */
   #firstHost = 0
   #lastFailure: { error: StoreUnavailable; at: number } | undefined
   #ended = false
@@ -36,22 +36,22 @@ export class Pool {
     this.#settings = settings
   }
 
-  /** A read is tried once more when its connection broke: it may have been an old one. */
+  /** Runs a read, and once more if its connection broke, since that may have been stale. */
   read<T>(work: Work<T>): Promise<T> {
     return this.#attempt(work, breaksConnection)
   }
 
-  /** A write is not repeated, since it may have been done, unless the server says that it was not. */
+  /** Runs a write. It is not repeated, since it may have taken effect, unless the server rolled it back. */
   write<T>(work: Work<T>): Promise<T> {
     return this.#attempt(work, wasRolledBack)
   }
 
-  /** A write that does nothing the second time is repeated like a read. */
+  /** Runs an idempotent write, which is repeated like a read. */
   writeRepeatable<T>(work: Work<T>): Promise<T> {
     return this.#attempt(work, (error) => breaksConnection(error) || wasRolledBack(error))
   }
 
-  /** Without retries, and with a limit of its own. */
+  /** Runs a call without retries, and with a time limit of its own. */
   async run<T>(work: Work<T>, limitMs = this.#settings.statementTimeoutMs + GRACE_MS): Promise<T> {
     const connection = await this.#acquire()
     let timer: NodeJS.Timeout | undefined
@@ -75,7 +75,7 @@ export class Pool {
     await Promise.all(Array.from(this.#all, (connection) => connection.end()))
   }
 
-  /** Once, and once more where `mayRepeat` allows it; never after a call that took its whole time already. */
+  /** Runs a call, and once more if `mayRepeat` allows it; never after a call that used up its time. */
   async #attempt<T>(work: Work<T>, mayRepeat: (error: unknown) => boolean): Promise<T> {
     try {
       return await this.run(work).catch((error: unknown) => {
@@ -99,7 +99,7 @@ export class Pool {
     }
   }
 
-  /** Resolves with a connection that became free, or with undefined where there is room for a new one. */
+  /** Resolves with a connection that became free, or with undefined if a new one can be opened. */
   #wait(poolSize: number): Promise<Connection | undefined> {
     if (this.#waiting.length >= poolSize * WAITING_PER_CONNECTION) throw this.#busy(poolSize)
     const waiting: Waiting = Promise.withResolvers()
@@ -149,7 +149,7 @@ export class Pool {
     for (const waiting of this.#waiting.splice(0)) waiting.reject(error)
   }
 
-  /** One broken connection makes the idle ones suspect: after a restart or a failover they are all dead. */
+  /** Discards the idle connections too: after a restart or a failover they are all dead. */
   #discard(connection: Connection): void {
     for (const suspect of [connection, ...this.#idle.splice(0)]) {
       suspect.destroy()

@@ -1,4 +1,4 @@
-// The engine for many instances: one PostgreSQL, any number of processes on it.
+// The engine for several instances: any number of processes on one PostgreSQL.
 import { factsOfStore } from '../facts.ts'
 import { CannotOpenStore, type Store, StoreUnavailable } from '../store.ts'
 import { PostgresAccounts } from './accounts.ts'
@@ -11,7 +11,7 @@ import { Pool } from './pool.ts'
 import { PostgresRecords } from './records.ts'
 import { SETTLED_MS, settleCounts } from './tally.ts'
 
-/** How long the start may take: another instance may be migrating. */
+/** How long migrating may take, or waiting for another instance that migrates. */
 const START_WITHIN_MS = 600_000
 
 /** Connects to the database of this address and migrates it; throws `CannotOpenStore` with a message for the operator. */
@@ -43,11 +43,11 @@ export async function openPostgresStore(url: string): Promise<Store> {
   }
 }
 
-/** Nobody waits for it: what fails now is done a minute later. */
+/** Runs in the background; if it fails, it is done a minute later. */
 async function settle(pool: Pool): Promise<void> {
   try {
     while (await pool.write(settleCounts));
   } catch {
-    // Where the database is away, every request tells so.
+    // While the database is unavailable, every request reports it.
   }
 }

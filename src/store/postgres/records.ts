@@ -29,7 +29,7 @@ export class PostgresRecords implements RecordStore {
     await this.#pool.write((sql) => sql`INSERT INTO ${sql(name)} ${sql(records, Object.keys(columns))}`)
   }
 
-  /** Names the records as JSON, which needs no types of arrays. */
+  /** The keys are passed as JSON, which needs no array types of the driver. */
   async remove({ name, columns, key }: Kind, records: readonly StoredRecord[]): Promise<number> {
     const keys = records.map((record) => Object.fromEntries(key.map((column) => [column, record[column]])))
     const types = key.map((column) => `${column} ${columns[column] === 'integer' ? 'BIGINT' : 'TEXT'}`).join()

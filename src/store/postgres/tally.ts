@@ -1,34 +1,34 @@
-// How many animals of each status there are, without reading them all and without a row that every create must change.
+// Counts animals by status without reading them all, and without a row that every create must update.
 //
-// `pet_counts` holds the counts of all animals up to `until_id`; the few above it are counted when asked. Every minute
-// `until_id` moves up to a `next_id` that was noted a minute ago or earlier. Ids are given in order but committed in
-// any order: an animal below `next_id` can still turn up as long as its transaction is open, and none of ours is open
-// for that long (statement timeout). So an animal is counted once. Only a transaction made by hand that adds animals
-// and stays open longer slips through; docs/databases.md tells how to count anew.
+// `pet_counts` holds the counts of all animals up to `until_id`; the few above it are counted on request. Every minute
+// `until_id` moves up to a `next_id` that was noted at least a minute ago. Ids are assigned in order but committed in any
+// order: an animal below `next_id` can still appear while its transaction is open, and the statement timeout keeps ours
+// from being open that long. So each animal is counted once. The exception is a transaction by hand that adds animals
+// and stays open for longer; docs/databases.md describes how to count again.
 import { PET_STATUSES, type PetStatus } from '../../contract/pets.ts'
 import type { Database } from './connection.ts'
 
 /** Longer than any transaction of the service can be open. */
 export const SETTLED_MS = 60_000
 
-/** Ids taken into the counts in one statement: enough for a busy minute, little enough to be quick. */
+/** How many ids are counted in one statement: enough for a busy minute, few enough to be fast. */
 const STEP = 250_000
 
-/** The id is asked for first: the planner must see it to know that few animals lie above it. */
+/** Reads the id first, as a value of its own: the planner needs it to know that few animals lie above it. */
 export async function countPets(sql: Database): Promise<Record<PetStatus, number>> {
   const [{ untilId } = { untilId: 0n }] = await sql<{ untilId: bigint }[]>`SELECT until_id AS "untilId" FROM pet_counts_progress`
   const rows = await sql<{ status: PetStatus; count: number; current: boolean }[]>`
     SELECT status, count::float8 AS count, until_id = ${untilId} AS current FROM pet_counts, pet_counts_progress
     UNION ALL
     SELECT status, count(*)::float8, TRUE FROM pets WHERE id > ${untilId} GROUP BY status`
-  // It moved up between the two statements, which happens once a minute.
+  // `until_id` moved between the two statements, which can happen once a minute.
   if (!rows.every(({ current }) => current)) return countPets(sql)
   const counts = Object.fromEntries(PET_STATUSES.map((status) => [status, 0])) as Record<PetStatus, number>
   for (const { status, count } of rows) counts[status] += count
   return counts
 }
 
-/** Takes settled animals into the counts; of several instances one does it. Tells whether more is waiting. */
+/** Adds settled animals to the counts; of several instances, one does it. Resolves with true if more are waiting. */
 export async function settleCounts(sql: Database): Promise<boolean> {
   return sql.begin(async (transaction) => {
     const [progress] = await transaction<{ untilId: bigint; nextId: bigint; settled: boolean }[]>`

@@ -1,15 +1,15 @@
-// The version of an SQLite store (`Store.version`), cheap enough to be asked for every turn: 2 µs.
+// The version of an SQLite store (`Store.version`). Reading it takes 2 µs, so it can be done in every turn of the event loop.
 import type { DatabaseSync } from 'node:sqlite'
 import type { Writer } from './writer.ts'
 
-/** Returns a function that tells the version: it counts the writer's commits of data, and those of other connections. */
+/** Returns a function that reads the version: the commits of data by the writer, and the changes by other connections. */
 export function createDataVersion(db: DatabaseSync, writer: Writer): () => number {
   const dataVersion = db.prepare('PRAGMA data_version')
   dataVersion.setReturnArrays(true)
   let seen: number | undefined
   let changesElsewhere = 0
 
-  /** A number that differs after every commit of another connection; undefined while a lock prevents asking. */
+  /** Returns a number that differs after every commit of another connection; undefined while a lock prevents reading it. */
   function readDataVersion(): number | undefined {
     try {
       return (dataVersion.get() as unknown as [number])[0]

@@ -8,7 +8,7 @@ import { APPLICATION_ID, migrate } from './migrate.ts'
 
 export const IN_MEMORY = ':memory:'
 
-/** Earlier ones can corrupt a WAL database under concurrent checkpoints. */
+/** Earlier versions can corrupt a WAL database under concurrent checkpoints. */
 const SQLITE_MINIMUM = '3.51.3'
 
 /** How long a start may wait for another process that starts or migrates. */

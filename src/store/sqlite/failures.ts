@@ -1,4 +1,4 @@
-// SQLite's failures in our words: which of them pass by themselves, and what to tell an operator.
+// Classifies SQLite's errors: which are temporary, and what they mean to an operator.
 import { setTimeout } from 'node:timers/promises'
 import { StoreUnavailable } from '../store.ts'
 
@@ -20,7 +20,7 @@ function primaryCode(error: unknown): number | undefined {
   return typeof code === 'number' ? code & 0xff : undefined
 }
 
-/** How long a call may wait for a lock of another process, and how long between two tries. */
+/** How long a call waits for a lock of another process, and the pause between two attempts. */
 export const LOCK_WAIT_MS = 3000
 export const LOCK_RETRY_MS = 10
 
@@ -34,19 +34,19 @@ export function explain(error: unknown): string {
   return known === undefined ? said : `${known} (SQLite: ${said})`
 }
 
-/** A failure of the disk, the file or the lock is the store's state, not a bug: it is told as `StoreUnavailable`. */
+/** Returns `StoreUnavailable` for a failure of the disk, the file or a lock; any other error is a bug and returned as it is. */
 export function asStoreFailure(error: unknown): unknown {
   const known = EXPLANATIONS[primaryCode(error) ?? -1]
   if (known === undefined && !isClosed(error)) return error
   return new StoreUnavailable(explain(error), { cause: error })
 }
 
-/** A request that outlived the store: node:sqlite finds its connection closed. */
+/** Whether a request came after the store was closed. */
 function isClosed(error: unknown): boolean {
   return (error as { code?: unknown } | undefined)?.code === 'ERR_INVALID_STATE'
 }
 
-/** Runs a read; a lock, rare for readers of a WAL file, is waited for without stopping the event loop. */
+/** Runs a read. A lock, rare for readers of a WAL file, is waited for without blocking the event loop. */
 export async function read<T>(work: () => T): Promise<T> {
   const deadline = performance.now() + LOCK_WAIT_MS
   for (;;) {

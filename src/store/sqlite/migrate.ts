@@ -3,7 +3,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { type AppliedMigration, type Migration, migrationFailed, MIGRATIONS_TABLE, missingMigrations, readMigrations } from '../migrations.ts'
 import { explain } from './failures.ts'
 
-/** "PETS" in ASCII, kept in the file's header: tells our files from those of other programs. */
+/** "PETS" in ASCII; in the header of a file it marks the database as ours. */
 export const APPLICATION_ID = 0x50455453
 
 /** Throws `CannotOpenStore` if the database is newer than this program and not compatible with it, or if a migration fails. */
@@ -13,7 +13,7 @@ export function migrate(db: DatabaseSync, path: string): void {
   if (missing().length === 0) return
   db.exec('BEGIN IMMEDIATE')
   try {
-    // Asked again under the lock: another process may have migrated in the meantime.
+    // Read again under the lock: another process may have migrated in the meantime.
     for (const migration of missing()) apply(db, path, migration)
     db.exec(`PRAGMA application_id = ${APPLICATION_ID}; COMMIT`)
   } catch (error) {

@@ -31,7 +31,7 @@ export class SqliteRecords implements RecordStore {
   write({ name, columns }: Kind, records: readonly StoredRecord[]): Promise<void> {
     const fields = Object.keys(columns)
     const insert = this.#db.prepare(`INSERT INTO ${name} (${fields.join()}) VALUES (${fields.map(() => '?').join()})`)
-    // Of a row, node:sqlite also returns its id, and refuses to make a number of one above 2⁵³.
+    // node:sqlite also returns the row's id, and throws if it must convert one above 2⁵³ to a number.
     insert.setReadBigInts(true)
     return this.#writer.write(() => {
       for (const record of records) insert.run(...fields.map((field) => record[field]!))

@@ -10,7 +10,7 @@ import { SqlitePets } from './pets.ts'
 import { SqliteRecords } from './records.ts'
 import { Writer } from './writer.ts'
 
-/** Opens the file at `path`, made where it is missing; throws `CannotOpenStore` with a message for the operator. */
+/** Opens the file at `path`, or creates it; throws `CannotOpenStore` with a message for the operator. */
 export function openSqliteStore(path: string): Store {
   const db = openDatabase(path)
   const writer = new Writer(db)

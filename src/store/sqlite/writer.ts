@@ -31,7 +31,7 @@ export class Writer {
     return this.#add(work, true)
   }
 
-  /** Like `write`, for what no cached answer shows (`Store.version` lists it): the version stays. */
+  /** Like `write`, but does not move the version: for bookkeeping, which no cached answer shows (see `Store.version`). */
   writeBookkeeping<T>(work: () => T): Promise<T> {
     return this.#add(work, false)
   }
@@ -84,7 +84,7 @@ export class Writer {
     try {
       this.#db.exec('BEGIN IMMEDIATE')
       for (const job of batch) results.push(job.work())
-      // Counted before the commit: if that fails, nobody can say what it left behind.
+      // Counted before the commit, because after a commit that failed its effect is unknown.
       if (batch.some(({ isData }) => isData)) this.#dataCommits += 1
       this.#db.exec('COMMIT')
     } catch (error) {
