@@ -11,8 +11,8 @@ export interface HeldAnswer {
 export interface CuttingProxy extends AsyncDisposable {
   /** The database's address, through the proxy. */
   url: string
-  /** The next request reaches the database; its answer never comes back, and the connection breaks. */
-  cutNextAnswer(): void
+  /** The next request reaches the database; its answer never comes back, and the connection is closed or reset. */
+  cutNextAnswer(how?: 'closed' | 'reset'): void
   /** The next request reaches the database; its answer waits here until it is released. */
   holdNextAnswer(): HeldAnswer
   /** The connections open now go silent in both directions, as after a failover without a word. New ones work. */
@@ -66,8 +66,8 @@ export async function startCuttingProxy(databaseUrl: string): Promise<CuttingPro
   }
   return {
     url: url.href,
-    cutNextAnswer() {
-      next = (client) => client.destroy()
+    cutNextAnswer(how = 'closed') {
+      next = (client) => (how === 'closed' ? client.destroy() : client.resetAndDestroy())
     },
     holdNextAnswer() {
       const [arrived, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]

@@ -49,6 +49,14 @@ describe('a write to PostgreSQL whose answer is lost', { concurrency: false, tim
     })
   }
 
+  it('is told as failed where the connection was reset, too', async () => {
+    await using opened = await openPostgres('pool_size=1')
+    await opened.store.pets.create(rex)
+    opened.proxy.cutNextAnswer('reset')
+    await assert.rejects(opened.store.pets.create(rex), StoreUnavailable)
+    assert.equal((await opened.store.pets.countByStatus()).available, 2)
+  })
+
   it('is repeated where that does no harm: a create with a key, and changes of sessions', async () => {
     await using opened = await openPostgres('pool_size=1')
     const { store, proxy } = opened
