@@ -22,7 +22,7 @@ function deprecationsPage(visit: Visit): HtmlPage {
 }
 
 function deprecationSection(visit: Visit, { id, method, path, deprecation }: Operation): Html {
-  const { since, sunset, successor } = deprecation!
+  const { since, sunset, successor, guide } = deprecation!
   const example = `curl -H "Authorization: Bearer $API_KEY" \\\n  "${baseAddress(visit)}${successor}"`
   return html`<section class="panel" id="${id}" aria-labelledby="${id}-title">
     <h2 id="${id}-title"><code>${method} ${BASE_PATH}${path}</code></h2>
@@ -33,12 +33,9 @@ function deprecationSection(visit: Visit, { id, method, path, deprecation }: Ope
       <div class="grow"><dt>Use instead</dt><dd><code>GET ${BASE_PATH}${successor}</code></dd></div>
     </dl>
     <h3>Migration guide</h3>
-    <p>List the animals with the status that you need, and find yours by its <code>id</code>. The list is newest first; follow
-    the <code>Link</code> header with <code>rel="next"</code> for the next page. It has the same fields as this operation, so
-    nothing else changes.</p>
-    <pre class="code" tabindex="0" aria-label="Example: list the animals by status"><code data-copy>${example}</code></pre>
-    <p>From that date, this operation answers 410 with the code
-    <a href="/docs/errors#operation_removed"><code>operation_removed</code></a>, and the response to an added animal no longer
-    has a <code>Location</code> header.</p>
+    <p>${guide}</p>
+    <pre class="code" tabindex="0" aria-label="Example: call the successor of ${id}"><code data-copy>${example}</code></pre>
+    <p>From that date on, this operation answers 410 with the code
+    <a href="/docs/errors#operation_removed"><code>operation_removed</code></a>.</p>
   </section>`
 }

@@ -57,6 +57,8 @@ export interface Deprecation {
   /** What to call instead, relative to the base address, and how to say it. */
   successor: string
   advice: string
+  /** How to move to the successor, in a few sentences. */
+  guide: string
   /** Where people read about it, relative to the deployment's root. */
   documentation: string
 }

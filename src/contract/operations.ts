@@ -113,6 +113,10 @@ const getPet = {
     sunset: Date.UTC(2030, 11, 5),
     successor: '/pets?status=available',
     advice: 'Use `GET /pets` with a `status` filter instead.',
+    guide:
+      'List the animals with the status that you need, and find yours by its id. The list is newest first; follow the Link ' +
+      'header with rel="next" for the next page. It has the same fields as this operation. From the removal date on, the ' +
+      'response to an added animal has no Location header.',
     documentation: '/docs/deprecations#getPet',
   },
 } as const satisfies Operation
