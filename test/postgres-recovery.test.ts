@@ -130,7 +130,7 @@ describe('a connection to PostgreSQL that can not be used', { timeout: 60_000 },
   it('is closed again: a start that is refused for a newer schema leaves none', async () => {
     await using opened = await openPostgres()
     await opened.store.close()
-    await opened.sql`INSERT INTO petstore_schema VALUES (99, 'from the future', 0)`
+    await opened.sql`INSERT INTO petstore_migrations VALUES (99, 'from the future', 99, 0)`
     await assert.rejects(openStore(readConfig({ database: opened.url }, {}).database), /schema version 99/)
     await until(async () => (await opened.backends()).length === 0, 'every connection is closed')
   })
