@@ -57,4 +57,12 @@ describe('parseNewPet', () => {
     )
     assert.equal((parseNewPet({}) as InvalidFields).problems.length, 2)
   })
+
+  it('says of each field whether it is missing or what came, and of a body that is no object what it is', () => {
+    const messageOf = (body: unknown) => (parseNewPet(body) as InvalidFields).message
+    assert.match(messageOf({ categoryId: 'x' }), /^name is missing: it must be a string .*\. categoryId must be an integer .*, got "x"\.$/)
+    for (const [body, word] of [[null, 'null'], [[], 'an array'], ['Rex', '"Rex"'], [7n, '7'], [undefined, 'nothing']] as const) {
+      assert.equal(messageOf(body), `The body must be a JSON object, got ${word}.`)
+    }
+  })
 })
