@@ -16,12 +16,13 @@ describe('readConfig', () => {
         environment: 'staging',
         baseUrl: undefined,
         stagingBaseUrl: undefined,
-        signup: 'open',
+        signup: undefined,
         trustProxy: false,
         rateLimit: undefined,
         logLevel: 'notice',
         adminHost: '127.0.0.1',
         adminPort: undefined,
+        given: new Set(),
       },
     )
   })
@@ -84,14 +85,10 @@ describe('readConfig', () => {
 })
 
 describe('What follows from the settings', () => {
-  const signup = { '127.0.0.1': 'open', '127.1.2.3': 'open', '::1': 'open', localhost: 'open', '0.0.0.0': 'closed', '::': 'closed', '192.0.2.1': 'closed', '127.0.0.1.example.com': 'closed' }
-  for (const [host, expected] of Object.entries(signup)) {
-    it(`sign-up is ${expected} on ${host}, unless it is set`, () => {
-      assert.equal(from({ HOST: host }).signup, expected)
-      assert.equal(from({ HOST: host, PETSTORE_SIGNUP: 'open' }).signup, 'open')
-      assert.equal(from({ HOST: host, PETSTORE_SIGNUP: 'closed' }).signup, 'closed')
-    })
-  }
+  it('it is known which settings were given, by a flag or a variable that is not empty', () => {
+    const { given } = readConfig({ port: '8080' }, { PETSTORE_ENVIRONMENT: 'staging', HOST: '' })
+    assert.deepEqual(given, new Set(['port', 'environment']))
+  })
 
   it('the own base address is the one of the environment, and never the other', () => {
     const [production, staging] = ['https://pets.example/v1', 'https://staging.example/v1']

@@ -12,6 +12,8 @@ export type DatabaseAddress = { engine: 'sqlite'; path: string } | { engine: 'po
 const LOG_LEVELS = ['error', 'warn', 'notice', 'info', 'debug'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]
 
+const SIGNUP_MODES = ['open', 'closed'] as const
+
 export interface Setting {
   variable: string
   flag: string
@@ -87,9 +89,9 @@ export const SETTINGS = {
     variable: 'PETSTORE_SIGNUP',
     flag: 'signup',
     value: 'MODE',
-    allowed: 'open or closed',
-    meaning: 'Whether people can create an account in the console; unset: open on a loopback address only',
-    parse: (value) => oneOf(['open', 'closed'], value),
+    allowed: SIGNUP_MODES.join(' or '),
+    meaning: 'Whether people can create an account in the console; unset: open only on a loopback address, outside production, without base address and trusted proxy',
+    parse: (value) => oneOf(SIGNUP_MODES, value),
   },
   trustProxy: {
     variable: 'PETSTORE_TRUST_PROXY',
@@ -141,8 +143,8 @@ export type SettingName = keyof typeof SETTINGS
 type Value<S extends Setting> = NonNullable<ReturnType<S['parse']>> | (S extends { default: string } ? never : undefined)
 type Values = { [Name in SettingName]: Value<(typeof SETTINGS)[Name]> }
 
-/** The settings' values, with what is computed where they are unset. */
-export type Config = Omit<Values, 'signup' | 'trustProxy'> & { signup: 'open' | 'closed'; trustProxy: string[] | false }
+/** The settings' values, and which of them were given instead of left to their defaults. */
+export type Config = Omit<Values, 'trustProxy'> & { trustProxy: string[] | false; given: ReadonlySet<SettingName> }
 
 /** A setting has a bad value; the message names it, the value and what is allowed. */
 export class BadSetting extends Error {
@@ -151,18 +153,17 @@ export class BadSetting extends Error {
 
 /** Flags win over variables, variables over defaults. An empty variable counts as unset. */
 export function readConfig(flags: Record<string, string | undefined>, env: Record<string, string | undefined>): Config {
-  const read = (setting: Setting): unknown => {
+  const given = new Set<SettingName>()
+  const read = (name: SettingName, setting: Setting): unknown => {
     const { flag, variable, default: fallback } = setting
+    if (flags[flag] ?? env[variable]) given.add(name)
     if (flags[flag] !== undefined) return parse(setting, `--${flag}`, flags[flag])
     const text = env[variable] || fallback
     return text === undefined ? undefined : parse(setting, variable, text)
   }
-  const values = Object.fromEntries(Object.entries(SETTINGS).map(([name, setting]) => [name, read(setting)])) as Values
-  return {
-    ...values,
-    signup: values.signup ?? (isLoopback(values.host) ? 'open' : 'closed'),
-    trustProxy: values.trustProxy ?? false,
-  }
+  const entries = Object.entries(SETTINGS) as [SettingName, Setting][]
+  const values = Object.fromEntries(entries.map(([name, setting]) => [name, read(name, setting)])) as Values
+  return { ...values, trustProxy: values.trustProxy ?? false, given }
 }
 
 /** Reads the address of a database that `source` names instead of the setting; throws `BadSetting`. */
@@ -179,10 +180,6 @@ function parse(setting: Setting, source: string, text: string): unknown {
 /** Returns the public base address of this deployment, if it is configured. */
 export function ownBaseUrl(config: Pick<Config, 'environment' | 'baseUrl' | 'stagingBaseUrl'>): string | undefined {
   return config.environment === 'production' ? config.baseUrl : config.stagingBaseUrl
-}
-
-function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'))
 }
 
 /** Names the database for people, without user and password. */

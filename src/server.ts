@@ -12,13 +12,14 @@ import { createSend, type Send } from './http/answer.ts'
 import { createApp, type Timeouts } from './http/app.ts'
 import type { Metrics } from './http/metrics.ts'
 import { createRecorder } from './http/record.ts'
+import { type Reach, reachOf } from './home.ts'
 import { addressOf, cutOff, drain, listen } from './listening.ts'
 import type { Log } from './log.ts'
 import { openStore } from './store/open-store.ts'
 import type { Store } from './store/store.ts'
 import { timedStore } from './store/timed-store.ts'
 
-export interface Running {
+export interface Running extends Reach {
   /** Where it really listens, such as http://127.0.0.1:8080. */
   url: string
   adminUrl: string | undefined
@@ -74,7 +75,9 @@ export async function startServer(config: Config, log: Log, { clock = Date.now, 
     throw error
   }
   // Requests that are not for an operation wait for this; the operations are served meanwhile.
-  const consoleParts = { config, store, accounts, sessions, usage, clock, log, record }
+  const url = addressOf(app)
+  const reach = reachOf(config, app.address())
+  const consoleParts = { config, ...reach, url, store, accounts, sessions, usage, clock, log, record }
   setImmediate(() => publicApp.resolve(loadPublicApp(consoleParts, send, isStopping)))
   usage.start((error) => log.error({ error }, 'usage counts could not be written; they are kept'))
   const stopChores = startChores({ store, usage, sessions, log, clock })
@@ -88,7 +91,7 @@ export async function startServer(config: Config, log: Log, { clock = Date.now, 
     await store.close()
   }
 
-  return { url: addressOf(app), adminUrl: admin && addressOf(admin), accounts, store, stop }
+  return { url, ...reach, adminUrl: admin && addressOf(admin), accounts, store, stop }
 }
 
 /** Loaded on demand: without an admin port its libraries are not needed. */

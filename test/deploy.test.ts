@@ -19,6 +19,11 @@ describe('the deployment', () => {
     assert.deepEqual(new Set(copied), new Set(sent))
   })
 
+  it('closes sign-up, whatever the settings around it', () => {
+    assert.match(read('deploy/petstore.service'), /^Environment=PETSTORE_SIGNUP=closed$/m)
+    assert.match(read('deploy/compose.yaml'), /^ {4}PETSTORE_SIGNUP: \$\{PETSTORE_SIGNUP:-closed\}$/m)
+  })
+
   it('names only settings that exist', () => {
     const known = new Set(Object.values(SETTINGS).map(({ variable }) => variable))
     for (const file of ['deploy/Dockerfile', 'deploy/compose.yaml', 'deploy/petstore.service', 'deploy/README.md']) {

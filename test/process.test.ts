@@ -37,7 +37,7 @@ describe('petstore serve', { concurrency: 3 }, () => {
     assert.ok(existsSync(join(folder.path, 'data/petstore.db')))
     assert.match(served.url, /^http:\/\/127\.0\.0\.1:\d+$/)
     const [line] = served.lines
-    assert.deepEqual([line?.['environment'], line?.['signup']], ['staging', 'open (not set: open on a loopback address only)'])
+    assert.deepEqual([line?.['environment'], line?.['signup']], ['staging', 'open (not set, and only this machine reaches the service)'])
     served.child.kill('SIGTERM')
     const { code, stderr } = await served.ended
     assert.deepEqual([code, stderr], [0, ''])

@@ -1,7 +1,6 @@
 // Section 9 of the specification: the version in the address, the deprecation in the document, the two environments.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { readConfig } from '../src/config.ts'
 import { expectError, startPetstore } from './harness.ts'
 
 interface Document {
@@ -74,11 +73,4 @@ describe('9. The two environments', () => {
     assert.match((await petstore.call('/pets?limit=1')).headers.get('link') ?? '', /^<\/v1\/pets\?/)
   })
 
-  it('open sign-up by default on a loopback address only', () => {
-    const signup = (env: Record<string, string>) => readConfig({}, env).signup
-    for (const HOST of ['127.0.0.1', '127.1.2.3', 'localhost', '::1']) assert.equal(signup({ HOST }), 'open')
-    for (const HOST of ['0.0.0.0', '::', '192.168.1.5', 'pets.example', '127.example.com']) assert.equal(signup({ HOST }), 'closed')
-    assert.equal(signup({ HOST: '0.0.0.0', PETSTORE_SIGNUP: 'open' }), 'open')
-    assert.equal(signup({ PETSTORE_SIGNUP: 'closed' }), 'closed')
-  })
 })

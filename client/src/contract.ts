@@ -71,6 +71,7 @@ export type ErrorCode =
   | 'operation_removed'
   | 'body_too_large'
   | 'expectation_failed'
+  | 'misdirected_request'
   | 'idempotency_key_reused'
   | 'rate_limited'
   | 'headers_too_large'

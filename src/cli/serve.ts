@@ -1,10 +1,10 @@
 // petstore serve: runs the service until a signal stops it.
-import { type Config, SETTINGS, type SettingName } from '../config.ts'
+import { type Config, databasePlace, SETTINGS, type SettingName } from '../config.ts'
 import type { Log } from '../log.ts'
 import { CannotListen } from '../listening.ts'
 import type { Running } from '../server.ts'
 import { type Command, CommandFailed, settingOptions } from './command.ts'
-import { firstRunKey, welcome } from './welcome.ts'
+import { firstRunKey, reasonForSignup, welcome } from './welcome.ts'
 import { print, type Terminal } from './terminal.ts'
 
 export const serve: Command = {
@@ -17,7 +17,7 @@ export const serve: Command = {
     'petstore serve --port 9000 --database sqlite:/srv/petstore.db',
     'PETSTORE_ENVIRONMENT=production PETSTORE_BASE_URL=https://pets.example/v1 petstore serve --host 0.0.0.0',
   ],
-  async run({ terminal, flags, config }) {
+  async run({ terminal, config }) {
     const { stdout, clock } = terminal
     const stopSignal = terminal.stopSignal()
     // Loaded on demand: the other commands start without the HTTP stack, in a fraction of the time.
@@ -26,7 +26,7 @@ export const serve: Command = {
     const running = await server.startServer(config, log, { clock }).catch((error: unknown) => {
       throw error instanceof CannotListen ? explainListenFailure(error) : error
     })
-    await announce(terminal, config, running, log, flags['signup'] ?? terminal.env['PETSTORE_SIGNUP'])
+    await announce(terminal, config, running, log)
 
     const signal = await stopSignal
     log.notice({ signal }, 'stopping: finishing open requests')
@@ -35,14 +35,20 @@ export const serve: Command = {
   },
 }
 
-async function announce(terminal: Terminal, config: Config, running: Running, log: Log, signupSetting: string | undefined): Promise<void> {
+async function announce(terminal: Terminal, config: Config, running: Running, log: Log): Promise<void> {
   if (terminal.stdout.isTTY) {
-    const key = config.environment === 'production' ? undefined : await firstRunKey(running, terminal.clock())
+    const key = isWatched(terminal, config, running) ? await firstRunKey(running, terminal.clock()) : undefined
     print(terminal, welcome(terminal, config, running, key))
     return
   }
-  const signup = signupSetting ? config.signup : `${config.signup} (not set: open on a loopback address only)`
-  log.notice({ url: running.url, admin: running.adminUrl, environment: config.environment, signup }, 'listening')
+  const { url, adminUrl, signup } = running
+  const details = { url, admin: adminUrl, environment: config.environment, database: databasePlace(config.database) }
+  log.notice({ ...details, signup: signup + reasonForSignup(config, running) }, 'listening')
+}
+
+/** A key is printed only where a person at this machine reads it: a container has a terminal too, and its output is kept. */
+function isWatched({ stdin, stdout }: Terminal, { environment }: Config, { atHome }: Running): boolean {
+  return stdin.isTTY === true && stdout.isTTY === true && atHome && environment !== 'production'
 }
 
 function explainListenFailure({ where: { host, port, setting }, cause }: CannotListen): CommandFailed {

@@ -18,15 +18,16 @@ export async function firstRunKey({ accounts, store }: Running, now: number): Pr
   return made instanceof Refused ? undefined : made.secret
 }
 
-export function welcome(terminal: Terminal, config: Config, { url, adminUrl }: Running, key: string | undefined): string {
-  const { environment, database, signup } = config
+export function welcome(terminal: Terminal, config: Config, running: Running, key: string | undefined): string {
+  const { environment, database } = config
+  const { url, adminUrl } = running
   const rows: [string, string][] = [
     ['API', `${url}${BASE_PATH}`],
     ['Reference', `${url}/docs`],
     ['Console', `${url}/`],
     ...(adminUrl === undefined ? [] : [['Metrics', `${adminUrl}/metrics`] as [string, string]]),
     ['Data', databasePlace(database)],
-    ...signupRows(signup, url),
+    ...signupRows(config, running),
   ]
   const width = Math.max(...rows.map(([name]) => name.length))
   const lines = rows.map(([name, value]) => `  ${accent(terminal, name.padEnd(width))}  ${value}`)
@@ -38,15 +39,23 @@ export function welcome(terminal: Terminal, config: Config, { url, adminUrl }: R
   return ['', `  Petstore ${VERSION}, ${environment}`, '', ...lines, ...(curl || []), ''].join('\n')
 }
 
-function signupRows(signup: Config['signup'], url: string): [string, string][] {
+/** Says why sign-up is open or closed where nobody has set it; empty where it is set. */
+export function reasonForSignup(config: Config, { signup }: Running): string {
+  if (config.signup !== undefined) return ''
+  return signup === 'open' ? ' (not set, and only this machine reaches the service)' : ' (not set: open it with --signup open)'
+}
+
+function signupRows(config: Config, running: Running): [string, string][] {
+  const { signup, url } = running
+  const reason = reasonForSignup(config, running)
   if (signup === 'closed') {
     return [
-      ['Sign-up', 'closed: accounts are created on the command line'],
+      ['Sign-up', `closed: accounts are created on the command line${reason}`],
       ['Get a key', 'petstore account create EMAIL, then petstore key create'],
     ]
   }
   return [
-    ['Sign-up', 'open: anyone who reaches the console can create an account'],
+    ['Sign-up', `open: anyone who reaches the console can create an account${reason}`],
     ['Get a key', `create an account at ${url}/, then generate a key`],
   ]
 }

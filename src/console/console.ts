@@ -3,6 +3,8 @@ import type { FastifyError, FastifyInstance, FastifyPluginCallback, FastifyReply
 import { isCsrfToken } from '../accounts/sessions.ts'
 import { SIGN_IN_BY_ACCOUNT, SIGN_IN_BY_ADDRESS, SIGN_UP_BY_ADDRESS, Throttle } from '../accounts/throttle.ts'
 import { ownBaseUrl } from '../config.ts'
+import { errorBody } from '../contract/errors.ts'
+import { quote } from '../contract/json.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import { accountRoutes } from './account.ts'
 import { activityRoutes } from './activity.ts'
@@ -12,9 +14,10 @@ import { isAsset, sendAsset } from './assets.ts'
 import { cookieHeader, forgetCookieHeader, readCookie } from './cookie.ts'
 import { deprecationRoutes } from './deprecations.ts'
 import { errorCodeRoutes } from './error-codes.ts'
+import { isOwnName } from './host.ts'
 import { keyRoutes } from './keys.ts'
 import { layout } from './layout.ts'
-import { badRequestPage, notFoundPage, serverErrorPage, staleFormPage } from './problem-pages.ts'
+import { badRequestPage, misdirectedPage, notFoundPage, serverErrorPage, staleFormPage } from './problem-pages.ts'
 import { referencePage } from './reference.ts'
 import { SECURITY_HEADERS } from './security-headers.ts'
 import { signInRoutes } from './sign-in.ts'
@@ -45,7 +48,7 @@ export interface Console {
 }
 
 export function createConsole(parts: ConsoleParts): Console {
-  const { clock, log, sessions, record } = parts
+  const { clock, log, sessions, record, atHome, url } = parts
   const isHttps = ownBaseUrl(parts.config)?.startsWith('https:') ?? false
   const throttles: Throttles = {
     signInByAccount: new Throttle(SIGN_IN_BY_ACCOUNT, clock),
@@ -77,6 +80,10 @@ export function createConsole(parts: ConsoleParts): Console {
         if (!reply.hasHeader(name)) reply.header(name, value)
       }
       sent(null, payload)
+    })
+    app.addHook('onRequest', (request, reply, checked) => {
+      if (atHome && !isOwnName(request.host)) refuseHost(request, reply)
+      else checked()
     })
     app.addHook('onResponse', (request, reply, finished) => {
       record(request, reply.statusCode)
@@ -120,6 +127,15 @@ export function createConsole(parts: ConsoleParts): Console {
         return answer(reply, anonymous(request), notFoundPage(anonymous(request)))
       },
     })
+  }
+
+  /** For a request under another name at home: a browser gets a page, everyone else the Error body. */
+  function refuseHost(request: FastifyRequest, reply: FastifyReply): void {
+    if (/\btext\/html\b/.test(request.headers.accept ?? '')) return void answer(reply, anonymous(request), misdirectedPage(url))
+    const message = `The console answers only to IP addresses and localhost, such as ${url}/, got the Host ${quote(request.host)}.`
+    const body = errorBody('misdirected_request', message)
+    // As bytes: to a text Fastify would add a charset, which JSON has not.
+    reply.code(body.status).header('Content-Type', 'application/json').send(Buffer.from(JSON.stringify(body)))
   }
 
   async function finish({ afterwards, request }: Visit): Promise<void> {

@@ -47,6 +47,18 @@ export function tooManyTriesPage({ message, waitMs }: TooManyTries): HtmlPage {
   }
 }
 
+/** For a request to a service at home under a name that could be another site's. */
+export function misdirectedPage(url: string): HtmlPage {
+  return {
+    status: 421,
+    title: 'Wrong address',
+    body: html`<h1>This console has another address</h1>
+      <p>On its own machine it answers only to IP addresses and <code>localhost</code>, so that another site cannot pose as it.
+      Open <code>${url}/</code> instead.</p>
+      <p>To serve it under a name, set <code>PETSTORE_BASE_URL</code> or <code>PETSTORE_STAGING_BASE_URL</code>.</p>`,
+  }
+}
+
 export function serverErrorPage(request: FastifyRequest, status: number): HtmlPage {
   const unavailable = status === 503
   return {

@@ -14,7 +14,7 @@ export const signUpRoutes: readonly ConsoleRoute[] = [
 ]
 
 function signUpPage(visit: Visit, problems: Problems = []): HtmlPage {
-  if (visit.config.signup === 'closed') return closedPage
+  if (visit.signup === 'closed') return closedPage
   return {
     title: 'Create account',
     section: 'sign-up',
@@ -56,7 +56,7 @@ const closedPage: HtmlPage = {
 }
 
 async function signUp(visit: Visit): Promise<Outcome> {
-  if (visit.config.signup === 'closed') return closedPage
+  if (visit.signup === 'closed') return closedPage
   const { accounts, sessions, throttles, request } = visit
   const waitMs = throttles.signUpByAddress.take(addressGroup(request.ip))
   if (waitMs > 0) return tooManyTriesPage(new TooManyTries('Too many accounts were created from your address.', waitMs))

@@ -6,13 +6,17 @@ import type { Throttle } from '../accounts/throttle.ts'
 import type { Usage } from '../accounts/usage.ts'
 import { type Config, ownBaseUrl } from '../config.ts'
 import { BASE_PATH } from '../contract/operations.ts'
+import type { Reach } from '../home.ts'
 import type { Log } from '../log.ts'
 import type { Store } from '../store/store.ts'
+import { isOwnName } from './host.ts'
 import type { Html } from './html.ts'
 
 /** The parts of the service that the pages use. */
-export interface ConsoleParts {
+export interface ConsoleParts extends Reach {
   config: Config
+  /** Where it really listens, such as http://127.0.0.1:8080. */
+  url: string
   store: Store
   accounts: Accounts
   sessions: Sessions
@@ -96,9 +100,12 @@ export function param(visit: Visit, name: string): string {
   return (visit.request.params as Record<string, string | undefined>)[name] ?? ''
 }
 
-/** Returns the base address of the API: the configured one, else the one that this browser uses. */
+/**
+ * Returns the base address of the API: the configured one, else the one that this browser uses. Anyone can send any name
+ * as Host, so one that is not this machine's own is shown as HOST.
+ */
 export function baseAddress({ config, request }: Visit): string {
-  return ownBaseUrl(config) ?? `${request.protocol}://${request.host}${BASE_PATH}`
+  return ownBaseUrl(config) ?? `${request.protocol}://${isOwnName(request.host) ? request.host : 'HOST'}${BASE_PATH}`
 }
 
 /** Returns the page to open after signing in: only one of ours, else the keys. */

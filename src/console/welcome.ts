@@ -47,7 +47,7 @@ async function welcomePage(visit: Visit): Promise<HtmlPage> {
       <h2 id="steps">Get started</h2>
       <ol class="steps">
         <li><h3>Create an account</h3><p>${
-          visit.config.signup === 'open'
+          visit.signup === 'open'
             ? 'All you need is an email address and a password.'
             : 'Accounts are created by the operator of this service.'
         }</p></li>
@@ -71,11 +71,11 @@ function operationLine({ method, path, summary, deprecation }: Operation): Html 
   return html`<li><code>${method} ${BASE_PATH}${path}</code> ${summary}${note}</li>`
 }
 
-function actions({ who, config }: Visit): Html {
+function actions({ who, signup }: Visit): Html {
   if (who !== undefined) {
     return html`<a class="button primary" href="/keys">Go to your keys</a> <a class="button" href="/animals">See the animals</a>`
   }
-  const first = config.signup === 'open'
+  const first = signup === 'open'
     ? html`<a class="button primary" href="/sign-up">Create account</a> <a class="button" href="/sign-in">Sign in</a>`
     : html`<a class="button primary" href="/sign-in">Sign in</a>`
   return html`${first} <a class="button" href="/docs">Read the reference</a>`

@@ -121,6 +121,11 @@ export const ERRORS = {
     cause: 'The Expect header asks for something other than 100-continue.',
     fix: 'Leave the Expect header out.',
   },
+  misdirected_request: {
+    status: 421,
+    cause: 'The console was called under a host name that is not its own, while the service runs on its own machine only.',
+    fix: 'Open the console at an IP address or localhost; to serve it under a name, configure its base address.',
+  },
   idempotency_key_reused: {
     status: 422,
     cause: `The Idempotency-Key was used for a different body in the last ${IDEMPOTENCY.keptHours} hours.`,

@@ -31,6 +31,7 @@ const ERROR_DESCRIPTIONS: Record<ErrorStatus, string> = {
   410: 'The operation has been removed',
   413: 'The body is too large',
   417: 'The Expect header cannot be met',
+  421: 'The host name is not one of this service',
   422: 'The Idempotency-Key was used for another body',
   429: 'Too many requests',
   431: 'The headers are too large',
