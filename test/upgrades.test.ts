@@ -26,7 +26,7 @@ function newerProgram(folder: Folder, ...migrations: string[]): (words: readonly
 }
 
 for (const engine of ENGINES) {
-  describe(`an upgrade on ${engine.name}`, { concurrency: false }, () => {
+  describe(`an upgrade on ${engine.name}`, { concurrency: false, timeout: 120_000 }, () => {
     it('to a compatible schema leaves this program working, also when it starts again', async () => {
       await using folder = await Folder.create()
       await using database = await engine.newDatabase()
