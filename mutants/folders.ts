@@ -21,6 +21,11 @@ export const FOLDERS: readonly MutatedFolder[] = [
   {
     name: 'http',
     mutate: ['src/http/*.ts'],
-    tests: ['src/http/*.test.ts', 'test/spec-*.test.ts', 'test/framing.test.ts', 'test/conditional-requests.test.ts', 'test/request-id.test.ts'],
+    // Not section 2: Stryker's TAP parser fails on the names of its tests, which quote odd characters.
+    tests: [
+      'src/http/*.test.ts',
+      'test/spec-[3-9]*.test.ts',
+      'test/{browser-callers,conditional-requests,connections,framing,idempotency,request-id}.test.ts',
+    ],
   },
 ]
