@@ -17,6 +17,29 @@ describeInBrowser('every page for everybody', { clock: () => clock.now }, (brows
     sample = await fillStore(browsing.petstore, clock)
   })
 
+  /** Widths of letters differ between machines: these are narrower and wider than any usual font, and the last resort. */
+  const FONTS = {
+    narrow: '* { letter-spacing: -0.06em !important }',
+    wide: '* { font-family: monospace !important; letter-spacing: 0.04em !important }',
+    fallback: '* { font-family: serif !important }',
+  }
+
+  it('has no sideways scrolling on a phone, whatever the font', async () => {
+    const page = await browsing.open({ viewport: { width: 360, height: 900 }, bypassCSP: true })
+    const assertFits = async (path: string) => {
+      await page.goto(path)
+      if (path === '/docs') await page.getByRole('heading', { name: 'List animals' }).first().waitFor()
+      for (const [font, style] of Object.entries(FONTS)) {
+        const added = await page.addStyleTag({ content: style })
+        assert.equal(await excessWidth(page), 0, `${path} scrolls sideways with a ${font} font`)
+        await added.evaluate('(element) => element.remove()')
+      }
+    }
+    for (const path of [...OPEN_PAGES, '/docs']) await assertFits(path)
+    await signIn(page, SAMPLE_EMAIL, SAMPLE_PASSWORD)
+    for (const path of MEMBER_PAGES) await assertFits(path)
+  })
+
   for (const width of [360, 1280]) {
     it(`has no accessibility violation in light and dark, and no sideways scrolling, ${width} pixels wide`, async () => {
       const page = await browsing.open({ viewport: { width, height: 900 } })
@@ -48,8 +71,11 @@ async function check(page: Page, name: string): Promise<void> {
     await page.emulateMedia({ colorScheme })
     assert.deepEqual(await violations(page), [], `${name} in ${colorScheme}`)
   }
-  const wider = await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth')
-  assert.equal(wider, 0, `${name} scrolls sideways`)
+  assert.equal(await excessWidth(page), 0, `${name} scrolls sideways`)
+}
+
+function excessWidth(page: Page): Promise<unknown> {
+  return page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth')
 }
 
 async function violations(page: Page): Promise<string[]> {
