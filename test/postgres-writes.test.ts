@@ -98,6 +98,17 @@ describe('a write that PostgreSQL refuses', { concurrency: false, timeout: 120_0
     assert.equal((await store.pets.countByStatus()).available, 4)
   })
 
+  it('is not tried again where the server does not know its outcome', async () => {
+    await using opened = await openPostgres()
+    const { store, sql } = opened
+    await sql`CREATE SEQUENCE tries`
+    await sql`CREATE FUNCTION fail() RETURNS TRIGGER LANGUAGE plpgsql AS
+      $$BEGIN PERFORM nextval('tries'); RAISE EXCEPTION 'lost' USING ERRCODE = '40003'; END$$`
+    await sql`CREATE TRIGGER fail BEFORE INSERT ON pets FOR EACH ROW EXECUTE FUNCTION fail()`
+    await assert.rejects(store.pets.create(rex), StoreUnavailable)
+    assert.equal((await sql`SELECT last_value::int AS tries FROM tries`)[0]!['tries'], 1)
+  })
+
   it('answers 503 where the state of the database is the reason, and 500 where it is the program', async () => {
     await using opened = await openPostgres()
     await opened.sql`CREATE FUNCTION fail() RETURNS TRIGGER LANGUAGE plpgsql AS

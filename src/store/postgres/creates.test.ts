@@ -27,6 +27,9 @@ describe('Creates of one turn, when their statement fails', () => {
     'the database is away': new StoreUnavailable('away'),
     'the reply could not be read': new Error('ERR_SSL_DECRYPTION_FAILED_OR_BAD_RECORD_MAC'),
     'the server went down over it': serverSays('FATAL', 'XX000'),
+    'the server does not know its outcome': serverSays('ERROR', '40003'),
+    'the server lost a connection of its own': serverSays('ERROR', '08006'),
+    'the server cancelled it': serverSays('ERROR', '57014'),
   }
   for (const [what, error] of Object.entries(unknown)) {
     it(`are not sent again where ${what}: they may be stored`, async () => {
@@ -37,7 +40,7 @@ describe('Creates of one turn, when their statement fails', () => {
     })
   }
 
-  it('are tried alone where the server says that it did none of them', async () => {
+  it('are tried alone where the server refuses the values of one of them', async () => {
     const { creates, statements } = failing(serverSays('ERROR', '23514'))
     await Promise.allSettled([creates.add(rex), creates.add(rex), creates.add(rex)])
     assert.equal(statements(), 4)

@@ -3,7 +3,7 @@ import type { NewPet } from '../../contract/pets.ts'
 import { gatherTurns } from '../../turns.ts'
 import { toJson } from '../to-json.ts'
 import type { Database } from './connection.ts'
-import { wasRefused } from './failures.ts'
+import { isBadRow } from './failures.ts'
 import type { Pool } from './pool.ts'
 
 interface Job extends PromiseWithResolvers<bigint> {
@@ -30,8 +30,8 @@ export class Creates {
       const ids = await this.#pool.write((sql) => insert(sql, batch.map(({ newPet }) => newPet)))
       for (const [index, job] of batch.entries()) job.resolve(ids[index]!)
     } catch (error) {
-      // One bad row must not fail its neighbours. If the server reports that it did none of them, each is tried alone.
-      if (batch.length > 1 && wasRefused(error)) await this.#insertSingly(batch)
+      // One bad row must not fail its neighbours, so each is tried alone. After any other error some may be stored.
+      if (batch.length > 1 && isBadRow(error)) await this.#insertSingly(batch)
       else for (const job of batch) job.reject(error)
     }
   }

@@ -18,6 +18,15 @@ const PASSING: readonly string[] = [
 /** The host no longer accepts writes. */
 const READ_ONLY = '25006'
 
+/** The server rolled the transaction back for the sake of others. 40003 is not among them: its outcome is unknown. */
+const ROLLED_BACK: ReadonlySet<string | undefined> = new Set(['40001', '40P01'])
+
+/** Classes of errors about the values of a row: data, integrity, and what a trigger raises. */
+const BAD_ROW: readonly string[] = ['22', '23', 'P0']
+
+/** Citus gives this error no code of its own, only XX000 for "internal error", so it is recognised by its text. */
+const CITUS_WORKER_LOST = 'failure on connection marked as essential'
+
 export function isLockTimeout(error: unknown): boolean {
   return sqlState(error) === '55P03'
 }
@@ -38,7 +47,12 @@ export function wasRefused(error: unknown): boolean {
 
 /** Whether the server rolled the transaction back, so that a retry can't repeat anything. */
 export function wasRolledBack(error: unknown): boolean {
-  return sqlState(error)?.startsWith('40') === true
+  return ROLLED_BACK.has(sqlState(error))
+}
+
+/** Whether the server refused the statement because of the values of one of its rows, so that it stored none of them. */
+export function isBadRow(error: unknown): boolean {
+  return wasRefused(error) && startsWithAny(sqlState(error)!, BAD_ROW)
 }
 
 /** Returns `StoreUnavailable` for a temporary failure; any other error is a bug and returned as it is. */
@@ -46,7 +60,12 @@ export function asStoreFailure(error: unknown): unknown {
   if (error instanceof StoreUnavailable) return error
   const state = sqlState(error)
   if (state === undefined) return isNetworkError(error) ? unavailable(error) : error
-  return PASSING.some((prefix) => state.startsWith(prefix)) ? unavailable(error) : error
+  const passing = startsWithAny(state, PASSING) || (error as Error).message.startsWith(CITUS_WORKER_LOST)
+  return passing ? unavailable(error) : error
+}
+
+function startsWithAny(state: string, prefixes: readonly string[]): boolean {
+  return prefixes.some((prefix) => state.startsWith(prefix))
 }
 
 function unavailable(error: unknown): StoreUnavailable {

@@ -44,9 +44,11 @@ export async function settleCounts(sql: Database): Promise<boolean> {
       WHERE pet_counts.status = added.status`
     await transaction`UPDATE pet_counts_progress SET until_id = ${reached}`
     if (reached < nextId) return true
+    // Two statements: Citus refuses a clock in an UPDATE beside a subquery on a distributed table.
+    const [{ newest } = { newest: 0n }] = await transaction<{ newest: bigint }[]>`SELECT coalesce(max(id), 0) AS newest FROM pets`
     await transaction`
       UPDATE pet_counts_progress SET
-        next_id = greatest(until_id, coalesce((SELECT max(id) FROM pets), 0)),
+        next_id = greatest(until_id, ${newest}),
         next_noted_at = floor(extract(epoch FROM clock_timestamp()) * 1000)`
     return false
   })
