@@ -31,18 +31,22 @@ export interface Running extends Reach {
 
 /** What a test may replace. */
 export interface World {
+  /** The time of day, for dates. */
   clock?: () => number
+  /** Milliseconds that only ever grow, for ages and windows: the time of day can be set back. */
+  monotonic?: () => number
   timeouts?: Timeouts | undefined
 }
 
-export async function startServer(config: Config, log: Log, { clock = Date.now, timeouts }: World = {}): Promise<Running> {
+export async function startServer(config: Config, log: Log, world: World = {}): Promise<Running> {
+  const { clock = Date.now, monotonic = () => performance.now(), timeouts } = world
   const metrics = config.adminPort === undefined ? undefined : await loadMetrics()
   const opened = await openStore(config.database)
   const store = metrics === undefined ? opened : timedStore(opened, (method, seconds) => metrics.storeCall(method, seconds))
   let stopping = false
   const isStopping = () => stopping
 
-  const keyring = new Keyring(store.accounts, config.environment, clock)
+  const keyring = new Keyring(store.accounts, config.environment, clock, monotonic)
   const accounts = new Accounts({
     store: store.accounts,
     environment: config.environment,
@@ -59,6 +63,7 @@ export async function startServer(config: Config, log: Log, { clock = Date.now, 
     store,
     keyring,
     clock,
+    monotonic,
     log,
     record,
     send,
@@ -77,7 +82,7 @@ export async function startServer(config: Config, log: Log, { clock = Date.now, 
   // Requests that are not for an operation wait for this; the operations are served meanwhile.
   const url = addressOf(app)
   const reach = reachOf(config, app.address())
-  const consoleParts = { config, ...reach, url, store, accounts, sessions, usage, clock, log, record }
+  const consoleParts = { config, ...reach, url, store, accounts, sessions, usage, clock, monotonic, log, record }
   setImmediate(() => publicApp.resolve(loadPublicApp(consoleParts, send, isStopping)))
   usage.start((error) => log.error({ error }, 'usage counts could not be written; they are kept'))
   const stopChores = startChores({ store, usage, sessions, log, clock })

@@ -1,24 +1,25 @@
 // Guessing at the console is slowed down, over HTTP: by account, by address, and at sign-up.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { SIGN_IN_BY_ACCOUNT, SIGN_IN_BY_ADDRESS, SIGN_UP_BY_ADDRESS } from '../src/accounts/throttle.ts'
-import { ConsoleClient } from './console-client.ts'
+import { PASSWORD_BY_SESSION, SIGN_IN_BY_ACCOUNT_AND_ADDRESS, SIGN_IN_BY_ADDRESS } from '../src/accounts/password-tries.ts'
+import { SIGN_UP_BY_ADDRESS } from '../src/accounts/throttle.ts'
+import { ConsoleClient, signedIn } from './console-client.ts'
 import { PASSWORD, startPetstore } from './harness.ts'
 
 const clock = { now: Date.now() }
 
 describe('Tries', () => {
   it('to sign in are throttled by account, the same for one that is not there, and let through later', async () => {
-    await using petstore = await startPetstore({ clock: () => clock.now })
+    await using petstore = await startPetstore({ monotonic: () => clock.now })
     const client = new ConsoleClient(petstore.url)
     for (const email of [petstore.account.email, 'nobody@example.com']) {
-      for (let tries = 0; tries < SIGN_IN_BY_ACCOUNT.tries; tries += 1) {
+      for (let tries = 0; tries < SIGN_IN_BY_ACCOUNT_AND_ADDRESS.tries; tries += 1) {
         assert.equal((await client.signIn(email, 'wrong horse battery')).status, 400)
       }
       const { status, headers } = await client.signIn(email.toUpperCase(), PASSWORD)
-      assert.deepEqual([status, headers.get('retry-after')], [429, String(SIGN_IN_BY_ACCOUNT.withinMs / 1000)], email)
+      assert.deepEqual([status, headers.get('retry-after')], [429, String(SIGN_IN_BY_ACCOUNT_AND_ADDRESS.withinMs / 1000)], email)
     }
-    clock.now += SIGN_IN_BY_ACCOUNT.withinMs - 61_000
+    clock.now += SIGN_IN_BY_ACCOUNT_AND_ADDRESS.withinMs - 61_000
     assert.match((await client.signIn(petstore.account.email, PASSWORD)).body, /Wait 2 minutes/)
     clock.now += 1000
     assert.match((await client.signIn(petstore.account.email, PASSWORD)).body, /Wait a minute/)
@@ -32,7 +33,7 @@ describe('Tries', () => {
     const { email } = petstore.account
     const fields = await client.hiddenFields('/sign-in', '/sign-in')
     for (const _round of [1, 2]) {
-      for (let tries = 1; tries < SIGN_IN_BY_ACCOUNT.tries; tries += 1) {
+      for (let tries = 1; tries < SIGN_IN_BY_ACCOUNT_AND_ADDRESS.tries; tries += 1) {
         assert.equal((await client.post('/sign-in', { ...fields, email, password: 'wrong horse battery' })).status, 400)
       }
       assert.equal((await new ConsoleClient(petstore.url).signIn(email, PASSWORD)).status, 303)
@@ -49,6 +50,54 @@ describe('Tries', () => {
     for (const { status } of await Promise.all(tries)) assert.equal(status, 400)
     assert.equal((await tryAs('guess@example.com', '192.0.2.1')).status, 429)
     assert.equal((await tryAs('guess@example.com', '192.0.2.2')).status, 400)
+  })
+
+  it('of a throttled address lock out nobody whom it names', async () => {
+    await using petstore = await startPetstore({ env: { PETSTORE_TRUST_PROXY: '127.0.0.1' } })
+    const client = new ConsoleClient(petstore.url)
+    const fields = await client.hiddenFields('/sign-in', '/sign-in')
+    const tryAs = (email: string, password: string, address: string) => client.post('/sign-in', { ...fields, email, password }, { 'X-Forwarded-For': address })
+    const { email } = petstore.account
+    const tries = Array.from({ length: SIGN_IN_BY_ADDRESS.tries }, (_, index) => tryAs(`guess${index}@example.com`, 'wrong horse battery', '192.0.2.1'))
+    await Promise.all(tries)
+    for (let time = 0; time < 120; time += 1) assert.equal((await tryAs(email, 'wrong horse battery', '192.0.2.1')).status, 429)
+    assert.equal((await tryAs(email, PASSWORD, '192.0.2.2')).status, 303)
+  })
+
+  it('at an account from one address do not lock out its owner at another', async () => {
+    await using petstore = await startPetstore({ env: { PETSTORE_TRUST_PROXY: '127.0.0.1' } })
+    const client = new ConsoleClient(petstore.url)
+    const fields = { ...(await client.hiddenFields('/sign-in', '/sign-in')), email: petstore.account.email }
+    const tryFrom = (address: string, password: string) => client.post('/sign-in', { ...fields, password }, { 'X-Forwarded-For': address })
+    for (let time = 0; time < SIGN_IN_BY_ACCOUNT_AND_ADDRESS.tries; time += 1) await tryFrom('192.0.2.1', 'wrong horse battery')
+    assert.equal((await tryFrom('192.0.2.1', PASSWORD)).status, 429)
+    assert.equal((await tryFrom('192.0.2.2', PASSWORD)).status, 303)
+  })
+
+  it('with an email address or a password that no account can have are refused at once, and kept nowhere', async () => {
+    await using petstore = await startPetstore()
+    const client = new ConsoleClient(petstore.url)
+    const fields = await client.hiddenFields('/sign-in', '/sign-in')
+    const impossible = [
+      { email: `${'x'.repeat(8000)}@example.com`, password: PASSWORD },
+      { email: petstore.account.email, password: 'x'.repeat(1025) },
+    ]
+    for (let time = 0; time < SIGN_IN_BY_ADDRESS.tries + 1; time += 1) {
+      for (const typed of impossible) assert.equal((await client.post('/sign-in', { ...fields, ...typed })).status, 400)
+    }
+    assert.equal((await client.signIn(petstore.account.email, PASSWORD)).status, 303)
+  })
+
+  it('at sign-in do not keep a signed-in person from changing the password, whose own tries are counted apart', async () => {
+    await using petstore = await startPetstore()
+    const { email } = petstore.account
+    const [owner, guesser] = [await signedIn(petstore), new ConsoleClient(petstore.url)]
+    for (let time = 0; time < SIGN_IN_BY_ACCOUNT_AND_ADDRESS.tries; time += 1) await guesser.signIn(email, 'wrong horse battery')
+    assert.equal((await guesser.signIn(email, PASSWORD)).status, 429)
+    const change = (current: string) => owner.submit('/account', '/account/password', { current, password: PASSWORD })
+    assert.equal((await change(PASSWORD)).location, '/account?changed=yes')
+    for (let time = 0; time < PASSWORD_BY_SESSION.tries; time += 1) assert.equal((await change('wrong horse battery')).status, 400)
+    assert.equal((await change(PASSWORD)).status, 429)
   })
 
   it('to create accounts are throttled by address', async () => {

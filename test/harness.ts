@@ -36,18 +36,23 @@ export interface PetstoreOptions {
   /** Settings as variables. */
   env?: Record<string, string>
   clock?: () => number
+  monotonic?: () => number
   timeouts?: Timeouts
   /** What no variable can set: a test that needs a fault of the service gets one by this. */
   config?: Partial<Config>
 }
 
 export async function startPetstore(options: PetstoreOptions = {}): Promise<Petstore> {
-  const { engine = ENGINES[0]!, database, env, clock, timeouts } = options
+  const { engine = ENGINES[0]!, database, env, clock, monotonic, timeouts } = options
   const own = database === undefined ? await engine.newDatabase() : undefined
   const logged: Record<string, unknown>[] = []
   const settings = readConfig({}, { PORT: '0', PETSTORE_LOG_LEVEL: 'info', DATABASE_URL: database ?? own!.url, ...env })
   const config = { ...settings, ...options.config }
-  const running = await startServer(config, createLog(config.logLevel, collectInto(logged)), { ...(clock && { clock }), timeouts })
+  const running = await startServer(config, createLog(config.logLevel, collectInto(logged)), {
+    ...(clock && { clock }),
+    ...(monotonic && { monotonic }),
+    timeouts,
+  })
   const { account, apiKey, key } = await makeKey(running)
 
   const call = async (path: string, init: RequestInit = {}) => {

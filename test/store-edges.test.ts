@@ -88,7 +88,7 @@ for (const engine of ENGINES) {
       const { accounts } = store
       const made = await makeAccount('unchanged', 4)
       const session: Session = { tokenHash: Buffer.alloc(32, 4), accountId: made.id, createdAt: 1, lastSeenAt: 1 }
-      await accounts.createSession(session, event(made.id, 'session.started'))
+      await accounts.createSession(session, 'hash', event(made.id, 'session.started'))
       await accounts.endSession(session.tokenHash, event(made.id, 'session.ended'))
       await accounts.revokeKey('key_unchanged', 1, event(made.id, 'key.revoked'))
       const trail = await accounts.auditTrail(made.id, 100)
@@ -106,7 +106,7 @@ for (const engine of ENGINES) {
       const session = (byte: number, accountId: string, createdAt: number, lastSeenAt: number): Session => ({ tokenHash: Buffer.alloc(32, byte), accountId, createdAt, lastSeenAt })
       const [mine, other] = [await makeAccount('sessions', 6), await makeAccount('sessions_other', 7)]
       const sessions = [session(1, mine.id, 100, 100), session(2, mine.id, 100, 300), session(3, mine.id, 200, 200), session(4, other.id, 200, 200)]
-      for (const made of sessions) await accounts.createSession(made, event(made.accountId, 'session.started'))
+      for (const made of sessions) await accounts.createSession(made, 'hash', event(made.accountId, 'session.started'))
       const left = async () => (await Promise.all(sessions.map(({ tokenHash }) => accounts.sessionByHash(tokenHash)))).map((found) => found?.lastSeenAt)
       await accounts.moveSession(sessions[2]!.tokenHash, 250)
       assert.deepEqual(await left(), [100, 300, 250, 200])
@@ -114,7 +114,7 @@ for (const engine of ENGINES) {
       assert.deepEqual(await left(), [undefined, 300, 250, 200], 'idle for too long')
       await accounts.purgeSessions(200, 200)
       assert.deepEqual(await left(), [undefined, undefined, 250, 200], 'too old, though in use')
-      await accounts.endSessionsOf(mine.id)
+      await accounts.setPassword(mine.id, 'new', event(mine.id, 'account.password_changed'))
       assert.deepEqual(await left(), [undefined, undefined, undefined, 200])
     })
 

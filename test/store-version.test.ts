@@ -64,11 +64,10 @@ const ACCOUNTS: Record<keyof AccountStore, Case> = {
   ),
   failedRequests: reads((store) => store.accounts.failedRequests('acct_1', 5)),
   purgeUsage: bookkeeping((store) => store.accounts.purgeUsage(5)),
-  createSession: bookkeeping((store) => store.accounts.createSession({ ...session, tokenHash: Buffer.alloc(32, 2) }, event)),
+  createSession: bookkeeping((store) => store.accounts.createSession({ ...session, tokenHash: Buffer.alloc(32, 2) }, 'hash', event)),
   sessionByHash: reads((store) => store.accounts.sessionByHash(session.tokenHash)),
   moveSession: bookkeeping((store) => store.accounts.moveSession(session.tokenHash, 2)),
   endSession: bookkeeping((store) => store.accounts.endSession(session.tokenHash, event)),
-  endSessionsOf: bookkeeping((store) => store.accounts.endSessionsOf('acct_1')),
   purgeSessions: bookkeeping((store) => store.accounts.purgeSessions(5, 5)),
   appendEvent: bookkeeping((store) => store.accounts.appendEvent(event)),
   auditTrail: reads((store) => store.accounts.auditTrail('acct_1', 5)),
@@ -96,7 +95,7 @@ const STORE: Record<Exclude<keyof Store, 'pets' | 'accounts' | 'records' | 'clos
 async function fill(store: Store): Promise<void> {
   await store.accounts.createAccount(account('acct_1'), event)
   await store.accounts.createKey(apiKey('key_1', 1), event)
-  await store.accounts.createSession(session, event)
+  await store.accounts.createSession(session, 'hash', event)
   await store.pets.create(rex, idempotency)
 }
 

@@ -3,7 +3,7 @@ import type { Environment } from '../contract/operations.ts'
 import { FieldProblem } from '../contract/refused.ts'
 import type { Account, AccountStore, ApiKey, AuditEvent } from '../store/store.ts'
 import { generateKey, hashKey, isExpired, randomText, textFrom } from './api-keys.ts'
-import { hashPassword, passwordProblem, verifyPassword } from './passwords.ts'
+import { hashPassword, isTooLongPassword, passwordProblem, verifyPassword } from './passwords.ts'
 
 const EMAIL_MAX_LENGTH = 254
 const KEY_NAME_MAX_LENGTH = 100
@@ -39,29 +39,30 @@ export class Accounts {
     this.#onRevoked = onRevoked
   }
 
-  async create(email: string, password: string, via: Via): Promise<Account | FieldProblem> {
+  /** Here and below, `signal` ends the wait for the password's hash, which then throws the signal's reason. */
+  async create(email: string, password: string, via: Via, signal?: AbortSignal): Promise<Account | FieldProblem> {
     const problem = emailProblem(email) ?? passwordFieldProblem(password)
     if (problem !== undefined) return problem
-    const passwordHash = await hashPassword(password)
+    const passwordHash = await hashPassword(password, signal)
     const account = { id: `acct_${randomText(ID_LENGTH)}`, email, passwordHash, createdAt: this.#clock() }
     const created = await this.#store.createAccount(account, this.#event(account.id, 'account.created', via, email))
     return created ? account : new FieldProblem('email', `There is already an account for ${email}.`)
   }
 
   /** Returns the account if the password is right, else undefined; takes the same time either way. */
-  async signIn(email: string, password: string): Promise<Account | undefined> {
+  async signIn(email: string, password: string, signal?: AbortSignal): Promise<Account | undefined> {
     const account = await this.#store.accountByEmail(email)
-    return (await verifyPassword(password, account?.passwordHash)) ? account : undefined
+    return (await verifyPassword(password, account?.passwordHash, signal)) ? account : undefined
   }
 
-  /** Ends all sessions of the account: they were started with the old password. */
-  async changePassword(account: Account, password: string, via: Via): Promise<FieldProblem | undefined> {
+  /** Ends all sessions of the account, which were started with the old password; returns the account as it is now. */
+  async changePassword(account: Account, password: string, via: Via, signal?: AbortSignal): Promise<Account | FieldProblem> {
     const problem = passwordFieldProblem(password)
     if (problem !== undefined) return problem
     const event = this.#event(account.id, 'account.password_changed', via, account.email)
-    await this.#store.setPassword(account.id, await hashPassword(password), event)
-    await this.#store.endSessionsOf(account.id)
-    return undefined
+    const passwordHash = await hashPassword(password, signal)
+    const changed = await this.#store.setPassword(account.id, passwordHash, event, account.passwordHash)
+    return changed ? { ...account, passwordHash } : new FieldProblem('current', 'The password was changed meanwhile. Try again.')
   }
 
   /** Removes the account and its keys. */
@@ -115,8 +116,13 @@ export class Accounts {
   }
 }
 
+/** Whether no account can have this email address or password. Their lengths are documented, so the answer reveals nothing. */
+export function isTooLongToSignIn(email: string, password: string): boolean {
+  return email.length > EMAIL_MAX_LENGTH || isTooLongPassword(password)
+}
+
 function emailProblem(email: string): FieldProblem | undefined {
-  if (/^[^\s@\p{Cc}]+@[^\s@\p{Cc}]+$/u.test(email) && email.length <= EMAIL_MAX_LENGTH && email.isWellFormed()) return undefined
+  if (email.length <= EMAIL_MAX_LENGTH && /^[^\s@\p{Cc}]+@[^\s@\p{Cc}]+$/u.test(email) && email.isWellFormed()) return undefined
   return new FieldProblem(
     'email',
     `The email address must have the form name@host and at most ${EMAIL_MAX_LENGTH} characters, got ${JSON.stringify(email.slice(0, 60))}.`,

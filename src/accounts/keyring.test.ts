@@ -12,7 +12,7 @@ describe('the keyring', () => {
   after(() => store.close())
 
   it('remembers a good key, until a key is revoked', async () => {
-    const keyring = new Keyring(store.accounts, 'staging', () => 1000)
+    const keyring = new Keyring(store.accounts, 'staging', () => 1000, () => 0)
     const [secret = ''] = await makeKeys(1)
     assert.equal(keyring.recall(secret), undefined)
     const key = await keyring.find(secret)
@@ -22,7 +22,7 @@ describe('the keyring', () => {
   })
 
   it('remembers at most 10,000 keys', async () => {
-    const keyring = new Keyring(store.accounts, 'staging', () => 1000)
+    const keyring = new Keyring(store.accounts, 'staging', () => 1000, () => 0)
     const secrets = await makeKeys(10_001)
     for (const secret of secrets) await keyring.find(secret)
     const remembered = secrets.filter((secret) => keyring.recall(secret) !== undefined)

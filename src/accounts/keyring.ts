@@ -17,14 +17,17 @@ export class Keyring {
   readonly #store: AccountStore
   readonly #environment: Environment
   readonly #clock: () => number
+  /** Ages are measured with it, so that a wall clock that is set back lengthens none. */
+  readonly #monotonic: () => number
   /** Counts the revocations in this process: a look-up that began before one must not be remembered after it. */
   #revocations = 0
   readonly #remembered = new Map<string, { key: ApiKey; until: number }>()
 
-  constructor(store: AccountStore, environment: Environment, clock: () => number) {
+  constructor(store: AccountStore, environment: Environment, clock: () => number, monotonic: () => number) {
     this.#store = store
     this.#environment = environment
     this.#clock = clock
+    this.#monotonic = monotonic
   }
 
   /**
@@ -34,8 +37,7 @@ export class Keyring {
   recall(secret: string): ApiKey | KeyProblem | undefined {
     const entry = this.#remembered.get(secret)
     if (entry === undefined) return this.#formatProblem(secret)
-    const now = this.#clock()
-    if (now < entry.until && !isExpired(entry.key, now)) return entry.key
+    if (this.#monotonic() < entry.until && !isExpired(entry.key, this.#clock())) return entry.key
     this.#remembered.delete(secret)
     return undefined
   }
@@ -47,13 +49,12 @@ export class Keyring {
 
   /** Looks up a well-formed secret; returns the key, or what is wrong with it. */
   async find(secret: string): Promise<ApiKey | KeyProblem> {
-    const revocations = this.#revocations
+    const [revocations, asked] = [this.#revocations, this.#monotonic()]
     const key = await this.#store.keyByHash(hashKey(secret))
     if (key === undefined) return 'unknown_api_key'
     if (key.revokedAt !== undefined) return 'revoked_api_key'
-    const now = this.#clock()
-    if (isExpired(key, now)) return 'expired_api_key'
-    if (revocations === this.#revocations) this.#remember(secret, key, now)
+    if (isExpired(key, this.#clock())) return 'expired_api_key'
+    if (revocations === this.#revocations) this.#remember(secret, key, asked)
     return key
   }
 
@@ -63,8 +64,8 @@ export class Keyring {
     this.#remembered.clear()
   }
 
-  #remember(secret: string, key: ApiKey, now: number): void {
+  #remember(secret: string, key: ApiKey, asked: number): void {
     if (this.#remembered.size >= REMEMBERED_KEYS) this.#remembered.clear()
-    this.#remembered.set(secret, { key, until: now + REMEMBERED_MS })
+    this.#remembered.set(secret, { key, until: asked + REMEMBERED_MS })
   }
 }

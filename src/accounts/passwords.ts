@@ -1,7 +1,8 @@
-// Password rules, and hashing with argon2id, only a few at a time.
+// Password rules, and hashing with argon2id.
 import { argon2, randomBytes, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
 import { isCommonPassword } from './common-passwords.ts'
+import { HashQueue } from './hash-queue.ts'
 
 export const PASSWORD_MIN_LENGTH = 12
 const PASSWORD_MAX_LENGTH = 1024
@@ -9,16 +10,13 @@ const PASSWORD_MAX_LENGTH = 1024
 /** 19 MiB and 2 passes, the first choice of OWASP's password storage cheat sheet. */
 const COST = { memory: 19_456, passes: 2, parallelism: 1, tagLength: 32 }
 
-/** Each hash takes 19 MiB and a thread of Node's small pool, which file access needs too. */
-const AT_A_TIME = 2
-
 /** Returns what is wrong with a new password, as a sentence; undefined if it is accepted. */
 export function passwordProblem(password: string): string | undefined {
   const length = [...password].length
   if (length < PASSWORD_MIN_LENGTH) {
     return `The password must have at least ${PASSWORD_MIN_LENGTH} characters, got ${length}.`
   }
-  if (length > PASSWORD_MAX_LENGTH) {
+  if (isTooLongPassword(password)) {
     return `The password must have at most ${PASSWORD_MAX_LENGTH} characters, got ${length}.`
   }
   if (isCommonPassword(password)) {
@@ -27,10 +25,15 @@ export function passwordProblem(password: string): string | undefined {
   return undefined
 }
 
-/** Returns the hash in PHC string format: algorithm, version, cost, salt, tag. */
-export async function hashPassword(password: string): Promise<string> {
+/** No account has such a password. */
+export function isTooLongPassword(password: string): boolean {
+  return [...password].length > PASSWORD_MAX_LENGTH
+}
+
+/** Returns the hash in PHC string format: algorithm, version, cost, salt, tag. `signal` ends the wait for it. */
+export async function hashPassword(password: string, signal?: AbortSignal): Promise<string> {
   const salt = randomBytes(16)
-  return phc(salt, await derive(password, salt, COST))
+  return phc(salt, await derive(password, salt, COST, signal))
 }
 
 function phc(salt: Buffer, tag: Buffer): string {
@@ -39,13 +42,13 @@ function phc(salt: Buffer, tag: Buffer): string {
 }
 
 /** Hashes even without a stored hash, and then returns false, so that the time does not reveal whether an account exists. */
-export async function verifyPassword(password: string, stored: string | undefined): Promise<boolean> {
+export async function verifyPassword(password: string, stored: string | undefined, signal?: AbortSignal): Promise<boolean> {
   const parts = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=(\d+)\$([^$]+)\$([^$]+)$/.exec(stored ?? UNMATCHED)
   if (parts === null) throw new Error('a stored password hash is not in the expected format')
   const [, memory, passes, parallelism, salt = '', tag = ''] = parts
   const expected = Buffer.from(tag, 'base64')
   const cost = { memory: Number(memory), passes: Number(passes), parallelism: Number(parallelism), tagLength: expected.length }
-  const actual = await derive(password, Buffer.from(salt, 'base64'), cost)
+  const actual = await derive(password, Buffer.from(salt, 'base64'), cost, signal)
   return timingSafeEqual(actual, expected) && stored !== undefined
 }
 
@@ -53,19 +56,11 @@ const UNMATCHED = phc(Buffer.alloc(16), Buffer.alloc(COST.tagLength))
 
 const argon2id = promisify(argon2)
 
-let running = 0
-const waiting: (() => void)[] = []
+/** One for the process, whose threads they share. */
+const queue = new HashQueue()
 
-async function derive(password: string, nonce: Buffer, cost: typeof COST): Promise<Buffer> {
-  if (running >= AT_A_TIME) await new Promise<void>((resolve) => waiting.push(resolve))
-  else running += 1
-  try {
-    return await argon2id('argon2id', { message: password, nonce, ...cost })
-  } finally {
-    const next = waiting.shift()
-    if (next === undefined) running -= 1
-    else next()
-  }
+function derive(password: string, nonce: Buffer, cost: typeof COST, signal?: AbortSignal): Promise<Buffer> {
+  return queue.run(() => argon2id('argon2id', { message: password, nonce, ...cost }), signal)
 }
 
 function base64(bytes: Buffer): string {

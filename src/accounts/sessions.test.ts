@@ -10,11 +10,17 @@ const sessions = new Sessions(store.accounts, () => clock.now)
 const account = { id: 'acct_1', email: 'you@example.com', passwordHash: '', createdAt: clock.now }
 await store.accounts.createAccount(account, { at: 0, accountId: account.id, action: 'account.created', via: 'console', subject: '' })
 
+async function newSession(): Promise<string> {
+  const token = await sessions.start(account, '192.0.2.1')
+  assert.ok(token)
+  return token
+}
+
 describe('a session', () => {
   after(() => store.close())
 
   it('is found by its token until it is ended, and each has its own', async () => {
-    const [one, other] = [await sessions.start(account, '192.0.2.1'), await sessions.start(account, '192.0.2.1')]
+    const [one, other] = [await newSession(), await newSession()]
     const found = await sessions.find(one)
     assert.equal(found?.account.id, account.id)
     await sessions.end(found, '192.0.2.1')
@@ -23,12 +29,12 @@ describe('a session', () => {
   })
 
   it('is stored as the SHA-256 of its token, so that who reads the database cannot sign in', async () => {
-    const token = await sessions.start(account, '192.0.2.1')
+    const token = await newSession()
     assert.ok(await store.accounts.sessionByHash(hash('sha256', token, 'buffer')))
   })
 
   it('writes its last use at most once a minute', async () => {
-    const token = await sessions.start(account, '192.0.2.1')
+    const token = await newSession()
     const started = clock.now
     clock.now += 59_000
     await sessions.find(token)
@@ -39,7 +45,7 @@ describe('a session', () => {
   })
 
   it('past its time is purged, one in use is not', async () => {
-    const [idle, used] = [await sessions.start(account, '192.0.2.1'), await sessions.start(account, '192.0.2.1')]
+    const [idle, used] = [await newSession(), await newSession()]
     clock.now += SESSION_IDLE_MS - 1
     await sessions.find(used)
     clock.now += 2

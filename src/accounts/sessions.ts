@@ -26,13 +26,16 @@ export class Sessions {
     this.#clock = clock
   }
 
-  /** Starts a session and returns its token, which only the browser keeps: the store has its hash. */
-  async start(account: Account, address: string): Promise<string> {
+  /**
+   * Starts a session and returns its token, which only the browser keeps: the store has its hash. Returns undefined if
+   * the account's password was changed since it was verified.
+   */
+  async start(account: Account, address: string): Promise<string | undefined> {
     const token = newToken()
     const now = this.#clock()
     const session = { tokenHash: hashToken(token), accountId: account.id, createdAt: now, lastSeenAt: now }
-    await this.#store.createSession(session, this.#event(account, 'session.started', address))
-    return token
+    const event = this.#event(account, 'session.started', address)
+    return (await this.#store.createSession(session, account.passwordHash, event)) ? token : undefined
   }
 
   /** Returns undefined if there is no such session or it has ended. */

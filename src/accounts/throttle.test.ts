@@ -1,43 +1,107 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { addressGroup, Throttle } from './throttle.ts'
+import { addressGroup, type Allowance, Throttle } from './throttle.ts'
+
+const NAMES_KEPT = 20_000
+
+function startThrottle(allowance: Allowance) {
+  const clock = { now: 0 }
+  const throttle = new Throttle(allowance, () => clock.now)
+  /** Tries as a caller does: counted if it may go ahead. */
+  const tryAs = (name: string, times = 1) => {
+    for (let time = 0; time < times; time += 1) {
+      if (throttle.waitMs(name) === 0) throttle.count(name)
+    }
+  }
+  const tryAsMany = (howMany: number, times = 1) => {
+    for (let index = 0; index < howMany; index += 1) tryAs(`other ${index}`, times)
+  }
+  return { clock, throttle, tryAs, tryAsMany }
+}
 
 describe('the throttle', () => {
   it('lets so many tries pass in a time, then tells how long to wait, then lets them pass again', () => {
-    let now = 1000
-    const throttle = new Throttle({ tries: 2, withinMs: 500 }, () => now)
-    assert.deepEqual([throttle.take('a'), throttle.take('a')], [0, 0])
-    now += 100
-    assert.equal(throttle.take('a'), 400)
-    assert.equal(throttle.take('b'), 0)
-    now += 400
-    assert.equal(throttle.take('a'), 0)
+    const { clock, throttle, tryAs } = startThrottle({ tries: 2, withinMs: 500 })
+    tryAs('a', 2)
+    clock.now += 100
+    assert.equal(throttle.waitMs('a'), 400)
+    assert.equal(throttle.waitMs('b'), 0)
+    clock.now += 400
+    assert.equal(throttle.waitMs('a'), 0)
+    tryAs('a')
+    assert.equal(throttle.waitMs('a'), 0)
+    tryAs('a')
+    assert.equal(throttle.waitMs('a'), 500)
   })
 
-  it('forgets what was counted after a try that was right', () => {
-    const throttle = new Throttle({ tries: 1, withinMs: 500 }, () => 0)
-    throttle.take('a')
-    throttle.forgive('a')
-    assert.equal(throttle.take('a'), 0)
+  it('takes back one count, or all of a name', () => {
+    const { throttle, tryAs } = startThrottle({ tries: 2, withinMs: 500 })
+    tryAs('a', 2)
+    throttle.uncount('a')
+    assert.equal(throttle.waitMs('a'), 0)
+    tryAs('a')
+    assert.equal(throttle.waitMs('a'), 500)
+    throttle.forget('a')
+    tryAs('a')
+    assert.equal(throttle.waitMs('a'), 0)
+    throttle.uncount('nobody')
   })
 
-  it('keeps a bounded number of names, and lets go of the oldest', () => {
-    const throttle = new Throttle({ tries: 1, withinMs: 500 }, () => 0)
-    throttle.take('first')
-    for (let index = 0; index < 20_000; index += 1) throttle.take(`other ${index}`)
-    assert.equal(throttle.take('first'), 0)
-    assert.equal(throttle.take('other 19999'), 500)
+  it('never lets go of a name that is throttled, however many others come', () => {
+    const { throttle, tryAs, tryAsMany } = startThrottle({ tries: 3, withinMs: 500 })
+    tryAs('throttled', 3)
+    tryAsMany(2 * NAMES_KEPT)
+    assert.equal(throttle.waitMs('throttled'), 500)
   })
 
-  it('lets go of a name by its latest window, so that a flood of names frees no one who is being guessed at', () => {
-    let now = 0
-    const throttle = new Throttle({ tries: 1, withinMs: 500 }, () => now)
-    throttle.take('guessed')
-    throttle.take('older by then')
-    now += 500
-    throttle.take('guessed')
-    for (let index = 0; index < 19_999; index += 1) throttle.take(`other ${index}`)
-    assert.equal(throttle.take('guessed'), 500)
+  it('lets go of the lowest counts first, so that a flood of names frees no one who is being guessed at', () => {
+    const { throttle, tryAs, tryAsMany } = startThrottle({ tries: 3, withinMs: 500 })
+    tryAs('guessed at', 2)
+    tryAsMany(2 * NAMES_KEPT)
+    tryAs('guessed at')
+    assert.equal(throttle.waitMs('guessed at'), 500)
+  })
+
+  it('lets go of what has expired before what still counts', () => {
+    const { clock, throttle, tryAs, tryAsMany } = startThrottle({ tries: 3, withinMs: 500 })
+    tryAsMany(NAMES_KEPT - 1, 2)
+    clock.now += 250
+    tryAs('of late')
+    clock.now += 250
+    tryAs('one more')
+    tryAs('of late', 2)
+    assert.equal(throttle.waitMs('of late'), 250)
+  })
+
+  it('lets new names pass uncounted while all that it keeps are throttled', () => {
+    const { throttle, tryAs, tryAsMany } = startThrottle({ tries: 1, withinMs: 500 })
+    tryAsMany(NAMES_KEPT)
+    tryAs('one more', 2)
+    assert.equal(throttle.waitMs('one more'), 0)
+    assert.equal(throttle.waitMs('other 0'), 500)
+  })
+
+  it('takes as much memory for a long name as for a short one, and no more with ever more names', () => {
+    const { tryAs, tryAsMany } = startThrottle({ tries: 3, withinMs: 500 })
+    tryAsMany(NAMES_KEPT)
+    const before = process.memoryUsage().heapUsed
+    for (let index = 0; index < 2 * NAMES_KEPT; index += 1) tryAs(`${index}${'x'.repeat(8192)}`)
+    const grownMiB = (process.memoryUsage().heapUsed - before) / 2 ** 20
+    assert.ok(grownMiB < 100, `${grownMiB} MiB for 40,000 names of 8 KiB`)
+  })
+
+  it('takes no longer for a try when it is full', () => {
+    const { tryAs, tryAsMany } = startThrottle({ tries: 3, withinMs: 500 })
+    const timed = (prefix: string) => {
+      const start = performance.now()
+      for (let index = 0; index < NAMES_KEPT; index += 1) tryAs(`${prefix} ${index}`)
+      return performance.now() - start
+    }
+    const filling = timed('first')
+    // A search through all names for each of them would take thousands of times as long.
+    const full = Math.min(timed('second'), timed('third'))
+    assert.ok(full < 50 * filling, `${filling} ms, then ${full} ms`)
+    tryAsMany(1)
   })
 
   it('counts an IPv6 network of 64 bits as one address', () => {

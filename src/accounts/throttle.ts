@@ -1,17 +1,13 @@
-// Slows down guessing: limits the tries per account or address, counted in this process, in bounded memory.
+// Slows down guessing: counts tries by name (an account, an address) in windows of time, in this process and in bounded memory.
+import { hash } from 'node:crypto'
 import { Refused } from '../contract/refused.ts'
 
-const MINUTE_MS = 60_000
-
-interface Allowance {
+export interface Allowance {
   tries: number
   withinMs: number
 }
 
-/** A person mistypes a few times; a program tries thousands. An address can be shared by an office. */
-export const SIGN_IN_BY_ACCOUNT: Allowance = { tries: 10, withinMs: 15 * MINUTE_MS }
-export const SIGN_IN_BY_ADDRESS: Allowance = { tries: 50, withinMs: 15 * MINUTE_MS }
-export const SIGN_UP_BY_ADDRESS: Allowance = { tries: 20, withinMs: 60 * MINUTE_MS }
+export const SIGN_UP_BY_ADDRESS: Allowance = { tries: 20, withinMs: 3_600_000 }
 
 const NAMES_KEPT = 20_000
 
@@ -24,43 +20,97 @@ export class TooManyTries extends Refused {
   }
 }
 
+interface Window {
+  since: number
+  tries: number
+}
+
 export class Throttle {
   readonly #allowance: Allowance
-  readonly #clock: () => number
-  /** In order of their first try, so that the oldest are evicted first. */
-  readonly #windows = new Map<string, { since: number; tries: number }>()
+  readonly #monotonic: () => number
+  /** By the hash of the name, in the order in which they start and therefore end. */
+  readonly #windows = new Map<string, Window>()
+  /** The same hashes by the number of tries, so that the one with the fewest is found without a search. */
+  readonly #byTries: readonly Set<string>[]
 
-  constructor(allowance: Allowance, clock: () => number) {
+  constructor(allowance: Allowance, monotonic: () => number) {
     this.#allowance = allowance
-    this.#clock = clock
+    this.#monotonic = monotonic
+    this.#byTries = Array.from({ length: allowance.tries + 1 }, () => new Set())
   }
 
-  /** Counts a try before it is made; returns the milliseconds to wait, 0 if the try may go ahead. */
-  take(name: string): number {
-    const now = this.#clock()
-    const { tries, withinMs } = this.#allowance
-    let window = this.#windows.get(name)
-    if (window === undefined || now - window.since >= withinMs) {
-      window = { since: now, tries: 0 }
-      this.#windows.delete(name)
-      this.#makeRoom()
-      this.#windows.set(name, window)
-    }
-    if (window.tries >= tries) return window.since + withinMs - now
-    window.tries += 1
-    return 0
+  /** Returns the milliseconds to wait before the next try, 0 if it may go ahead. */
+  waitMs(name: string): number {
+    const window = this.#windows.get(hashOf(name))
+    if (window === undefined || window.tries < this.#allowance.tries) return 0
+    return Math.max(0, window.since + this.#allowance.withinMs - this.#monotonic())
   }
 
-  /** Resets the count of a name after a successful try. */
-  forgive(name: string): void {
-    this.#windows.delete(name)
+  /** Counts a try that may go ahead. It is counted before it is made, so that parallel tries are not more. */
+  count(name: string): void {
+    const key = hashOf(name)
+    const present = this.#windows.get(key)
+    if (present !== undefined && !this.#hasEnded(present)) return this.#setTries(key, present, present.tries + 1)
+    this.#remove(key)
+    if (!this.#hasRoom()) return
+    const window = { since: this.#monotonic(), tries: 0 }
+    this.#windows.set(key, window)
+    this.#setTries(key, window, 1)
   }
 
-  #makeRoom(): void {
-    if (this.#windows.size < NAMES_KEPT) return
-    const [oldest] = this.#windows.keys()
-    this.#windows.delete(oldest!)
+  /** Takes back one count: that try was right, or was not made. */
+  uncount(name: string): void {
+    const key = hashOf(name)
+    const window = this.#windows.get(key)
+    if (window === undefined) return
+    if (window.tries > 1) this.#setTries(key, window, window.tries - 1)
+    else this.#remove(key)
   }
+
+  /** Forgets what was counted for a name. */
+  forget(name: string): void {
+    this.#remove(hashOf(name))
+  }
+
+  #hasEnded({ since }: Window): boolean {
+    return this.#monotonic() - since >= this.#allowance.withinMs
+  }
+
+  #setTries(key: string, window: Window, tries: number): void {
+    this.#byTries[window.tries]!.delete(key)
+    window.tries = Math.min(tries, this.#allowance.tries)
+    this.#byTries[window.tries]!.add(key)
+  }
+
+  #remove(key: string): void {
+    const window = this.#windows.get(key)
+    if (window === undefined) return
+    this.#byTries[window.tries]!.delete(key)
+    this.#windows.delete(key)
+  }
+
+  /**
+   * Makes room if all places are taken: by a window that has ended, else by one with the fewest tries, but never by one that
+   * is throttled, so that a flood of names frees nobody. If all are throttled there is none, and a new name is not counted.
+   */
+  #hasRoom(): boolean {
+    if (this.#windows.size < NAMES_KEPT) return true
+    const [oldest] = this.#windows
+    const key = this.#hasEnded(oldest![1]) ? oldest![0] : this.#fewestTries()
+    if (key === undefined) return false
+    this.#remove(key)
+    return true
+  }
+
+  #fewestTries(): string | undefined {
+    const fewest = this.#byTries.slice(0, -1).find((keys) => keys.size > 0)
+    return fewest?.values().next().value
+  }
+}
+
+/** A name is what a stranger typed: a hash takes the same memory for each, and keeps no email addresses. */
+function hashOf(name: string): string {
+  return hash('sha256', name, 'base64url')
 }
 
 /** A client usually controls a whole IPv6 /64, so count by /64. */

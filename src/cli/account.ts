@@ -54,8 +54,8 @@ const password: Command = {
     const chosen = await readPassword(terminal, switches['password-stdin'])
     await withStore(config, async (store) => {
       const account = await findAccount(store, positionals[0]!)
-      const problem = await accountsOf(store, config, terminal).changePassword(account, chosen, 'command line')
-      if (problem !== undefined) throw new CommandFailed(problem.message)
+      const changed = await accountsOf(store, config, terminal).changePassword(account, chosen, 'command line')
+      if (changed instanceof Refused) throw new CommandFailed(changed.message)
       if (switches['json']) printJson(terminal, accountJson(account))
       else report(terminal, `Changed the password of ${account.email}.`)
     })

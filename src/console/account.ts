@@ -6,7 +6,7 @@ import { FieldProblem, Refused } from '../contract/refused.ts'
 import { field, form, type Problems, problemSummary } from './forms.ts'
 import { html, type Html } from './html.ts'
 import { tooManyTriesPage } from './problem-pages.ts'
-import { checkPassword } from './sign-in.ts'
+import { checkPassword, openAs } from './sign-in.ts'
 import { day, minute } from './times.ts'
 import { type ConsoleRoute, forMembers, type MemberVisit, type Outcome, type HtmlPage } from './visit.ts'
 
@@ -86,12 +86,11 @@ function eventItem({ action, at, via, subject }: AuditEvent): Html {
 }
 
 async function changePassword(visit: MemberVisit): Promise<Outcome> {
-  const { accounts, sessions, who, form: typed, request } = visit
+  const { accounts, who, form: typed, left } = visit
   const refusal = await refuseUnlessPassword(visit, (problem) => accountPage(visit, [problem]))
   if (refusal !== undefined) return refusal
-  const problem = await accounts.changePassword(who.account, typed.get('password') ?? '', 'console')
-  if (problem !== undefined) return accountPage(visit, [problem])
-  return { redirect: '/account?changed=yes', session: await sessions.start(who.account, request.ip) }
+  const changed = await accounts.changePassword(who.account, typed.get('password') ?? '', 'console', left)
+  return changed instanceof Refused ? accountPage(visit, [changed]) : openAs(visit, changed, '/account?changed=yes')
 }
 
 function deletePage(visit: MemberVisit, problems: Problems = []): HtmlPage {
@@ -127,7 +126,9 @@ async function refuseUnlessPassword(
   visit: MemberVisit,
   refuse: (problem: FieldProblem) => Outcome | Promise<Outcome>,
 ): Promise<Outcome | undefined> {
-  const account = await checkPassword(visit, visit.who.account.email, visit.form.get('current') ?? '')
+  const { throttles, who, form: typed } = visit
+  const attempt = throttles.passwords.inSession(who.session)
+  const account = await checkPassword(visit, attempt, who.account.email, typed.get('current') ?? '')
   if (account instanceof TooManyTries) return tooManyTriesPage(account)
   return account instanceof Refused ? refuse(new FieldProblem('current', account.message)) : undefined
 }

@@ -1,7 +1,9 @@
 // The console as a Fastify plugin: finds the session, checks access and forms, and sends the page with its headers.
 import type { FastifyError, FastifyInstance, FastifyPluginCallback, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify'
-import { isCsrfToken } from '../accounts/sessions.ts'
-import { SIGN_IN_BY_ACCOUNT, SIGN_IN_BY_ADDRESS, SIGN_UP_BY_ADDRESS, Throttle } from '../accounts/throttle.ts'
+import { TooManyHashes } from '../accounts/hash-queue.ts'
+import { PasswordTries } from '../accounts/password-tries.ts'
+import { isCsrfToken, type SignedIn } from '../accounts/sessions.ts'
+import { SIGN_UP_BY_ADDRESS, Throttle } from '../accounts/throttle.ts'
 import { ownBaseUrl } from '../config.ts'
 import { errorBody } from '../contract/errors.ts'
 import { quote } from '../contract/json.ts'
@@ -11,13 +13,14 @@ import { activityRoutes } from './activity.ts'
 import { addAnimalRoutes } from './add-animal.ts'
 import { animalRoutes } from './animals.ts'
 import { isAsset, sendAsset } from './assets.ts'
-import { cookieHeader, forgetCookieHeader, readCookie } from './cookie.ts'
+import { addressOf, ClientLeft, createProxyWarning, whenLeft } from './connection.ts'
+import { cookieHeader, forgetCookieHeader, readCookies } from './cookie.ts'
 import { deprecationRoutes } from './deprecations.ts'
 import { errorCodeRoutes } from './error-codes.ts'
 import { isOwnName } from './host.ts'
 import { keyRoutes } from './keys.ts'
 import { layout } from './layout.ts'
-import { badRequestPage, misdirectedPage, notFoundPage, serverErrorPage, staleFormPage } from './problem-pages.ts'
+import { badRequestPage, busyPage, misdirectedPage, notFoundPage, serverErrorPage, staleFormPage } from './problem-pages.ts'
 import { referencePage } from './reference.ts'
 import { SECURITY_HEADERS } from './security-headers.ts'
 import { signInRoutes } from './sign-in.ts'
@@ -48,21 +51,33 @@ export interface Console {
 }
 
 export function createConsole(parts: ConsoleParts): Console {
-  const { clock, log, sessions, record, atHome, url } = parts
+  const { clock, monotonic, log, sessions, record, atHome, url } = parts
   const isHttps = ownBaseUrl(parts.config)?.startsWith('https:') ?? false
   const throttles: Throttles = {
-    signInByAccount: new Throttle(SIGN_IN_BY_ACCOUNT, clock),
-    signInByAddress: new Throttle(SIGN_IN_BY_ADDRESS, clock),
-    signUpByAddress: new Throttle(SIGN_UP_BY_ADDRESS, clock),
+    passwords: new PasswordTries(monotonic),
+    signUpByAddress: new Throttle(SIGN_UP_BY_ADDRESS, monotonic),
   }
 
-  async function open(request: FastifyRequest): Promise<Visit> {
+  const warnOfProxy = createProxyWarning(log)
+
+  async function open(request: FastifyRequest, reply: FastifyReply): Promise<Visit> {
+    const address = addressOf(request)
     const secure = isHttps || request.protocol === 'https'
-    const token = readCookie(request, secure)
-    const who = token === undefined ? undefined : await sessions.find(token)
+    const left = whenLeft(reply)
+    const { token, who } = await findSession(readCookies(request, secure))
     const form = request.body instanceof URLSearchParams ? request.body : new URLSearchParams()
     const query = new URLSearchParams(request.url.split('?')[1])
-    return { ...parts, throttles, request, who, form, query, now: clock(), secure, token, tokenIsNew: false, afterwards: [] }
+    const common = { throttles, request, address, left, now: clock(), afterwards: [] }
+    return { ...parts, ...common, who, form, query, secure, token, tokenIsNew: false }
+  }
+
+  /** Without a session the first token is the one that forms are bound to. */
+  async function findSession(tokens: readonly string[]): Promise<{ token: string | undefined; who: SignedIn | undefined }> {
+    for (const token of tokens) {
+      const who = await sessions.find(token)
+      if (who !== undefined) return { token, who }
+    }
+    return { token: tokens[0], who: undefined }
   }
 
   async function outcomeOf({ method, path, handle, forAnyone }: ConsoleRoute, visit: Visit): Promise<Outcome> {
@@ -75,6 +90,10 @@ export function createConsole(parts: ConsoleParts): Console {
     app.addContentTypeParser('application/x-www-form-urlencoded', { parseAs: 'string' }, (_request, text, parsed) =>
       parsed(null, new URLSearchParams(text as string)),
     )
+    app.addHook('onRequest', (request, _reply, next) => {
+      warnOfProxy(request)
+      next()
+    })
     app.addHook('onSend', (request, reply, payload, sent) => {
       for (const [name, value] of Object.entries({ 'Request-Id': request.id, ...SECURITY_HEADERS })) {
         if (!reply.hasHeader(name)) reply.header(name, value)
@@ -89,16 +108,17 @@ export function createConsole(parts: ConsoleParts): Console {
       record(request, reply.statusCode)
       finished()
     })
-    app.setErrorHandler(async (error: FastifyError, request, reply) => answer(reply, await openAnyway(request), explain(error, request)))
+    app.setErrorHandler(async (error: FastifyError, request, reply) => answer(reply, await openAnyway(request, reply), explain(error, request)))
     for (const route of ROUTES) {
       app.route({
         method: route.method === 'GET' ? ['GET', 'HEAD'] : route.method,
         url: route.path,
         config: PUBLIC,
         handler: async (request, reply) => {
-          const visit = await open(request)
+          const visit = await open(request, reply)
           const outcome = await outcomeOf(route, visit)
-          reply.raw.once('close', () => void finish(visit))
+          if (reply.raw.destroyed) void finish(visit)
+          else reply.raw.once('close', () => void finish(visit))
           return answer(reply, visit, outcome)
         },
       })
@@ -113,7 +133,7 @@ export function createConsole(parts: ConsoleParts): Console {
       ...route,
       url: '/docs',
       handler: async (request, reply) => {
-        const visit = await open(request)
+        const visit = await open(request, reply)
         const { body, headers } = referencePage(visit)
         return reply.headers({ ...freshness(visit), ...headers }).type(HTML_TYPE).send(body.text)
       },
@@ -145,9 +165,9 @@ export function createConsole(parts: ConsoleParts): Console {
   }
 
   /** Opens the visit even if the store, which knows the session, is unavailable. */
-  async function openAnyway(request: FastifyRequest): Promise<Visit> {
+  async function openAnyway(request: FastifyRequest, reply: FastifyReply): Promise<Visit> {
     try {
-      return await open(request)
+      return await open(request, reply)
     } catch {
       return anonymous(request)
     }
@@ -156,11 +176,13 @@ export function createConsole(parts: ConsoleParts): Console {
   function anonymous(request: FastifyRequest): Visit {
     const nothing = new URLSearchParams()
     const common = { who: undefined, form: nothing, query: nothing, token: undefined, tokenIsNew: false, afterwards: [] }
-    return { ...parts, throttles, request, now: clock(), secure: isHttps, ...common }
+    return { ...parts, throttles, request, address: addressOf(request), left: STAYING, now: clock(), secure: isHttps, ...common }
   }
 
   function explain(error: FastifyError, request: FastifyRequest): Outcome {
     const status = error.statusCode ?? 500
+    if (error instanceof ClientLeft) return badRequestPage(400, error.message)
+    if (error instanceof TooManyHashes) return busyPage()
     if (error instanceof StoreUnavailable) {
       log.error({ requestId: request.id, error }, 'the database is unavailable')
       return serverErrorPage(request, 503)
@@ -178,6 +200,9 @@ export function createConsole(parts: ConsoleParts): Console {
 
   return { plugin, notFound }
 }
+
+/** For a page that waits for nothing. */
+const STAYING = new AbortController().signal
 
 const HTML_TYPE = 'text/html; charset=utf-8'
 

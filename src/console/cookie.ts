@@ -7,12 +7,18 @@ function cookieName(secure: boolean): string {
   return secure ? '__Host-petstore' : 'petstore'
 }
 
-/** Returns undefined if there is no cookie, or not one of ours. */
-export function readCookie(request: FastifyRequest, secure: boolean): string | undefined {
+/** Each is looked up in the store, so there must not be hundreds. */
+const MOST_COOKIES = 10
+
+/**
+ * Returns the tokens of all cookies with our name and form. A browser sends several if another host of the domain, or a
+ * page below another path, has set one too.
+ */
+export function readCookies(request: FastifyRequest, secure: boolean): string[] {
   const prefix = `${cookieName(secure)}=`
   const cookies = (request.headers.cookie ?? '').split(';').map((cookie) => cookie.trim())
-  const token = cookies.find((cookie) => cookie.startsWith(prefix))?.slice(prefix.length)
-  return isToken(token) ? token : undefined
+  const tokens = cookies.filter((cookie) => cookie.startsWith(prefix)).map((cookie) => cookie.slice(prefix.length))
+  return [...new Set(tokens.filter(isToken))].slice(0, MOST_COOKIES)
 }
 
 /** The cookie lasts until the browser is closed; the store ends the session before that. */

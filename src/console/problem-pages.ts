@@ -1,6 +1,7 @@
 // Error pages; each says what happened and how to continue.
 import type { FastifyRequest } from 'fastify'
 import type { TooManyTries } from '../accounts/throttle.ts'
+import { RETRY_AFTER } from '../contract/limits.ts'
 import { html } from './html.ts'
 import type { HtmlPage, Visit } from './visit.ts'
 
@@ -59,12 +60,23 @@ export function misdirectedPage(url: string): HtmlPage {
   }
 }
 
+export function busyPage(): HtmlPage {
+  return {
+    status: 503,
+    title: 'Too busy',
+    headers: { 'Retry-After': String(RETRY_AFTER.unavailable) },
+    body: html`<h1>Too many people are signing in</h1>
+      <p>Nothing was changed. Go back and try again in a few seconds.</p>
+      <p><a href="/">Go to the start page</a></p>`,
+  }
+}
+
 export function serverErrorPage(request: FastifyRequest, status: number): HtmlPage {
   const unavailable = status === 503
   return {
     status,
     title: unavailable ? 'Database unavailable' : 'Something went wrong',
-    ...(unavailable && { headers: { 'Retry-After': '2' } }),
+    ...(unavailable && { headers: { 'Retry-After': String(RETRY_AFTER.unavailable) } }),
     body: html`<h1>${unavailable ? 'The database is unavailable' : 'Something went wrong'}</h1>
       <p>${
         unavailable

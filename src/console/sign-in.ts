@@ -1,7 +1,8 @@
 // Signing in and out. A refusal reads the same and takes the same time whether or not the account exists.
-import { addressGroup, TooManyTries } from '../accounts/throttle.ts'
+import { isTooLongToSignIn } from '../accounts/accounts.ts'
+import type { PasswordTry } from '../accounts/password-tries.ts'
+import { TooManyTries } from '../accounts/throttle.ts'
 import { FieldProblem, Refused } from '../contract/refused.ts'
-import { foldEmail } from '../store/email.ts'
 import type { Account } from '../store/store.ts'
 import { field, form, hidden, type Problems, problemSummary } from './forms.ts'
 import { html, type Html } from './html.ts'
@@ -52,37 +53,53 @@ function notice({ query }: Visit): Html | undefined {
 }
 
 async function signIn(visit: Visit): Promise<Outcome> {
-  const account = await checkPassword(visit, visit.form.get('email') ?? '', visit.form.get('password') ?? '')
+  const account = await checkCredentials(visit, visit.form.get('email') ?? '', visit.form.get('password') ?? '')
   if (account instanceof TooManyTries) return tooManyTriesPage(account)
   if (account instanceof Refused) return signInPage(visit, [new FieldProblem('email', 'The email address or the password is wrong.')])
   // Ends the session of whoever used this browser before.
-  if (visit.who !== undefined) await visit.sessions.end(visit.who, visit.request.ip)
-  return { redirect: safeNext(visit.form.get('next')), session: await visit.sessions.start(account, visit.request.ip) }
+  if (visit.who !== undefined) await visit.sessions.end(visit.who, visit.address)
+  return openAs(visit, account, safeNext(visit.form.get('next')))
 }
 
-/** Every form that takes a password checks it here, so that all of them are throttled together. */
+/** For visitors who are not signed in: sign-in, and sign-up with an email address that is taken, are throttled together. */
+export function checkCredentials(visit: Visit, email: string, password: string): Promise<Account | Refused | TooManyTries> {
+  return checkPassword(visit, visit.throttles.passwords.atSignIn(email, visit.address), email, password)
+}
+
+/** Every form that takes a password checks it here. */
 export async function checkPassword(
-  { accounts, throttles, sessions, request, store, afterwards }: Visit,
+  { accounts, sessions, address, store, afterwards, left }: Visit,
+  attempt: PasswordTry,
   email: string,
   password: string,
 ): Promise<Account | Refused | TooManyTries> {
-  const [name, address] = [foldEmail(email), addressGroup(request.ip)]
-  const waitMs = Math.max(throttles.signInByAddress.take(address), throttles.signInByAccount.take(name))
+  const wrong = new Refused('The password is wrong.')
+  if (isTooLongToSignIn(email, password)) return wrong
+  const waitMs = attempt.take()
   if (waitMs > 0) return new TooManyTries('There were too many tries with a wrong password.', waitMs)
-  const account = await accounts.signIn(email, password)
+  const account = await accounts.signIn(email, password, left).catch((error: unknown) => {
+    attempt.unmade()
+    throw error
+  })
   if (account !== undefined) {
-    throttles.signInByAccount.forgive(name)
+    attempt.right()
     return account
   }
   // After the response: otherwise its time would reveal that the account exists.
   afterwards.push(async () => {
     const refused = await store.accounts.accountByEmail(email)
-    if (refused !== undefined) await sessions.noteRefusal(refused, request.ip)
+    if (refused !== undefined) await sessions.noteRefusal(refused, address)
   })
-  return new Refused('The password is wrong.')
+  return wrong
+}
+
+/** Starts a session and opens a page; asks to sign in again if the password was changed since it was verified. */
+export async function openAs({ sessions, address }: Visit, account: Account, page: string): Promise<Outcome> {
+  const session = await sessions.start(account, address)
+  return session === undefined ? { redirect: `/sign-in?next=${encodeURIComponent(page)}` } : { redirect: page, session }
 }
 
 async function signOut(visit: Visit): Promise<Outcome> {
-  if (visit.who !== undefined) await visit.sessions.end(visit.who, visit.request.ip)
+  if (visit.who !== undefined) await visit.sessions.end(visit.who, visit.address)
   return { redirect: '/sign-in?signed-out=yes', session: 'end' }
 }

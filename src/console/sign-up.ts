@@ -5,7 +5,7 @@ import { addressGroup, TooManyTries } from '../accounts/throttle.ts'
 import { field, form, type Problems, problemSummary } from './forms.ts'
 import { html } from './html.ts'
 import { tooManyTriesPage } from './problem-pages.ts'
-import { checkPassword, emailField } from './sign-in.ts'
+import { checkCredentials, emailField, openAs } from './sign-in.ts'
 import { type ConsoleRoute, forAnyone, type Outcome, type HtmlPage, type Visit } from './visit.ts'
 
 export const signUpRoutes: readonly ConsoleRoute[] = [
@@ -57,14 +57,16 @@ const closedPage: HtmlPage = {
 
 async function signUp(visit: Visit): Promise<Outcome> {
   if (visit.signup === 'closed') return closedPage
-  const { accounts, sessions, throttles, request } = visit
-  const waitMs = throttles.signUpByAddress.take(addressGroup(request.ip))
+  const { accounts, throttles, left } = visit
+  const address = addressGroup(visit.address)
+  const waitMs = throttles.signUpByAddress.waitMs(address)
   if (waitMs > 0) return tooManyTriesPage(new TooManyTries('Too many accounts were created from your address.', waitMs))
+  throttles.signUpByAddress.count(address)
   const [email, password] = [visit.form.get('email')?.trim() ?? '', visit.form.get('password') ?? '']
-  const created = await accounts.create(email, password, 'console')
-  if (!(created instanceof Refused)) return { redirect: '/keys', session: await sessions.start(created, request.ip) }
+  const created = await accounts.create(email, password, 'console', left)
+  if (!(created instanceof Refused)) return openAs(visit, created, '/keys')
   // If the form was sent twice, the second request finds the account that the first one created.
-  const existing = created.field === 'email' ? await checkPassword(visit, email, password) : created
+  const existing = created.field === 'email' ? await checkCredentials(visit, email, password) : created
   if (existing instanceof Refused) return signUpPage(visit, [created])
-  return { redirect: '/keys', session: await sessions.start(existing, request.ip) }
+  return openAs(visit, existing, '/keys')
 }

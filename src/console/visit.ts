@@ -2,6 +2,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { Accounts } from '../accounts/accounts.ts'
 import { csrfToken, newToken, type Sessions, type SignedIn } from '../accounts/sessions.ts'
+import type { PasswordTries } from '../accounts/password-tries.ts'
 import type { Throttle } from '../accounts/throttle.ts'
 import type { Usage } from '../accounts/usage.ts'
 import { type Config, ownBaseUrl } from '../config.ts'
@@ -22,20 +23,24 @@ export interface ConsoleParts extends Reach {
   sessions: Sessions
   usage: Usage
   clock: () => number
+  monotonic: () => number
   log: Log
   /** Logs and counts every response. */
   record: (request: FastifyRequest, status: number) => void
 }
 
 export interface Throttles {
-  signInByAccount: Throttle
-  signInByAddress: Throttle
+  passwords: PasswordTries
   signUpByAddress: Throttle
 }
 
 export interface Visit extends ConsoleParts {
   throttles: Throttles
   request: FastifyRequest
+  /** Where the request came from; "unknown" if the client left before that was asked. */
+  address: string
+  /** Aborts when the client leaves before it was answered. */
+  left: AbortSignal
   /** Who is signed in, if anyone. */
   who: SignedIn | undefined
   /** What was typed; empty if no form was sent. */

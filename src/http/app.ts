@@ -40,6 +40,7 @@ export interface AppParts {
   store: Store
   keyring: Keyring
   clock: () => number
+  monotonic: () => number
   log: Log
   record: Recorder
   send: Send
@@ -49,11 +50,11 @@ export interface AppParts {
 }
 
 export function createApp(parts: AppParts): Server {
-  const { config, store, keyring, clock, log, record, send, elsewhere, timeouts = TIMEOUTS } = parts
+  const { config, store, keyring, clock, monotonic, log, record, send, elsewhere, timeouts = TIMEOUTS } = parts
   const cache = new AnswerCache(store)
   const serveOperation = createPipeline({
     cache,
-    admit: createAdmission([createAuthenticate(keyring), createRemovedCheck(clock), createRateLimit(config.rateLimit, clock)]),
+    admit: createAdmission([createAuthenticate(keyring), createRemovedCheck(clock), createRateLimit(config.rateLimit, monotonic)]),
     handlers: createHandlers({ store, cache, clock, baseUrl: ownBaseUrl(config) }),
     send,
     log,

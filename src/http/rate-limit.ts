@@ -3,7 +3,8 @@ import type { RateLimit } from '../config.ts'
 import { Refusal } from '../contract/errors.ts'
 import type { Step } from './call.ts'
 
-export function createRateLimit(limit: RateLimit | undefined, clock: () => number): Step {
+/** Windows are measured with a monotonic clock: a wall clock that is set back would make one last for hours. */
+export function createRateLimit(limit: RateLimit | undefined, monotonic: () => number): Step {
   if (limit === undefined) return () => undefined
   const { requests, seconds } = limit
   const windowMs = seconds * 1000
@@ -12,7 +13,7 @@ export function createRateLimit(limit: RateLimit | undefined, clock: () => numbe
   let windowStart = 0
 
   return (request) => {
-    const now = clock()
+    const now = monotonic()
     if (now - windowStart >= windowMs) {
       used = new Map()
       windowStart = now - (now % windowMs)

@@ -162,8 +162,11 @@ export interface AccountStore {
   accountById(id: string): Promise<Account | undefined>
   /** All of them, oldest first. */
   listAccounts(): Promise<Account[]>
-  /** False if there is no such account. */
-  setPassword(accountId: string, passwordHash: string, event: AuditEvent): Promise<boolean>
+  /**
+   * Changes the password and ends all sessions of the account in one transaction, if `instead` is the present hash, or
+   * without that condition. False if it is not, or there is no such account.
+   */
+  setPassword(accountId: string, passwordHash: string, event: AuditEvent, instead?: string): Promise<boolean>
   /** Removes the account with its keys, but not its audit trail; false if there is no such account. */
   removeAccount(accountId: string, event: AuditEvent): Promise<boolean>
 
@@ -188,14 +191,13 @@ export interface AccountStore {
   /** Removes the counts of hours before this one. */
   purgeUsage(before: number): Promise<void>
 
-  createSession(session: Session, event: AuditEvent): Promise<void>
+  /** False if the account's password hash is no longer the one that was verified, or the account no longer exists. */
+  createSession(session: Session, passwordHash: string, event: AuditEvent): Promise<boolean>
   /** Undefined if there is none. The caller decides whether it is still valid. */
   sessionByHash(tokenHash: Buffer): Promise<Session | undefined>
   moveSession(tokenHash: Buffer, lastSeenAt: number): Promise<void>
   /** False if there is none. */
   endSession(tokenHash: Buffer, event: AuditEvent): Promise<boolean>
-  /** Ends all sessions of an account, except for this one if given. */
-  endSessionsOf(accountId: string, except?: Buffer): Promise<void>
   /** Removes sessions created or last seen before these times. */
   purgeSessions(createdBefore: number, seenBefore: number): Promise<void>
 

@@ -42,8 +42,15 @@ export class PostgresAccounts implements AccountStore {
     return this.#rows((sql) => sql`SELECT ${account(sql)} FROM accounts ORDER BY created_at, id`)
   }
 
-  setPassword(accountId: string, passwordHash: string, event: AuditEvent): Promise<boolean> {
-    return this.#change(event, (sql) => sql`UPDATE accounts SET password_hash = ${passwordHash} WHERE id = ${accountId}`)
+  /** Two statements: only the second one sees a session that was being created while the first waited for the account. */
+  setPassword(accountId: string, passwordHash: string, event: AuditEvent, instead?: string): Promise<boolean> {
+    return this.#transaction(async (sql) => {
+      const changed = await withEvent(sql, event, sql`
+        UPDATE accounts SET password_hash = ${passwordHash}
+        WHERE id = ${accountId} AND password_hash = coalesce(${instead ?? null}, password_hash)`)
+      if (changed) await sql`DELETE FROM sessions WHERE account_id = ${accountId}`
+      return changed
+    })
   }
 
   removeAccount(accountId: string, event: AuditEvent): Promise<boolean> {
@@ -135,10 +142,12 @@ export class PostgresAccounts implements AccountStore {
     await this.#pool.write((sql) => sql`DELETE FROM usage_counts WHERE hour < ${before}`)
   }
 
-  async createSession({ tokenHash, accountId, createdAt, lastSeenAt }: Session, event: AuditEvent): Promise<void> {
-    await this.#change(event, (sql) => sql`
+  /** FOR SHARE waits for a password change in progress, and then compares with the new hash. */
+  createSession({ tokenHash, accountId, createdAt, lastSeenAt }: Session, passwordHash: string, event: AuditEvent): Promise<boolean> {
+    return this.#change(event, (sql) => sql`
       INSERT INTO sessions (token_hash, account_id, created_at, last_seen_at)
-      VALUES (${tokenHash}, ${accountId}, ${createdAt}, ${lastSeenAt})`)
+      SELECT ${tokenHash}::bytea, id, ${createdAt}::bigint, ${lastSeenAt}::bigint
+      FROM accounts WHERE id = ${accountId} AND password_hash = ${passwordHash} FOR SHARE`)
   }
 
   sessionByHash(tokenHash: Buffer): Promise<Session | undefined> {
@@ -154,10 +163,6 @@ export class PostgresAccounts implements AccountStore {
 
   endSession(tokenHash: Buffer, event: AuditEvent): Promise<boolean> {
     return this.#change(event, (sql) => sql`DELETE FROM sessions WHERE token_hash = ${tokenHash}`)
-  }
-
-  async endSessionsOf(accountId: string, except = Buffer.alloc(0)): Promise<void> {
-    await this.#pool.writeRepeatable((sql) => sql`DELETE FROM sessions WHERE account_id = ${accountId} AND token_hash <> ${except}`)
   }
 
   async purgeSessions(createdBefore: number, seenBefore: number): Promise<void> {
@@ -176,12 +181,13 @@ export class PostgresAccounts implements AccountStore {
     return rows.map(asEvent)
   }
 
-  /** Makes a change and adds its audit event in one statement; resolves with false, and adds none, if nothing was changed. */
+  /** Makes a change together with its audit event; resolves with false, and adds none, if nothing was changed. */
   #change(event: AuditEvent, change: (sql: Database) => Fragment): Promise<boolean> {
-    return this.#pool.write(async (sql) => {
-      const { count } = await sql`WITH changed AS (${change(sql)} RETURNING 1) ${insertEvent(sql, event)} FROM changed`
-      return count > 0
-    })
+    return this.#pool.write((sql) => withEvent(sql, event, change(sql)))
+  }
+
+  #transaction<T>(work: (sql: Database) => Promise<T>): Promise<T> {
+    return this.#pool.write((sql) => sql.begin((transaction) => work(transaction as unknown as Database)) as Promise<T>)
   }
 
   #rows<T>(select: (sql: Database) => Fragment): Promise<T[]> {
@@ -191,6 +197,12 @@ export class PostgresAccounts implements AccountStore {
   async #first<T>(select: (sql: Database) => Fragment): Promise<T | undefined> {
     return (await this.#rows<T>(select))[0]
   }
+}
+
+/** Makes a change and adds its audit event in one statement. */
+async function withEvent(sql: Database, event: AuditEvent, change: Fragment): Promise<boolean> {
+  const { count } = await sql`WITH changed AS (${change} RETURNING 1) ${insertEvent(sql, event)} FROM changed`
+  return count > 0
 }
 
 /** The statement ends in a SELECT, so that a FROM can be appended. */

@@ -40,8 +40,12 @@ export class SqliteAccounts implements AccountStore {
     return read(() => this.#statements.listAccounts.all() as unknown as Account[])
   }
 
-  setPassword(accountId: string, passwordHash: string, event: AuditEvent): Promise<boolean> {
-    return this.#change(event, () => this.#statements.setPassword.run(passwordHash, accountId))
+  setPassword(accountId: string, passwordHash: string, event: AuditEvent, instead?: string): Promise<boolean> {
+    return this.#change(event, () => {
+      const changed = this.#statements.setPassword.run(passwordHash, accountId, instead ?? null)
+      if (changed.changes > 0) this.#statements.endSessionsOf.run(accountId)
+      return changed
+    })
   }
 
   removeAccount(accountId: string, event: AuditEvent): Promise<boolean> {
@@ -108,8 +112,10 @@ export class SqliteAccounts implements AccountStore {
     })
   }
 
-  async createSession({ tokenHash, accountId, createdAt, lastSeenAt }: Session, event: AuditEvent): Promise<void> {
-    await this.#changeSession(event, () => this.#statements.insertSession.run(tokenHash, accountId, createdAt, lastSeenAt))
+  createSession({ tokenHash, accountId, createdAt, lastSeenAt }: Session, passwordHash: string, event: AuditEvent): Promise<boolean> {
+    return this.#changeSession(event, () =>
+      this.#statements.insertSession.run(tokenHash, createdAt, lastSeenAt, accountId, passwordHash),
+    )
   }
 
   sessionByHash(tokenHash: Buffer): Promise<Session | undefined> {
@@ -125,10 +131,6 @@ export class SqliteAccounts implements AccountStore {
 
   endSession(tokenHash: Buffer, event: AuditEvent): Promise<boolean> {
     return this.#changeSession(event, () => this.#statements.endSession.run(tokenHash))
-  }
-
-  async endSessionsOf(accountId: string, except = Buffer.alloc(0)): Promise<void> {
-    await this.#writer.writeBookkeeping(() => this.#statements.endSessionsOf.run(accountId, except))
   }
 
   async purgeSessions(createdBefore: number, seenBefore: number): Promise<void> {
@@ -172,7 +174,9 @@ function prepareStatements(db: DatabaseSync) {
     accountByEmail: db.prepare(`SELECT ${ACCOUNT} FROM accounts WHERE email_folded = ?`),
     accountById: db.prepare(`SELECT ${ACCOUNT} FROM accounts WHERE id = ?`),
     listAccounts: db.prepare(`SELECT ${ACCOUNT} FROM accounts ORDER BY created_at, id`),
-    setPassword: db.prepare('UPDATE accounts SET password_hash = ? WHERE id = ?'),
+    setPassword: db.prepare(
+      'UPDATE accounts SET password_hash = ? WHERE id = ? AND password_hash = coalesce(?, password_hash)',
+    ),
     removeAccount: db.prepare('DELETE FROM accounts WHERE id = ?'),
     insertKey: db.prepare(
       `INSERT INTO api_keys (id, account_id, name, hash, last_four, created_at, expires_at)
@@ -209,7 +213,8 @@ function prepareStatements(db: DatabaseSync) {
        FROM failed_requests WHERE account_id = ? ORDER BY id DESC LIMIT ?`,
     ),
     insertSession: db.prepare(
-      'INSERT INTO sessions (token_hash, account_id, created_at, last_seen_at) VALUES (?, ?, ?, ?)',
+      `INSERT INTO sessions (token_hash, account_id, created_at, last_seen_at)
+       SELECT ?, id, ?, ? FROM accounts WHERE id = ? AND password_hash = ?`,
     ),
     sessionByHash: db.prepare(
       `SELECT account_id AS "accountId", created_at AS "createdAt", last_seen_at AS "lastSeenAt"
@@ -217,7 +222,7 @@ function prepareStatements(db: DatabaseSync) {
     ),
     moveSession: db.prepare('UPDATE sessions SET last_seen_at = ? WHERE token_hash = ?'),
     endSession: db.prepare('DELETE FROM sessions WHERE token_hash = ?'),
-    endSessionsOf: db.prepare('DELETE FROM sessions WHERE account_id = ? AND token_hash <> ?'),
+    endSessionsOf: db.prepare('DELETE FROM sessions WHERE account_id = ?'),
     purgeSessions: db.prepare('DELETE FROM sessions WHERE created_at < ? OR last_seen_at < ?'),
     purgeUsage: db.prepare('DELETE FROM usage_counts WHERE hour < ?'),
     appendEvent: db.prepare(
