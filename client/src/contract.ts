@@ -56,6 +56,7 @@ export type ErrorCode =
   | 'invalid_json'
   | 'invalid_pet'
   | 'invalid_idempotency_key'
+  | 'invalid_rehearsal'
   | 'missing_api_key'
   | 'malformed_authorization'
   | 'malformed_api_key'

@@ -7,7 +7,7 @@ import { KEY, PET, type Respond, sending, startOddServer } from './odd-server.ts
 
 const silent: Respond = () => {}
 const halfAnswered: Respond = (response) => response.writeHead(200, { 'Content-Type': 'application/json' }).write('[')
-const unavailable = sending(503, '{"code":"store_unavailable","message":"The database is away.","status":503}', { 'Retry-After': '20' })
+const unavailable = sending(503, '{"code":"service_unavailable","message":"The database is unavailable.","status":503}', { 'Retry-After': '20' })
 
 const STAGES = [
   ['while it waits for an answer', silent],

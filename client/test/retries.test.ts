@@ -10,7 +10,7 @@ import { NetworkError, type Pet, Petstore } from '../src/petstore.ts'
 import { KEY, PET, sending, startOddServer } from './odd-server.ts'
 
 const REX = { name: 'Rex', categoryId: 3 }
-const UNAVAILABLE = '{"code":"store_unavailable","message":"The database is away.","status":503}'
+const UNAVAILABLE = '{"code":"service_unavailable","message":"The database is unavailable.","status":503}'
 
 describeService('A create whose answer is lost', (service) => {
   it('is repeated, adds one animal, and returns it', async () => {

@@ -46,6 +46,11 @@ export const ERRORS = {
     cause: `The Idempotency-Key header is empty, longer than ${IDEMPOTENCY.keyMaxLength} characters, or was sent twice.`,
     fix: `Send one key of 1 to ${IDEMPOTENCY.keyMaxLength} characters, such as a UUID.`,
   },
+  invalid_rehearsal: {
+    status: 400,
+    cause: 'The Petstore-Rehearse header, which staging understands, asks for something that cannot be rehearsed.',
+    fix: 'Send one of the values that the message lists, or leave the header out.',
+  },
   missing_api_key: {
     status: 401,
     cause: 'The request has no Authorization header.',

@@ -15,7 +15,10 @@ export const LIMIT = { minimum: 1, maximum: 100, default: 20 } as const
 export const IDEMPOTENCY = { keyMaxLength: 255, keptHours: 24 } as const
 
 /** What `Retry-After` says, in seconds. */
-export const RETRY_AFTER = { unavailable: 2, notReady: 1, inProgress: 1 } as const
+export const RETRY_AFTER = { unavailable: 2, notReady: 1, inProgress: 1, rehearsed: 1 } as const
+
+/** Rehearsed failures on staging: how long one may delay a request, and how many are delayed at a time. */
+export const REHEARSAL = { longestDelayMs: 30_000, heldRequests: 100 } as const
 
 /** A size as people read it, such as "16 KiB". */
 export function kibibytes(bytes: number): string {

@@ -81,7 +81,7 @@ function describeOperation(operation: Operation): object {
     summary,
     description: deprecation === undefined ? description : `${description} ${deprecationNotice(deprecation)}`,
     ...(deprecation && { deprecated: true }),
-    parameters: [...parameters, ...(conditional ? [ifNoneMatch] : [])].map(omittedAtFirst),
+    parameters: [...parameters, ...(conditional ? [ifNoneMatch] : []), rehearse].map(omittedAtFirst),
     ...(body && { requestBody: { required: true, content: { 'application/json': body } } }),
     responses: responsesOf(operation),
   }
@@ -103,6 +103,16 @@ const ifNoneMatch: Parameter = {
   description: 'The ETag of an earlier answer; 304 if it is still current',
   schema: { type: 'string' },
   example: '"jI1XyzS2v6k3bXWlUlhvZA"',
+}
+
+const rehearse: Parameter = {
+  name: 'Petstore-Rehearse',
+  in: 'header',
+  description:
+    'Staging only: rehearses a failure, to test a client with. `503`, `429`, `delay=2s`, `disconnect` (nothing is done), or ' +
+    '`disconnect-after-commit` (it is done, but the answer is lost). Production ignores it.',
+  schema: { type: 'string' },
+  example: '503',
 }
 
 /** Moves every schema that has a title to the components, and leaves a reference in its place. */

@@ -27,6 +27,7 @@ export const COMMON_REFUSALS: readonly ErrorCode[] = [
   'unknown_api_key',
   'revoked_api_key',
   'expired_api_key',
+  'invalid_rehearsal',
   'rate_limited',
   'internal_error',
   'service_unavailable',

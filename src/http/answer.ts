@@ -34,7 +34,8 @@ export function createSend({ record, baseUrl, isStopping }: SendParts): Send {
     if (isStopping()) headers.push(...CLOSE)
     // A request whose body broke off was answered by socket-errors.ts.
     if (response.headersSent) return
-    response.writeHead(status, headers).end(body, 'latin1')
+    if (request.disconnects) response.destroy()
+    else response.writeHead(status, headers).end(body, 'latin1')
     if (!request.raw.complete) dropRestOf(request.raw)
     record(request, status, result instanceof Refusal ? result : undefined)
   }

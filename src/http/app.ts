@@ -17,6 +17,7 @@ import { createHandlers } from './handlers.ts'
 import { type Arrival, createPipeline } from './pipeline.ts'
 import { createRateLimit } from './rate-limit.ts'
 import type { Recorder } from './record.ts'
+import { createRehearsal } from './rehearse.ts'
 import { answerSpecialRequests, createSocketErrorHandler } from './socket-errors.ts'
 
 /** How long a client may take to send its headers, its whole request, and between two requests. */
@@ -54,7 +55,12 @@ export function createApp(parts: AppParts): Server {
   const cache = new AnswerCache(store)
   const serveOperation = createPipeline({
     cache,
-    admit: createAdmission([createAuthenticate(keyring), createRemovedCheck(clock), createRateLimit(config.rateLimit, monotonic)]),
+    admit: createAdmission([
+      createAuthenticate(keyring),
+      createRemovedCheck(clock),
+      ...(config.environment === 'staging' ? [createRehearsal()] : []),
+      createRateLimit(config.rateLimit, monotonic),
+    ]),
     handlers: createHandlers({ store, cache, clock, baseUrl: ownBaseUrl(config) }),
     send,
     log,

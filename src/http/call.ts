@@ -16,6 +16,9 @@ export interface Call {
   readonly operation?: Operation
   /** The API key of the caller, known after the key check. */
   caller?: ApiKey | undefined
+  /** Whether the client asked for a rehearsed failure (rehearse.ts), and whether that cuts the connection. */
+  rehearsed?: boolean | undefined
+  disconnects?: boolean | undefined
   /** Headers that a step puts on the answer, whatever that will be. */
   answerHeaders?: readonly string[] | undefined
 }

@@ -4,7 +4,7 @@ import type { Operation } from '../contract/operation.ts'
 
 export interface Metrics {
   /** A request that the HTTP parser refused belongs to no operation and took no measurable time. */
-  answered(operation: Operation | undefined, status: number, seconds: number | undefined): void
+  answered(operation: Operation | undefined, status: number, seconds: number | undefined, rehearsed?: boolean): void
   storeCall(method: string, seconds: number): void
   render(): Promise<string>
   contentType: string
@@ -18,8 +18,8 @@ export function createMetrics(): Metrics {
   collectDefaultMetrics({ register: registry })
   const requests = new Counter({
     name: 'petstore_requests_total',
-    help: 'Answered requests, by operation and status',
-    labelNames: ['operation', 'status'],
+    help: 'Answered requests, by operation and status; rehearsed failures of staging are labelled',
+    labelNames: ['operation', 'status', 'rehearsed'],
     registers,
   })
   const latency = new Histogram({
@@ -43,9 +43,9 @@ export function createMetrics(): Metrics {
     registers,
   })
   return {
-    answered(operation, status, seconds) {
+    answered(operation, status, seconds, rehearsed = false) {
       const name = operation?.id ?? 'none'
-      requests.inc({ operation: name, status })
+      requests.inc({ operation: name, status, ...(rehearsed && { rehearsed: 'yes' }) })
       if (seconds !== undefined) latency.observe({ operation: name }, seconds)
       if (operation?.deprecation !== undefined) deprecated.inc({ operation: name })
     },

@@ -79,6 +79,8 @@ class PipelineCall implements OperationCall {
   readonly #clientAddress: (raw: IncomingMessage) => string
   caller: ApiKey | undefined
   answerHeaders: readonly string[] | undefined
+  rehearsed: boolean | undefined
+  disconnects: boolean | undefined
 
   constructor(raw: IncomingMessage, route: Route, at: number, version: number | undefined, clientAddress: PipelineParts['clientAddress']) {
     this.id = requestId(raw)

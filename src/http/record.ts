@@ -16,6 +16,7 @@ export interface Answered {
   readonly startedAt?: number
   readonly operation?: Operation
   readonly caller?: ApiKey | undefined
+  readonly rehearsed?: boolean | undefined
 }
 
 export type Recorder = (request: Answered, status: number, refusal?: Refusal) => void
@@ -34,7 +35,7 @@ export function createRecorder({ log, usage, metrics, clock }: RecorderParts): R
       usage.count(caller, operation.id, status)
       if (refusal !== undefined) usage.remember(failedRequest(request.id, caller, operation, refusal, clock()))
     }
-    metrics?.answered(operation, status, startedAt === undefined ? undefined : (performance.now() - startedAt) / 1000)
+    metrics?.answered(operation, status, startedAt === undefined ? undefined : (performance.now() - startedAt) / 1000, request.rehearsed)
     if (log.isLevelEnabled('info')) log.info(logLine(request, status, refusal), 'request')
   }
 }
@@ -45,7 +46,7 @@ function failedRequest(requestId: string, key: ApiKey, operation: Operation, { c
 }
 
 /** Never the query or a header: a key that was sent in the wrong place must not end up in a log. */
-function logLine({ id, raw, startedAt, operation, caller, ip }: Answered, status: number, refusal: Refusal | undefined): object {
+function logLine({ id, raw, startedAt, operation, caller, ip, rehearsed }: Answered, status: number, refusal: Refusal | undefined): object {
   return {
     requestId: id,
     method: raw?.method,
@@ -55,6 +56,7 @@ function logLine({ id, raw, startedAt, operation, caller, ip }: Answered, status
     operation: operation?.id,
     keyId: caller?.id,
     code: refusal?.code,
+    rehearsed,
     address: ip,
   }
 }

@@ -1,0 +1,67 @@
+// Rehearsed failures, on staging only: with the header Petstore-Rehearse a client asks for the failure that it wants to
+// see, so that its retries can be tested against the real service. Production does not have this step.
+import { setTimeout } from 'node:timers/promises'
+import { Refusal } from '../contract/errors.ts'
+import { quote } from '../contract/json.ts'
+import { REHEARSAL, RETRY_AFTER } from '../contract/limits.ts'
+import type { OperationCall, Step } from './call.ts'
+
+const RETRY = ['Retry-After', String(RETRY_AFTER.rehearsed)]
+const UNAVAILABLE = new Refusal('service_unavailable', 'The database is unavailable: a rehearsal, as requested by Petstore-Rehearse.', RETRY)
+const LIMITED = new Refusal('rate_limited', 'Too many requests: a rehearsal, as requested by Petstore-Rehearse.', RETRY)
+const CROWDED = new Refusal('service_unavailable', `At most ${REHEARSAL.heldRequests} requests are delayed at a time; try again shortly.`, RETRY)
+
+export function createRehearsal(): Step {
+  let held = 0
+
+  async function delay(ms: number): Promise<Refusal | undefined> {
+    if (held >= REHEARSAL.heldRequests) return CROWDED
+    held += 1
+    try {
+      await setTimeout(ms)
+      return undefined
+    } finally {
+      held -= 1
+    }
+  }
+
+  return (call) => {
+    const wanted = call.raw.headers['petstore-rehearse']
+    if (wanted === undefined) return undefined
+    call.rehearsed = true
+    switch (wanted) {
+      case '503':
+        return UNAVAILABLE
+      case '429':
+        return LIMITED
+      case 'disconnect':
+        return disconnect(call)
+      case 'disconnect-after-commit':
+        call.disconnects = true
+        return undefined
+      default: {
+        const ms = delayOf(String(wanted))
+        return ms === undefined ? unknown(String(wanted)) : delay(ms)
+      }
+    }
+  }
+}
+
+/** Nothing is done, and the refusal never arrives: it is for the log and the metrics. */
+function disconnect(call: OperationCall): Refusal {
+  call.disconnects = true
+  return UNAVAILABLE
+}
+
+/** Milliseconds of `delay=2s` or `delay=250ms`; undefined for anything else or longer than allowed. */
+function delayOf(text: string): number | undefined {
+  const [, digits, unit] = /^delay=([0-9]{1,5})(ms|s)$/.exec(text) ?? []
+  const ms = Number(digits) * (unit === 's' ? 1000 : 1)
+  return ms <= REHEARSAL.longestDelayMs ? ms : undefined
+}
+
+function unknown(value: string): Refusal {
+  const longest = REHEARSAL.longestDelayMs / 1000
+  const allowed = `503, 429, delay=2s (at most ${longest} s), disconnect or disconnect-after-commit`
+  return new Refusal('invalid_rehearsal', `The Petstore-Rehearse header must be ${allowed}, got ${quote(value)}.`)
+}

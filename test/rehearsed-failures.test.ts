@@ -1,0 +1,74 @@
+// Rehearsing failures on staging: a client's retries can be tested against the real service.
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { countPets, describeService, expectError, startPetstore } from './harness.ts'
+
+const rex = { name: 'Rex', categoryId: 3 }
+const rehearse = (what: string) => ({ 'Petstore-Rehearse': what })
+
+describeService('A rehearsed failure', (service) => {
+  it('is a 503 or a 429 with Retry-After, and nothing is done', async () => {
+    const before = await countPets(service())
+    for (const [what, code] of [['503', 'service_unavailable'], ['429', 'rate_limited']] as const) {
+      const refused = await service().add(rex, rehearse(what))
+      assert.equal(refused.headers.get('retry-after'), '1')
+      assert.match(await expectError(refused, code), /rehearsal/)
+      await expectError(await service().call('/pets', { headers: rehearse(what) }), code)
+    }
+    assert.equal(await countPets(service()), before)
+  })
+
+  it('is a delay, and then the real answer', async () => {
+    const started = performance.now()
+    assert.equal((await service().call('/pets', { headers: rehearse('delay=300ms') })).status, 200)
+    assert.ok(performance.now() - started >= 299)
+  })
+
+  it('is a lost connection before anything is done, or after it is done for good', async () => {
+    const before = await countPets(service())
+    await assert.rejects(service().add(rex, rehearse('disconnect')), /fetch failed/)
+    assert.equal(await countPets(service()), before)
+    const key = { 'Idempotency-Key': `lost-${before}` }
+    await assert.rejects(service().add(rex, { ...key, ...rehearse('disconnect-after-commit') }), /fetch failed/)
+    assert.equal(await countPets(service()), before + 1)
+    const retried = await service().add(rex, key)
+    assert.equal(retried.headers.get('idempotent-replayed'), 'true')
+    assert.equal(await countPets(service()), before + 1)
+  })
+
+  it('needs a good key first', async () => {
+    const response = await service().call('/pets', { headers: { ...rehearse('503'), Authorization: 'Bearer nonsense' } })
+    await expectError(response, 'malformed_api_key')
+  })
+
+  it('that cannot be rehearsed is refused with what can be', async () => {
+    for (const what of ['500', 'delay=31s', 'delay=2', 'delay=-1s', 'DISCONNECT', '']) {
+      const message = await expectError(await service().call('/pets', { headers: rehearse(what) }), 'invalid_rehearsal')
+      assert.ok(message.includes('disconnect-after-commit') && message.endsWith(`got ${JSON.stringify(what)}.`), message)
+    }
+  })
+})
+
+describe('Rehearsed failures', () => {
+  it('do not exist in production: the header is ignored', async () => {
+    await using petstore = await startPetstore({ env: { PETSTORE_ENVIRONMENT: 'production' } })
+    for (const what of ['503', 'disconnect', 'nonsense']) assert.equal((await petstore.call('/pets', { headers: rehearse(what) })).status, 200)
+  })
+
+  it('are labelled in the metrics and in the log', async () => {
+    await using petstore = await startPetstore({ env: { PETSTORE_ADMIN_PORT: '0' } })
+    await petstore.call('/pets', { headers: rehearse('503') })
+    await petstore.call('/pets')
+    const metrics = await (await fetch(`${petstore.adminUrl}/metrics`)).text()
+    assert.match(metrics, /petstore_requests_total\{operation="listPets",status="503",rehearsed="yes"\} 1/)
+    assert.match(metrics, /petstore_requests_total\{operation="listPets",status="200"\} 1/)
+    assert.deepEqual(petstore.logged.filter(({ msg }) => msg === 'request').map(({ rehearsed }) => rehearsed), [true, undefined])
+  })
+
+  it('delay at most a hundred requests at a time', async () => {
+    await using petstore = await startPetstore()
+    const held = Array.from({ length: 101 }, () => petstore.call('/pets', { headers: rehearse('delay=3s') }))
+    const statuses = (await Promise.all(held)).map(({ status }) => status)
+    assert.deepEqual([statuses.filter((status) => status === 200).length, statuses.filter((status) => status === 503).length], [100, 1])
+  })
+})
