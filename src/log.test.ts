@@ -42,4 +42,11 @@ describe('The log', () => {
     people.write('{"level":"warn","time":"2026-11-15T12:34:56.789Z","status":503,"path":"/v1/pets","msg":"slow"}\n')
     assert.equal(text, '12:34:56  warn    slow  status=503  path=/v1/pets\n')
   })
+
+  it('lets no request steer the terminal of the people who read it', () => {
+    let text = ''
+    const people = forPeople((line) => (text += line))
+    people.write(`${JSON.stringify({ level: 'info', path: '/\u001B[2J\u009B2J\u202E', more: ['\u0085'], msg: 'request' })}\n`)
+    assert.match(text, /path=\/\\u001b\[2J\\u009b2J\\u202e {2}more=\["\\u0085"\]\n$/)
+  })
 })

@@ -1,6 +1,7 @@
 // Structured logs: one JSON object per line, or short plain lines on a terminal.
 import { type DestinationStream, type Logger as Pino, pino } from 'pino'
 import type { LogLevel } from './config.ts'
+import { escapeControls } from './contract/json.ts'
 
 export type Log = Pino<'notice'>
 
@@ -24,7 +25,7 @@ export function forPeople(write: (text: string) => void): DestinationStream {
   return {
     write(line) {
       const { time, level, msg, ...rest } = JSON.parse(line) as Record<string, unknown>
-      const details = Object.entries(rest).map(([name, value]) => `${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`)
+      const details = Object.entries(rest).map(([name, value]) => `${name}=${escapeControls(typeof value === 'string' ? value : JSON.stringify(value))}`)
       write([String(time).slice(11, 19), String(level).padEnd(6), msg, ...details].join('  ') + '\n')
     },
   }

@@ -23,17 +23,25 @@ export function int64FromText(text: string): bigint | undefined {
 
 /**
  * An int64 from the source text of a JSON number. `1.0` and `1e2` are integers too; what is no integer, or none of
- * 64 bits, is undefined. The size is settled before a BigInt is made: `1e999999999` costs nothing.
+ * 64 bits, is undefined. The size is settled before a BigInt is made: `1e999999999` costs nothing, and a long number only
+ * as much as its length.
  */
 export function int64FromJsonNumber(source: string): bigint | undefined {
   const parts = /^(-?)([0-9]+)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]+))?$/.exec(source)
   if (parts === null) return undefined
   const [, sign, whole = '', fraction = '', exponent = '0'] = parts
   const digits = (whole + fraction).replace(/^0+/, '')
-  const significant = digits.replace(/0+$/, '')
+  const significant = withoutTrailingZeros(digits)
   if (significant === '') return 0n
   const trailingZeros = Number(exponent) - fraction.length + (digits.length - significant.length)
   if (trailingZeros < 0 || significant.length + trailingZeros > MAX_DIGITS) return undefined
   const value = BigInt(sign + significant + '0'.repeat(trailingZeros))
   return isInt64(value) ? value : undefined
+}
+
+/** By hand: the pattern /0+$/ looks at every zero of a run once for each zero before it. */
+function withoutTrailingZeros(digits: string): string {
+  let length = digits.length
+  while (length > 0 && digits[length - 1] === '0') length -= 1
+  return digits.slice(0, length)
 }

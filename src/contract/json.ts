@@ -1,6 +1,8 @@
 // JSON of request bodies: every 64-bit integer exact, and descriptions of values for messages.
 import { isUtf8 } from 'node:buffer'
+import { findBrokenJson } from './broken-json.ts'
 import { int64FromJsonNumber } from './int64.ts'
+import { redactSecrets } from './redact.ts'
 import { Refused } from './refused.ts'
 
 /** A number that is not an int64, kept as it was written so that a message can quote it. */
@@ -19,14 +21,21 @@ export interface ParsedJson {
 /** Parses a body. Integers among its own fields become bigint, other numbers `OtherNumber`; deeper fields are not used. */
 export function parseJson(bytes: Buffer): ParsedJson | Refused {
   if (!isUtf8(bytes)) return new Refused('The body is not valid UTF-8.')
+  const text = bytes.toString('utf8')
   try {
-    const text = bytes.toString('utf8')
     return { value: parseEasy(text) ?? parseWithSource(text, exactNumber) }
   } catch (error) {
-    if (error instanceof SyntaxError) return new Refused(`The body is not valid JSON: ${error.message}.`)
+    if (error instanceof SyntaxError) return new Refused(`The body is not valid JSON: ${explainBrokenJson(text)}`)
     if (error instanceof RangeError) return new Refused('The body is nested too deep.')
     throw error
   }
+}
+
+function explainBrokenJson(text: string): string {
+  if (text.startsWith('\uFEFF')) return 'it starts with a byte order mark (BOM, U+FEFF). Send UTF-8 without one.'
+  const { line, column, expected, found, advice } = findBrokenJson(text)!
+  const got = found === '' ? 'the body ends there' : `got ${quote(found)}`
+  return `expected ${expected} at line ${line}, column ${column}, ${got}.${advice && ` ${advice}`}`
 }
 
 /** A number that a double may not hold exactly, or that is not written in plain digits. */
@@ -64,8 +73,14 @@ export function describe(value: unknown): string {
   return Array.isArray(value) ? 'an array' : 'an object'
 }
 
+/** Quotes a client's text for a message: short, without secrets, and with every control character escaped. */
 export function quote(text: string): string {
-  return JSON.stringify(shorten(text.toWellFormed()))
+  return escapeControls(JSON.stringify(shorten(redactSecrets(text).toWellFormed())))
+}
+
+/** Escapes what could end a line, steer a terminal or turn the direction of a text around. */
+export function escapeControls(text: string): string {
+  return text.replaceAll(/[\p{Cc}\u2028\u2029\u202A-\u202E\u2066-\u2069]/gu, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
 
 function shorten(text: string): string {

@@ -9,10 +9,16 @@ export function readIdempotencyKey(request: Call): { key: string | undefined } |
   if (header === undefined) return { key: undefined }
   if (cameTwice(request, 'idempotency-key')) return invalid('The Idempotency-Key header was sent twice; send it once.')
   const text = String(header)
+  // In quotes, with each character escaped.
+  if (text.length > 2 * IDEMPOTENCY.keyMaxLength + 2) return wrongLength(text.length)
   const quoted = /^"((?:[^"\\]|\\["\\])*)"$/.exec(text)?.[1]
   const key = quoted === undefined ? text : quoted.replaceAll(/\\(["\\])/g, '$1')
   if (key.length > 0 && key.length <= IDEMPOTENCY.keyMaxLength) return { key }
-  return invalid(`The Idempotency-Key must have 1 to ${IDEMPOTENCY.keyMaxLength} characters, got ${key.length}.`)
+  return wrongLength(key.length)
+}
+
+function wrongLength(length: number): Refusal {
+  return invalid(`The Idempotency-Key must have 1 to ${IDEMPOTENCY.keyMaxLength} characters, got ${length}.`)
 }
 
 function invalid(message: string): Refusal {

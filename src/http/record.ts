@@ -1,9 +1,9 @@
 // The one recorder of answers: log line, metrics and usage, for the operations, the public routes, the console and the
 // requests that the HTTP parser refused.
-import { redactKeys } from '../accounts/api-keys.ts'
 import type { Usage } from '../accounts/usage.ts'
 import { ERRORS, type Refusal } from '../contract/errors.ts'
 import type { Operation } from '../contract/operation.ts'
+import { redactSecrets } from '../contract/redact.ts'
 import type { Log } from '../log.ts'
 import type { ApiKey, FailedRequest } from '../store/store.ts'
 import type { Metrics } from './metrics.ts'
@@ -42,7 +42,7 @@ export function createRecorder({ log, usage, metrics, clock }: RecorderParts): R
 
 function failedRequest(requestId: string, key: ApiKey, operation: Operation, { code, message }: Refusal, at: number): FailedRequest {
   const { status } = ERRORS[code]
-  return { at, accountId: key.accountId, keyId: key.id, requestId, operation: operation.id, status, code, message: redactKeys(message) }
+  return { at, accountId: key.accountId, keyId: key.id, requestId, operation: operation.id, status, code, message: redactSecrets(message) }
 }
 
 /** Never the query or a header: a key that was sent in the wrong place must not end up in a log. */
@@ -50,7 +50,7 @@ function logLine({ id, raw, startedAt, operation, caller, ip, rehearsed }: Answe
   return {
     requestId: id,
     method: raw?.method,
-    path: raw?.url === undefined ? undefined : redactKeys(decoded(raw.url.split('?', 1)[0]!)),
+    path: raw?.url === undefined ? undefined : redactSecrets(raw.url.split('?', 1)[0]!),
     status,
     ms: startedAt === undefined ? undefined : Math.round((performance.now() - startedAt) * 1000) / 1000,
     operation: operation?.id,
@@ -59,17 +59,4 @@ function logLine({ id, raw, startedAt, operation, caller, ip, rehearsed }: Answe
     rehearsed,
     address: ip,
   }
-}
-
-const MOST_DECODINGS = 4
-
-/** Decodes until nothing changes: a key that was encoded, even several times, must still be recognised. */
-function decoded(path: string): string {
-  let text = path
-  for (let round = 0; round < MOST_DECODINGS && text.includes('%'); round += 1) {
-    const next = text.replaceAll(/%[0-7][0-9a-f]/gi, (escape) => String.fromCharCode(Number.parseInt(escape.slice(1), 16)))
-    if (next === text) break
-    text = next
-  }
-  return text
 }

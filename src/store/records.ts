@@ -109,7 +109,12 @@ export function asRecord({ columns }: Kind, row: Record<string, unknown>): Store
       const value = row[column] as string | number | bigint | Uint8Array | null
       if (value === null) return [column, null]
       if (type === 'integer') return [column, BigInt(value as number | bigint)]
-      return [column, type === 'bytes' ? Buffer.from(value as Uint8Array) : (value as string)]
+      return [column, type === 'bytes' ? Buffer.from(value as Uint8Array) : storable(value as string)]
     }),
   )
+}
+
+/** SQLite can hold U+0000, from messages that an earlier release stored; PostgreSQL can't, and a copy must not fail on it. */
+function storable(text: string): string {
+  return text.replaceAll('\0', '\uFFFD')
 }
