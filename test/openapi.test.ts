@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { before, describe, it } from 'node:test'
 import * as fc from 'fast-check'
+import { renderRequests } from '../docs/make-requests.ts'
 import { renderOpenapi } from '../src/contract/openapi.ts'
 import { OPERATIONS } from '../src/contract/operations.ts'
 import { callExample, describeService, headerNames, type Petstore, startPetstore } from './harness.ts'
@@ -18,6 +19,12 @@ const headerValue = fc.string({ unit: fc.integer({ min: 0x20, max: 0xff }).filte
 describe('openapi.json', () => {
   it('is not stale: npm run openapi writes it', () => {
     assert.equal(readFileSync(new URL('../openapi.json', import.meta.url), 'utf8'), renderOpenapi())
+  })
+})
+
+describe('docs/requests.http', () => {
+  it('is not stale: npm run openapi writes it', () => {
+    assert.equal(readFileSync(new URL('../docs/requests.http', import.meta.url), 'utf8'), renderRequests())
   })
 })
 
