@@ -17,6 +17,9 @@ export interface CuttingProxy extends AsyncDisposable {
   holdNextAnswer(): HeldAnswer
   /** The connections open now go silent in both directions, as after a failover without a word. New ones work. */
   silence(): void
+  /** From now on no statement is passed on or answered; logging in works, as at a paused PgBouncer. */
+  holdStatements(): void
+  passStatements(): void
   /** From now on every connection is broken off, the open ones too. */
   goAway(): void
   comeBack(): void
@@ -32,6 +35,7 @@ export async function startCuttingProxy(databaseUrl: string): Promise<CuttingPro
   const clients = new Map<Socket, { deliver: Deliver; silent: boolean }>()
   let next: Deliver | undefined
   let away = false
+  let holds = false
   let made = 0
   const proxy = createServer((client) => {
     made += 1
@@ -43,7 +47,7 @@ export async function startCuttingProxy(databaseUrl: string): Promise<CuttingPro
     const state = { deliver: ((to, bytes) => to.write(bytes)) as Deliver, silent: false }
     clients.set(client, state)
     client.on('data', (bytes) => {
-      if (state.silent) return
+      if (state.silent || (holds && isStatement(bytes))) return
       state.deliver = next ?? state.deliver
       next = undefined
       database.write(bytes)
@@ -80,6 +84,12 @@ export async function startCuttingProxy(databaseUrl: string): Promise<CuttingPro
     silence() {
       for (const state of clients.values()) state.silent = true
     },
+    holdStatements() {
+      holds = true
+    },
+    passStatements() {
+      holds = false
+    },
     goAway() {
       away = true
       breakAll()
@@ -94,4 +104,9 @@ export async function startCuttingProxy(databaseUrl: string): Promise<CuttingPro
       await once(proxy, 'close')
     },
   }
+}
+
+/** Whether these bytes begin with a message of the protocol that parses, binds or runs a statement. */
+function isStatement(bytes: string | Buffer): boolean {
+  return ['P', 'B', 'Q'].includes(bytes.toString('latin1').charAt(0))
 }

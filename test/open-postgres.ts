@@ -6,7 +6,7 @@ import { readConfig } from '../src/config.ts'
 import { openStore } from '../src/store/open-store.ts'
 import type { Store } from '../src/store/store.ts'
 import { type CuttingProxy, startCuttingProxy } from './cutting-proxy.ts'
-import { postgres } from './engines.ts'
+import { newPostgresDatabase, postgres } from './engines.ts'
 
 export interface OpenPostgres extends AsyncDisposable {
   store: Store
@@ -23,10 +23,10 @@ export interface OpenPostgres extends AsyncDisposable {
   untilBlocked(count: number): Promise<void>
 }
 
-/** `parameters` are those of the address, such as `pool_size=1`. */
-export async function openPostgres(parameters = ''): Promise<OpenPostgres> {
+/** `parameters` are those of the address, such as `pool_size=1`; `serverUrl` is a server of the test's own. */
+export async function openPostgres(parameters = '', serverUrl?: string): Promise<OpenPostgres> {
   await using parts = new AsyncDisposableStack()
-  const database = parts.use(await postgres.newDatabase())
+  const database = parts.use(serverUrl === undefined ? await postgres.newDatabase() : await newPostgresDatabase(serverUrl))
   const proxy = parts.use(await startCuttingProxy(database.url))
   const sql = connectTo(database.url, { max: 4, onnotice: () => {} })
   parts.defer(() => sql.end({ timeout: 1 }))

@@ -88,6 +88,7 @@ const STORE: Record<Exclude<keyof Store, 'pets' | 'accounts' | 'records' | 'clos
   recordEnvironment: data((store) => store.recordEnvironment('staging')),
   isUnfinishedCopy: reads((store) => store.isUnfinishedCopy()),
   setUnfinishedCopy: data((store) => store.setUnfinishedCopy(true)),
+  connections: reads((store) => store.connections()),
   ping: reads((store) => store.ping()),
 }
 

@@ -26,6 +26,8 @@ export interface Store {
   /** Whether a copy into this store was begun and not finished; then it holds only a part of the data. */
   isUnfinishedCopy(): Promise<boolean>
   setUnfinishedCopy(unfinished: boolean): Promise<void>
+  /** The connections to the database; undefined if the engine has none. */
+  connections(): ConnectionStats | undefined
   /** Resolves when the database answers; rejects with `StoreUnavailable` when it does not. */
   ping(): Promise<void>
   close(): Promise<void>
@@ -34,6 +36,31 @@ export interface Store {
 /** The database is unavailable; the same call may work later. A write may or may not have taken effect. */
 export class StoreUnavailable extends Error {
   override name = 'StoreUnavailable'
+}
+
+/** The database answers, but all connections are in use, or wait for an answer that is overdue. */
+export class StoreBusy extends StoreUnavailable {
+  override name = 'StoreBusy'
+}
+
+export interface ConnectionStats {
+  inUse: number
+  idle: number
+  /** Kept open after a write that had no answer in time, until it comes. */
+  parked: number
+  /** Calls that wait for a connection. */
+  waiting: number
+  /** The server that the last connection was opened to. */
+  host: string | undefined
+  role: 'primary' | 'standby' | undefined
+}
+
+/** What an engine tells the operator while it runs: a line of the log each. */
+export type Report = (event: StoreEvent) => void
+export interface StoreEvent {
+  level: 'notice' | 'warn' | 'error'
+  message: string
+  details?: Record<string, unknown>
 }
 
 /** The database can't be opened; the message is for the operator. */

@@ -7,6 +7,10 @@ export interface Host {
   port: number
 }
 
+export function placeOf({ host, port }: Host): string {
+  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
+}
+
 /** Never, if the server offers it, always, or always with the certificate verified; with `name`, the host name too. */
 export type Tls = false | 'prefer' | 'require' | { ca: string | undefined; name: boolean }
 

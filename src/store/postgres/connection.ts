@@ -2,7 +2,9 @@
 import { connect, type Socket } from 'node:net'
 import { checkServerIdentity, type ConnectionOptions, type PeerCertificate } from 'node:tls'
 import postgres, { type Sql } from 'postgres'
-import type { ConnectionSettings, Host, Tls } from './connection-settings.ts'
+import { type ConnectionSettings, type Host, placeOf, type Tls } from './connection-settings.ts'
+import { askServer, type ServerFacts } from './server-facts.ts'
+import { withinTime } from './within-time.ts'
 
 /** The driver's query function; int8 is a bigint in both directions. */
 export type Database = Sql<{ bigint: bigint }>
@@ -11,12 +13,21 @@ export type Database = Sql<{ bigint: bigint }>
 export class Connection {
   readonly sql: Database
   readonly openedAt = performance.now()
-  /** Whether it is no longer usable. */
+  /** The host and port that it was opened to. */
+  readonly place: string
+  /** Whether it is no longer usable; it may still take a moment to end. */
   closed = false
+  readonly #settings: ConnectionSettings
+  #server: ServerFacts | undefined
   #socket: Socket | undefined
+  #onGone: (() => void) | undefined
 
-  private constructor(settings: ConnectionSettings, { host, port }: Host, onClose: (connection: Connection) => void) {
-    const { user, password, database, tls, connectTimeoutMs, statementTimeoutMs, pgbouncer, applicationName } = settings
+  private constructor(settings: ConnectionSettings, at: Host, onGone: (connection: Connection) => void) {
+    const { host, port } = at
+    const { user, password, database, tls, statementTimeoutMs, pgbouncer, applicationName } = settings
+    this.#settings = settings
+    this.#onGone = () => onGone(this)
+    this.place = placeOf(at)
     this.sql = postgres({
       host: [host],
       port: [port],
@@ -28,8 +39,8 @@ export class Connection {
       max: 1,
       prepare: !pgbouncer,
       fetch_types: false,
-      connect_timeout: connectTimeoutMs / 1000,
-      // The pool decides when a connection ends, never the driver.
+      // The pool decides how long it may take to connect and when a connection ends, never the driver.
+      connect_timeout: 0,
       idle_timeout: 0,
       max_lifetime: 0,
       backoff: false,
@@ -40,44 +51,53 @@ export class Connection {
         ...(pgbouncer ? {} : { statement_timeout: statementTimeoutMs, idle_in_transaction_session_timeout: 2 * statementTimeoutMs }),
       },
       onnotice: () => {},
-      onclose: () => {
-        this.closed = true
-        onClose(this)
-      },
+      onclose: () => this.destroy(),
       socket: async () => {
-        if (this.#socket !== undefined) throw new Error('the connection has ended')
-        this.#socket = await dial(host, port, connectTimeoutMs)
-        return this.#socket
+        if (this.#socket !== undefined || this.closed) throw new Error('the connection has ended')
+        this.#socket = dial(host, port)
+        return connected(this.#socket)
       },
       // `socket` is an option of the driver that its types leave out.
     } as object as postgres.Options<{ bigint: postgres.PostgresType<bigint> }>)
   }
 
   /** Connects to this host; rejects if that fails, or if the host must accept writes and does not. */
-  static async open(settings: ConnectionSettings, host: Host, onClose: (connection: Connection) => void): Promise<Connection> {
-    const connection = new Connection(settings, host, onClose)
+  static async open(settings: ConnectionSettings, host: Host, onGone: (connection: Connection) => void): Promise<Connection> {
+    const connection = new Connection(settings, host, onGone)
+    await connection.probe(settings.connectTimeoutMs)
+    return connection
+  }
+
+  /** What the server said about itself when it was last probed. */
+  get server(): ServerFacts {
+    if (this.#server === undefined) throw new Error('the connection is not open yet')
+    return this.#server
+  }
+
+  /** Asks the server about itself, on a new connection after connecting; closes the connection if the answer takes longer, or rules it out. */
+  async probe(limitMs: number): Promise<void> {
     try {
-      const [row] = await connection.sql`
-        SELECT pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on' AS "readOnly"`
-      if (settings.needsWritable && row?.['readOnly'] === true) throw new Error('it is read-only: a standby')
-      return connection
+      this.#server = await withinTime(askServer(this.sql, this.#settings), limitMs)
+      if (this.#settings.needsWritable && this.#server.readOnly) throw new Error('it is read-only: a standby')
     } catch (error) {
-      connection.destroy()
+      this.destroy()
       throw error
     }
   }
 
-  /** Closes it at once; queries in progress fail. */
+  /** Closes it at once; queries in progress fail here, but the server may go on with them. */
   destroy(): void {
     this.closed = true
     this.#socket?.destroy()
+    this.#onGone?.()
+    this.#onGone = undefined
   }
 
   /** Waits for queries in progress, at most a second, then closes it. */
   async end(): Promise<void> {
     this.closed = true
     await this.sql.end({ timeout: 1 })
-    this.#socket?.destroy()
+    this.destroy()
   }
 }
 
@@ -87,19 +107,21 @@ function verifying({ ca, name }: Exclude<Tls, string | false>, host: string): Co
   return { ...(ca === undefined ? {} : { ca }), checkServerIdentity: checkName }
 }
 
-function dial(host: string, port: number, timeoutMs: number): Promise<Socket> {
+/** The driver reads the server name for TLS from the socket's `host`. */
+function dial(host: string, port: number): Socket {
+  const socket = host.startsWith('/') ? connect(`${host}/.s.PGSQL.${port}`) : connect({ host, port, noDelay: true })
+  return Object.assign(socket, { host, port })
+}
+
+function connected(socket: Socket): Promise<Socket> {
   return new Promise((resolve, reject) => {
-    const socket = host.startsWith('/') ? connect(`${host}/.s.PGSQL.${port}`) : connect({ host, port, noDelay: true })
-    const timer = setTimeout(() => socket.destroy(new Error(`no answer within ${timeoutMs} ms`)), timeoutMs)
+    const closed = () => reject(new Error('the connection was closed'))
+    socket.once('close', closed)
+    socket.once('error', reject)
     socket.once('connect', () => {
-      clearTimeout(timer)
+      socket.removeListener('close', closed)
       socket.removeListener('error', reject)
-      // The driver reads the server name for TLS from here.
-      resolve(Object.assign(socket, { host, port }))
-    })
-    socket.once('error', (error) => {
-      clearTimeout(timer)
-      reject(error)
+      resolve(socket)
     })
   })
 }

@@ -1,6 +1,7 @@
 // Classifies PostgreSQL's errors: which are temporary, which break a connection, and after which a retry is safe.
 import postgres from 'postgres'
 import { StoreUnavailable } from '../store.ts'
+import { Overdue } from './within-time.ts'
 
 /** Error codes and classes (PostgreSQL manual, appendix A) that describe the state of the database, not a bug of ours. */
 const PASSING: readonly string[] = [
@@ -74,12 +75,7 @@ function unavailable(error: unknown): StoreUnavailable {
 
 /** Recognises errors of the driver and of Node by their `code`. */
 function isNetworkError(error: unknown): boolean {
-  return error instanceof ConnectionLost || (error instanceof Error && 'code' in error && /^(?:CONNECT|E[A-Z]+$)/.test(String(error.code)))
-}
-
-/** We closed the connection ourselves, because a call took too long. */
-export class ConnectionLost extends Error {
-  override name = 'ConnectionLost'
+  return error instanceof Overdue || (error instanceof Error && 'code' in error && /^(?:CONNECT|E[A-Z]+$)/.test(String(error.code)))
 }
 
 export function explain(error: unknown): string {

@@ -1,182 +1,136 @@
-// The connections of a process: a bounded number, a time limit for each call, and a bounded queue. The driver has a pool of
-// its own, but without these bounds: while the database is unavailable or hangs, its calls wait forever.
-import { StoreUnavailable } from '../store.ts'
-import { Connection, type Database } from './connection.ts'
-import type { ConnectionSettings, Host } from './connection-settings.ts'
-import { asStoreFailure, breaksConnection, ConnectionLost, explain, wasRolledBack } from './failures.ts'
+// The calls of a process to PostgreSQL, over a bounded number of connections. The driver has a pool of its own, but its
+// calls wait forever while the database is unavailable or hangs. Here:
+//
+// - Every wait is bounded. Connecting (network, TLS, login and a first statement) has one time limit, waiting for a free
+//   connection has one, and a call has one a little longer than the server's own statement timeout.
+// - A call without an answer in time fails. A read's connection is closed. A write may be committed and wait for its
+//   synchronous standby, where no statement timeout applies; cancelling it would reveal what is not replicated. So its
+//   connection is parked: open and counted until the answer comes, and then used again. The server never has more of our
+//   processes than `pool_size`, however long its standby is away. If every connection for writes is parked, writes are
+//   refused at once.
+// - A parked connection whose server is gone would never answer. So while some are parked, another connection asks every
+//   second which of them the server still works on, and the others are closed.
+// - Writes leave a share of the connections to reads (connection-limit.ts), so a lock that every create waits for stops
+//   no list. Calls wait in order, but a read passes writes that may not go on. The queues are bounded.
+// - A connection that can't be opened fails no call while others work: fewer are used for a while, then one more is tried.
+//   If none works, the calls that wait are refused, and new ones for a moment too, to spare a database that is unavailable.
+// - Of several hosts, the one that last worked is tried first. A primary that was replaced is recognised by its timeline
+//   and not used (hosts.ts).
+//
+// Connections.ts keeps the connections, this file decides about the calls: time limits, retries, parking.
+import { setTimeout } from 'node:timers/promises'
+import { type ConnectionStats, type Report, StoreUnavailable } from '../store.ts'
+import type { Connection, Database } from './connection.ts'
+import type { ConnectionSettings } from './connection-settings.ts'
+import { Connections } from './connections.ts'
+import { asStoreFailure, breaksConnection, wasRolledBack } from './failures.ts'
+import type { Kind } from './waiting-calls.ts'
+import { Overdue, withinTime } from './within-time.ts'
 
 type Work<T> = (sql: Database) => Promise<T>
 
 /** How long after the server's statement timeout a call without an answer means that the server hangs. */
 const GRACE_MS = 500
 
-/** How long calls are refused at once after a failed attempt to connect, to spare a database that is unavailable. */
-const PAUSE_MS = 250
-
-/** How many calls may wait for each connection. */
-const WAITING_PER_CONNECTION = 50
-
-/** A connection is replaced after this time, so that changes of DNS take effect. */
-const LIFETIME_MS = 30 * 60_000
-
-type Waiting = PromiseWithResolvers<Connection | undefined>
+const ASK_ABOUT_PARKED_MS = 1000
 
 export class Pool {
   readonly #settings: ConnectionSettings
-  readonly #idle: Connection[] = []
-  readonly #all = new Set<Connection>()
-  readonly #waiting: Waiting[] = []
-  #opening = 0
-  /** The host that last accepted a connection is tried first. */
-  #firstHost = 0
-  #lastFailure: { error: StoreUnavailable; at: number } | undefined
-  #ended = false
+  readonly #connections: Connections
+  readonly #limitMs: number
+  #isAsking = false
 
-  constructor(settings: ConnectionSettings) {
+  constructor(settings: ConnectionSettings, report: Report = () => {}) {
     this.#settings = settings
+    this.#connections = new Connections(settings, report)
+    this.#limitMs = settings.statementTimeoutMs + GRACE_MS
   }
 
   /** Runs a read, and once more if its connection broke, since that may have been stale. */
   read<T>(work: Work<T>): Promise<T> {
-    return this.#attempt(work, breaksConnection)
+    return this.#attempt('read', work, breaksConnection)
   }
 
   /** Runs a write. It is not repeated, since it may have taken effect, unless the server rolled it back. */
   write<T>(work: Work<T>): Promise<T> {
-    return this.#attempt(work, wasRolledBack)
+    return this.#attempt('write', work, wasRolledBack)
   }
 
   /** Runs an idempotent write, which is repeated like a read. */
   writeRepeatable<T>(work: Work<T>): Promise<T> {
-    return this.#attempt(work, (error) => breaksConnection(error) || wasRolledBack(error))
+    return this.#attempt('write', work, (error) => breaksConnection(error) || wasRolledBack(error))
   }
 
-  /** Runs a call without retries, and with a time limit of its own. */
-  async run<T>(work: Work<T>, limitMs = this.#settings.statementTimeoutMs + GRACE_MS): Promise<T> {
-    const connection = await this.#acquire()
-    let timer: NodeJS.Timeout | undefined
-    try {
-      const late = new Promise<never>((_resolve, reject) => {
-        timer = setTimeout(() => reject(new ConnectionLost(`no answer within ${limitMs} ms`)), limitMs)
-      })
-      return await Promise.race([work(connection.sql), late])
-    } catch (error) {
-      if (breaksConnection(error)) this.#discard(connection)
-      throw error
-    } finally {
-      clearTimeout(timer)
-      this.#release(connection)
-    }
+  /** Runs a write without retries, and with a time limit of its own. */
+  writeWithin<T>(limitMs: number, work: Work<T>): Promise<T> {
+    return this.#run('write', work, limitMs)
   }
 
-  async end(): Promise<void> {
-    this.#ended = true
-    this.#refuseWaiting(new StoreUnavailable('The store is closed.'))
-    await Promise.all(Array.from(this.#all, (connection) => connection.end()))
+  get stats(): ConnectionStats {
+    return this.#connections.stats
+  }
+
+  end(): Promise<void> {
+    return this.#connections.end()
   }
 
   /** Runs a call, and once more if `mayRepeat` allows it; never after a call that used up its time. */
-  async #attempt<T>(work: Work<T>, mayRepeat: (error: unknown) => boolean): Promise<T> {
+  async #attempt<T>(kind: Kind, work: Work<T>, mayRepeat: (error: unknown) => boolean): Promise<T> {
     try {
-      return await this.run(work).catch((error: unknown) => {
-        const over = error instanceof StoreUnavailable || error instanceof ConnectionLost
+      return await this.#run(kind, work, this.#limitMs).catch((error: unknown) => {
+        const over = error instanceof StoreUnavailable || error instanceof Overdue
         if (over || !mayRepeat(error)) throw error
-        return this.run(work)
+        return this.#run(kind, work, this.#limitMs)
       })
     } catch (error) {
       throw asStoreFailure(error)
     }
   }
 
-  async #acquire(): Promise<Connection> {
-    for (;;) {
-      if (this.#ended) throw new StoreUnavailable('The store is closed.')
-      const idle = this.#idle.pop()
-      if (idle !== undefined) return idle
-      const { poolSize } = this.#settings
-      const connection = this.#all.size + this.#opening < poolSize ? await this.#open() : await this.#wait(poolSize)
-      if (connection !== undefined) return connection
-    }
-  }
-
-  /** Resolves with a connection that became free, or with undefined if a new one can be opened. */
-  #wait(poolSize: number): Promise<Connection | undefined> {
-    if (this.#waiting.length >= poolSize * WAITING_PER_CONNECTION) throw this.#busy(poolSize)
-    const waiting: Waiting = Promise.withResolvers()
-    this.#waiting.push(waiting)
-    const timer = setTimeout(() => {
-      this.#waiting.splice(this.#waiting.indexOf(waiting), 1)
-      waiting.reject(this.#busy(poolSize))
-    }, this.#settings.connectTimeoutMs)
-    return waiting.promise.finally(() => clearTimeout(timer))
-  }
-
-  #busy(poolSize: number): StoreUnavailable {
-    return new StoreUnavailable(`All ${poolSize} connections to PostgreSQL are busy; ${this.#waiting.length} calls wait.`)
-  }
-
-  async #open(): Promise<Connection> {
-    const { hosts } = this.#settings
-    if (this.#lastFailure !== undefined && performance.now() - this.#lastFailure.at < PAUSE_MS) throw this.#lastFailure.error
-    this.#opening += 1
+  async #run<T>(kind: Kind, work: Work<T>, limitMs: number): Promise<T> {
+    const connection = await this.#connections.acquire(kind)
+    let answer: Promise<T> | undefined
     try {
-      const problems: string[] = []
-      for (let tried = 0; tried < hosts.length; tried += 1) {
-        const index = (this.#firstHost + tried) % hosts.length
-        try {
-          const connection = await Connection.open(this.#settings, hosts[index]!, (closed) => this.#forget(closed))
-          if (!connection.closed) this.#all.add(connection)
-          this.#firstHost = index
-          this.#lastFailure = undefined
-          return connection
-        } catch (error) {
-          problems.push(`${placeOf(hosts[index]!)}: ${explain(error)}`)
-        }
-      }
-      throw this.#failed(new StoreUnavailable(`Cannot connect to PostgreSQL at ${problems.join('; ')}`))
-    } finally {
-      this.#opening -= 1
+      answer = work(connection.sql)
+      const result = await withinTime(answer, limitMs)
+      this.#connections.release(connection)
+      return result
+    } catch (error) {
+      if (error instanceof Overdue) this.#abandon(connection, kind, answer!)
+      else if (breaksConnection(error)) this.#connections.discard(connection)
+      else this.#connections.release(connection)
+      throw error
     }
   }
 
-  #failed(error: StoreUnavailable): StoreUnavailable {
-    this.#lastFailure = { error, at: performance.now() }
-    this.#refuseWaiting(error)
-    return error
+  #abandon(connection: Connection, kind: Kind, answer: Promise<unknown>): void {
+    if (kind === 'read') connection.destroy()
+    else this.#connections.park(connection, answer)
+    this.#connections.probeIdle()
+    void this.#askAboutParked()
   }
 
-  #refuseWaiting(error: StoreUnavailable): void {
-    for (const waiting of this.#waiting.splice(0)) waiting.reject(error)
+  async #askAboutParked(): Promise<void> {
+    if (this.#isAsking) return
+    this.#isAsking = true
+    const { parked } = this.#connections
+    while (parked.size > 0) {
+      await setTimeout(ASK_ABOUT_PARKED_MS, undefined, { ref: false })
+      await this.read((sql) => this.#closeAbandoned(sql)).catch(() => {
+        // As long as no connection works, nothing is known about those that are parked.
+      })
+    }
+    this.#isAsking = false
   }
 
-  /** Discards the idle connections too: after a restart or a failover they are all dead. */
-  #discard(connection: Connection): void {
-    for (const suspect of [connection, ...this.#idle.splice(0)]) {
-      suspect.destroy()
-      this.#all.delete(suspect)
+  /** Closes the parked connections that the server has left, or waits for us on. Behind PgBouncer it does not know ours. */
+  async #closeAbandoned(sql: Database): Promise<void> {
+    const candidates = [...this.#connections.parked]
+    const working = await sql<{ pid: number }[]>`SELECT pid FROM pg_stat_activity WHERE wait_event_type IS DISTINCT FROM 'Client'`
+    const pids = new Set(working.map(({ pid }) => pid))
+    for (const connection of candidates) {
+      const isWorkedOn = this.#settings.pgbouncer || pids.has(connection.server.pid)
+      if (!this.#connections.isCurrent(connection) || !isWorkedOn) connection.destroy()
     }
   }
-
-  #release(connection: Connection): void {
-    const old = performance.now() - connection.openedAt > LIFETIME_MS
-    if (connection.closed || old || this.#ended) {
-      if (!connection.closed) void connection.end()
-      this.#all.delete(connection)
-      this.#waiting.shift()?.resolve(undefined)
-      return
-    }
-    const next = this.#waiting.shift()
-    if (next === undefined) this.#idle.push(connection)
-    else next.resolve(connection)
-  }
-
-  #forget(connection: Connection): void {
-    this.#all.delete(connection)
-    const index = this.#idle.indexOf(connection)
-    if (index >= 0) this.#idle.splice(index, 1)
-  }
-}
-
-function placeOf({ host, port }: Host): string {
-  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
 }

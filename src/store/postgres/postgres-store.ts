@@ -18,7 +18,7 @@ const START_WITHIN_MS = 600_000
 export async function openPostgresStore(url: string): Promise<Store> {
   const pool = new Pool(parseConnection(url))
   try {
-    await pool.run(migrate, START_WITHIN_MS)
+    await pool.writeWithin(START_WITHIN_MS, migrate)
   } catch (error) {
     await pool.end()
     const failure = asStoreFailure(error)
@@ -33,6 +33,7 @@ export async function openPostgresStore(url: string): Promise<Store> {
     ...factsOfStore(new PostgresFacts(pool)),
     /** PostgreSQL can't tell cheaply whether another connection has written. */
     version: () => undefined,
+    connections: () => pool.stats,
     async ping() {
       await pool.read((sql) => sql`SELECT 1`)
     },

@@ -21,6 +21,7 @@ export function openSqliteStore(path: string): Store {
     records: new SqliteRecords(db, writer),
     ...factsOfStore(new SqliteFacts(db, writer)),
     version: createDataVersion(db, writer),
+    connections: () => undefined,
     async ping() {
       await read(() => ask.get())
     },

@@ -1,0 +1,215 @@
+// The connections of a pool: who has which, who waits, and when another is opened. pool.ts describes the rules.
+import { type ConnectionStats, type Report, StoreBusy, StoreUnavailable } from '../store.ts'
+import type { Connection } from './connection.ts'
+import { ConnectionLimit } from './connection-limit.ts'
+import type { ConnectionSettings } from './connection-settings.ts'
+import { breaksConnection } from './failures.ts'
+import { Hosts } from './hosts.ts'
+import { type Kind, WaitingCalls } from './waiting-calls.ts'
+
+/** How long calls are refused at once after no host has accepted a connection, to spare a database that is unavailable. */
+const PAUSE_MS = 250
+
+/** How many calls may wait for each connection. */
+const WAITING_PER_CONNECTION = 50
+
+/** A connection is replaced after this time, so that changes of DNS take effect. */
+const LIFETIME_MS = 30 * 60_000
+
+export class Connections {
+  readonly #settings: ConnectionSettings
+  readonly #hosts: Hosts
+  readonly #limit: ConnectionLimit
+  readonly #waiting = new WaitingCalls()
+  /** Every open connection. Those that are neither idle, in use nor parked are being probed, or are ending. */
+  readonly #all = new Set<Connection>()
+  readonly #idle: Connection[] = []
+  readonly #inUse = new Map<Connection, Kind>()
+  readonly #parked = new Set<Connection>()
+  #opening = 0
+  #lastFailure: { error: StoreUnavailable; at: number } | undefined
+  #ended = false
+
+  constructor(settings: ConnectionSettings, report: Report) {
+    this.#settings = settings
+    this.#hosts = new Hosts(settings, report)
+    this.#limit = new ConnectionLimit(settings.poolSize)
+  }
+
+  get parked(): ReadonlySet<Connection> {
+    return this.#parked
+  }
+
+  get stats(): ConnectionStats {
+    const { last } = this.#hosts
+    return {
+      inUse: this.#inUse.size,
+      idle: this.#idle.length,
+      parked: this.#parked.size,
+      waiting: this.#waiting.count('read') + this.#waiting.count('write'),
+      host: last?.place,
+      role: last?.server.role,
+    }
+  }
+
+  /** Whether this is the server that connections are opened to now. */
+  isCurrent({ place, server }: Connection): boolean {
+    const { last } = this.#hosts
+    return last !== undefined && last.place === place && last.server.startedAt === server.startedAt
+  }
+
+  /** Returns a connection, or rejects with `StoreUnavailable`. `release`, `discard` or `park` must follow. */
+  acquire(kind: Kind): Connection | Promise<Connection> {
+    if (this.#ended) throw closed()
+    const idle = kind === 'read' || this.#mayWrite() ? this.#idle.pop() : undefined
+    if (idle !== undefined) return this.#use(idle, kind)
+    this.#refuseIfHopeless(kind)
+    const { connectTimeoutMs, hosts } = this.#settings
+    // A little longer than connecting can take, so that a call learns why that failed.
+    const waiting = this.#waiting.add(kind, connectTimeoutMs * hosts.length + PAUSE_MS, () => this.#busy(kind))
+    this.#serveWaiting()
+    return waiting
+  }
+
+  release(connection: Connection): void {
+    this.#inUse.delete(connection)
+    if (!connection.closed) {
+      if (this.#isDone(connection)) void connection.end()
+      else this.#idle.push(connection)
+    }
+    this.#serveWaiting()
+  }
+
+  /** Closes a connection that broke, and the idle ones too: after a restart or a failover they are all dead. */
+  discard(connection: Connection): void {
+    for (const suspect of [connection, ...this.#idle.splice(0)]) suspect.destroy()
+  }
+
+  /** Keeps a connection whose call is overdue, and its place, until `answered` settles or the connection ends. */
+  park(connection: Connection, answered: Promise<unknown>): void {
+    this.#inUse.delete(connection)
+    this.#parked.add(connection)
+    const unpark = () => {
+      if (this.#parked.delete(connection)) this.release(connection)
+    }
+    answered.then(unpark, (error: unknown) => (breaksConnection(error) ? connection.destroy() : unpark()))
+  }
+
+  /** After a call without an answer the idle connections may be dead too, without a word: each must answer before it is used. */
+  probeIdle(): void {
+    const limitMs = this.#settings.connectTimeoutMs / 2
+    for (const suspect of this.#idle.splice(0)) {
+      suspect.probe(limitMs).then(
+        () => this.release(suspect),
+        () => {},
+      )
+    }
+  }
+
+  async end(): Promise<void> {
+    this.#ended = true
+    this.#waiting.refuseAll(closed())
+    await Promise.all(Array.from(this.#all, (connection) => connection.end()))
+  }
+
+  #isDone({ openedAt, server }: Connection): boolean {
+    const isOld = performance.now() - openedAt > LIFETIME_MS
+    const isSpare = this.#all.size > Math.max(this.#settings.poolSize, this.#parked.size + 1)
+    return this.#ended || isOld || isSpare || this.#hosts.isOutdated(server)
+  }
+
+  #use(connection: Connection, kind: Kind): Connection {
+    this.#inUse.set(connection, kind)
+    return connection
+  }
+
+  #mayWrite(): boolean {
+    return this.#writeRoom() > 0
+  }
+
+  #writeRoom(): number {
+    let writing = this.#parked.size
+    for (const kind of this.#inUse.values()) if (kind === 'write') writing += 1
+    return this.#limit.writes - writing
+  }
+
+  /** Whether there is a connection that answers, as far as we know, or one that may soon. */
+  #hasHope(): boolean {
+    return this.#all.size > this.#parked.size || this.#opening > 0
+  }
+
+  #refuseIfHopeless(kind: Kind): void {
+    const failure = this.#lastFailure
+    if (failure !== undefined && !this.#hasHope() && performance.now() - failure.at < PAUSE_MS) throw failure.error
+    if (kind === 'write' && this.#parked.size >= this.#limit.writes) {
+      throw new StoreBusy(`${this.#parked.size} writes have no answer from PostgreSQL yet, and there is no connection for more; it may be waiting for a synchronous standby.`)
+    }
+    const places = kind === 'read' ? this.#limit.all : this.#limit.writes
+    if (this.#waiting.count(kind) >= places * WAITING_PER_CONNECTION) throw this.#busy(kind)
+  }
+
+  #busy(kind: Kind): StoreBusy {
+    const { inUse, parked } = this.stats
+    return new StoreBusy(`All connections to PostgreSQL are busy: ${inUse} in use, ${parked} without an answer; ${this.#waiting.count(kind)} ${kind}s wait.`)
+  }
+
+  /** Hands idle connections to the calls that have waited longest, and opens more for the rest. */
+  #serveWaiting(): void {
+    while (this.#idle.length > 0) {
+      const call = this.#waiting.next(this.#mayWrite())
+      if (call === undefined) return
+      call.resolve(this.#use(this.#idle.pop()!, call.kind))
+    }
+    if (this.#waiting.isEmpty) return
+    const wanted = this.#waiting.count('read') + Math.min(this.#waiting.count('write'), Math.max(0, this.#writeRoom()))
+    while (this.#opening < wanted && this.#mayOpen()) void this.#open()
+  }
+
+  /** Beside parked connections there is always room for one, so that a pool of one can still read. */
+  #mayOpen(): boolean {
+    if (this.#ended) return false
+    const open = this.#all.size + this.#opening
+    return this.#limit.allowsMore(open) || open <= this.#parked.size
+  }
+
+  async #open(): Promise<void> {
+    this.#opening += 1
+    try {
+      const connection = await this.#hosts.open((gone) => this.#forget(gone))
+      this.#opening -= 1
+      this.#adopt(connection)
+    } catch (error) {
+      this.#opening -= 1
+      this.#couldNotOpen(error as StoreUnavailable)
+    }
+  }
+
+  #adopt(connection: Connection): void {
+    this.#limit.opened()
+    if (!connection.closed) this.#all.add(connection)
+    for (const other of this.#idle.filter(({ server }) => this.#hosts.isOutdated(server))) other.destroy()
+    this.release(connection)
+  }
+
+  /** Calls that wait are refused only if no connection works; otherwise they get one of those in use. */
+  #couldNotOpen(error: StoreUnavailable): void {
+    this.#limit.refused(this.#all.size + this.#opening)
+    if (this.#hasHope()) return
+    this.#lastFailure = { error, at: performance.now() }
+    this.#hosts.lost(error.message)
+    this.#waiting.refuseAll(error)
+  }
+
+  #forget(connection: Connection): void {
+    this.#all.delete(connection)
+    this.#inUse.delete(connection)
+    this.#parked.delete(connection)
+    const index = this.#idle.indexOf(connection)
+    if (index >= 0) this.#idle.splice(index, 1)
+    this.#serveWaiting()
+  }
+}
+
+function closed(): StoreUnavailable {
+  return new StoreUnavailable('The store is closed.')
+}

@@ -1,0 +1,93 @@
+// Opens connections at the first host that will do, and tells one server from another.
+import { type Report, StoreUnavailable } from '../store.ts'
+import { Connection } from './connection.ts'
+import { type ConnectionSettings, placeOf } from './connection-settings.ts'
+import { explain } from './failures.ts'
+import type { ServerFacts } from './server-facts.ts'
+
+export class Hosts {
+  readonly #settings: ConnectionSettings
+  readonly #report: Report
+  /** The host that last accepted a connection is tried first. */
+  #first = 0
+  #last: Connection | undefined
+  #isLost = false
+  /**
+   * The highest timeline of each cluster. A primary on a lower one was replaced and does not know it yet: what it accepts
+   * is lost. This is defence in depth: only fencing by the cluster's manager can rule that out.
+   */
+  readonly #timelines = new Map<string, number>()
+  #reportedAsOutdated: string | undefined
+
+  constructor(settings: ConnectionSettings, report: Report) {
+    this.#settings = settings
+    this.#report = report
+  }
+
+  /** The connection that was opened last; it may have ended. */
+  get last(): Connection | undefined {
+    return this.#last
+  }
+
+  /** Throws `StoreUnavailable` with the reason of each host. */
+  async open(onGone: (connection: Connection) => void): Promise<Connection> {
+    const { hosts } = this.#settings
+    const problems: string[] = []
+    for (let tried = 0; tried < hosts.length; tried += 1) {
+      const index = (this.#first + tried) % hosts.length
+      try {
+        const connection = await Connection.open(this.#settings, hosts[index]!, onGone)
+        this.#requireCurrent(connection)
+        this.#first = index
+        this.#reportServer(connection)
+        return connection
+      } catch (error) {
+        problems.push(`${placeOf(hosts[index]!)}: ${explain(error)}`)
+      }
+    }
+    throw new StoreUnavailable(`Cannot connect to PostgreSQL at ${problems.join('; ')}`)
+  }
+
+  /** Whether this server was a primary once, and another has been promoted since. */
+  isOutdated({ timeline }: ServerFacts): boolean {
+    return timeline !== undefined && timeline.number < (this.#timelines.get(timeline.system) ?? 0)
+  }
+
+  /** Reports that no host works, once. */
+  lost(reason: string): void {
+    if (this.#isLost) return
+    this.#isLost = true
+    this.#report({ level: 'error', message: 'database lost', details: { reason } })
+  }
+
+  #requireCurrent(connection: Connection): void {
+    const { server, place } = connection
+    const { timeline } = server
+    if (timeline === undefined) return
+    const highest = this.#timelines.get(timeline.system) ?? 0
+    if (timeline.number >= highest) {
+      this.#timelines.set(timeline.system, timeline.number)
+      return
+    }
+    connection.destroy()
+    const what = `it is on timeline ${timeline.number}, but ${highest} was seen before: a primary that was replaced`
+    if (this.#reportedAsOutdated !== `${place} ${what}`) {
+      this.#reportedAsOutdated = `${place} ${what}`
+      const message = 'database outdated: not used; restart this instance if you went back to an earlier state on purpose'
+      this.#report({ level: 'error', message, details: { host: place, timeline: timeline.number, highest } })
+    }
+    throw new Error(what)
+  }
+
+  #reportServer(connection: Connection): void {
+    const { place: host, server } = connection
+    const last = this.#last
+    this.#last = connection
+    if (this.#isLost) this.#report({ level: 'notice', message: 'database found', details: { host, role: server.role } })
+    else if (last !== undefined && (last.place !== host || last.server.startedAt !== server.startedAt)) {
+      const message = last.place === host ? 'database server was replaced or restarted' : 'database switched to another host'
+      this.#report({ level: 'notice', message, details: { host, before: last.place, role: server.role } })
+    }
+    this.#isLost = false
+  }
+}

@@ -1,0 +1,52 @@
+// The calls that wait for a connection, in two queues: a write may have to wait longer than a read that came after it.
+import type { StoreUnavailable } from '../store.ts'
+import type { Connection } from './connection.ts'
+
+/** A write may take effect; a read has none, so it can be repeated and abandoned. */
+export type Kind = 'read' | 'write'
+
+interface WaitingCall extends PromiseWithResolvers<Connection> {
+  kind: Kind
+  since: number
+  timer: NodeJS.Timeout
+}
+
+export class WaitingCalls {
+  readonly #queues: Record<Kind, WaitingCall[]> = { read: [], write: [] }
+
+  get isEmpty(): boolean {
+    return this.#queues.read.length === 0 && this.#queues.write.length === 0
+  }
+
+  count(kind: Kind): number {
+    return this.#queues[kind].length
+  }
+
+  /** Resolves with a connection; rejects with `refusal()` after this time. */
+  add(kind: Kind, limitMs: number, refusal: () => StoreUnavailable): Promise<Connection> {
+    const queue = this.#queues[kind]
+    const timer = setTimeout(() => {
+      queue.splice(queue.indexOf(call), 1)
+      call.reject(refusal())
+    }, limitMs)
+    const call: WaitingCall = { ...Promise.withResolvers<Connection>(), kind, since: performance.now(), timer }
+    queue.push(call)
+    return call.promise
+  }
+
+  /** Removes the call that has waited longest and returns it; passes over writes unless they may go on. */
+  next(mayWrite: boolean): WaitingCall | undefined {
+    const { read, write } = this.#queues
+    const writeFirst = mayWrite && write.length > 0 && (read.length === 0 || write[0]!.since < read[0]!.since)
+    const call = (writeFirst ? write : read).shift()
+    clearTimeout(call?.timer)
+    return call
+  }
+
+  refuseAll(error: StoreUnavailable): void {
+    for (const call of Object.values(this.#queues).flatMap((queue) => queue.splice(0))) {
+      clearTimeout(call.timer)
+      call.reject(error)
+    }
+  }
+}

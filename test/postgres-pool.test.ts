@@ -1,0 +1,109 @@
+// The connections to PostgreSQL are shared fairly: never more than asked for, some always left to reads, none lost for good.
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
+import { readConfig } from '../src/config.ts'
+import type { NewPet } from '../src/contract/pets.ts'
+import { openStore } from '../src/store/open-store.ts'
+import { type Store, StoreUnavailable } from '../src/store/store.ts'
+import { openPostgres, until } from './open-postgres.ts'
+
+const rex: NewPet = { name: 'Rex', categoryId: 3n, status: 'available' }
+
+/** Starts creates that do not share a statement, and tells for each whether it was done. */
+async function createMany({ pets }: Store, count: number): Promise<Promise<unknown>[]> {
+  const outcomes: Promise<unknown>[] = []
+  for (let nth = 0; nth < count; nth += 1) {
+    outcomes.push(pets.create(rex).then(() => 'created', (error: unknown) => error))
+    await setImmediate()
+    await setImmediate()
+  }
+  return outcomes
+}
+
+const works = (call: () => Promise<unknown>) => until(() => call().then(() => true, () => false), 'the call works')
+
+describe('connections to PostgreSQL', { concurrency: false, timeout: 120_000 }, () => {
+  it('that log in and then do not answer hold up no call for good', async () => {
+    await using opened = await openPostgres('pool_size=2&connect_timeout=1&statement_timeout=500')
+    const { store, proxy } = opened
+    proxy.holdStatements()
+    for (let round = 0; round < 3; round += 1) await assert.rejects(store.ping(), StoreUnavailable)
+    await assert.rejects(store.pets.create(rex), StoreUnavailable)
+    proxy.passStatements()
+    await works(() => store.ping())
+    await works(() => store.pets.create(rex))
+    assert.ok((await opened.backends()).length <= 2)
+  })
+
+  it('leave a share to reads while every create waits for a lock', async () => {
+    await using opened = await openPostgres('pool_size=4&connect_timeout=60&statement_timeout=60000')
+    const { store } = opened
+    // Conflicts with writes only.
+    const unlock = await opened.lock('LOCK TABLE pets IN SHARE ROW EXCLUSIVE MODE')
+    const creates = await createMany(store, 24)
+    await opened.untilBlocked(3)
+    for (let round = 0; round < 10; round += 1) assert.deepEqual(await store.pets.list({ limit: 21 }), [])
+    assert.deepEqual(await Promise.all(Array.from({ length: 10 }, () => store.accounts.listAccounts())), Array.from({ length: 10 }, () => []))
+    await opened.untilBlocked(3)
+    await unlock()
+    assert.deepEqual(new Set(await Promise.all(creates)), new Set(['created']))
+  })
+
+  it('that the role may not have fail no call while others work; when it may, they are used', async () => {
+    await using opened = await openPostgres()
+    const { sql } = opened
+    const role = `limited_${crypto.randomUUID().replaceAll('-', '')}`
+    await sql.unsafe(`CREATE ROLE ${role} LOGIN PASSWORD 'limited' CONNECTION LIMIT 3`)
+    await sql.unsafe(`GRANT ALL ON ALL TABLES IN SCHEMA public TO ${role}; GRANT ALL ON ALL SEQUENCES IN SCHEMA public TO ${role}`)
+    const url = new URL(`${opened.url}pool_size=8&connect_timeout=60&statement_timeout=60000`)
+    url.username = role
+    url.password = 'limited'
+    const store = await openStore(readConfig({ database: url.href }, {}).database)
+    try {
+      for (let round = 0; round < 5; round += 1) {
+        const lists = Array.from({ length: 20 }, () => store.pets.list({ limit: 1 }))
+        const creates = await createMany(store, 20)
+        assert.deepEqual(new Set(await Promise.all(creates)), new Set(['created']))
+        await Promise.all(lists)
+      }
+      await sql.unsafe(`ALTER ROLE ${role} CONNECTION LIMIT 8`)
+      await until(async () => {
+        await Promise.all(await createMany(store, 20))
+        return (await opened.backends()).length > 3
+      }, 'more connections are used')
+    } finally {
+      await store.close()
+      await sql.unsafe(`DROP OWNED BY ${role}`)
+      await sql.unsafe(`DROP ROLE ${role}`)
+    }
+  })
+
+  it('whose server is gone without a word do not keep their places', async () => {
+    await using opened = await openPostgres('pool_size=3&statement_timeout=500')
+    const { store, proxy } = opened
+    const unlock = await opened.lock('LOCK TABLE pets IN SHARE ROW EXCLUSIVE MODE')
+    const creates = await createMany(store, 2)
+    await opened.untilBlocked(2)
+    proxy.silence()
+    for (const outcome of await Promise.all(creates)) assert.ok(outcome instanceof StoreUnavailable)
+    await unlock()
+    await works(() => store.pets.create(rex))
+    await until(async () => store.connections()!.parked === 0, 'none is parked')
+    assert.ok(proxy.connections().open <= 3)
+  })
+
+  it('are counted for who looks: in use, idle, waiting, and which server', async () => {
+    await using opened = await openPostgres('pool_size=2&connect_timeout=60&statement_timeout=60000')
+    const { store } = opened
+    const host = new URL(opened.url).host
+    assert.deepEqual(store.connections(), { inUse: 0, idle: 1, parked: 0, waiting: 0, host, role: 'primary' })
+    const unlock = await opened.lock('LOCK TABLE accounts')
+    const calls = Array.from({ length: 5 }, () => store.accounts.listAccounts())
+    await opened.untilBlocked(2)
+    assert.deepEqual(store.connections(), { inUse: 2, idle: 0, parked: 0, waiting: 3, host, role: 'primary' })
+    await unlock()
+    await Promise.all(calls)
+    assert.deepEqual(store.connections(), { inUse: 0, idle: 2, parked: 0, waiting: 0, host, role: 'primary' })
+  })
+})
