@@ -84,7 +84,7 @@ export async function startServer(config: Config, log: Log, world: World = {}): 
   const reach = reachOf(config, app.address())
   const consoleParts = { config, ...reach, url, store, accounts, sessions, usage, clock, monotonic, log, record }
   setImmediate(() => publicApp.resolve(loadPublicApp(consoleParts, send, isStopping)))
-  usage.start((error) => log.error({ error }, 'usage counts could not be written; they are kept'))
+  usage.start((error, message) => log.error({ error }, message))
   const stopChores = startChores({ store, usage, sessions, log, clock })
 
   async function stop(): Promise<void> {
@@ -92,7 +92,7 @@ export async function startServer(config: Config, log: Log, world: World = {}): 
     stopChores()
     await Promise.all([drain(app), cutOff(admin)])
     await (await publicApp.promise).close()
-    await usage.stop().catch((error) => log.error({ error }, 'the last usage counts could not be written'))
+    await usage.stop().catch((error) => log.error({ error }, 'the last usage counts and failed requests could not be written'))
     await store.close()
   }
 

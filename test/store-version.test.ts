@@ -52,11 +52,13 @@ const ACCOUNTS: Record<keyof AccountStore, Case> = {
   keyByHash: reads((store) => store.accounts.keyByHash(Buffer.alloc(32, 1))),
   keyById: reads((store) => store.accounts.keyById('key_1')),
   listKeys: reads((store) => store.accounts.listKeys()),
+  pageOfKeys: reads((store) => store.accounts.pageOfKeys({ accountId: 'acct_1', active: true, now: 1, limit: 5 })),
   revokeKey: data((store) => store.accounts.revokeKey('key_1', 2, event)),
   recordUsage: bookkeeping((store) =>
     store.accounts.recordUsage([{ keyId: 'key_1', hour: 1, operation: 'getPet', status: 200, calls: 1 }], new Map([['key_1', 2]])),
   ),
   usageSince: reads((store) => store.accounts.usageSince('acct_1', 0)),
+  callsSince: reads((store) => store.accounts.callsSince(['key_1'], 0)),
   recordFailures: bookkeeping((store) =>
     store.accounts.recordFailures([
       { at: 1, accountId: 'acct_1', keyId: 'key_1', requestId: 'r', operation: 'getPet', status: 404, code: 'c', message: 'm' },

@@ -1,7 +1,7 @@
 // What people do with accounts and keys, in the console and on the command line; each change writes an audit event.
 import type { Environment } from '../contract/operations.ts'
 import { FieldProblem } from '../contract/refused.ts'
-import type { Account, AccountStore, ApiKey, AuditEvent } from '../store/store.ts'
+import { type Account, type AccountStore, ACTIVE_KEYS_MOST, type ApiKey, type AuditEvent } from '../store/store.ts'
 import { generateKey, hashKey, isExpired, randomText, textFrom } from './api-keys.ts'
 import { hashPassword, isTooLongPassword, passwordProblem, verifyPassword } from './passwords.ts'
 
@@ -100,7 +100,9 @@ export class Accounts {
       lastUsedAt: undefined,
     }
     const event = this.#event(account.id, 'key.created', via, `${name} (${key.id})`)
-    return (await this.#store.createKey({ ...key, hash: hashKey(secret) }, event)) ? { key, secret } : undefined
+    const outcome = await this.#store.createKey({ ...key, hash: hashKey(secret) }, event)
+    if (outcome === 'too many') return TOO_MANY_KEYS
+    return outcome === 'created' ? { key, secret } : undefined
   }
 
   /** Returns false if the key was already revoked. */
@@ -115,6 +117,8 @@ export class Accounts {
     return { at: this.#clock(), accountId, action, via, subject }
   }
 }
+
+const TOO_MANY_KEYS = new FieldProblem('', `The account has ${ACTIVE_KEYS_MOST} active keys or more. Revoke one that is no longer used first.`)
 
 /** Whether no account can have this email address or password. Their lengths are documented, so the answer reveals nothing. */
 export function isTooLongToSignIn(email: string, password: string): boolean {

@@ -1,9 +1,13 @@
 // What is counted in memory, and how it reaches the store.
 import assert from 'node:assert/strict'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { after, describe, it } from 'node:test'
-import { type ApiKey, type AuditEvent, FAILED_REQUESTS_KEPT } from '../store/store.ts'
+import { type ApiKey, type AuditEvent, type FailedRequest, type Store, StoreUnavailable } from '../store/store.ts'
 import { openStore } from '../store/open-store.ts'
-import { Usage } from './usage.ts'
+import { FAILED_WAITING, Usage } from './usage.ts'
 
 const HOUR_MS = 3_600_000
 const START = 500_000 * HOUR_MS
@@ -78,14 +82,77 @@ describe('the use of a key', () => {
     assert.deepEqual(await countsOf(key), [[DAY_MS, 'listPets', 200, 1]])
   })
 
-  it('keeps in memory only the first failures of a flood', async () => {
-    const [usage, key] = [new Usage(store.accounts, () => START), await newKey()]
-    const failed = { at: START, accountId: account.id, keyId: key.id, operation: 'getPet', status: 404, code: 'pet_not_found', message: 'None.' }
-    usage.count(key, 'getPet', 404)
-    for (let index = 0; index < FAILED_REQUESTS_KEPT * 2; index += 1) usage.remember({ ...failed, requestId: `r${index}` })
-    await usage.flush()
-    const kept = await store.accounts.failedRequests(account.id, FAILED_REQUESTS_KEPT * 2)
-    const first = Array.from({ length: FAILED_REQUESTS_KEPT }, (_, index) => `r${index}`)
-    assert.deepEqual(kept.map(({ requestId }) => requestId).toSorted(), first.toSorted())
+})
+
+describe('failed requests', () => {
+  const failedOf = (accountId: string, requestId: string, message = 'None.'): FailedRequest => ({
+    at: START, accountId, keyId: 'key', requestId, operation: 'getPet', status: 404, code: 'pet_not_found', message,
+  })
+  const many = (accountId: string, howMany: number) => Array.from({ length: howMany }, (_, index) => failedOf(accountId, `r${index}`))
+  const keptOf = async ({ accounts }: Store, accountId: string) => (await accounts.failedRequests(accountId, 10_000)).map(({ requestId }) => requestId).toReversed()
+
+  /** A store of its own with these accounts, which is unavailable while another connection holds its lock. */
+  async function openWith(accountIds: readonly string[]) {
+    const parts = new AsyncDisposableStack()
+    const folder = await mkdtemp(join(tmpdir(), 'petstore-usage-'))
+    parts.defer(() => rm(folder, { recursive: true }))
+    const own = await openStore({ engine: 'sqlite', path: join(folder, 'petstore.db') })
+    parts.defer(() => own.close())
+    for (const id of accountIds) await own.accounts.createAccount({ ...account, id, email: `${id}@example.com` }, { ...event, accountId: id })
+    const usage = new Usage(own.accounts, () => START)
+    const whileLocked = async (work: () => Promise<void>) => {
+      using other = new DatabaseSync(join(folder, 'petstore.db'))
+      other.exec('BEGIN IMMEDIATE')
+      await work()
+      other.exec('ROLLBACK')
+    }
+    return { store: own, usage, whileLocked, [Symbol.asyncDispose]: () => parts.disposeAsync() }
+  }
+
+  it('of one noisy account do not hide those of others', async () => {
+    await using opened = await openWith(['noisy', 'quiet'])
+    for (const failed of [...many('noisy', 3 * FAILED_WAITING.ofAccount), failedOf('quiet', 'only one')]) opened.usage.remember(failed)
+    await opened.usage.flush()
+    assert.deepEqual(await keptOf(opened.store, 'quiet'), ['only one'])
+    const first = Array.from({ length: FAILED_WAITING.ofAccount }, (_, index) => `r${index}`)
+    assert.deepEqual(await keptOf(opened.store, 'noisy'), first, 'the first ones of a flood')
+  })
+
+  it('that cannot be written are kept and written later, the older ones first', async () => {
+    await using opened = await openWith(['a'])
+    opened.usage.remember(failedOf('a', 'before'))
+    await opened.whileLocked(async () => {
+      await assert.rejects(opened.usage.flush(), StoreUnavailable)
+      opened.usage.remember(failedOf('a', 'meanwhile'))
+    })
+    await opened.usage.flush()
+    assert.deepEqual(await keptOf(opened.store, 'a'), ['before', 'meanwhile'])
+  })
+
+  it('take bounded memory, of each account and of all, however long they cannot be written', async () => {
+    const accountIds = Array.from({ length: 150 }, (_, index) => `acct_${index}`)
+    await using opened = await openWith(accountIds)
+    await opened.whileLocked(async () => {
+      for (let round = 0; round < 2; round += 1) {
+        for (const failed of accountIds.flatMap((id) => many(id, FAILED_WAITING.ofAccount))) opened.usage.remember(failed)
+        if (round === 0) await assert.rejects(opened.usage.flush(), StoreUnavailable)
+      }
+    })
+    await opened.usage.flush()
+    const written = await Promise.all(accountIds.map((id) => keptOf(opened.store, id)))
+    assert.equal(written.flat().length, FAILED_WAITING.ofAll)
+  })
+
+  it('that the database refuses are dropped, said so, and hold up no others', async () => {
+    await using opened = await openWith(['bad', 'good'])
+    const reports: string[] = []
+    opened.usage.start((_error, message) => reports.push(message))
+    // As no request can bring about: a time that the column does not take.
+    opened.usage.remember({ ...failedOf('bad', 'refused'), at: 0.5 })
+    opened.usage.remember(failedOf('good', 'kept'))
+    await opened.usage.flush()
+    assert.deepEqual([await keptOf(opened.store, 'bad'), await keptOf(opened.store, 'good')], [[], ['kept']])
+    assert.deepEqual(reports, ['1 failed requests of bad could not be written; they are dropped'])
+    await opened.usage.stop()
   })
 })

@@ -1,9 +1,12 @@
 // Counts requests per key and remembers failed ones, in memory, and writes them in batches: no request waits for it.
-import { type AccountStore, type ApiKey, FAILED_REQUESTS_KEPT, type FailedRequest, type UsageCount } from '../store/store.ts'
+import { type AccountStore, type ApiKey, FAILED_REQUESTS_KEPT, type FailedRequest, StoreUnavailable, type UsageCount } from '../store/store.ts'
 
 const HOUR_MS = 3_600_000
 const FLUSH_EVERY_MS = 2000
 const KEPT_MS = 90 * 24 * HOUR_MS
+
+/** How many failed requests wait in memory to be written: of one account as many as are kept, and of all together. */
+export const FAILED_WAITING = { ofAccount: FAILED_REQUESTS_KEPT, ofAll: 10_000 } as const
 
 /** What a key did since the last write. There are few counts, so searching them is faster than composing a map key (1 % of a list). */
 interface KeyUse {
@@ -11,11 +14,19 @@ interface KeyUse {
   counts: UsageCount[]
 }
 
+/** Is told what could not be written, and what becomes of it. */
+type Report = (error: unknown, message: string) => void
+
+const NOT_WRITTEN = 'usage counts or failed requests could not be written; they are kept, as many as fit, and tried again'
+
 export class Usage {
   readonly #store: AccountStore
   readonly #clock: () => number
   #uses = new Map<string, KeyUse>()
-  #failed: FailedRequest[] = []
+  /** By account, so that one with many does not hide those of others. */
+  #failed = new Map<string, FailedRequest[]>()
+  #failedCount = 0
+  #report: Report = () => {}
   #timer: NodeJS.Timeout | undefined
 
   constructor(store: AccountStore, clock: () => number) {
@@ -28,14 +39,20 @@ export class Usage {
     this.#add(key.id, now, now - (now % HOUR_MS), operation, status, 1)
   }
 
-  /** Keeps only the first failures between two writes, so that a flood of them takes bounded memory. */
+  /** Remembers only the first failures of each account between two writes: a flood of them takes bounded memory. */
   remember(failed: FailedRequest): void {
-    if (this.#failed.length < FAILED_REQUESTS_KEPT) this.#failed.push(failed)
+    if (this.#failedCount >= FAILED_WAITING.ofAll) return
+    const ofAccount = this.#failed.get(failed.accountId) ?? []
+    if (ofAccount.length >= FAILED_WAITING.ofAccount) return
+    ofAccount.push(failed)
+    this.#failed.set(failed.accountId, ofAccount)
+    this.#failedCount += 1
   }
 
-  /** Writes periodically; what can't be written is kept and tried again. */
-  start(onFailure: (error: unknown) => void): void {
-    this.#timer = setInterval(() => void this.flush().catch(onFailure), FLUSH_EVERY_MS)
+  /** Writes periodically; what can't be written is reported, kept and tried again. */
+  start(report: Report): void {
+    this.#report = report
+    this.#timer = setInterval(() => void this.flush().catch((error: unknown) => report(error, NOT_WRITTEN)), FLUSH_EVERY_MS)
     this.#timer.unref()
   }
 
@@ -45,21 +62,59 @@ export class Usage {
   }
 
   async flush(): Promise<void> {
+    await this.#writeCounts()
+    await this.#writeFailed()
+  }
+
+  async #writeCounts(): Promise<void> {
     if (this.#uses.size === 0) return
-    const [uses, failed] = [this.#uses, this.#failed]
+    const uses = this.#uses
     this.#uses = new Map()
-    this.#failed = []
     try {
       const counts = [...uses.values()].flatMap((use) => use.counts)
       await this.#store.recordUsage(counts, new Map([...uses].map(([keyId, { lastUsedAt }]) => [keyId, lastUsedAt])))
     } catch (error) {
-      this.#failed = [...failed, ...this.#failed].slice(0, FAILED_REQUESTS_KEPT)
       for (const [keyId, { lastUsedAt, counts }] of uses) {
         for (const { hour, operation, status, calls } of counts) this.#add(keyId, lastUsedAt, hour, operation, status, calls)
       }
       throw error
     }
-    if (failed.length > 0) await this.#store.recordFailures(failed)
+  }
+
+  async #writeFailed(): Promise<void> {
+    if (this.#failed.size === 0) return
+    const failed = this.#failed
+    this.#failed = new Map()
+    this.#failedCount = 0
+    try {
+      await this.#store.recordFailures([...failed.values()].flat())
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable)) return this.#writeSingly(failed)
+      this.#keep(failed)
+      throw error
+    }
+  }
+
+  /** A record that the database refuses would be refused again and again: it is dropped, and those of other accounts are not. */
+  async #writeSingly(failed: ReadonlyMap<string, FailedRequest[]>): Promise<void> {
+    for (const [accountId, ofAccount] of failed) {
+      try {
+        await this.#store.recordFailures(ofAccount)
+      } catch (error) {
+        if (error instanceof StoreUnavailable) this.#keep(new Map([[accountId, ofAccount]]))
+        else this.#report(error, `${ofAccount.length} failed requests of ${accountId} could not be written; they are dropped`)
+      }
+    }
+  }
+
+  /** The older ones come first, so that the newer ones are those beyond the bounds. */
+  #keep(failed: ReadonlyMap<string, FailedRequest[]>): void {
+    const newer = this.#failed
+    this.#failed = new Map()
+    this.#failedCount = 0
+    for (const requests of [failed, newer]) {
+      for (const request of [...requests.values()].flat()) this.remember(request)
+    }
   }
 
   async purge(): Promise<void> {

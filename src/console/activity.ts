@@ -26,19 +26,22 @@ async function activityPage({ store, usage, who, now, query }: MemberVisit): Pro
   const span = SPANS[chosen]
   // Requests counted a moment ago are shown, too.
   await usage.flush()
-  const [counts, failures, keys] = await Promise.all([
-    store.accounts.usageSince(who.account.id, firstBucket(span, now)),
-    store.accounts.failedRequests(who.account.id, FAILURES_SHOWN),
-    store.accounts.listKeys(who.account.id),
+  const { accounts } = store
+  const [counts, failures, [activeKey]] = await Promise.all([
+    accounts.usageSince(who.account.id, firstBucket(span, now)),
+    accounts.failedRequests(who.account.id, FAILURES_SHOWN),
+    accounts.pageOfKeys({ accountId: who.account.id, active: true, now, limit: 1 }),
   ])
+  const keyIds = new Set(failures.map(({ keyId }) => keyId))
+  const failedKeys = await Promise.all(Array.from(keyIds, (id) => accounts.keyById(id)))
   return {
     title: 'Activity',
     section: 'activity',
     body: html`<div class="page-head"><h1>Activity</h1>${spanChoice(chosen)}</div>
-      ${counts.length === 0 ? noRequests(keys.length > 0) : requests(counts, span, now)}
+      ${counts.length === 0 ? noRequests(activeKey !== undefined) : requests(counts, span, now)}
       <section aria-labelledby="failed">
         <h2 id="failed">Failed requests</h2>
-        ${failures.length === 0 ? NO_FAILURES : html`<ul class="cards">${failures.map((failed) => failureCard(failed, keys))}</ul>`}
+        ${failures.length === 0 ? NO_FAILURES : html`<ul class="cards">${failures.map((failed) => failureCard(failed, failedKeys))}</ul>`}
       </section>`,
   }
 }
@@ -91,8 +94,8 @@ function operationTable(counts: readonly UsageCount[], span: Span, now: number):
     )}</tbody></table>`
 }
 
-function failureCard({ at, keyId, requestId, operation, status, code, message }: FailedRequest, keys: readonly ApiKey[]): Html {
-  const key = keys.find(({ id }) => id === keyId)
+function failureCard({ at, keyId, requestId, operation, status, code, message }: FailedRequest, keys: readonly (ApiKey | undefined)[]): Html {
+  const key = keys.find((candidate) => candidate?.id === keyId)
   const known = Object.hasOwn(ERRORS, code) ? ERRORS[code as ErrorCode] : undefined
   return html`<li class="card failure">
     <p class="failure-head"><span class="mark ${status < 500 ? 'pending' : 'bad'}">${status}</span>

@@ -1,18 +1,15 @@
 // API keys: generate one, see how each is used, revoke one.
-import { redacted, stateOf } from '../accounts/api-keys.ts'
+import { redacted } from '../accounts/api-keys.ts'
 import { newToken } from '../accounts/sessions.ts'
-import { OPERATIONS } from '../contract/operations.ts'
 import { FieldProblem, Refused } from '../contract/refused.ts'
-import type { ApiKey, UsageCount } from '../store/store.ts'
+import type { ApiKey } from '../store/store.ts'
 import { choice, field, form, hidden, type Problems, problemSummary } from './forms.ts'
 import { html, type Html } from './html.ts'
+import { type KeyPage, keyList, readKeys } from './key-list.ts'
 import { newKeyPage } from './new-key.ts'
 import { notFoundPage } from './problem-pages.ts'
-import { ago, count, counted, day, DAY_MS, longDay } from './times.ts'
+import { ago, counted, DAY_MS } from './times.ts'
 import { type ConsoleRoute, forMembers, type MemberVisit, type Outcome, type HtmlPage, param } from './visit.ts'
-
-/** How far back a key's calls are counted here. */
-const CALLS_DAYS = 7
 
 const EXPIRIES = [
   ['', 'Never expires'],
@@ -22,8 +19,6 @@ const EXPIRIES = [
   ['365', 'In a year'],
 ] as const
 
-const DEPRECATED = OPERATIONS.filter(({ deprecation }) => deprecation !== undefined)
-
 export const keyRoutes: readonly ConsoleRoute[] = [
   forMembers('GET', '/keys', (visit) => keysPage(visit)),
   forMembers('POST', '/keys', generate),
@@ -32,16 +27,11 @@ export const keyRoutes: readonly ConsoleRoute[] = [
 ]
 
 async function keysPage(visit: MemberVisit, problems: Problems = []): Promise<HtmlPage> {
-  const { store, usage, who, now } = visit
   // Requests counted a moment ago are shown, too.
-  await usage.flush()
-  const [keys, counts] = await Promise.all([
-    store.accounts.listKeys(who.account.id),
-    store.accounts.usageSince(who.account.id, now - CALLS_DAYS * DAY_MS),
-  ])
-  const active = keys.filter((key) => stateOf(key, now) === 'active')
-  const inactive = keys.filter((key) => stateOf(key, now) !== 'active')
-  const card = (key: ApiKey) => keyCard(visit, key, counts)
+  await visit.usage.flush()
+  const inactiveOnly = visit.query.get('state') === 'inactive'
+  const active = inactiveOnly ? undefined : await readKeys(visit, true)
+  const inactive = active === undefined || active.isFirst ? await readKeys(visit, false) : undefined
   return {
     title: 'Keys',
     section: 'keys',
@@ -50,10 +40,9 @@ async function keysPage(visit: MemberVisit, problems: Problems = []): Promise<Ht
       ${notice(visit)}${problemSummary(problems)}
       <div class="with-side">
         <section aria-labelledby="yours">
-          <h2 id="yours" class="visually-hidden">Your keys</h2>
-          ${active.length === 0 ? empty(inactive.length > 0) : html`<ul class="cards">${active.map(card)}</ul>`}
-          ${inactive.length > 0 && html`<details class="inactive"><summary>${counted(inactive.length, 'key')} no longer in use</summary>
-            <ul class="cards">${inactive.map(card)}</ul></details>`}
+          <h2 id="yours" class="visually-hidden">${inactiveOnly ? 'Your keys that are no longer in use' : 'Your keys'}</h2>
+          ${active && (active.keys.length === 0 ? empty(inactive === undefined || inactive.keys.length > 0) : keyList(visit, active))}
+          ${inactive && (inactiveOnly ? keyList(visit, inactive) : inactiveKeys(visit, inactive))}
         </section>
         <section class="panel side" aria-labelledby="generate">
           <h2 id="generate">Generate a key</h2>
@@ -80,46 +69,14 @@ function generateForm(visit: MemberVisit, problems: Problems): Html {
   })
 }
 
+function inactiveKeys(visit: MemberVisit, page: KeyPage): Html | false {
+  const total = page.hasMore ? `More than ${page.keys.length} keys` : counted(page.keys.length, 'key')
+  return page.keys.length > 0 && html`<details class="inactive"><summary>${total} no longer in use</summary>${keyList(visit, page)}</details>`
+}
+
 function empty(hadSome: boolean): Html {
   return html`<div class="empty"><p><strong>${hadSome ? 'No active key' : 'No keys yet'}</strong></p>
     <p>Name a key and generate it. Your program sends it with every request.</p></div>`
-}
-
-function keyCard({ config, now }: MemberVisit, key: ApiKey, counts: readonly UsageCount[]): Html {
-  const own = counts.filter(({ keyId }) => keyId === key.id)
-  const state = stateOf(key, now)
-  return html`<li class="card" id="${key.id}">
-    <div class="card-head">
-      <div><h3><bdi>${key.name}</bdi></h3><code class="quiet-text">${redacted(key, config.environment)}</code></div>
-      ${
-        state === 'active'
-          ? html`<a class="button quiet" href="/keys/${key.id}/revoke">Revoke<span class="visually-hidden"> ${key.name}</span></a>`
-          : html`<span class="mark off">${state === 'revoked' ? 'Revoked' : 'Expired'}</span>`
-      }
-    </div>
-    <dl class="facts">
-      <div><dt>Created</dt><dd>${ago(key.createdAt, now)}</dd></div>
-      <div><dt>Last used</dt><dd>${key.lastUsedAt === undefined ? 'Never' : ago(key.lastUsedAt, now)}</dd></div>
-      ${
-        key.revokedAt === undefined
-          ? html`<div><dt>Expires</dt><dd>${key.expiresAt === undefined ? 'Never' : day(key.expiresAt)}</dd></div>`
-          : html`<div><dt>Revoked</dt><dd>${ago(key.revokedAt, now)}</dd></div>`
-      }
-      <div><dt>Calls, ${CALLS_DAYS} days</dt><dd class="number">${count(sum(own))}</dd></div>
-    </dl>
-    ${state === 'active' && DEPRECATED.map((operation) => deprecationWarning(operation, own))}
-  </li>`
-}
-
-function deprecationWarning({ id, deprecation }: (typeof DEPRECATED)[number], own: readonly UsageCount[]): Html | undefined {
-  const calls = sum(own.filter(({ operation }) => operation === id))
-  if (calls === 0) return undefined
-  return html`<p class="notice warn">Called <code>${id}</code> ${counted(calls, 'time')} in the last ${CALLS_DAYS} days.
-    It will be removed on ${longDay(deprecation!.sunset)}. <a href="${deprecation!.documentation}">Migration guide</a></p>`
-}
-
-function sum(counts: readonly UsageCount[]): number {
-  return counts.reduce((total, { calls }) => total + calls, 0)
 }
 
 function notice({ query }: MemberVisit): Html | undefined {

@@ -180,6 +180,27 @@ export interface Session {
   lastSeenAt: number
 }
 
+/** The most active keys that an account can create. More of them, from before there was a limit, are kept. */
+export const ACTIVE_KEYS_MOST = 100
+
+/** Which keys of an account to list, newest first. */
+export interface KeyQuery {
+  accountId: string
+  /** Those that are active at `now`, or those that are not any more. */
+  active: boolean
+  now: number
+  limit: number
+  /** The last key of the page before. */
+  after?: Pick<ApiKey, 'createdAt' | 'id'> | undefined
+}
+
+/** How often a key called an operation. */
+export interface KeyCalls {
+  keyId: string
+  operation: string
+  calls: number
+}
+
 /** Each change and its audit event are one transaction. "False" below is what the promise resolves with. */
 export interface AccountStore {
   /** False if the email address, compared without case, is taken. */
@@ -197,13 +218,14 @@ export interface AccountStore {
   /** Removes the account with its keys, but not its audit trail; false if there is no such account. */
   removeAccount(accountId: string, event: AuditEvent): Promise<boolean>
 
-  /** False if there is a key with this id already, because the same form was sent twice. */
-  createKey(key: ApiKey & { hash: Buffer }, event: AuditEvent): Promise<boolean>
+  /** 'exists' if there is a key with this id, because the same form was sent twice; 'too many' past `ACTIVE_KEYS_MOST`. */
+  createKey(key: ApiKey & { hash: Buffer }, event: AuditEvent): Promise<'created' | 'exists' | 'too many'>
   /** Finds revoked and expired keys too; undefined if there is none. */
   keyByHash(hash: Buffer): Promise<ApiKey | undefined>
   keyById(id: string): Promise<ApiKey | undefined>
   /** Newest first; those of one account, or all. */
   listKeys(accountId?: string): Promise<ApiKey[]>
+  pageOfKeys(query: KeyQuery): Promise<ApiKey[]>
   /** False if there is no such key, or it is revoked already. */
   revokeKey(id: string, at: number, event: AuditEvent): Promise<boolean>
 
@@ -211,6 +233,8 @@ export interface AccountStore {
   recordUsage(counts: readonly UsageCount[], lastUsed: ReadonlyMap<string, number>): Promise<void>
   /** Resolves with the counts of an account's keys since that hour. */
   usageSince(accountId: string, hour: number): Promise<UsageCount[]>
+  /** Adds up the calls of these keys since that hour. */
+  callsSince(keyIds: readonly string[], hour: number): Promise<KeyCalls[]>
   /** Adds failed requests and removes the oldest of each account. Those of accounts that no longer exist are dropped. */
   recordFailures(failed: readonly FailedRequest[]): Promise<void>
   /** Newest first. */

@@ -2,8 +2,8 @@
 import type { Fragment } from 'postgres'
 import { foldEmail } from '../email.ts'
 import { asEvent, asKey, type EventRow, type KeyRow } from '../rows.ts'
-import { type Account, type AccountStore, type ApiKey, type AuditEvent, FAILED_REQUESTS_KEPT } from '../store.ts'
-import type { FailedRequest, Session, UsageCount } from '../store.ts'
+import { type Account, type AccountStore, ACTIVE_KEYS_MOST, type ApiKey, type AuditEvent, FAILED_REQUESTS_KEPT } from '../store.ts'
+import type { FailedRequest, KeyCalls, KeyQuery, Session, UsageCount } from '../store.ts'
 import type { Database } from './connection.ts'
 import type { Pool } from './pool.ts'
 
@@ -15,6 +15,8 @@ const apiKey = (sql: Database): Fragment => sql`
 
 /** PostgreSQL can neither store text with U+0000 nor compare with it, so a look-up by such text finds nothing. */
 const isUnknownText = (text: string): boolean => text.includes('\0')
+
+const active = (sql: Database, now: number): Fragment => sql`revoked_at IS NULL AND coalesce(expires_at > ${now}, TRUE)`
 
 export class PostgresAccounts implements AccountStore {
   readonly #pool: Pool
@@ -57,12 +59,21 @@ export class PostgresAccounts implements AccountStore {
     return this.#change(event, (sql) => sql`DELETE FROM accounts WHERE id = ${accountId}`)
   }
 
-  createKey(key: ApiKey & { hash: Buffer }, event: AuditEvent): Promise<boolean> {
+  /** Keys of one account are created one after the other: each transaction must see the key of the one before. */
+  createKey(key: ApiKey & { hash: Buffer }, event: AuditEvent): Promise<'created' | 'exists' | 'too many'> {
     const { id, accountId, name, hash, lastFour, createdAt, expiresAt } = key
-    return this.#change(event, (sql) => sql`
-      INSERT INTO api_keys (id, account_id, name, hash, last_four, created_at, expires_at)
-      VALUES (${id}, ${accountId}, ${name}, ${hash}, ${lastFour}, ${createdAt}, ${expiresAt ?? null})
-      ON CONFLICT (id) DO NOTHING`)
+    return this.#transaction(async (sql) => {
+      await sql`SELECT 1 FROM accounts WHERE id = ${accountId} FOR NO KEY UPDATE`
+      const [present] = await sql<{ exists: boolean; active: number }[]>`
+        SELECT EXISTS (SELECT FROM api_keys WHERE id = ${id}) AS exists, count(*)::float8 AS active
+        FROM api_keys WHERE account_id = ${accountId} AND ${active(sql, createdAt)}`
+      if (present!.exists) return 'exists'
+      if (present!.active >= ACTIVE_KEYS_MOST) return 'too many'
+      await withEvent(sql, event, sql`
+        INSERT INTO api_keys (id, account_id, name, hash, last_four, created_at, expires_at)
+        VALUES (${id}, ${accountId}, ${name}, ${hash}, ${lastFour}, ${createdAt}, ${expiresAt ?? null})`)
+      return 'created'
+    })
   }
 
   keyByHash(hash: Buffer): Promise<ApiKey | undefined> {
@@ -79,6 +90,16 @@ export class PostgresAccounts implements AccountStore {
       const ofAccount = accountId === undefined ? sql`` : sql`WHERE account_id = ${accountId}`
       return sql`SELECT ${apiKey(sql)} FROM api_keys ${ofAccount} ORDER BY created_at DESC, id`
     })
+    return rows.map((row) => asKey(row)!)
+  }
+
+  async pageOfKeys({ accountId, active: isActive, now, limit, after }: KeyQuery): Promise<ApiKey[]> {
+    const { createdAt, id } = after ?? { createdAt: Number.MAX_SAFE_INTEGER, id: '' }
+    const rows = await this.#rows<KeyRow>((sql) => sql`
+      SELECT ${apiKey(sql)} FROM api_keys
+      WHERE account_id = ${accountId} AND ${isActive ? active(sql, now) : sql`NOT (${active(sql, now)})`}
+        AND (created_at < ${createdAt} OR (created_at = ${createdAt} AND id > ${id}))
+      ORDER BY created_at DESC, id LIMIT ${limit}`)
     return rows.map((row) => asKey(row)!)
   }
 
@@ -113,6 +134,13 @@ export class PostgresAccounts implements AccountStore {
       SELECT u.key_id AS "keyId", u.hour::float8 AS hour, u.operation, u.status, u.calls::float8 AS calls
       FROM usage_counts u JOIN api_keys k ON k.id = u.key_id
       WHERE k.account_id = ${accountId} AND u.hour >= ${hour} ORDER BY u.hour, u.key_id, u.operation, u.status`)
+  }
+
+  callsSince(keyIds: readonly string[], hour: number): Promise<KeyCalls[]> {
+    return this.#rows((sql) => sql`
+      SELECT key_id AS "keyId", operation, sum(calls)::float8 AS calls FROM usage_counts
+      WHERE key_id IN (SELECT json_array_elements_text(${JSON.stringify(keyIds)}::text::json)) AND hour >= ${hour}
+      GROUP BY key_id, operation`)
   }
 
   async recordFailures(failed: readonly FailedRequest[]): Promise<void> {

@@ -2,14 +2,19 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { foldEmail } from '../email.ts'
 import { asEvent, asKey, type EventRow, type KeyRow } from '../rows.ts'
-import { type Account, type AccountStore, type ApiKey, type AuditEvent, FAILED_REQUESTS_KEPT } from '../store.ts'
-import type { FailedRequest, Session, UsageCount } from '../store.ts'
+import { type Account, type AccountStore, ACTIVE_KEYS_MOST, type ApiKey, type AuditEvent, FAILED_REQUESTS_KEPT } from '../store.ts'
+import type { FailedRequest, KeyCalls, KeyQuery, Session, UsageCount } from '../store.ts'
 import { read } from './failures.ts'
 import type { Writer } from './writer.ts'
 
 const ACCOUNT = 'id, email, password_hash AS "passwordHash", created_at AS "createdAt"'
 const KEY = `id, account_id AS "accountId", name, last_four AS "lastFour", created_at AS "createdAt",
   expires_at AS "expiresAt", revoked_at AS "revokedAt", last_used_at AS "lastUsedAt"`
+
+/** At the time that is bound to it. */
+const ACTIVE = 'revoked_at IS NULL AND coalesce(expires_at > ?, TRUE)'
+/** Newest first, after a key's time and id. */
+const NEXT_PAGE = '(created_at < ? OR (created_at = ? AND id > ?)) ORDER BY created_at DESC, id LIMIT ?'
 
 type Change = () => { changes: number | bigint }
 
@@ -52,11 +57,17 @@ export class SqliteAccounts implements AccountStore {
     return this.#change(event, () => this.#statements.removeAccount.run(accountId))
   }
 
-  createKey(key: ApiKey & { hash: Buffer }, event: AuditEvent): Promise<boolean> {
+  createKey(key: ApiKey & { hash: Buffer }, event: AuditEvent): Promise<'created' | 'exists' | 'too many'> {
     const { id, accountId, name, hash, lastFour, createdAt, expiresAt } = key
-    return this.#change(event, () =>
-      this.#statements.insertKey.run(id, accountId, name, hash, lastFour, createdAt, expiresAt ?? null),
-    )
+    const { keyById, countActive, insertKey } = this.#statements
+    return this.#writer.write(() => {
+      if (keyById.get(id) !== undefined) return 'exists'
+      const { active } = countActive.get(accountId, createdAt) as { active: number }
+      if (active >= ACTIVE_KEYS_MOST) return 'too many'
+      insertKey.run(id, accountId, name, hash, lastFour, createdAt, expiresAt ?? null)
+      this.#append(event)
+      return 'created'
+    })
   }
 
   keyByHash(hash: Buffer): Promise<ApiKey | undefined> {
@@ -70,6 +81,13 @@ export class SqliteAccounts implements AccountStore {
   listKeys(accountId?: string): Promise<ApiKey[]> {
     const { listKeys, listKeysOf } = this.#statements
     return read(() => (accountId === undefined ? listKeys.all() : listKeysOf.all(accountId)).map((row) => asKey(row as unknown as KeyRow)!))
+  }
+
+  pageOfKeys({ accountId, active, now, limit, after }: KeyQuery): Promise<ApiKey[]> {
+    const { activeKeys, inactiveKeys } = this.#statements
+    const { createdAt, id } = after ?? { createdAt: Number.MAX_SAFE_INTEGER, id: '' }
+    const statement = active ? activeKeys : inactiveKeys
+    return read(() => statement.all(accountId, now, createdAt, createdAt, id, limit).map((row) => asKey(row as unknown as KeyRow)!))
   }
 
   revokeKey(id: string, at: number, event: AuditEvent): Promise<boolean> {
@@ -88,6 +106,10 @@ export class SqliteAccounts implements AccountStore {
 
   usageSince(accountId: string, hour: number): Promise<UsageCount[]> {
     return read(() => this.#statements.usageSince.all(accountId, hour) as unknown as UsageCount[])
+  }
+
+  callsSince(keyIds: readonly string[], hour: number): Promise<KeyCalls[]> {
+    return read(() => this.#statements.callsSince.all(JSON.stringify(keyIds), hour) as unknown as KeyCalls[])
   }
 
   recordFailures(failed: readonly FailedRequest[]): Promise<void> {
@@ -180,8 +202,11 @@ function prepareStatements(db: DatabaseSync) {
     removeAccount: db.prepare('DELETE FROM accounts WHERE id = ?'),
     insertKey: db.prepare(
       `INSERT INTO api_keys (id, account_id, name, hash, last_four, created_at, expires_at)
-       VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
+       VALUES (?, ?, ?, ?, ?, ?, ?)`,
     ),
+    countActive: db.prepare(`SELECT count(*) AS active FROM api_keys WHERE account_id = ? AND ${ACTIVE}`),
+    activeKeys: db.prepare(`SELECT ${KEY} FROM api_keys WHERE account_id = ? AND ${ACTIVE} AND ${NEXT_PAGE}`),
+    inactiveKeys: db.prepare(`SELECT ${KEY} FROM api_keys WHERE account_id = ? AND NOT (${ACTIVE}) AND ${NEXT_PAGE}`),
     keyByHash: db.prepare(`SELECT ${KEY} FROM api_keys WHERE hash = ?`),
     keyById: db.prepare(`SELECT ${KEY} FROM api_keys WHERE id = ?`),
     listKeys: db.prepare(`SELECT ${KEY} FROM api_keys ORDER BY created_at DESC, id`),
@@ -199,6 +224,10 @@ function prepareStatements(db: DatabaseSync) {
       `SELECT u.key_id AS "keyId", u.hour, u.operation, u.status, u.calls
        FROM usage_counts u JOIN api_keys k ON k.id = u.key_id
        WHERE k.account_id = ? AND u.hour >= ? ORDER BY u.hour, u.key_id, u.operation, u.status`,
+    ),
+    callsSince: db.prepare(
+      `SELECT key_id AS "keyId", operation, sum(calls) AS calls FROM usage_counts
+       WHERE key_id IN (SELECT value FROM json_each(?)) AND hour >= ? GROUP BY key_id, operation`,
     ),
     addFailure: db.prepare(
       `INSERT INTO failed_requests (at, key_id, request_id, operation, status, code, message, account_id)

@@ -72,6 +72,9 @@ CREATE TABLE api_keys (
 
 CREATE INDEX api_keys_by_account ON api_keys (account_id, created_at);
 
+-- Finds the active keys of an account without reading all that were ever revoked.
+CREATE INDEX api_keys_unrevoked ON api_keys (account_id, created_at) WHERE revoked_at IS NULL;
+
 -- No reference to accounts: an account may be removed while its last create is in progress. Records expire within a day.
 CREATE TABLE idempotency_records (
   account_id TEXT COLLATE "C" NOT NULL,

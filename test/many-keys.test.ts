@@ -1,0 +1,168 @@
+// An account with many keys: how many it may have, and how they are listed.
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { hashKey } from '../src/accounts/api-keys.ts'
+import { Refused } from '../src/contract/refused.ts'
+import { KINDS } from '../src/store/records.ts'
+import { ACTIVE_KEYS_MOST, type ApiKey, type KeyQuery } from '../src/store/store.ts'
+import { ConsoleClient, signedIn } from './console-client.ts'
+import { ENGINES } from './engines.ts'
+import { describeService, makeKey, PASSWORD, type Petstore, startPetstore } from './harness.ts'
+import { petstore as petstoreCommand } from './in-process-command.ts'
+import { apiKey, event } from './sample-rows.ts'
+
+const NOW = 1_790_000_000_000
+const HOUR = 3_600_000
+const API_KEYS = KINDS.find(({ name }) => name === 'api_keys')!
+
+/** Keys from before there was a limit, by the way of a copy. */
+function addExcess({ store }: Petstore, accountId: string, howMany: number): Promise<void> {
+  const rows = Array.from({ length: howMany }, (_, index) => ({
+    id: `key_excess${String(index).padStart(4, '0')}`,
+    account_id: accountId,
+    name: `excess ${index}`,
+    hash: hashKey(`${accountId} ${index}`),
+    last_four: 'abcd',
+    created_at: BigInt(NOW),
+    expires_at: null,
+    revoked_at: null,
+    last_used_at: null,
+  }))
+  return store.records.write(API_KEYS, rows)
+}
+
+const cardsOf = (body: string) => [...body.matchAll(/<li class="card" id="(\w+)"/g)].map(([, id]) => id!)
+
+describeService('An account with many keys', (service) => {
+  const create = (key: ApiKey) => service().store.accounts.createKey({ ...key, hash: hashKey(key.id) }, event(key.accountId, 'key.created'))
+  const keyOf = (accountId: string, nth: number): ApiKey => apiKey(`key_${accountId}_${String(nth).padStart(3, '0')}`, accountId)
+
+  it('has at most 100 active ones, however many are created at once', async () => {
+    const { account: { id } } = await makeKey(service())
+    const outcomes = await Promise.all(Array.from({ length: ACTIVE_KEYS_MOST + 20 }, (_, nth) => create(keyOf(id, nth))))
+    assert.equal(outcomes.filter((outcome) => outcome === 'created').length, ACTIVE_KEYS_MOST - 1, 'one was there')
+    assert.equal(outcomes.filter((outcome) => outcome === 'too many').length, 21)
+    const trail = await service().store.accounts.auditTrail(id, 1000)
+    assert.equal(trail.filter(({ action }) => action === 'key.created').length, ACTIVE_KEYS_MOST)
+  })
+
+  it('can create another once one is revoked or has expired, and a form sent twice is told so even at the limit', async () => {
+    const { account: { id } } = await makeKey(service())
+    const { accounts } = service().store
+    assert.equal(await create({ ...keyOf(id, 0), expiresAt: NOW + HOUR }), 'created')
+    for (let nth = 1; nth < ACTIVE_KEYS_MOST - 1; nth += 1) assert.equal(await create(keyOf(id, nth)), 'created')
+    assert.equal(await create(keyOf(id, 200)), 'too many')
+    assert.equal(await create(keyOf(id, 1)), 'exists')
+    await accounts.revokeKey(keyOf(id, 1).id, NOW, event(id, 'key.revoked'))
+    assert.equal(await create(keyOf(id, 201)), 'created')
+    assert.equal(await create(keyOf(id, 202)), 'too many')
+    assert.equal(await create({ ...keyOf(id, 203), createdAt: NOW + HOUR }), 'created')
+  })
+
+  it('lists the active ones and the others a page at a time, newest first, each once', async () => {
+    const { account: { id } } = await makeKey(service())
+    const { accounts } = service().store
+    // Two at a time have the same age.
+    const made = Array.from({ length: 10 }, (_, nth) => ({ ...keyOf(id, nth), createdAt: NOW - 10 * HOUR + Math.floor(nth / 2) * HOUR }))
+    for (const key of made) await create(key)
+    await accounts.revokeKey(made[4]!.id, NOW, event(id, 'key.revoked'))
+    await create({ ...keyOf(id, 50), createdAt: NOW - 20 * HOUR, expiresAt: NOW })
+    const pages = async (active: boolean) => {
+      const found: ApiKey[] = []
+      for (;;) {
+        const query: KeyQuery = { accountId: id, active, now: NOW, limit: 3, after: found.at(-1) }
+        const page = await accounts.pageOfKeys(query)
+        found.push(...page)
+        if (page.length < query.limit) return found.map((key) => key.id).filter((key) => key.startsWith(`key_${id}`))
+      }
+    }
+    const newestFirst = [8, 9, 6, 7, 5, 2, 3, 0, 1].map((nth) => keyOf(id, nth).id)
+    assert.deepEqual(await pages(true), newestFirst)
+    assert.deepEqual(await pages(false), [keyOf(id, 4).id, keyOf(id, 50).id])
+  })
+
+  it('adds up the calls of the keys that are asked for, by operation', async () => {
+    const { account: { id } } = await makeKey(service())
+    const { accounts } = service().store
+    for (const nth of [1, 2, 3]) await create(keyOf(id, nth))
+    const usage = (nth: number, hour: number, operation: string, status: number, calls: number) => ({ keyId: keyOf(id, nth).id, hour, operation, status, calls })
+    const counts = [usage(1, HOUR, 'getPet', 200, 1), usage(1, 2 * HOUR, 'getPet', 200, 2), usage(1, 2 * HOUR, 'getPet', 404, 4), usage(1, 2 * HOUR, 'listPets', 200, 8), usage(2, 2 * HOUR, 'getPet', 200, 16), usage(3, 2 * HOUR, 'getPet', 200, 32)]
+    await accounts.recordUsage(counts, new Map())
+    const since = await accounts.callsSince([keyOf(id, 1).id, keyOf(id, 2).id], 2 * HOUR)
+    const sorted = since.map((row) => ({ ...row })).toSorted((one, other) => other.calls - one.calls)
+    assert.deepEqual(sorted, [
+      { keyId: keyOf(id, 2).id, operation: 'getPet', calls: 16 },
+      { keyId: keyOf(id, 1).id, operation: 'listPets', calls: 8 },
+      { keyId: keyOf(id, 1).id, operation: 'getPet', calls: 6 },
+    ])
+    assert.deepEqual(await accounts.callsSince([], 0), [])
+  })
+
+  it('keeps more that it had before, which the console lists a page at a time, and creates no others', async () => {
+    const client = new ConsoleClient(service().url)
+    const email = 'excess@example.com'
+    await client.submit('/sign-up', '/sign-up', { email, password: PASSWORD })
+    const account = (await service().store.accounts.accountByEmail(email))!
+    await addExcess(service(), account.id, ACTIVE_KEYS_MOST + 45)
+    const seen: string[] = []
+    for (let path: string | undefined = '/keys'; path !== undefined; ) {
+      const { body } = await client.get(path)
+      const cards = cardsOf(body)
+      assert.ok(cards.length > 0 && cards.length <= 20, `${cards.length} keys on a page`)
+      seen.push(...cards)
+      path = /rel="next" href="([^"]*)"/.exec(body)?.[1]
+    }
+    assert.deepEqual(seen, (await service().store.accounts.listKeys(account.id)).map(({ id }) => id))
+    assert.equal(seen.length, ACTIVE_KEYS_MOST + 45)
+    const refused = await client.submit('/keys', '/keys', { name: 'one more', expires: '' })
+    assert.equal(refused.status, 400)
+    assert.match(refused.body, /has 100 active keys or more\. Revoke one/)
+    assert.ok((await service().accounts.createKey(account, 'one more', undefined, 'command line')) instanceof Refused)
+  })
+
+  it('finds those no longer in use on pages of their own', async () => {
+    const client = new ConsoleClient(service().url)
+    const email = 'inactive@example.com'
+    await client.submit('/sign-up', '/sign-up', { email, password: PASSWORD })
+    const { id } = (await service().store.accounts.accountByEmail(email))!
+    for (let nth = 0; nth < 45; nth += 1) {
+      await create({ ...keyOf(id, nth), createdAt: NOW + nth })
+      await service().store.accounts.revokeKey(keyOf(id, nth).id, NOW + nth, event(id, 'key.revoked'))
+    }
+    const first = await client.get('/keys')
+    assert.match(first.body, /<summary>More than 20 keys no longer in use<\/summary>/)
+    assert.match(first.body, /No active key/)
+    const seen = cardsOf(first.body)
+    for (let next = first.body; ; ) {
+      const path = /rel="next" href="(\/keys\?state=inactive&amp;after=\w+|\/keys\?state=inactive&after=\w+)"/.exec(next)?.[1]
+      if (path === undefined) break
+      next = (await client.get(path.replace('&amp;', '&'))).body
+      assert.doesNotMatch(next, /No active key|<summary>/)
+      seen.push(...cardsOf(next))
+    }
+    assert.deepEqual(seen, Array.from({ length: 45 }, (_, nth) => keyOf(id, 44 - nth).id))
+  })
+
+  it('starts at the newest if the address names the key of somebody else', async () => {
+    const client = await signedIn(service())
+    const { apiKey: foreign } = await makeKey(service())
+    for (const after of [foreign.id, 'key_none', '%00']) {
+      assert.deepEqual(cardsOf((await client.get(`/keys?after=${after}`)).body), cardsOf((await client.get('/keys')).body), after)
+    }
+  })
+})
+
+describe('petstore key create', () => {
+  for (const engine of ENGINES) {
+    it(`refuses one more than an account may have, on ${engine.name}`, async () => {
+      await using database = await engine.newDatabase()
+      await using running = await startPetstore({ database: database.url })
+      await addExcess(running, running.account.id, ACTIVE_KEYS_MOST - 2)
+      const words = ['key', 'create', '--account', running.account.email, '--name', 'one more', '--database', database.url]
+      assert.equal((await petstoreCommand(words)).code, 0)
+      const { code, stdout, stderr } = await petstoreCommand(words)
+      assert.deepEqual([code, stdout], [1, ''])
+      assert.match(stderr, /^petstore: The account has 100 active keys or more\. Revoke one that is no longer used first\.\n$/)
+    })
+  }
+})
