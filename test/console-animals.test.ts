@@ -4,7 +4,7 @@ import { it } from 'node:test'
 import { signedIn } from './console-client.ts'
 import { describeService } from './harness.ts'
 
-const namesIn = (body: string) => [...body.matchAll(/<th scope="row"><bdi>([^<]*)<\/bdi>/g)].map(([, name]) => name)
+const namesIn = (body: string) => [...body.matchAll(/<th scope="row"><a href="[^"]*"><bdi>([^<]*)<\/bdi>/g)].map(([, name]) => name)
 const linkIn = (body: string, words: string) => new RegExp(`href="([^"]*)">${words}`).exec(body)?.[1]?.replaceAll('&amp;', '&')
 
 describeService('The animals in the console', (service) => {
@@ -41,8 +41,8 @@ describeService('The animals in the console', (service) => {
     const { location } = await client.submit('/animals/new', '/animals/new', { name: 'Fresh', categoryId: '7' })
     const { body } = await client.get(location!)
     const id = location!.split('=')[1]!
-    assert.match(body, new RegExp(`role="status">[^<]*\\b${id}\\b`))
-    assert.match(body, /<tr class="fresh">\s*<th scope="row"><bdi>Fresh</)
+    assert.match(body, new RegExp(`role="status"><bdi>Fresh</bdi> added \\(${id}\\)\\.\\s*<a href="/animals/new">Add another`))
+    assert.match(body, /<tr class="fresh">\s*<th scope="row"><a href="\/animals\/\d+"><bdi>Fresh</)
     assert.equal(body.split('class="fresh"').length, 2)
     assert.equal((await service().store.pets.get(BigInt(id)))?.status, 'available')
   })

@@ -36,6 +36,7 @@ const PETS: Record<keyof PetStore, Case> = {
   create: data((store) => store.pets.create(rex), (store) => store.pets.create(rex, { ...idempotency, key: 'other' })),
   createMany: data((store) => store.pets.createMany([rex])),
   get: reads((store) => store.pets.get(1n)),
+  update: data((store) => store.pets.update(1n, rex, { ...rex, status: 'sold' }, event)),
   list: reads((store) => store.pets.list({ limit: 2 })),
   countByStatus: reads((store) => store.pets.countByStatus()),
   purgeIdempotencyRecords: bookkeeping((store) => store.pets.purgeIdempotencyRecords(2)),

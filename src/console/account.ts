@@ -74,14 +74,15 @@ const EVENT_WORDS: Record<AuditEvent['action'], { words: string; kind: 'good' | 
   'account.removed': { words: 'Account deleted', kind: 'off' },
   'key.created': { words: 'Key generated', kind: 'good' },
   'key.revoked': { words: 'Key revoked', kind: 'off' },
+  'pet.changed': { words: 'Animal changed', kind: 'good' },
   'session.started': { words: 'Signed in', kind: 'good' },
   'session.refused': { words: 'Sign-in refused', kind: 'bad' },
   'session.ended': { words: 'Signed out', kind: 'off' },
 }
 
-function eventItem({ action, at, via, subject }: AuditEvent): Html {
+function eventItem({ action, at, via, subject, detail }: AuditEvent): Html {
   const { words, kind } = EVENT_WORDS[action]
-  return html`<li><span class="mark ${kind}">${words}</span> <bdi class="security-log-subject">${subject}</bdi>
+  return html`<li><span class="mark ${kind}">${words}</span> <bdi class="security-log-subject">${subject}${detail && `: ${detail}`}</bdi>
     <span class="quiet-text">${minute(at)}, ${via === 'console' ? 'in the console' : 'on the command line'}</span></li>`
 }
 

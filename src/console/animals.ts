@@ -2,16 +2,17 @@
 import { type ListQuery, nextPageQuery, parseListQuery } from '../contract/list-query.ts'
 import { PET_STATUSES, type Pet, type PetStatus } from '../contract/pets.ts'
 import { Refused } from '../contract/refused.ts'
+import { STATUS_WORDS } from './animal-form.ts'
 import { html, type Html } from './html.ts'
 import { count } from './times.ts'
-import { type ConsoleRoute, forMembers, type MemberVisit, type HtmlPage } from './visit.ts'
+import { type ConsoleRoute, forMembers, type MemberVisit, type Outcome } from './visit.ts'
 
-export const STATUS_WORDS: Record<PetStatus, string> = { available: 'Available', pending: 'Pending', sold: 'Sold' }
+export const animalsRoutes: readonly ConsoleRoute[] = [forMembers('GET', '/animals', animalsPage)]
 
-export const animalRoutes: readonly ConsoleRoute[] = [forMembers('GET', '/animals', animalsPage)]
-
-async function animalsPage(visit: MemberVisit): Promise<HtmlPage> {
+async function animalsPage(visit: MemberVisit): Promise<Outcome> {
   const { store, query: raw } = visit
+  const sought = raw.get('id')?.trim()
+  if (sought) return { redirect: `/animals/${encodeURIComponent(sought)}` }
   const parsed = parseListQuery({
     status: raw.get('status') ?? undefined,
     cursor: raw.get('cursor') ?? undefined,
@@ -27,8 +28,8 @@ async function animalsPage(visit: MemberVisit): Promise<HtmlPage> {
     section: 'animals',
     ...(problem !== undefined && { status: 400 }),
     body: html`<div class="page-head"><h1>Animals</h1><a class="button primary" href="/animals/new">Add an animal</a></div>
-      ${raw.has('added') && html`<p class="notice good" role="status">Animal added, with the id ${raw.get('added') ?? ''}.</p>`}
-      ${filter(counts, query.status)}
+      ${addedNotice(raw.get('added'), found)}
+      ${filter(counts, query.status)}${jump}
       ${
         problem === undefined
           ? list(query, found, raw.get('added'))
@@ -36,6 +37,17 @@ async function animalsPage(visit: MemberVisit): Promise<HtmlPage> {
       }`,
   }
 }
+
+function addedNotice(id: string | null, found: readonly Pet[]): Html | undefined {
+  if (id === null) return undefined
+  const added = found.find((pet) => String(pet.id) === id)
+  return html`<p class="notice good" role="status">${added === undefined ? 'Animal' : html`<bdi>${added.name}</bdi>`} added (${id}).
+    <a href="/animals/new">Add another</a></p>`
+}
+
+const jump = html`<form class="jump" method="get" action="/animals">
+  <label for="id">Go to id</label> <input id="id" name="id" inputmode="numeric" autocomplete="off"> <button class="button">Go</button>
+</form>`
 
 function filter(counts: Record<PetStatus, number>, chosen: PetStatus | undefined): Html {
   const all = PET_STATUSES.reduce((total, status) => total + counts[status], 0)
@@ -58,7 +70,7 @@ function list(query: ListQuery, found: readonly Pet[], added: string | null): Ht
       </tr></thead>
       <tbody>${page.map(
         ({ id, name, categoryId, status }) => html`<tr ${String(id) === added && html`class="fresh"`}>
-          <th scope="row"><bdi>${name}</bdi></th><td><span class="mark ${status}">${STATUS_WORDS[status]}</span></td>
+          <th scope="row"><a href="/animals/${id}"><bdi>${name}</bdi></a></th><td><span class="mark ${status}">${STATUS_WORDS[status]}</span></td>
           <td class="number">${categoryId}</td><td class="number">${id}</td></tr>`,
       )}</tbody>
     </table>

@@ -11,7 +11,8 @@ import { StoreUnavailable } from '../store/store.ts'
 import { accountRoutes } from './account.ts'
 import { activityRoutes } from './activity.ts'
 import { addAnimalRoutes } from './add-animal.ts'
-import { animalRoutes } from './animals.ts'
+import { animalRoutes } from './animal.ts'
+import { animalsRoutes } from './animals.ts'
 import { isAsset, sendAsset } from './assets.ts'
 import { addressOf, ClientLeft, createProxyWarning, whenLeft } from './connection.ts'
 import { cookieHeader, forgetCookieHeader, readCookies } from './cookie.ts'
@@ -33,8 +34,9 @@ const ROUTES: readonly ConsoleRoute[] = [
   ...signUpRoutes,
   ...signInRoutes,
   ...keyRoutes,
-  ...animalRoutes,
+  ...animalsRoutes,
   ...addAnimalRoutes,
+  ...animalRoutes,
   ...activityRoutes,
   ...accountRoutes,
   ...errorCodeRoutes,

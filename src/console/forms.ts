@@ -35,17 +35,21 @@ interface FieldParts {
   value?: string
   type?: 'text' | 'email' | 'password'
   autocomplete?: string
+  /** Values to choose from, beside what can be typed. */
+  suggestions?: readonly string[]
   /** For whole numbers: digits on a phone's keyboard. */
   numeric?: boolean
 }
 
-export function field({ name, label, problems, hint, value = '', type = 'text', autocomplete = 'off', numeric }: FieldParts): Html {
+export function field({ name, label, problems, hint, value = '', type = 'text', autocomplete = 'off', numeric, suggestions = [] }: FieldParts): Html {
+  const list = suggestions.length > 0 && `${name}-suggestions`
   const problem = problemOf(name, problems)
   return html`<div class="field${problem && ' wrong'}">
     <label for="${name}">${label}</label>
     ${hintLine(name, hint)}${problemLine(name, problem)}
     <input id="${name}" name="${name}" type="${type}" value="${value}" autocomplete="${autocomplete}" dir="auto"
-      ${numeric && html`inputmode="numeric"`} ${described(name, hint, problem)}>
+      ${numeric && html`inputmode="numeric"`} ${list && html`list="${list}"`} ${described(name, hint, problem)}>
+    ${list && html`<datalist id="${list}">${suggestions.map((suggestion) => html`<option value="${suggestion}"></option>`)}</datalist>`}
   </div>`
 }
 

@@ -84,6 +84,12 @@ export interface PetStore {
   /** Resolves with at most `limit` animals, by id descending: with an id below `before`, if given, and that status, if given. */
   list(query: ListQuery): Promise<Pet[]>
 
+  /**
+   * Changes an animal if it still is as `expected`, and adds the audit event in the same transaction. If somebody else
+   * changed it meanwhile, nothing is written, and the outcome has the animal as it is now.
+   */
+  update(id: bigint, expected: NewPet, wanted: NewPet, event: AuditEvent): Promise<Updated>
+
   /** Counts the animals of each status; as fast with ten million as with ten. */
   countByStatus(): Promise<Record<PetStatus, number>>
 
@@ -107,6 +113,8 @@ export type Created =
   | { outcome: 'mismatch' }
   /** The first request with this key is still running, after waiting for it for some seconds. */
   | { outcome: 'in progress' }
+
+export type Updated = { outcome: 'updated' } | { outcome: 'conflict'; pet: Pet } | { outcome: 'missing' }
 
 export interface Account {
   id: string
@@ -137,12 +145,13 @@ export interface AuditEvent {
     | 'account.removed'
     | 'key.created'
     | 'key.revoked'
+    | 'pet.changed'
     | 'session.started'
     | 'session.refused'
     | 'session.ended'
   /** Where it was done: `console` or `command line`. */
   via: string
-  /** What it was done to: an email address, or a key's name and id. */
+  /** What it was done to: an email address, or the name and id of a key or an animal. */
   subject: string
   /** The old and the new value of what was changed. */
   detail?: string

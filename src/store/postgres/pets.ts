@@ -1,7 +1,8 @@
 // Animals in PostgreSQL. Every call is one statement or shares one, so it takes one transaction and one round trip.
 import type { ListQuery } from '../../contract/list-query.ts'
 import type { NewPet, Pet, PetStatus } from '../../contract/pets.ts'
-import type { Created, Idempotency, PetStore } from '../store.ts'
+import type { AuditEvent, Created, Idempotency, PetStore, Updated } from '../store.ts'
+import { withEvent } from './audit.ts'
 import type { Database } from './connection.ts'
 import { Creates, insert } from './creates.ts'
 import { isLockTimeout } from './failures.ts'
@@ -45,6 +46,17 @@ export class PostgresPets implements PetStore {
       const most = sql.unsafe(String(limit))
       return [...(await (status === undefined ? listAll(sql, before, most) : listOfStatus(sql, status, before, most)))]
     })
+  }
+
+  async update(id: bigint, expected: NewPet, wanted: NewPet, event: AuditEvent): Promise<Updated> {
+    const updated = await this.#pool.write((sql) =>
+      withEvent(sql, event, sql`
+        UPDATE pets SET name = ${wanted.name}, category_id = ${wanted.categoryId}, status = ${wanted.status}
+        WHERE id = ${id} AND name = ${expected.name} AND category_id = ${expected.categoryId} AND status = ${expected.status}`),
+    )
+    if (updated) return { outcome: 'updated' }
+    const pet = await this.get(id)
+    return pet === undefined ? { outcome: 'missing' } : { outcome: 'conflict', pet }
   }
 
   countByStatus(): Promise<Record<PetStatus, number>> {

@@ -4,6 +4,7 @@ import { foldEmail } from '../email.ts'
 import { asEvent, asKey, type EventRow, type KeyRow } from '../rows.ts'
 import { type Account, type AccountStore, ACTIVE_KEYS_MOST, type ApiKey, type AuditEvent, FAILED_REQUESTS_KEPT } from '../store.ts'
 import type { FailedRequest, KeyCalls, KeyQuery, Session, UsageCount } from '../store.ts'
+import { prepareAppendEvent } from './audit.ts'
 import { read } from './failures.ts'
 import type { Writer } from './writer.ts'
 
@@ -22,8 +23,11 @@ export class SqliteAccounts implements AccountStore {
   readonly #writer: Writer
   readonly #statements: ReturnType<typeof prepareStatements>
 
+  readonly #append: (event: AuditEvent) => void
+
   constructor(db: DatabaseSync, writer: Writer) {
     this.#writer = writer
+    this.#append = prepareAppendEvent(db)
     this.#statements = prepareStatements(db)
   }
 
@@ -181,10 +185,6 @@ export class SqliteAccounts implements AccountStore {
     this.#append(event)
     return true
   }
-
-  #append({ at, accountId, action, via, subject, detail }: AuditEvent): void {
-    this.#statements.appendEvent.run(at, accountId, action, via, subject, detail ?? null)
-  }
 }
 
 function prepareStatements(db: DatabaseSync) {
@@ -254,9 +254,6 @@ function prepareStatements(db: DatabaseSync) {
     endSessionsOf: db.prepare('DELETE FROM sessions WHERE account_id = ?'),
     purgeSessions: db.prepare('DELETE FROM sessions WHERE created_at < ? OR last_seen_at < ?'),
     purgeUsage: db.prepare('DELETE FROM usage_counts WHERE hour < ?'),
-    appendEvent: db.prepare(
-      'INSERT INTO audit_events (at, account_id, action, via, subject, detail) VALUES (?, ?, ?, ?, ?, ?)',
-    ),
     auditTrail: db.prepare(
       `SELECT at, account_id AS "accountId", action, via, subject, detail
        FROM audit_events WHERE account_id = ? ORDER BY id DESC LIMIT ?`,

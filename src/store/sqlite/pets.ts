@@ -2,7 +2,8 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { ListQuery } from '../../contract/list-query.ts'
 import type { NewPet, Pet, PetStatus } from '../../contract/pets.ts'
-import type { Created, Idempotency, PetStore } from '../store.ts'
+import type { AuditEvent, Created, Idempotency, PetStore, Updated } from '../store.ts'
+import { prepareAppendEvent } from './audit.ts'
 import { read } from './failures.ts'
 import type { Writer } from './writer.ts'
 
@@ -13,8 +14,11 @@ export class SqlitePets implements PetStore {
   readonly #writer: Writer
   readonly #statements: ReturnType<typeof prepareStatements>
 
+  readonly #appendEvent: (event: AuditEvent) => void
+
   constructor(db: DatabaseSync, writer: Writer) {
     this.#writer = writer
+    this.#appendEvent = prepareAppendEvent(db)
     this.#statements = prepareStatements(db)
   }
 
@@ -42,6 +46,18 @@ export class SqlitePets implements PetStore {
       return before === undefined ? listStatus.all(status, limit) : listStatusBefore.all(status, before, limit)
     }
     return read(() => (rows() as unknown[] as PetRow[]).map(toPet))
+  }
+
+  update(id: bigint, expected: NewPet, wanted: NewPet, event: AuditEvent): Promise<Updated> {
+    return this.#writer.write(() => {
+      const row = this.#statements.get.get(id) as PetRow | undefined
+      if (row === undefined) return { outcome: 'missing' }
+      const pet = toPet(row)
+      if (pet.name !== expected.name || pet.categoryId !== expected.categoryId || pet.status !== expected.status) return { outcome: 'conflict', pet }
+      this.#statements.update.run(wanted.name, wanted.categoryId, wanted.status, id)
+      this.#appendEvent(event)
+      return { outcome: 'updated' }
+    })
   }
 
   async countByStatus(): Promise<Record<PetStatus, number>> {
@@ -103,6 +119,7 @@ function prepareStatements(db: DatabaseSync) {
   const page = (where: string) => rows(`SELECT ${COLUMNS} FROM pets ${where} ORDER BY id DESC LIMIT 0 + ?`)
   return {
     insert: exact('INSERT INTO pets (name, category_id, status) VALUES (?, ?, ?)'),
+    update: exact('UPDATE pets SET name = ?, category_id = ?, status = ? WHERE id = ?'),
     get: rows(`SELECT ${COLUMNS} FROM pets WHERE id = ?`),
     list: page(''),
     listBefore: page('WHERE id < ?'),

@@ -1,0 +1,99 @@
+// One animal: correct its name or category, change its status. If somebody else changed it meanwhile, nothing is
+// overwritten: the page shows what is stored now, and asks.
+import { int64FromText } from '../contract/int64.ts'
+import type { NewPet, Pet } from '../contract/pets.ts'
+import { InvalidFields } from '../contract/refused.ts'
+import { fingerprintOf } from '../store/idempotency.ts'
+import type { AuditEvent } from '../store/store.ts'
+import { animalFields, readAnimal, STATUS_WORDS } from './animal-form.ts'
+import { categoriesInUse } from './categories.ts'
+import { form, hidden, type Problems, problemSummary } from './forms.ts'
+import { html, type Html } from './html.ts'
+import { notFoundPage } from './problem-pages.ts'
+import { type ConsoleRoute, forMembers, type HtmlPage, type MemberVisit, type Outcome, param } from './visit.ts'
+
+export const animalRoutes: readonly ConsoleRoute[] = [
+  forMembers('GET', '/animals/:id', withAnimal((visit, pet) => animalPage(visit, pet))),
+  forMembers('POST', '/animals/:id', withAnimal(change)),
+]
+
+const FIELDS = ['name', 'categoryId', 'status'] as const
+
+interface Shown {
+  problems?: Problems
+  /** Whether the animal was changed since the form was made. */
+  conflict?: boolean
+}
+
+async function animalPage(visit: MemberVisit, pet: Pet, { problems = [], conflict = false }: Shown = {}): Promise<HtmlPage> {
+  const typed = (name: string) => visit.form.get(name) ?? String(pet[name as keyof Pet] ?? '')
+  return {
+    title: pet.name,
+    section: 'animals',
+    ...(problems.length > 0 && { status: 400 }),
+    ...(conflict && { status: 409 }),
+    body: html`<div class="narrow">
+      <h1><bdi>${pet.name}</bdi></h1>
+      <p class="quiet-text">Animal ${pet.id}</p>
+      ${visit.query.has('changed') && html`<p class="notice good" role="status">Saved.</p>`}
+      ${conflict && conflictNotice(pet)}${problemSummary(problems)}
+      ${form(visit, {
+        action: `/animals/${pet.id}`,
+        submit: conflict ? 'Save anyway' : 'Save',
+        cancel: '/animals',
+        fields: html`${hidden('version', versionOf(pet))}
+          ${animalFields(typed, problems, await categoriesInUse(visit.store))}`,
+      })}
+    </div>`,
+  }
+}
+
+/** Tells the form's version of an animal from a later one. */
+function versionOf(pet: Pet): string {
+  return fingerprintOf(pet).toString('base64url')
+}
+
+function conflictNotice(pet: Pet): Html {
+  return html`<div class="notice warn" role="alert">
+    <p><strong>Somebody else changed this animal while you were editing it.</strong> Nothing was overwritten. Stored now:</p>
+    <ul>${FIELDS.map((name) => html`<li>${LABELS[name]}: <bdi>${shown(name, String(pet[name]))}</bdi></li>`)}</ul>
+    <p>Below is what you typed. Save it anyway, or <a href="/animals/${pet.id}">start from what is stored</a>.</p>
+  </div>`
+}
+
+const LABELS: Record<(typeof FIELDS)[number], string> = { name: 'Name', categoryId: 'Category', status: 'Status' }
+
+function shown(name: string, value: string): string {
+  return name === 'status' ? STATUS_WORDS[value as Pet['status']] : value
+}
+
+async function change(visit: MemberVisit, pet: Pet): Promise<Outcome> {
+  const wanted = readAnimal(visit.form)
+  if (wanted instanceof InvalidFields) return animalPage(visit, pet, { problems: wanted.problems })
+  if (visit.form.get('version') !== versionOf(pet)) return animalPage(visit, pet, { conflict: true })
+  // A text field drops line breaks: a name that has some is not changed by leaving it alone.
+  if (wanted.name === pet.name.replaceAll(/[\r\n]/g, '')) wanted.name = pet.name
+  const detail = difference(pet, wanted)
+  if (detail === '') return { redirect: `/animals/${pet.id}` }
+  const updated = await visit.store.pets.update(pet.id, pet, wanted, changeEvent(visit, pet, detail))
+  if (updated.outcome === 'missing') return notFoundPage(visit)
+  if (updated.outcome === 'conflict') return animalPage(visit, updated.pet, { conflict: true })
+  return { redirect: `/animals/${pet.id}?changed=yes` }
+}
+
+function difference(from: NewPet, to: NewPet): string {
+  const changed = FIELDS.filter((name) => from[name] !== to[name])
+  return changed.map((name) => `${LABELS[name]}: ${shown(name, String(from[name]))} → ${shown(name, String(to[name]))}`).join('; ')
+}
+
+function changeEvent({ who, now }: MemberVisit, { id, name }: Pet, detail: string): AuditEvent {
+  return { at: now, accountId: who.account.id, action: 'pet.changed', via: 'console', subject: `${name} (${id})`, detail }
+}
+
+function withAnimal(handle: (visit: MemberVisit, pet: Pet) => Promise<Outcome>) {
+  return async (visit: MemberVisit): Promise<Outcome> => {
+    const id = int64FromText(param(visit, 'id'))
+    const pet = id === undefined ? undefined : await visit.store.pets.get(id)
+    return pet === undefined ? notFoundPage(visit) : handle(visit, pet)
+  }
+}
