@@ -15,18 +15,23 @@ export interface ChoreParts {
   clock: () => number
 }
 
-/** Returns a function that stops the chores. */
-export function startChores({ store, usage, sessions, log, clock }: ChoreParts): () => void {
+/** Returns a function that stops the chores; it resolves when the one that is running has ended. */
+export function startChores({ store, usage, sessions, log, clock }: ChoreParts): () => Promise<void> {
+  const stop = new AbortController()
   const purge = async () => {
     try {
-      while ((await store.pets.purgeIdempotencyRecords(clock() - IDEMPOTENCY_KEPT_MS)) > 0);
-      await usage.purge()
-      await sessions.purge()
+      while (!stop.signal.aborted && (await store.pets.purgeIdempotencyRecords(clock() - IDEMPOTENCY_KEPT_MS)) > 0);
+      if (!stop.signal.aborted) await usage.purge()
+      if (!stop.signal.aborted) await sessions.purge()
     } catch (error) {
       log.error({ error }, 'old records could not be purged; this is retried later')
     }
   }
-  void purge()
-  const timer = setInterval(() => void purge(), EVERY_MS).unref()
-  return () => clearInterval(timer)
+  let running = purge()
+  const timer = setInterval(() => void (running = purge()), EVERY_MS).unref()
+  return async () => {
+    stop.abort()
+    clearInterval(timer)
+    await running
+  }
 }

@@ -1,5 +1,6 @@
 // Which values each setting accepts and refuses, and what a message about it says.
 import assert from 'node:assert/strict'
+import { resolve } from 'node:path'
 import { describe, it } from 'node:test'
 import { BadSetting, type Config, databasePlace, ownBaseUrl, readConfig, SETTINGS } from './config.ts'
 
@@ -12,7 +13,7 @@ describe('readConfig', () => {
       {
         host: '127.0.0.1',
         port: 8080,
-        database: { engine: 'sqlite', path: 'data/petstore.db' },
+        database: { engine: 'sqlite', path: resolve('data/petstore.db') },
         environment: 'staging',
         baseUrl: undefined,
         stagingBaseUrl: undefined,
@@ -45,7 +46,7 @@ describe('readConfig', () => {
   const accepted: [variable: string, name: keyof Config, values: Record<string, unknown>][] = [
     ['PORT', 'port', { 0: 0, 65_535: 65_535, '00080': 80 }],
     ['DATABASE_URL', 'database', {
-      'sqlite:pets.db': { engine: 'sqlite', path: 'pets.db' },
+      'sqlite:pets.db': { engine: 'sqlite', path: resolve('pets.db') },
       'sqlite:/srv/pets.db': { engine: 'sqlite', path: '/srv/pets.db' },
       'sqlite:///srv/pets.db': { engine: 'sqlite', path: '/srv/pets.db' },
       'sqlite::memory:': { engine: 'sqlite', path: ':memory:' },
@@ -104,6 +105,8 @@ describe('What follows from the settings', () => {
     'postgres://db.example:5433/pets': 'PostgreSQL at db.example:5433/pets',
     'postgres://me:secret@db.example/pets?sslmode=require&password=secret': 'PostgreSQL at db.example/pets',
     'postgres://me:a@secret/@db.example/pets': 'PostgreSQL at db.example/pets',
+    'postgres:///pets?host=/run/one': 'PostgreSQL at /run/one/pets',
+    'postgres://me:secret@ignored/pets?sslmode=disable&host=%2Frun%2Ftwo': 'PostgreSQL at /run/two/pets',
     'postgresql://me:secret@one:1,two:2/pets': 'PostgreSQL at one:1,two:2/pets',
   }
   for (const [address, place] of Object.entries(places)) {

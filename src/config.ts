@@ -1,5 +1,6 @@
 // Every setting once: its variable, flag, default, allowed values and meaning. The type of a configuration follows from it.
 import { isIP } from 'node:net'
+import { resolve } from 'node:path'
 import { BASE_PATH, ENVIRONMENTS } from './contract/operations.ts'
 
 export interface RateLimit {
@@ -23,6 +24,8 @@ export interface Setting {
   default?: string
   /** Completes the sentence "The setting must be …", for help and messages. */
   allowed: string
+  /** The allowed values, where they can be listed. */
+  choices?: readonly string[]
   meaning: string
   /** Returns undefined for a value that is not allowed. */
   parse: (value: string) => unknown
@@ -55,7 +58,7 @@ export const SETTINGS = {
     value: 'URL',
     default: 'sqlite:data/petstore.db',
     allowed: 'sqlite:PATH or postgres://USER:PASSWORD@HOST/NAME',
-    meaning: 'Database that holds the data',
+    meaning: 'Database that holds the data; a relative path starts in the working directory',
     parse: parseDatabase,
     redact: withoutCredentials,
   },
@@ -66,7 +69,8 @@ export const SETTINGS = {
     // A first run at home is a trial: its keys should not pass for production keys, nor its console for the real one.
     default: 'staging',
     allowed: ENVIRONMENTS.join(' or '),
-    meaning: 'Environment that this deployment is; each has its own data and keys',
+    choices: ENVIRONMENTS,
+    meaning: 'Environment that this deployment is; each has its own data and keys, and a database keeps the one it was created for',
     parse: (value) => oneOf(ENVIRONMENTS, value),
   },
   baseUrl: {
@@ -90,6 +94,7 @@ export const SETTINGS = {
     flag: 'signup',
     value: 'MODE',
     allowed: SIGNUP_MODES.join(' or '),
+    choices: SIGNUP_MODES,
     meaning: 'Whether people can create an account in the console; unset: open only on a loopback address, outside production, without base address and trusted proxy',
     parse: (value) => oneOf(SIGNUP_MODES, value),
   },
@@ -115,6 +120,7 @@ export const SETTINGS = {
     value: 'LEVEL',
     default: 'notice',
     allowed: `one of ${LOG_LEVELS.join(', ')}`,
+    choices: LOG_LEVELS,
     meaning: 'How much is logged: notice logs starts, stops and errors, info also every request',
     parse: (value) => oneOf(LOG_LEVELS, value),
   },
@@ -185,7 +191,9 @@ export function ownBaseUrl(config: Pick<Config, 'environment' | 'baseUrl' | 'sta
 /** Names the database for people, without user and password. */
 export function databasePlace(database: DatabaseAddress): string {
   if (database.engine === 'sqlite') return database.path
-  return `PostgreSQL at ${database.url.replace(/^\w+:\/\/(?:.*@)?/s, '').replace(/\?.*$/s, '')}`
+  const [place = '', parameters] = database.url.replace(/^\w+:\/\/(?:.*@)?/s, '').split(/\?(.*)/s)
+  const host = new URLSearchParams(parameters).get('host')
+  return `PostgreSQL at ${host === null ? place : `${host}${place.replace(/^[^/]*/, '')}`}`
 }
 
 function parseHost(value: string): string | undefined {
@@ -204,7 +212,7 @@ function parseDatabase(value: string): DatabaseAddress | undefined {
   if (/^postgres(?:ql)?:\/\/./.test(value)) return { engine: 'postgres', url: value }
   // sqlite:///path is the absolute path as others write it; with two slashes it would name a host.
   const path = /^sqlite:(?:\/\/(?=\/))?((?!\/\/).+)$/.exec(value)?.[1]
-  return path === undefined ? undefined : { engine: 'sqlite', path }
+  return path === undefined ? undefined : { engine: 'sqlite', path: path === ':memory:' ? path : resolve(path) }
 }
 
 function parseBaseUrl(value: string): string | undefined {

@@ -7,24 +7,34 @@ import { parseEnv } from 'node:util'
 // Keeps compiled code between starts, which halves the start; hence before our first import. The folder is our own: others
 // could put code into a shared one.
 enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/compiled', import.meta.url)))
-const { run } = await import('./cli/run.ts')
+const [{ programName }, { run }] = await Promise.all([import('./cli/program.ts'), import('./cli/run.ts')])
 
-// The reader of the output may go away, as `head` does. The service then stops in order; any other command just exits.
-let outputEnded = false
+// The output may be closed by its reader, as `head` does, or its disk may be full. The service then stops in order; any
+// other command just exits.
+let outputFailed = false
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code !== 'EPIPE') throw error
-  if (!outputEnded && !process.emit('SIGTERM', 'SIGTERM')) process.exit()
-  outputEnded = true
+  if (outputFailed) return
+  outputFailed = true
+  if (error.code !== 'EPIPE') {
+    process.stderr.write(`petstore: The output cannot be written: ${error.message}.\n`)
+    process.exitCode = 1
+  }
+  if (!process.emit('SIGTERM', 'SIGTERM')) process.exit()
 })
+// There is nowhere left to report it.
+process.stderr.on('error', () => {})
 
-process.exitCode = await run(process.argv.slice(2), {
-  env: { ...readEnvFile('.env'), ...process.env },
+const { PETSTORE_CALLED_AS: calledAs, PATH: searchPath } = process.env
+const exitCode = await run(process.argv.slice(2), {
+  env: { ...readEnvFile('.env'), ...withoutEmpty(process.env) },
+  program: programName(calledAs, fileURLToPath(new URL('../bin/petstore', import.meta.url)), { searchPath, folder: process.cwd() }),
   stdin: process.stdin,
   stdout: process.stdout,
   stderr: process.stderr,
   clock: Date.now,
   stopSignal,
 })
+process.exitCode ??= exitCode
 
 function stopSignal(): Promise<string> {
   return new Promise((resolve) => {
@@ -32,9 +42,15 @@ function stopSignal(): Promise<string> {
   })
 }
 
+/** An empty variable counts as unset, so it does not hide the one of the file. */
+function withoutEmpty(variables: NodeJS.Dict<string>): NodeJS.Dict<string> {
+  return Object.fromEntries(Object.entries(variables).filter(([, value]) => value !== ''))
+}
+
 function readEnvFile(path: string): NodeJS.Dict<string> {
   try {
-    return parseEnv(readFileSync(path, 'utf8'))
+    // Editors on Windows begin a file with a byte order mark, which would become part of the first name.
+    return parseEnv(readFileSync(path, 'utf8').replace(/^\uFEFF/, ''))
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {}
     process.stderr.write(`petstore: The file ${path} holds settings but cannot be read: ${(error as Error).message}.\n`)

@@ -15,6 +15,7 @@ import { createRecorder } from './http/record.ts'
 import { type Reach, reachOf } from './home.ts'
 import { addressOf, cutOff, drain, listen } from './listening.ts'
 import type { Log } from './log.ts'
+import { requireEnvironment } from './store/environment.ts'
 import { openStore } from './store/open-store.ts'
 import type { Store } from './store/store.ts'
 import { timedStore } from './store/timed-store.ts'
@@ -41,7 +42,8 @@ export interface World {
 export async function startServer(config: Config, log: Log, world: World = {}): Promise<Running> {
   const { clock = Date.now, monotonic = () => performance.now(), timeouts } = world
   const metrics = config.adminPort === undefined ? undefined : await loadMetrics()
-  const opened = await openStore(config.database)
+  const opened = await openForServing(config)
+  for (const warning of opened.opened.warnings) log.warn(warning)
   const store = metrics === undefined ? opened : timedStore(opened, (method, seconds) => metrics.storeCall(method, seconds))
   let stopping = false
   const isStopping = () => stopping
@@ -89,14 +91,25 @@ export async function startServer(config: Config, log: Log, world: World = {}): 
 
   async function stop(): Promise<void> {
     stopping = true
-    stopChores()
-    await Promise.all([drain(app), cutOff(admin)])
+    await Promise.all([drain(app), cutOff(admin), stopChores()])
     await (await publicApp.promise).close()
     await usage.stop().catch((error) => log.error({ error }, 'the last usage counts and failed requests could not be written'))
     await store.close()
   }
 
   return { url, ...reach, adminUrl: admin && addressOf(admin), accounts, store, stop }
+}
+
+/** Throws `CannotOpenStore`, also for a database of the other environment. */
+async function openForServing(config: Config): Promise<Store> {
+  const store = await openStore(config.database)
+  try {
+    await requireEnvironment(store, config)
+    return store
+  } catch (error) {
+    await store.close()
+    throw error
+  }
 }
 
 /** Loaded on demand: without an admin port its libraries are not needed. */

@@ -1,12 +1,13 @@
 // What the account and key commands store and show, to the millisecond and the column.
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
+import { readdirSync } from 'node:fs'
 import { describe, it } from 'node:test'
 import { stripVTControlCharacters } from 'node:util'
 import { verifyPassword } from '../src/accounts/passwords.ts'
 import { readConfig } from '../src/config.ts'
 import { openStore } from '../src/store/open-store.ts'
-import { BIN, collect, Folder } from './command.ts'
+import { BIN, collect, type Ended, Folder, SEARCH_PATH } from './command.ts'
 import { ENGINES } from './engines.ts'
 import { type InProcessOptions, petstore } from './in-process-command.ts'
 
@@ -14,6 +15,9 @@ const EMAIL = 'you@example.com'
 const PASSWORD = 'correct horse battery'
 const NOW = Date.UTC(2026, 10, 15, 12)
 const HOUR = 3_600_000
+
+/** script(1) of util-linux; the one of other systems takes other words. */
+const hasTerminal = spawnSync('script', ['--version']).stdout?.includes('util-linux')
 
 /** A database with the account of EMAIL, and commands on it, at NOW unless told otherwise. */
 async function withAccount(work: (run: (words: string, options?: InProcessOptions) => Promise<string>, url: string) => Promise<void>): Promise<void> {
@@ -23,6 +27,7 @@ async function withAccount(work: (run: (words: string, options?: InProcessOption
     assert.equal(code, 0, stderr)
     return stdout
   }
+  await run('migrate --environment staging')
   await run(`account create ${EMAIL} --password-stdin`, { input: PASSWORD })
   await work(run, database.url)
 }
@@ -54,7 +59,7 @@ describe('petstore key', () => {
       const [{ redacted, ...mine }] = (await list(` --account ${EMAIL}`)) as [Record<string, unknown>]
       assert.match(String(redacted), /^pets_test_…\w{4}$/)
       const at = (time: number) => new Date(time).toISOString()
-      assert.deepEqual(mine, { id, name: 'mine', state: 'revoked', createdAt: at(NOW), lastUsedAt: null, expiresAt: null, revokedAt: at(NOW + HOUR) })
+      assert.deepEqual(mine, { id, account: EMAIL, name: 'mine', state: 'revoked', createdAt: at(NOW), lastUsedAt: null, expiresAt: null, revokedAt: at(NOW + HOUR) })
     }))
 
   it('shows a person a table with a heading, its columns aligned', () =>
@@ -62,8 +67,8 @@ describe('petstore key', () => {
       await run(`key create --account ${EMAIL} --name x`)
       await run(`key create --account ${EMAIL} --name longer --expires 12h`, { clock: () => NOW + 1 })
       const [heading, ...rows] = stripVTControlCharacters(await run('key list', { isTTY: true })).trimEnd().split('\n')
-      assert.match(heading!, /^Id +Name {4}Key +State {3}Created {11}Last used {2}Expires$/)
-      const cells = rows.map((row) => row.split(/ {2,}/).slice(1))
+      assert.match(heading!, /^Id +Account +Name {4}Key +State {3}Created {11}Last used {2}Expires$/)
+      const cells = rows.map((row) => row.split(/ {2,}/).slice(2))
       assert.deepEqual(cells.map(([name, , ...rest]) => [name, ...rest]), [
         ['longer', 'active', '2026-11-15 12:00', '-', '2026-11-16 00:00'],
         ['x', 'active', '2026-11-15 12:00', '-', '-'],
@@ -75,11 +80,15 @@ describe('petstore key', () => {
 describe('petstore account', () => {
   it('says what to do next where there is nothing to list', async () => {
     await using database = await ENGINES[0]!.newDatabase()
-    const next = { 'account list': 'petstore account create EMAIL', 'key list': 'petstore key create --account EMAIL --name NAME' }
-    for (const [words, command] of Object.entries(next)) {
+    const place = database.url.slice('sqlite:'.length)
+    const next = {
+      'account list': `No accounts yet in ${place}. Create one: petstore account create EMAIL`,
+      'key list': `No keys yet in ${place}. Generate one: petstore key create --account EMAIL --name NAME`,
+    }
+    await petstore(['migrate', '--database', database.url])
+    for (const [words, message] of Object.entries(next)) {
       const { code, stdout, stderr } = await petstore([...words.split(' '), '--database', database.url])
-      assert.deepEqual([code, stdout], [0, ''])
-      assert.ok(stderr.endsWith(`: ${command}\n`), stderr)
+      assert.deepEqual([code, stdout, stderr], [0, '', `${message} --database ${database.url}\n`])
       assert.equal((await petstore([...words.split(' '), '--json', '--database', database.url])).stdout, '[]\n')
     }
   })
@@ -110,21 +119,70 @@ describe('petstore account', () => {
       assert.ok(!(await hasPassword(url, PASSWORD)))
     }))
 
-  /** script(1) of util-linux; the one of other systems takes other words. */
-  const hasTerminal = spawnSync('script', ['--version']).stdout?.includes('util-linux')
+  const asked = 'Password (at least 12 characters): '
+  const again = 'The same password again: '
 
-  if (hasTerminal) it('asks for the password on a terminal, and does not show what is typed', async () => {
+  if (hasTerminal) it('states the rule on a terminal, asks twice, and does not show what is typed', async () => {
     await using folder = await Folder.create()
-    const child = spawn('script', ['--quiet', '--return', '--command', `exec ${BIN} account create ${EMAIL}`, '/dev/null'], {
-      cwd: folder.path,
-      env: { PATH: process.env['PATH'], TERM: 'xterm' },
-    })
-    child.stdout.on('data', (text: Buffer) => {
-      if (text.includes('Password: ')) child.stdin.write(`${PASSWORD}\r`)
-    })
-    const { code, stdout } = await collect(child)
+    const { code, stdout } = await atTerminal(folder, `account create ${EMAIL}`, { [asked]: `${PASSWORD}\r`, [again]: `${PASSWORD}\r` })
     assert.equal(code, 0, stdout)
-    assert.match(stdout, /Password: \s*Created the account you@example\.com/)
+    assert.ok(!stdout.includes(PASSWORD))
+    assert.match(stdout, /characters\): \s*The same password again: \s*Created the database \/.*petstore\.db\.\s*Created the account you@example\.com/)
     assert.ok(await hasPassword(`sqlite:${folder.path}/data/petstore.db`, PASSWORD))
   })
+
+  if (hasTerminal) it('creates nothing where the two passwords differ, or the first is none', async () => {
+    await using folder = await Folder.create()
+    const differ = await atTerminal(folder, `account create ${EMAIL}`, { [asked]: `${PASSWORD}\r`, [again]: 'correct horse batteries\r' })
+    assert.equal(differ.code, 1)
+    assert.match(differ.stdout, /petstore: The two passwords differ; nothing was changed\./)
+    const short = await atTerminal(folder, `account create ${EMAIL}`, { [asked]: 'short\r' })
+    assert.equal(short.code, 1)
+    assert.match(short.stdout, /petstore: The password must have at least 12 characters, got 5\./)
+    assert.deepEqual(readdirSync(folder.path), [])
+  })
+
+  for (const [name, key] of [['Ctrl-C', '\u0003'], ['Ctrl-D', '\u0004']] as const) {
+    if (hasTerminal) it(`ends silently with 130 at ${name}, at either question`, async () => {
+      await using folder = await Folder.create()
+      const first = await atTerminal(folder, `account create ${EMAIL}`, { [asked]: key })
+      assert.deepEqual([first.code, first.stdout.trimEnd()], [130, asked.trimEnd()])
+      const second = await atTerminal(folder, `account create ${EMAIL}`, { [asked]: `${PASSWORD}\r`, [again]: key })
+      assert.deepEqual([second.code, second.stdout.replaceAll(/\s+/g, ' ').trimEnd()], [130, `${asked}${again}`.trimEnd()])
+      assert.deepEqual(readdirSync(folder.path), [])
+    })
+  }
+
+  if (hasTerminal) it('checks the email address, and whether it is taken, before it asks for a password', async () => {
+    await using folder = await Folder.create()
+    await folder.run(['account', 'create', EMAIL, '--password-stdin'], { input: PASSWORD })
+    const answers: [words: string, message: string][] = [
+      ['account create nonsense', 'The email address must have the form'],
+      [`account create ${EMAIL.toUpperCase()}`, 'There is already an account for YOU@EXAMPLE.COM.'],
+      ['account password other@example.com', 'There is no account for other@example.com'],
+    ]
+    for (const [words, message] of answers) {
+      const { code, stdout } = await atTerminal(folder, words, {})
+      assert.equal(code, 1)
+      assert.ok(stdout.startsWith(`petstore: ${message}`), stdout)
+    }
+  })
 })
+
+/** Runs a command on a terminal, where each question gets its answer. */
+function atTerminal(folder: Folder, words: string, answers: Record<string, string>): Promise<Ended> {
+  const child = spawn('script', ['--quiet', '--return', '--command', `exec ${BIN} ${words}`, '/dev/null'], {
+    cwd: folder.path,
+    env: { PATH: SEARCH_PATH, TERM: 'xterm' },
+  })
+  let seen = ''
+  child.stdout.on('data', (text: Buffer) => {
+    seen += text.toString()
+    for (const [question, answer] of Object.entries(answers)) {
+      if (!seen.endsWith(question)) continue
+      seen = ''
+      child.stdin.write(answer)
+    }
+  })
+  return collect(child)
+}

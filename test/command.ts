@@ -3,10 +3,13 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { delimiter, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 export const BIN = fileURLToPath(new URL('../bin/petstore', import.meta.url))
+
+/** The program is found by its name, as where it is installed: hints say `petstore`. */
+export const SEARCH_PATH = `${dirname(BIN)}${delimiter}${process.env['PATH']}`
 
 export interface Ended {
   code: number | null
@@ -38,7 +41,7 @@ export class Folder implements AsyncDisposable {
 
   start(words: readonly string[], { env = {}, wrap = [] }: RunOptions = {}): ChildProcess {
     const [program = BIN, ...rest] = [...wrap, BIN, ...words]
-    const child = spawn(program, rest, { cwd: this.path, env: { PATH: process.env['PATH'], ...env } })
+    const child = spawn(program, rest, { cwd: this.path, env: { PATH: SEARCH_PATH, ...env } })
     this.#children.push(child)
     return child
   }
@@ -51,10 +54,11 @@ export class Folder implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const child of this.#children.filter(({ exitCode, signalCode }) => exitCode === null && signalCode === null)) {
+    const running = this.#children.filter(({ exitCode, signalCode }) => exitCode === null && signalCode === null)
+    await Promise.all(running.map((child) => {
       child.kill('SIGKILL')
-      await once(child, 'close')
-    }
+      return once(child, 'close')
+    }))
     await rm(this.path, { recursive: true })
   }
 }
@@ -101,8 +105,9 @@ export async function serve(folder: Folder, options: RunOptions = {}): Promise<S
 
 const PASSWORD = 'correct horse battery'
 
-/** An account and a key from the command line, beside a running service or without one. */
-export async function makeKey(folder: Folder, options: RunOptions = {}): Promise<{ id: string; key: string }> {
+/** An account and a key from the command line, beside a running service or without one; a new database is for staging. */
+export async function makeKey(folder: Folder, { env, ...rest }: RunOptions = {}): Promise<{ id: string; key: string }> {
+  const options = { ...rest, env: { PETSTORE_ENVIRONMENT: 'staging', ...env } }
   const email = `someone-${process.hrtime.bigint()}@example.com`
   await folder.run(['account', 'create', email, '--password-stdin'], { ...options, input: PASSWORD })
   const { stdout, stderr } = await folder.run(['key', 'create', '--account', email, '--name', 'test', '--json'], options)

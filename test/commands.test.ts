@@ -1,11 +1,11 @@
 // bin/petstore as people and scripts call it: forms, output, messages and exit codes.
 import assert from 'node:assert/strict'
-import { mkdirSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { mkdirSync, readdirSync, realpathSync, writeFileSync } from 'node:fs'
+import { join, relative } from 'node:path'
 import { describe, it } from 'node:test'
 import { renderOpenapi } from '../src/contract/openapi.ts'
 import { SETTINGS } from '../src/config.ts'
-import { collect, Folder, makeKey, serve } from './command.ts'
+import { BIN, collect, Folder, makeKey, serve } from './command.ts'
 
 const EMAIL = 'you@example.com'
 const PASSWORD = 'correct horse battery'
@@ -14,6 +14,7 @@ const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 describe('petstore account and key', { concurrency: 3 }, () => {
   it('make an account and a key, list them redacted, and print the secret once', async () => {
     await using folder = await Folder.create()
+    await folder.run(['migrate', '--environment', 'staging'])
     const created = await folder.run(['account', 'create', EMAIL, '--password-stdin', '--json'], { input: `${PASSWORD}\n` })
     assert.equal(created.code, 0, created.stderr)
     const account = JSON.parse(created.stdout) as Record<string, string>
@@ -68,13 +69,14 @@ describe('petstore account and key', { concurrency: 3 }, () => {
 
   it('say in one line what can not be done, with exit code 1', async () => {
     await using folder = await Folder.create()
+    await folder.run(['migrate', '--environment', 'staging'])
     const failures: [words: string[], input: string, message: RegExp][] = [
       [['account', 'create', 'nonsense', '--password-stdin'], PASSWORD, /^petstore: The email address must have the form name@host.*got "nonsense"\.\n$/],
       [['account', 'create', EMAIL, '--password-stdin'], 'short', /^petstore: The password must have at least 12 characters, got 5\.\n$/],
       [['account', 'create', EMAIL, '--password-stdin'], 'x'.repeat(1025), /^petstore: The password must have at most 1024 characters, got 1025\.\n$/],
-      [['account', 'password', EMAIL, '--password-stdin'], PASSWORD, /^petstore: There is no account for you@example.com; see petstore account list\.\n$/],
+      [['account', 'password', EMAIL, '--password-stdin'], PASSWORD, /^petstore: There is no account for you@example.com in \/.*petstore\.db; see petstore account list\n$/],
       [['key', 'create', '--account', EMAIL, '--name', 'x'], '', /^petstore: There is no account for you@example.com/],
-      [['key', 'revoke', 'key_none'], '', /^petstore: There is no key key_none; see petstore key list\.\n$/],
+      [['key', 'revoke', 'key_none'], '', /^petstore: There is no key key_none in \/.*petstore\.db; see petstore key list\n$/],
     ]
     await Promise.all(
       failures.map(async ([words, input, message]) => {
@@ -123,7 +125,34 @@ describe('petstore', { concurrency: 3 }, () => {
     for (const { flag, value, variable, allowed, meaning } of Object.values(SETTINGS)) {
       for (const part of [`--${flag} ${value} `, meaning, allowed, variable]) assert.ok(serveHelp.includes(part), `${flag}: ${part}`)
     }
-    assert.match((await folder.run(['key', 'create', '--help'])).stdout, /^petstore key create: .*\n\nExamples\n/)
+    for (const words of [['key', 'create', '--help'], ['key', 'create', '--name', 'x', '-h'], ['--help', 'key', 'create'], ['help', 'key', 'create']]) {
+      const { code, stdout } = await folder.run(words)
+      assert.equal(code, 0)
+      assert.match(stdout, /^petstore key create: .*\n\nExamples\n/)
+    }
+    for (const words of [['help', 'key'], ['key', '--help']]) {
+      assert.match((await folder.run(words)).stdout, /^petstore key: create, list, revoke\n\nExamples\n {2}petstore key create [^]*\n {2}key revoke +Revoke/)
+    }
+    for (const words of [['help', 'help'], ['purr', '--help']]) assert.match((await folder.run(words)).stdout, /^petstore 1\.0\.0: .*\n\nExamples\n/)
+  })
+
+  it('names itself in hints as it was called', async () => {
+    await using folder = await Folder.create()
+    const { stderr } = await folder.run(['purr'], { env: { PATH: process.env['PATH']! } })
+    assert.equal(stderr, `petstore: There is no command "purr".\nSee: ${BIN} help\n`)
+  })
+
+  it('creates no database where it only reads, and says by its whole path which one is missing', async () => {
+    await using folder = await Folder.create()
+    const reading = ['account list', 'key list', 'key list --json', 'environment show', 'environment set staging', 'key revoke key_1', `account remove ${EMAIL} --yes`, `account password ${EMAIL} --password-stdin`, `key create --account ${EMAIL} --name x`]
+    const message = `petstore: There is no petstore database at ${realpathSync(folder.path)}/data/petstore.db. The service creates one when it starts; --database or DATABASE_URL names another.\n`
+    for (const words of reading) {
+      assert.deepEqual(await folder.run(words.split(' '), { input: PASSWORD }), { code: 1, signal: null, stdout: '', stderr: message }, words)
+    }
+    assert.deepEqual(readdirSync(folder.path), [])
+    writeFileSync(join(folder.path, 'empty.db'), '')
+    assert.match((await folder.run(['key', 'list', '--database', 'sqlite:empty.db'])).stderr, /There is no petstore database at \/.*empty\.db/)
+    assert.deepEqual(readdirSync(folder.path), ['empty.db'])
   })
 
   it('tells a wrong call on standard error, where help is, and ends with 2', async () => {
@@ -132,7 +161,7 @@ describe('petstore', { concurrency: 3 }, () => {
       [['purr'], /^petstore: There is no command "purr"\.\nSee: petstore help\n$/],
       [['help', 'purr'], /There is no command "purr"/],
       [['key'], /Which command\? key create, key list, key revoke\./],
-      [['serve', '--purr'], /^petstore: Unknown option '--purr'\.\nSee: petstore help serve\n$/],
+      [['serve', '--purr'], /^petstore: serve has no option --purr\. Did you mean --port\?\nSee: petstore help serve\n$/],
       [['serve', 'now'], /serve takes no arguments, got now\./],
       [['account', 'create'], /account create takes EMAIL, got none\./],
       [['account', 'create', EMAIL], /Give the password on standard input, with --password-stdin\./],
@@ -141,6 +170,19 @@ describe('petstore', { concurrency: 3 }, () => {
       [['key', 'create', '--account', EMAIL, '--name', 'x', '--expires', 'soon'], /--expires must be .*, got "soon"\./],
       [['seed'], /--count must be a whole number from 1 to 100000000, got nothing\./],
       [['seed', '--count', '1.5'], /--count must be .*, got "1\.5"\./],
+      [['seed', '--count', '-5'], /--count must be a whole number from 1 to 100000000, got "-5"\./],
+      [['seed', '--count'], /^petstore: --count needs a value: --count N\.\n/],
+      [['seed', '--count', '--json'], /^petstore: --count needs a value: --count N\.\n/],
+      [['key', 'list', '--json=yes'], /^petstore: --json takes no value, got "yes"\.\n/],
+      [['key', 'list', '-x'], /^petstore: key list has no option -x\.\n/],
+      [['srve'], /There is no command "srve"\. Did you mean serve\?/],
+      [['key', 'lits'], /There is no command "key lits"\. Did you mean key list\?/],
+      [['key', 'purr'], /There is no command "key purr"\. There are key create, key list, key revoke\./],
+      [['keys', 'create'], /There is no command "keys"\. Did you mean key create\?/],
+      [['serve', '--evironment', 'staging'], /serve has no option --evironment\. Did you mean --environment\?/],
+      [['environment', 'set', 'live'], /NAME must be production or staging, got "live"\./],
+      [['completion', 'tcsh'], /SHELL must be bash, zsh, fish, got "tcsh"\./],
+      [['key', 'create', '--account', EMAIL, '--name', 'x', '--expires', '2027-02-31'], /--expires must be .*, got "2027-02-31"\./],
     ]
     await Promise.all(
       calls.map(async ([words, message]) => {
@@ -165,12 +207,25 @@ describe('petstore', { concurrency: 3 }, () => {
 
   it('reads a .env file; the environment wins over it, and a flag over both', async () => {
     await using folder = await Folder.create()
-    writeFileSync(join(folder.path, '.env'), '# ours\nPETSTORE_ENVIRONMENT="production"\nDATABASE_URL=sqlite:from-env-file.db\n')
-    assert.match((await makeKey(folder)).key, /^pets_live_/)
-    assert.match((await makeKey(folder, { env: { PETSTORE_ENVIRONMENT: 'staging' } })).key, /^pets_test_/)
-    const list = async (...words: string[]) => (JSON.parse((await folder.run(['account', 'list', '--json', ...words])).stdout) as object[]).length
-    assert.equal(await list(), 2)
-    assert.equal(await list('--database', 'sqlite:another.db'), 0)
+    const migrate = async (words: readonly string[] = [], env: Record<string, string> = {}) => {
+      const { database, environment } = JSON.parse((await folder.run(['migrate', '--json', ...words], { env })).stdout) as Record<string, string>
+      return [relative(realpathSync(folder.path), database!), environment]
+    }
+    // With the byte order mark that some editors write.
+    writeFileSync(join(folder.path, '.env'), '\uFEFFPETSTORE_ENVIRONMENT="production"\n# ours\nDATABASE_URL=sqlite:from-env-file.db\n')
+    assert.deepEqual(await migrate(), ['from-env-file.db', 'production'])
+    const other = { DATABASE_URL: 'sqlite:from-variable.db', PETSTORE_ENVIRONMENT: 'staging' }
+    assert.deepEqual(await migrate([], other), ['from-variable.db', 'staging'])
+    assert.deepEqual(await migrate(['--database', 'sqlite:from-flag.db'], other), ['from-flag.db', 'staging'])
+    assert.deepEqual(await migrate([], { DATABASE_URL: '' }), ['from-env-file.db', 'production'], 'an empty variable counts as unset')
+  })
+
+  it('reads no .env file but the one in the working directory', async () => {
+    await using folder = await Folder.create()
+    mkdirSync(join(folder.path, 'below'))
+    writeFileSync(join(folder.path, '.env'), 'PETSTORE_ENVIRONMENT=nonsense\n')
+    assert.equal((await folder.run(['openapi'])).code, 2)
+    assert.equal((await folder.run(['openapi'], { wrap: ['env', '--chdir', 'below'] })).code, 0)
   })
 
   it('does not start where the .env file can not be read: its settings are not guessed', async () => {
@@ -183,8 +238,12 @@ describe('petstore', { concurrency: 3 }, () => {
 
   it('adds animals with seed, and brings a database up to date with migrate', async () => {
     await using folder = await Folder.create()
-    assert.deepEqual(await folder.run(['migrate']), { code: 0, signal: null, stdout: '', stderr: 'The database is up to date.\n' })
-    assert.deepEqual(JSON.parse((await folder.run(['migrate', '--json'])).stdout), { upToDate: true })
+    const database = join(realpathSync(folder.path), 'data/petstore.db')
+    const created = `Created the database ${database}.\nApplied to ${database}: 0001-first.\n`
+    assert.deepEqual(await folder.run(['migrate']), { code: 0, signal: null, stdout: '', stderr: created })
+    assert.equal((await folder.run(['migrate'])).stderr, `${database} was up to date.\n`)
+    assert.deepEqual(JSON.parse((await folder.run(['migrate', '--json'])).stdout), { database, environment: null, created: false, migrations: [] })
+    await folder.run(['environment', 'set', 'staging'])
     assert.deepEqual(await folder.run(['seed', '--count', '1201']), { code: 0, signal: null, stdout: '', stderr: 'Added 1201 animals.\n' })
     assert.deepEqual(JSON.parse((await folder.run(['seed', '--count', '1', '--json'])).stdout), { added: 1 })
     const { key } = await makeKey(folder)
@@ -212,5 +271,16 @@ describe('petstore', { concurrency: 3 }, () => {
     child.stdout!.destroy()
     const { code, stderr } = await ended
     assert.deepEqual([code, stderr], [0, ''])
+  })
+
+  it('says in one line that its output can not be written', async () => {
+    await using folder = await Folder.create()
+    for (const words of ['openapi', 'help', 'serve --port 0']) {
+      const { code, stderr } = await folder.run([], { wrap: ['sh', '-c', `exec "$0" ${words} >/dev/full`] })
+      assert.equal(code, 1, words)
+      assert.match(stderr, /^petstore: The output cannot be written: ENOSPC.*\n$/)
+    }
+    const silent = await folder.run([], { wrap: ['sh', '-c', 'exec "$0" purr 2>/dev/full'] })
+    assert.equal(silent.code, 2)
   })
 })

@@ -162,13 +162,25 @@ for (const [from, to] of ROUTES) {
 }
 
 describe('petstore copy', () => {
+  it('prints JSON for scripts: how many records of each kind', async () => {
+    await using source = await sqlite.newDatabase()
+    await using target = await sqlite.newDatabase()
+    await withStore(source.url, fill)
+    const { code, stdout } = await petstore(['copy', '--from', source.url, '--to', target.url, '--json'])
+    assert.equal(code, 0)
+    const copied = { accounts: 3, api_keys: 2, usage_counts: 1, failed_requests: 1, idempotency_records: 3, audit_events: 7, pets: 9 }
+    assert.deepEqual(JSON.parse(stdout), { copied })
+  })
+
   it('says what is missing or wrong in its call', async () => {
     await using database = await sqlite.newDatabase()
     const calls: [string[], number, RegExp][] = [
       [['copy', '--to', database.url], 2, /--from is missing/],
       [['copy', '--from', 'mysql://me:secret@h/db', '--to', database.url], 2, /--from must be sqlite:PATH or postgres:.* got "mysql:\/\/…@h\/db"/],
       [['copy', '--from', database.url, '--to', database.url], 2, /the same database/],
-      [['copy', '--from', database.url, '--to', 'sqlite:x.db'], 1, /There is no database .* to copy from/],
+      [['copy', '--from', database.url, '--to', 'sqlite:x.db'], 1, /There is no petstore database at .*petstore\.db/],
+      [['copy', '--from', 'postgres://me:secret@h/db', '--to', 'postgres://you:secret@h:5432/db?pool_size=2'], 2, /the same database/],
+      [['copy', '--from', 'postgres:///db?host=/nowhere/one', '--to', 'postgres:///db?host=/nowhere/two'], 1, /Cannot connect to PostgreSQL at \/nowhere\/one/],
       [['copy', '--from', 'postgres://me:secret@127.0.0.1:1/db', '--to', database.url], 1, /Cannot connect to PostgreSQL at 127\.0\.0\.1:1/],
     ]
     for (const [words, expected, message] of calls) {
@@ -192,7 +204,7 @@ async function fill({ accounts, pets, records }: Store): Promise<bigint> {
     await accounts.createAccount({ id, email: `Person${index}@Example.com`, passwordHash: `hash ${index}`, createdAt: index }, event(id))
   }
   for (const [index, name] of ['laptop 💻', 'revoked'].entries()) {
-    const key = { id: `key_${index}`, accountId: 'acct_A', name, lastFour: `abc${index}`, createdAt: index, expiresAt: index || undefined, revokedAt: undefined, lastUsedAt: undefined }
+    const key = { id: `key_${index}`, accountId: 'acct_A', name, environment: (['production', 'staging'] as const)[index]!, lastFour: `abc${index}`, createdAt: index, expiresAt: index || undefined, revokedAt: undefined, lastUsedAt: undefined }
     await accounts.createKey({ ...key, hash: Buffer.alloc(32, index) }, event('acct_A', 'key.created'))
   }
   await accounts.revokeKey('key_1', 77, event('acct_A', 'key.revoked'))

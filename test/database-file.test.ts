@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, chownSync, copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
+import { chmodSync, chownSync, copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
@@ -129,6 +129,37 @@ describe('A database file', { concurrency: 3 }, () => {
   })
 })
 
+describe('The files of a database', { concurrency: 3 }, () => {
+  const modes = (place: string) =>
+    Object.fromEntries(readdirSync(place).map((name) => [name, (statSync(join(place, name)).mode & 0o777).toString(8)]))
+
+  it('and the folders made for them are for their owner only, whatever the umask', async () => {
+    await using folder = await Folder.create()
+    const served = await serve(folder, { env: { DATABASE_URL: 'sqlite:new/deeper/pets.db' }, wrap: ['sh', '-c', 'umask 000; exec "$0" "$@"'] })
+    assert.deepEqual(modes(folder.path), { new: '700' })
+    assert.deepEqual(modes(join(folder.path, 'new')), { deeper: '700' })
+    assert.deepEqual(modes(join(folder.path, 'new/deeper')), { 'pets.db': '600', 'pets.db-shm': '600', 'pets.db-wal': '600' })
+    assert.deepEqual(served.lines.map(({ msg }) => msg), ['listening'])
+  })
+
+  it('keep the mode that somebody has given them, with a warning', async () => {
+    await using folder = await Folder.create()
+    const place = join(folder.path, 'shared')
+    mkdirSync(place)
+    chmodSync(place, 0o755)
+    const path = await madeDatabase(folder, 'shared/pets.db')
+    chmodSync(path, 0o640)
+    const served = await serve(folder, { env: { DATABASE_URL: `sqlite:${path}` } })
+    const warnings = served.lines.filter(({ level }) => level === 'warn').map(({ msg }) => String(msg))
+    assert.deepEqual(warnings, [
+      `Other users of this machine can read ${place}; its mode is 755. If only the service uses it: chmod go= ${place}`,
+      `Other users of this machine can read ${path}; its mode is 640. If only the service uses it: chmod go= ${path}`,
+    ])
+    assert.deepEqual(modes(folder.path), { shared: '755' })
+    assert.equal(modes(place)['pets.db'], '640')
+  })
+})
+
 describe('A full disk', { concurrency: 3 }, () => {
   it('is a 503 while serving, with nothing damaged and nothing acknowledged lost', async () => {
     await using folder = await Folder.create()
@@ -170,7 +201,7 @@ describe('A full disk', { concurrency: 3 }, () => {
     await using folder = await Folder.create()
     const { code, stderr } = await folder.run(['migrate'], { wrap: ['prlimit', '--fsize=8192'] })
     assert.equal(code, 1)
-    assert.match(stderr, /^petstore: Cannot open the database data\/petstore\.db: .*(?:disk|full)/)
+    assert.match(stderr, /^petstore: Cannot open the database \/.*data\/petstore\.db: .*(?:disk|full)/)
   })
 })
 
@@ -219,11 +250,12 @@ describe('A lock of another process', () => {
     const path = join(folder.path, 'starting.db')
     using db = new DatabaseSync(path)
     db.exec('PRAGMA journal_mode = WAL; BEGIN IMMEDIATE')
+    chmodSync(path, 0o600)
     const starting = folder.run(['migrate', '--database', `sqlite:${path}`])
     await Promise.race([starting, new Promise((resolve) => setTimeout(resolve, 2000))])
     db.exec('ROLLBACK')
     const { code, stderr } = await starting
-    assert.deepEqual([code, stderr], [0, 'The database is up to date.\n'])
+    assert.deepEqual([code, stderr], [0, `Created the database ${path}.\nApplied to ${path}: 0001-first.\n`])
   })
 
   it('is a clear message of a command that can not write meanwhile', async () => {

@@ -7,9 +7,10 @@ export interface InProcessOptions {
   clock?: () => number
   /** Whether a person looks at the output. */
   isTTY?: boolean
+  env?: Record<string, string>
 }
 
-export async function petstore(words: readonly string[], { input = '', clock = Date.now, isTTY = false }: InProcessOptions = {}) {
+export async function petstore(words: readonly string[], { input = '', clock = Date.now, isTTY = false, env = {} }: InProcessOptions = {}) {
   const written = { stdout: '', stderr: '' }
   const collect = (name: keyof typeof written) => {
     const stream = new Writable({
@@ -20,7 +21,7 @@ export async function petstore(words: readonly string[], { input = '', clock = D
     })
     return Object.assign(stream, { isTTY })
   }
-  const terminal = { env: {}, stdin: Readable.from([Buffer.from(input)]), stdout: collect('stdout'), stderr: collect('stderr') }
+  const terminal = { env, program: 'petstore', stdin: Readable.from([Buffer.from(input)]), stdout: collect('stdout'), stderr: collect('stderr') }
   const code = await run([...words], { ...terminal, clock, stopSignal: () => new Promise<string>(() => {}) })
   return { code, ...written }
 }

@@ -1,10 +1,10 @@
 // The service as a process: its first run, its stop, its end without warning, and what it says meanwhile.
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { existsSync, realpathSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
-import { BIN, collect, Folder, makeKey, type Served, serve } from './command.ts'
+import { BIN, collect, Folder, makeKey, SEARCH_PATH, type Served, serve } from './command.ts'
 import { RawConnection } from './raw-http.ts'
 
 const REX = '{"name":"Rex","categoryId":1}'
@@ -37,10 +37,21 @@ describe('petstore serve', { concurrency: 3 }, () => {
     assert.ok(existsSync(join(folder.path, 'data/petstore.db')))
     assert.match(served.url, /^http:\/\/127\.0\.0\.1:\d+$/)
     const [line] = served.lines
+    assert.equal(line?.['database'], join(realpathSync(folder.path), 'data/petstore.db'))
     assert.deepEqual([line?.['environment'], line?.['signup']], ['staging', 'open (not set, and only this machine reaches the service)'])
     served.child.kill('SIGTERM')
     const { code, stderr } = await served.ended
     assert.deepEqual([code, stderr], [0, ''])
+  })
+
+  it('stops at once after its start without a word of what it had begun', async () => {
+    await using folder = await Folder.create()
+    for (let times = 0; times < 3; times += 1) {
+      const served = await serve(folder)
+      served.child.kill('SIGTERM')
+      assert.equal((await served.ended).code, 0)
+      assert.deepEqual(served.lines.map(({ msg }) => msg), ['listening', 'stopping: finishing open requests', 'stopped'])
+    }
   })
 
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
@@ -168,7 +179,7 @@ if (hasTerminal) describe('petstore serve on a terminal', () => {
   async function onTerminal(folder: Folder, env: Record<string, string>): Promise<string> {
     const child = spawn('script', ['--quiet', '--return', '--command', `exec ${BIN} serve`, '/dev/null'], {
       cwd: folder.path,
-      env: { PATH: process.env['PATH'], TERM: 'xterm', PORT: '0', ...env },
+      env: { PATH: SEARCH_PATH, TERM: 'xterm', PORT: '0', ...env },
     })
     const ended = collect(child)
     let seen = ''
@@ -191,7 +202,7 @@ if (hasTerminal) describe('petstore serve on a terminal', () => {
     assert.ok(text.includes('  \u001B[36mAPI'), text)
     assert.match(text, /API +\S+ {2}http:\/\/127\.0\.0\.1:\d+\/v1\n/)
     assert.match(text, /Metrics +\S+ {2}http:\/\/127\.0\.0\.1:\d+\/metrics\n/)
-    assert.match(text, /Data +\S+ {2}data\/petstore\.db\n/)
+    assert.ok(text.includes(`  ${realpathSync(folder.path)}/data/petstore.db\n`), text)
     assert.match(text, /Sign-up +\S+ {2}open: /)
     const key = /curl -H "Authorization: Bearer (pets_test_\w+)" http:\/\/127\.0\.0\.1:\d+\/v1\/pets\n/.exec(text)?.[1]
     assert.ok(key, text)
@@ -207,6 +218,10 @@ if (hasTerminal) describe('petstore serve on a terminal', () => {
     assert.ok(!production.includes('\u001B['), JSON.stringify(production))
     assert.ok(!production.includes('curl'))
     assert.match(production, /\d\d:\d\d:\d\d {2}notice {2}stopping: finishing open requests {2}signal=SIGINT\n/, 'short lines for people')
+    await folder.run(['environment', 'set', 'staging', '--yes'])
+    for (const address of ['0.0.0.0', '::']) {
+      assert.ok(!(await onTerminal(folder, { HOST: address })).includes('curl'), 'a container has a terminal too, and keeps what it prints')
+    }
     const closed = await onTerminal(folder, { TERM: 'dumb', PETSTORE_SIGNUP: 'closed' })
     assert.ok(!closed.includes('\u001B['), JSON.stringify(closed))
     assert.match(closed, /Sign-up +closed: [^]*Get a key +petstore account create EMAIL[^]*curl/)

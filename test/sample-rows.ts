@@ -10,6 +10,7 @@ export function apiKey(id: string, accountId: string): ApiKey {
     id,
     accountId,
     name: 'laptop 💻',
+    environment: 'staging',
     lastFour: 'abcd',
     createdAt: 1_790_000_000_000,
     expiresAt: undefined,

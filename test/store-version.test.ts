@@ -19,7 +19,7 @@ const pets = kindOf('pets')
 
 function apiKey(id: string, byte: number): ApiKey & { hash: Buffer } {
   const times = { createdAt: 1, expiresAt: undefined, revokedAt: undefined, lastUsedAt: undefined }
-  return { id, accountId: 'acct_1', name: 'laptop', lastFour: 'abcd', hash: Buffer.alloc(32, byte), ...times }
+  return { id, accountId: 'acct_1', name: 'laptop', environment: 'staging', lastFour: 'abcd', hash: Buffer.alloc(32, byte), ...times }
 }
 
 /** What a method does to the version, and calls of it that show this on a store with something of everything. */
@@ -85,7 +85,7 @@ const RECORDS: Record<keyof RecordStore, Case> = {
   raiseLastId: data((store) => store.records.raiseLastId(pets, 1000n)),
 }
 
-const STORE: Record<Exclude<keyof Store, 'pets' | 'accounts' | 'records' | 'close'>, Case> = {
+const STORE: Record<Exclude<keyof Store, 'opened' | 'pets' | 'accounts' | 'records' | 'close'>, Case> = {
   version: reads((store) => store.version()),
   environment: reads((store) => store.environment()),
   recordEnvironment: data((store) => store.recordEnvironment('staging')),
@@ -127,7 +127,7 @@ describe('the version of a store', { concurrency: false }, () => {
         for (const [part, cases] of [[store.pets, PETS], [store.accounts, ACCOUNTS], [store.records, RECORDS]] as const) {
           assert.deepEqual(methodsOf(part).toSorted(), Object.keys(cases).toSorted())
         }
-        assert.deepEqual(methodsOf(store).toSorted(), ['accounts', 'close', 'pets', 'records', ...Object.keys(STORE)].toSorted())
+        assert.deepEqual(methodsOf(store).toSorted(), ['accounts', 'close', 'opened', 'pets', 'records', ...Object.keys(STORE)].toSorted())
       } finally {
         await store.close()
       }

@@ -93,6 +93,7 @@ export class Accounts {
       id: `key_${textFrom(`${account.id} ${formId}`, ID_LENGTH)}`,
       accountId: account.id,
       name,
+      environment: this.#environment,
       lastFour: secret.slice(-4),
       createdAt: this.#clock(),
       expiresAt,
@@ -125,7 +126,7 @@ export function isTooLongToSignIn(email: string, password: string): boolean {
   return email.length > EMAIL_MAX_LENGTH || isTooLongPassword(password)
 }
 
-function emailProblem(email: string): FieldProblem | undefined {
+export function emailProblem(email: string): FieldProblem | undefined {
   if (email.length <= EMAIL_MAX_LENGTH && /^[^\s@\p{Cc}]+@[^\s@\p{Cc}]+$/u.test(email) && email.isWellFormed()) return undefined
   return new FieldProblem(
     'email',

@@ -46,7 +46,7 @@ export function hashKey(key: string): Buffer {
 }
 
 /** Returns the parts of a key that may be shown, so that people can recognise it. */
-export function redacted({ lastFour }: ApiKey, environment: Environment): string {
+export function redacted({ environment, lastFour }: ApiKey): string {
   return `${KEY_PREFIX[environment]}…${lastFour}`
 }
 

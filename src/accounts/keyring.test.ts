@@ -39,7 +39,7 @@ async function makeKeys(howMany: number): Promise<string[]> {
     await store.accounts.createAccount(account, event)
     await Promise.all(secrets.slice(start, start + 100).map((secret) => {
       const times = { createdAt: 0, expiresAt: undefined, revokedAt: undefined, lastUsedAt: undefined }
-      const key = { id: `key_${randomText(16)}`, accountId: account.id, name: 'k', lastFour: secret.slice(-4), hash: hashKey(secret), ...times }
+      const key = { id: `key_${randomText(16)}`, accountId: account.id, name: 'k', environment: 'staging' as const, lastFour: secret.slice(-4), hash: hashKey(secret), ...times }
       return store.accounts.createKey(key, { ...event, action: 'key.created' })
     }))
   }

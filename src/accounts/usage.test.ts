@@ -23,7 +23,7 @@ let keysMade = 0
 async function newKey(): Promise<ApiKey> {
   keysMade += 1
   const times = { createdAt: 0, expiresAt: undefined, revokedAt: undefined, lastUsedAt: undefined }
-  const key = { id: `key_${keysMade}`, accountId: account.id, name: 'k', lastFour: '1234', ...times }
+  const key = { id: `key_${keysMade}`, accountId: account.id, name: 'k', environment: 'staging' as const, lastFour: '1234', ...times }
   await store.accounts.createKey({ ...key, hash: Buffer.from(key.id) }, { ...event, action: 'key.created' })
   return key
 }

@@ -1,12 +1,12 @@
 // petstore account …: manages accounts, for deployments where sign-up is closed.
-import { Accounts } from '../accounts/accounts.ts'
+import { Accounts, emailProblem } from '../accounts/accounts.ts'
+import { databasePlace } from '../config.ts'
+import type { Environment } from '../contract/operations.ts'
 import { Refused } from '../contract/refused.ts'
-import type { Config } from '../config.ts'
-import type { Account, Store } from '../store/store.ts'
-import { type Command, CommandFailed, type Input, JSON_OPTION, settingOptions, UsageError, withStore } from './command.ts'
-import { askHidden, day, isoTime, print, printJson, printTable, readAll, report, type Terminal } from './terminal.ts'
-
-const PASSWORD_OPTION = { type: 'boolean', meaning: 'Read the password from standard input' } as const
+import { type Account, NoDatabase, type Store } from '../store/store.ts'
+import { type Command, CommandFailed, type Input, JSON_OPTION, nextCommand, settingOptions, UsageError, withStore } from './command.ts'
+import { PASSWORD_OPTION, readPassword } from './password.ts'
+import { day, isoTime, print, printJson, printTable, report, type Terminal } from './terminal.ts'
 
 const create: Command = {
   name: 'account create',
@@ -17,15 +17,21 @@ const create: Command = {
     'petstore account create you@example.com',
     'petstore account create you@example.com --password-stdin < password.txt',
   ],
-  async run({ terminal, positionals, switches, config }) {
-    const password = await readPassword(terminal, switches['password-stdin'])
-    const account = await withStore(config, (store) =>
-      accountsOf(store, config, terminal).create(positionals[0]!, password, 'command line'),
+  async run(input) {
+    const { terminal, positionals, switches, config } = input
+    const email = positionals[0]!
+    const problem = emailProblem(email) ?? (await takenProblem(input, email))
+    if (problem !== undefined) throw new CommandFailed(problem.message)
+    const password = await readPassword(input)
+    const account = await withStore(
+      input,
+      (store) => accountsOf(store, config.environment, terminal).create(email, password, 'command line'),
+      { create: true },
     )
     if (account instanceof Refused) throw new CommandFailed(account.message)
     if (switches['json']) return printJson(terminal, accountJson(account))
     print(terminal, `Created the account ${account.email} (${account.id}).`)
-    report(terminal, `Next: petstore key create --account ${account.email} --name NAME`)
+    report(terminal, `Next: ${nextCommand(input, `key create --account ${account.email} --name NAME`)}`)
   },
 }
 
@@ -35,10 +41,13 @@ const list: Command = {
   takes: [],
   options: { json: JSON_OPTION, ...settingOptions(['database']) },
   examples: ['petstore account list', 'petstore account list --json'],
-  async run({ terminal, switches, config }) {
-    const accounts = await withStore(config, (store) => store.accounts.listAccounts())
+  async run(input) {
+    const { terminal, switches, config } = input
+    const accounts = await withStore(input, (store) => store.accounts.listAccounts())
     if (switches['json']) return printJson(terminal, accounts.map(accountJson))
-    if (accounts.length === 0) return report(terminal, 'No accounts yet. Create one: petstore account create EMAIL')
+    if (accounts.length === 0) {
+      return report(terminal, `No accounts yet in ${databasePlace(config.database)}. Create one: ${nextCommand(input, 'account create EMAIL')}`)
+    }
     const rows = accounts.map(({ id, email, createdAt }) => [id, email, day(createdAt)])
     printTable(terminal, ['Id', 'Email', 'Created'], rows)
   },
@@ -49,12 +58,16 @@ const password: Command = {
   summary: "Change an account's password",
   takes: ['EMAIL'],
   options: { 'password-stdin': PASSWORD_OPTION, json: JSON_OPTION, ...settingOptions(['database']) },
-  examples: ['petstore account password you@example.com --password-stdin < password.txt'],
-  async run({ terminal, positionals, switches, config }) {
-    const chosen = await readPassword(terminal, switches['password-stdin'])
-    await withStore(config, async (store) => {
-      const account = await findAccount(store, positionals[0]!)
-      const changed = await accountsOf(store, config, terminal).changePassword(account, chosen, 'command line')
+  examples: [
+    'petstore account password you@example.com',
+    'petstore account password you@example.com --password-stdin < password.txt',
+  ],
+  async run(input) {
+    const { terminal, positionals, switches, config } = input
+    await withStore(input, async (store) => {
+      const account = await findAccount(input, store, positionals[0]!)
+      const chosen = await readPassword(input)
+      const changed = await accountsOf(store, config.environment, terminal).changePassword(account, chosen, 'command line')
       if (changed instanceof Refused) throw new CommandFailed(changed.message)
       if (switches['json']) printJson(terminal, accountJson(account))
       else report(terminal, `Changed the password of ${account.email}.`)
@@ -68,11 +81,12 @@ const remove: Command = {
   takes: ['EMAIL'],
   options: { yes: { type: 'boolean', meaning: 'Confirm the removal' }, json: JSON_OPTION, ...settingOptions(['database']) },
   examples: ['petstore account remove you@example.com --yes'],
-  async run({ terminal, positionals, switches, config }: Input) {
+  async run(input) {
+    const { terminal, positionals, switches, config } = input
     if (!switches['yes']) throw new UsageError('This removes the account and its keys for good; add --yes to confirm.')
-    await withStore(config, async (store) => {
-      const account = await findAccount(store, positionals[0]!)
-      await accountsOf(store, config, terminal).remove(account, 'command line')
+    await withStore(input, async (store) => {
+      const account = await findAccount(input, store, positionals[0]!)
+      await accountsOf(store, config.environment, terminal).remove(account, 'command line')
       if (switches['json']) printJson(terminal, accountJson(account))
       else report(terminal, `Removed the account ${account.email} and its keys.`)
     })
@@ -81,20 +95,26 @@ const remove: Command = {
 
 export const ACCOUNT_COMMANDS: readonly Command[] = [create, list, password, remove]
 
-export function accountsOf(store: Store, { environment }: Config, { clock }: Terminal): Accounts {
+/** The environment is that of new keys. */
+export function accountsOf(store: Store, environment: Environment, { clock }: Terminal): Accounts {
   return new Accounts({ store: store.accounts, environment, clock })
 }
 
-export async function findAccount(store: Store, email: string): Promise<Account> {
+export async function findAccount(input: Input, store: Store, email: string): Promise<Account> {
   const account = await store.accounts.accountByEmail(email)
   if (account !== undefined) return account
-  throw new CommandFailed(`There is no account for ${email}; see petstore account list.`)
+  throw new CommandFailed(`There is no account for ${email} in ${databasePlace(input.config.database)}; see ${nextCommand(input, 'account list')}`)
 }
 
-async function readPassword(terminal: Terminal, fromStdin: boolean | undefined): Promise<string> {
-  if (fromStdin) return readAll(terminal.stdin)
-  if (terminal.stdin.isTTY) return askHidden(terminal, 'Password: ')
-  throw new UsageError('Give the password on standard input, with --password-stdin.')
+/** Asked before the password is, and without creating a database: nobody types one in vain. */
+async function takenProblem(input: Input, email: string): Promise<Refused | undefined> {
+  try {
+    const account = await withStore(input, (store) => store.accounts.accountByEmail(email))
+    return account && new Refused(`There is already an account for ${email}.`)
+  } catch (error) {
+    if (error instanceof NoDatabase) return undefined
+    throw error
+  }
 }
 
 function accountJson({ id, email, createdAt }: Account): object {

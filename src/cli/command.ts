@@ -1,26 +1,32 @@
 // What a command is: its name, its options, and what it does.
-import { type Config, type Setting, SETTINGS, type SettingName } from '../config.ts'
+import { type Config, databasePlace, type Setting, SETTINGS, type SettingName } from '../config.ts'
 import { openStore } from '../store/open-store.ts'
 import type { Store } from '../store/store.ts'
-import type { Terminal } from './terminal.ts'
+import { report, type Terminal } from './terminal.ts'
 
-interface Option {
+export interface Option {
   type: 'string' | 'boolean'
   /** Stands for the value in the help. */
   value?: string
   meaning: string
   /** A second line in the help: allowed values, default, variable. */
   notes?: string
+  /** The values to choose from, for completion. */
+  choices?: readonly string[] | undefined
 }
 
 export interface Command {
   /** As it is typed, such as "key create". */
   name: string
   summary: string
-  /** Names of the positional arguments, such as EMAIL. */
+  /** Names of the positional arguments, such as EMAIL; WORD… stands for any number of them. */
   takes: readonly string[]
+  /** The values of the first positional argument to choose from, for completion. */
+  choices?: readonly string[]
   options: Record<string, Option>
   examples: readonly string[]
+  /** Whether shells call it, not people: the help does not list it. */
+  hidden?: true
   run(input: Input): Promise<void>
 }
 
@@ -48,17 +54,32 @@ export function settingOptions(names: readonly SettingName[]): Record<string, Op
   return Object.fromEntries(names.map((name) => [SETTINGS[name].flag, settingOption(SETTINGS[name])]))
 }
 
-function settingOption({ variable, value, allowed, meaning, default: fallback }: Setting): Option {
+function settingOption({ variable, value, allowed, meaning, choices, default: fallback }: Setting): Option {
   const notes = `${allowed}${fallback === undefined ? '' : ` [default: ${fallback}]`} [variable: ${variable}]`
-  return { type: 'string', value, meaning, notes }
+  return { type: 'string', value, meaning, notes, choices }
 }
 
-/** Opens the store for a command, which works on it directly, beside a running server or without one. */
-export async function withStore<T>(config: Config, work: (store: Store) => Promise<T>): Promise<T> {
-  const store = await openStore(config.database)
+/**
+ * Opens the store for a command, which works on it directly, beside a running server or without one. Throws `NoDatabase`
+ * if there is none, unless the command may create it. A new database gets an environment only from a setting that was
+ * given, not from its default.
+ */
+export async function withStore<T>({ config, terminal }: Input, work: (store: Store) => Promise<T>, { create = false } = {}): Promise<T> {
+  const store = await openStore(config.database, { create })
   try {
+    if (store.opened.created) {
+      if (config.given.has('environment')) await store.recordEnvironment(config.environment)
+      report(terminal, `Created the database ${databasePlace(config.database)}.`)
+    }
     return await work(store)
   } finally {
     await store.close()
   }
+}
+
+/** Returns a command line to type next: the program as it was called, and the same database. */
+export function nextCommand({ terminal, flags }: Input, words: string): string {
+  // The address of a PostgreSQL may contain a password, which a message must not repeat.
+  const database = flags['database']?.startsWith('sqlite:') ? ` --database ${flags['database']}` : ''
+  return `${terminal.program} ${words}${database}`
 }

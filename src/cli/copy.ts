@@ -1,11 +1,11 @@
 // petstore copy: copies a whole store from one database to another, such as from SQLite to PostgreSQL.
-import { existsSync } from 'node:fs'
-import { type DatabaseAddress, databasePlace, readDatabaseAddress } from '../config.ts'
+import { type DatabaseAddress, readDatabaseAddress } from '../config.ts'
 import { CopyRefused, copyStore, titleOf } from '../store/copy-store.ts'
 import { openStore } from '../store/open-store.ts'
-import { type Command, CommandFailed, UsageError } from './command.ts'
+import { parseConnection } from '../store/postgres/connection-settings.ts'
+import { type Command, CommandFailed, JSON_OPTION, UsageError } from './command.ts'
 import { showProgress } from './progress.ts'
-import { printTable, report } from './terminal.ts'
+import { printJson, printTable, report } from './terminal.ts'
 
 export const copy: Command = {
   name: 'copy',
@@ -14,25 +14,33 @@ export const copy: Command = {
   options: {
     from: { type: 'string', value: 'DATABASE', meaning: 'The store to copy, sqlite:PATH or postgres://…; stop the service on it first' },
     to: { type: 'string', value: 'DATABASE', meaning: 'An empty database, or one where this copy was interrupted' },
+    json: JSON_OPTION,
   },
   examples: ['petstore copy --from sqlite:data/petstore.db --to postgres://petstore:secret@db.example/petstore'],
-  async run({ terminal, flags }) {
+  async run({ terminal, flags, switches }) {
     const from = readAddress('from', flags['from'])
     const to = readAddress('to', flags['to'])
-    if (databasePlace(from) === databasePlace(to)) throw new UsageError('--from and --to name the same database.')
-    if (from.engine === 'sqlite' && !existsSync(from.path)) throw new CommandFailed(`There is no database ${from.path} to copy from.`)
+    if (identity(from) === identity(to)) throw new UsageError('--from and --to name the same database.')
 
     await using stores = new AsyncDisposableStack()
-    const source = stores.adopt(await openStore(from, { unfinished: true }), (store) => store.close())
+    const source = stores.adopt(await openStore(from, { unfinished: true, create: false }), (store) => store.close())
     const target = stores.adopt(await openStore(to, { unfinished: true }), (store) => store.close())
     try {
       const counts = await copyStore(source, target, (step, done, all) => showProgress(terminal, done, all, step))
+      if (switches['json']) return printJson(terminal, { copied: Object.fromEntries(Array.from(counts, ([{ name }, count]) => [name, count])) })
       printTable(terminal, ['Kind', 'Records'], Array.from(counts, ([kind, count]) => [titleOf(kind), String(count)]))
       report(terminal, 'Copied; counts and checksums match. Sessions were not copied: people need to sign in again.')
     } catch (error) {
       throw error instanceof CopyRefused ? new CommandFailed(error.message) : error
     }
   },
+}
+
+/** Two addresses with the same identity name one database; its user and other parameters do not matter. */
+function identity(address: DatabaseAddress): string {
+  if (address.engine === 'sqlite') return address.path
+  const { hosts, database, user } = parseConnection(address.url)
+  return JSON.stringify([hosts, database ?? user])
 }
 
 function readAddress(flag: string, text: string | undefined): DatabaseAddress {

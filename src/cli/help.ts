@@ -1,41 +1,61 @@
-// Help leads with examples: most people look for a line to copy.
+// Help leads with examples: most people look for a line to copy. It names the program as it was called.
 import { VERSION } from '../contract/operations.ts'
 import type { Command } from './command.ts'
 
-export function overview(commands: readonly Command[]): string {
-  const width = Math.max(...commands.map(({ name }) => name.length))
+export function overview(commands: readonly Command[], program: string): string {
+  const rows = [
+    ...commands.filter(({ hidden }) => !hidden).map(({ name, summary }) => [name, summary] as const),
+    ['help [COMMAND]', 'Show this page, or the help of a command or of a group such as key'] as const,
+    ['--version', 'Show the version of the interface'] as const,
+  ]
+  const examples = [
+    'petstore serve --port 8080',
+    'petstore account create you@example.com --password-stdin < password.txt',
+    'petstore key create --account you@example.com --name laptop --expires 90d',
+  ]
   return [
     `petstore ${VERSION}: a store's animals over HTTP`,
+    ...section('Examples', asCalled(examples, program)),
+    ...section('Commands', columns(rows)),
     '',
-    'Examples',
-    '  petstore serve --port 8080',
-    '  petstore account create you@example.com --password-stdin < password.txt',
-    '  petstore key create --account you@example.com --name laptop --expires 90d',
-    '',
-    'Commands',
-    ...commands.map(({ name, summary }) => `  ${name.padEnd(width)}  ${summary}`),
-    `  ${'help [COMMAND]'.padEnd(width)}  Show this page, or the help of one command`,
-    `  ${'--version'.padEnd(width)}  Show the version of the interface`,
-    '',
-    'Settings are read from flags, environment variables and a .env file, in this order.',
+    'Settings are read from flags, environment variables and the file .env in the working directory, in this order.',
   ].join('\n')
 }
 
-export function helpFor({ name, summary, takes, options, examples }: Command): string {
-  const rows = Object.entries(options).map(([option, { value, meaning, notes }]) => ({
-    usage: value === undefined ? `--${option}` : `--${option} ${value}`,
-    lines: notes === undefined ? [meaning] : [meaning, notes],
-  }))
-  const width = Math.max(0, ...rows.map(({ usage }) => usage.length))
+/** The help of commands that share their first word. */
+export function groupHelp(commands: readonly Command[], program: string): string {
+  const [group = ''] = commands[0]!.name.split(' ')
+  return [
+    `petstore ${group}: ${commands.map(({ name }) => name.slice(group.length + 1)).join(', ')}`,
+    ...section('Examples', asCalled(commands.map(({ examples }) => examples[0]!), program)),
+    ...section('Commands', columns(commands.map(({ name, summary }) => [name, summary]))),
+    '',
+    `More: ${program} help ${commands[0]!.name}`,
+  ].join('\n')
+}
+
+export function helpFor({ name, summary, takes, options, examples }: Command, program: string): string {
+  const rows = Object.entries(options).flatMap(([option, { value, meaning, notes }]) => {
+    const usage = value === undefined ? `--${option}` : `--${option} ${value}`
+    return notes === undefined ? [[usage, meaning] as const] : [[usage, meaning] as const, ['', notes] as const]
+  })
   return [
     `petstore ${name}: ${summary}`,
-    '',
-    'Examples',
-    ...examples.map((example) => `  ${example}`),
-    '',
-    'Usage',
-    `  petstore ${[name, ...takes].join(' ')}${rows.length > 0 ? ' [OPTIONS]' : ''}`,
-    ...(rows.length > 0 ? ['', 'Options'] : []),
-    ...rows.flatMap(({ usage, lines }) => lines.map((line, index) => `  ${(index === 0 ? usage : '').padEnd(width)}  ${line}`)),
+    ...section('Examples', asCalled(examples, program)),
+    ...section('Usage', [`  ${program} ${[name, ...takes].join(' ')}${rows.length > 0 ? ' [OPTIONS]' : ''}`]),
+    ...(rows.length > 0 ? section('Options', columns(rows)) : []),
   ].join('\n')
+}
+
+function section(title: string, lines: readonly string[]): string[] {
+  return ['', title, ...lines]
+}
+
+function asCalled(examples: readonly string[], program: string): string[] {
+  return examples.map((example) => `  ${example.replace(/(?<=^|\s)petstore(?= )/, () => program)}`)
+}
+
+function columns(rows: readonly (readonly [string, string])[]): string[] {
+  const width = Math.max(...rows.map(([left]) => left.length))
+  return rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}`)
 }

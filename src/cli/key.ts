@@ -1,13 +1,14 @@
 // petstore key …: manages API keys. The secret is printed once, when the key is created.
 import { redacted, stateOf } from '../accounts/api-keys.ts'
 import { Refused } from '../contract/refused.ts'
-import type { Environment } from '../contract/operations.ts'
-import type { ApiKey } from '../store/store.ts'
+import { databasePlace } from '../config.ts'
+import type { Account, ApiKey } from '../store/store.ts'
 import { accountsOf, findAccount } from './account.ts'
-import { type Command, CommandFailed, JSON_OPTION, settingOptions, UsageError, withStore } from './command.ts'
+import { type Command, CommandFailed, JSON_OPTION, nextCommand, settingOptions, UsageError, withStore } from './command.ts'
+import { environmentOfKeys } from './environment.ts'
 import { day, isoTime, print, printJson, printTable, report } from './terminal.ts'
 
-const STORE_OPTIONS = settingOptions(['database', 'environment'])
+const STORE_OPTIONS = settingOptions(['database'])
 
 const create: Command = {
   name: 'key create',
@@ -24,14 +25,15 @@ const create: Command = {
     'petstore key create --account you@example.com --name laptop',
     'petstore key create --account you@example.com --name ci --expires 90d --json',
   ],
-  async run({ terminal, flags, switches, config }) {
+  async run(input) {
+    const { terminal, flags, switches } = input
     const { account: email, name, expires } = flags
     if (email === undefined) throw new UsageError('Name the account that the key belongs to, with --account EMAIL.')
     if (name === undefined) throw new UsageError('Give the key a name, with --name NAME.')
     const expiresAt = expires === undefined ? undefined : parseExpiry(expires, terminal.clock())
-    const made = await withStore(config, async (store) => {
-      const account = await findAccount(store, email)
-      return accountsOf(store, config, terminal).createKey(account, name, expiresAt, 'command line')
+    const made = await withStore(input, async (store) => {
+      const account = await findAccount(input, store, email)
+      return accountsOf(store, await environmentOfKeys(input, store), terminal).createKey(account, name, expiresAt, 'command line')
     })
     if (made instanceof Refused) throw new CommandFailed(made.message)
     const { key, secret } = made
@@ -53,24 +55,31 @@ const list: Command = {
     ...STORE_OPTIONS,
   },
   examples: ['petstore key list', 'petstore key list --account you@example.com --json'],
-  async run({ terminal, flags, switches, config }) {
+  async run(input) {
+    const { terminal, flags, switches, config } = input
     const now = terminal.clock()
-    const keys = await withStore(config, async (store) => {
-      const account = flags['account'] === undefined ? undefined : await findAccount(store, flags['account'])
-      return store.accounts.listKeys(account?.id)
+    const { emails, keys } = await withStore(input, async (store) => {
+      const account = flags['account'] === undefined ? undefined : await findAccount(input, store, flags['account'])
+      const accounts = account === undefined ? await store.accounts.listAccounts() : [account]
+      return { emails: new Map(accounts.map(({ id, email }) => [id, email])), keys: await store.accounts.listKeys(account?.id) }
     })
-    if (switches['json']) return printJson(terminal, keys.map((key) => keyJson(key, config.environment, now)))
-    if (keys.length === 0) return report(terminal, 'No keys yet. Generate one: petstore key create --account EMAIL --name NAME')
+    const emailOf = ({ accountId }: ApiKey) => emails.get(accountId) ?? accountId
+    if (switches['json']) return printJson(terminal, keys.map((key) => keyJson(key, emailOf(key), now)))
+    if (keys.length === 0) {
+      const command = nextCommand(input, `key create --account ${flags['account'] ?? 'EMAIL'} --name NAME`)
+      return report(terminal, `No keys yet in ${databasePlace(config.database)}. Generate one: ${command}`)
+    }
     const rows = keys.map((key) => [
       key.id,
+      emailOf(key),
       key.name,
-      redacted(key, config.environment),
+      redacted(key),
       stateOf(key, now),
       day(key.createdAt),
       day(key.lastUsedAt),
       day(key.expiresAt),
     ])
-    printTable(terminal, ['Id', 'Name', 'Key', 'State', 'Created', 'Last used', 'Expires'], rows)
+    printTable(terminal, ['Id', 'Account', 'Name', 'Key', 'State', 'Created', 'Last used', 'Expires'], rows)
   },
 }
 
@@ -80,14 +89,16 @@ const revoke: Command = {
   takes: ['ID'],
   options: { json: JSON_OPTION, ...STORE_OPTIONS },
   examples: ['petstore key revoke key_4fGh7JkLm2NpQrSt'],
-  async run({ terminal, positionals, switches, config }) {
-    await withStore(config, async (store) => {
+  async run(input) {
+    const { terminal, positionals, switches, config } = input
+    await withStore(input, async (store) => {
       const key = await store.accounts.keyById(positionals[0]!)
-      if (key === undefined) throw new CommandFailed(`There is no key ${positionals[0]!}; see petstore key list.`)
-      const revoked = await accountsOf(store, config, terminal).revokeKey(key, 'command line')
+      if (key === undefined) throw new CommandFailed(`There is no key ${positionals[0]!} in ${databasePlace(config.database)}; see ${nextCommand(input, 'key list')}`)
+      const revoked = await accountsOf(store, key.environment, terminal).revokeKey(key, 'command line')
       if (switches['json']) {
         const now = (await store.accounts.keyById(key.id)) ?? key
-        return printJson(terminal, keyJson(now, config.environment, terminal.clock()))
+        const account = await store.accounts.accountById(key.accountId)
+        return printJson(terminal, keyJson(now, account?.email ?? key.accountId, terminal.clock()))
       }
       report(terminal, revoked ? `Revoked ${key.name} (${key.id}).` : `${key.name} (${key.id}) was already revoked.`)
     })
@@ -102,16 +113,18 @@ function parseExpiry(text: string, now: number): number {
   const [, count, unit = ''] = /^([1-9][0-9]{0,4})([hdw])$/.exec(text) ?? []
   if (count !== undefined) return now + Number(count) * UNIT_MS[unit]!
   const date = /^\d{4}-\d{2}-\d{2}$/.test(text) ? Date.parse(text) : Number.NaN
-  if (!Number.isNaN(date)) return date
+  // Date.parse takes 31 February for 3 March.
+  if (!Number.isNaN(date) && new Date(date).toISOString().startsWith(text)) return date
   throw new UsageError(`--expires must be hours, days or weeks (12h, 90d, 4w) or a date such as 2027-01-31, got ${JSON.stringify(text)}.`)
 }
 
-function keyJson(key: ApiKey, environment: Environment, now: number): object {
+function keyJson(key: ApiKey, account: Account['email'], now: number): object {
   const { id, name, createdAt, lastUsedAt, expiresAt, revokedAt } = key
   return {
     id,
+    account,
     name,
-    redacted: redacted(key, environment),
+    redacted: redacted(key),
     state: stateOf(key, now),
     createdAt: isoTime(createdAt),
     lastUsedAt: isoTime(lastUsedAt),

@@ -1,20 +1,12 @@
-// Finds and runs the command of a command line. Exit codes: 0 done, 1 failed, 2 wrong usage.
-import { parseArgs } from 'node:util'
+// Finds and runs the command of a command line. Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted at a prompt.
 import { BadSetting, readConfig } from '../config.ts'
 import { VERSION } from '../contract/operations.ts'
 import { CannotOpenStore, StoreUnavailable } from '../store/store.ts'
-import { ACCOUNT_COMMANDS } from './account.ts'
 import { type Command, CommandFailed, UsageError } from './command.ts'
-import { copy } from './copy.ts'
-import { helpFor, overview } from './help.ts'
-import { KEY_COMMANDS } from './key.ts'
-import { migrate } from './migrate.ts'
-import { openapi } from './openapi.ts'
-import { seed } from './seed.ts'
-import { serve } from './serve.ts'
-import { print, report, type Terminal } from './terminal.ts'
-
-const COMMANDS: readonly Command[] = [serve, migrate, ...ACCOUNT_COMMANDS, ...KEY_COMMANDS, seed, copy, openapi]
+import { COMMANDS, commandsOf, findCommand, unknownCommand } from './commands.ts'
+import { groupHelp, helpFor, overview } from './help.ts'
+import { parseWords } from './parse.ts'
+import { Interrupted, print, report, type Terminal } from './terminal.ts'
 
 export async function run(words: readonly string[], terminal: Terminal): Promise<number> {
   const [first] = words
@@ -22,65 +14,46 @@ export async function run(words: readonly string[], terminal: Terminal): Promise
     print(terminal, VERSION)
     return 0
   }
-  const wantsHelp = first === undefined || first === 'help' || words.includes('--help') || words.includes('-h')
-  const sought = first === 'help' ? words.slice(1) : words
-  const command = findCommand(sought)
-  if (wantsHelp && (command !== undefined || sought.every((word) => word.startsWith('-')))) {
-    print(terminal, command === undefined ? overview(COMMANDS) : helpFor(command))
-    return 0
-  }
+  const command = findCommand(words)
   try {
-    if (command === undefined) throw new UsageError(unknownCommand(sought))
-    await start(command, words.slice(command.name.split(' ').length), terminal)
+    const help = helpText(words, terminal.program)
+    if (help !== undefined) {
+      print(terminal, help)
+      return 0
+    }
+    if (command === undefined) throw new UsageError(unknownCommand(words))
+    const parsed = parseWords(command, words.slice(command.name.split(' ').length))
+    await command.run({ terminal, ...parsed, config: readConfig(parsed.flags, terminal.env) })
     return 0
   } catch (error) {
     return explainFailure(error, command, terminal)
   }
 }
 
-function findCommand(words: readonly string[]): Command | undefined {
-  return COMMANDS.find(({ name }) => name.split(' ').every((word, index) => words[index] === word))
-}
-
-function unknownCommand(words: readonly string[]): string {
-  const group = COMMANDS.filter(({ name }) => name.startsWith(`${words[0]} `)).map(({ name }) => name)
-  if (group.length > 0) return `Which command? ${group.join(', ')}.`
-  return `There is no command ${JSON.stringify(words[0])}.`
-}
-
-async function start(command: Command, words: readonly string[], terminal: Terminal): Promise<void> {
-  const { values, positionals } = parse(command, words)
-  if (positionals.length !== command.takes.length) {
-    const expected = command.takes.length === 0 ? 'no arguments' : command.takes.join(' ')
-    throw new UsageError(`${command.name} takes ${expected}, got ${positionals.length === 0 ? 'none' : positionals.join(' ')}.`)
-  }
-  const flags: Record<string, string | undefined> = {}
-  const switches: Record<string, boolean | undefined> = {}
-  for (const [name, value] of Object.entries(values)) {
-    if (typeof value === 'string') flags[name] = value
-    else switches[name] = value === true
-  }
-  await command.run({ terminal, positionals, flags, switches, config: readConfig(flags, terminal.env) })
-}
-
-function parse(command: Command, words: readonly string[]) {
-  const options = Object.fromEntries(Object.entries(command.options).map(([name, { type }]) => [name, { type }]))
-  try {
-    return parseArgs({ args: [...words], options, allowPositionals: true, strict: true })
-  } catch (error) {
-    throw new UsageError(`${(error as Error).message.split('. ')[0]!.replace(/\.$/, '')}.`)
-  }
+/** Returns undefined if the words do not ask for help; throws `UsageError` for help on a command that does not exist. */
+function helpText(words: readonly string[], program: string): string | undefined {
+  const isHelp = words.length === 0 || words[0] === 'help'
+  const asksForHelp = words.slice(0, words.includes('--') ? words.indexOf('--') : undefined).some((word) => word === '--help' || word === '-h')
+  if (!isHelp && !asksForHelp) return undefined
+  const sought = (isHelp ? words.slice(1) : words).filter((word) => !word.startsWith('-'))
+  const command = findCommand(sought)
+  if (command !== undefined) return helpFor(command, program)
+  const group = commandsOf(sought[0])
+  if (group.length > 0) return groupHelp(group, program)
+  if (isHelp && sought[0] !== undefined && sought[0] !== 'help') throw new UsageError(unknownCommand(sought))
+  return overview(COMMANDS, program)
 }
 
 function explainFailure(error: unknown, command: Command | undefined, terminal: Terminal): number {
   if (error instanceof UsageError || error instanceof BadSetting) {
     report(terminal, `petstore: ${error.message}`)
-    report(terminal, `See: petstore help${command === undefined ? '' : ` ${command.name}`}`)
+    report(terminal, `See: ${terminal.program} help${command === undefined ? '' : ` ${command.name}`}`)
     return 2
   }
   if (error instanceof CommandFailed || error instanceof CannotOpenStore || error instanceof StoreUnavailable) {
     report(terminal, `petstore: ${error.message}`)
     return 1
   }
+  if (error instanceof Interrupted) return 130
   throw error
 }

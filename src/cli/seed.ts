@@ -17,16 +17,17 @@ export const seed: Command = {
     ...settingOptions(['database']),
   },
   examples: ['petstore seed --count 1000'],
-  async run({ terminal, flags, switches, config }) {
+  async run(input) {
+    const { terminal, flags, switches } = input
     const count = parseCount(flags['count'])
-    await withStore(config, async ({ pets }) => {
+    await withStore(input, async ({ pets }) => {
       for (let added = 0; added < count; ) {
         const batch = Array.from({ length: Math.min(BATCH, count - added) }, madeUpPet)
         await pets.createMany(batch)
         added += batch.length
         showProgress(terminal, added, count)
       }
-    })
+    }, { create: true })
     if (switches['json']) printJson(terminal, { added: count })
     else report(terminal, `Added ${count} ${count === 1 ? 'animal' : 'animals'}.`)
   },

@@ -7,6 +7,8 @@ export interface Terminal {
   stdin: Readable & { isTTY?: boolean }
   stdout: Writable & { isTTY?: boolean }
   stderr: Writable & { isTTY?: boolean }
+  /** How the program was called, as it would be typed again. */
+  program: string
   clock: () => number
   /** Resolves with the signal that asks the process to stop; until it is called, a signal ends the process as usual. */
   stopSignal: () => Promise<string>
@@ -48,14 +50,21 @@ export async function readAll(stream: Readable): Promise<string> {
   return Buffer.concat(chunks).toString('utf8').replace(/\r?\n$/, '')
 }
 
-/** Asks a question without showing what is typed. */
+/** A person ended the program at a prompt: nothing to report, exit code 130. */
+export class Interrupted extends Error {
+  override name = 'Interrupted'
+}
+
+/** Asks a question without showing what is typed; throws `Interrupted` after Ctrl-C or Ctrl-D. */
 export async function askHidden(terminal: Terminal, question: string): Promise<string> {
   const silent = new Writable({ write: (_chunk, _encoding, done) => done() })
   const lines = createInterface({ input: terminal.stdin, output: silent, terminal: true })
+  const closed = new Promise<never>((_resolve, reject) => lines.once('close', () => reject(new Interrupted())))
   // Asked only now: from here on the terminal echoes nothing.
   terminal.stderr.write(question)
   try {
-    return await lines.question('')
+    // readline rejects at Ctrl-C; at Ctrl-D it closes, and its answer never comes.
+    return await Promise.race([lines.question('').catch(() => closed), closed])
   } finally {
     lines.close()
     terminal.stderr.write('\n')

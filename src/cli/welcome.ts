@@ -27,7 +27,7 @@ export function welcome(terminal: Terminal, config: Config, running: Running, ke
     ['Console', `${url}/`],
     ...(adminUrl === undefined ? [] : [['Metrics', `${adminUrl}/metrics`] as [string, string]]),
     ['Data', databasePlace(database)],
-    ...signupRows(config, running),
+    ...signupRows(terminal, config, running),
   ]
   const width = Math.max(...rows.map(([name]) => name.length))
   const lines = rows.map(([name, value]) => `  ${accent(terminal, name.padEnd(width))}  ${value}`)
@@ -45,13 +45,13 @@ export function reasonForSignup(config: Config, { signup }: Running): string {
   return signup === 'open' ? ' (not set, and only this machine reaches the service)' : ' (not set: open it with --signup open)'
 }
 
-function signupRows(config: Config, running: Running): [string, string][] {
+function signupRows({ program }: Terminal, config: Config, running: Running): [string, string][] {
   const { signup, url } = running
   const reason = reasonForSignup(config, running)
   if (signup === 'closed') {
     return [
       ['Sign-up', `closed: accounts are created on the command line${reason}`],
-      ['Get a key', 'petstore account create EMAIL, then petstore key create'],
+      ['Get a key', `${program} account create EMAIL, then ${program} key create`],
     ]
   }
   return [

@@ -51,11 +51,11 @@ function paging({ keys, active, isFirst, hasMore }: KeyPage): Html | undefined {
   </nav>`
 }
 
-function keyCard({ config, now }: MemberVisit, key: ApiKey, own: readonly KeyCalls[]): Html {
+function keyCard({ now }: MemberVisit, key: ApiKey, own: readonly KeyCalls[]): Html {
   const state = stateOf(key, now)
   return html`<li class="card" id="${key.id}">
     <div class="card-head">
-      <div><h3><bdi>${key.name}</bdi></h3><code class="quiet-text">${redacted(key, config.environment)}</code></div>
+      <div><h3><bdi>${key.name}</bdi></h3><code class="quiet-text">${redacted(key)}</code></div>
       ${
         state === 'active'
           ? html`<a class="button quiet" href="/keys/${key.id}/revoke">Revoke<span class="visually-hidden"> ${key.name}</span></a>`

@@ -120,7 +120,7 @@ function confirmPage(visit: MemberVisit, key: ApiKey): Outcome {
     section: 'keys',
     body: html`<div class="narrow">
       <h1>Revoke <bdi>${key.name}</bdi>?</h1>
-      <p>Every request with <code>${redacted(key, visit.config.environment)}</code> will be refused, for good.
+      <p>Every request with <code>${redacted(key)}</code> will be refused, for good.
       ${key.lastUsedAt === undefined ? 'It was never used.' : html`It was last used ${ago(key.lastUsedAt, visit.now)}.`}</p>
       ${form(visit, { action: `/keys/${key.id}/revoke`, submit: 'Revoke key', danger: true, cancel: '/keys', fields: [] })}
     </div>`,

@@ -10,7 +10,7 @@
 //   to run outside of a transaction, such as CREATE INDEX CONCURRENTLY, have no place in them.
 // - New tables and columns are listed in records.ts, among what `petstore copy` carries or what it leaves behind.
 import { readdirSync, readFileSync } from 'node:fs'
-import { CannotOpenStore } from './store.ts'
+import { CannotOpenStore, type Opened } from './store.ts'
 
 /** A migration as a database remembers it. */
 export interface AppliedMigration {
@@ -49,6 +49,11 @@ export function missingMigrations(migrations: readonly Migration[], applied: rea
     )
   }
   return migrations.slice(version)
+}
+
+/** Returns what applying these migrations has done to a database. */
+export function openedBy(applied: readonly Migration[], warnings: readonly string[] = []): Opened {
+  return { created: applied[0]?.number === 1, migrations: applied.map(({ name }) => name), warnings }
 }
 
 /** Returns the error for a migration that failed; `reason` is the database's message. */

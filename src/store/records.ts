@@ -28,6 +28,7 @@ export const KINDS: readonly Kind[] = [
       account_id: 'text',
       name: 'text',
       hash: 'bytes',
+      environment: 'text',
       last_four: 'text',
       created_at: 'integer',
       expires_at: 'integer',

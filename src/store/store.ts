@@ -5,6 +5,8 @@ import type { NewPet, Pet, PetStatus } from '../contract/pets.ts'
 import type { RecordStore } from './records.ts'
 
 export interface Store {
+  /** What opening the database has done, and what its operator should know. */
+  opened: Opened
   pets: PetStore
   accounts: AccountStore
   /** Everything in the store, row by row, for copies. */
@@ -31,6 +33,15 @@ export interface Store {
   /** Resolves when the database answers; rejects with `StoreUnavailable` when it does not. */
   ping(): Promise<void>
   close(): Promise<void>
+}
+
+export interface Opened {
+  /** Whether there was no database of ours before. */
+  created: boolean
+  /** The names of the migrations that were applied; all of them if it was created. */
+  migrations: readonly string[]
+  /** Whole sentences. */
+  warnings: readonly string[]
 }
 
 /** The database is unavailable; the same call may work later. A write may or may not have taken effect. */
@@ -66,6 +77,14 @@ export interface StoreEvent {
 /** The database can't be opened; the message is for the operator. */
 export class CannotOpenStore extends Error {
   override name = 'CannotOpenStore'
+}
+
+/** There is nothing to open, and the caller did not ask to create it. */
+export class NoDatabase extends CannotOpenStore {
+  override name = 'NoDatabase'
+  constructor(place: string) {
+    super(`There is no petstore database at ${place}. The service creates one when it starts; --database or DATABASE_URL names another.`)
+  }
 }
 
 export interface PetStore {
@@ -127,6 +146,8 @@ export interface ApiKey {
   id: string
   accountId: string
   name: string
+  /** The one that the key was generated for, which its prefix names. */
+  environment: Environment
   /** The last four characters of the key, so that its owner recognises it. */
   lastFour: string
   createdAt: number

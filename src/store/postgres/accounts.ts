@@ -11,7 +11,7 @@ import type { Pool } from './pool.ts'
 /** Times are read as float8, which is exact for milliseconds and becomes a plain number. */
 const account = (sql: Database): Fragment => sql`id, email, password_hash AS "passwordHash", created_at::float8 AS "createdAt"`
 const apiKey = (sql: Database): Fragment => sql`
-  id, account_id AS "accountId", name, last_four AS "lastFour", created_at::float8 AS "createdAt",
+  id, account_id AS "accountId", name, environment, last_four AS "lastFour", created_at::float8 AS "createdAt",
   expires_at::float8 AS "expiresAt", revoked_at::float8 AS "revokedAt", last_used_at::float8 AS "lastUsedAt"`
 
 /** PostgreSQL can neither store text with U+0000 nor compare with it, so a look-up by such text finds nothing. */
@@ -62,7 +62,7 @@ export class PostgresAccounts implements AccountStore {
 
   /** Keys of one account are created one after the other: each transaction must see the key of the one before. */
   createKey(key: ApiKey & { hash: Buffer }, event: AuditEvent): Promise<'created' | 'exists' | 'too many'> {
-    const { id, accountId, name, hash, lastFour, createdAt, expiresAt } = key
+    const { id, accountId, name, hash, environment, lastFour, createdAt, expiresAt } = key
     return this.#transaction(async (sql) => {
       await sql`SELECT 1 FROM accounts WHERE id = ${accountId} FOR NO KEY UPDATE`
       const [present] = await sql<{ exists: boolean; active: number }[]>`
@@ -71,8 +71,8 @@ export class PostgresAccounts implements AccountStore {
       if (present!.exists) return 'exists'
       if (present!.active >= ACTIVE_KEYS_MOST) return 'too many'
       await withEvent(sql, event, sql`
-        INSERT INTO api_keys (id, account_id, name, hash, last_four, created_at, expires_at)
-        VALUES (${id}, ${accountId}, ${name}, ${hash}, ${lastFour}, ${createdAt}, ${expiresAt ?? null})`)
+        INSERT INTO api_keys (id, account_id, name, hash, environment, last_four, created_at, expires_at)
+        VALUES (${id}, ${accountId}, ${name}, ${hash}, ${environment}, ${lastFour}, ${createdAt}, ${expiresAt ?? null})`)
       return 'created'
     })
   }

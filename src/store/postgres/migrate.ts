@@ -10,19 +10,24 @@ const LOCK = 0x50455453
 const DUPLICATE_TABLE = '42P07'
 
 /**
- * Throws `CannotOpenStore` if the database is newer than this program and not compatible with it, if it holds another
- * program's tables, or if a migration fails.
+ * Resolves with the migrations that it has applied; undefined if the database has none and must not be created. Throws
+ * `CannotOpenStore` if the database is newer than this program and not compatible with it, if it holds another program's
+ * tables, or if a migration fails.
  */
-export async function migrate(sql: Database): Promise<void> {
+export async function migrate(sql: Database, create: boolean): Promise<Migration[] | undefined> {
   const migrations = readMigrations(new URL('migrations/', import.meta.url))
-  if ((await missing(sql, migrations)).length === 0) return
-  await sql.begin(async (transaction) => {
+  const lacking = await missing(sql, migrations)
+  if (lacking.length === migrations.length && !create) return undefined
+  if (lacking.length === 0) return []
+  return sql.begin(async (transaction) => {
     // A lock for the transaction, not for the session: it works behind PgBouncer, and is released if the process dies.
     await transaction`SET LOCAL statement_timeout = 0`
     await transaction`SELECT pg_advisory_xact_lock(${LOCK})`
     // Read again under the lock: another instance may have migrated in the meantime.
     const database = transaction as unknown as Database
-    for (const migration of await missing(database, migrations)) await apply(database, migration)
+    const found = await missing(database, migrations)
+    for (const migration of found) await apply(database, migration)
+    return found
   })
 }
 

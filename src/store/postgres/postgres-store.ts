@@ -1,6 +1,8 @@
 // The engine for several instances: any number of processes on one PostgreSQL.
+import { databasePlace } from '../../config.ts'
 import { factsOfStore } from '../facts.ts'
-import { CannotOpenStore, type Store, StoreUnavailable } from '../store.ts'
+import { type Migration, openedBy } from '../migrations.ts'
+import { CannotOpenStore, NoDatabase, type Store, StoreUnavailable } from '../store.ts'
 import { PostgresAccounts } from './accounts.ts'
 import { parseConnection } from './connection-settings.ts'
 import { PostgresFacts } from './facts.ts'
@@ -14,11 +16,16 @@ import { SETTLED_MS, settleCounts } from './tally.ts'
 /** How long migrating may take, or waiting for another instance that migrates. */
 const START_WITHIN_MS = 600_000
 
-/** Connects to the database of this address and migrates it; throws `CannotOpenStore` with a message for the operator. */
-export async function openPostgresStore(url: string): Promise<Store> {
+/**
+ * Connects to the database of this address and migrates it, or fills an empty one unless told not to. Throws
+ * `CannotOpenStore` with a message for the operator.
+ */
+export async function openPostgresStore(url: string, create = true): Promise<Store> {
   const pool = new Pool(parseConnection(url))
+  let applied: Migration[] | undefined
   try {
-    await pool.writeWithin(START_WITHIN_MS, migrate)
+    applied = await pool.writeWithin(START_WITHIN_MS, (sql) => migrate(sql, create))
+    if (applied === undefined) throw new NoDatabase(databasePlace({ engine: 'postgres', url }))
   } catch (error) {
     await pool.end()
     const failure = asStoreFailure(error)
@@ -27,6 +34,7 @@ export async function openPostgresStore(url: string): Promise<Store> {
   }
   const settling = setInterval(() => void settle(pool), SETTLED_MS).unref()
   return {
+    opened: openedBy(applied),
     pets: new PostgresPets(pool),
     accounts: new PostgresAccounts(pool),
     records: new PostgresRecords(pool),

@@ -9,7 +9,7 @@ import { read } from './failures.ts'
 import type { Writer } from './writer.ts'
 
 const ACCOUNT = 'id, email, password_hash AS "passwordHash", created_at AS "createdAt"'
-const KEY = `id, account_id AS "accountId", name, last_four AS "lastFour", created_at AS "createdAt",
+const KEY = `id, account_id AS "accountId", name, environment, last_four AS "lastFour", created_at AS "createdAt",
   expires_at AS "expiresAt", revoked_at AS "revokedAt", last_used_at AS "lastUsedAt"`
 
 /** At the time that is bound to it. */
@@ -62,13 +62,13 @@ export class SqliteAccounts implements AccountStore {
   }
 
   createKey(key: ApiKey & { hash: Buffer }, event: AuditEvent): Promise<'created' | 'exists' | 'too many'> {
-    const { id, accountId, name, hash, lastFour, createdAt, expiresAt } = key
+    const { id, accountId, name, hash, environment, lastFour, createdAt, expiresAt } = key
     const { keyById, countActive, insertKey } = this.#statements
     return this.#writer.write(() => {
       if (keyById.get(id) !== undefined) return 'exists'
       const { active } = countActive.get(accountId, createdAt) as { active: number }
       if (active >= ACTIVE_KEYS_MOST) return 'too many'
-      insertKey.run(id, accountId, name, hash, lastFour, createdAt, expiresAt ?? null)
+      insertKey.run(id, accountId, name, hash, environment, lastFour, createdAt, expiresAt ?? null)
       this.#append(event)
       return 'created'
     })
@@ -201,8 +201,8 @@ function prepareStatements(db: DatabaseSync) {
     ),
     removeAccount: db.prepare('DELETE FROM accounts WHERE id = ?'),
     insertKey: db.prepare(
-      `INSERT INTO api_keys (id, account_id, name, hash, last_four, created_at, expires_at)
-       VALUES (?, ?, ?, ?, ?, ?, ?)`,
+      `INSERT INTO api_keys (id, account_id, name, hash, environment, last_four, created_at, expires_at)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
     ),
     countActive: db.prepare(`SELECT count(*) AS active FROM api_keys WHERE account_id = ? AND ${ACTIVE}`),
     activeKeys: db.prepare(`SELECT ${KEY} FROM api_keys WHERE account_id = ? AND ${ACTIVE} AND ${NEXT_PAGE}`),

@@ -11,7 +11,7 @@ import { APPLICATION_ID } from './migrate.ts'
 describe('A database file that is open', () => {
   it('syncs each commit to the disk, checks references, and waits for locks elsewhere', () => {
     const folder = mkdtempSync(join(tmpdir(), 'petstore-test-'))
-    const db = openDatabase(join(folder, 'deeper', 'pets.db'))
+    const { db } = openDatabase(join(folder, 'deeper', 'pets.db'))
     const value = (pragma: string) => Object.values(db.prepare(`PRAGMA ${pragma}`).get()!)[0]
     // FULL is 2: with NORMAL, a WAL file loses its last commits when the power fails.
     const settings = { journal_mode: 'wal', synchronous: 2, foreign_keys: 1, trusted_schema: 0 }
@@ -22,7 +22,7 @@ describe('A database file that is open', () => {
   })
 
   it('counts an animal under the status it was given by hand', () => {
-    using db = openDatabase(IN_MEMORY)
+    const { db } = openDatabase(IN_MEMORY)
     db.exec("INSERT INTO pets (name, category_id, status) VALUES ('Rex', 1, 'available'), ('Kit', 1, 'available')")
     db.exec("UPDATE pets SET status = 'sold' WHERE name = 'Rex'")
     const counts = db.prepare('SELECT status, count FROM pet_counts').all().map(({ status, count }) => [status, count])

@@ -1,9 +1,11 @@
 // Opens the database file, after checking that it is ours, that this SQLite lacks the WAL bug, and that its settings hold.
-import { accessSync, constants, existsSync, mkdirSync } from 'node:fs'
+import { accessSync, constants, existsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { CannotOpenStore } from '../store.ts'
+import { openedBy } from '../migrations.ts'
+import { CannotOpenStore, NoDatabase, type Opened } from '../store.ts'
 import { explain, isBusy, LOCK_RETRY_MS } from './failures.ts'
+import { createFile, createFolder, modeWarnings } from './file-modes.ts'
 import { APPLICATION_ID, migrate } from './migrate.ts'
 
 export const IN_MEMORY = ':memory:'
@@ -17,25 +19,32 @@ const START_WAIT_MS = 10_000
 /** While serving, a wait inside SQLite would stop every other request, so writer.ts waits outside of it. */
 const SERVING_WAIT_MS = 2
 
-export function openDatabase(path: string): DatabaseSync {
+/** Throws `CannotOpenStore`; `NoDatabase` if there is none and it must not be created. */
+export function openDatabase(path: string, create = true): { db: DatabaseSync; opened: Opened } {
   let db: DatabaseSync | undefined
+  const isFile = path !== IN_MEMORY
   try {
-    if (path !== IN_MEMORY) {
-      mkdirSync(dirname(path), { recursive: true })
-      requireWritable(path)
-    }
+    if (isFile) prepareFile(path, create)
     db = new DatabaseSync(path, { timeout: START_WAIT_MS })
     requireSqliteVersion(db)
     requireOurs(db, path)
     configure(db, path)
-    migrate(db, path)
+    const applied = migrate(db, path, create)
+    if (applied === undefined) throw new NoDatabase(path)
     db.exec(`PRAGMA busy_timeout = ${SERVING_WAIT_MS}`)
-    return db
+    return { db, opened: openedBy(applied, isFile ? modeWarnings(path) : []) }
   } catch (error) {
     db?.close()
     if (error instanceof CannotOpenStore) throw error
     throw new CannotOpenStore(`Cannot open the database ${path}: ${explain(error)}`, { cause: error })
   }
+}
+
+function prepareFile(path: string, create: boolean): void {
+  if (!create && !existsSync(path)) throw new NoDatabase(path)
+  createFolder(dirname(path))
+  requireWritable(path)
+  createFile(path)
 }
 
 /** Refuses a file that can't be written: SQLite opens it without complaint, and then every create fails. */

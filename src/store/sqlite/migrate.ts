@@ -6,16 +6,22 @@ import { explain } from './failures.ts'
 /** "PETS" in ASCII; in the header of a file it marks the database as ours. */
 export const APPLICATION_ID = 0x50455453
 
-/** Throws `CannotOpenStore` if the database is newer than this program and not compatible with it, or if a migration fails. */
-export function migrate(db: DatabaseSync, path: string): void {
+/**
+ * Returns the migrations that it has applied; undefined if the database has none and must not be created. Throws
+ * `CannotOpenStore` if the database is newer than this program and not compatible with it, or if a migration fails.
+ */
+export function migrate(db: DatabaseSync, path: string, create: boolean): Migration[] | undefined {
   const migrations = readMigrations(new URL('migrations/', import.meta.url))
-  const missing = () => missingMigrations(migrations, readApplied(db), path)
-  if (missing().length === 0) return
+  const lacking = missingMigrations(migrations, readApplied(db), path)
+  if (lacking.length === migrations.length && !create) return undefined
+  if (lacking.length === 0) return []
   db.exec('BEGIN IMMEDIATE')
   try {
     // Read again under the lock: another process may have migrated in the meantime.
-    for (const migration of missing()) apply(db, path, migration)
+    const missing = missingMigrations(migrations, readApplied(db), path)
+    for (const migration of missing) apply(db, path, migration)
     db.exec(`PRAGMA application_id = ${APPLICATION_ID}; COMMIT`)
+    return missing
   } catch (error) {
     if (db.isTransaction) db.exec('ROLLBACK')
     throw error

@@ -10,12 +10,13 @@ import { SqlitePets } from './pets.ts'
 import { SqliteRecords } from './records.ts'
 import { Writer } from './writer.ts'
 
-/** Opens the file at `path`, or creates it; throws `CannotOpenStore` with a message for the operator. */
-export function openSqliteStore(path: string): Store {
-  const db = openDatabase(path)
+/** Opens the file at `path`, or creates it unless told not to; throws `CannotOpenStore` with a message for the operator. */
+export function openSqliteStore(path: string, create = true): Store {
+  const { db, opened } = openDatabase(path, create)
   const writer = new Writer(db)
   const ask = db.prepare('SELECT 1 FROM sqlite_schema LIMIT 1')
   return {
+    opened,
     pets: new SqlitePets(db, writer),
     accounts: new SqliteAccounts(db, writer),
     records: new SqliteRecords(db, writer),

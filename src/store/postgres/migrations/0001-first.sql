@@ -63,6 +63,7 @@ CREATE TABLE api_keys (
   account_id TEXT COLLATE "C" NOT NULL REFERENCES accounts (id) ON DELETE CASCADE,
   name TEXT NOT NULL,
   hash BYTEA NOT NULL UNIQUE,
+  environment TEXT NOT NULL CHECK (environment IN ('production', 'staging')),
   last_four TEXT NOT NULL,
   created_at BIGINT NOT NULL,
   expires_at BIGINT,

@@ -48,6 +48,7 @@ CREATE TABLE api_keys (
   account_id TEXT NOT NULL REFERENCES accounts (id) ON DELETE CASCADE,
   name TEXT NOT NULL,
   hash BLOB NOT NULL UNIQUE,
+  environment TEXT NOT NULL CHECK (environment IN ('production', 'staging')),
   last_four TEXT NOT NULL,
   created_at INTEGER NOT NULL,
   expires_at INTEGER,

@@ -1,0 +1,94 @@
+// petstore completion: prints a script that makes a shell complete our commands. The script asks `petstore complete` for
+// the words that may come next, so that it never grows old.
+import { type Command, UsageError } from './command.ts'
+import { print } from './terminal.ts'
+
+/** The words so far are passed as they stand, the one under the cursor last; each line is a word, a tab, its meaning. */
+const SCRIPTS: Record<string, string> = {
+  bash: `_petstore() {
+  local line
+  COMPREPLY=()
+  while IFS= read -r line; do COMPREPLY+=("\${line%%$'\\t'*}"); done < <("\${COMP_WORDS[0]}" complete -- "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
+}
+complete -o default -F _petstore petstore`,
+  zsh: `#compdef petstore
+_petstore() {
+  local -a found
+  found=("\${(@f)$("\${words[1]}" complete -- "\${(@)words[2,CURRENT]}" 2>/dev/null)}")
+  found=("\${(@)found//:/\\\\:}")
+  found=("\${(@)found//$'\\t'/:}")
+  _describe petstore found
+}
+compdef _petstore petstore`,
+  fish: `function __petstore_complete
+    set -l words (commandline -opc)
+    $words[1] complete -- $words[2..] (commandline -ct) 2>/dev/null
+end
+complete -c petstore -f -a '(__petstore_complete)'`,
+}
+
+const SHELLS = Object.keys(SCRIPTS)
+
+/** The commands of completion itself, for these commands and themselves. */
+export function completionCommands(others: readonly Command[]): readonly Command[] {
+  const completion: Command = {
+    name: 'completion',
+    summary: 'Print the completion script of a shell',
+    takes: ['SHELL'],
+    choices: SHELLS,
+    options: {},
+    examples: [
+      'source <(petstore completion bash)   # in ~/.bashrc',
+      'source <(petstore completion zsh)    # in ~/.zshrc, after compinit',
+      'petstore completion fish | source    # in ~/.config/fish/config.fish',
+    ],
+    async run({ terminal, positionals }) {
+      const script = SCRIPTS[positionals[0]!]
+      if (script === undefined) throw new UsageError(`SHELL must be ${SHELLS.join(', ')}, got ${JSON.stringify(positionals[0])}.`)
+      print(terminal, script)
+    },
+  }
+  const complete: Command = {
+    name: 'complete',
+    summary: 'List the words that may come next, for the completion scripts',
+    takes: ['WORD…'],
+    options: {},
+    examples: ['petstore complete -- key cr'],
+    hidden: true,
+    async run({ terminal, positionals }) {
+      for (const [word, meaning] of candidates([...others, completion], positionals)) print(terminal, `${word}\t${meaning}`)
+    },
+  }
+  return [completion, complete]
+}
+
+type Candidate = readonly [word: string, meaning: string]
+
+/** Returns what the last word, which may be empty, can become. */
+function candidates(commands: readonly Command[], words: readonly string[]): Candidate[] {
+  const [typed, current = ''] = [words.slice(0, -1), words.at(-1)]
+  const before = typed[0] === 'help' ? typed.slice(1) : typed
+  const command = commands.find(({ name }) => name.split(' ').every((word, index) => before[index] === word))
+  const all = command === undefined ? nextWords(commands, typed, before) : ofCommand(command, before)
+  return all.filter(([word]) => word.startsWith(current))
+}
+
+function nextWords(commands: readonly Command[], typed: readonly string[], before: readonly string[]): Candidate[] {
+  const words = new Map<string, string>()
+  for (const { name, summary } of commands) {
+    const parts = name.split(' ')
+    const next = before.every((word, index) => parts[index] === word) ? parts[before.length] : undefined
+    if (next !== undefined) words.set(next, words.has(next) || parts.length > before.length + 1 ? `Commands of ${next}` : summary)
+  }
+  if (typed.length === 0) words.set('help', 'Show help')
+  return [...words]
+}
+
+function ofCommand({ name, takes, choices, options }: Command, before: readonly string[]): Candidate[] {
+  const given = before.slice(name.split(' ').length)
+  const last = options[given.at(-1)?.replace(/^--/, '') ?? '']
+  if (last?.type === 'string') return (last.choices ?? []).map((choice) => [choice, last.meaning])
+  const positionals = given.filter((word, index) => !word.startsWith('-') && options[given[index - 1]?.replace(/^--/, '') ?? '']?.type !== 'string')
+  const flags = Object.entries(options).filter(([option]) => !given.includes(`--${option}`)).map(([option, { meaning }]) => [`--${option}`, meaning] as const)
+  return positionals.length < takes.length ? [...(choices ?? []).map((choice) => [choice, takes[0]!] as const), ...flags] : flags
+}
