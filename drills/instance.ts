@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { freePort } from '../test/free-port.ts'
 import { run, start, until } from './processes.ts'
 
-const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url))
+export const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url))
 const EMAIL = 'drill@example.com'
 
 export interface Instance {
@@ -12,9 +12,16 @@ export interface Instance {
   process: ChildProcess
 }
 
-export async function startInstance(database: string, log: string): Promise<Instance> {
-  const port = await freePort()
-  const env = { ...settings(database), HOST: '127.0.0.1', PORT: String(port) }
+export interface InstanceOptions {
+  /** A free one is taken if none is given. */
+  port?: number
+  /** Further settings. */
+  env?: Record<string, string>
+}
+
+export async function startInstance(database: string, log: string, options: InstanceOptions = {}): Promise<Instance> {
+  const port = options.port ?? (await freePort())
+  const env = { ...settings(database), HOST: '127.0.0.1', PORT: String(port), ...options.env }
   const child = start(process.execPath, [MAIN, 'serve'], { env, log })
   await until('the instance is ready', async () => (await fetch(`http://127.0.0.1:${port}/readyz`)).ok)
   return { port, process: child }
@@ -27,6 +34,6 @@ export function createKey(database: string): string {
   return petstore(['key', 'create', '--account', EMAIL, '--name', 'drill']).trim()
 }
 
-function settings(database: string): Record<string, string> {
+export function settings(database: string): Record<string, string> {
   return { DATABASE_URL: database, PETSTORE_ENVIRONMENT: 'staging' }
 }

@@ -21,6 +21,7 @@ describe('readConfig', () => {
         trustProxy: false,
         rateLimit: undefined,
         logLevel: 'notice',
+      drainSeconds: 0,
         adminHost: '127.0.0.1',
         adminPort: undefined,
         given: new Set(),
@@ -55,6 +56,7 @@ describe('readConfig', () => {
     }],
     ['PETSTORE_BASE_URL', 'baseUrl', { 'https://pets.example/v1': 'https://pets.example/v1', 'http://localhost:80/a/v1': 'http://localhost/a/v1' }],
     ['PETSTORE_TRUST_PROXY', 'trustProxy', { '10.0.0.0/8, ::1': ['10.0.0.0/8', '::1'], loopback: ['loopback'], 'fd00::/8': ['fd00::/8'] }],
+    ['PETSTORE_DRAIN_SECONDS', 'drainSeconds', { 0: 0, 600: 600 }],
     ['PETSTORE_RATE_LIMIT', 'rateLimit', { '600/60': { requests: 600, seconds: 60 } }],
   ]
   for (const [variable, name, values] of accepted) {
@@ -73,6 +75,7 @@ describe('readConfig', () => {
     PETSTORE_TRUST_PROXY: ['true', '999.1.1.1', '10.0.0.0/33', '10.0.0.0/0', 'fd00::/129', '10.0.0.0/8/8', '10.0.0.1,', 'proxy.example'],
     PETSTORE_RATE_LIMIT: ['0/60', '60', '1/0', '1.5/60', '-1/60', '1/60s'],
     PETSTORE_LOG_LEVEL: ['verbose', 'INFO'],
+    PETSTORE_DRAIN_SECONDS: ['-1', '601', '1.5', '5s'],
   }
   for (const [variable, values] of Object.entries(refused)) {
     for (const value of values) it(`refuses ${variable}=${value}`, () => assert.throws(() => from({ [variable]: value }), BadSetting))

@@ -124,6 +124,15 @@ export const SETTINGS = {
     meaning: 'How much is logged: notice logs starts, stops and errors, info also every request',
     parse: (value) => oneOf(LOG_LEVELS, value),
   },
+  drainSeconds: {
+    variable: 'PETSTORE_DRAIN_SECONDS',
+    flag: 'drain-seconds',
+    value: 'SECONDS',
+    default: '0',
+    allowed: 'a number of seconds from 0 to 600',
+    meaning: 'How long SIGTERM leaves everything served while /readyz answers 503; longer than a load balancer needs to notice',
+    parse: parseSeconds,
+  },
   adminHost: {
     variable: 'PETSTORE_ADMIN_HOST',
     flag: 'admin-host',
@@ -206,6 +215,10 @@ function oneOf<const T extends string>(values: readonly T[], value: string): T |
 
 function parsePort(value: string): number | undefined {
   return /^[0-9]{1,5}$/.test(value) && Number(value) <= 65_535 ? Number(value) : undefined
+}
+
+function parseSeconds(value: string): number | undefined {
+  return /^[0-9]{1,3}$/.test(value) && Number(value) <= 600 ? Number(value) : undefined
 }
 
 function parseDatabase(value: string): DatabaseAddress | undefined {

@@ -1,12 +1,15 @@
-// Listening on an address, and closing again: with or without waiting for the requests that are running.
+// Listening on an address or an inherited socket, and closing again: with or without waiting for the requests that are running.
 import { once } from 'node:events'
 import type { Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, Server as NetServer } from 'node:net'
 
 /** Running requests may take this long to finish, then they are cut off. With the last writes a stop stays under 10 s. */
 const STOP_WITHIN_MS = 6000
 
-/** How often connections that have become idle are closed during a stop. */
+/** A connection that was open when the listener closed has this long to bring one more request. */
+const LAST_REQUEST_MS = 250
+
+/** How often connections that have become idle are closed after that. */
 const SWEEP_EVERY_MS = 50
 
 /** An address to listen on; `setting` is the prefix of the settings that state it. */
@@ -16,20 +19,43 @@ export interface ListenAddress {
   setting: '' | 'admin-'
 }
 
+/**
+ * A listening socket that another process has bound and keeps open, such as systemd. Connections wait in it while no
+ * process of ours accepts them, and several processes can accept from one.
+ */
+export interface InheritedSocket {
+  fd: number
+}
+
+/** How many connections may wait in an inherited socket during a restart; the kernel's own limit may be lower. */
+const INHERITED_BACKLOG = 4096
+
 export class CannotListen extends Error {
   override name = 'CannotListen'
-  readonly where: ListenAddress
-  constructor(where: ListenAddress, cause: unknown) {
-    super(`cannot listen on ${where.host} port ${where.port}`, { cause })
+  readonly where: ListenAddress | InheritedSocket
+  constructor(where: ListenAddress | InheritedSocket, cause: unknown) {
+    super(`cannot listen on ${'fd' in where ? `the inherited socket ${where.fd}` : `${where.host} port ${where.port}`}`, { cause })
     this.where = where
   }
 }
 
+/** The first socket that systemd passes on (sd_listen_fds(3)). */
+const FIRST_FD = 3
+
+/** Returns the socket that was passed to the process with this id; variables meant for another process are ignored. */
+export function inheritedSocket(env: Record<string, string | undefined>, pid: number): InheritedSocket | undefined {
+  const { LISTEN_PID, LISTEN_FDS = '0' } = env
+  if (LISTEN_PID !== String(pid) || LISTEN_FDS === '0') return undefined
+  if (LISTEN_FDS !== '1') throw new CannotListen({ fd: FIRST_FD }, `there are ${LISTEN_FDS} of them, and the service takes one`)
+  return { fd: FIRST_FD }
+}
+
 /** Throws `CannotListen`. */
-export async function listen(server: Server, where: ListenAddress): Promise<void> {
+export async function listen(server: Server, where: ListenAddress | InheritedSocket): Promise<void> {
   try {
-    server.listen({ host: where.host, port: where.port })
+    server.listen('fd' in where ? { fd: where.fd, backlog: INHERITED_BACKLOG } : { host: where.host, port: where.port })
     await once(server, 'listening')
+    if (typeof server.address() !== 'object' || server.address() === null) throw new TypeError('it is not a TCP socket')
   } catch (error) {
     throw new CannotListen(where, error)
   }
@@ -41,12 +67,17 @@ export function addressOf(server: Server): string {
   return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`
 }
 
-/** Closes idle connections now and busy ones with their answer; cuts off those that do not end by themselves. */
-export async function drain(server: Server): Promise<void> {
+/** Accepts no more connections, closes idle ones soon and busy ones with their answer; cuts off those that do not end by themselves. */
+export async function finish(server: Server): Promise<void> {
+  let sweep: NodeJS.Timeout | undefined
   // An answer that was sent before the stop does not end its connection, and the rest of its request may still be arriving.
-  const sweep = setInterval(() => server.closeIdleConnections(), SWEEP_EVERY_MS)
+  const grace = setTimeout(() => {
+    sweep = setInterval(() => server.closeIdleConnections(), SWEEP_EVERY_MS)
+  }, LAST_REQUEST_MS)
   const cut = setTimeout(() => server.closeAllConnections(), STOP_WITHIN_MS)
-  await close(server)
+  // The close of node:http would also end connections at once whose request is on its way, or waits to be read.
+  await new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()))
+  clearTimeout(grace)
   clearInterval(sweep)
   clearTimeout(cut)
 }

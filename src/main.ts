@@ -9,9 +9,13 @@ import { parseEnv } from 'node:util'
 enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/compiled', import.meta.url)))
 const [{ programName }, { run }] = await Promise.all([import('./cli/program.ts'), import('./cli/run.ts')])
 
+const STOP_SIGNALS = ['SIGTERM', 'SIGINT'] as const
+const LEFT_OPEN_MS = 500
+
 // The output may be closed by its reader, as `head` does, or its disk may be full. The service then stops in order; any
 // other command just exits.
 let outputFailed = false
+let isStopping = false
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (outputFailed) return
   outputFailed = true
@@ -19,7 +23,7 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     process.stderr.write(`petstore: The output cannot be written: ${error.message}.\n`)
     process.exitCode = 1
   }
-  if (!process.emit('SIGTERM', 'SIGTERM')) process.exit()
+  if (!isStopping && !process.emit('SIGTERM', 'SIGTERM')) process.exit()
 })
 // There is nowhere left to report it.
 process.stderr.on('error', () => {})
@@ -31,14 +35,23 @@ const exitCode = await run(process.argv.slice(2), {
   stdin: process.stdin,
   stdout: process.stdout,
   stderr: process.stderr,
+  pid: process.pid,
   clock: Date.now,
   stopSignal,
 })
 process.exitCode ??= exitCode
+// What is left open, such as a connection to a database that hangs, keeps the process no longer than this.
+setTimeout(() => process.exit(), LEFT_OPEN_MS).unref()
 
 function stopSignal(): Promise<string> {
   return new Promise((resolve) => {
-    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => resolve(signal))
+    const stop = (signal: string) => {
+      isStopping = true
+      // A second signal finds no listener, so it ends the process at once.
+      for (const name of STOP_SIGNALS) process.removeListener(name, stop)
+      resolve(signal)
+    }
+    for (const name of STOP_SIGNALS) process.on(name, stop)
   })
 }
 

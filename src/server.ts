@@ -1,5 +1,6 @@
 // The only wiring: settings become a store, the store an app, and the app listens until it is told to stop.
 import type { RequestListener } from 'node:http'
+import { setTimeout } from 'node:timers/promises'
 import { Accounts } from './accounts/accounts.ts'
 import { Keyring } from './accounts/keyring.ts'
 import { Sessions } from './accounts/sessions.ts'
@@ -13,12 +14,16 @@ import { createApp, type Timeouts } from './http/app.ts'
 import type { Metrics } from './http/metrics.ts'
 import { createRecorder } from './http/record.ts'
 import { type Reach, reachOf } from './home.ts'
-import { addressOf, cutOff, drain, listen } from './listening.ts'
+import { addressOf, cutOff, finish, type InheritedSocket, listen } from './listening.ts'
 import type { Log } from './log.ts'
 import { requireEnvironment } from './store/environment.ts'
 import { openStore } from './store/open-store.ts'
 import type { Store } from './store/store.ts'
 import { timedStore } from './store/timed-store.ts'
+import { withinTime } from './within-time.ts'
+
+/** How long each of the last steps of a stop may take: a database that hangs must not hold it up. */
+const LAST_STEP_MS = 1500
 
 export interface Running extends Reach {
   /** Where it really listens, such as http://127.0.0.1:8080. */
@@ -26,12 +31,16 @@ export interface Running extends Reach {
   adminUrl: string | undefined
   accounts: Accounts
   store: Store
-  /** Finishes running requests, writes the last usage counts, closes the store. */
+  /** Is not ready from now on, and serves everything for this long; each answer is the last of its connection. */
+  drain(seconds: number): Promise<void>
+  /** Finishes running requests, writes the last usage counts, closes the store; takes at most 10 seconds. */
   stop(): Promise<void>
 }
 
-/** What a test may replace. */
+/** What surrounds the service, and what a test may replace. */
 export interface World {
+  /** Instead of an address to listen on. */
+  socket?: InheritedSocket | undefined
   /** The time of day, for dates. */
   clock?: () => number
   /** Milliseconds that only ever grow, for ages and windows: the time of day can be set back. */
@@ -40,7 +49,7 @@ export interface World {
 }
 
 export async function startServer(config: Config, log: Log, world: World = {}): Promise<Running> {
-  const { clock = Date.now, monotonic = () => performance.now(), timeouts } = world
+  const { socket, clock = Date.now, monotonic = () => performance.now(), timeouts } = world
   const metrics = config.adminPort === undefined ? undefined : await loadMetrics()
   const opened = await openForServing(config)
   for (const warning of opened.opened.warnings) log.warn(warning)
@@ -74,7 +83,7 @@ export async function startServer(config: Config, log: Log, world: World = {}): 
   })
   const admin = metrics && createAdmin(metrics)
   try {
-    await listen(app, { host: config.host, port: config.port, setting: '' })
+    await listen(app, socket ?? { host: config.host, port: config.port, setting: '' })
     if (admin !== undefined) await listen(admin, { host: config.adminHost, port: config.adminPort!, setting: 'admin-' })
   } catch (error) {
     await Promise.all([cutOff(app), cutOff(admin)])
@@ -89,15 +98,26 @@ export async function startServer(config: Config, log: Log, world: World = {}): 
   usage.start((error, message) => log.error({ error }, message))
   const stopChores = startChores({ store, usage, sessions, log, clock })
 
-  async function stop(): Promise<void> {
+  async function drain(seconds: number): Promise<void> {
     stopping = true
-    await Promise.all([drain(app), cutOff(admin), stopChores()])
-    await (await publicApp.promise).close()
-    await usage.stop().catch((error) => log.error({ error }, 'the last usage counts and failed requests could not be written'))
-    await store.close()
+    await setTimeout(seconds * 1000)
   }
 
-  return { url, ...reach, adminUrl: admin && addressOf(admin), accounts, store, stop }
+  function lastStep(step: Promise<unknown>, failure: string): Promise<unknown> {
+    return withinTime(step, LAST_STEP_MS).catch((error) => log.error({ error }, failure))
+  }
+
+  async function stop(): Promise<void> {
+    stopping = true
+    // Chores that are running end before the store is closed.
+    await Promise.all([finish(app), lastStep(stopChores(), 'old records were still being purged')])
+    await cutOff(admin)
+    await (await publicApp.promise).close()
+    await lastStep(usage.stop(), 'the last usage counts and failed requests could not be written')
+    await lastStep(store.close(), 'the store could not be closed in order')
+  }
+
+  return { url, ...reach, adminUrl: admin && addressOf(admin), accounts, store, drain, stop }
 }
 
 /** Throws `CannotOpenStore`, also for a database of the other environment. */

@@ -24,7 +24,12 @@ export interface RunOptions {
   input?: string
   /** Words before bin/petstore, such as a program that limits it. */
   wrap?: readonly string[]
+  /** A listening socket that it inherits as systemd would pass it. */
+  socket?: number
 }
+
+/** Tells the program that follows that the socket is meant for it; exec keeps the process id. */
+const PASS_SOCKET = ['/bin/sh', '-c', 'LISTEN_PID=$$ exec "$0" "$@"']
 
 /** A folder with no .env and no data, where commands run; nothing of the tester's own settings gets through. */
 export class Folder implements AsyncDisposable {
@@ -39,9 +44,13 @@ export class Folder implements AsyncDisposable {
     return new Folder(await mkdtemp(join(tmpdir(), 'petstore-test-')))
   }
 
-  start(words: readonly string[], { env = {}, wrap = [] }: RunOptions = {}): ChildProcess {
-    const [program = BIN, ...rest] = [...wrap, BIN, ...words]
-    const child = spawn(program, rest, { cwd: this.path, env: { PATH: SEARCH_PATH, ...env } })
+  start(words: readonly string[], { env = {}, wrap = [], socket }: RunOptions = {}): ChildProcess {
+    const [program = BIN, ...rest] = [...wrap, ...(socket === undefined ? [] : PASS_SOCKET), BIN, ...words]
+    const child = spawn(program, rest, {
+      cwd: this.path,
+      env: { PATH: SEARCH_PATH, ...(socket !== undefined && { LISTEN_FDS: '1' }), ...env },
+      stdio: ['pipe', 'pipe', 'pipe', ...(socket === undefined ? [] : [socket])],
+    })
     this.#children.push(child)
     return child
   }

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { describe, it } from 'node:test'
 import { SETTINGS } from '../src/config.ts'
+import { ERRORS } from '../src/contract/errors.ts'
 
 const read = (path: string) => readFileSync(new URL(`../${path}`, import.meta.url), 'utf8')
 
@@ -22,6 +23,22 @@ describe('the deployment', () => {
   it('closes sign-up, whatever the settings around it', () => {
     assert.match(read('deploy/petstore.service'), /^Environment=PETSTORE_SIGNUP=closed$/m)
     assert.match(read('deploy/compose.yaml'), /^ {4}PETSTORE_SIGNUP: \$\{PETSTORE_SIGNUP:-closed\}$/m)
+  })
+
+  it('lets an instance drain, finish and end before it is killed', () => {
+    const unit = read('deploy/petstore.service')
+    const seconds = (text: string, pattern: RegExp) => Number(pattern.exec(text)?.[1])
+    assert.ok(seconds(unit, /^TimeoutStopSec=(\d+)$/m) > seconds(unit, /^Environment=PETSTORE_DRAIN_SECONDS=(\d+)$/m) + 10)
+    const [compose, proxy] = [read('deploy/compose.yaml'), read('deploy/Caddyfile')]
+    const drain = seconds(compose, /PETSTORE_DRAIN_SECONDS: (\d+)$/m)
+    assert.ok(seconds(compose, /stop_grace_period: (\d+)s$/m) > drain + 10)
+    assert.ok(drain > seconds(proxy, /health_interval (\d+)s$/m) + seconds(proxy, /health_timeout (\d+)s$/m), 'the proxy notices during the drain')
+  })
+
+  it('has a proxy that answers with an error code of the service', () => {
+    const [, body = ''] = /respond `(\{.*\})` 503/.exec(read('deploy/Caddyfile')) ?? []
+    const { code, status } = JSON.parse(body) as { code: keyof typeof ERRORS; status: number }
+    assert.equal(ERRORS[code].status, status)
   })
 
   it('names only settings that exist', () => {

@@ -22,6 +22,6 @@ export async function petstore(words: readonly string[], { input = '', clock = D
     return Object.assign(stream, { isTTY })
   }
   const terminal = { env, program: 'petstore', stdin: Readable.from([Buffer.from(input)]), stdout: collect('stdout'), stderr: collect('stderr') }
-  const code = await run([...words], { ...terminal, clock, stopSignal: () => new Promise<string>(() => {}) })
+  const code = await run([...words], { ...terminal, pid: process.pid, clock, stopSignal: () => new Promise<string>(() => {}) })
   return { code, ...written }
 }

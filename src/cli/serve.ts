@@ -1,7 +1,7 @@
 // petstore serve: runs the service until a signal stops it.
 import { type Config, databasePlace, SETTINGS, type SettingName } from '../config.ts'
 import type { Log } from '../log.ts'
-import { CannotListen } from '../listening.ts'
+import { CannotListen, inheritedSocket } from '../listening.ts'
 import type { Running } from '../server.ts'
 import { type Command, CommandFailed, settingOptions } from './command.ts'
 import { firstRunKey, reasonForSignup, welcome } from './welcome.ts'
@@ -18,21 +18,33 @@ export const serve: Command = {
     'PETSTORE_ENVIRONMENT=production PETSTORE_BASE_URL=https://pets.example/v1 petstore serve --host 0.0.0.0',
   ],
   async run({ terminal, config }) {
-    const { stdout, clock } = terminal
+    const { stdout } = terminal
     const stopSignal = terminal.stopSignal()
     // Loaded on demand: the other commands start without the HTTP stack, in a fraction of the time.
     const [{ createLog, forPeople }, server] = await Promise.all([import('../log.ts'), import('../server.ts')])
     const log = createLog(config.logLevel, stdout.isTTY ? forPeople((text) => stdout.write(text)) : stdout)
-    const running = await server.startServer(config, log, { clock }).catch((error: unknown) => {
-      throw error instanceof CannotListen ? explainListenFailure(error) : error
-    })
+    const running = await startServer(server, terminal, config, log)
     await announce(terminal, config, running, log)
 
     const signal = await stopSignal
+    // Nobody who presses Ctrl-C wants to wait for a load balancer.
+    if (signal === 'SIGTERM' && config.drainSeconds > 0) {
+      log.notice({ signal, seconds: config.drainSeconds }, 'draining: not ready, still serving')
+      await running.drain(config.drainSeconds)
+    }
     log.notice({ signal }, 'stopping: finishing open requests')
     await running.stop()
     log.notice('stopped')
   },
+}
+
+async function startServer({ startServer: start }: typeof import('../server.ts'), terminal: Terminal, config: Config, log: Log): Promise<Running> {
+  const { env, pid, clock } = terminal
+  try {
+    return await start(config, log, { socket: inheritedSocket(env, pid), clock })
+  } catch (error) {
+    throw error instanceof CannotListen ? explainListenFailure(error) : error
+  }
 }
 
 async function announce(terminal: Terminal, config: Config, running: Running, log: Log): Promise<void> {
@@ -51,7 +63,9 @@ function isWatched({ stdin, stdout }: Terminal, { environment }: Config, { atHom
   return stdin.isTTY === true && stdout.isTTY === true && atHome && environment !== 'production'
 }
 
-function explainListenFailure({ where: { host, port, setting }, cause }: CannotListen): CommandFailed {
+function explainListenFailure({ where, cause }: CannotListen): CommandFailed {
+  if ('fd' in where) return new CommandFailed(`Cannot listen on the socket that was passed on (LISTEN_FDS): ${cause instanceof Error ? cause.message : String(cause)}.`)
+  const { host, port, setting } = where
   const reasons: Record<string, string> = {
     EADDRINUSE: `it is in use; stop the other program or choose another with --${setting}port`,
     EACCES: `this user may not listen there; choose a port above 1023 with --${setting}port`,

@@ -9,8 +9,10 @@ export interface Terminal {
   stderr: Writable & { isTTY?: boolean }
   /** How the program was called, as it would be typed again. */
   program: string
+  /** The id of this process. */
+  pid: number
   clock: () => number
-  /** Resolves with the signal that asks the process to stop; until it is called, a signal ends the process as usual. */
+  /** Resolves with the signal that asks the process to stop; until it is called, and after the first, a signal ends the process as usual. */
   stopSignal: () => Promise<string>
 }
 

@@ -52,6 +52,11 @@ export function createPublicApp({ config, store, log, send, isStopping, notFound
     if (result === undefined) done()
     else answer(request, reply, result)
   })
+  // For the console's pages; other answers go through `send`.
+  app.addHook('onSend', (_request, reply, payload, done) => {
+    if (isStopping()) reply.raw.shouldKeepAlive = false
+    done(null, payload)
+  })
   app.setErrorHandler((error, request, reply) => answer(request, reply, refusalFor(error, request, log)))
 
   // Every operation requires a key; a route that is served here must declare that it does not.

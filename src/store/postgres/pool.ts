@@ -25,7 +25,7 @@ import type { ConnectionSettings } from './connection-settings.ts'
 import { Connections } from './connections.ts'
 import { asStoreFailure, breaksConnection, wasRolledBack } from './failures.ts'
 import type { Kind } from './waiting-calls.ts'
-import { Overdue, withinTime } from './within-time.ts'
+import { Overdue, withinTime } from '../../within-time.ts'
 
 type Work<T> = (sql: Database) => Promise<T>
 

@@ -1,6 +1,6 @@
-// A bound on every wait for the database.
+// A bound on a wait: for the database, or for the last steps of a stop.
 
-/** There was no answer in time. Whether the database has done, or will do, what it was asked is unknown. */
+/** There was no answer in time. Whether what was asked for has happened, or will, is unknown. */
 export class Overdue extends Error {
   override name = 'Overdue'
   constructor(limitMs: number) {

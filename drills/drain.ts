@@ -1,0 +1,72 @@
+// npm run drill:drain: restarts behind HAProxy, behind Caddy and alone, while clients work that never repeat a request.
+// Fails if a request is broken, or an acknowledged animal is lost or doubled. The drain is the one that deploy/ sets.
+// --restarts and --seed take a number; --plant kills the instances instead of stopping them, and then the drill must fail.
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { CADDY, startCaddy } from './caddy.ts'
+import { requirePrograms } from './debian.ts'
+import { HAPROXY, startLoadBalancer } from './load-balancer.ts'
+import { killAll } from './processes.ts'
+import { holds, type Outcome, restartAlone, restartBehind, type Restarts } from './restarts.ts'
+
+const CLIENTS = 8
+/** HAProxy asks every 250 ms here, Caddy every second; each then needs a moment to use an instance again. */
+const HAPROXY_SETTLES_MS = 1000
+const CADDY_SETTLES_MS = 2500
+
+const { values } = parseArgs({
+  options: {
+    restarts: { type: 'string', default: '30' },
+    seed: { type: 'string', default: '1' },
+    plant: { type: 'boolean', default: false },
+  },
+})
+
+/** The drain that a file in deploy/ sets. */
+function drainOf(file: string): number {
+  const [, seconds] = /PETSTORE_DRAIN_SECONDS(?:=|: )(\d+)/.exec(readFileSync(new URL(`../deploy/${file}`, import.meta.url), 'utf8'))!
+  return Number(seconds)
+}
+
+const SCENES: Record<string, { drainSeconds: number; run: (plan: Restarts) => Promise<Outcome> }> = {
+  'two instances behind HAProxy': { drainSeconds: drainOf('compose.yaml'), run: (plan) => restartBehind(startLoadBalancer, HAPROXY_SETTLES_MS, plan) },
+  'two instances behind Caddy': { drainSeconds: drainOf('compose.yaml'), run: (plan) => restartBehind(startCaddy, CADDY_SETTLES_MS, plan) },
+  'one instance, inherited socket': { drainSeconds: drainOf('petstore.service'), run: restartAlone },
+}
+
+async function drill(folder: string): Promise<boolean> {
+  let held = true
+  for (const [index, [name, { drainSeconds, run }]] of Object.entries(SCENES).entries()) {
+    const own = join(folder, String(index))
+    mkdirSync(own)
+    const signal = values.plant ? 'SIGKILL' : 'SIGTERM'
+    process.stderr.write(`${name}: ${values.restarts} restarts by ${signal}, each drained for ${drainSeconds} s\n`)
+    const outcome = await run({ folder: own, restarts: Number(values.restarts), drainSeconds, signal, clients: CLIENTS, seed: Number(values.seed) })
+    await killAll()
+    print(name, outcome)
+    held &&= holds(outcome)
+  }
+  return held
+}
+
+function print(name: string, { restarts, answered, broken, lost, doubled, slowestMs }: Outcome): void {
+  const figures = [`${restarts} restarts`, `${answered} answered`, `${broken.length} broken`, `${lost.length} lost`, `${doubled.length} doubled`]
+  process.stdout.write(`${name.padEnd(32)} ${figures.join(', ')}, slowest ${Math.round(slowestMs)} ms\n`)
+  for (const [what, all] of Map.groupBy(broken, (one) => one)) process.stdout.write(`  broken: ${all.length} × ${what}\n`)
+}
+
+requirePrograms([HAPROXY, CADDY], ['haproxy', 'caddy'])
+const folder = mkdtempSync(join(tmpdir(), 'petstore-drill-'))
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void killAll().finally(() => process.exit(1)))
+process.stdout.write(`seed ${values.seed}, ${CLIENTS} clients, Node.js ${process.version}\n`)
+let held = false
+try {
+  held = await drill(folder)
+} finally {
+  await killAll()
+  if (held) rmSync(folder, { recursive: true })
+  else process.stderr.write(`The logs are kept in ${folder}\n`)
+}
+process.exit(held ? 0 : 1)

@@ -1,0 +1,52 @@
+// A lone instance on a socket that outlives it: during a restart connections wait in the kernel.
+import type { ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { settings } from './instance.ts'
+import { start, until } from './processes.ts'
+
+const HOLDER = fileURLToPath(new URL('socket-holder.ts', import.meta.url))
+
+export class HeldInstance implements AsyncDisposable {
+  readonly #holder: ChildProcess
+  readonly #log: string
+
+  static async start(database: string, log: string, env: Record<string, string> = {}): Promise<HeldInstance> {
+    const instance = new HeldInstance(start(process.execPath, [HOLDER], { env: { ...settings(database), ...env }, log }), log)
+    await until('the instance is ready', () => instance.#isReady())
+    return instance
+  }
+
+  private constructor(holder: ChildProcess, log: string) {
+    this.#holder = holder
+    this.#log = log
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.#numbers[0]}`
+  }
+
+  /** Stops the service; resolves when its successor is ready. */
+  async restart(signal: NodeJS.Signals): Promise<void> {
+    const before = this.#numbers
+    process.kill(before.at(-1)!, signal)
+    await until('the next process is started', async () => this.#numbers.length > before.length)
+    await until('the next process is ready', () => this.#isReady())
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#holder.kill('SIGKILL')
+    await once(this.#holder, 'exit')
+    process.kill(this.#numbers.at(-1)!, 'SIGKILL')
+  }
+
+  /** What the holder wrote between the lines of the service: its port, and the id of each process. */
+  get #numbers(): number[] {
+    return (readFileSync(this.#log, 'utf8').match(/^\d+$/gm) ?? []).map(Number)
+  }
+
+  async #isReady(): Promise<boolean> {
+    return (await fetch(`${this.url}/readyz`, { headers: { Connection: 'close' } })).ok
+  }
+}

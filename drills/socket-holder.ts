@@ -1,0 +1,21 @@
+// Holds a listening socket and runs `petstore serve` on it, again and again, as systemd does for petstore.socket.
+// Prints the port, and then the id of each process that it starts, a line each, on standard error.
+import { spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
+import { MAIN } from './instance.ts'
+
+const server = createServer().listen(0, '127.0.0.1')
+await once(server, 'listening')
+const { fd } = (server as unknown as { _handle: { fd: number } })._handle
+process.stderr.write(`${(server.address() as AddressInfo).port}\n`)
+
+// The id of the process is known only to itself, and exec keeps it.
+const script = 'echo $$ >&2; LISTEN_PID=$$ exec "$0" "$@"'
+for (;;) {
+  // This process never returns to its event loop, so it accepts no connection itself.
+  spawnSync('/bin/sh', ['-c', script, process.execPath, MAIN, 'serve'], {
+    env: { ...process.env, LISTEN_FDS: '1' },
+    stdio: ['ignore', 'inherit', 'inherit', fd],
+  })
+}

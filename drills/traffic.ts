@@ -1,0 +1,79 @@
+// Clients that keep their connections and never repeat a request: every request that a restart breaks is seen.
+import { Agent, request } from 'node:http'
+import { setTimeout } from 'node:timers/promises'
+import type { Acknowledged } from './clients.ts'
+
+const ANSWER_WITHIN_MS = 30_000
+const LONGEST_PAUSE_MS = 20
+
+export class Traffic {
+  readonly acknowledged: Acknowledged[] = []
+  /** Requests that got no answer, or not 200 or 201. */
+  readonly broken: string[] = []
+  answered = 0
+  slowestMs = 0
+  readonly #url: string
+  readonly #key: string
+  readonly #random: () => number
+  readonly #agent = new Agent({ keepAlive: true })
+  #stopped = false
+  readonly #done: Promise<unknown>
+
+  constructor(url: string, key: string, clients: number, seed: number) {
+    this.#url = `${url}/v1/pets`
+    this.#key = key
+    this.#random = seeded(seed)
+    this.#done = Promise.all(Array.from({ length: clients }, (_, client) => this.#work(client)))
+  }
+
+  /** Lets every client finish what it has begun. */
+  async stop(): Promise<void> {
+    this.#stopped = true
+    await this.#done
+    this.#agent.destroy()
+  }
+
+  /** Adds an animal and lists some, in turn. */
+  async #work(client: number): Promise<void> {
+    for (let number = 0; !this.#stopped; number += 1) {
+      const name = `Animal ${number} of client ${client}`
+      const started = performance.now()
+      try {
+        const { status, body } = await this.#send(number % 2 === 0 ? JSON.stringify({ name, categoryId: 1 }) : undefined)
+        if (status === 201) this.acknowledged.push({ name, id: String((JSON.parse(body) as { id: number }).id), at: performance.now(), tries: 1 })
+        if (status === 200 || status === 201) this.answered += 1
+        else this.broken.push(`${status} ${body}`)
+      } catch (error) {
+        this.broken.push(String((error as NodeJS.ErrnoException).code ?? error))
+      }
+      this.slowestMs = Math.max(this.slowestMs, performance.now() - started)
+      await setTimeout(this.#random() * LONGEST_PAUSE_MS)
+    }
+  }
+
+  /** POSTs the body, or GETs without one. */
+  #send(body: string | undefined): Promise<{ status: number; body: string }> {
+    return new Promise((resolve, reject) => {
+      const headers = { Authorization: `Bearer ${this.#key}`, ...(body !== undefined && { 'Content-Type': 'application/json' }) }
+      const method = body === undefined ? 'GET' : 'POST'
+      const sent = request(this.#url, { method, headers, agent: this.#agent, timeout: ANSWER_WITHIN_MS }, (response) => {
+        let text = ''
+        response.setEncoding('utf8').on('data', (part: string) => (text += part))
+        response.on('end', () => resolve({ status: response.statusCode!, body: text })).on('error', reject)
+      })
+      sent.on('timeout', () => sent.destroy(new Error('no answer in time'))).on('error', reject)
+      sent.end(body)
+    })
+  }
+}
+
+/** Mulberry32: numbers from 0 to 1, the same for the same seed. */
+function seeded(seed: number): () => number {
+  let state = seed
+  return () => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
+  }
+}

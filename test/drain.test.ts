@@ -1,0 +1,147 @@
+// Restarts that nobody notices: the drain after SIGTERM, a stop that always ends, and a socket that outlives the process.
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { closeSync, openSync } from 'node:fs'
+import { createServer, type Server } from 'node:net'
+import { describe, it } from 'node:test'
+import { restartAlone } from '../drills/restarts.ts'
+import { Folder, makeKey, type Served, serve } from './command.ts'
+import { startCuttingProxy } from './cutting-proxy.ts'
+import { postgres } from './engines.ts'
+import { RawConnection } from './raw-http.ts'
+
+const REX = '{"name":"Rex","categoryId":1}'
+const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`
+const create = (key: string) =>
+  `POST /v1/pets HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\nContent-Length: ${REX.length}\r\n\r\n${REX}`
+
+const messages = ({ lines }: Served) => lines.map(({ msg }) => msg)
+
+async function logs(served: Served, message: string): Promise<void> {
+  while (!messages(served).includes(message)) await new Promise((resolve) => setTimeout(resolve, 10))
+}
+
+describe('A stop with a drain', { concurrency: 3 }, () => {
+  it('is not ready from the signal on, serves everything on old and new connections, and retires each with its answer', async () => {
+    await using folder = await Folder.create()
+    const { key } = await makeKey(folder)
+    const served = await serve(folder, { env: { PETSTORE_DRAIN_SECONDS: '3' } })
+    const idle = Array.from({ length: 4 }, () => new RawConnection(served.url))
+    for (const connection of idle) connection.send(get('/livez'))
+    for (const connection of idle) assert.equal((await connection.answer()).headers.get('connection'), 'keep-alive')
+
+    served.child.kill('SIGTERM')
+    await logs(served, 'draining: not ready, still serving')
+    const requests = [create(key), get('/readyz'), get('/docs'), get('/v1/pets')]
+    for (const connections of [idle, requests.map(() => new RawConnection(served.url))]) {
+      for (const [index, connection] of connections.entries()) connection.send(requests[index]!)
+      const answers = await Promise.all(connections.map((connection) => connection.answer()))
+      assert.deepEqual(answers.map(({ status }) => status), [201, 503, 200, 401])
+      assert.deepEqual(new Set(answers.map(({ headers }) => headers.get('connection'))), new Set(['close']))
+      for (const connection of connections) await connection.closed()
+    }
+    const { code, stderr } = await served.ended
+    assert.deepEqual([code, stderr], [0, ''])
+    assert.deepEqual(messages(served), ['listening', 'draining: not ready, still serving', 'stopping: finishing open requests', 'stopped'])
+  })
+
+  it('answers a request that comes on an open connection just after the listener has closed', async () => {
+    await using folder = await Folder.create()
+    const served = await serve(folder)
+    using fresh = new RawConnection(served.url)
+    await once(fresh.socket, 'connect')
+    served.child.kill('SIGTERM')
+    await logs(served, 'stopping: finishing open requests')
+    fresh.send(get('/v1/pets'))
+    assert.equal((await fresh.answer()).status, 401)
+    assert.equal((await served.ended).code, 0)
+  })
+
+  it('has no drain after Ctrl-C', async () => {
+    await using folder = await Folder.create()
+    const served = await serve(folder, { env: { PETSTORE_DRAIN_SECONDS: '60' } })
+    served.child.kill('SIGINT')
+    assert.equal((await served.ended).code, 0)
+    assert.deepEqual(messages(served).slice(0, 2), ['listening', 'stopping: finishing open requests'])
+  })
+
+  for (const second of ['SIGTERM', 'SIGINT'] as const) {
+    it(`ends at once with a second signal, ${second}`, async () => {
+      await using folder = await Folder.create()
+      const served = await serve(folder, { env: { PETSTORE_DRAIN_SECONDS: '60' } })
+      served.child.kill('SIGTERM')
+      await logs(served, 'draining: not ready, still serving')
+      served.child.kill(second)
+      assert.equal((await served.ended).signal, second)
+    })
+  }
+
+  it('ends in time and with 0 while the database answers nothing', async () => {
+    await using folder = await Folder.create()
+    await using database = await postgres.newDatabase()
+    await using proxy = await startCuttingProxy(database.url)
+    const { key } = await makeKey(folder, { env: { DATABASE_URL: database.url } })
+    const served = await serve(folder, { env: { DATABASE_URL: `${proxy.url}?statement_timeout=60000` } })
+    using running = new RawConnection(served.url)
+    running.send(create(key))
+    assert.equal((await running.answer()).status, 201)
+    proxy.holdStatements()
+    running.send(create(key))
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    const started = performance.now()
+    served.child.kill('SIGTERM')
+    assert.equal((await served.ended).code, 0)
+    assert.ok(performance.now() - started < 20_000)
+    assert.ok(messages(served).includes('stopped'))
+  })
+})
+
+const fdOf = (server: Server) => (server as unknown as { _handle: { fd: number } })._handle.fd
+
+describe('An inherited socket (LISTEN_PID, LISTEN_FDS)', () => {
+  it('is listened on, whatever HOST and PORT say, and decides whether the service is at home', async () => {
+    for (const [address, signup] of [['127.0.0.1', 'open'], ['0.0.0.0', 'closed']] as const) {
+      await using folder = await Folder.create()
+      const holder = createServer().listen(0, address)
+      await once(holder, 'listening')
+      const { port } = holder.address() as { port: number }
+      const served = await serve(folder, { socket: fdOf(holder), env: { HOST: address === '0.0.0.0' ? '127.0.0.1' : '0.0.0.0' } })
+      holder.close()
+      assert.equal(served.url, `http://${address}:${port}`)
+      assert.match(String(served.lines[0]!['signup']), new RegExp(`^${signup} `))
+      assert.equal((await fetch(`http://127.0.0.1:${port}/livez`)).status, 200)
+    }
+  })
+
+  it('that was passed to another process is ignored', async () => {
+    await using folder = await Folder.create()
+    const served = await serve(folder, { env: { LISTEN_PID: '1', LISTEN_FDS: '1' } })
+    assert.match(served.url, /^http:\/\/127\.0\.0\.1:\d+$/)
+  })
+
+  it('that is no socket, or one of several, is refused with the reason', async () => {
+    await using folder = await Folder.create()
+    const file = openSync('/dev/null', 'r')
+    const refused = await folder.run(['serve'], { socket: file })
+    const several = await folder.run(['serve'], { socket: file, env: { LISTEN_FDS: '2' } })
+    closeSync(file)
+    assert.equal(refused.code, 1)
+    assert.match(refused.stderr, /^petstore: Cannot listen on the socket that was passed on \(LISTEN_FDS\): .+\.\n$/)
+    assert.equal(several.stderr, 'petstore: Cannot listen on the socket that was passed on (LISTEN_FDS): there are 2 of them, and the service takes one.\n')
+  })
+
+  const plan = { restarts: 3, drainSeconds: 1, clients: 4, seed: 1 }
+
+  it('makes restarts break no request', async () => {
+    await using folder = await Folder.create()
+    const { answered, broken, lost, doubled } = await restartAlone({ ...plan, folder: folder.path, signal: 'SIGTERM' })
+    assert.deepEqual({ broken, lost, doubled }, { broken: [], lost: [], doubled: [] })
+    assert.ok(answered > 50)
+  })
+
+  it('does not hide requests that a kill breaks from the drill', async () => {
+    await using folder = await Folder.create()
+    const { broken } = await restartAlone({ ...plan, restarts: 6, folder: folder.path, signal: 'SIGKILL' })
+    assert.ok(broken.length > 0)
+  })
+})
