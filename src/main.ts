@@ -31,7 +31,7 @@ process.stderr.on('error', () => {})
 const { PETSTORE_CALLED_AS: calledAs, PATH: searchPath } = process.env
 const exitCode = await run(process.argv.slice(2), {
   env: { ...readEnvFile('.env'), ...withoutEmpty(process.env) },
-  program: programName(calledAs, fileURLToPath(new URL('../bin/petstore', import.meta.url)), { searchPath, folder: process.cwd() }),
+  program: programName(calledAs, fileURLToPath(new URL('../bin/petstore', import.meta.url)), process.cwd(), searchPath),
   stdin: process.stdin,
   stdout: process.stdout,
   stderr: process.stderr,

@@ -56,7 +56,7 @@ for (const engine of ENGINES) {
       await servedOnce(database.url, PRODUCTION)
       for (const env of [STAGING, {}]) {
         await assert.rejects(servedOnce(database.url, env), ({ name, message }: Error) =>
-          name === 'CannotOpenStore' && /belongs to production, but the setting is staging\. Set PETSTORE_ENVIRONMENT=production .*petstore environment set staging$/.test(message))
+          name === 'CannotOpenStore' && /belongs to production, but the setting is staging\. Set PETSTORE_ENVIRONMENT=production .*The command "environment set" moves it to staging, where its keys are refused\.$/.test(message))
       }
       assert.equal(await recorded(database.url), 'production')
       await servedOnce(database.url, PRODUCTION)
@@ -98,7 +98,7 @@ for (const engine of ENGINES) {
       assert.equal((await run('environment show')).stdout, 'staging\n')
       const changed = await run('environment set production --yes')
       assert.equal(changed.code, 0)
-      assert.match(changed.stderr, /belongs to production now\. Start the service with PETSTORE_ENVIRONMENT=production[^]*Refused from then on: 1 active key of staging/)
+      assert.match(changed.stderr, /belongs to production now\. Restart the service with PETSTORE_ENVIRONMENT=production[^]*Refused from then on: 1 active key of staging/)
       assert.deepEqual(JSON.parse((await run('environment set production --json')).stdout), { environment: 'production', was: 'production', refusedKeys: 0 })
       const [{ redacted }] = JSON.parse((await run('key list --json')).stdout) as [{ redacted: string }]
       assert.equal(redacted, `pets_test_…${key.slice(-4)}`, 'a key is shown with its own prefix')

@@ -35,7 +35,7 @@ const set: Command = {
     const { was, refused } = await withStore(input, (store) => change(store, environment, input))
     if (switches['json']) return printJson(terminal, { environment, was: was ?? null, refusedKeys: refused })
     if (was === environment) return report(terminal, `${place} already belongs to ${environment}.`)
-    report(terminal, `${place} belongs to ${environment} now. Start the service with PETSTORE_ENVIRONMENT=${environment}; stop one that still runs.`)
+    report(terminal, `${place} belongs to ${environment} now. Restart the service with PETSTORE_ENVIRONMENT=${environment}.`)
     if (refused > 0) report(terminal, `Refused from then on: ${keysOf(refused, other(environment))}. They are kept, and accepted again if the change is undone.`)
   },
 }

@@ -93,7 +93,9 @@ const revoke: Command = {
     const { terminal, positionals, switches, config } = input
     await withStore(input, async (store) => {
       const key = await store.accounts.keyById(positionals[0]!)
-      if (key === undefined) throw new CommandFailed(`There is no key ${positionals[0]!} in ${databasePlace(config.database)}; see ${nextCommand(input, 'key list')}`)
+      if (key === undefined) {
+        throw new CommandFailed(`There is no key ${positionals[0]!} in ${databasePlace(config.database)}; see ${nextCommand(input, 'key list')}`)
+      }
       const revoked = await accountsOf(store, key.environment, terminal).revokeKey(key, 'command line')
       if (switches['json']) {
         const now = (await store.accounts.keyById(key.id)) ?? key

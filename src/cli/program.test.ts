@@ -4,7 +4,7 @@ import { describe, it } from 'node:test'
 import { programName } from './program.ts'
 
 const LAUNCHER = '/opt/petstore/bin/petstore'
-const name = (called: string | undefined, folder = '/opt/petstore') => programName(called, LAUNCHER, { searchPath: '/usr/bin:/opt/petstore/bin', folder })
+const name = (called: string | undefined, folder = '/opt/petstore') => programName(called, LAUNCHER, folder, '/usr/bin:/opt/petstore/bin')
 
 describe('programName', () => {
   it('is the bare name where the shell finds it', () => assert.equal(name('/opt/petstore/bin/petstore'), 'petstore'))

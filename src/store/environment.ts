@@ -14,6 +14,6 @@ export async function requireEnvironment(store: Store, { environment, given, dat
   if (recorded === undefined || recorded === environment) return
   throw new CannotOpenStore(
     `${databasePlace(database)} belongs to ${recorded}, but the setting is ${environment}. Set PETSTORE_ENVIRONMENT=${recorded} to serve it, ` +
-      `or name another database. To move it to ${environment}, where its keys are refused: petstore environment set ${environment}`,
+      `or name another database. The command "environment set" moves it to ${environment}, where its keys are refused.`,
   )
 }

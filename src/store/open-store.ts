@@ -14,7 +14,7 @@ export async function openStore(address: DatabaseAddress, { unfinished = false, 
   const store = await openEngine(address, create)
   if (unfinished || !(await store.isUnfinishedCopy())) return store
   await store.close()
-  throw new CannotOpenStore(`${databasePlace(address)} holds a copy that was interrupted; run the same petstore copy again to finish it.`)
+  throw new CannotOpenStore(`${databasePlace(address)} holds a copy that was interrupted; run the same copy again to finish it.`)
 }
 
 /** Loads only the engine that is used. */
