@@ -1,6 +1,8 @@
 // Which values each setting accepts and refuses, and what a message about it says.
 import assert from 'node:assert/strict'
-import { resolve } from 'node:path'
+import { mkdtempDisposable, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
 import { describe, it } from 'node:test'
 import { BadSetting, type Config, databasePlace, ownBaseUrl, readConfig, SETTINGS } from './config.ts'
 
@@ -81,9 +83,23 @@ describe('readConfig', () => {
     for (const value of values) it(`refuses ${variable}=${value}`, () => assert.throws(() => from({ [variable]: value }), BadSetting))
   }
 
+  it('takes the database address from a file, so that no process list or environment shows its password', async () => {
+    await using folder = await mkdtempDisposable(join(tmpdir(), 'petstore-test-'))
+    const file = join(folder.path, 'address')
+    await writeFile(file, 'postgres://me:secret@db/pets\n')
+    const { database, given } = from({ DATABASE_URL_FILE: file })
+    assert.deepEqual(database, { engine: 'postgres', url: 'postgres://me:secret@db/pets' })
+    assert.ok(given.has('database'))
+    assert.deepEqual(readConfig({ database: 'sqlite:/x' }, { DATABASE_URL_FILE: file }).database, { engine: 'sqlite', path: '/x' })
+    assert.throws(() => from({ DATABASE_URL_FILE: file, DATABASE_URL: 'sqlite:x' }), /^BadSetting: Set DATABASE_URL or DATABASE_URL_FILE, not both\.$/)
+    assert.throws(() => from({ DATABASE_URL_FILE: `${file}.not` }), /^BadSetting: DATABASE_URL_FILE must name a file that can be read: ENOENT/)
+    await writeFile(file, 'me:secret')
+    assert.throws(() => from({ DATABASE_URL_FILE: file }), ({ message }: Error) => message.startsWith('The content of DATABASE_URL_FILE must be sqlite:PATH') && !message.includes('secret'))
+  })
+
   it('never repeats a password of a database address', () => {
-    for (const value of ['mysql://u:secret@h/d', 'postgre://u:se@secret@h/d', 'pg:u:secret@h', 'x://u:a/secret@h']) {
-      assert.throws(() => from({ DATABASE_URL: value }), ({ message }: Error) => message.includes('…@h') && !message.includes('secret'))
+    for (const value of ['mysql://u:secret@h/d', 'postgre://u:se@secret@h/d', 'pg:u:secret@h', 'x://u:a/secret@h', 'u:secret', 'u:secret@h', 'mysql://u:p@secret', '//u:secret@h', 'u@secret', ':secret']) {
+      assert.throws(() => from({ DATABASE_URL: value }), ({ message }: Error) => message.includes('…"') && !message.includes('secret'), value)
     }
   })
 })
@@ -111,6 +127,11 @@ describe('What follows from the settings', () => {
     'postgres:///pets?host=/run/one': 'PostgreSQL at /run/one/pets',
     'postgres://me:secret@ignored/pets?sslmode=disable&host=%2Frun%2Ftwo': 'PostgreSQL at /run/two/pets',
     'postgresql://me:secret@one:1,two:2/pets': 'PostgreSQL at one:1,two:2/pets',
+    'postgres://me@[::1]:5433,db-2.example': 'PostgreSQL at [::1]:5433,db-2.example',
+    'postgres://me:secret?2secret@db': 'PostgreSQL at db',
+    'postgres://me:secret': 'PostgreSQL',
+    'postgres://me:secret/pets': 'PostgreSQL',
+    'postgres://me:sec,ret': 'PostgreSQL',
   }
   for (const [address, place] of Object.entries(places)) {
     it(`the database ${address} is shown as ${place}`, () => assert.equal(databasePlace(from({ DATABASE_URL: address }).database), place))

@@ -1,4 +1,5 @@
 // Every setting once: its variable, flag, default, allowed values and meaning. The type of a configuration follows from it.
+import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { resolve } from 'node:path'
 import { BASE_PATH, ENVIRONMENTS } from './contract/operations.ts'
@@ -31,6 +32,8 @@ export interface Setting {
   parse: (value: string) => unknown
   /** Returns what a message may repeat of a value. */
   redact?: (value: string) => string
+  /** A second variable, which names a file that holds the value: for a value with a secret. */
+  fileVariable?: string
 }
 
 export const SETTINGS = {
@@ -61,6 +64,7 @@ export const SETTINGS = {
     meaning: 'Database that holds the data; a relative path starts in the working directory',
     parse: parseDatabase,
     redact: withoutCredentials,
+    fileVariable: 'DATABASE_URL_FILE',
   },
   environment: {
     variable: 'PETSTORE_ENVIRONMENT',
@@ -170,15 +174,26 @@ export class BadSetting extends Error {
 export function readConfig(flags: Record<string, string | undefined>, env: Record<string, string | undefined>): Config {
   const given = new Set<SettingName>()
   const read = (name: SettingName, setting: Setting): unknown => {
-    const { flag, variable, default: fallback } = setting
-    if (flags[flag] ?? env[variable]) given.add(name)
+    const { flag, variable, fileVariable = '', default: fallback } = setting
+    if ((flags[flag] ?? env[variable]) || env[fileVariable]) given.add(name)
     if (flags[flag] !== undefined) return parse(setting, `--${flag}`, flags[flag])
+    if (env[fileVariable]) return parse(setting, `The content of ${fileVariable}`, readSecret(setting, env))
     const text = env[variable] || fallback
     return text === undefined ? undefined : parse(setting, variable, text)
   }
   const entries = Object.entries(SETTINGS) as [SettingName, Setting][]
   const values = Object.fromEntries(entries.map(([name, setting]) => [name, read(name, setting)])) as Values
   return { ...values, trustProxy: values.trustProxy ?? false, given }
+}
+
+/** Reads a setting from the file that its variable names, without the line feed at its end. */
+function readSecret({ variable, fileVariable = '' }: Setting, env: Record<string, string | undefined>): string {
+  if (env[variable]) throw new BadSetting(`Set ${variable} or ${fileVariable}, not both.`)
+  try {
+    return readFileSync(env[fileVariable]!, 'utf8').trim()
+  } catch (error) {
+    throw new BadSetting(`${fileVariable} must name a file that can be read: ${(error as Error).message}.`)
+  }
 }
 
 /** Reads the address of a database that `source` names instead of the setting; throws `BadSetting`. */
@@ -197,12 +212,21 @@ export function ownBaseUrl(config: Pick<Config, 'environment' | 'baseUrl' | 'sta
   return config.environment === 'production' ? config.baseUrl : config.stagingBaseUrl
 }
 
-/** Names the database for people, without user and password. */
+/** Hosts with their ports, then the name of the database. */
+const POSTGRES_PLACE = /^(?:(?:\[[\da-f:.]+\]|[\w.-]+)(?::[0-9]{1,5})?(?:,(?!\/|$)|(?=\/|$)))*(?:\/[^@]*)?$/i
+
+/** Names the database for people, without user and password; an address with neither host nor @ could be all password. */
 export function databasePlace(database: DatabaseAddress): string {
   if (database.engine === 'sqlite') return database.path
   const [place = '', parameters] = database.url.replace(/^\w+:\/\/(?:.*@)?/s, '').split(/\?(.*)/s)
+  if (!POSTGRES_PLACE.test(place)) return 'PostgreSQL'
   const host = new URLSearchParams(parameters).get('host')
   return `PostgreSQL at ${host === null ? place : `${host}${place.replace(/^[^/]*/, '')}`}`
+}
+
+/** Whether this is a database address with a password in it. */
+export function holdsPassword(address: string): boolean {
+  return /^\w+:\/\/[^:/?]*:.+@/s.test(address)
 }
 
 function parseHost(value: string): string | undefined {
@@ -252,7 +276,8 @@ function parseRateLimit(value: string): RateLimit | undefined {
   return requests === undefined ? undefined : { requests: Number(requests), seconds: Number(seconds) }
 }
 
-/** A database address may contain a password, which a message must not repeat. */
+/** A database address may contain a password, and a broken one anywhere: a message repeats its scheme at most. */
 function withoutCredentials(address: string): string {
-  return address.replace(/^([^:]*:(?:\/\/)?).*@/s, '$1…@')
+  if (address.startsWith('sqlite:')) return address
+  return /[:@]/.test(address) ? `${/^\w*:/.exec(address)?.[0] ?? ''}…` : address
 }

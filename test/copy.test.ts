@@ -176,7 +176,7 @@ describe('petstore copy', () => {
     await using database = await sqlite.newDatabase()
     const calls: [string[], number, RegExp][] = [
       [['copy', '--to', database.url], 2, /--from is missing/],
-      [['copy', '--from', 'mysql://me:secret@h/db', '--to', database.url], 2, /--from must be sqlite:PATH or postgres:.* got "mysql:\/\/…@h\/db"/],
+      [['copy', '--from', 'mysql://me:secret@h/db', '--to', database.url], 2, /--from must be sqlite:PATH or postgres:.* got "mysql:…"/],
       [['copy', '--from', database.url, '--to', database.url], 2, /the same database/],
       [['copy', '--from', database.url, '--to', 'sqlite:x.db'], 1, /There is no petstore database at .*petstore\.db/],
       [['copy', '--from', 'postgres://me:secret@h/db', '--to', 'postgres://you:secret@h:5432/db?pool_size=2'], 2, /the same database/],
@@ -188,6 +188,17 @@ describe('petstore copy', () => {
       assert.equal(code, expected, stderr)
       assert.match(stderr, message)
       assert.ok(!stderr.includes('secret'))
+    }
+  })
+
+  it('warns of a password that others can read in the process list, and says where to put it', async () => {
+    await using database = await sqlite.newDatabase()
+    const { stderr } = await petstore(['copy', '--from', 'postgres://me:secret@127.0.0.1:1/db', '--to', database.url])
+    assert.match(stderr, /^petstore: Warning: others can read the password of --from in the process list\. Leave it out and set PGPASSWORD instead\.\n/)
+    const listed = await petstore(['key', 'list', '--database', 'postgres://me:secret@127.0.0.1:1/db'])
+    assert.match(listed.stderr, /the password of --database in the process list\. Set DATABASE_URL or DATABASE_URL_FILE instead\.\n/)
+    for (const address of ['postgres://me@127.0.0.1:1/db', 'postgres://127.0.0.1:1/db']) {
+      assert.doesNotMatch((await petstore(['key', 'list', '--database', address])).stderr, /Warning/, address)
     }
   })
 })
@@ -268,6 +279,8 @@ function withUnfinished<T>(url: string, work: (store: Store) => Promise<T>): Pro
   return withStore(url, work, { unfinished: true })
 }
 
-function copy(from: string, to: string, options?: InProcessOptions) {
-  return petstore(['copy', '--from', from, '--to', to], options)
+/** The servers of the tests have a password in their address, of which every copy warns. */
+async function copy(from: string, to: string, options?: InProcessOptions) {
+  const { stderr, ...rest } = await petstore(['copy', '--from', from, '--to', to], options)
+  return { ...rest, stderr: stderr.replaceAll(/^petstore: Warning: others can read the password of .*\n/gm, '') }
 }

@@ -16,7 +16,7 @@ export const copy: Command = {
     to: { type: 'string', value: 'DATABASE', meaning: 'An empty database, or one where this copy was interrupted' },
     json: JSON_OPTION,
   },
-  examples: ['petstore copy --from sqlite:data/petstore.db --to postgres://petstore:secret@db.example/petstore'],
+  examples: ['petstore copy --from sqlite:data/petstore.db --to postgres://petstore@db.example/petstore'],
   async run({ terminal, flags, switches }) {
     const from = readAddress('from', flags['from'])
     const to = readAddress('to', flags['to'])

@@ -1,5 +1,5 @@
 // Finds and runs the command of a command line. Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted at a prompt.
-import { BadSetting, readConfig } from '../config.ts'
+import { BadSetting, holdsPassword, readConfig, SETTINGS } from '../config.ts'
 import { VERSION } from '../contract/operations.ts'
 import { CannotOpenStore, StoreUnavailable } from '../store/store.ts'
 import { type Command, CommandFailed, UsageError } from './command.ts'
@@ -23,6 +23,7 @@ export async function run(words: readonly string[], terminal: Terminal): Promise
     }
     if (command === undefined) throw new UsageError(unknownCommand(words))
     const parsed = parseWords(command, words.slice(command.name.split(' ').length))
+    warnOfPasswords(parsed.flags, terminal)
     await command.run({ terminal, ...parsed, config: readConfig(parsed.flags, terminal.env) })
     return 0
   } catch (error) {
@@ -42,6 +43,16 @@ function helpText(words: readonly string[], program: string): string | undefined
   if (group.length > 0) return groupHelp(group, program)
   if (isHelp && sought[0] !== undefined && sought[0] !== 'help') throw new UsageError(unknownCommand(sought))
   return overview(COMMANDS, program)
+}
+
+/** Every user of the machine can read the command lines of all processes. */
+function warnOfPasswords(flags: Record<string, string | undefined>, terminal: Terminal): void {
+  const { flag, variable, fileVariable } = SETTINGS.database
+  for (const [name, value] of Object.entries(flags)) {
+    if (value === undefined || !holdsPassword(value)) continue
+    const instead = name === flag ? `Set ${variable} or ${fileVariable} instead.` : 'Leave it out and set PGPASSWORD instead.'
+    report(terminal, `petstore: Warning: others can read the password of --${name} in the process list. ${instead}`)
+  }
 }
 
 function explainFailure(error: unknown, command: Command | undefined, terminal: Terminal): number {

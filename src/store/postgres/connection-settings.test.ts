@@ -76,6 +76,14 @@ describe('an address of PostgreSQL', () => {
   }
 
   it('is refused for a host that is none', () => {
-    for (const hosts of ['h:port', 'h:123456', 'h,,h', '::1', '[::1']) assert.throws(() => parseConnection(`postgres://${hosts}/pets`), /names the host/)
+    for (const hosts of ['h:port', 'h:123456', 'h,,h', '::1', '[::1']) assert.throws(() => parseConnection(`postgres://${hosts}/pets`), /has no valid host/)
+  })
+
+  it('never has a part of its password in a message, however it is mistyped', () => {
+    const mistyped = ['me:hunter?2secret@db', 'me:hunter/2secret@db', 'me:hunter2secret', 'me:hunter2secret/pets', 'me:hunter?2secret', 'me:hunter?secret=1', 'me:hunter?secret@db?pool_size=1', 'me:a@hunter?secret', 'me:hunter%2secret@db', 'me:hunter2secret?host=/run/postgresql', 'hunter:2secret:5432']
+    for (const rest of mistyped) {
+      assert.throws(() => parseConnection(`postgres://${rest}`), (error) => error instanceof CannotOpenStore && !/hunter|secret/.test(error.message), rest)
+    }
+    assert.throws(() => parseConnection('postgres://me:secret@db/pets?poolsize=3'), /unknown parameter poolsize; known are host, sslmode/)
   })
 })

@@ -47,11 +47,13 @@ const PARAMETERS: Record<string, { takes: string; accepts: RegExp }> = {
 
 export function parseConnection(url: string): ConnectionSettings {
   const [, authority = '', path = '', query = ''] = /^postgres(?:ql)?:\/\/([^/?]*)(?:\/([^?]*))?(?:\?(.*))?$/s.exec(url) ?? []
-  if (path.includes('@')) throw new CannotOpenStore('The database address has a / before its @; in a user name or password write / as %2F, ? as %3F and @ as %40.')
-  const parameters = readParameters(query)
+  if (`${path}${query}`.includes('@')) throw new CannotOpenStore('The database address has a / or ? before its @; in a user name or password write / as %2F, ? as %3F and @ as %40.')
   const at = authority.lastIndexOf('@')
   const [user, password] = authority.slice(0, Math.max(at, 0)).split(/:(.*)/s, 2).map(decode)
-  const hosts = readHosts(parameters.get('host') ?? authority.slice(at + 1))
+  // Before the parameters: without its host, what looks like a parameter may be a part of the password.
+  const ownHosts = readHosts(authority.slice(at + 1))
+  const parameters = readParameters(query)
+  const hosts = parameters.has('host') ? readHosts(parameters.get('host')!) : ownHosts
   return {
     hosts,
     user: user || undefined,
@@ -72,7 +74,9 @@ function readParameters(query: string): Map<string, string> {
   for (const [name, value] of new URLSearchParams(query)) {
     const known = PARAMETERS[name]
     if (known === undefined) {
-      throw new CannotOpenStore(`The database address has an unknown parameter ${JSON.stringify(name)}; known are ${Object.keys(PARAMETERS).join(', ')}.`)
+      // A name without a value, or with other characters, may be a part of a password.
+      const shown = /^[a-z_]+$/.test(name) && value !== '' ? ` ${name}` : ''
+      throw new CannotOpenStore(`The database address has an unknown parameter${shown}; known are ${Object.keys(PARAMETERS).join(', ')}.`)
     }
     if (!known.accepts.test(value)) {
       throw new CannotOpenStore(`The parameter ${name} of the database address must be ${known.takes}, got ${JSON.stringify(value)}.`)
@@ -86,7 +90,8 @@ function readHosts(text: string): Host[] {
   const places = decode(text) || 'localhost'
   return places.split(',').map((place) => {
     const [, host, port] = /^(\[[^\]]+\]|[^:]+)(?::([0-9]{1,5}))?$/.exec(place) ?? []
-    if (host === undefined) throw new CannotOpenStore(`The database address names the host ${JSON.stringify(place)}; it must be HOST or HOST:PORT, several separated by commas.`)
+    // Not repeated: if the host was forgotten, this is the user and the password.
+    if (host === undefined) throw new CannotOpenStore('The database address has no valid host: it must be postgres://USER:PASSWORD@HOST:PORT/NAME, several HOST:PORT separated by commas.')
     return { host: host.replaceAll(/[[\]]/g, ''), port: port === undefined ? DEFAULT_PORT : Number(port) }
   })
 }
