@@ -18,8 +18,9 @@ import { addressOf, cutOff, finish, type InheritedSocket, listen } from './liste
 import type { Log } from './log.ts'
 import { requireEnvironment } from './store/environment.ts'
 import { openStore } from './store/open-store.ts'
-import type { Store } from './store/store.ts'
+import type { Report, Store } from './store/store.ts'
 import { timedStore } from './store/timed-store.ts'
+import { type Opening, openOrWait } from './store/waiting-store.ts'
 import { withinTime } from './within-time.ts'
 
 /** How long each of the last steps of a stop may take: a database that hangs must not hold it up. */
@@ -31,6 +32,8 @@ export interface Running extends Reach {
   adminUrl: string | undefined
   accounts: Accounts
   store: Store
+  /** Resolves when the store is open; rejects with `CannotOpenStore` if that turns out to be impossible. */
+  opened: Promise<void>
   /** Is not ready from now on, and serves everything for this long; each answer is the last of its connection. */
   drain(seconds: number): Promise<void>
   /** Finishes running requests, writes the last usage counts, closes the store; takes at most 10 seconds. */
@@ -51,9 +54,8 @@ export interface World {
 export async function startServer(config: Config, log: Log, world: World = {}): Promise<Running> {
   const { socket, clock = Date.now, monotonic = () => performance.now(), timeouts } = world
   const metrics = config.adminPort === undefined ? undefined : await loadMetrics()
-  const opened = await openForServing(config)
-  for (const warning of opened.opened.warnings) log.warn(warning)
-  const store = metrics === undefined ? opened : timedStore(opened, (method, seconds) => metrics.storeCall(method, seconds))
+  const { store: plain, opened } = await openForServing(config, log)
+  const store = metrics === undefined ? plain : timedStore(plain, (method, seconds) => metrics.storeCall(method, seconds))
   let stopping = false
   const isStopping = () => stopping
 
@@ -96,7 +98,12 @@ export async function startServer(config: Config, log: Log, world: World = {}): 
   const consoleParts = { config, ...reach, url, store, accounts, sessions, usage, clock, monotonic, log, record }
   setImmediate(() => publicApp.resolve(loadPublicApp(consoleParts, send, isStopping)))
   usage.start((error, message) => log.error({ error }, message))
-  const stopChores = startChores({ store, usage, sessions, log, clock })
+  let stopChores = async () => {}
+  const startWork = () => {
+    if (!stopping) stopChores = startChores({ store, usage, sessions, log, clock })
+  }
+  // Whoever runs this learns from `opened` that the store can't be opened.
+  opened.then(startWork, () => {})
 
   async function drain(seconds: number): Promise<void> {
     stopping = true
@@ -117,19 +124,27 @@ export async function startServer(config: Config, log: Log, world: World = {}): 
     await lastStep(store.close(), 'the store could not be closed in order')
   }
 
-  return { url, ...reach, adminUrl: admin && addressOf(admin), accounts, store, drain, stop }
+  return { url, ...reach, adminUrl: admin && addressOf(admin), accounts, store, opened, drain, stop }
 }
 
-/** Throws `CannotOpenStore`, also for a database of the other environment. */
-async function openForServing(config: Config): Promise<Store> {
-  const store = await openStore(config.database)
-  try {
-    await requireEnvironment(store, config)
+/** Throws `CannotOpenStore` if the store can't be opened, now or later; also for a database of the other environment. */
+function openForServing(config: Config, log: Log): Promise<Opening> {
+  const report: Report = ({ level, message, details }) => log[level](details ?? {}, message)
+  // Before it listens, the service may stand still while another process holds the lock of a SQLite file; later it may not.
+  let lockWait: { lockWaitMs?: number } = {}
+  return openOrWait(async () => {
+    const options = { ...lockWait, report }
+    lockWait = { lockWaitMs: 0 }
+    const store = await openStore(config.database, options)
+    try {
+      await requireEnvironment(store, config)
+    } catch (error) {
+      await store.close()
+      throw error
+    }
+    for (const warning of store.opened.warnings) log.warn(warning)
     return store
-  } catch (error) {
-    await store.close()
-    throw error
-  }
+  }, report)
 }
 
 /** Loaded on demand: without an admin port its libraries are not needed. */

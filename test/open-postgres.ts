@@ -17,6 +17,8 @@ export interface OpenPostgres extends AsyncDisposable {
   sql: Sql
   /** Process ids of the store's connections, as the server sees them. */
   backends(): Promise<number[]>
+  /** Ends these processes, as a restart of the server would. */
+  endBackends(): Promise<void>
   /** Holds what this statement locks, a table or rows, until the function it resolves with is called. */
   lock(statement: string): Promise<() => Promise<void>>
   /** Resolves when this many statements of the store wait for a lock. */
@@ -47,6 +49,9 @@ export async function openPostgres(parameters = '', serverUrl?: string): Promise
     proxy,
     sql,
     backends: () => backends(),
+    async endBackends() {
+      for (const pid of await backends()) await sql`SELECT pg_terminate_backend(${pid})`
+    },
     async lock(statement) {
       const locked = Promise.withResolvers<void>()
       const done = Promise.withResolvers<void>()
@@ -73,4 +78,9 @@ export async function until(holds: () => Promise<boolean>, what: string): Promis
     assert.ok(performance.now() < deadline, `after 30 s it is still not so that ${what}`)
     await setTimeout(10)
   }
+}
+
+/** Repeats a call until it does not fail. */
+export function untilWorks(call: () => Promise<unknown>): Promise<void> {
+  return until(() => call().then(() => true, () => false), 'the call works')
 }

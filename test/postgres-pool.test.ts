@@ -6,7 +6,7 @@ import { readConfig } from '../src/config.ts'
 import type { NewPet } from '../src/contract/pets.ts'
 import { openStore } from '../src/store/open-store.ts'
 import { type Store, StoreUnavailable } from '../src/store/store.ts'
-import { openPostgres, until } from './open-postgres.ts'
+import { openPostgres, until, untilWorks } from './open-postgres.ts'
 
 const rex: NewPet = { name: 'Rex', categoryId: 3n, status: 'available' }
 
@@ -21,8 +21,6 @@ async function createMany({ pets }: Store, count: number): Promise<Promise<unkno
   return outcomes
 }
 
-const works = (call: () => Promise<unknown>) => until(() => call().then(() => true, () => false), 'the call works')
-
 describe('connections to PostgreSQL', { concurrency: false, timeout: 120_000 }, () => {
   it('that log in and then do not answer hold up no call for good', async () => {
     await using opened = await openPostgres('pool_size=2&connect_timeout=1&statement_timeout=500')
@@ -31,8 +29,8 @@ describe('connections to PostgreSQL', { concurrency: false, timeout: 120_000 }, 
     for (let round = 0; round < 3; round += 1) await assert.rejects(store.ping(), StoreUnavailable)
     await assert.rejects(store.pets.create(rex), StoreUnavailable)
     proxy.passStatements()
-    await works(() => store.ping())
-    await works(() => store.pets.create(rex))
+    await untilWorks(() => store.ping())
+    await untilWorks(() => store.pets.create(rex))
     assert.ok((await opened.backends()).length <= 2)
   })
 
@@ -88,7 +86,7 @@ describe('connections to PostgreSQL', { concurrency: false, timeout: 120_000 }, 
     proxy.silence()
     for (const outcome of await Promise.all(creates)) assert.ok(outcome instanceof StoreUnavailable)
     await unlock()
-    await works(() => store.pets.create(rex))
+    await untilWorks(() => store.pets.create(rex))
     await until(async () => store.connections()!.parked === 0, 'none is parked')
     assert.ok(proxy.connections().open <= 3)
   })

@@ -15,10 +15,6 @@ const unavailable = (message: RegExp) => (error: unknown) => error instanceof St
 /** A call that lasts for as long as the accounts are locked. */
 const slowCall = ({ store }: OpenPostgres) => store.accounts.listAccounts()
 
-async function endBackends(opened: OpenPostgres): Promise<void> {
-  for (const pid of await opened.backends()) await opened.sql`SELECT pg_terminate_backend(${pid})`
-}
-
 describe('after a connection to PostgreSQL has broken', { concurrency: false, timeout: 120_000 }, () => {
   it('a read that ran on it is done, and one that waited for it too', async () => {
     await using opened = await openPostgres('pool_size=1&connect_timeout=30&statement_timeout=60000')
@@ -27,7 +23,7 @@ describe('after a connection to PostgreSQL has broken', { concurrency: false, ti
       const ran = slowCall(opened)
       await opened.untilBlocked(1)
       const waited = opened.store.ping()
-      await endBackends(opened)
+      await opened.endBackends()
       await unlock()
       await Promise.all([ran, waited])
     }
@@ -39,7 +35,7 @@ describe('after a connection to PostgreSQL has broken', { concurrency: false, ti
     const ran = assert.rejects(opened.store.pets.create(rex), unavailable(/./))
     await opened.untilBlocked(1)
     const waited = opened.store.pets.create(rex)
-    await endBackends(opened)
+    await opened.endBackends()
     await ran
     await unlock()
     assert.equal((await waited).outcome, 'created')
@@ -48,7 +44,7 @@ describe('after a connection to PostgreSQL has broken', { concurrency: false, ti
   it('while nobody used it, its place is free again', async () => {
     await using opened = await openPostgres('pool_size=1')
     for (let round = 0; round < 3; round += 1) {
-      await endBackends(opened)
+      await opened.endBackends()
       await until(async () => opened.proxy.connections().open === 0, 'the connection has broken')
       await opened.store.ping()
     }
@@ -106,7 +102,7 @@ describe('after a connection to PostgreSQL has broken', { concurrency: false, ti
     const store = await openStore(readConfig({ database: `${url}pool_size=1` }, {}).database)
     assert.equal(dead.connections().made, 1)
     for (let round = 0; round < 3; round += 1) {
-      await endBackends(opened)
+      await opened.endBackends()
       await until(async () => opened.proxy.connections().open === 0, 'the connections have broken')
       await store.ping()
     }

@@ -3,6 +3,7 @@ import { type Config, databasePlace, SETTINGS, type SettingName } from '../confi
 import type { Log } from '../log.ts'
 import { CannotListen, inheritedSocket } from '../listening.ts'
 import type { Running } from '../server.ts'
+import { StoreUnavailable } from '../store/store.ts'
 import { type Command, CommandFailed, settingOptions } from './command.ts'
 import { firstRunKey, reasonForSignup, welcome } from './welcome.ts'
 import { print, type Terminal } from './terminal.ts'
@@ -26,6 +27,12 @@ export const serve: Command = {
     const running = await startServer(server, terminal, config, log)
     await announce(terminal, config, running, log)
 
+    try {
+      await Promise.race([running.opened, stopSignal])
+    } catch (error) {
+      await running.stop()
+      throw error
+    }
     const signal = await stopSignal
     // Nobody who presses Ctrl-C wants to wait for a load balancer.
     if (signal === 'SIGTERM' && config.drainSeconds > 0) {
@@ -49,13 +56,17 @@ async function startServer({ startServer: start }: typeof import('../server.ts')
 
 async function announce(terminal: Terminal, config: Config, running: Running, log: Log): Promise<void> {
   if (terminal.stdout.isTTY) {
-    const key = isWatched(terminal, config, running) ? await firstRunKey(running, terminal.clock()) : undefined
+    const key = isWatched(terminal, config, running) ? await firstRunKey(running, terminal.clock()).catch(ifUnavailable) : undefined
     print(terminal, welcome(terminal, config, running, key))
     return
   }
   const { url, adminUrl, signup } = running
   const details = { url, admin: adminUrl, environment: config.environment, database: databasePlace(config.database) }
   log.notice({ ...details, signup: signup + reasonForSignup(config, running) }, 'listening')
+}
+
+function ifUnavailable(error: unknown): undefined {
+  if (!(error instanceof StoreUnavailable)) throw error
 }
 
 /** A key is printed only where a person at this machine reads it: a container has a terminal too, and its output is kept. */

@@ -4,7 +4,7 @@ import type { Config } from '../config.ts'
 import { Refusal } from '../contract/errors.ts'
 import { RETRY_AFTER } from '../contract/limits.ts'
 import { renderOpenapi } from '../contract/openapi.ts'
-import type { Store } from '../store/store.ts'
+import { type Store, StoreBusy } from '../store/store.ts'
 import { jsonContent } from './answer.ts'
 import type { Answer } from './call.ts'
 
@@ -24,8 +24,8 @@ export function publicRoutes({ config, store, answer, isStopping }: PublicParts)
     try {
       await store.ping()
       return json({ status: 'ready' })
-    } catch {
-      return notReady('The database does not answer.')
+    } catch (error) {
+      return notReady(error instanceof StoreBusy ? 'All connections to the database are busy.' : 'The database does not answer.')
     }
   }
 

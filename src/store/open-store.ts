@@ -1,28 +1,27 @@
 // Opens the store at a database address; the only place that knows all engines.
 import { type DatabaseAddress, databasePlace } from '../config.ts'
-import { CannotOpenStore, type Store } from './store.ts'
-
-interface OpenOptions {
-  /** Whether a copy that was interrupted may be opened. */
-  unfinished?: boolean
-  /** Whether a missing database is created; else that throws `NoDatabase`. */
-  create?: boolean
-}
+import { CannotOpenStore, type OpenOptions, type Store } from './store.ts'
 
 /** Throws `CannotOpenStore`. */
-export async function openStore(address: DatabaseAddress, { unfinished = false, create = true }: OpenOptions = {}): Promise<Store> {
-  const store = await openEngine(address, create)
-  if (unfinished || !(await store.isUnfinishedCopy())) return store
-  await store.close()
-  throw new CannotOpenStore(`${databasePlace(address)} holds a copy that was interrupted; run the same copy again to finish it.`)
+export async function openStore(address: DatabaseAddress, options: OpenOptions = {}): Promise<Store> {
+  const store = await openEngine(address, options)
+  try {
+    if (options.unfinished !== true && (await store.isUnfinishedCopy())) {
+      throw new CannotOpenStore(`${databasePlace(address)} holds a copy that was interrupted; run the same copy again to finish it.`)
+    }
+    return store
+  } catch (error) {
+    await store.close()
+    throw error
+  }
 }
 
 /** Loads only the engine that is used. */
-async function openEngine(address: DatabaseAddress, create: boolean): Promise<Store> {
+async function openEngine(address: DatabaseAddress, options: OpenOptions): Promise<Store> {
   if (address.engine === 'sqlite') {
     const { openSqliteStore } = await import('./sqlite/sqlite-store.ts')
-    return openSqliteStore(address.path, create)
+    return openSqliteStore(address.path, options)
   }
   const { openPostgresStore } = await import('./postgres/postgres-store.ts')
-  return openPostgresStore(address.url, create)
+  return openPostgresStore(address.url, options)
 }

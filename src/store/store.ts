@@ -71,12 +71,30 @@ export type Report = (event: StoreEvent) => void
 export interface StoreEvent {
   level: 'notice' | 'warn' | 'error'
   message: string
-  details?: Record<string, unknown>
+  details?: object
+}
+
+/** How a store is opened. */
+export interface OpenOptions {
+  /** Whether a copy that was interrupted may be opened. */
+  unfinished?: boolean
+  /** Whether a missing database is created, as by default; else that throws `NoDatabase`. */
+  create?: boolean
+  /** How long to wait for a process that holds the lock of a SQLite file; the wait blocks everything else. */
+  lockWaitMs?: number
+  /** Receives what the engine has to tell while the store is open. */
+  report?: Report
 }
 
 /** The database can't be opened; the message is for the operator. */
 export class CannotOpenStore extends Error {
   override name = 'CannotOpenStore'
+  /** Whether a later attempt may succeed: the database is unavailable, or another process holds its lock. */
+  readonly passing: boolean
+  constructor(message: string, { passing = false, ...options }: ErrorOptions & { passing?: boolean } = {}) {
+    super(message, options)
+    this.passing = passing
+  }
 }
 
 /** There is nothing to open, and the caller did not ask to create it. */

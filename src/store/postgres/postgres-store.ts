@@ -2,7 +2,7 @@
 import { databasePlace } from '../../config.ts'
 import { factsOfStore } from '../facts.ts'
 import { type Migration, openedBy } from '../migrations.ts'
-import { CannotOpenStore, NoDatabase, type Store, StoreUnavailable } from '../store.ts'
+import { CannotOpenStore, NoDatabase, type OpenOptions, type Report, type Store, StoreUnavailable } from '../store.ts'
 import { PostgresAccounts } from './accounts.ts'
 import { parseConnection } from './connection-settings.ts'
 import { PostgresFacts } from './facts.ts'
@@ -20,21 +20,27 @@ const START_WITHIN_MS = 600_000
  * Connects to the database of this address and migrates it, or fills an empty one unless told not to. Throws
  * `CannotOpenStore` with a message for the operator.
  */
-export async function openPostgresStore(url: string, create = true): Promise<Store> {
-  const pool = new Pool(parseConnection(url))
+export async function openPostgresStore(url: string, { create = true, report = () => {} }: OpenOptions = {}): Promise<Store> {
+  const settings = parseConnection(url)
+  let isOpen = false
+  // Until the store is open, whoever opens it learns from the exception.
+  const pool = new Pool(settings, (event) => isOpen && report(event))
   let applied: Migration[] | undefined
+  let warnings: string[]
   try {
     applied = await pool.writeWithin(START_WITHIN_MS, (sql) => migrate(sql, create))
     if (applied === undefined) throw new NoDatabase(databasePlace({ engine: 'postgres', url }))
+    warnings = settings.pgbouncer ? await warningsBehindPgbouncer(pool) : []
   } catch (error) {
     await pool.end()
     const failure = asStoreFailure(error)
-    if (failure instanceof StoreUnavailable) throw new CannotOpenStore(failure.message, { cause: error })
+    if (failure instanceof StoreUnavailable) throw new CannotOpenStore(failure.message, { cause: error, passing: true })
     throw error
   }
-  const settling = setInterval(() => void settle(pool), SETTLED_MS).unref()
+  isOpen = true
+  const settling = setInterval(() => void settle(pool, report), SETTLED_MS).unref()
   return {
-    opened: openedBy(applied),
+    opened: openedBy(applied, warnings),
     pets: new PostgresPets(pool),
     accounts: new PostgresAccounts(pool),
     records: new PostgresRecords(pool),
@@ -53,10 +59,19 @@ export async function openPostgresStore(url: string, create = true): Promise<Sto
 }
 
 /** Runs in the background; if it fails, it is done a minute later. */
-async function settle(pool: Pool): Promise<void> {
+async function settle(pool: Pool, report: Report): Promise<void> {
   try {
     while (await pool.write(settleCounts));
-  } catch {
-    // While the database is unavailable, every request reports it.
+  } catch (error) {
+    report({ level: 'error', message: 'counts by status could not be settled; this is retried in a minute', details: { error } })
   }
+}
+
+/** Behind PgBouncer no limit can be sent when connecting, so only the role's own can end a statement. */
+async function warningsBehindPgbouncer(pool: Pool): Promise<string[]> {
+  const [row] = await pool.read((sql) => sql<{ limit: string; role: string }[]>`
+    SELECT current_setting('statement_timeout') AS limit, current_user AS role`)
+  const { limit, role } = row!
+  if (limit !== '0') return []
+  return [`Behind PgBouncer, the role ${role} of the database needs a time limit of its own: ALTER ROLE ${role} SET statement_timeout = '5s'`]
 }

@@ -3,7 +3,7 @@ import { accessSync, constants, existsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { openedBy } from '../migrations.ts'
-import { CannotOpenStore, NoDatabase, type Opened } from '../store.ts'
+import { CannotOpenStore, NoDatabase, type Opened, type OpenOptions } from '../store.ts'
 import { explain, isBusy, LOCK_RETRY_MS } from './failures.ts'
 import { createFile, createFolder, modeWarnings } from './file-modes.ts'
 import { APPLICATION_ID, migrate } from './migrate.ts'
@@ -20,15 +20,15 @@ const START_WAIT_MS = 10_000
 const SERVING_WAIT_MS = 2
 
 /** Throws `CannotOpenStore`; `NoDatabase` if there is none and it must not be created. */
-export function openDatabase(path: string, create = true): { db: DatabaseSync; opened: Opened } {
+export function openDatabase(path: string, { create = true, lockWaitMs = START_WAIT_MS }: OpenOptions = {}): { db: DatabaseSync; opened: Opened } {
   let db: DatabaseSync | undefined
   const isFile = path !== IN_MEMORY
   try {
     if (isFile) prepareFile(path, create)
-    db = new DatabaseSync(path, { timeout: START_WAIT_MS })
+    db = new DatabaseSync(path, { timeout: lockWaitMs })
     requireSqliteVersion(db)
     requireOurs(db, path)
-    configure(db, path)
+    configure(db, path, lockWaitMs)
     const applied = migrate(db, path, create)
     if (applied === undefined) throw new NoDatabase(path)
     db.exec(`PRAGMA busy_timeout = ${SERVING_WAIT_MS}`)
@@ -36,7 +36,7 @@ export function openDatabase(path: string, create = true): { db: DatabaseSync; o
   } catch (error) {
     db?.close()
     if (error instanceof CannotOpenStore) throw error
-    throw new CannotOpenStore(`Cannot open the database ${path}: ${explain(error)}`, { cause: error })
+    throw new CannotOpenStore(`Cannot open the database ${path}: ${explain(error)}`, { cause: error, passing: isBusy(error) })
   }
 }
 
@@ -84,8 +84,8 @@ export function requireOurs(db: DatabaseSync, path: string): void {
   )
 }
 
-function configure(db: DatabaseSync, path: string): void {
-  switchToWal(db)
+function configure(db: DatabaseSync, path: string, lockWaitMs: number): void {
+  switchToWal(db, lockWaitMs)
   db.exec(`
     PRAGMA synchronous = FULL;
     PRAGMA foreign_keys = ON;
@@ -102,8 +102,8 @@ function configure(db: DatabaseSync, path: string): void {
 }
 
 /** For this switch SQLite does not wait for a lock, whatever the timeout: another process that starts may hold it. */
-function switchToWal(db: DatabaseSync): void {
-  const deadline = performance.now() + START_WAIT_MS
+function switchToWal(db: DatabaseSync, lockWaitMs: number): void {
+  const deadline = performance.now() + lockWaitMs
   for (;;) {
     try {
       db.exec('PRAGMA journal_mode = WAL')

@@ -1,6 +1,6 @@
 // The embedded engine: one file, one connection, nothing to install.
 import { factsOfStore } from '../facts.ts'
-import type { Store } from '../store.ts'
+import type { OpenOptions, Store } from '../store.ts'
 import { SqliteAccounts } from './accounts.ts'
 import { createDataVersion } from './data-version.ts'
 import { openDatabase } from './database.ts'
@@ -11,8 +11,8 @@ import { SqliteRecords } from './records.ts'
 import { Writer } from './writer.ts'
 
 /** Opens the file at `path`, or creates it unless told not to; throws `CannotOpenStore` with a message for the operator. */
-export function openSqliteStore(path: string, create = true): Store {
-  const { db, opened } = openDatabase(path, create)
+export function openSqliteStore(path: string, options?: OpenOptions): Store {
+  const { db, opened } = openDatabase(path, options)
   const writer = new Writer(db)
   const ask = db.prepare('SELECT 1 FROM sqlite_schema LIMIT 1')
   return {

@@ -1,0 +1,134 @@
+// What the operator is told about PostgreSQL: lost, found, another host, an old primary, a missing limit.
+import assert from 'node:assert/strict'
+import { describe, it, mock } from 'node:test'
+import { readConfig } from '../src/config.ts'
+import { openStore } from '../src/store/open-store.ts'
+import { type Store, StoreUnavailable } from '../src/store/store.ts'
+import { startCuttingProxy } from './cutting-proxy.ts'
+import { startPetstore } from './harness.ts'
+import { openPostgres, until, untilWorks } from './open-postgres.ts'
+
+interface Reported {
+  level: string
+  message: string
+  host?: string
+}
+
+interface Watched extends AsyncDisposable {
+  store: Store
+  reported: Reported[]
+}
+
+async function watch(url: string): Promise<Watched> {
+  const reported: Reported[] = []
+  const store = await openStore(readConfig({ database: url }, {}).database, {
+    report: ({ level, message, details }) => reported.push({ level, message, ...details }),
+  })
+  return { store, reported, [Symbol.asyncDispose]: () => store.close() }
+}
+
+describe('the store on PostgreSQL reports', { concurrency: false, timeout: 120_000 }, () => {
+  it('that the database is lost, and that it is found, once each', async () => {
+    await using opened = await openPostgres()
+    await using watched = await watch(opened.url)
+    const { store, reported } = watched
+    for (let round = 0; round < 2; round += 1) {
+      opened.proxy.goAway()
+      for (let call = 0; call < 10; call += 1) await assert.rejects(store.ping(), StoreUnavailable)
+      opened.proxy.comeBack()
+      await untilWorks(() => store.ping())
+    }
+    const messages = reported.map(({ level, message }) => `${level}: ${message}`)
+    assert.deepEqual(messages, ['error: database lost', 'notice: database found', 'error: database lost', 'notice: database found'])
+  })
+
+  it('that another host is used', async () => {
+    await using opened = await openPostgres()
+    const direct = new URL(opened.url)
+    direct.port = String(opened.sql.options.port[0])
+    await using other = await startCuttingProxy(direct.href)
+    await using watched = await watch(opened.url.replace(/@([^/]+)/, `@$1,${new URL(other.url).host}`))
+    const { store, reported } = watched
+    assert.equal(store.connections()!.host, new URL(opened.url).host)
+    opened.proxy.goAway()
+    await untilWorks(() => store.ping())
+    assert.deepEqual(reported.map(({ message, host }) => [message, host]), [['database switched to another host', new URL(other.url).host]])
+    assert.equal(store.connections()!.host, new URL(other.url).host)
+  })
+
+  it('a primary that was replaced, and does not use it', async () => {
+    await using opened = await openPostgres()
+    const { sql } = opened
+    await opened.store.close()
+    // A server whose timeline the test can set: the search path puts this function before PostgreSQL's own.
+    await sql.unsafe(`
+      CREATE SCHEMA told;
+      CREATE TABLE told.timeline AS SELECT 5 AS number;
+      CREATE FUNCTION told.pg_walfile_name(pg_lsn) RETURNS TEXT LANGUAGE sql AS $$SELECT lpad(to_hex(number), 8, '0') || '0000000000000001' FROM told.timeline$$;
+      ALTER DATABASE ${sql.options.database} SET search_path = told, pg_catalog, public`)
+    await using watched = await watch(opened.url)
+    const { store, reported } = watched
+    await sql`UPDATE told.timeline SET number = 4`
+    await opened.endBackends()
+    for (let call = 0; call < 3; call += 1) {
+      await assert.rejects(
+        until(() => store.ping().then(() => true), 'it answers'),
+        (error) => error instanceof StoreUnavailable && /it is on timeline 4, but 5 was seen before/.test(error.message),
+      )
+    }
+    await sql`UPDATE told.timeline SET number = 6`
+    await untilWorks(() => store.ping())
+    assert.deepEqual(
+      reported.map(({ message }) => message.replace(/:.*/, '')),
+      ['database outdated', 'database lost', 'database found'],
+    )
+  })
+
+  it('nothing of timelines where the database does not tell', async () => {
+    await using opened = await openPostgres()
+    const { sql } = opened
+    await opened.store.close()
+    await sql.unsafe(`
+      CREATE SCHEMA told;
+      CREATE FUNCTION told.pg_walfile_name(pg_lsn) RETURNS TEXT LANGUAGE plpgsql AS $$BEGIN RAISE insufficient_privilege; END$$;
+      ALTER DATABASE ${sql.options.database} SET search_path = told, pg_catalog, public`)
+    await using watched = await watch(opened.url)
+    await watched.store.ping()
+    assert.deepEqual(watched.reported, [])
+  })
+
+  it('that the role behind PgBouncer has no limit for statements, unless it has one', async () => {
+    await using opened = await openPostgres()
+    await using unlimited = await watch(`${opened.url}pgbouncer=true`)
+    assert.match(unlimited.store.opened.warnings[0] ?? '', /ALTER ROLE \w+ SET statement_timeout/)
+    await opened.sql.unsafe(`ALTER DATABASE ${opened.sql.options.database} SET statement_timeout = '5s'`)
+    await using limited = await watch(`${opened.url}pgbouncer=true`)
+    assert.deepEqual(limited.store.opened.warnings, [])
+  })
+
+  it('counts that could not be settled', async () => {
+    mock.timers.enable({ apis: ['setInterval'] })
+    await using opened = await openPostgres()
+    await using watched = await watch(opened.url)
+    await opened.sql`ALTER TABLE pet_counts_progress RENAME TO elsewhere`
+    mock.timers.tick(60_000)
+    mock.timers.reset()
+    await until(async () => watched.reported.length === 1, 'it is reported')
+    assert.match(watched.reported[0]!.message, /counts by status could not be settled/)
+  })
+})
+
+it('/readyz tells a busy pool from a database that is unavailable', { timeout: 60_000 }, async () => {
+  await using opened = await openPostgres()
+  await using petstore = await startPetstore({ database: `${opened.url}pool_size=1&connect_timeout=1&statement_timeout=60000` })
+  const readiness = async () => ((await (await fetch(`${petstore.url}/readyz`)).json()) as { message: string }).message
+  const unlock = await opened.lock('LOCK TABLE accounts')
+  const slow = petstore.store.accounts.listAccounts()
+  await opened.untilBlocked(1)
+  assert.equal(await readiness(), 'All connections to the database are busy.')
+  await unlock()
+  await slow
+  opened.proxy.goAway()
+  assert.equal(await readiness(), 'The database does not answer.')
+  assert.ok(petstore.logged.some(({ msg }) => msg === 'database lost'))
+})

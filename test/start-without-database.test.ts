@@ -1,0 +1,87 @@
+// The service starts while its database is unavailable: it is live, not ready, and becomes ready by itself.
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { describe, it } from 'node:test'
+import connectTo from 'postgres'
+import { Folder, makeKey, serve, type Served } from './command.ts'
+import { startCuttingProxy } from './cutting-proxy.ts'
+import { postgres } from './engines.ts'
+import { until } from './open-postgres.ts'
+
+const status = async ({ url }: Served, path: string) => (await fetch(url + path)).status
+
+const isReady = (served: Served) => until(async () => (await status(served, '/readyz')) === 200, 'the service is ready')
+
+const messages = ({ lines }: Served) => lines.filter(({ level }) => level !== 'info').map(({ msg }) => msg)
+
+describe('petstore serve, while the database is unavailable', { concurrency: 3, timeout: 120_000 }, () => {
+  it('is live and not ready, refuses operations with 503, says so once, and is ready when the database is there', async () => {
+    await using database = await postgres.newDatabase()
+    await using proxy = await startCuttingProxy(database.url)
+    await using folder = await Folder.create()
+    const { key } = await makeKey(folder, { env: { DATABASE_URL: database.url } })
+    proxy.goAway()
+    const served = await serve(folder, { env: { DATABASE_URL: proxy.url } })
+    const list = () => fetch(`${served.url}/v1/pets`, { headers: { Authorization: `Bearer ${key}` } })
+    const refused = await list()
+    assert.deepEqual([refused.status, ((await refused.json()) as { code: string }).code], [503, 'service_unavailable'])
+    assert.match(refused.headers.get('retry-after') ?? '', /^[1-9]$/)
+    assert.deepEqual([await status(served, '/livez'), await status(served, '/readyz'), await status(served, '/')], [200, 503, 200])
+    const { made } = proxy.connections()
+    await until(async () => proxy.connections().made > made + 1, 'it tries again')
+    assert.equal(messages(served)[0], 'waiting for the database; requests are answered 503')
+    assert.equal(messages(served)[1], 'listening')
+    assert.equal(messages(served).filter((message) => String(message).includes('database')).length, 2, 'one line, and one for the refused request')
+
+    proxy.comeBack()
+    await isReady(served)
+    assert.equal((await list()).status, 200)
+    assert.ok(messages(served).includes('database found; ready'))
+    assert.ok(!messages(served).some((message) => String(message).includes('purged')))
+  })
+
+  it('stops when it is told to, before the database is there', async () => {
+    await using folder = await Folder.create()
+    const served = await serve(folder, { env: { DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' } })
+    served.child.kill('SIGTERM')
+    const { code, stderr } = await served.ended
+    assert.deepEqual([code, stderr], [0, ''])
+  })
+
+  it('exits with the reason if the database turns out to be unusable', async () => {
+    await using database = await postgres.newDatabase()
+    const sql = connectTo(database.url, { max: 1 })
+    await sql`CREATE TABLE pets (whatever INTEGER)`
+    await sql.end()
+    await using proxy = await startCuttingProxy(database.url)
+    await using folder = await Folder.create()
+    proxy.goAway()
+    const served = await serve(folder, { env: { DATABASE_URL: proxy.url } })
+    proxy.comeBack()
+    const { code, stderr } = await served.ended
+    assert.equal(code, 1)
+    assert.match(stderr, /tables of another program/)
+  })
+
+  it('exits at once for what no database can change', async () => {
+    await using folder = await Folder.create()
+    const { code, stderr } = await folder.run(['serve'], { env: { DATABASE_URL: 'postgres://me@h/pets?colour=red' } })
+    assert.equal(code, 1)
+    assert.match(stderr, /unknown parameter "colour"/)
+  })
+
+  it('waits for another process that holds the lock of the file for long', async () => {
+    await using folder = await Folder.create()
+    const file = join(folder.path, 'petstore.db')
+    const env = { DATABASE_URL: `sqlite:${file}` }
+    await folder.run(['migrate'], { env })
+    const holder = new DatabaseSync(file)
+    holder.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE')
+    const served = await serve(folder, { env })
+    assert.deepEqual([await status(served, '/livez'), await status(served, '/readyz')], [200, 503])
+    holder.exec('ROLLBACK')
+    holder.close()
+    await isReady(served)
+  })
+})
