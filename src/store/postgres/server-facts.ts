@@ -1,6 +1,6 @@
 // What a server says about itself: whether it accepts writes, and which server it is, after a failover behind one address too.
+import type { Sql } from 'postgres'
 import type { ConnectionSettings } from './connection-settings.ts'
-import type { Database } from './connection.ts'
 import { wasRefused } from './failures.ts'
 
 export interface ServerFacts {
@@ -20,7 +20,7 @@ export interface Timeline {
   number: number
 }
 
-export async function askServer(sql: Database, { pgbouncer }: ConnectionSettings): Promise<ServerFacts> {
+export async function askServer(sql: Sql, { pgbouncer }: ConnectionSettings): Promise<ServerFacts> {
   const [facts] = await sql<ServerFacts[]>`
     SELECT pg_backend_pid() AS pid, pg_postmaster_start_time()::text AS "startedAt",
       CASE WHEN pg_is_in_recovery() THEN 'standby' ELSE 'primary' END AS role,
@@ -30,7 +30,7 @@ export async function askServer(sql: Database, { pgbouncer }: ConnectionSettings
 }
 
 /** The name of a WAL file begins with its timeline, in eight hexadecimal digits. Some managed databases refuse to tell. */
-async function askTimeline(sql: Database): Promise<Timeline | undefined> {
+async function askTimeline(sql: Sql): Promise<Timeline | undefined> {
   try {
     const [told] = await sql<{ system: string; file: string }[]>`
       SELECT system_identifier::text AS system, pg_walfile_name(pg_current_wal_lsn()) AS file FROM pg_control_system()`
