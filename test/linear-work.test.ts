@@ -22,7 +22,7 @@ import { createClientAddress } from '../src/http/client-address.ts'
 import { matchesEtag } from '../src/http/conditional.ts'
 import { checkFraming } from '../src/http/framing.ts'
 import { readIdempotencyKey } from '../src/http/idempotency.ts'
-import { parseJsonBody, readJsonBody } from '../src/http/json-body.ts'
+import { checkJsonHeaders, parseJsonBody } from '../src/http/json-body.ts'
 import { parseQueryString } from '../src/http/query-string.ts'
 import { requestId } from '../src/http/request-id.ts'
 import { findOperation, originForm } from '../src/http/routes.ts'
@@ -64,7 +64,7 @@ const keyring = { recall: (secret: string) => (isWellFormedKey(secret) ? undefin
 const authenticate = createAuthenticate(keyring as never)
 const clientAddress = createClientAddress(['loopback', '10.0.0.0/8'])
 const namePattern = new RegExp(NewPetSchema.properties.name.pattern)
-const jsonBody = (text: string) => parseJsonBody(callWith('content-type', 'application/json'), Buffer.from(text))
+const jsonBody = (text: string) => parseJsonBody(Buffer.from(text))
 
 const READERS: Record<string, (text: string) => unknown> = {
   'a path': (text) => findOperation('GET', originForm(`/v1/pets/${text}`)),
@@ -90,8 +90,8 @@ const READERS: Record<string, (text: string) => unknown> = {
   'Request-Id': (text) => requestId(callWith('request-id', text).raw),
   'Host': (text) => checkFraming(callWith('host', text)),
   'Transfer-Encoding': (text) => checkFraming(callWith('transfer-encoding', text)),
-  'Content-Type': (text) => readJsonBody(callWith('content-type', text).raw),
-  'a charset': (text) => parseJsonBody(callWith('content-type', `application/json; ${text}`), Buffer.from('{}')),
+  'Content-Type': (text) => checkJsonHeaders(callWith('content-type', text)),
+  'a charset': (text) => checkJsonHeaders(callWith('content-type', `application/json; ${text}`)),
   'X-Forwarded-For': (text) => addressGroup(clientAddress(callWith('x-forwarded-for', text).raw)),
   'Cookie': (text) => readCookies(callWith('cookie', `petstore=${text}`).raw as never, false),
   'a session token': isToken,

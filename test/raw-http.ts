@@ -14,7 +14,7 @@ export class RawConnection implements Disposable {
   #received = ''
   #closed = false
 
-  /** With `allowHalfOpen` the connection stays open on this side when the server ends it. */
+  /** With `allowHalfOpen` the client goes on sending after the server has ended its side. */
   constructor(url: string, { allowHalfOpen = false } = {}) {
     const { hostname, port } = new URL(url)
     this.socket = connect({ port: Number(port), host: hostname, allowHalfOpen })

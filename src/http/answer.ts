@@ -2,14 +2,13 @@
 import type { ServerResponse } from 'node:http'
 import { errorBody, ERRORS, Refusal } from '../contract/errors.ts'
 import { OPERATIONS } from '../contract/operations.ts'
-import { dropRestOf } from './body.ts'
 import type { Answer, Bytes, Call } from './call.ts'
+import { isLast } from './connections.ts'
 import { CORS_HEADERS } from './cors.ts'
 import { deprecationHeaders } from './deprecation.ts'
 import type { Recorder } from './record.ts'
 
 const CACHE = ['Cache-Control', 'private, no-cache']
-const CLOSE = ['Connection', 'close']
 
 /** Writes an answer and records it. */
 export type Send = (call: Call, response: ServerResponse, result: Answer | Refusal) => void
@@ -31,12 +30,11 @@ export function createSend({ record, baseUrl, isStopping }: SendParts): Send {
     if (operation?.deprecation !== undefined) headers.push(...deprecation.get(operation.id)!)
     if (request.answerHeaders !== undefined) headers.push(...request.answerHeaders)
     if (request.raw.headers.origin !== undefined) headers.push(...CORS_HEADERS)
-    if (isStopping()) headers.push(...CLOSE)
     // A request whose body broke off was answered by socket-errors.ts.
     if (response.headersSent) return
+    if (isStopping() || isLast(request.raw)) response.shouldKeepAlive = false
     if (request.disconnects) response.destroy()
     else response.writeHead(status, headers).end(body, 'latin1')
-    if (!request.raw.complete) dropRestOf(request.raw)
     record(request, status, result instanceof Refusal ? result : undefined)
   }
 }

@@ -11,7 +11,9 @@ import { createAdmission } from './admission.ts'
 import type { Send } from './answer.ts'
 import { AnswerCache } from './answer-cache.ts'
 import { createAuthenticate } from './authenticate.ts'
+import { expectContinue } from './body.ts'
 import { createClientAddress } from './client-address.ts'
+import { tendConnections, waitForTurn } from './connections.ts'
 import { createRemovedCheck } from './deprecation.ts'
 import { createHandlers } from './handlers.ts'
 import { type Arrival, createPipeline } from './pipeline.ts'
@@ -25,6 +27,10 @@ export interface Timeouts {
   headersTimeout: number
   requestTimeout: number
   keepAliveTimeout: number
+  /** Without a byte in either direction; longer than `requestTimeout`, so that a slow request is still answered 408. */
+  stalledTimeout: number
+  /** How long a client may go on sending after the last answer of its connection. */
+  lingerTimeout: number
   /** How often the first two are checked; Node's default of 30 seconds would make them that much longer. */
   connectionsCheckingInterval: number
 }
@@ -33,6 +39,8 @@ const TIMEOUTS: Timeouts = {
   headersTimeout: 10_000,
   requestTimeout: 30_000,
   keepAliveTimeout: 65_000,
+  stalledTimeout: 35_000,
+  lingerTimeout: 10_000,
   connectionsCheckingInterval: 1000,
 }
 
@@ -71,13 +79,25 @@ export function createApp(parts: AppParts): Server {
   const arrived = gatherTurns<Arrival>((arrivals) => {
     cache.refresh()
     for (const arrival of arrivals) {
+      // The client has left: there is nobody to work for.
+      if (arrival.raw.socket.destroyed) continue
       if (!serveOperation(arrival)) elsewhere(arrival.raw, arrival.response)
     }
   })
 
   // No stream for requests without a body: 6 % of a list.
   const options = { ...timeouts, maxHeaderSize: HEADERS_LIMIT, requireHostHeader: false, optimizeEmptyRequests: true }
-  const server = createServer(options, (raw, response) => arrived({ raw, response, at: performance.now() }))
+  const serve: RequestListener = (raw, response) => {
+    // A response gets its socket when it is its turn.
+    if (response.socket === null) waitForTurn(raw, response, () => serve(raw, response))
+    else arrived({ raw, response, at: performance.now() })
+  }
+  const server = createServer(options, serve)
+  server.on('checkContinue', (raw, response) => {
+    expectContinue(raw, response)
+    serve(raw, response)
+  })
+  tendConnections(server, timeouts)
   server.on('clientError', createSocketErrorHandler(record))
   answerSpecialRequests(server, record)
   return server

@@ -7,18 +7,21 @@ import { Refused } from '../contract/refused.ts'
 import { idempotencyFor } from '../store/idempotency.ts'
 import type { Created } from '../store/store.ts'
 import { jsonContent } from './answer.ts'
+import { checkBodySize, readBody } from './body.ts'
 import type { Answer } from './call.ts'
 import type { Handler, HandlerParts } from './handler.ts'
 import { readIdempotencyKey } from './idempotency.ts'
-import { parseJsonBody, readJsonBody } from './json-body.ts'
+import { checkJsonHeaders, parseJsonBody } from './json-body.ts'
 
 export function createPet({ store, clock, base }: HandlerParts): Handler {
   return async (call) => {
-    const bytes = await readJsonBody(call.raw)
-    if (bytes instanceof Refusal) return bytes
+    const refusal = checkJsonHeaders(call) ?? checkBodySize(call.raw)
+    if (refusal !== undefined) return refusal
     const idempotency = readIdempotencyKey(call)
     if (idempotency instanceof Refusal) return idempotency
-    const json = parseJsonBody(call, bytes)
+    const bytes = await readBody(call.raw)
+    if (bytes instanceof Refusal) return bytes
+    const json = parseJsonBody(bytes)
     if (json instanceof Refusal) return json
     const newPet = parseNewPet(json.value)
     if (newPet instanceof Refused) return new Refusal('invalid_pet', newPet.message)

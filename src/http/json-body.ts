@@ -1,26 +1,23 @@
-// The JSON body of a request: its media type and encoding, its bytes, and its value.
-import type { IncomingMessage } from 'node:http'
+// The JSON body of a request: its media type and encoding, and its value.
 import { Refusal } from '../contract/errors.ts'
 import { type ParsedJson, parseJson, quote } from '../contract/json.ts'
 import { Refused } from '../contract/refused.ts'
-import { announcesBody, readBody } from './body.ts'
+import { announcesBody } from './body.ts'
 import { type Call, cameTwice } from './call.ts'
 
 /** The media type, compared without case; its parameters are checked later. */
 const JSON_TYPE = /^application\/json\s*(?:;|$)/i
 
-/** Reads the bytes of a body that is declared as JSON. */
-export function readJsonBody(request: IncomingMessage): Buffer | Refusal | Promise<Buffer | Refusal> {
-  const type = request.headers['content-type']
-  const isNothing = type === undefined && !announcesBody(request)
-  if (isNothing || JSON_TYPE.test(type ?? '')) return readBody(request)
+/** Refuses a body that is not declared as plain JSON; needs only its headers, so that it need not be sent for this. */
+export function checkJsonHeaders(call: Call): Refusal | undefined {
+  const type = call.raw.headers['content-type']
+  const isNothing = type === undefined && !announcesBody(call.raw)
+  if (isNothing || JSON_TYPE.test(type ?? '')) return checkEncoding(call)
   return unsupported(`The body must have Content-Type: application/json, got ${type ? quote(type) : 'none'}.`)
 }
 
-export function parseJsonBody(call: Call, bytes: Buffer): ParsedJson | Refusal {
+export function parseJsonBody(bytes: Buffer): ParsedJson | Refusal {
   if (bytes.length === 0) return new Refusal('missing_body', 'The body is missing: send a JSON object.')
-  const refusal = checkEncoding(call)
-  if (refusal !== undefined) return refusal
   const json = parseJson(bytes)
   return json instanceof Refused ? new Refusal('invalid_json', json.message) : json
 }

@@ -6,7 +6,9 @@ import { BODY_LIMIT, HEADERS_LIMIT } from '../contract/limits.ts'
 import type { Log } from '../log.ts'
 import type { Store } from '../store/store.ts'
 import type { Send } from './answer.ts'
+import { askForBody } from './body.ts'
 import type { Answer } from './call.ts'
+import { isLast } from './connections.ts'
 import { refusalFor } from './failures.ts'
 import { checkFraming } from './framing.ts'
 import { publicRoutes } from './public-routes.ts'
@@ -52,9 +54,13 @@ export function createPublicApp({ config, store, log, send, isStopping, notFound
     if (result === undefined) done()
     else answer(request, reply, result)
   })
+  app.addHook('preParsing', (request, _reply, payload, done) => {
+    askForBody(request.raw)
+    done(null, payload)
+  })
   // For the console's pages; other answers go through `send`.
-  app.addHook('onSend', (_request, reply, payload, done) => {
-    if (isStopping()) reply.raw.shouldKeepAlive = false
+  app.addHook('onSend', (request, reply, payload, done) => {
+    if (isStopping() || isLast(request.raw)) reply.raw.shouldKeepAlive = false
     done(null, payload)
   })
   app.setErrorHandler((error, request, reply) => answer(request, reply, refusalFor(error, request, log)))

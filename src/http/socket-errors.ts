@@ -8,7 +8,6 @@ import { quote } from '../contract/json.ts'
 import { HEADERS_LIMIT, kibibytes } from '../contract/limits.ts'
 import { STATUS_CODES } from '../node-http.ts'
 import { refusalAnswer } from './answer.ts'
-import { endSoon } from './body.ts'
 import type { Recorder } from './record.ts'
 import { requestId } from './request-id.ts'
 import { ALL_METHODS } from './routes.ts'
@@ -48,7 +47,7 @@ export function createSocketErrorHandler(record: Recorder) {
     const refusal = parserRefusal(error)
     const id = randomUUID()
     record({ id, ip: socket.remoteAddress }, ERRORS[refusal.code].status, refusal)
-    if (due === undefined) socket.end(rawAnswer(refusal, id), 'latin1')
+    if (due === undefined) writeLast(socket, rawAnswer(refusal, id))
     else writeRefusal(due, refusal, id)
   }
 
@@ -78,7 +77,7 @@ export function answerSpecialRequests(server: Server, record: Recorder): void {
     const id = recorded(request, refusal)
     // Node has let go of this socket: without a listener a client that hangs up would end the process.
     socket.on('error', () => socket.destroy())
-    afterEarlierAnswers(socket as HttpSocket, () => endSoon(socket, rawAnswer(refusal, id)))
+    afterEarlierAnswers(socket as HttpSocket, () => writeLast(socket as HttpSocket, rawAnswer(refusal, id)))
   })
 }
 
@@ -109,6 +108,12 @@ function closingHeaders(id: string): string[] {
 function writeRefusal(response: ServerResponse, refusal: Refusal, id: string): void {
   const { status, headers, body } = refusalAnswer(refusal)
   response.writeHead(status, [...headers, ...closingHeaders(id)]).end(body, 'latin1')
+}
+
+/** Writes on a socket that Node has no response for, and ends it (connections.ts). */
+function writeLast(socket: Socket, answer: string): void {
+  socket.write(answer, 'latin1')
+  socket.destroySoon()
 }
 
 function rawAnswer(refusal: Refusal, id: string): string {

@@ -1,0 +1,126 @@
+// Requests that are sent without waiting for answers, and answers that nobody reads.
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { connect, type Socket } from 'node:net'
+import { describe, it } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
+import { Folder, makeKey, serve } from './command.ts'
+import { describeService, startPetstore } from './harness.ts'
+import { RawConnection } from './raw-http.ts'
+
+const HOST = 'Host: localhost\r\n'
+/** Makes requests so long that less than a hundred of them arrive at once. */
+const PADDING = `X-Padding: ${'x'.repeat(1000)}\r\n`
+const TIMEOUTS = {
+  headersTimeout: 10_000,
+  requestTimeout: 30_000,
+  keepAliveTimeout: 65_000,
+  stalledTimeout: 500,
+  lingerTimeout: 10_000,
+  connectionsCheckingInterval: 1000,
+}
+
+describeService('A pipelined request', (service) => {
+  it('sees the effect of the one before it', async () => {
+    const { url, key } = service()
+    using connection = new RawConnection(url)
+    const head = (method: string, more: string) => `${method} /v1/pets HTTP/1.1\r\n${HOST}Authorization: Bearer ${key}\r\n${more}\r\n`
+    for (let round = 0; round < 20; round += 1) {
+      const body = JSON.stringify({ name: `pet ${round}`, categoryId: 1 })
+      connection.send(head('POST', `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n`) + body + head('GET', ''))
+      assert.equal((await connection.answer()).status, 201)
+      const [newest] = JSON.parse((await connection.answer()).body) as { name: string }[]
+      assert.equal(newest?.name, `pet ${round}`)
+    }
+  })
+
+  it('waits as long as it takes, behind any number of others', async () => {
+    const { url } = service()
+    using connection = new RawConnection(url)
+    connection.send(`GET /livez HTTP/1.1\r\n${HOST}${PADDING}\r\n`.repeat(2000))
+    for (let count = 0; count < 2000; count += 1) assert.equal((await connection.answer()).status, 200)
+  })
+
+  it('is answered after the client has ended its side', async () => {
+    const { url } = service()
+    using connection = new RawConnection(url)
+    connection.socket.end(`GET /v1/pets HTTP/1.1\r\n${HOST}\r\n`.repeat(3) + `GET /livez HTTP/1.1\r\n${HOST}\r\n`)
+    for (const status of [401, 401, 401, 200]) assert.equal((await connection.answer()).status, status)
+    await connection.closed()
+  })
+})
+
+describe('A client that does not read its answers', () => {
+  it('costs little memory, however many requests it sends: the service goes on', async () => {
+    await using folder = await Folder.create()
+    const { key } = await makeKey(folder)
+    const { url, child } = await serve(folder)
+    const authorization = `Authorization: Bearer ${key}\r\n`
+    const body = JSON.stringify({ name: 'x'.repeat(200), categoryId: 1 })
+    for (let count = 0; count < 100; count += 1) {
+      await fetch(`${url}/v1/pets`, { method: 'POST', headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' }, body })
+    }
+    const before = residentMegabytes(child.pid!)
+    const list = `GET /v1/pets?limit=100 HTTP/1.1\r\n${HOST}${authorization}`
+    const requests = [`${list}\r\n`, `${list}${PADDING}\r\n`, `GET /docs/errors HTTP/1.1\r\n${HOST}\r\n`, `GET /docs/errors HTTP/1.1\r\n${HOST}${PADDING}\r\n`]
+    const sockets = Array.from({ length: 40 }, (_, index) => unread(url, requests[index % 4]!.repeat(10_000)))
+    await setTimeout(3000)
+    const grown = residentMegabytes(child.pid!) - before
+    assert.equal((await fetch(`${url}/livez`)).status, 200)
+    for (const socket of sockets) socket.destroy()
+    assert.ok(grown < 150, `memory grew by ${grown} MB`)
+  })
+
+  it('loses its connection after a while, on every route', async () => {
+    await using petstore = await startPetstore({ timeouts: TIMEOUTS })
+    for (const path of ['/assets/scalar.js', '/v1/pets', '/docs', '/openapi.json']) {
+      const socket = unread(petstore.url, `GET ${path} HTTP/1.1\r\n${HOST}${PADDING}\r\n`.repeat(20_000))
+      await ended(socket)
+    }
+  })
+
+  it('keeps its connection as long as it reads something', async () => {
+    const stalledTimeout = 2000
+    await using petstore = await startPetstore({ timeouts: { ...TIMEOUTS, stalledTimeout } })
+    const size = Number((await fetch(`${petstore.url}/assets/scalar.js`, { method: 'HEAD' })).headers.get('content-length'))
+    const socket = unread(petstore.url, `GET /assets/scalar.js HTTP/1.1\r\n${HOST}\r\n`.repeat(20))
+    socket.on('data', () => socket.pause())
+    const started = performance.now()
+    while (socket.bytesRead < 20 * size) {
+      await setTimeout(10)
+      assert.ok(!socket.destroyed, `ended after ${socket.bytesRead} bytes`)
+      socket.resume()
+    }
+    assert.ok(performance.now() - started > stalledTimeout, 'it did not read slowly')
+    socket.destroy()
+  })
+
+  it('may not let more than 128 requests wait', async () => {
+    await using petstore = await startPetstore()
+    using connection = new RawConnection(petstore.url)
+    await once(connection.socket, 'connect')
+    connection.send(`GET /livez HTTP/1.1\r\n${HOST}\r\n`.repeat(300))
+    await connection.closed()
+  })
+})
+
+/** A connection on which this is sent, and nothing is read. */
+function unread(url: string, bytes: string): Socket {
+  const { hostname, port } = new URL(url)
+  const socket = connect(Number(port), hostname).on('error', () => {})
+  socket.write(bytes)
+  return socket
+}
+
+/** Resolves when the server has closed the connection, as a client notices that keeps sending. */
+async function ended(socket: Socket): Promise<void> {
+  for (const deadline = performance.now() + 20_000; !socket.destroyed; await setTimeout(50)) {
+    assert.ok(performance.now() < deadline, 'the connection is still open')
+    socket.write('x')
+  }
+}
+
+function residentMegabytes(pid: number): number {
+  return Number(/^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024
+}
