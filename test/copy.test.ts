@@ -33,7 +33,7 @@ for (const [from, to] of ROUTES) {
       const lastGiven = await withStore(source.url, fill)
       const { code, stdout, stderr } = await copy(source.url, target.url)
       assert.equal(code, 0, stderr)
-      assert.match(stdout, /^accounts +3\napi keys +2\nusage counts +1\nfailed requests +1\nidempotency records +3\naudit events +7\npets +9\n$/)
+      assert.match(stdout, /^accounts +3\napi keys +2\nusage counts +1\nfailed requests +1\nidempotency records +3\naudit events +7\nimports +1\npets +9\n$/)
       assert.match(stderr, /counts and checksums match/)
       const [before, told, ids] = await withStore(source.url, (store) => Promise.all([everything(store), asTold(store), lastIds(store)]))
       await withStore(target.url, async (store) => {
@@ -210,7 +210,7 @@ function firstTime(index: number): Idempotency {
 }
 
 /** Some of everything; tells the last id that was given to an animal. */
-async function fill({ accounts, pets, records }: Store): Promise<bigint> {
+async function fill({ accounts, imports, pets, records }: Store): Promise<bigint> {
   for (const [index, id] of ['acct_A', 'acct_a', 'acct_Ä'].entries()) {
     await accounts.createAccount({ id, email: `Person${index}@Example.com`, passwordHash: `hash ${index}`, createdAt: index }, event(id))
   }
@@ -231,6 +231,7 @@ async function fill({ accounts, pets, records }: Store): Promise<bigint> {
     last = created.pet.id
   }
   await accounts.appendEvent({ ...event('acct_A'), detail: 'sold → available' })
+  await imports.begin({ hash: 'ab12', file: '/srv/pets.csv', rowsTotal: 5 }, 1, false)
   for (const kind of COUNTED_KINDS) await records.raiseLastId(kind, (await records.lastId(kind)) + GAP)
   return last + GAP
 }

@@ -8,14 +8,20 @@ export interface InProcessOptions {
   /** Whether a person looks at the output. */
   isTTY?: boolean
   env?: Record<string, string>
+  /** Called with each text on standard error, before the command goes on. */
+  onReport?: (text: string) => void
 }
 
-export async function petstore(words: readonly string[], { input = '', clock = Date.now, isTTY = false, env = {} }: InProcessOptions = {}) {
+export async function petstore(
+  words: readonly string[],
+  { input = '', clock = Date.now, isTTY = false, env = {}, onReport = () => {} }: InProcessOptions = {},
+) {
   const written = { stdout: '', stderr: '' }
   const collect = (name: keyof typeof written) => {
     const stream = new Writable({
       write(chunk: Buffer, _encoding, done) {
         written[name] += chunk.toString()
+        if (name === 'stderr') onReport(chunk.toString())
         done()
       },
     })

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { readConfig } from '../src/config.ts'
 import type { NewPet } from '../src/contract/pets.ts'
+import type { ImportStore } from '../src/store/imports.ts'
 import { openStore } from '../src/store/open-store.ts'
 import { KINDS, type RecordStore } from '../src/store/records.ts'
 import { openSqliteStore } from '../src/store/sqlite/sqlite-store.ts'
@@ -76,6 +77,14 @@ const ACCOUNTS: Record<keyof AccountStore, Case> = {
   auditTrail: reads((store) => store.accounts.auditTrail('acct_1', 5)),
 }
 
+const IMPORTS: Record<keyof ImportStore, Case> = {
+  find: reads((store) => store.imports.find('hash')),
+  unfinished: reads((store) => store.imports.unfinished()),
+  begin: bookkeeping((store) => store.imports.begin({ hash: 'other', file: 'pets.csv', rowsTotal: 2 }, 1, false)),
+  addRows: data((store) => store.imports.addRows('hash', 0, [rex], 1)),
+  abandon: bookkeeping((store) => store.imports.abandon('hash')),
+}
+
 const RECORDS: Record<keyof RecordStore, Case> = {
   count: reads((store) => store.records.count(pets)),
   read: reads((store) => store.records.read(pets, undefined, 5)),
@@ -85,7 +94,7 @@ const RECORDS: Record<keyof RecordStore, Case> = {
   raiseLastId: data((store) => store.records.raiseLastId(pets, 1000n)),
 }
 
-const STORE: Record<Exclude<keyof Store, 'opened' | 'pets' | 'accounts' | 'records' | 'close'>, Case> = {
+const STORE: Record<Exclude<keyof Store, 'opened' | 'pets' | 'accounts' | 'imports' | 'records' | 'close'>, Case> = {
   version: reads((store) => store.version()),
   environment: reads((store) => store.environment()),
   recordEnvironment: data((store) => store.recordEnvironment('staging')),
@@ -101,9 +110,10 @@ async function fill(store: Store): Promise<void> {
   await store.accounts.createKey(apiKey('key_1', 1), event)
   await store.accounts.createSession(session, 'hash', event)
   await store.pets.create(rex, idempotency)
+  await store.imports.begin({ hash: 'hash', file: 'pets.csv', rowsTotal: 2 }, 1, false)
 }
 
-const BOOKKEEPING = new Set(['usage_counts', 'failed_requests', 'idempotency_records', 'audit_events'])
+const BOOKKEEPING = new Set(['usage_counts', 'failed_requests', 'idempotency_records', 'imports', 'audit_events'])
 
 /** All that is not bookkeeping. */
 async function allData({ records }: Store): Promise<unknown> {
@@ -124,17 +134,17 @@ describe('the version of a store', { concurrency: false }, () => {
       await using database = await engine.newDatabase()
       const store = await openStore(readConfig({ database: database.url }, {}).database)
       try {
-        for (const [part, cases] of [[store.pets, PETS], [store.accounts, ACCOUNTS], [store.records, RECORDS]] as const) {
+        for (const [part, cases] of [[store.pets, PETS], [store.accounts, ACCOUNTS], [store.imports, IMPORTS], [store.records, RECORDS]] as const) {
           assert.deepEqual(methodsOf(part).toSorted(), Object.keys(cases).toSorted())
         }
-        assert.deepEqual(methodsOf(store).toSorted(), ['accounts', 'close', 'opened', 'pets', 'records', ...Object.keys(STORE)].toSorted())
+        assert.deepEqual(methodsOf(store).toSorted(), ['accounts', 'close', 'imports', 'opened', 'pets', 'records', ...Object.keys(STORE)].toSorted())
       } finally {
         await store.close()
       }
     })
   }
 
-  for (const [name, { kind, calls }] of Object.entries({ ...PETS, ...ACCOUNTS, ...RECORDS, ...STORE })) {
+  for (const [name, { kind, calls }] of Object.entries({ ...PETS, ...ACCOUNTS, ...IMPORTS, ...RECORDS, ...STORE })) {
     it(`${kind === 'data' ? 'moves' : 'stays'} with ${name}, which ${kind === 'read' ? 'reads' : `writes ${kind}`}`, async () => {
       const store = openSqliteStore(':memory:')
       try {

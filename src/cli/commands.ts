@@ -4,6 +4,8 @@ import type { Command } from './command.ts'
 import { completionCommands } from './completion.ts'
 import { copy } from './copy.ts'
 import { ENVIRONMENT_COMMANDS } from './environment.ts'
+import { exportPets } from './export.ts'
+import { importPets } from './import.ts'
 import { KEY_COMMANDS } from './key.ts'
 import { migrate } from './migrate.ts'
 import { openapi } from './openapi.ts'
@@ -11,7 +13,7 @@ import { seed } from './seed.ts'
 import { serve } from './serve.ts'
 import { didYouMean } from './suggest.ts'
 
-const WORKING: readonly Command[] = [serve, migrate, ...ACCOUNT_COMMANDS, ...KEY_COMMANDS, ...ENVIRONMENT_COMMANDS, seed, copy, openapi]
+const WORKING: readonly Command[] = [serve, migrate, ...ACCOUNT_COMMANDS, ...KEY_COMMANDS, ...ENVIRONMENT_COMMANDS, seed, importPets, exportPets, copy, openapi]
 
 export const COMMANDS: readonly Command[] = [...WORKING, ...completionCommands(WORKING)]
 

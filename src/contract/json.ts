@@ -18,24 +18,28 @@ export interface ParsedJson {
   value: unknown
 }
 
-/** Parses a body. Integers among its own fields become bigint, other numbers `OtherNumber`; deeper fields are not used. */
-export function parseJson(bytes: Buffer): ParsedJson | Refused {
-  if (!isUtf8(bytes)) return new Refused('The body is not valid UTF-8.')
+/** What a message calls the text: the body of a request, or one line of a file. */
+export type JsonSource = 'body' | 'line'
+
+/** Parses a body or line. Integers among its own fields become bigint, other numbers `OtherNumber`; deeper fields are not used. */
+export function parseJson(bytes: Buffer, source: JsonSource = 'body'): ParsedJson | Refused {
+  if (!isUtf8(bytes)) return new Refused(`The ${source} is not valid UTF-8.`)
   const text = bytes.toString('utf8')
   try {
     return { value: parseEasy(text) ?? parseWithSource(text, exactNumber) }
   } catch (error) {
-    if (error instanceof SyntaxError) return new Refused(`The body is not valid JSON: ${explainBrokenJson(text)}`)
-    if (error instanceof RangeError) return new Refused('The body is nested too deep.')
+    if (error instanceof SyntaxError) return new Refused(`The ${source} is not valid JSON: ${explainBrokenJson(text, source)}`)
+    if (error instanceof RangeError) return new Refused(`The ${source} is nested too deep.`)
     throw error
   }
 }
 
-function explainBrokenJson(text: string): string {
+function explainBrokenJson(text: string, source: JsonSource): string {
   if (text.startsWith('\uFEFF')) return 'it starts with a byte order mark (BOM, U+FEFF). Send UTF-8 without one.'
   const { line, column, expected, found, advice } = findBrokenJson(text)!
-  const got = found === '' ? 'the body ends there' : `got ${quote(found)}`
-  return `expected ${expected} at line ${line}, column ${column}, ${got}.${advice && ` ${advice}`}`
+  const got = found === '' ? `the ${source} ends there` : `got ${quote(found)}`
+  const place = source === 'line' ? `column ${column}` : `line ${line}, column ${column}`
+  return `expected ${expected} at ${place}, ${got}.${advice && ` ${advice}`}`
 }
 
 /** A number that a double may not hold exactly, or that is not written in plain digits. */

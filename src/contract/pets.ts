@@ -2,7 +2,7 @@
 // NewPet with its messages, and the bytes of a Pet.
 import type { XStatic } from 'typebox/schema'
 import { INT64_MAX, INT64_MIN, int64Schema, type WithInt64 } from './int64.ts'
-import { describe, OtherNumber } from './json.ts'
+import { describe, type JsonSource, OtherNumber } from './json.ts'
 import { NAME_MAX_LENGTH } from './limits.ts'
 import { FieldProblem, InvalidFields } from './refused.ts'
 
@@ -82,9 +82,9 @@ export function isPetStatus(value: unknown): value is PetStatus {
 }
 
 /** Takes what `parseJson` returns; returns the fields of a NewPet and nothing else, or every problem that it has. */
-export function parseNewPet(body: unknown): NewPet | InvalidFields {
+export function parseNewPet(body: unknown, source: JsonSource = 'body'): NewPet | InvalidFields {
   if (typeof body !== 'object' || body === null || Array.isArray(body) || body instanceof OtherNumber) {
-    return new InvalidFields([new FieldProblem('', `The body must be a JSON object, got ${describe(body)}.`)])
+    return new InvalidFields([new FieldProblem('', `The ${source} must be a JSON object, got ${describe(body)}.`)])
   }
   const { name, categoryId, status = DEFAULT_STATUS } = body as Record<string, unknown>
   if (RULES.name.check(name) && RULES.categoryId.check(categoryId) && RULES.status.check(status)) {

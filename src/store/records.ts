@@ -69,6 +69,11 @@ export const KINDS: readonly Kind[] = [
     appendOnly: true,
   },
   {
+    name: 'imports',
+    columns: { hash: 'text', file: 'text', rows_done: 'integer', rows_total: 'integer', updated_at: 'integer' },
+    key: ['hash'],
+  },
+  {
     name: 'pets',
     columns: { id: 'integer', name: 'text', category_id: 'integer', status: 'text' },
     key: ['id'],

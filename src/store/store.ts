@@ -2,6 +2,7 @@
 import type { ListQuery } from '../contract/list-query.ts'
 import type { Environment } from '../contract/operations.ts'
 import type { NewPet, Pet, PetStatus } from '../contract/pets.ts'
+import type { ImportStore } from './imports.ts'
 import type { RecordStore } from './records.ts'
 
 export interface Store {
@@ -9,12 +10,13 @@ export interface Store {
   opened: Opened
   pets: PetStore
   accounts: AccountStore
+  imports: ImportStore
   /** Everything in the store, row by row, for copies. */
   records: RecordStore
   /**
    * Returns a number that differs whenever data may have changed since the last call, whoever changed it, so that an
    * answer kept for one version is never stale. Every write moves it, except for bookkeeping: usage counts, failed
-   * requests, sessions, idempotency records and the audit trail, which must not be kept that way. Returns undefined if
+   * requests, sessions, idempotency records, imports and the audit trail, which must not be kept that way. Returns undefined if
    * the engine can't tell cheaply.
    */
   version(): number | undefined

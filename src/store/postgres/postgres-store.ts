@@ -8,6 +8,7 @@ import { parseConnection } from './connection-settings.ts'
 import { PostgresFacts } from './facts.ts'
 import { asStoreFailure } from './failures.ts'
 import { migrate } from './migrate.ts'
+import { PostgresImports } from './imports.ts'
 import { PostgresPets } from './pets.ts'
 import { Pool } from './pool.ts'
 import { PostgresRecords } from './records.ts'
@@ -43,6 +44,7 @@ export async function openPostgresStore(url: string, { create = true, report = (
     opened: openedBy(applied, warnings),
     pets: new PostgresPets(pool),
     accounts: new PostgresAccounts(pool),
+    imports: new PostgresImports(pool),
     records: new PostgresRecords(pool),
     ...factsOfStore(new PostgresFacts(pool)),
     /** PostgreSQL can't tell cheaply whether another connection has written. */

@@ -6,6 +6,7 @@ import { createDataVersion } from './data-version.ts'
 import { openDatabase } from './database.ts'
 import { SqliteFacts } from './facts.ts'
 import { read } from './failures.ts'
+import { SqliteImports } from './imports.ts'
 import { SqlitePets } from './pets.ts'
 import { SqliteRecords } from './records.ts'
 import { Writer } from './writer.ts'
@@ -19,6 +20,7 @@ export function openSqliteStore(path: string, options?: OpenOptions): Store {
     opened,
     pets: new SqlitePets(db, writer),
     accounts: new SqliteAccounts(db, writer),
+    imports: new SqliteImports(db, writer),
     records: new SqliteRecords(db, writer),
     ...factsOfStore(new SqliteFacts(db, writer)),
     version: createDataVersion(db, writer),

@@ -144,6 +144,16 @@ $$;
 CREATE TRIGGER audit_events_no_change BEFORE UPDATE OR DELETE ON audit_events FOR EACH ROW EXECUTE FUNCTION audit_events_refuse();
 CREATE TRIGGER audit_events_no_truncate BEFORE TRUNCATE ON audit_events FOR EACH STATEMENT EXECUTE FUNCTION audit_events_refuse();
 
+-- How far each imported file has come, by its SHA-256: written in the transaction of its rows, so that an interrupted import
+-- goes on exactly where it stopped.
+CREATE TABLE imports (
+  hash TEXT COLLATE "C" PRIMARY KEY,
+  file TEXT NOT NULL,
+  rows_done BIGINT NOT NULL,
+  rows_total BIGINT NOT NULL,
+  updated_at BIGINT NOT NULL
+);
+
 -- Facts about the database itself: its environment, and whether it is a copy that was not finished.
 CREATE TABLE store_facts (
   name TEXT COLLATE "C" PRIMARY KEY,

@@ -130,6 +130,16 @@ BEGIN
   SELECT RAISE(ABORT, 'the audit trail is append-only');
 END;
 
+-- How far each imported file has come, by its SHA-256: written in the transaction of its rows, so that an interrupted import
+-- goes on exactly where it stopped.
+CREATE TABLE imports (
+  hash TEXT PRIMARY KEY,
+  file TEXT NOT NULL,
+  rows_done INTEGER NOT NULL,
+  rows_total INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
 -- Facts about the database itself: its environment, and whether it is a copy that was not finished.
 CREATE TABLE store_facts (
   name TEXT PRIMARY KEY,

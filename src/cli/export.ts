@@ -1,0 +1,80 @@
+// petstore export: writes all animals to a CSV or JSON Lines file, oldest first, in the memory of one batch.
+import { randomUUID } from 'node:crypto'
+import { createWriteStream, existsSync } from 'node:fs'
+import { rename, rm } from 'node:fs/promises'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { type Pet, type PetStatus, renderPet } from '../contract/pets.ts'
+import { readBatches } from '../store/compare-stores.ts'
+import { KINDS, type StoredRecord } from '../store/records.ts'
+import type { Store } from '../store/store.ts'
+import { type Command, CommandFailed, JSON_OPTION, settingOptions, UsageError, withStore } from './command.ts'
+import { type Format, FORMAT_OPTION, formatOf, STANDARD_STREAM } from './pet-file.ts'
+import { showProgress, startRate } from './progress.ts'
+import { printJson, report, type Terminal } from './terminal.ts'
+
+const PETS = KINDS.find(({ name }) => name === 'pets')!
+
+export const exportPets: Command = {
+  name: 'export',
+  summary: 'Write all animals to a CSV or JSON Lines file',
+  takes: ['FILE|-'],
+  options: {
+    format: FORMAT_OPTION,
+    force: { type: 'boolean', meaning: 'Replace the file if there is one' },
+    json: JSON_OPTION,
+    ...settingOptions(['database']),
+  },
+  examples: ['petstore export animals.csv', 'petstore export - --format jsonl | gzip > animals.jsonl.gz'],
+  async run(input) {
+    const { terminal, positionals, flags, switches } = input
+    const path = positionals[0]!
+    const format = formatOf(path, flags['format'])
+    const toStdout = path === STANDARD_STREAM
+    if (toStdout && switches['json']) throw new UsageError('--json needs a FILE: standard output carries the animals.')
+    if (!toStdout && !switches['force'] && existsSync(path)) throw new CommandFailed(`${path} exists already; nothing was written. Name another file, or add --force.`)
+    const count = await withStore(input, (store) => (toStdout ? writeTo(terminal, store, format) : writeFile(terminal, store, format, path)))
+    if (switches['json']) return printJson(terminal, { exported: count })
+    report(terminal, `Exported ${count} ${count === 1 ? 'animal' : 'animals'}.`)
+  },
+}
+
+/** Under another name until it is whole, so that an interrupted export never passes for a whole one. */
+async function writeFile(terminal: Terminal, store: Store, format: Format, path: string): Promise<number> {
+  const partial = `${path}.${randomUUID()}.partial`
+  try {
+    const count = await writeTo(terminal, store, format, createWriteStream(partial, { flags: 'wx', flush: true }))
+    await rename(partial, path)
+    return count
+  } catch (error) {
+    await rm(partial, { force: true })
+    const { syscall, message } = error as NodeJS.ErrnoException
+    throw syscall === undefined ? error : new CommandFailed(`Cannot write ${path}: ${message}.`, { cause: error })
+  }
+}
+
+async function writeTo(terminal: Terminal, { pets, records }: Store, format: Format, target = terminal.stdout): Promise<number> {
+  const all = Object.values(await pets.countByStatus()).reduce((sum, count) => sum + count, 0)
+  const rate = startRate()
+  let count = 0
+  async function* render(): AsyncGenerator<string> {
+    if (format === 'csv') yield 'id,name,categoryId,status\n'
+    for await (const batch of readBatches(records, PETS)) {
+      yield batch.map((record) => `${format === 'csv' ? csvLine(asPet(record)) : renderPet(asPet(record))}\n`).join('')
+      count += batch.length
+      // More may have been added since they were counted.
+      showProgress(terminal, count, Math.max(count, all), rate(count, Math.max(count, all)))
+    }
+  }
+  await pipeline(Readable.from(render()), target, { end: target !== terminal.stdout })
+  return count
+}
+
+function asPet({ id, name, category_id, status }: StoredRecord): Pet {
+  return { id: id as bigint, name: name as string, categoryId: category_id as bigint, status: status as PetStatus }
+}
+
+/** The name is always quoted, and kept exactly as it is. */
+export function csvLine({ id, name, categoryId, status }: Pet): string {
+  return `${id},"${name.replaceAll('"', '""')}",${categoryId},${status}`
+}

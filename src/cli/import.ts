@@ -1,0 +1,129 @@
+// petstore import: adds the animals of a file. Nothing is written unless every row is valid; then rows are added in short
+// transactions that also record how far the import has come, so that it goes on where it was interrupted.
+import type { NewPet } from '../contract/pets.ts'
+import type { FileImport, ImportStore } from '../store/imports.ts'
+import { type Command, CommandFailed, JSON_OPTION, settingOptions, withStore } from './command.ts'
+import { readCsv } from './csv-rows.ts'
+import { readJsonLines } from './jsonl-rows.ts'
+import { type Format, FORMAT_OPTION, formatOf, newFileHash, PetFile, type Row } from './pet-file.ts'
+import { clearProgress, showProgress, startRate } from './progress.ts'
+import { day, printJson, report, type Terminal } from './terminal.ts'
+
+const BATCH = 500
+
+const READERS: Record<Format, (chunks: AsyncIterable<Buffer>) => AsyncGenerator<Row[]>> = { csv: readCsv, jsonl: readJsonLines }
+
+export const importPets: Command = {
+  name: 'import',
+  summary: 'Add the animals of a CSV or JSON Lines file',
+  takes: ['FILE|-'],
+  options: {
+    format: FORMAT_OPTION,
+    'dry-run': { type: 'boolean', meaning: 'Check the file and write nothing' },
+    'skip-bad': { type: 'boolean', meaning: 'Report bad rows and add the others' },
+    again: { type: 'boolean', meaning: 'Add the animals once more, although this file was imported before' },
+    json: JSON_OPTION,
+    ...settingOptions(['database']),
+  },
+  examples: ['petstore import animals.csv --dry-run', 'petstore import animals.csv', 'zcat animals.jsonl.gz | petstore import - --format jsonl'],
+  async run(input) {
+    const { terminal, positionals, flags, switches } = input
+    const format = formatOf(positionals[0]!, flags['format'])
+    await using file = await PetFile.open(positionals[0]!, terminal.stdin)
+    const { hash, valid, bad } = await check(terminal, file, format)
+    const rows = `${valid + bad} ${valid + bad === 1 ? 'row' : 'rows'}`
+    if (bad > 0 && !switches['skip-bad']) throw new CommandFailed(`${bad} of ${rows} ${bad === 1 ? 'is' : 'are'} bad; nothing was written. Correct the file, or add --skip-bad.`)
+    if (switches['dry-run']) {
+      if (switches['json']) return printJson(terminal, { valid, bad })
+      return report(terminal, `${rows} checked: ${valid} valid, ${bad} bad. Nothing was written.`)
+    }
+    const added = valid === 0 ? 0 : await withStore(input, async ({ imports }) => {
+      const from = await whereToStart(imports, { hash, file: file.name, rowsTotal: valid }, switches['again'] === true, terminal)
+      await addRows(terminal, imports, file, format, { hash, from, all: valid })
+      return valid - from
+    }, { create: true })
+    if (switches['json']) return printJson(terminal, { added, earlier: valid - added, skipped: bad })
+    report(terminal, `Added ${added} ${added === 1 ? 'animal' : 'animals'}.${added < valid ? ` ${valid - added} were added before the interruption.` : ''}${bad > 0 ? ` Skipped ${bad} bad ${bad === 1 ? 'row' : 'rows'}.` : ''}`)
+  },
+}
+
+/** Reads the whole file, reports every bad row, and makes the hash by which the store recognises the file. */
+async function check(terminal: Terminal, file: PetFile, format: Format): Promise<{ hash: string; valid: number; bad: number }> {
+  const hash = newFileHash()
+  const rate = startRate()
+  let bytes = 0
+  let valid = 0
+  let bad = 0
+  const chunks = file.chunks((chunk) => {
+    hash.update(chunk)
+    bytes += chunk.length
+  })
+  for await (const rows of READERS[format](chunks)) {
+    for (const row of rows) {
+      if ('pet' in row) valid += 1
+      else {
+        bad += 1
+        clearProgress(terminal)
+        report(terminal, `line ${row.line}: ${row.problem}`)
+      }
+    }
+    if (bytes < file.size) showProgress(terminal, bytes, file.size, `bytes checked, ${rate(bytes, file.size)}`)
+  }
+  clearProgress(terminal)
+  return { hash: hash.digest('hex'), valid, bad }
+}
+
+/** Returns how many rows are done already: none for a new file, some after an interruption. */
+async function whereToStart(imports: ImportStore, file: Pick<FileImport, 'hash' | 'file' | 'rowsTotal'>, again: boolean, terminal: Terminal): Promise<number> {
+  const earlier = await imports.find(file.hash)
+  if (earlier !== undefined && earlier.rowsDone < earlier.rowsTotal) return earlier.rowsDone
+  if (earlier !== undefined && !again) {
+    throw new CommandFailed(`This file was imported already (${earlier.rowsTotal} rows, ${day(earlier.updatedAt)}); nothing was written. To add its animals once more, add --again.`)
+  }
+  const changed = (await imports.unfinished()).find((other) => other.file === file.file)
+  if (changed !== undefined && !again) {
+    throw new CommandFailed(
+      `${file.file} has changed since its import was interrupted after ${changed.rowsDone} of ${changed.rowsTotal} rows; nothing was written. ` +
+        'Import the earlier file to finish, or add --again to import this one from its first row: the rows that were added stay.',
+    )
+  }
+  if (changed !== undefined) await imports.abandon(changed.hash)
+  if (!(await imports.begin(file, terminal.clock(), again))) throw takenOver(0)
+  return 0
+}
+
+async function addRows(terminal: Terminal, imports: ImportStore, file: PetFile, format: Format, { hash, from, all }: { hash: string; from: number; all: number }): Promise<void> {
+  const rate = startRate()
+  let done = from
+  for await (const batch of batchesAfter(from, READERS[format](file.chunks()))) {
+    if (await file.hasChanged()) {
+      throw new CommandFailed(`${file.name} was changed during its import, which stopped after ${done} of ${all} rows. Put the earlier file back and run the same import again to finish it.`)
+    }
+    if (!(await imports.addRows(hash, done, batch, terminal.clock()))) throw takenOver(done - from)
+    done += batch.length
+    showProgress(terminal, done, all, rate(done - from, all - from))
+  }
+}
+
+function takenOver(added: number): CommandFailed {
+  return new CommandFailed(`Another process imports the same file; this one stopped after ${added} rows. No row was added twice.`)
+}
+
+async function* batchesAfter(skip: number, source: AsyncIterable<Row[]>): AsyncGenerator<NewPet[]> {
+  let toSkip = skip
+  let batch: NewPet[] = []
+  for await (const rows of source) {
+    for (const row of rows) {
+      if (!('pet' in row)) continue
+      if (toSkip > 0) {
+        toSkip -= 1
+        continue
+      }
+      batch.push(row.pet)
+      if (batch.length < BATCH) continue
+      yield batch
+      batch = []
+    }
+  }
+  if (batch.length > 0) yield batch
+}

@@ -1,0 +1,114 @@
+// Reading rows from CSV and JSON Lines, however the file is cut into chunks.
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import fc from 'fast-check'
+import { INT64_MAX, INT64_MIN } from '../contract/int64.ts'
+import { NAME_MAX_LENGTH } from '../contract/limits.ts'
+import { type NewPet, PET_STATUSES, renderPet } from '../contract/pets.ts'
+import { csvLine } from './export.ts'
+import { readCsv } from './csv-rows.ts'
+import { readJsonLines } from './jsonl-rows.ts'
+import type { Row } from './pet-file.ts'
+
+type Reader = (chunks: AsyncIterable<Buffer>) => AsyncGenerator<Row[]>
+
+async function read(reader: Reader, content: string | Buffer, size = 7): Promise<Row[]> {
+  const bytes = Buffer.from(content)
+  async function* chunks() {
+    for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size)
+  }
+  return (await Array.fromAsync(reader(chunks()))).flat()
+}
+
+/** Every animal that the interface accepts. */
+const pets: fc.Arbitrary<NewPet> = fc.record({
+  name: fc
+    .string({ unit: fc.oneof(fc.constantFrom('"', ',', '\n', '\r', '\\', ' '), fc.string({ unit: 'binary', minLength: 1, maxLength: 1 })), minLength: 1, maxLength: 40 })
+    .filter((name) => name.trim() !== '' && !name.includes('\0')),
+  categoryId: fc.bigInt({ min: INT64_MIN, max: INT64_MAX }),
+  status: fc.constantFrom(...PET_STATUSES),
+}, { noNullPrototype: true })
+
+describe('rows of a file', () => {
+  it('are the animals that were exported, exactly, wherever chunks end', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(pets, { maxLength: 6 }), fc.integer({ min: 1, max: 50 }), async (given, size) => {
+        const withIds = given.map((pet, index) => ({ id: BigInt(index), ...pet }))
+        const csv = await read(readCsv, `id,name,categoryId,status\n${withIds.map((pet) => `${csvLine(pet)}\n`).join('')}`, size)
+        assert.deepEqual(csv.map((row) => ('pet' in row ? row.pet : row)), given)
+        const jsonl = await read(readJsonLines, withIds.map((pet) => `${renderPet(pet)}\n`).join(''), size)
+        assert.deepEqual(jsonl.map((row) => ('pet' in row ? row.pet : row)), given)
+      }),
+      { numRuns: 200 },
+    )
+  })
+
+  it('of CSV have the line on which they start, with line ends of any kind and names over several lines', async () => {
+    const rows = await read(readCsv, 'name,categoryId\r\n"a\r\nb",1\r\n\r\n"c\nd",x\n"e",2\nf,y')
+    assert.deepEqual(rows.map(({ line }) => line), [2, 5, 7, 8])
+    assert.deepEqual(rows.map((row) => ('pet' in row ? row.pet.name : row.problem.slice(0, 10))), ['a\r\nb', 'categoryId', 'e', 'categoryId'])
+  })
+
+  it('of CSV keep spaces, take an empty status for the default, and columns in any order', async () => {
+    const rows = await read(readCsv, 'status,categoryId,name\n,-9223372036854775808, Rex \nsold,0,"x ""y"", z"\n')
+    assert.deepEqual(rows, [
+      { line: 2, pet: { name: ' Rex ', categoryId: INT64_MIN, status: 'available' } },
+      { line: 3, pet: { name: 'x "y", z', categoryId: 0n, status: 'sold' } },
+    ])
+  })
+
+  const range = `an integer from ${INT64_MIN} to ${INT64_MAX}`
+  const BAD_CSV: [row: string | Buffer, problem: string][] = [
+    ['Rex,9223372036854775808,', `categoryId must be ${range}, got "9223372036854775808".`],
+    ['Rex,1.0,', `categoryId must be ${range}, got "1.0".`],
+    ['Rex,,', `categoryId must be ${range}, got "".`],
+    ['Rex,1,Sold', 'status must be one of available, pending, sold, got "Sold".'],
+    ['Rex,1', 'The row has 2 fields, the header has 3.'],
+    ['Rex,1,sold,', 'The row has 4 fields, the header has 3.'],
+    [Buffer.from('Rex \xff,1,', 'latin1'), 'name is not valid UTF-8.'],
+    [`${'x'.repeat(NAME_MAX_LENGTH + 1)},1,`, `name must be a string of 1 to ${NAME_MAX_LENGTH} characters`],
+    ['"  ",x,gone', 'name must be a string of 1 to'],
+  ]
+  for (const [row, problem] of BAD_CSV) {
+    it(`of CSV are refused with the reason: ${problem}`, async () => {
+      const rows = await read(readCsv, Buffer.concat([Buffer.from('name,categoryId,status\n'), Buffer.from(row), Buffer.from('\nGood,1,\n')]))
+      assert.equal(rows.length, 2)
+      assert.ok('problem' in rows[0]! && rows[0].line === 2 && rows[0].problem.startsWith(problem), JSON.stringify(rows[0]))
+      assert.ok('pet' in rows[1]!)
+    })
+  }
+
+  const BAD_LINES: [line: string | Buffer, problem: string][] = [
+    ['{"name":"Rex","categoryId":9223372036854775808}', `categoryId must be ${range}, got 9223372036854775808.`],
+    ['{"name":"Rex","categoryId":"1"}', `categoryId must be ${range}, got "1".`],
+    ['{"name":"Rex"', 'The line is not valid JSON: expected "," or "}" at column 14, the line ends there.'],
+    ['[1]', 'The line must be a JSON object, got an array.'],
+    [Buffer.from('{"name":"\xff","categoryId":1}', 'latin1'), 'The line is not valid UTF-8.'],
+    [`{"name":"Rex","categoryId":1}${' '.repeat(20_000)}`, 'The line is larger than 16 KiB.'],
+  ]
+  for (const [line, problem] of BAD_LINES) {
+    it(`of JSON Lines are refused with the reason: ${problem}`, async () => {
+      const rows = await read(readJsonLines, Buffer.concat([Buffer.from(' \r\n'), Buffer.from(line), Buffer.from('\n{"name":"Good","categoryId":1}')]), 1000)
+      assert.deepEqual(rows[0], { line: 2, problem })
+      assert.deepEqual(rows[1], { line: 3, pet: { name: 'Good', categoryId: 1n, status: 'available' } })
+    })
+  }
+
+  const UNREADABLE: [content: string, message: RegExp][] = [
+    ['', /^line 1: the header must name the columns, .* got nothing\. Nothing was written\.$/],
+    ['name;categoryId\n', /^line 1: the header .* got "name;categoryId"\./],
+    ['name,category\n', /got "name,category"\./],
+    ['name,status\n', /got "name,status"\./],
+    ['name,name,categoryId\n', /got "name,name,categoryId"\./],
+    ['name,categoryId\nA,1\nB"x,1\n', /^line 3: a field has a quote but does not start with one/],
+    ['name,categoryId\n"a\nb",1\n"B" x,1\n', /^line 4: after the closing quote of a field comes more text/],
+    ['name,categoryId\nA,1\n"B,1\nC,1\n', /^line 3: a quote is not closed until the end of the file/],
+    [`name,categoryId\nA,1\n"${'B\n'.repeat(1_000_000)}`, /^line 3: the row has no end within 1048576 bytes/],
+    [`name,categoryId\nA,1\n${','.repeat(2_000_000)}`, /^line 3: the row has no end within 1048576 bytes/],
+  ]
+  for (const [content, message] of UNREADABLE) {
+    it(`of CSV are not guessed: ${message.source}`, async () => {
+      await assert.rejects(read(readCsv, content, 10_000), { message })
+    })
+  }
+})

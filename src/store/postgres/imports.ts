@@ -1,0 +1,51 @@
+// Imports of files in PostgreSQL.
+import type { NewPet } from '../../contract/pets.ts'
+import type { FileImport, ImportStore } from '../imports.ts'
+import type { Database } from './connection.ts'
+import { insert } from './creates.ts'
+import type { Pool } from './pool.ts'
+
+export class PostgresImports implements ImportStore {
+  readonly #pool: Pool
+
+  constructor(pool: Pool) {
+    this.#pool = pool
+  }
+
+  async find(hash: string): Promise<FileImport | undefined> {
+    const [found] = await this.#pool.read((sql) => sql<FileImport[]>`SELECT ${columns(sql)} FROM imports WHERE hash = ${hash}`)
+    return found
+  }
+
+  unfinished(): Promise<FileImport[]> {
+    return this.#pool.read((sql) => sql<FileImport[]>`SELECT ${columns(sql)} FROM imports WHERE rows_done < rows_total ORDER BY updated_at`)
+  }
+
+  async begin({ hash, file, rowsTotal }: Pick<FileImport, 'hash' | 'file' | 'rowsTotal'>, now: number, again: boolean): Promise<boolean> {
+    const { count } = await this.#pool.write((sql) => sql`
+      INSERT INTO imports (hash, file, rows_done, rows_total, updated_at) VALUES (${hash}, ${file}, 0, ${rowsTotal}, ${now})
+      ON CONFLICT (hash) DO UPDATE SET file = excluded.file, rows_done = 0, updated_at = excluded.updated_at
+        WHERE imports.rows_done = imports.rows_total AND ${again}`)
+    return count === 1
+  }
+
+  addRows(hash: string, rowsDone: number, rows: readonly NewPet[], now: number): Promise<boolean> {
+    return this.#pool.write((sql) =>
+      sql.begin(async (transaction) => {
+        const { count } = await transaction`
+          UPDATE imports SET rows_done = ${rowsDone + rows.length}, updated_at = ${now} WHERE hash = ${hash} AND rows_done = ${rowsDone}`
+        if (count === 1) await insert(transaction as unknown as Database, rows)
+        return count === 1
+      }),
+    )
+  }
+
+  async abandon(hash: string): Promise<void> {
+    await this.#pool.write((sql) => sql`DELETE FROM imports WHERE hash = ${hash} AND rows_done < rows_total`)
+  }
+}
+
+/** Counts and times are far below 2⁵³. */
+function columns(sql: Database) {
+  return sql`hash, file, rows_done::float8 AS "rowsDone", rows_total::float8 AS "rowsTotal", updated_at::float8 AS "updatedAt"`
+}

@@ -1,0 +1,232 @@
+// petstore import and export: animals in and out of a store, nothing lost or doubled whatever happens in between.
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { appendFileSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, it } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { readConfig } from '../src/config.ts'
+import { INT64_MAX, INT64_MIN } from '../src/contract/int64.ts'
+import type { NewPet } from '../src/contract/pets.ts'
+import { openStore } from '../src/store/open-store.ts'
+import type { Store } from '../src/store/store.ts'
+import { Folder, makeKey, serve } from './command.ts'
+import { ENGINES } from './engines.ts'
+import { type InProcessOptions, petstore } from './in-process-command.ts'
+
+const KILLED_IMPORT = fileURLToPath(new URL('killed-import.ts', import.meta.url))
+
+const ODD: NewPet[] = [
+  { name: 'Rex', categoryId: 3n, status: 'available' },
+  { name: ' "Sir", the 2nd\r\nof his name ', categoryId: INT64_MAX, status: 'pending' },
+  { name: '=1+1', categoryId: INT64_MIN, status: 'sold' },
+  { name: '🐈‍⬛ e\u0301 \uFEFF', categoryId: 0n, status: 'sold' },
+]
+
+const numbered = (count: number, first = 0) => Array.from({ length: count }, (_, index) => `Rex ${first + index},${index}`).join('\n')
+const csv = (rows: string) => `name,categoryId\n${rows}\n`
+
+async function withStore<T>(url: string, work: (store: Store) => Promise<T>): Promise<T> {
+  const store = await openStore(readConfig({ database: url }, {}).database)
+  try {
+    return await work(store)
+  } finally {
+    await store.close()
+  }
+}
+
+const all = (url: string) => withStore(url, async ({ pets }) => (await pets.list({ limit: 10_000 })).toReversed().map((pet) => ({ ...pet })))
+const namesIn = async (url: string) => (await all(url)).map(({ name }) => name)
+const namesOf = (content: string) => content.trimEnd().split('\n').slice(1).map((line) => line.split(',')[0])
+
+for (const engine of ENGINES) {
+  describe(`petstore import and export on ${engine.name}`, { concurrency: false }, () => {
+    /** Runs a command on the database, and fails unless it ends with this code. */
+    const call = async (url: string, code: number, words: string[], options?: InProcessOptions) => {
+      const ended = await petstore([...words, '--database', url], options)
+      assert.equal(ended.code, code, ended.stderr)
+      return ended
+    }
+
+    for (const format of ['csv', 'jsonl']) {
+      it(`carry animals from one store to another as ${format}, exactly and in their order; ids are assigned anew`, async () => {
+        await using folder = await Folder.create()
+        await using source = await engine.newDatabase()
+        await using target = await engine.newDatabase()
+        const file = join(folder.path, `pets.${format}`)
+        await withStore(source.url, async ({ pets }) => {
+          await pets.createMany(ODD)
+        })
+        await withStore(target.url, ({ pets }) => pets.createMany([ODD[0]!]))
+        assert.equal((await call(source.url, 0, ['export', file])).stderr, 'Exported 4 animals.\n')
+        assert.equal((await call(target.url, 0, ['import', file])).stderr, 'Added 4 animals.\n')
+        assert.deepEqual((await all(target.url)).slice(1), ODD.map((pet, index) => ({ id: BigInt(index + 2), ...pet })))
+        assert.equal((await call(source.url, 0, ['export', '-', '--format', format])).stdout, readFileSync(file, 'utf8'))
+      })
+    }
+
+    it('write nothing unless every row is valid, and report each bad one with line and reason', async () => {
+      await using folder = await Folder.create()
+      await using database = await engine.newDatabase()
+      const file = join(folder.path, 'pets.csv')
+      writeFileSync(file, Buffer.concat([Buffer.from(`\uFEFF${csv(numbered(700))}Rex,twelve\n`), Buffer.from('B\xe9b\xe9,1\n', 'latin1'), Buffer.from(',1\nLast,2\n')]))
+      const refused = await call(database.url, 1, ['import', file])
+      assert.match(
+        refused.stderr,
+        /^line 702: categoryId must be .*, got "twelve"\.\nline 703: name is not valid UTF-8\.\nline 704: name must be .*, got ""\.\npetstore: 3 of 704 rows are bad; nothing was written\. Correct the file, or add --skip-bad\.\n$/,
+      )
+      assert.match((await call(database.url, 1, ['import', file, '--dry-run'])).stderr, /3 of 704 rows are bad/)
+      assert.equal((await all(database.url)).length, 0)
+      const dry = await call(database.url, 0, ['import', file, '--dry-run', '--skip-bad', '--json'])
+      assert.deepEqual(JSON.parse(dry.stdout), { valid: 701, bad: 3 })
+      assert.equal((await all(database.url)).length, 0)
+      const added = await call(database.url, 0, ['import', file, '--skip-bad', '--json'])
+      assert.deepEqual(JSON.parse(added.stdout), { added: 701, earlier: 0, skipped: 3 })
+      assert.deepEqual(await namesIn(database.url), [...Array.from({ length: 700 }, (_, index) => `Rex ${index}`), 'Last'])
+    })
+
+    it('go on exactly where kill -9 stopped them, and add a finished file again only when asked', async () => {
+      await using folder = await Folder.create()
+      await using database = await engine.newDatabase()
+      const content = csv(numbered(2600))
+      const file = join(folder.path, 'pets.csv')
+      writeFileSync(file, content)
+      const child = spawn(process.execPath, [KILLED_IMPORT, database.url, file, '1000'], { stdio: 'inherit' })
+      assert.deepEqual(await once(child, 'exit'), [null, 'SIGKILL'])
+      assert.equal((await all(database.url)).length, 1000)
+
+      const second = await call(database.url, 0, ['import', file], { isTTY: true })
+      assert.match(second.stderr, / 1500 of 2600 {2}\d+\/s, \d+ s left/)
+      assert.ok(second.stderr.endsWith('Added 1600 animals. 1000 were added before the interruption.\n'), second.stderr)
+      assert.deepEqual(await namesIn(database.url), namesOf(content))
+
+      const third = await call(database.url, 1, ['import', file])
+      assert.match(third.stderr, /^petstore: This file was imported already \(2600 rows, .*\); nothing was written\. To add its animals once more, add --again\.\n$/)
+      assert.equal((await all(database.url)).length, 2600)
+      assert.equal((await call(database.url, 0, ['import', file, '--again'])).stderr, 'Added 2600 animals.\n')
+      assert.deepEqual(await namesIn(database.url), [...namesOf(content), ...namesOf(content)])
+    })
+
+    it('refuse a file that changed since the interruption, unless asked to begin with it', async () => {
+      await using folder = await Folder.create()
+      await using database = await engine.newDatabase()
+      const [before, after] = [csv(numbered(1600)), csv(numbered(1600, 7))]
+      const file = join(folder.path, 'pets.csv')
+      writeFileSync(file, before)
+      await once(spawn(process.execPath, [KILLED_IMPORT, database.url, file, '500'], { stdio: 'inherit' }), 'exit')
+      writeFileSync(file, after)
+      const refused = await call(database.url, 1, ['import', file])
+      assert.match(refused.stderr, /pets\.csv has changed since its import was interrupted after 500 of 1600 rows; nothing was written\. /)
+      assert.equal((await all(database.url)).length, 500)
+      await call(database.url, 0, ['import', file, '--again'])
+      assert.deepEqual(await namesIn(database.url), [...namesOf(before).slice(0, 500), ...namesOf(after)])
+      assert.deepEqual([...await withStore(database.url, ({ imports }) => imports.unfinished())], [])
+    })
+
+    it('stop when the file is changed during the import, and finish with the earlier file', async () => {
+      await using folder = await Folder.create()
+      await using database = await engine.newDatabase()
+      const content = csv(numbered(1600))
+      const file = join(folder.path, 'pets.csv')
+      writeFileSync(file, content)
+      const onReport = (text: string) => {
+        if (text.includes(' 500 of ')) appendFileSync(file, 'Late,1\n')
+      }
+      const stopped = await call(database.url, 1, ['import', file], { isTTY: true, onReport })
+      assert.match(stopped.stderr, /was changed during its import, which stopped after 500 of 1600 rows\./)
+      assert.match((await call(database.url, 1, ['import', file])).stderr, /has changed since its import was interrupted/)
+      writeFileSync(file, content)
+      await call(database.url, 0, ['import', file])
+      assert.deepEqual(await namesIn(database.url), namesOf(content))
+    })
+
+    it('add each row once where two processes import the same file at the same time', async () => {
+      await using folder = await Folder.create()
+      await using database = await engine.newDatabase()
+      const content = csv(numbered(9000))
+      const file = join(folder.path, 'pets.csv')
+      writeFileSync(file, content)
+      await call(database.url, 0, ['migrate'])
+      const ended = await Promise.all([1, 2].map(() => folder.run(['import', file, '--database', database.url])))
+      for (const { code, stderr } of ended.filter((one) => one.code !== 0)) {
+        assert.match(stderr, /Another process imports the same file|was imported already/)
+        assert.equal(code, 1)
+      }
+      await petstore(['import', file, '--database', database.url])
+      assert.deepEqual(await namesIn(database.url), namesOf(content))
+    })
+  })
+}
+
+describe('petstore import', { concurrency: 3 }, () => {
+  it('spools standard input, leaves nothing of it behind, and recognises it again', async () => {
+    await using folder = await Folder.create()
+    const spooled = () => readdirSync(tmpdir()).filter((name) => name.startsWith('petstore-import-'))
+    const lines = '{"name":"Rex","categoryId":9223372036854775807}\n\n{"name":"Ada","categoryId":1,"status":"sold","id":9}\n'
+    const { code, stdout } = await folder.run(['import', '-', '--format', 'jsonl', '--json'], { input: lines })
+    assert.deepEqual([code, JSON.parse(stdout)], [0, { added: 2, earlier: 0, skipped: 0 }])
+    assert.deepEqual(spooled(), [])
+    const exported = await folder.run(['export', '-', '--format', 'jsonl'])
+    assert.equal(exported.stdout, '{"id":1,"name":"Rex","categoryId":9223372036854775807,"status":"available"}\n{"id":2,"name":"Ada","categoryId":1,"status":"sold"}\n')
+    assert.match((await folder.run(['import', '-', '--format', 'jsonl'], { input: lines })).stderr, /This file was imported already/)
+  })
+
+  it('says what is wrong with a file or a call', async () => {
+    await using folder = await Folder.create()
+    const put = (name: string, content: string | Buffer) => writeFileSync(join(folder.path, name), content)
+    put('wide.csv', Buffer.from('\uFEFFname,categoryId\nRex,1\n', 'utf16le'))
+    put('header.csv', 'Name,Category\nRex,1\n')
+    put('quote.csv', 'name,categoryId\n"Rex,1\n')
+    put('empty.jsonl', '')
+    put('pets.txt', 'name,categoryId\nRex,1\n')
+    await folder.run(['migrate'])
+    const calls: [words: string[], code: number, message: RegExp][] = [
+      [['import', 'none.csv'], 1, /^petstore: Cannot read none\.csv: ENOENT/],
+      [['import', '.', '--format', 'csv'], 1, /^petstore: Cannot read \.: EISDIR/],
+      [['import', 'wide.csv'], 1, /^petstore: .*wide\.csv is encoded in UTF-16\. Save it as UTF-8; nothing was written\.\n$/],
+      [['import', 'header.csv'], 1, /^petstore: line 1: the header must name the columns.* got "Name,Category"\. Nothing was written\.\n$/],
+      [['import', 'quote.csv', '--skip-bad'], 1, /^petstore: line 2: a quote is not closed until the end of the file\. .*nothing was written/],
+      [['import', 'empty.jsonl'], 0, /^Added 0 animals\.\n$/],
+      [['import', 'pets.txt'], 2, /^petstore: The format of pets\.txt is unknown; name it with --format csv or --format jsonl\./],
+      [['import', 'pets.txt', '--format', 'xml'], 2, /--format must be csv or jsonl, got "xml"\./],
+      [['import', '-'], 2, /The format of - is unknown/],
+      [['import'], 2, /import takes FILE\|-, got none\./],
+      [['export', 'pets.txt', '--format', 'csv'], 1, /^petstore: pets\.txt exists already; nothing was written\. Name another file, or add --force\.\n$/],
+      [['export', 'none/pets.csv'], 1, /^petstore: Cannot write none\/pets\.csv: ENOENT/],
+      [['export', '-', '--format', 'csv', '--json'], 2, /--json needs a FILE/],
+    ]
+    for (const [words, code, message] of calls) {
+      const ended = await folder.run(words)
+      assert.match(ended.stderr, message)
+      assert.deepEqual([ended.code, ended.stdout], [code, ''], words.join(' '))
+    }
+    assert.ok(!readdirSync(folder.path).some((name) => name.endsWith('.partial')))
+    assert.equal((await folder.run(['export', 'pets.txt', '--format', 'csv', '--force'])).code, 0)
+    assert.equal(readFileSync(join(folder.path, 'pets.txt'), 'utf8'), 'id,name,categoryId,status\n')
+  })
+
+  it('lets a running service create and list animals in between', async () => {
+    await using folder = await Folder.create()
+    const { key } = await makeKey(folder)
+    const { url } = await serve(folder)
+    writeFileSync(join(folder.path, 'pets.csv'), csv(numbered(60_000)))
+    let importing = true
+    const done = folder.run(['import', 'pets.csv']).finally(() => (importing = false))
+    const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' }
+    let created = 0
+    while (importing) {
+      const response = await fetch(`${url}/v1/pets`, { method: 'POST', headers, body: '{"name":"In between","categoryId":1}' })
+      assert.equal(response.status, 201, await response.text())
+      created += 1
+      assert.equal((await fetch(`${url}/v1/pets`, { headers })).status, 200)
+    }
+    const { code, stderr } = await done
+    assert.equal(code, 0, stderr)
+    assert.ok(created > 5, `${created} creates`)
+    const exported = (await folder.run(['export', '-', '--format', 'csv'])).stdout
+    assert.equal(exported.split('\n').filter((line) => line.includes('"In between"')).length, created)
+    assert.equal(exported.trimEnd().split('\n').length, 1 + 60_000 + created)
+  })
+})
