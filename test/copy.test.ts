@@ -168,7 +168,7 @@ describe('petstore copy', () => {
     await withStore(source.url, fill)
     const { code, stdout } = await petstore(['copy', '--from', source.url, '--to', target.url, '--json'])
     assert.equal(code, 0)
-    const copied = { accounts: 3, api_keys: 2, usage_counts: 1, failed_requests: 1, idempotency_records: 3, audit_events: 7, pets: 9 }
+    const copied = { accounts: 3, api_keys: 2, usage_counts: 1, failed_requests: 1, idempotency_records: 3, audit_events: 7, imports: 1, pets: 9 }
     assert.deepEqual(JSON.parse(stdout), { copied })
   })
 
