@@ -56,6 +56,7 @@ function waitFor(open: () => Promise<Store>, firstReason: string, report: Report
       },
       pets: later(() => opened().pets),
       accounts: later(() => opened().accounts),
+      imports: later(() => opened().imports),
       records: later(() => opened().records),
       version: () => store?.version(),
       connections: () => store?.connections(),
