@@ -12,7 +12,7 @@ import { INT64_MAX, INT64_MIN } from '../src/contract/int64.ts'
 import type { NewPet } from '../src/contract/pets.ts'
 import { openStore } from '../src/store/open-store.ts'
 import type { Store } from '../src/store/store.ts'
-import { Folder, makeKey, serve } from './command.ts'
+import { collect, Folder, makeKey, serve } from './command.ts'
 import { ENGINES } from './engines.ts'
 import { type InProcessOptions, petstore } from './in-process-command.ts'
 
@@ -212,11 +212,11 @@ describe('petstore import', { concurrency: 3 }, () => {
     const { key } = await makeKey(folder)
     const { url } = await serve(folder)
     writeFileSync(join(folder.path, 'pets.csv'), csv(numbered(60_000)))
-    let importing = true
-    const done = folder.run(['import', 'pets.csv']).finally(() => (importing = false))
+    const child = folder.start(['import', 'pets.csv'])
+    const done = collect(child)
     const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' }
     let created = 0
-    while (importing) {
+    while (child.exitCode === null) {
       const response = await fetch(`${url}/v1/pets`, { method: 'POST', headers, body: '{"name":"In between","categoryId":1}' })
       assert.equal(response.status, 201, await response.text())
       created += 1

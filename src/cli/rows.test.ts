@@ -1,7 +1,7 @@
 // Reading rows from CSV and JSON Lines, however the file is cut into chunks.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { INT64_MAX, INT64_MIN } from '../contract/int64.ts'
 import { NAME_MAX_LENGTH } from '../contract/limits.ts'
 import { type NewPet, PET_STATUSES, renderPet } from '../contract/pets.ts'
