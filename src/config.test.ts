@@ -22,6 +22,7 @@ describe('readConfig', () => {
         signup: undefined,
         trustProxy: false,
         rateLimit: undefined,
+        maxConnections: 1000,
         logLevel: 'notice',
       drainSeconds: 0,
         adminHost: '127.0.0.1',
@@ -59,6 +60,7 @@ describe('readConfig', () => {
     ['PETSTORE_BASE_URL', 'baseUrl', { 'https://pets.example/v1': 'https://pets.example/v1', 'http://localhost:80/a/v1': 'http://localhost/a/v1' }],
     ['PETSTORE_TRUST_PROXY', 'trustProxy', { '10.0.0.0/8, ::1': ['10.0.0.0/8', '::1'], loopback: ['loopback'], 'fd00::/8': ['fd00::/8'] }],
     ['PETSTORE_DRAIN_SECONDS', 'drainSeconds', { 0: 0, 600: 600 }],
+    ['PETSTORE_MAX_CONNECTIONS', 'maxConnections', { 1: 1, 65535: 65_535 }],
     ['PETSTORE_RATE_LIMIT', 'rateLimit', { '600/60': { requests: 600, seconds: 60 } }],
   ]
   for (const [variable, name, values] of accepted) {
@@ -78,6 +80,7 @@ describe('readConfig', () => {
     PETSTORE_RATE_LIMIT: ['0/60', '60', '1/0', '1.5/60', '-1/60', '1/60s'],
     PETSTORE_LOG_LEVEL: ['verbose', 'INFO'],
     PETSTORE_DRAIN_SECONDS: ['-1', '601', '1.5', '5s'],
+    PETSTORE_MAX_CONNECTIONS: ['0', '65536', '-1', '1e3', 'many'],
   }
   for (const [variable, values] of Object.entries(refused)) {
     for (const value of values) it(`refuses ${variable}=${value}`, () => assert.throws(() => from({ [variable]: value }), BadSetting))

@@ -118,6 +118,15 @@ export const SETTINGS = {
     meaning: 'Requests that an account may make in a period, counted by each instance; unset: no limit',
     parse: parseRateLimit,
   },
+  maxConnections: {
+    variable: 'PETSTORE_MAX_CONNECTIONS',
+    flag: 'max-connections',
+    value: 'COUNT',
+    default: '1000',
+    allowed: 'a whole number from 1 to 65535',
+    meaning: 'Connections that may be open at a time; more are closed at once',
+    parse: parseMaxConnections,
+  },
   logLevel: {
     variable: 'PETSTORE_LOG_LEVEL',
     flag: 'log-level',
@@ -151,7 +160,7 @@ export const SETTINGS = {
     flag: 'admin-port',
     value: 'PORT',
     allowed: 'a port number from 0 to 65535 (0 picks a free one)',
-    meaning: 'Port that serves /metrics; unset: none',
+    meaning: 'Port that serves /metrics, /livez and /readyz; unset: none',
     parse: parsePort,
   },
 } satisfies Record<string, Setting>
@@ -243,6 +252,10 @@ function parsePort(value: string): number | undefined {
 
 function parseSeconds(value: string): number | undefined {
   return /^[0-9]{1,3}$/.test(value) && Number(value) <= 600 ? Number(value) : undefined
+}
+
+function parseMaxConnections(value: string): number | undefined {
+  return /^[1-9][0-9]{0,4}$/.test(value) && Number(value) <= 65_535 ? Number(value) : undefined
 }
 
 function parseDatabase(value: string): DatabaseAddress | undefined {

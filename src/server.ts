@@ -11,6 +11,7 @@ import type { ConsoleParts } from './console/visit.ts'
 import { createAdmin } from './http/admin.ts'
 import { createSend, type Send } from './http/answer.ts'
 import { createApp, type Timeouts } from './http/app.ts'
+import { createHealth, type Health } from './http/health.ts'
 import type { Metrics } from './http/metrics.ts'
 import { createRecorder } from './http/record.ts'
 import { type Reach, reachOf } from './home.ts'
@@ -83,7 +84,8 @@ export async function startServer(config: Config, log: Log, world: World = {}): 
     elsewhere: (raw, response) => void publicApp.promise.then(({ routing }) => routing(raw, response)),
     timeouts,
   })
-  const admin = metrics && createAdmin(metrics)
+  const health = createHealth(store, isStopping)
+  const admin = metrics && createAdmin({ metrics, health, send })
   try {
     await listen(app, socket ?? { host: config.host, port: config.port, setting: '' })
     if (admin !== undefined) await listen(admin, { host: config.adminHost, port: config.adminPort!, setting: 'admin-' })
@@ -96,7 +98,7 @@ export async function startServer(config: Config, log: Log, world: World = {}): 
   const url = addressOf(app)
   const reach = reachOf(config, app.address())
   const consoleParts = { config, ...reach, url, store, accounts, sessions, usage, clock, monotonic, log, record }
-  setImmediate(() => publicApp.resolve(loadPublicApp(consoleParts, send, isStopping)))
+  setImmediate(() => publicApp.resolve(loadPublicApp(consoleParts, health, send, isStopping)))
   usage.start((error, message) => log.error({ error }, message))
   let stopChores = async () => {}
   const startWork = () => {
@@ -159,11 +161,11 @@ interface PublicApp {
 }
 
 /** Loaded on demand too: the framework and the pages take longer to load than everything else together. */
-async function loadPublicApp(parts: ConsoleParts, send: Send, isStopping: () => boolean): Promise<PublicApp> {
+async function loadPublicApp(parts: ConsoleParts, health: Health, send: Send, isStopping: () => boolean): Promise<PublicApp> {
   const [{ createConsole }, { createPublicApp }] = await Promise.all([import('./console/console.ts'), import('./http/public-app.ts')])
   const { plugin, notFound } = createConsole(parts)
-  const { config, store, log } = parts
-  const app = createPublicApp({ config, store, log, send, isStopping, notFoundPage: notFound })
+  const { config, log } = parts
+  const app = createPublicApp({ config, health, log, send, isStopping, notFoundPage: notFound })
   await app.register(plugin)
   await app.ready()
   return { routing: (raw, response) => app.routing(raw, response), close: () => app.close() }

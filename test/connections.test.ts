@@ -175,6 +175,27 @@ describe('A connection', { concurrency: 3 }, () => {
     assert.deepEqual(petstore.logged.map(({ operation, code }) => [operation, code]), [['createPet', 'malformed_request']])
   })
 
+  it('is closed at once where too many are open, and the admin port still answers', async () => {
+    await using petstore = await startPetstore({ env: { PETSTORE_MAX_CONNECTIONS: '3', PETSTORE_ADMIN_PORT: '0' } })
+    const open = [1, 2, 3].map(() => new RawConnection(petstore.url))
+    for (const connection of open) {
+      connection.send(list(petstore))
+      assert.equal((await connection.answer()).status, 200)
+    }
+    for (let count = 0; count < 3; count += 1) {
+      using refused = new RawConnection(petstore.url)
+      await refused.closed()
+    }
+    assert.equal((await fetch(`${petstore.adminUrl}/livez`)).status, 200)
+    assert.equal(petstore.logged.filter(({ msg }) => String(msg).startsWith('connections are refused')).length, 1)
+    open.pop()![Symbol.dispose]()
+    await setTimeout(100)
+    using next = new RawConnection(petstore.url)
+    next.send(list(petstore))
+    assert.equal((await next.answer()).status, 200)
+    for (const connection of open) connection[Symbol.dispose]()
+  })
+
   it('does not hold up a stop, whatever it left undone', async () => {
     const petstore = await startPetstore({ env: { PETSTORE_ADMIN_PORT: '0' } })
     using tunnel = new RawConnection(petstore.url)

@@ -87,6 +87,11 @@ describe('Framing', () => {
     })
   }
 
+  it('names the protocol that was spoken instead of HTTP/1.1', async () => {
+    assert.match(await refused(malformed['a TLS handshake']!(), 'malformed_request', 'closes'), /^This port speaks plain HTTP, but a TLS handshake came: /)
+    assert.match(await refused(malformed['the preface of HTTP/2']!(), 'malformed_request', 'closes'), /^This port speaks HTTP\/1\.1, but HTTP\/2 came: /)
+  })
+
   it('refuses broken framing before it looks for a key', async () => {
     await refused(get(''), 'malformed_request', 'closes')
     await refused(get('', '/nowhere'), 'malformed_request', 'closes')

@@ -76,7 +76,22 @@ describe('4.4 Outside /v1', () => {
     assert.equal((await fetch(`${petstore.url}/openapi.json`)).headers.get('content-type'), 'application/json')
   })
 
-  it('has its metrics on the admin port, and nothing else there', async () => {
+  it('has its health on the admin port too, with the same answers', async () => {
+    await using petstore = await startPetstore({ env: { PETSTORE_ADMIN_PORT: '0' } })
+    const ask = async (base: string | undefined, path: string) => {
+      const response = await fetch(base + path, { headers: { 'Request-Id': 'same' } })
+      const headers = [...response.headers].filter(([name]) => name !== 'date' && name !== 'keep-alive')
+      return { status: response.status, headers, body: await response.text() }
+    }
+    for (const path of ['/livez', '/readyz']) assert.deepEqual(await ask(petstore.adminUrl, path), await ask(petstore.url, path))
+    await petstore.store.close()
+    const notReady = await ask(petstore.adminUrl, '/readyz')
+    assert.deepEqual([notReady.status, notReady.headers.some(([name]) => name === 'retry-after')], [503, true])
+    assert.deepEqual(notReady, await ask(petstore.url, '/readyz'))
+    assert.equal((await ask(petstore.adminUrl, '/livez')).status, 200)
+  })
+
+  it('has its metrics on the admin port, and no operation or page there', async () => {
     await using petstore = await startPetstore({ env: { PETSTORE_ADMIN_PORT: '0' } })
     const started = performance.now()
     await petstore.call('/pets')

@@ -97,7 +97,7 @@ export function createApp(parts: AppParts): Server {
     expectContinue(raw, response)
     serve(raw, response)
   })
-  tendConnections(server, timeouts)
+  tendConnections(server, { ...timeouts, maxConnections: config.maxConnections, log })
   server.on('clientError', createSocketErrorHandler(record))
   answerSpecialRequests(server, record)
   return server

@@ -3,6 +3,8 @@
 // - One request at a time. Requests pipelined behind it wait until its answer has left, and nothing more is read meanwhile.
 //   So answers come in order, a GET sees the effect of the POST before it, and a client that does not read its answers
 //   holds one answer and `WAITING_LIMIT` parsed requests at most, whatever it sends.
+// - At most `maxConnections` are open. More are closed at once, without an answer: answering 503 would cost nearly as much
+//   as a list, and every connection that is accepted makes all others slower.
 // - A connection without a byte in either direction for `stalledTimeout` ends; so does one whose client stopped reading.
 // - An answer is the last of its connection if the request has not arrived completely (`isLast`). A proxy that reused the
 //   connection would make its next client wait for the rest of that body.
@@ -11,6 +13,7 @@
 // - `100 Continue` is sent only when the body is going to be read (body.ts): a request refused without it never sends it.
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import type { Log } from '../log.ts'
 
 /**
  * How many requests may wait on one connection. Node parses a packet of 64 KiB in one go, which holds up to 3,600 requests of
@@ -22,12 +25,25 @@ const WAITING_LIMIT = 128
 const LINGER_BYTES = 16 * 1024 * 1024
 const LINGER_SILENT_MS = 2000
 
-export interface ConnectionTimes {
+/** Refused connections are logged once in this time: an attack must not fill the log. */
+const LOG_REFUSED_EVERY_MS = 60_000
+
+export interface ConnectionLimits {
   stalledTimeout: number
   lingerTimeout: number
+  maxConnections: number
+  log: Log
 }
 
-export function tendConnections(server: Server & { httpAllowHalfOpen?: boolean }, { stalledTimeout, lingerTimeout }: ConnectionTimes): void {
+export function tendConnections(server: Server & { httpAllowHalfOpen?: boolean }, limits: ConnectionLimits): void {
+  const { stalledTimeout, lingerTimeout, maxConnections, log } = limits
+  server.maxConnections = maxConnections
+  let logAgainAt = 0
+  server.on('drop', () => {
+    if (performance.now() < logAgainAt) return
+    logAgainAt = performance.now() + LOG_REFUSED_EVERY_MS
+    log.warn({ maxConnections }, 'connections are refused: as many are open as --max-connections allows')
+  })
   server.timeout = stalledTimeout
   // A client may end its side after its last request: it still gets the answers.
   server.httpAllowHalfOpen = true

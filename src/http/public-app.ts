@@ -4,20 +4,20 @@ import type { Config } from '../config.ts'
 import type { Refusal } from '../contract/errors.ts'
 import { BODY_LIMIT, HEADERS_LIMIT } from '../contract/limits.ts'
 import type { Log } from '../log.ts'
-import type { Store } from '../store/store.ts'
 import type { Send } from './answer.ts'
 import { askForBody } from './body.ts'
 import type { Answer } from './call.ts'
 import { isLast } from './connections.ts'
 import { refusalFor } from './failures.ts'
 import { checkFraming } from './framing.ts'
+import type { Health } from './health.ts'
 import { publicRoutes } from './public-routes.ts'
 import { requestId } from './request-id.ts'
 import { createRouteTable, type NotFoundPage } from './routes.ts'
 
 export interface PublicAppParts {
   config: Config
-  store: Store
+  health: Health
   log: Log
   send: Send
   isStopping: () => boolean
@@ -25,7 +25,7 @@ export interface PublicAppParts {
   notFoundPage: NotFoundPage
 }
 
-export function createPublicApp({ config, store, log, send, isStopping, notFoundPage }: PublicAppParts): FastifyInstance {
+export function createPublicApp({ config, health, log, send, isStopping, notFoundPage }: PublicAppParts): FastifyInstance {
   const app = fastify({
     genReqId: requestId,
     trustProxy: config.trustProxy,
@@ -71,7 +71,7 @@ export function createPublicApp({ config, store, log, send, isStopping, notFound
   })
 
   app.removeAllContentTypeParsers()
-  for (const route of publicRoutes({ config, store, answer, isStopping })) app.route(route)
+  for (const route of publicRoutes({ config, health, answer })) app.route(route)
   return app
 }
 

@@ -16,6 +16,8 @@ interface SocketError extends Error {
   code?: string
   /** What llhttp says of the broken part. */
   reason?: string
+  /** What was being read. */
+  rawPacket?: Buffer
 }
 
 /** What Node keeps on a socket: the response that is due next on it, and the request it is reading. */
@@ -88,7 +90,7 @@ function afterEarlierAnswers(socket: HttpSocket, write: () => void): void {
   else due.once('close', () => afterEarlierAnswers(socket, write))
 }
 
-function parserRefusal({ code, reason }: SocketError): Refusal {
+function parserRefusal({ code, reason, rawPacket }: SocketError): Refusal {
   switch (code) {
     case 'HPE_HEADER_OVERFLOW':
       return new Refusal('headers_too_large', `The address and headers may have at most ${kibibytes(HEADERS_LIMIT)} together.`)
@@ -97,8 +99,20 @@ function parserRefusal({ code, reason }: SocketError): Refusal {
     case 'ERR_HTTP_REQUEST_TIMEOUT':
       return new Refusal('request_timeout', 'The request did not arrive completely in time.')
     default:
-      return new Refusal('malformed_request', `The request is not well-formed HTTP${reason ? `: ${reason}` : ''}.`)
+      return new Refusal('malformed_request', otherProtocol(rawPacket) ?? `The request is not well-formed HTTP${reason ? `: ${reason}` : ''}.`)
   }
+}
+
+/** Says which other protocol was spoken here, as by a client with the wrong address. */
+function otherProtocol(packet: Buffer = Buffer.of()): string | undefined {
+  // A record of a TLS handshake: its type, and the major version that all of TLS has.
+  if (packet[0] === 0x16 && packet[1] === 0x03) {
+    return 'This port speaks plain HTTP, but a TLS handshake came: use an http:// address, or the address of the proxy that does TLS.'
+  }
+  if (packet.toString('latin1', 0, 14) === 'PRI * HTTP/2.0') {
+    return 'This port speaks HTTP/1.1, but HTTP/2 came: do not use HTTP/2 with prior knowledge here.'
+  }
+  return undefined
 }
 
 function closingHeaders(id: string): string[] {

@@ -7,7 +7,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import * as fc from 'fast-check'
-import { StoreUnavailable } from '../store.ts'
+import { StoreBusy, StoreUnavailable } from '../store.ts'
 import { IN_MEMORY } from './database.ts'
 import { LOCK_RETRY_MS } from './failures.ts'
 import { Writer } from './writer.ts'
@@ -34,6 +34,15 @@ describe('The writer', () => {
     assert.deepEqual(open, [], 'nothing is written before the turn has ended')
     assert.deepEqual(await Promise.all(writes), [0, 1, 2, 3, 4])
     assert.deepEqual(open, [true, true, true, true, true])
+  })
+
+  it('lets a thousand writes wait, refuses more at once, and goes on', async () => {
+    const { writer, add, numbers } = newWriter()
+    const waiting = Array.from({ length: 1000 }, (_, n) => writer.write(() => add(n)))
+    await assert.rejects(writer.write(() => add(1000)), StoreBusy)
+    await Promise.all(waiting)
+    await writer.write(() => add(1001))
+    assert.deepEqual(numbers().slice(-2), [999, 1001])
   })
 
   it('answers none before its commit: what can not be committed is refused', async () => {

@@ -1,0 +1,33 @@
+// Is the process alive, is it ready: the same answers on the public port and on the admin port, which stays reachable while
+// the public one is overloaded.
+import { Refusal } from '../contract/errors.ts'
+import { RETRY_AFTER } from '../contract/limits.ts'
+import { type Store, StoreBusy } from '../store/store.ts'
+import { jsonContent } from './answer.ts'
+import type { Answer } from './call.ts'
+
+export type Health = Record<'/livez' | '/readyz', () => Answer | Promise<Answer | Refusal>>
+
+export function createHealth(store: Store, isStopping: () => boolean): Health {
+  return {
+    // Touches nothing: it answers as long as the process can.
+    '/livez': () => json({ status: 'alive' }),
+    '/readyz': async () => {
+      if (isStopping()) return notReady('The service is stopping.')
+      try {
+        await store.ping()
+        return json({ status: 'ready' })
+      } catch (error) {
+        return notReady(error instanceof StoreBusy ? 'All connections to the database are busy.' : 'The database does not answer.')
+      }
+    },
+  }
+}
+
+function notReady(message: string): Refusal {
+  return new Refusal('service_unavailable', message, ['Retry-After', String(RETRY_AFTER.notReady)])
+}
+
+function json(value: object): Answer {
+  return { status: 200, ...jsonContent(JSON.stringify(value)) }
+}
