@@ -1,5 +1,6 @@
 // All commands, and how a command line names one of them.
 import { ACCOUNT_COMMANDS } from './account.ts'
+import { backup, restore } from './backup.ts'
 import type { Command } from './command.ts'
 import { completionCommands } from './completion.ts'
 import { copy } from './copy.ts'
@@ -13,7 +14,7 @@ import { seed } from './seed.ts'
 import { serve } from './serve.ts'
 import { didYouMean } from './suggest.ts'
 
-const WORKING: readonly Command[] = [serve, migrate, ...ACCOUNT_COMMANDS, ...KEY_COMMANDS, ...ENVIRONMENT_COMMANDS, seed, importPets, exportPets, copy, openapi]
+const WORKING: readonly Command[] = [serve, migrate, ...ACCOUNT_COMMANDS, ...KEY_COMMANDS, ...ENVIRONMENT_COMMANDS, seed, importPets, exportPets, copy, backup, restore, openapi]
 
 export const COMMANDS: readonly Command[] = [...WORKING, ...completionCommands(WORKING)]
 

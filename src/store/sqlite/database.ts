@@ -116,7 +116,7 @@ function switchToWal(db: DatabaseSync, lockWaitMs: number): void {
   }
 }
 
-function readPragma(db: DatabaseSync, name: string): unknown {
+export function readPragma(db: DatabaseSync, name: string): unknown {
   const row = db.prepare(`PRAGMA ${name}`).get() ?? {}
   return Object.values(row)[0]
 }

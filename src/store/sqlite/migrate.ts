@@ -11,7 +11,7 @@ export const APPLICATION_ID = 0x50455453
  * `CannotOpenStore` if the database is newer than this program and not compatible with it, or if a migration fails.
  */
 export function migrate(db: DatabaseSync, path: string, create: boolean): Migration[] | undefined {
-  const migrations = readMigrations(new URL('migrations/', import.meta.url))
+  const migrations = ownMigrations()
   const lacking = missingMigrations(migrations, readApplied(db), path)
   if (lacking.length === migrations.length && !create) return undefined
   if (lacking.length === 0) return []
@@ -38,6 +38,15 @@ function apply(db: DatabaseSync, path: string, migration: Migration): void {
   } catch (error) {
     throw migrationFailed(path, migration, explain(error), error)
   }
+}
+
+/** Returns the migrations that the database lacks; throws `CannotOpenStore` if it is newer than this program and not compatible with it. */
+export function lackingMigrations(db: DatabaseSync, path: string): Migration[] {
+  return missingMigrations(ownMigrations(), readApplied(db), path)
+}
+
+function ownMigrations(): Migration[] {
+  return readMigrations(new URL('migrations/', import.meta.url))
 }
 
 /** Returns none for a new database. */

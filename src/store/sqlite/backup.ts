@@ -1,0 +1,123 @@
+// Backs up a database file while others write to it, and restores it. A copy with `cp` would miss what is in the -wal file.
+import { randomUUID } from 'node:crypto'
+import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync } from 'node:fs'
+import { platform } from 'node:os'
+import { dirname, resolve } from 'node:path'
+import { backup, DatabaseSync } from 'node:sqlite'
+import { KINDS } from '../records.ts'
+import { CannotOpenStore, NoDatabase } from '../store.ts'
+import { readPragma, requireOurs } from './database.ts'
+import { explain, isBusy, LOCK_WAIT_MS } from './failures.ts'
+import { createFile, createFolder } from './file-modes.ts'
+import { APPLICATION_ID, lackingMigrations } from './migrate.ts'
+
+/** Files that SQLite keeps beside a database; they belong to that one database and would damage another. */
+const COMPANIONS = ['-wal', '-shm', '-journal']
+
+/** Writes the database as it is now to a new file, for its owner only, and returns its size. Throws `CannotOpenStore`. */
+export function backUp(path: string, file: string, replace: boolean): number {
+  if (!existsSync(path)) throw new NoDatabase(path)
+  if (resolve(path) === resolve(file)) throw new CannotOpenStore(`${file} is the database itself; name another file for the backup.`)
+  refuseExisting(file, replace)
+  const partial = `${file}.${randomUUID()}.partial`
+  try {
+    createFile(partial)
+    writeCopy(path, partial)
+    requireIntact(partial)
+    sync(partial, 'r+')
+    refuseExisting(file, replace)
+    renameSync(partial, file)
+    syncFolder(file)
+    return statSync(file).size
+  } catch (error) {
+    throw asRefusal(`Cannot back up ${path} to ${file}`, error)
+  } finally {
+    rmSync(partial, { force: true })
+  }
+}
+
+function refuseExisting(file: string, replace: boolean): void {
+  if (!replace && existsSync(file)) throw new CannotOpenStore(`${file} exists already; nothing was written. Name another file, or add --force.`)
+}
+
+/** Reads all in one transaction, so that the copy is the database of one moment. */
+function writeCopy(path: string, copy: string): void {
+  using db = new DatabaseSync(path, { timeout: LOCK_WAIT_MS })
+  requirePetstore(db, path)
+  db.prepare('VACUUM INTO ?').run(copy)
+}
+
+/**
+ * Puts a backup in the place of a database that does not exist or has no data. Sessions are not restored, since some may
+ * have been ended since. Throws `CannotOpenStore`.
+ */
+export async function restore(file: string, path: string): Promise<void> {
+  if (!existsSync(file)) throw new CannotOpenStore(`There is no file ${file} to restore.`)
+  if (resolve(path) === resolve(file)) throw new CannotOpenStore(`${file} is the database itself; --database names where to restore it.`)
+  try {
+    using source = new DatabaseSync(file, { readOnly: true, timeout: LOCK_WAIT_MS })
+    requirePetstore(source, file)
+    lackingMigrations(source, file)
+    requireIntact(file)
+    if (existsSync(path)) requireUnused(path)
+    else for (const companion of COMPANIONS) rmSync(path + companion, { force: true })
+    createFolder(dirname(path))
+    createFile(path)
+    // One transaction under SQLite's own locks: after an interruption the target is as empty as before.
+    await backup(source, path)
+    using target = new DatabaseSync(path, { timeout: LOCK_WAIT_MS })
+    target.exec('DELETE FROM sessions')
+  } catch (error) {
+    throw asRefusal(`Cannot restore ${file} to ${path}`, error)
+  }
+  requireIntact(path)
+}
+
+/** Refuses other programs' databases and empty files. */
+function requirePetstore(db: DatabaseSync, path: string): void {
+  requireOurs(db, path)
+  if (readPragma(db, 'application_id') !== APPLICATION_ID) throw new CannotOpenStore(`${path} is empty; it holds no petstore database.`)
+}
+
+function requireIntact(path: string): void {
+  using db = new DatabaseSync(path, { readOnly: true, timeout: LOCK_WAIT_MS })
+  const result = readPragma(db, 'integrity_check')
+  if (result !== 'ok') throw new CannotOpenStore(`${path} is damaged: ${String(result)}`)
+}
+
+/** Refuses a database with data, or that another process has open; leaves no -wal and -shm beside it. */
+function requireUnused(path: string): void {
+  using db = new DatabaseSync(path, { timeout: 0 })
+  requireOurs(db, path)
+  const tables = new Set(db.prepare('SELECT name FROM sqlite_schema').all().map(({ name }) => name))
+  for (const { name } of KINDS.filter((kind) => tables.has(kind.name))) {
+    const { count } = db.prepare(`SELECT count(*) AS count FROM ${name}`).get() as { count: number }
+    if (count === 0) continue
+    throw new CannotOpenStore(
+      `${path} has data already (${name.replaceAll('_', ' ')}: ${count}); nothing was changed. Restore to another file, or move this one away first, with its -wal and -shm.`,
+    )
+  }
+  try {
+    // Only the last connection can leave WAL mode.
+    db.exec('PRAGMA journal_mode = DELETE')
+  } catch (error) {
+    if (!isBusy(error)) throw error
+    throw new CannotOpenStore(`${path} is in use; nothing was changed. Stop the service first.`, { cause: error })
+  }
+}
+
+function sync(path: string, mode: 'r' | 'r+'): void {
+  const descriptor = openSync(path, mode)
+  fsyncSync(descriptor)
+  closeSync(descriptor)
+}
+
+/** Makes the file's name durable. Windows can't open a folder, and keeps names in its journal. */
+function syncFolder(file: string): void {
+  if (platform() !== 'win32') sync(dirname(file), 'r')
+}
+
+function asRefusal(what: string, error: unknown): CannotOpenStore {
+  if (error instanceof CannotOpenStore) return error
+  return new CannotOpenStore(`${what}: ${explain(error)}`, { cause: error })
+}

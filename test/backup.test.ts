@@ -1,0 +1,161 @@
+// petstore backup and restore: a whole copy while the service writes, put back where nothing can be lost.
+import assert from 'node:assert/strict'
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { describe, it } from 'node:test'
+import { Folder, makeKey, serve } from './command.ts'
+import { postgres } from './engines.ts'
+
+const DATABASE = 'data/petstore.db'
+
+/** Rows of a query on a database file in the folder. */
+function ask(folder: Folder, file: string, sql: string): Record<string, unknown>[] {
+  using db = new DatabaseSync(join(folder.path, file))
+  return db.prepare(sql).all().map((row) => ({ ...row }))
+}
+
+const count = (folder: Folder, file: string, table: string) => ask(folder, file, `SELECT count(*) AS rows FROM ${table}`)[0]!['rows'] as number
+
+/** Runs a command, and fails unless it ends with this code. */
+async function call(folder: Folder, code: number, words: string[]) {
+  const ended = await folder.run(words)
+  assert.equal(ended.code, code, ended.stderr)
+  return ended
+}
+
+describe('petstore backup', { concurrency: 3 }, () => {
+  it('copies a database that a running service writes to: all that was acknowledged before, and whole', async () => {
+    await using folder = await Folder.create()
+    const { key } = await makeKey(folder)
+    await folder.run(['seed', '--count', '20000'])
+    const { url } = await serve(folder)
+    const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' }
+    const add = async () => assert.equal((await fetch(`${url}/v1/pets`, { method: 'POST', headers, body: '{"name":"Rex","categoryId":1}' })).status, 201)
+    for (let added = 0; added < 20; added += 1) await add()
+    const child = folder.start(['backup', 'copy.db', '--json'])
+    const ended = new Promise<number | null>((resolve) => child.once('close', resolve))
+    let during = 0
+    while (child.exitCode === null) {
+      await add()
+      during += 1
+    }
+    assert.equal(await ended, 0)
+    assert.ok(during > 0)
+    const rows = count(folder, 'copy.db', 'pets')
+    assert.ok(rows >= 20_020 && rows <= 20_020 + during, `${rows} animals`)
+    assert.deepEqual(ask(folder, 'copy.db', 'PRAGMA integrity_check'), [{ integrity_check: 'ok' }])
+    assert.equal(statSync(join(folder.path, 'copy.db')).mode & 0o777, 0o600)
+    assert.deepEqual(readdirSync(folder.path).toSorted(), ['copy.db', 'data'], 'nothing is left beside it')
+  })
+
+  it('never replaces a file unless told, and leaves nothing behind where it fails', async () => {
+    await using folder = await Folder.create()
+    await folder.run(['seed', '--count', '10'])
+    writeFileSync(join(folder.path, 'copy.db'), 'precious')
+    const refused = await call(folder, 1, ['backup', 'copy.db'])
+    assert.equal(refused.stderr, 'petstore: copy.db exists already; nothing was written. Name another file, or add --force.\n')
+    assert.equal(readFileSync(join(folder.path, 'copy.db'), 'utf8'), 'precious')
+    assert.match((await call(folder, 1, ['backup', 'none/copy.db'])).stderr, /^petstore: Cannot back up .*\/data\/petstore\.db to none\/copy\.db: ENOENT/)
+    assert.match((await call(folder, 1, ['backup', DATABASE, '--force'])).stderr, /is the database itself/)
+    assert.match((await call(folder, 1, ['backup', 'x.db', '--database', 'sqlite:none.db'])).stderr, /There is no petstore database at .*none\.db/)
+    assert.match((await call(folder, 0, ['backup', 'copy.db', '--force'])).stderr, /^Backed up .*\/data\/petstore\.db to copy\.db \(\d+ KiB\), checked\./)
+    assert.equal(count(folder, 'copy.db', 'pets'), 10)
+    assert.deepEqual(readdirSync(folder.path).toSorted(), ['copy.db', 'data'])
+  })
+
+  it('refuses a damaged database instead of keeping a damaged copy', async () => {
+    await using folder = await Folder.create()
+    await folder.run(['seed', '--count', '5000'])
+    truncateSync(join(folder.path, DATABASE), 40_000)
+    assert.match((await call(folder, 1, ['backup', 'copy.db'])).stderr, /^petstore: .*damaged/)
+    assert.deepEqual(readdirSync(folder.path), ['data'])
+  })
+
+  it('names the tools for PostgreSQL', async () => {
+    await using folder = await Folder.create()
+    await using database = await postgres.newDatabase()
+    const made = await call(folder, 1, ['backup', 'copy.db', '--database', database.url])
+    assert.match(made.stderr, /this command works on SQLite\. For PostgreSQL use its own tools: pg_dump .*pgBackRest/)
+    assert.match((await call(folder, 1, ['restore', 'copy.db', '--database', database.url])).stderr, /pg_restore or pgBackRest/)
+  })
+})
+
+describe('petstore restore', { concurrency: 3 }, () => {
+  async function withBackup(): Promise<Folder> {
+    const folder = await Folder.create()
+    await makeKey(folder)
+    await folder.run(['seed', '--count', '100'])
+    await folder.run(['backup', 'copy.db'])
+    return folder
+  }
+
+  it('brings everything back, ids and keys included, also keys revoked since, of which it warns', async () => {
+    await using folder = await Folder.create()
+    const { id, key } = await makeKey(folder)
+    await folder.run(['seed', '--count', '100'])
+    {
+      using db = new DatabaseSync(join(folder.path, DATABASE))
+      db.exec(`INSERT INTO sessions SELECT x'01', id, 1, 1 FROM accounts`)
+    }
+    await folder.run(['backup', 'copy.db'])
+    await folder.run(['key', 'revoke', id])
+    const { stderr } = await call(folder, 0, ['restore', 'copy.db', '--database', 'sqlite:new/petstore.db'])
+    assert.match(stderr, /^Warning: keys that were revoked, .* since the backup are valid again.* See .*key list --database sqlite:new\/petstore\.db\nRestored .*\/new\/petstore\.db from copy\.db, checked\. People need to sign in again\.\n$/)
+    for (const table of ['pets', 'accounts', 'audit_events']) assert.equal(count(folder, 'new/petstore.db', table), count(folder, 'copy.db', table), table)
+    assert.equal(count(folder, 'new/petstore.db', 'sessions'), 0, 'a session may have been ended since')
+    assert.equal(statSync(join(folder.path, 'new/petstore.db')).mode & 0o777, 0o600)
+    const { url } = await serve(folder, { env: { DATABASE_URL: 'sqlite:new/petstore.db' } })
+    const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' }
+    const added = await fetch(`${url}/v1/pets`, { method: 'POST', headers, body: '{"name":"Rex","categoryId":1}' })
+    assert.deepEqual([added.status, ((await added.json()) as { id: number }).id], [201, 101])
+  })
+
+  it('takes an empty database in its place, but not one with data and not one in use', async () => {
+    await using folder = await withBackup()
+    const before = readFileSync(join(folder.path, DATABASE))
+    assert.match((await call(folder, 1, ['restore', 'copy.db'])).stderr, /^petstore: .*\/data\/petstore\.db has data already \(accounts: 1\); nothing was changed\./)
+    assert.ok(readFileSync(join(folder.path, DATABASE)).equals(before))
+
+    const { child, ended } = await serve(folder, { env: { DATABASE_URL: 'sqlite:empty.db' } })
+    const used = await call(folder, 1, ['restore', 'copy.db', '--database', 'sqlite:empty.db'])
+    assert.match(used.stderr, /^petstore: .*\/empty\.db is in use; nothing was changed\. Stop the service first\.\n$/)
+    child.kill('SIGKILL')
+    await ended
+    assert.ok(existsSync(join(folder.path, 'empty.db-wal')))
+    await call(folder, 0, ['restore', 'copy.db', '--database', 'sqlite:empty.db'])
+    assert.deepEqual(readdirSync(folder.path).filter((name) => name.startsWith('empty.db')), ['empty.db'])
+    assert.equal(count(folder, 'empty.db', 'pets'), 100)
+  })
+
+  it('removes files that a database of the same name has left: they would damage the restored one', async () => {
+    await using folder = await withBackup()
+    mkdirSync(join(folder.path, 'new'))
+    for (const companion of ['-wal', '-shm', '-journal']) writeFileSync(join(folder.path, `new/petstore.db${companion}`), 'stale')
+    await call(folder, 0, ['restore', 'copy.db', '--database', 'sqlite:new/petstore.db'])
+    assert.deepEqual(readdirSync(join(folder.path, 'new')), ['petstore.db'])
+    assert.equal(count(folder, 'new/petstore.db', 'pets'), 100)
+  })
+
+  it('refuses a file that is no backup, damaged, or from a newer program, before it touches anything', async () => {
+    await using folder = await withBackup()
+    writeFileSync(join(folder.path, 'letter.txt'), 'Dear Sir or Madam, '.repeat(100))
+    writeFileSync(join(folder.path, 'nothing.db'), '')
+    copyFileSync(join(folder.path, 'copy.db'), join(folder.path, 'cut.db'))
+    truncateSync(join(folder.path, 'cut.db'), 20_000)
+    copyFileSync(join(folder.path, 'copy.db'), join(folder.path, 'newer.db'))
+    ask(folder, 'newer.db', "INSERT INTO petstore_migrations VALUES (999, 'from the future', 999, 0)")
+    const refusals: [file: string, message: RegExp][] = [
+      ['none.db', /There is no file none\.db to restore\./],
+      ['letter.txt', /it is not a SQLite database/],
+      ['nothing.db', /nothing\.db is empty; it holds no petstore database\./],
+      ['cut.db', /damaged/],
+      ['newer.db', /newer\.db has schema version 999/],
+    ]
+    for (const [file, message] of refusals) {
+      const { stderr } = await call(folder, 1, ['restore', file, '--database', 'sqlite:new/petstore.db'])
+      assert.match(stderr, message)
+      assert.ok(!existsSync(join(folder.path, 'new')), file)
+    }
+  })
+})
