@@ -1,48 +1,101 @@
-// npm run bench:postgres: the service on PostgreSQL against the bare driver with the same statements, in one run.
+// npm run bench:postgres: the service on PostgreSQL against the bare driver, and against bare node:http over that driver,
+// with the same statements in one run.
+import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { parseConnection } from '../src/store/postgres/connection-settings.ts'
 import { newPostgresDatabase } from '../test/engines.ts'
 import { startPostgres } from '../test/postgres-server.ts'
-import type { DriverWork } from './bare-driver.ts'
-import { CONNECTIONS, shoot } from './load.ts'
+import type { DriverWork } from './driver-work.ts'
+import { CONNECTIONS, shoot, type Shot } from './load.ts'
 import { figure, requestOf } from './measure.ts'
-import { output } from './processes.ts'
+import { firstLine, output, start, stop } from './processes.ts'
 import { ROWS } from './rows.ts'
-import { fillDatabase, startService } from './subjects.ts'
+import { fillDatabase, type Server, startService } from './subjects.ts'
 
-/** What each must reach; a page never asked before is shown beside them, since its readers share nothing. */
-const AT_LEAST: Record<DriverWork, number | undefined> = { 'list-20': 0.6, 'list-cold': undefined, get: 0.6, create: 0.6 }
+/** What the service must reach: of the driver alone, and of bare node:http over it. */
+const AT_LEAST: Record<DriverWork, { ofDriver?: number; ofServer: number }> = {
+  'list-20': { ofDriver: 0.6, ofServer: 0.7 },
+  'list-cold': { ofServer: 0.7 },
+  get: { ofDriver: 0.6, ofServer: 0.7 },
+  create: { ofDriver: 0.6, ofServer: 0.7 },
+}
 
-const { values } = parseArgs({ options: { rounds: { type: 'string', default: '5' }, seconds: { type: 'string', default: '3' } } })
+const { values } = parseArgs({
+  options: { rounds: { type: 'string', default: '5' }, seconds: { type: 'string', default: '3' }, row: { type: 'string' } },
+})
 const [rounds, seconds] = [Number(values.rounds), Number(values.seconds)]
+
+interface Rate {
+  perSecond: number
+  /** Requests per second of processor time that the server took; undefined where the system does not tell. */
+  perCpuSecond: number
+}
 
 const postgres = await startPostgres()
 try {
   await using database = await newPostgresDatabase(postgres.url)
+  const { poolSize } = parseConnection(database.url)
   const key = await fillDatabase(database.url, 1000)
   await using service = await startService({ url: database.url, key })
-  for (const [work, atLeast] of Object.entries(AT_LEAST) as [DriverWork, number | undefined][]) {
-    const shot = { ...requestOf(ROWS.find(({ id }) => id === work)!, service), seconds, connections: CONNECTIONS }
-    await shoot(shot)
-    const pairs: { driver: number; service: number }[] = []
+  for (const [work, { ofDriver, ofServer }] of Object.entries(AT_LEAST) as [DriverWork, { ofDriver?: number; ofServer: number }][]) {
+    if (values.row !== undefined && values.row !== work) continue
+    await using bare = await startBareServer(database.url, work, poolSize)
+    const row = ROWS.find(({ id }) => id === work)!
+    const shotAt = (server: Server): Shot => ({ ...requestOf(row, server), seconds, connections: CONNECTIONS })
+    for (const server of [bare, service]) await shoot(shotAt(server))
+    const measured: { driver: number; bare: Rate; service: Rate }[] = []
     for (let round = 0; round < rounds; round += 1) {
-      pairs.push({ driver: await shootDriver(database.url, work), service: (await shoot(shot)).perSecond })
+      measured.push({
+        driver: await shootDriver(database.url, work, poolSize),
+        bare: await rateOf(bare, shotAt(bare)),
+        service: await rateOf(service, shotAt(service)),
+      })
     }
-    const driver = figure(pairs.map((pair) => pair.driver))
-    const ours = figure(pairs.map((pair) => pair.service))
-    const share = figure(pairs.map((pair) => pair.service / pair.driver))
+    const rates = [measured.map(({ driver }) => driver), measured.map((each) => each.bare.perSecond), measured.map((each) => each.service.perSecond)]
+    const [driver, bareServer, ours] = rates.map((each) => Math.round(figure(each).median))
     process.stdout.write(
-      `${work.padEnd(9)}  driver ${Math.round(driver.median)}/s  service ${Math.round(ours.median)}/s  ` +
-        `share ${share.median.toFixed(2)} (${share.low.toFixed(2)}–${share.high.toFixed(2)})${atLeast ? `, at least ${atLeast}` : ''}\n`,
+      `${work.padEnd(9)}  driver ${driver}/s  node:http and driver ${bareServer}/s  service ${ours}/s\n` +
+        `           of the driver ${share(measured.map((each) => each.service.perSecond / each.driver), ofDriver)}\n` +
+        `           of node:http and driver ${share(measured.map((each) => each.service.perSecond / each.bare.perSecond), ofServer)}, ` +
+        `per second of processor time ${share(measured.map((each) => each.service.perCpuSecond / each.bare.perCpuSecond))}\n`,
     )
   }
 } finally {
   await postgres.end()
 }
 
-async function shootDriver(url: string, work: DriverWork): Promise<number> {
+function share(ratios: readonly number[], atLeast?: number): string {
+  const { median, low, high } = figure([...ratios])
+  return `${median.toFixed(2)} (${low.toFixed(2)}–${high.toFixed(2)})${atLeast === undefined ? '' : `, at least ${atLeast}`}`
+}
+
+async function rateOf({ pid }: Server, shot: Shot): Promise<Rate> {
+  const before = cpuSeconds(pid)
+  const { perSecond } = await shoot(shot)
+  return { perSecond, perCpuSecond: (perSecond * seconds) / (cpuSeconds(pid) - before) }
+}
+
+/** Processor time of a process so far, as Linux counts it: in hundredths of a second, in user and in system mode. */
+function cpuSeconds(pid: number | undefined): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ')
+  return (Number(fields[11]) + Number(fields[12])) / 100
+}
+
+async function startBareServer(url: string, work: DriverWork, poolSize: number): Promise<Server> {
+  const parameters = [fileURLToPath(new URL('bare-server.ts', import.meta.url)), url, work, String(poolSize)]
+  const child = start({ command: process.execPath, parameters, core: 'server' })
+  const { port } = await firstLine(child, (line) => JSON.parse(line) as { port: number })
+  return {
+    target: ({ path }) => ({ base: `http://127.0.0.1:${port}`, path }),
+    key: 'none',
+    pid: child.pid,
+    [Symbol.asyncDispose]: () => stop(child),
+  }
+}
+
+async function shootDriver(url: string, work: DriverWork, poolSize: number): Promise<number> {
   const file = fileURLToPath(new URL('bare-driver.ts', import.meta.url))
-  const parameters = [file, url, work, String(seconds), String(parseConnection(url).poolSize)]
+  const parameters = [file, url, work, String(seconds), String(poolSize)]
   return (JSON.parse(await output({ command: process.execPath, parameters, core: 'server' })) as { perSecond: number }).perSecond
 }

@@ -140,7 +140,16 @@ function signalAll(signal: NodeJS.Signals): void {
   const parent = server!.pid!
   for (const line of children) {
     const [pid, ppid] = line.trim().split(/\s+/).map(Number)
-    if (pid === parent || ppid === parent) process.kill(pid!, signal)
+    if (pid === parent || ppid === parent) signalOne(pid!, signal)
+  }
+}
+
+/** A child may have ended since it was listed. */
+function signalOne(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
   }
 }
 

@@ -5,6 +5,7 @@ import { ConnectionLimit } from './connection-limit.ts'
 import type { ConnectionSettings } from './connection-settings.ts'
 import { breaksConnection } from './failures.ts'
 import { Hosts } from './hosts.ts'
+import { Uses } from './uses.ts'
 import { type Kind, WaitingCalls } from './waiting-calls.ts'
 
 /** How long calls are refused at once after no host has accepted a connection, to spare a database that is unavailable. */
@@ -24,7 +25,7 @@ export class Connections {
   /** Every open connection. Those that are neither idle, in use nor parked are being probed, or are ending. */
   readonly #all = new Set<Connection>()
   readonly #idle: Connection[] = []
-  readonly #inUse = new Map<Connection, Kind>()
+  readonly #inUse = new Uses()
   readonly #parked = new Set<Connection>()
   #opening = 0
   #lastFailure: { error: StoreUnavailable; at: number } | undefined
@@ -43,7 +44,7 @@ export class Connections {
   get stats(): ConnectionStats {
     const { last } = this.#hosts
     return {
-      inUse: this.#inUse.size,
+      inUse: this.#inUse.count,
       idle: this.#idle.length,
       parked: this.#parked.size,
       waiting: this.#waiting.count('read') + this.#waiting.count('write'),
@@ -59,20 +60,29 @@ export class Connections {
   }
 
   /** Returns a connection, or rejects with `StoreUnavailable`. `release`, `discard` or `park` must follow. */
-  acquire(kind: Kind): Connection | Promise<Connection> {
+  acquire(kind: Kind, isShared: boolean): Connection | Promise<Connection> {
     if (this.#ended) throw closed()
     const idle = kind === 'read' || this.#mayWrite() ? this.#idle.pop() : undefined
-    if (idle !== undefined) return this.#use(idle, kind)
+    if (idle !== undefined) return this.#inUse.begin(idle, kind, isShared)
     this.#refuseIfHopeless(kind)
     const { connectTimeoutMs, hosts } = this.#settings
     // A little longer than connecting can take, so that a call learns why that failed.
-    const waiting = this.#waiting.add(kind, connectTimeoutMs * hosts.length + PAUSE_MS, () => this.#busy(kind))
+    const waiting = this.#waiting.add(kind, isShared, connectTimeoutMs * hosts.length + PAUSE_MS, () => this.#busy(kind))
     this.#serveWaiting()
     return waiting
   }
 
+  /**
+   * Returns a connection on which short reads are under way, for one more; `release` must follow. Only if all connections
+   * are in use, and if nobody waits: a connection that is joined again and again would never be free.
+   */
+  join(): Connection | undefined {
+    if (this.#idle.length > 0 || this.#wanted() > 0 || this.#mayOpen()) return undefined
+    return this.#inUse.join()
+  }
+
   release(connection: Connection): void {
-    this.#inUse.delete(connection)
+    if (!this.#inUse.end(connection)) return
     if (!connection.closed) {
       if (this.#isDone(connection)) void connection.end()
       else this.#idle.push(connection)
@@ -87,7 +97,7 @@ export class Connections {
 
   /** Keeps a connection whose call is overdue, and its place, until `answered` settles or the connection ends. */
   park(connection: Connection, answered: Promise<unknown>): void {
-    this.#inUse.delete(connection)
+    this.#inUse.forget(connection)
     this.#parked.add(connection)
     const unpark = () => {
       if (this.#parked.delete(connection)) this.release(connection)
@@ -118,19 +128,12 @@ export class Connections {
     return this.#ended || isOld || isSpare || this.#hosts.isOutdated(server)
   }
 
-  #use(connection: Connection, kind: Kind): Connection {
-    this.#inUse.set(connection, kind)
-    return connection
-  }
-
   #mayWrite(): boolean {
     return this.#writeRoom() > 0
   }
 
   #writeRoom(): number {
-    let writing = this.#parked.size
-    for (const kind of this.#inUse.values()) if (kind === 'write') writing += 1
-    return this.#limit.writes - writing
+    return this.#limit.writes - this.#parked.size - this.#inUse.writes
   }
 
   /** Whether there is a connection that answers, as far as we know, or one that may soon. */
@@ -158,11 +161,16 @@ export class Connections {
     while (this.#idle.length > 0) {
       const call = this.#waiting.next(this.#mayWrite())
       if (call === undefined) return
-      call.resolve(this.#use(this.#idle.pop()!, call.kind))
+      call.resolve(this.#inUse.begin(this.#idle.pop()!, call.kind, call.isShared))
     }
-    if (this.#waiting.isEmpty) return
-    const wanted = this.#waiting.count('read') + Math.min(this.#waiting.count('write'), Math.max(0, this.#writeRoom()))
+    const wanted = this.#wanted()
     while (this.#opening < wanted && this.#mayOpen()) void this.#open()
+  }
+
+  /** How many of the calls that wait could go on if they had a connection. */
+  #wanted(): number {
+    if (this.#waiting.isEmpty) return 0
+    return this.#waiting.count('read') + Math.min(this.#waiting.count('write'), Math.max(0, this.#writeRoom()))
   }
 
   /** Beside parked connections there is always room for one, so that a pool of one can still read. */
@@ -202,7 +210,7 @@ export class Connections {
 
   #forget(connection: Connection): void {
     this.#all.delete(connection)
-    this.#inUse.delete(connection)
+    this.#inUse.forget(connection)
     this.#parked.delete(connection)
     const index = this.#idle.indexOf(connection)
     if (index >= 0) this.#idle.splice(index, 1)

@@ -12,6 +12,9 @@
 //   second which of them the server still works on, and the others are closed.
 // - Writes leave a share of the connections to reads (connection-limit.ts), so a lock that every create waits for stops
 //   no list. Calls wait in order, but a read passes writes that may not go on. The queues are bounded.
+// - Short reads, of one statement that an index answers, are sent one behind the other on a connection if none is free: the
+//   driver and the server take several at once for little more than one (uses.ts). A read that is held up by the one before
+//   it for a quarter of a second is sent again, alone. Behind PgBouncer nothing is shared.
 // - A connection that can't be opened fails no call while others work: fewer are used for a while, then one more is tried.
 //   If none works, the calls that wait are refused, and new ones for a moment too, to spare a database that is unavailable.
 // - Of several hosts, the one that last worked is tried first. A primary that was replaced is recognised by its timeline
@@ -34,21 +37,42 @@ const GRACE_MS = 500
 
 const ASK_ABOUT_PARKED_MS = 1000
 
+/** How long a short read may be held up by others on the same connection. */
+const HELD_UP_MS = 250
+
 export class Pool {
   readonly #settings: ConnectionSettings
   readonly #connections: Connections
   readonly #limitMs: number
+  readonly #mayShare: boolean
   #isAsking = false
 
   constructor(settings: ConnectionSettings, report: Report = () => {}) {
     this.#settings = settings
     this.#connections = new Connections(settings, report)
     this.#limitMs = settings.statementTimeoutMs + GRACE_MS
+    this.#mayShare = !settings.pgbouncer
   }
 
   /** Runs a read, and once more if its connection broke, since that may have been stale. */
   read<T>(work: Work<T>): Promise<T> {
     return this.#attempt('read', work, breaksConnection)
+  }
+
+  /** Runs a read of one short statement, which may share a connection with others. */
+  async readShort<T>(work: Work<T>): Promise<T> {
+    const shared = this.#mayShare ? this.#connections.join() : undefined
+    if (shared !== undefined) {
+      const answer = work(shared.sql)
+      const leave = () => this.#connections.release(shared)
+      answer.then(leave, leave)
+      try {
+        return await withinTime(answer, HELD_UP_MS)
+      } catch {
+        // Held up, or failed, perhaps because of another call on this connection.
+      }
+    }
+    return this.#attempt('read', work, breaksConnection, this.#mayShare)
   }
 
   /** Runs a write. It is not repeated, since it may have taken effect, unless the server rolled it back. */
@@ -63,7 +87,7 @@ export class Pool {
 
   /** Runs a write without retries, and with a time limit of its own. */
   writeWithin<T>(limitMs: number, work: Work<T>): Promise<T> {
-    return this.#run('write', work, limitMs)
+    return this.#run('write', work, limitMs, false)
   }
 
   get stats(): ConnectionStats {
@@ -75,20 +99,20 @@ export class Pool {
   }
 
   /** Runs a call, and once more if `mayRepeat` allows it; never after a call that used up its time. */
-  async #attempt<T>(kind: Kind, work: Work<T>, mayRepeat: (error: unknown) => boolean): Promise<T> {
+  async #attempt<T>(kind: Kind, work: Work<T>, mayRepeat: (error: unknown) => boolean, isShared = false): Promise<T> {
     try {
-      return await this.#run(kind, work, this.#limitMs).catch((error: unknown) => {
+      return await this.#run(kind, work, this.#limitMs, isShared).catch((error: unknown) => {
         const over = error instanceof StoreUnavailable || error instanceof Overdue
         if (over || !mayRepeat(error)) throw error
-        return this.#run(kind, work, this.#limitMs)
+        return this.#run(kind, work, this.#limitMs, false)
       })
     } catch (error) {
       throw asStoreFailure(error)
     }
   }
 
-  async #run<T>(kind: Kind, work: Work<T>, limitMs: number): Promise<T> {
-    const connection = await this.#connections.acquire(kind)
+  async #run<T>(kind: Kind, work: Work<T>, limitMs: number, isShared: boolean): Promise<T> {
+    const connection = await this.#connections.acquire(kind, isShared)
     let answer: Promise<T> | undefined
     try {
       answer = work(connection.sql)

@@ -7,6 +7,8 @@ export type Kind = 'read' | 'write'
 
 interface WaitingCall extends PromiseWithResolvers<Connection> {
   kind: Kind
+  /** Whether the connection may be shared afterwards. */
+  isShared: boolean
   since: number
   timer: NodeJS.Timeout
 }
@@ -23,13 +25,13 @@ export class WaitingCalls {
   }
 
   /** Resolves with a connection; rejects with `refusal()` after this time. */
-  add(kind: Kind, limitMs: number, refusal: () => StoreUnavailable): Promise<Connection> {
+  add(kind: Kind, isShared: boolean, limitMs: number, refusal: () => StoreUnavailable): Promise<Connection> {
     const queue = this.#queues[kind]
     const timer = setTimeout(() => {
       queue.splice(queue.indexOf(call), 1)
       call.reject(refusal())
     }, limitMs)
-    const call: WaitingCall = { ...Promise.withResolvers<Connection>(), kind, since: performance.now(), timer }
+    const call: WaitingCall = { ...Promise.withResolvers<Connection>(), kind, isShared, since: performance.now(), timer }
     queue.push(call)
     return call.promise
   }

@@ -1,0 +1,28 @@
+// The statements of the service, over the bare PostgreSQL driver.
+import postgres from 'postgres'
+
+export type DriverWork = 'list-20' | 'list-cold' | 'get' | 'create'
+
+export interface Driver {
+  run: Record<DriverWork, () => Promise<unknown>>
+  end(): Promise<void>
+}
+
+/** int8 is read as a number, which costs least. */
+export function openDriver(url: string, poolSize: number): Driver {
+  const bigint = { to: 20, from: [20], serialize: String, parse: Number }
+  const sql = postgres(url, { max: poolSize, fetch_types: false, types: { bigint }, onnotice: () => {} })
+  let below = 2_000_000
+  return {
+    run: {
+      'list-20': () => sql`SELECT id, name, category_id AS "categoryId", status FROM pets WHERE TRUE ORDER BY id DESC LIMIT ${21}`,
+      'list-cold': () => {
+        below += 1
+        return sql`SELECT id, name, category_id AS "categoryId", status FROM pets WHERE id < ${below} ORDER BY id DESC LIMIT ${21}`
+      },
+      get: () => sql`SELECT id, name, category_id AS "categoryId", status FROM pets WHERE id = ${500}`,
+      create: () => sql`INSERT INTO pets (name, category_id, status) VALUES (${'Rex the Brave'}, ${3}, ${'available'}) RETURNING id`,
+    },
+    end: () => sql.end(),
+  }
+}

@@ -1,0 +1,76 @@
+// Short reads that share a connection to PostgreSQL: several at once, each with its own answer, none held up for long.
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { NewPet } from '../src/contract/pets.ts'
+import { openPostgres } from './open-postgres.ts'
+
+const rex: NewPet = { name: 'Rex', categoryId: 3n, status: 'available' }
+
+describe('short reads from PostgreSQL', { concurrency: false, timeout: 120_000 }, () => {
+  it('are sent together when no connection is free, up to a bound, and each gets its own answer', async () => {
+    await using opened = await openPostgres('pool_size=1&connect_timeout=60')
+    const { store } = opened
+    await store.pets.createMany(Array.from({ length: 30 }, () => rex))
+    const few = Array.from({ length: 8 }, (_, index) => store.pets.get(BigInt(index + 1)))
+    assert.deepEqual([store.connections()!.inUse, store.connections()!.waiting], [1, 0])
+    assert.deepEqual((await Promise.all(few)).map((pet) => pet?.id), [1n, 2n, 3n, 4n, 5n, 6n, 7n, 8n])
+    const many = Array.from({ length: 30 }, (_, index) => store.pets.list({ limit: 1, before: BigInt(index + 2) }))
+    assert.equal(store.connections()!.waiting, 22)
+    assert.deepEqual((await Promise.all(many)).map(([pet]) => pet?.id), Array.from({ length: 30 }, (_, index) => BigInt(index + 1)))
+    assert.deepEqual([store.connections()!.inUse, store.connections()!.idle], [0, 1])
+  })
+
+  it('do not share with other calls', async () => {
+    await using opened = await openPostgres('pool_size=1&connect_timeout=60&statement_timeout=60000')
+    const { store } = opened
+    const unlock = await opened.lock('LOCK TABLE accounts')
+    const slow = store.accounts.listAccounts()
+    await opened.untilBlocked(1)
+    const list = store.pets.list({ limit: 1 })
+    assert.equal(store.connections()!.waiting, 1)
+    await unlock()
+    await Promise.all([slow, list])
+  })
+
+  it('are not held up by one whose answer does not come', async () => {
+    await using opened = await openPostgres('pool_size=2&connect_timeout=60&statement_timeout=60000')
+    const { store, proxy } = opened
+    const [{ id }] = await store.pets.create(rex).then(() => store.pets.list({ limit: 1 })) as [{ id: bigint }]
+    // Both connections are open, and have prepared the statement.
+    await Promise.all(Array.from({ length: 4 }, () => store.pets.get(id)))
+    const held = proxy.holdNextAnswer()
+    const first = store.pets.get(id)
+    const others = Array.from({ length: 6 }, () => store.pets.get(id))
+    await held.arrived
+    for (const pet of await Promise.all(others)) assert.equal(pet?.id, id)
+    held.release()
+    assert.equal((await first)?.id, id)
+  })
+
+  it('leave room for writes, however many there are', async () => {
+    await using opened = await openPostgres('pool_size=2')
+    const { store } = opened
+    const done = new AbortController()
+    const readers = Array.from({ length: 32 }, async () => {
+      while (!done.signal.aborted) await store.pets.list({ limit: 20 })
+    })
+    try {
+      for (let round = 0; round < 50; round += 1) assert.equal((await store.pets.create(rex)).outcome, 'created')
+    } finally {
+      done.abort()
+    }
+    await Promise.all(readers)
+  })
+
+  it('that fail together with their connection are done all the same', async () => {
+    await using opened = await openPostgres('pool_size=1&connect_timeout=60')
+    const { store } = opened
+    await store.pets.create(rex)
+    await store.pets.list({ limit: 1 })
+    for (let round = 0; round < 3; round += 1) {
+      opened.proxy.cutNextAnswer()
+      const lists = await Promise.all(Array.from({ length: 8 }, () => store.pets.list({ limit: 1 })))
+      assert.deepEqual(lists.map((list) => list.length), Array.from({ length: 8 }, () => 1))
+    }
+  })
+})
