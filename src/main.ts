@@ -1,16 +1,14 @@
 // The entry point: runs the command line. The only file that touches the process.
 import { readFileSync } from 'node:fs'
-import { enableCompileCache } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import { parseEnv } from 'node:util'
-
-// Keeps compiled code between starts, which halves the start; hence before our first import. The folder is our own: others
-// could put code into a shared one.
-enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/compiled', import.meta.url)))
-const [{ programName }, { run }] = await Promise.all([import('./cli/program.ts'), import('./cli/run.ts')])
+import { programName } from './cli/program.ts'
+import { run } from './cli/run.ts'
 
 const STOP_SIGNALS = ['SIGTERM', 'SIGINT'] as const
 const LEFT_OPEN_MS = 500
+/** A second signal ends the process at once, unless it comes with the first: some send one to the process and to its group. */
+const SAME_SIGNAL_MS = 1000
 
 // The output may be closed by its reader, as `head` does, or its disk may be full. The service then stops in order; any
 // other command just exits.
@@ -47,9 +45,8 @@ function stopSignal(): Promise<string> {
   return new Promise((resolve) => {
     const stop = (signal: string) => {
       isStopping = true
-      // A second signal finds no listener, so it ends the process at once.
-      for (const name of STOP_SIGNALS) process.removeListener(name, stop)
       resolve(signal)
+      setTimeout(() => STOP_SIGNALS.forEach((name) => process.removeListener(name, stop)), SAME_SIGNAL_MS).unref()
     }
     for (const name of STOP_SIGNALS) process.on(name, stop)
   })

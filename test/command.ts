@@ -1,4 +1,4 @@
-// bin/petstore as a child process, in an empty folder of its own.
+// The command petstore as a child process, in an empty folder of its own.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -22,7 +22,7 @@ export interface RunOptions {
   env?: Record<string, string>
   /** For standard input. */
   input?: string
-  /** Words before bin/petstore, such as a program that limits it. */
+  /** Words before the program, such as one that limits it. */
   wrap?: readonly string[]
   /** A listening socket that it inherits as systemd would pass it. */
   socket?: number
@@ -34,18 +34,21 @@ const PASS_SOCKET = ['/bin/sh', '-c', 'LISTEN_PID=$$ exec "$0" "$@"']
 /** A folder with no .env and no data, where commands run; nothing of the tester's own settings gets through. */
 export class Folder implements AsyncDisposable {
   readonly path: string
+  readonly #program: readonly string[]
   readonly #children: ChildProcess[] = []
 
-  private constructor(path: string) {
+  private constructor(path: string, program: readonly string[]) {
     this.path = path
+    this.#program = program
   }
 
-  static async create(): Promise<Folder> {
-    return new Folder(await mkdtemp(join(tmpdir(), 'petstore-test-')))
+  /** The program is what the words of a command are put after. */
+  static async create(program: readonly string[] = [BIN]): Promise<Folder> {
+    return new Folder(await mkdtemp(join(tmpdir(), 'petstore-test-')), program)
   }
 
   start(words: readonly string[], { env = {}, wrap = [], socket }: RunOptions = {}): ChildProcess {
-    const [program = BIN, ...rest] = [...wrap, ...(socket === undefined ? [] : PASS_SOCKET), BIN, ...words]
+    const [program = '', ...rest] = [...wrap, ...(socket === undefined ? [] : PASS_SOCKET), ...this.#program, ...words]
     const child = spawn(program, rest, {
       cwd: this.path,
       env: { PATH: SEARCH_PATH, ...(socket !== undefined && { LISTEN_FDS: '1' }), ...env },

@@ -71,8 +71,10 @@ describe('A stop with a drain', { concurrency: 3 }, () => {
       const served = await serve(folder, { env: { PETSTORE_DRAIN_SECONDS: '60' } })
       served.child.kill('SIGTERM')
       await logs(served, 'draining: not ready, still serving')
-      served.child.kill(second)
+      // One that comes with the first counts as the same.
+      const again = setInterval(() => served.child.kill(second), 100)
       assert.equal((await served.ended).signal, second)
+      clearInterval(again)
     })
   }
 

@@ -92,6 +92,22 @@ describe('petstore serve', { concurrency: 3 }, () => {
     })
   }
 
+  it('is not cut short in its stop by a signal that comes twice, to the process and to its group', async () => {
+    await using folder = await Folder.create()
+    const { key } = await makeKey(folder)
+    const served = await serve(folder)
+    using running = new RawConnection(served.url)
+    running.send(createHead(key).replace('\r\n\r\n', '\r\nExpect: 100-continue\r\n\r\n'))
+    assert.equal((await running.answer()).status, 100)
+    served.child.kill('SIGTERM')
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    served.child.kill('SIGTERM')
+    await refusesConnections(served.url)
+    running.send(REX)
+    assert.equal((await running.answer()).status, 201)
+    assert.equal((await served.ended).code, 0)
+  })
+
   it('cuts off a client that never finishes, and still ends with 0 within 10 seconds', async () => {
     await using folder = await Folder.create()
     const { key } = await makeKey(folder)
