@@ -159,11 +159,12 @@ describe('petstore key create', () => {
       await using database = await engine.newDatabase()
       await using running = await startPetstore({ database: database.url })
       await addExcess(running, running.account.id, ACTIVE_KEYS_MOST - 2)
-      const words = ['key', 'create', '--account', running.account.email, '--name', 'one more', '--database', database.url]
-      assert.equal((await petstoreCommand(words)).code, 0)
-      const { code, stdout, stderr } = await petstoreCommand(words)
+      const words = ['key', 'create', '--account', running.account.email, '--name', 'one more']
+      const options = { env: { DATABASE_URL: database.url } }
+      assert.equal((await petstoreCommand(words, options)).code, 0)
+      const { code, stdout, stderr } = await petstoreCommand(words, options)
       assert.deepEqual([code, stdout], [1, ''])
-      assert.match(stderr, /petstore: The account has 100 active keys or more\. Revoke one that is no longer used first\.\n$/)
+      assert.match(stderr, /^petstore: The account has 100 active keys or more\. Revoke one that is no longer used first\.\n$/)
     })
   }
 })

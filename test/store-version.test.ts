@@ -55,6 +55,7 @@ const ACCOUNTS: Record<keyof AccountStore, Case> = {
   keyById: reads((store) => store.accounts.keyById('key_1')),
   listKeys: reads((store) => store.accounts.listKeys()),
   pageOfKeys: reads((store) => store.accounts.pageOfKeys({ accountId: 'acct_1', active: true, now: 1, limit: 5 })),
+  renameKey: data((store) => store.accounts.renameKey('key_1', 'desktop', event)),
   revokeKey: data((store) => store.accounts.revokeKey('key_1', 2, event)),
   recordUsage: bookkeeping((store) =>
     store.accounts.recordUsage([{ keyId: 'key_1', hour: 1, operation: 'getPet', status: 200, calls: 1 }], new Map([['key_1', 2]])),

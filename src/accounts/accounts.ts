@@ -6,7 +6,7 @@ import { generateKey, hashKey, isExpired, randomText, textFrom } from './api-key
 import { hashPassword, isTooLongPassword, passwordProblem, verifyPassword } from './passwords.ts'
 
 const EMAIL_MAX_LENGTH = 254
-const KEY_NAME_MAX_LENGTH = 100
+export const KEY_NAME_MAX_LENGTH = 100
 
 const ID_LENGTH = 16
 
@@ -112,6 +112,14 @@ export class Accounts {
     const revoked = await this.#store.revokeKey(key.id, this.#clock(), event)
     this.#onRevoked()
     return revoked
+  }
+
+  async renameKey(key: ApiKey, name: string, via: Via): Promise<FieldProblem | undefined> {
+    const problem = keyProblem(name, undefined, this.#clock())
+    if (problem !== undefined || name === key.name) return problem
+    const event = { ...this.#event(key.accountId, 'key.renamed', via, `${name} (${key.id})`), detail: `Name: ${key.name} → ${name}` }
+    await this.#store.renameKey(key.id, name, event)
+    return undefined
   }
 
   #event(accountId: string, action: AuditEvent['action'], via: Via, subject: string): AuditEvent {

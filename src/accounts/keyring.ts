@@ -1,6 +1,7 @@
 // Finds the API key that a request was sent with. Remembers good keys for a moment, so that most requests need no look-up.
 import type { ErrorCode } from '../contract/errors.ts'
 import type { Environment } from '../contract/operations.ts'
+import { Refused } from '../contract/refused.ts'
 import type { AccountStore, ApiKey } from '../store/store.ts'
 import { environmentOf, hashKey, isExpired, isWellFormedKey } from './api-keys.ts'
 
@@ -12,6 +13,21 @@ export type KeyProblem = Extract<
   ErrorCode,
   'malformed_api_key' | 'wrong_environment' | 'unknown_api_key' | 'revoked_api_key' | 'expired_api_key'
 >
+
+/** A key that is refused. Its owner is known if the key was found: then the owner is shown the refusal. */
+export class RefusedKey extends Refused {
+  readonly code: KeyProblem
+  readonly key: ApiKey | undefined
+  constructor(code: KeyProblem, key?: ApiKey) {
+    super(code)
+    this.code = code
+    this.key = key
+  }
+}
+
+const MALFORMED = new RefusedKey('malformed_api_key')
+const OTHER_ENVIRONMENT = new RefusedKey('wrong_environment')
+const UNKNOWN = new RefusedKey('unknown_api_key')
 
 export class Keyring {
   readonly #store: AccountStore
@@ -34,7 +50,7 @@ export class Keyring {
    * Answers without the store: returns a key that was found good a moment ago, or what is wrong with the key's format, so
    * that a typo or another environment's key never reaches the database. Returns undefined if `find` must be asked.
    */
-  recall(secret: string): ApiKey | KeyProblem | undefined {
+  recall(secret: string): ApiKey | RefusedKey | undefined {
     const entry = this.#remembered.get(secret)
     if (entry === undefined) return this.#formatProblem(secret)
     if (this.#monotonic() < entry.until && !isExpired(entry.key, this.#clock())) return entry.key
@@ -42,18 +58,18 @@ export class Keyring {
     return undefined
   }
 
-  #formatProblem(secret: string): KeyProblem | undefined {
-    if (!isWellFormedKey(secret)) return 'malformed_api_key'
-    return environmentOf(secret) === this.#environment ? undefined : 'wrong_environment'
+  #formatProblem(secret: string): RefusedKey | undefined {
+    if (!isWellFormedKey(secret)) return MALFORMED
+    return environmentOf(secret) === this.#environment ? undefined : OTHER_ENVIRONMENT
   }
 
   /** Looks up a well-formed secret; returns the key, or what is wrong with it. */
-  async find(secret: string): Promise<ApiKey | KeyProblem> {
+  async find(secret: string): Promise<ApiKey | RefusedKey> {
     const [revocations, asked] = [this.#revocations, this.#monotonic()]
     const key = await this.#store.keyByHash(hashKey(secret))
-    if (key === undefined) return 'unknown_api_key'
-    if (key.revokedAt !== undefined) return 'revoked_api_key'
-    if (isExpired(key, this.#clock())) return 'expired_api_key'
+    if (key === undefined) return UNKNOWN
+    if (key.revokedAt !== undefined) return new RefusedKey('revoked_api_key', key)
+    if (isExpired(key, this.#clock())) return new RefusedKey('expired_api_key', key)
     if (revocations === this.#revocations) this.#remember(secret, key, asked)
     return key
   }

@@ -73,6 +73,7 @@ const EVENT_WORDS: Record<AuditEvent['action'], { words: string; kind: 'good' | 
   'account.password_changed': { words: 'Password changed', kind: 'good' },
   'account.removed': { words: 'Account deleted', kind: 'off' },
   'key.created': { words: 'Key generated', kind: 'good' },
+  'key.renamed': { words: 'Key renamed', kind: 'good' },
   'key.revoked': { words: 'Key revoked', kind: 'off' },
   'pet.changed': { words: 'Animal changed', kind: 'good' },
   'session.started': { words: 'Signed in', kind: 'good' },

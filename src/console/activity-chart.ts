@@ -61,6 +61,18 @@ export function barChart(buckets: readonly Bucket[], bucketMs: number, label: st
   </figure>`
 }
 
+/** The numbers of the chart, for those who cannot see it; times without requests are left out. */
+export function bucketTable(buckets: readonly Bucket[]): Html {
+  const used = buckets.filter(({ totals }) => sumOf(totals) > 0)
+  return html`<table class="table">
+    <caption class="visually-hidden">Requests over time, UTC</caption>
+    <thead><tr><th scope="col">From</th>${CLASSES.map(({ title }) => html`<th scope="col" class="number">${title}</th>`)}</tr></thead>
+    <tbody>${used.map(
+      ({ start, totals }) => html`<tr><th scope="row">${shortDay(start)}, ${clockTime(start)}</th>
+        ${CLASSES.map(({ name }) => html`<td class="number">${count(totals[name])}</td>`)}</tr>`,
+    )}</tbody></table>`
+}
+
 /** Each sparkline has its own scale: it shows when, and the numbers beside it show how many. */
 export function sparkline(buckets: readonly Bucket[], label: string): Html {
   return bars(buckets, highestOf(buckets), label, 40)

@@ -1,15 +1,14 @@
 // What the account's keys have been used for: how often, with which result, and why requests failed.
-import { ERRORS, type ErrorCode } from '../contract/errors.ts'
 import { OPERATIONS } from '../contract/operations.ts'
-import type { ApiKey, FailedRequest, UsageCount } from '../store/store.ts'
-import { barChart, bucketsOf, chartWords, CLASSES, firstBucket, type Span, sparkline, totalsOf } from './activity-chart.ts'
+import type { UsageCount } from '../store/store.ts'
+import { barChart, bucketsOf, bucketTable, chartWords, CLASSES, firstBucket, type Span, sparkline, totalsOf } from './activity-chart.ts'
+import { failedRequests } from './failed-requests.ts'
 import { html, type Html } from './html.ts'
-import { count, DAY_MS, minute } from './times.ts'
+import { count, DAY_MS } from './times.ts'
 import { type ConsoleRoute, forMembers, type MemberVisit, type HtmlPage } from './visit.ts'
 
 export const activityRoutes: readonly ConsoleRoute[] = [forMembers('GET', '/activity', activityPage)]
 
-const FAILURES_SHOWN = 20
 const HOUR_MS = DAY_MS / 24
 
 const SPANS = {
@@ -20,20 +19,18 @@ const SPANS = {
 
 type SpanName = keyof typeof SPANS
 
-async function activityPage({ store, usage, who, now, query }: MemberVisit): Promise<HtmlPage> {
+async function activityPage(visit: MemberVisit): Promise<HtmlPage> {
+  const { store, usage, who, now, query } = visit
   const name = query.get('span') ?? ''
   const chosen: SpanName = Object.hasOwn(SPANS, name) ? (name as SpanName) : 'week'
   const span = SPANS[chosen]
   // Requests counted a moment ago are shown, too.
   await usage.flush()
   const { accounts } = store
-  const [counts, failures, [activeKey]] = await Promise.all([
+  const [counts, [activeKey]] = await Promise.all([
     accounts.usageSince(who.account.id, firstBucket(span, now)),
-    accounts.failedRequests(who.account.id, FAILURES_SHOWN),
     accounts.pageOfKeys({ accountId: who.account.id, active: true, now, limit: 1 }),
   ])
-  const keyIds = new Set(failures.map(({ keyId }) => keyId))
-  const failedKeys = await Promise.all(Array.from(keyIds, (id) => accounts.keyById(id)))
   return {
     title: 'Activity',
     section: 'activity',
@@ -41,13 +38,10 @@ async function activityPage({ store, usage, who, now, query }: MemberVisit): Pro
       ${counts.length === 0 ? noRequests(activeKey !== undefined) : requests(counts, span, now)}
       <section aria-labelledby="failed">
         <h2 id="failed">Failed requests</h2>
-        ${failures.length === 0 ? NO_FAILURES : html`<ul class="cards">${failures.map((failed) => failureCard(failed, failedKeys))}</ul>`}
+        ${await failedRequests(visit, chosen, firstBucket(span, now))}
       </section>`,
   }
 }
-
-const NO_FAILURES = html`<div class="empty"><p><strong>No failed requests</strong></p>
-  <p>When a request with one of your keys fails, it is explained here.</p></div>`
 
 function spanChoice(chosen: SpanName): Html {
   return html`<nav aria-label="Time span"><ul class="switch">${Object.entries(SPANS).map(
@@ -72,6 +66,7 @@ function requests(counts: readonly UsageCount[], span: Span & { words: string },
           <strong class="number">${count(totals[name])}</strong></li>`,
       )}</ul></div>
     ${barChart(buckets, span.bucketMs, chartWords(buckets))}
+    <details class="chart-table"><summary>Show the numbers</summary>${bucketTable(buckets)}</details>
     ${operationTable(counts, span, now)}
   </section>`
 }
@@ -92,17 +87,4 @@ function operationTable(counts: readonly UsageCount[], span: Span, now: number):
         <td class="spark">${sparkline(buckets, chartWords(buckets))}</td>
         ${CLASSES.map(({ name }) => html`<td class="number">${count(totals[name])}</td>`)}</tr>`,
     )}</tbody></table>`
-}
-
-function failureCard({ at, keyId, requestId, operation, status, code, message }: FailedRequest, keys: readonly (ApiKey | undefined)[]): Html {
-  const key = keys.find((candidate) => candidate?.id === keyId)
-  const known = Object.hasOwn(ERRORS, code) ? ERRORS[code as ErrorCode] : undefined
-  return html`<li class="card failure">
-    <p class="failure-head"><span class="mark ${status < 500 ? 'pending' : 'bad'}">${status}</span>
-      <a href="/docs/errors#${code}"><code>${code}</code></a>
-      <span class="quiet-text"><code>${operation}</code>${key && html` with <bdi>${key.name}</bdi>`}, ${minute(at)}</span></p>
-    <p class="failure-message"><bdi>${message}</bdi></p>
-    ${known && html`<p><strong>Fix:</strong> ${known.fix}</p>`}
-    <p class="quiet-text">Request-Id <code>${requestId}</code></p>
-  </li>`
 }

@@ -1,5 +1,5 @@
 // The fields of an animal in a form, and what is wrong with them in the words of the people who fill it in.
-import { int64FromJsonNumber } from '../contract/int64.ts'
+import { INT64_MAX, INT64_MIN, int64FromJsonNumber } from '../contract/int64.ts'
 import { NAME_MAX_LENGTH } from '../contract/limits.ts'
 import { DEFAULT_STATUS, type NewPet, parseNewPet, PET_STATUSES, type PetStatus } from '../contract/pets.ts'
 import { FieldProblem, InvalidFields } from '../contract/refused.ts'
@@ -41,7 +41,8 @@ function inPlainWords(name: string, value: string): string {
       if (value.trim() === '') return 'Enter a name'
       return value.length > NAME_MAX_LENGTH ? `The name must have at most ${NAME_MAX_LENGTH} characters` : 'The name has a character that cannot be stored'
     case 'categoryId':
-      return value.trim() === '' ? 'Enter a category' : 'Category must be a whole number, like 3'
+      if (value.trim() === '') return 'Enter a category'
+      return /^\s*[+-]?\d+\s*$/.test(value) ? `Category must be from ${INT64_MIN} to ${INT64_MAX}` : 'Category must be a whole number, like 3'
     default:
       return 'Choose one of the listed statuses'
   }

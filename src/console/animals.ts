@@ -1,5 +1,6 @@
 // The list of animals: newest first, filtered by status, a page at a time, from the same store calls as the API.
 import { type ListQuery, nextPageQuery, parseListQuery } from '../contract/list-query.ts'
+import type { Environment } from '../contract/operations.ts'
 import { PET_STATUSES, type Pet, type PetStatus } from '../contract/pets.ts'
 import { Refused } from '../contract/refused.ts'
 import { STATUS_WORDS } from './animal-form.ts'
@@ -32,7 +33,7 @@ async function animalsPage(visit: MemberVisit): Promise<Outcome> {
       ${filter(counts, query.status)}${jump}
       ${
         problem === undefined
-          ? list(query, found, raw.get('added'))
+          ? list(query, found, raw.get('added'), visit.config.environment)
           : html`<p class="notice bad" role="alert">${problem} <a href="/animals">Show all animals</a></p>`
       }`,
   }
@@ -59,9 +60,9 @@ function filter(counts: Record<PetStatus, number>, chosen: PetStatus | undefined
   </ul></nav>`
 }
 
-function list(query: ListQuery, found: readonly Pet[], added: string | null): Html {
+function list(query: ListQuery, found: readonly Pet[], added: string | null, environment: Environment): Html {
   const page = found.slice(0, query.limit)
-  if (page.length === 0) return nothing(query)
+  if (page.length === 0) return nothing(query, environment)
   return html`<table class="table">
       <caption class="visually-hidden">Animals, newest first</caption>
       <thead><tr>
@@ -90,11 +91,11 @@ function paging(query: ListQuery, last: bigint | undefined): Html | undefined {
   </nav>`
 }
 
-function nothing({ status, before }: ListQuery): Html {
+function nothing({ status, before }: ListQuery, environment: Environment): Html {
   if (before !== undefined) return empty('No older animals', html`<a href="/animals">Go to the newest</a>`)
   if (status !== undefined) return empty(`No animal is ${status}`, html`<a href="/animals">Show all animals</a>`)
-  return empty('No animals yet', html`<a href="/animals/new">Add the first one</a>, or fill the store with made-up ones:
-    <code>petstore seed --count 100</code>`)
+  const seed = environment === 'staging' && html`, or fill the store with made-up ones: <code>petstore seed --count 100</code>`
+  return empty('No animals yet', html`<a href="/animals/new">Add the first one</a>${seed}`)
 }
 
 function empty(title: string, next: Html): Html {

@@ -58,7 +58,10 @@ function keyCard({ now }: MemberVisit, key: ApiKey, own: readonly KeyCalls[]): H
       <div><h3><bdi>${key.name}</bdi></h3><code class="quiet-text">${redacted(key)}</code></div>
       ${
         state === 'active'
-          ? html`<a class="button quiet" href="/keys/${key.id}/revoke">Revoke<span class="visually-hidden"> ${key.name}</span></a>`
+          ? html`<div class="card-actions">
+              <a class="button quiet" href="/activity?key=${key.id}">Failed requests<span class="visually-hidden"> of ${key.name}</span></a>
+              <a class="button quiet" href="/keys/${key.id}/rename">Rename<span class="visually-hidden"> ${key.name}</span></a>
+              <a class="button quiet" href="/keys/${key.id}/revoke">Revoke<span class="visually-hidden"> ${key.name}</span></a></div>`
           : html`<span class="mark off">${state === 'revoked' ? 'Revoked' : 'Expired'}</span>`
       }
     </div>

@@ -3,11 +3,13 @@ import { redacted } from '../accounts/api-keys.ts'
 import { newToken } from '../accounts/sessions.ts'
 import { FieldProblem, Refused } from '../contract/refused.ts'
 import type { ApiKey } from '../store/store.ts'
+import { firstRequestPage } from './first-request.ts'
 import { choice, field, form, hidden, type Problems, problemSummary } from './forms.ts'
 import { html, type Html } from './html.ts'
 import { type KeyPage, keyList, readKeys } from './key-list.ts'
 import { newKeyPage } from './new-key.ts'
 import { notFoundPage } from './problem-pages.ts'
+import { rename, renamePage } from './rename-key.ts'
 import { ago, counted, DAY_MS } from './times.ts'
 import { type ConsoleRoute, forMembers, type MemberVisit, type Outcome, type HtmlPage, param } from './visit.ts'
 
@@ -22,6 +24,9 @@ const EXPIRIES = [
 export const keyRoutes: readonly ConsoleRoute[] = [
   forMembers('GET', '/keys', (visit) => keysPage(visit)),
   forMembers('POST', '/keys', generate),
+  forMembers('GET', '/keys/:id/first-request', withKey(firstRequestPage)),
+  forMembers('GET', '/keys/:id/rename', withKey(renamePage)),
+  forMembers('POST', '/keys/:id/rename', withKey(rename)),
   forMembers('GET', '/keys/:id/revoke', withKey(confirmPage)),
   forMembers('POST', '/keys/:id/revoke', withKey(revoke)),
 ]
@@ -39,14 +44,14 @@ async function keysPage(visit: MemberVisit, problems: Problems = []): Promise<Ht
     body: html`<h1>Keys</h1>
       ${notice(visit)}${problemSummary(problems)}
       <div class="with-side">
+        <section class="panel side" aria-labelledby="generate">
+          <h2 id="generate">Generate a key</h2>
+          ${generateForm(visit, problems)}
+        </section>
         <section aria-labelledby="yours">
           <h2 id="yours" class="visually-hidden">${inactiveOnly ? 'Your keys that are no longer in use' : 'Your keys'}</h2>
           ${active && (active.keys.length === 0 ? empty(inactive === undefined || inactive.keys.length > 0) : keyList(visit, active))}
           ${inactive && (inactiveOnly ? keyList(visit, inactive) : inactiveKeys(visit, inactive))}
-        </section>
-        <section class="panel side" aria-labelledby="generate">
-          <h2 id="generate">Generate a key</h2>
-          ${generateForm(visit, problems)}
         </section>
       </div>`,
   }
@@ -83,6 +88,7 @@ function notice({ query }: MemberVisit): Html | undefined {
   if (query.has('revoked')) {
     return html`<p class="notice good" role="status">Key revoked: every request with it is refused from now on.</p>`
   }
+  if (query.has('renamed')) return html`<p class="notice good" role="status">Key renamed.</p>`
   if (query.has('made')) {
     return html`<p class="notice" role="status">This form has already created its key, and a key is shown only once. If you no
       longer have it, revoke it and generate another.</p>`

@@ -17,7 +17,7 @@ interface Extras {
   wide?: boolean
 }
 
-export function layout(visit: Visit, { title, body, section }: HtmlPage, { head, wide }: Extras = {}): Html {
+export function layout(visit: Visit, { title, body, section, status }: HtmlPage, { head, wide }: Extras = {}): Html {
   const top = html`${stagingBand(visit)}
 <div class="top">
   <a class="brand" href="/">${PAW} Petstore</a>
@@ -28,7 +28,7 @@ export function layout(visit: Visit, { title, body, section }: HtmlPage, { head,
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${title} · Petstore${visit.config.environment === 'staging' && ' staging'}</title>
+<title>${status === 400 && 'Error: '}${title} · Petstore${visit.config.environment === 'staging' && ' staging'}</title>
 <link rel="icon" href="${assetAddress('icon.svg')}" type="image/svg+xml">
 <link rel="stylesheet" href="${assetAddress('console.css')}">
 <script src="${assetAddress('console.js')}" defer></script>
@@ -55,7 +55,7 @@ function navigation(visit: Visit, section: Section | undefined): Html {
     return html`<nav aria-label="Main"><ul>
       ${link('reference', '/docs', 'Reference')}
       ${link('sign-in', '/sign-in', 'Sign in')}
-      ${link('sign-up', '/sign-up', 'Create account')}
+      ${visit.signup === 'open' && link('sign-up', '/sign-up', 'Create account')}
     </ul></nav>`
   }
   return html`<nav aria-label="Main"><ul>
@@ -67,6 +67,7 @@ function navigation(visit: Visit, section: Section | undefined): Html {
     </ul></nav>
     <form class="sign-out" method="post" action="/sign-out">
       <input type="hidden" name="csrf" value="${csrfTokenFor(visit)}">
+      <bdi class="who">${visit.who.account.email}</bdi>
       <button class="button quiet">Sign out</button>
     </form>`
 }

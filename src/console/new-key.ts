@@ -1,22 +1,31 @@
 // A key that was just generated: this page shows it once, and no page shows it again.
 import type { MadeKey } from '../accounts/accounts.ts'
+import { firstRequest } from './first-request.ts'
 import { html } from './html.ts'
+import { POLLING_POLICY } from './security-headers.ts'
 import { day } from './times.ts'
 import { baseAddress, type MemberVisit, type HtmlPage } from './visit.ts'
 
 /** The response to the form itself, so that no address, reload or cache can show the key again. */
 export function newKeyPage(visit: MemberVisit, { key, secret }: MadeKey): HtmlPage {
-  const example = `curl -H "Authorization: Bearer ${secret}" \\\n  ${baseAddress(visit)}/pets`
+  const [authorization, base] = [`-H "Authorization: Bearer ${secret}"`, baseAddress(visit)]
+  const create = `curl ${base}/pets ${authorization} \\\n  -H "Content-Type: application/json" -d '{"name": "Rex", "categoryId": 3}'`
+  const list = `curl ${base}/pets ${authorization}`
   return {
     title: 'Your new key',
     section: 'keys',
+    headers: { 'Content-Security-Policy': POLLING_POLICY },
     body: html`<h1>Your new key</h1>
       <p class="notice good" role="status"><strong><bdi>${key.name}</bdi></strong> is ready to use. It is shown only
       once: copy it now, and keep it where you keep passwords.</p>
       <div class="secret"><label for="secret">API key</label>
         <input id="secret" class="code-input" readonly value="${secret}" spellcheck="false" autocomplete="off" data-copy-field></div>
       <h2>Try it</h2>
-      <pre class="code" tabindex="0" aria-label="Example: list the animals with this key"><code data-copy>${example}</code></pre>
+      <p>Add an animal, then list them:</p>
+      <pre class="code" tabindex="0" aria-label="Example: add an animal with this key"><code data-copy>${create}</code></pre>
+      <pre class="code" tabindex="0" aria-label="Example: list the animals with this key"><code data-copy>${list}</code></pre>
+      ${firstRequest(key, 0)}
+      <noscript><p><a href="/keys/${key.id}/first-request">See whether it has arrived</a></p></noscript>
       ${key.expiresAt !== undefined && html`<p>It expires on ${day(key.expiresAt)}.</p>`}
       <p class="actions"><a class="button primary" href="/keys">I’ve saved this key</a>
         <a class="button" href="/docs">Open the reference</a></p>`,

@@ -20,6 +20,9 @@ export const SECURITY_HEADERS = {
   'Permissions-Policy': 'camera=(), geolocation=(), microphone=()',
 }
 
+/** The page of a new key asks us whether its first request has arrived. */
+export const POLLING_POLICY = policy({ ...OURS, 'connect-src': "'self'" })
+
 /** The reference uses inline styles, and calls the API at the base addresses that it lists. */
 export function referencePolicy(baseUrls: readonly (string | undefined)[]): string {
   const origins = baseUrls.flatMap((url) => (url === undefined ? [] : [new URL(url).origin]))

@@ -33,7 +33,9 @@ function signInPage(visit: Visit, problems: Problems = []): HtmlPage {
           ${emailField(visit, problems)}
           ${field({ name: 'password', label: 'Password', type: 'password', autocomplete: 'current-password', problems })}`,
       })}
-      <p class="aside">No account yet? <a href="/sign-up">Create one</a>.</p>
+      ${visit.signup === 'open' && html`<p class="aside">No account yet? <a href="/sign-up">Create one</a>.</p>`}
+      <p class="aside">Forgot your password? The operator of this service can set a new one, with
+        <code>petstore account password EMAIL</code>.</p>
     </div>`,
   }
 }

@@ -1,5 +1,5 @@
 // Why a 401? The key check: an API key as Authorization: Bearer <API_KEY> (spec, section 5).
-import type { Keyring, KeyProblem } from '../accounts/keyring.ts'
+import { type Keyring, type KeyProblem, RefusedKey } from '../accounts/keyring.ts'
 import { ERRORS, type ErrorCode, Refusal } from '../contract/errors.ts'
 import type { ApiKey } from '../store/store.ts'
 import { type Call, cameTwice, type Step } from './call.ts'
@@ -36,8 +36,11 @@ function bearerSecret(header: string): string | undefined {
   return /^bearer +(\S+)$/i.exec(header)?.[1]
 }
 
-function admit(request: Call, found: ApiKey | KeyProblem): Refusal | undefined {
-  if (typeof found === 'string') return REFUSALS[found]
+function admit(request: Call, found: ApiKey | RefusedKey): Refusal | undefined {
+  if (found instanceof RefusedKey) {
+    request.refusedKey = found.key
+    return REFUSALS[found.code]
+  }
   request.caller = found
   return undefined
 }

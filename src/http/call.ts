@@ -16,6 +16,8 @@ export interface Call {
   readonly operation?: Operation
   /** The API key of the caller, known after the key check. */
   caller?: ApiKey | undefined
+  /** The key that was revoked or has expired, so that its owner is shown the refusal. */
+  refusedKey?: ApiKey | undefined
   /** Whether the client asked for a rehearsed failure (rehearse.ts), and whether that cuts the connection. */
   rehearsed?: boolean | undefined
   disconnects?: boolean | undefined

@@ -78,6 +78,7 @@ class PipelineCall implements OperationCall {
   readonly startedAt: number
   readonly #clientAddress: (raw: IncomingMessage) => string
   caller: ApiKey | undefined
+  refusedKey: ApiKey | undefined
   answerHeaders: readonly string[] | undefined
   rehearsed: boolean | undefined
   disconnects: boolean | undefined

@@ -16,6 +16,7 @@ export interface Answered {
   readonly startedAt?: number
   readonly operation?: Operation
   readonly caller?: ApiKey | undefined
+  readonly refusedKey?: ApiKey | undefined
   readonly rehearsed?: boolean | undefined
 }
 
@@ -30,10 +31,11 @@ export interface RecorderParts {
 
 export function createRecorder({ log, usage, metrics, clock }: RecorderParts): Recorder {
   return (request, status, refusal) => {
-    const { operation, caller, startedAt } = request
-    if (caller !== undefined && operation !== undefined) {
-      usage.count(caller, operation.id, status)
-      if (refusal !== undefined) usage.remember(failedRequest(request.id, caller, operation, refusal, clock()))
+    const { operation, caller, refusedKey, startedAt } = request
+    if (operation !== undefined) {
+      if (caller !== undefined) usage.count(caller, operation.id, status)
+      const owner = caller ?? refusedKey
+      if (owner !== undefined && refusal !== undefined) usage.remember(failedRequest(request.id, owner, operation, refusal, clock()))
     }
     metrics?.answered(operation, status, startedAt === undefined ? undefined : (performance.now() - startedAt) / 1000, request.rehearsed)
     if (log.isLevelEnabled('info')) log.info(logLine(request, status, refusal), 'request')

@@ -185,6 +185,7 @@ export interface AuditEvent {
     | 'account.password_changed'
     | 'account.removed'
     | 'key.created'
+    | 'key.renamed'
     | 'key.revoked'
     | 'pet.changed'
     | 'session.started'
@@ -278,6 +279,8 @@ export interface AccountStore {
   pageOfKeys(query: KeyQuery): Promise<ApiKey[]>
   /** False if there is no such key, or it is revoked already. */
   revokeKey(id: string, at: number, event: AuditEvent): Promise<boolean>
+  /** Resolves with false if there is no such key. */
+  renameKey(id: string, name: string, event: AuditEvent): Promise<boolean>
 
   /** Adds to the counts and updates the last use of each key. Counts of keys that no longer exist are dropped. */
   recordUsage(counts: readonly UsageCount[], lastUsed: ReadonlyMap<string, number>): Promise<void>

@@ -51,5 +51,19 @@ addEventListener('pageshow', () => {
   for (const form of document.querySelectorAll('form[data-sent]')) delete form.dataset.sent
 })
 
+/** Asks every two seconds, for five minutes, whether the first request with a new key has arrived. */
+const waiting = document.querySelector('[data-first-request]')
+if (waiting) void waitForFirstRequest(150)
+
+async function waitForFirstRequest(tries) {
+  const response = await fetch(waiting.dataset.firstRequest).catch(() => undefined)
+  const page = response?.ok ? new DOMParser().parseFromString(await response.text(), 'text/html') : undefined
+  const found = page?.querySelector('[data-first-request].good')
+  if (found) {
+    waiting.textContent = found.textContent
+    waiting.className = found.className
+  } else if (tries > 0) setTimeout(() => void waitForFirstRequest(tries - 1), 2000)
+}
+
 /** Puts the focus on the first field with a problem. */
 document.querySelector('.field.wrong input, .field.wrong select')?.focus()

@@ -108,6 +108,10 @@ export class PostgresAccounts implements AccountStore {
     return this.#change(event, (sql) => sql`UPDATE api_keys SET revoked_at = ${at} WHERE id = ${id} AND revoked_at IS NULL`)
   }
 
+  renameKey(id: string, name: string, event: AuditEvent): Promise<boolean> {
+    return this.#change(event, (sql) => sql`UPDATE api_keys SET name = ${name} WHERE id = ${id}`)
+  }
+
   /** Locks rows in the order of their keys, so that two instances can't deadlock. */
   async recordUsage(counts: readonly UsageCount[], lastUsed: ReadonlyMap<string, number>): Promise<void> {
     const uses = Array.from(lastUsed, ([id, at]) => ({ id, at }))

@@ -98,6 +98,10 @@ export class SqliteAccounts implements AccountStore {
     return this.#change(event, () => this.#statements.revokeKey.run(at, id))
   }
 
+  renameKey(id: string, name: string, event: AuditEvent): Promise<boolean> {
+    return this.#change(event, () => this.#statements.renameKey.run(name, id))
+  }
+
   recordUsage(counts: readonly UsageCount[], lastUsed: ReadonlyMap<string, number>): Promise<void> {
     const { addUsage, moveLastUse } = this.#statements
     return this.#writer.writeBookkeeping(() => {
@@ -212,6 +216,7 @@ function prepareStatements(db: DatabaseSync) {
     listKeys: db.prepare(`SELECT ${KEY} FROM api_keys ORDER BY created_at DESC, id`),
     listKeysOf: db.prepare(`SELECT ${KEY} FROM api_keys WHERE account_id = ? ORDER BY created_at DESC, id`),
     revokeKey: db.prepare('UPDATE api_keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL'),
+    renameKey: db.prepare('UPDATE api_keys SET name = ? WHERE id = ?'),
     addUsage: db.prepare(
       `INSERT INTO usage_counts (key_id, hour, operation, status, calls)
        SELECT id, ?, ?, ?, ? FROM api_keys WHERE id = ?

@@ -1,0 +1,100 @@
+// What the console does for the people who use it: names, filters, refused keys, first requests, words that help.
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { Refused } from '../src/contract/refused.ts'
+import { ConsoleClient, signedIn } from './console-client.ts'
+import { describeService, makeKey, startPetstore } from './harness.ts'
+
+const codesIn = (body: string) => [...body.matchAll(/<a href="\/docs\/errors#(\w+)">/g)].map(([, code]) => code)
+
+describeService('The console, for its people', (service) => {
+  it('shows who is signed in', async () => {
+    assert.ok((await (await signedIn(service())).get('/animals')).body.includes(`<bdi class="who">${service().account.email}</bdi>`))
+  })
+
+  it('renames a key, and the security log says from what to what', async () => {
+    const { accounts, account, store } = service()
+    const made = await accounts.createKey(account, 'old name', undefined, 'console')
+    assert.ok(!(made instanceof Refused))
+    const page = `/keys/${made.key.id}/rename`
+    const client = await signedIn(service())
+    const refused = await client.submit(page, page, { name: ' ' })
+    assert.equal(refused.status, 400)
+    assert.match(refused.body, /<title>Error: Rename a key/)
+    const { location } = await client.submit(page, page, { name: 'new name' })
+    assert.match((await client.get(location!)).body, /Key renamed.*<bdi>new name<\/bdi>/s)
+    const [event] = await store.accounts.auditTrail(account.id, 1)
+    assert.deepEqual([event?.action, event?.detail], ['key.renamed', 'Name: old name → new name'])
+    assert.equal((await fetch(`${service().url}/v1/pets`, { headers: { Authorization: `Bearer ${made.secret}` } })).status, 200)
+  })
+
+  it("does not rename somebody else's key", async () => {
+    const other = await makeKey(service())
+    const client = await signedIn(service())
+    assert.equal((await client.get(`/keys/${other.apiKey.id}/rename`)).status, 404)
+    const { csrf } = (await client.hiddenFields('/keys', '/keys')) as { csrf: string }
+    assert.equal((await client.post(`/keys/${other.apiKey.id}/rename`, { csrf, name: 'mine' })).status, 404)
+    assert.equal((await service().store.accounts.keyById(other.apiKey.id))?.name, 'test')
+  })
+
+  it('shows the owner of a revoked or expired key the requests that were refused because of it', async () => {
+    const { accounts, account, url } = service()
+    const made = await accounts.createKey(account, 'revoked one', undefined, 'console')
+    assert.ok(!(made instanceof Refused))
+    await accounts.revokeKey(made.key, 'console')
+    assert.equal((await fetch(`${url}/v1/pets`, { headers: { Authorization: `Bearer ${made.secret}` } })).status, 401)
+    const { body } = await (await signedIn(service())).get(`/activity?key=${made.key.id}`)
+    assert.deepEqual(codesIn(body), ['revoked_api_key'])
+    assert.match(body, /with <bdi>revoked one<\/bdi>/)
+  })
+
+  it('filters failed requests by key and status', async () => {
+    const { accounts, account, url } = service()
+    const made = await accounts.createKey(account, 'filtered', undefined, 'console')
+    assert.ok(!(made instanceof Refused))
+    const headers = { Authorization: `Bearer ${made.secret}` }
+    await fetch(`${url}/v1/pets?limit=0`, { headers })
+    await fetch(`${url}/v1/pets/999999`, { headers })
+    await service().call('/pets?limit=0')
+    const client = await signedIn(service())
+    assert.deepEqual(codesIn((await client.get(`/activity?key=${made.key.id}`)).body), ['pet_not_found', 'invalid_parameter'])
+    assert.deepEqual(codesIn((await client.get(`/activity?key=${made.key.id}&status=404`)).body), ['pet_not_found'])
+    assert.match((await client.get(`/activity?key=${made.key.id}&status=500`)).body, /No failed request fits the filter/)
+  })
+
+  it('has the numbers of its chart as a table', async () => {
+    await service().call('/pets')
+    const { body } = await (await signedIn(service())).get('/activity')
+    assert.match(body, /<details class="chart-table">.*<caption class="visually-hidden">Requests over time, UTC<\/caption>.*<td class="number">[1-9]/s)
+  })
+
+  it('shows a create first with a new key, and says when its first request has come', async () => {
+    const client = await signedIn(service())
+    const { body } = await client.submit('/keys', '/keys', { name: 'waits', expires: '' })
+    assert.ok(body.indexOf('&quot;categoryId&quot;: 3') < body.lastIndexOf('curl '))
+    const address = /data-first-request="([^"]+)"/.exec(body)![1]!
+    const waiting = await client.get(address)
+    assert.equal(waiting.headers.get('refresh'), '3')
+    assert.match(waiting.body, /Waiting for the first request/)
+    const secret = /value="(pets_test_\w+)"/.exec(body)![1]!
+    await fetch(`${service().url}/v1/pets`, { headers: { Authorization: `Bearer ${secret}` } })
+    const arrived = await client.get(address)
+    assert.equal(arrived.headers.get('refresh'), null)
+    assert.match(arrived.body, /1 request with this key so far: it works/)
+  })
+
+  it('says how a forgotten password is reset', async () => {
+    assert.match((await new ConsoleClient(service().url).get('/sign-in')).body, /Forgot your password\?.*petstore account password EMAIL/s)
+  })
+})
+
+describe('The console in production', () => {
+  it('leads nowhere to sign-up while that is closed, and suggests no made-up animals', async () => {
+    await using petstore = await startPetstore({ env: { PETSTORE_ENVIRONMENT: 'production', PETSTORE_SIGNUP: 'closed' } })
+    const visitor = new ConsoleClient(petstore.url)
+    for (const path of ['/', '/sign-in', '/docs/errors']) assert.ok(!(await visitor.get(path)).body.includes('/sign-up'), path)
+    const { body } = await (await signedIn(petstore)).get('/animals')
+    assert.match(body, /No animals yet/)
+    assert.ok(!body.includes('petstore seed'))
+  })
+})
