@@ -20,10 +20,10 @@ describe('The installed package', () => {
   before(() => {
     const [packed] = JSON.parse(execFileSync('npm', ['pack', '--silent', '--json', '--pack-destination', home], { cwd: ROOT, encoding: 'utf8' })) as [{ filename: string; files: { path: string }[] }]
     files = packed.files.map(({ path }) => path)
-    const path = `PATH=${installNode20(join(home, 'node'))}:/usr/bin:/bin`
     const prefix = join(home, 'prefix')
+    const path = `PATH=${prefix}/bin:${installNode20(join(home, 'node'))}:/usr/bin:/bin`
     installation = spawnSync('env', [path, 'npm', 'install', '--global', '--prefix', prefix, '--engine-strict', join(home, packed.filename)], { encoding: 'utf8' })
-    program = ['env', path, join(prefix, 'bin/petstore')]
+    program = ['env', path, 'petstore']
   })
   after(() => rmSync(home, { recursive: true }))
 
@@ -69,6 +69,11 @@ describe('The installed package', () => {
       assert.deepEqual(readdirSync(folder.path), [])
     })
   }
+
+  it('names itself in hints as it was called', async () => {
+    await using folder = await Folder.create(program)
+    assert.match((await folder.run(['key', 'create'])).stderr, /^See: petstore help key create$/m)
+  })
 
   it('makes its database in the folder where it runs, and refuses a common password', async () => {
     await using folder = await Folder.create(program)
