@@ -1,0 +1,143 @@
+// What must hold behind every proxy: each returns its figures and what went wrong.
+import { randomUUID } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { setTimeout } from 'node:timers/promises'
+import type { Instance } from './instance.ts'
+import { until } from './processes.ts'
+import { type Upload, upload } from './upload.ts'
+
+export interface Scene {
+  /** Where the proxy listens. */
+  url: string
+  key: string
+  instances: readonly [Instance, Instance]
+  /** The logs of the instances, at the level info. */
+  logs: readonly string[]
+}
+
+export interface Found {
+  figures: string
+  violations: string[]
+}
+
+const JSON_TYPE = { 'Content-Type': 'application/json' }
+const FORM = { 'Content-Type': 'application/x-www-form-urlencoded', Accept: 'text/html' }
+
+const authorized = ({ key }: Scene) => ({ Authorization: `Bearer ${key}` })
+
+/** Requests whose answer needs no body, and what that answer starts with. */
+const EARLY: Record<string, (scene: Scene) => [Omit<Upload, 'bytes'>, answer: string]> = {
+  401: () => [{ method: 'POST', path: '/v1/pets', headers: JSON_TYPE }, '401 {"code":"missing_api_key"'],
+  404: () => [{ method: 'POST', path: '/v1/nothing', headers: JSON_TYPE }, '404 {"code":"unknown_path"'],
+  405: () => [{ method: 'PUT', path: '/v1/pets', headers: JSON_TYPE }, '405 {"code":"method_not_allowed"'],
+  413: (scene) => [{ method: 'POST', path: '/v1/pets', headers: { ...JSON_TYPE, ...authorized(scene) } }, '413 {"code":"body_too_large"'],
+  400: (scene) => [{ method: 'POST', path: '/v1/pets', headers: { 'Content-Type': 'text/plain', ...authorized(scene) } }, '400 {"code":"unsupported_content_type"'],
+  form: () => [{ method: 'POST', path: '/sign-in', headers: FORM }, '413 <!doctype html>'],
+}
+
+/** How long the client after a refused upload may wait: it must not pay for the rest of that body. */
+const NEXT_WITHIN_MS = 1500
+
+/** Large bodies that are refused before they have arrived: every client gets the real answer, and the next one does not wait. */
+export async function earlyAnswers(scene: Scene, bytes: number, rounds: number): Promise<Found> {
+  const violations: string[] = []
+  let right = 0
+  let slowestNext = 0
+  for (let round = 0; round < rounds; round += 1) {
+    for (const [name, make] of Object.entries(EARLY)) {
+      const [request, expected] = make(scene)
+      const got = await upload(scene.url, { ...request, bytes })
+      if (got.toLowerCase().startsWith(expected.toLowerCase())) right += 1
+      else violations.push(`${name} with ${bytes} bytes: ${got.slice(0, 60)}`)
+      const started = performance.now()
+      const next = await upload(scene.url, { method: 'GET', path: '/v1/pets?limit=1', headers: authorized(scene), bytes: 0 })
+      const waited = performance.now() - started
+      slowestNext = Math.max(slowestNext, waited)
+      if (!next.startsWith('200 ') || waited > NEXT_WITHIN_MS) violations.push(`the next client after ${name}: ${next.slice(0, 60)} after ${Math.round(waited)} ms`)
+    }
+  }
+  const sent = rounds * Object.keys(EARLY).length
+  return { figures: `${right} of ${sent} real answers, the next client waited ${Math.round(slowestNext)} ms at most`, violations }
+}
+
+const REUSED = 60
+
+/** Connections to the instances are kept open and used again. */
+export async function keepAlive(scene: Scene): Promise<Found> {
+  const before = connectionsTo(scene.instances)
+  for (let count = 0; count < REUSED; count += 1) {
+    await upload(scene.url, { method: 'GET', path: '/v1/pets?limit=1', headers: authorized(scene), bytes: 0 })
+  }
+  const opened = connectionsTo(scene.instances).difference(before).size
+  // Health checks open some of their own.
+  const violations = opened > REUSED / 3 ? [`${opened} connections were opened for ${REUSED} requests`] : []
+  return { figures: `${REUSED} requests on ${opened} new connections`, violations }
+}
+
+/** The ports at the other end of all connections to these instances, those just closed included. */
+function connectionsTo(instances: readonly Instance[]): Set<string> {
+  const ports = new Set(instances.map(({ port }) => port.toString(16).toUpperCase().padStart(4, '0')))
+  const ends = readFileSync('/proc/net/tcp', 'utf8').matchAll(/ [0-9A-F]{8}:([0-9A-F]{4}) [0-9A-F]{8}:([0-9A-F]{4}) /g)
+  return new Set([...ends].flatMap(([, from = '', to = '']) => (ports.has(to) ? [from] : ports.has(from) ? [to] : [])))
+}
+
+const LOGGED_WITHIN_MS = 5000
+
+/** An instance knows the client's address, and not the one that the client claims. */
+export async function forwardedAddress(scene: Scene): Promise<Found> {
+  const id = randomUUID()
+  const headers = { ...authorized(scene), 'Request-Id': id, 'X-Forwarded-For': '203.0.113.9', Forwarded: 'for=203.0.113.9' }
+  await upload(scene.url, { method: 'GET', path: '/v1/pets?limit=1', headers, bytes: 0 })
+  let addresses = ''
+  const isLogged = async () => {
+    const lines = scene.logs.flatMap((log) => readFileSync(log, 'utf8').split('\n')).filter((line) => line.includes(id))
+    addresses = lines.map((line) => (JSON.parse(line) as { address: string }).address).join(' and ')
+    return addresses !== ''
+  }
+  await until('the request is logged', isLogged, LOGGED_WITHIN_MS).catch(() => undefined)
+  return { figures: `the client's address is logged as ${addresses || 'nothing'}`, violations: addresses === '127.0.0.2' ? [] : [`logged as ${addresses}`] }
+}
+
+const CUT_OFF = 5
+
+/** A create whose answer was lost is not sent again by the proxy: the animal is there once. */
+export async function noRepeats(scene: Scene): Promise<Found> {
+  const names = new Set<string>()
+  const list = () => fetch(`${scene.url}/v1/pets?limit=100`, { headers: authorized(scene) })
+  // A proxy may leave an instance that broke off alone for a while.
+  const usable = () => until('the proxy uses an instance again', async () => (await list()).ok)
+  while (names.size < CUT_OFF) {
+    await usable()
+    const name = randomUUID()
+    names.add(name)
+    const headers = { ...JSON_TYPE, ...authorized(scene), 'Petstore-Rehearse': 'disconnect-after-commit' }
+    await fetch(`${scene.url}/v1/pets`, { method: 'POST', headers, body: JSON.stringify({ name, categoryId: 1 }) }).catch(() => undefined)
+  }
+  await usable()
+  const stored = ((await (await list()).json()) as { name: string }[]).filter(({ name }) => names.has(name)).length
+  const figures = `${stored} animals for ${CUT_OFF} creates whose answer was lost`
+  return { figures, violations: stored === CUT_OFF ? [] : [figures] }
+}
+
+const AFTER_LOSS = 30
+/** Until then a proxy may still leave alone an instance that broke off in an earlier check. */
+const SETTLED_MS = 2500
+
+/** With one instance gone every list is answered; with both gone the proxy answers in the service's own form. */
+export async function lostInstances(scene: Scene, lose: (instance: Instance) => Promise<void>): Promise<Found> {
+  const violations: string[] = []
+  await setTimeout(SETTLED_MS)
+  await lose(scene.instances[0])
+  for (let count = 0; count < AFTER_LOSS; count += 1) {
+    const { status } = await fetch(`${scene.url}/v1/pets?limit=1`, { headers: authorized(scene) })
+    if (status !== 200) violations.push(`${status} with one instance left`)
+  }
+  const served = AFTER_LOSS - violations.length
+  await lose(scene.instances[1])
+  const response = await fetch(`${scene.url}/v1/pets?limit=1`, { headers: authorized(scene) })
+  const text = await response.text()
+  if (response.status < 502 || response.headers.get('retry-after') === null || !text.includes('"code":"service_unavailable"')) {
+    violations.push(`with no instance left: ${response.status} ${text.slice(0, 60)}`)
+  }
+  return { figures: `${served} of ${AFTER_LOSS} answered with one instance, then ${response.status}`, violations }
+}

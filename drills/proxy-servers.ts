@@ -1,0 +1,50 @@
+// nginx, HAProxy and Caddy in front of the instances, with the configurations that deploy/ ships; only addresses and TLS
+// are replaced.
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { freePort } from '../test/free-port.ts'
+import { CADDY, startCaddy } from './caddy.ts'
+import { HAPROXY } from './load-balancer.ts'
+import { start, until } from './processes.ts'
+
+const NGINX = '/usr/sbin/nginx'
+
+export const PROGRAMS = [NGINX, HAPROXY, CADDY]
+export const PACKAGES = ['nginx-light', 'haproxy', 'caddy']
+
+/** Starts a proxy in front of two instances and returns where it listens. */
+export type StartProxy = (folder: string, ports: readonly [number, number]) => Promise<string>
+
+export const PROXIES: Record<string, StartProxy> = { nginx: startNginx, HAProxy: startHaproxy, Caddy: startCaddy }
+
+async function startNginx(folder: string, ports: readonly [number, number]): Promise<string> {
+  const port = await freePort()
+  const site = shipped('nginx.conf', ports)
+    .replace('listen 443 ssl;', `listen 127.0.0.1:${port};`)
+    .replaceAll(/^ *ssl_certificate.*\n/gm, '')
+  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${join(folder, name)};`)
+  mkdirSync(join(folder, 'logs'))
+  const file = join(folder, 'nginx.conf')
+  // The drill's folder is for its own user only, which is root where nginx would use another.
+  writeFileSync(file, `user root; daemon off; pid ${folder}/nginx.pid; events {}\nhttp { access_log off; ${temporary.join(' ')}\n${site}}\n`)
+  start(NGINX, ['-p', folder, '-c', file, '-e', join(folder, 'logs/error.log')], { log: join(folder, 'nginx.log') })
+  return ready(`http://127.0.0.1:${port}`)
+}
+
+async function startHaproxy(folder: string, ports: readonly [number, number]): Promise<string> {
+  const port = await freePort()
+  const file = join(folder, 'haproxy.cfg')
+  writeFileSync(file, shipped('haproxy.cfg', ports).replace(/bind :443 .*/, `bind 127.0.0.1:${port}`))
+  start(HAPROXY, ['-db', '-f', file], { log: join(folder, 'haproxy.log') })
+  return ready(`http://127.0.0.1:${port}`)
+}
+
+function shipped(name: string, [first, second]: readonly [number, number]): string {
+  const text = readFileSync(new URL(`../deploy/${name}`, import.meta.url), 'utf8')
+  return text.replaceAll('127.0.0.1:8081', `127.0.0.1:${first}`).replaceAll('127.0.0.1:8082', `127.0.0.1:${second}`)
+}
+
+async function ready(url: string): Promise<string> {
+  await until('the proxy finds the instances ready', async () => (await fetch(`${url}/readyz`)).ok)
+  return url
+}

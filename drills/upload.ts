@@ -1,0 +1,53 @@
+// A client that sends a large body and reads its answer as it comes, as curl does: an answer that a reset destroyed is lost.
+import { connect, type Socket } from 'node:net'
+import { setTimeout } from 'node:timers/promises'
+
+export interface Upload {
+  method: string
+  path: string
+  headers: Record<string, string>
+  bytes: number
+}
+
+/** Returns the status and body of the answer, or what happened instead of one. */
+export function upload(url: string, { method, path, headers, bytes }: Upload): Promise<string> {
+  const { hostname, port, host } = new URL(url)
+  return new Promise((resolve) => {
+    const socket = connect({ port: Number(port), host: hostname, localAddress: '127.0.0.2' })
+    let received = ''
+    const done = (otherwise: string) => {
+      socket.destroy()
+      resolve(answerOf(received) ?? otherwise)
+    }
+    socket.setTimeout(15_000, () => done('no answer in 15 s'))
+    socket.on('data', (chunk) => {
+      received += chunk.toString('latin1')
+      if (answerOf(received) !== undefined) done('')
+    })
+    socket.on('error', ({ message }) => done(message))
+    socket.on('close', () => done('closed without an answer'))
+    const lines = Object.entries({ Host: host, 'Content-Length': String(bytes), ...headers }).map(([name, value]) => `${name}: ${value}\r\n`)
+    socket.write(`${method} ${path} HTTP/1.1\r\n${lines.join('')}\r\n`)
+    void sendSlowly(socket, bytes)
+  })
+}
+
+const SLICE = Buffer.alloc(64 * 1024, 'x')
+
+/** Sends the body piece by piece, as from a network, so that the answer comes before its end. */
+async function sendSlowly(socket: Socket, bytes: number): Promise<void> {
+  for (let left = bytes; left > 0 && socket.writable; left -= SLICE.length) {
+    socket.write(SLICE.subarray(0, Math.min(left, SLICE.length)))
+    await setTimeout(1)
+  }
+}
+
+/** Status and body of a whole answer. */
+function answerOf(text: string): string | undefined {
+  const end = text.indexOf('\r\n\r\n')
+  if (end < 0) return undefined
+  const head = text.slice(0, end)
+  const length = Number(/^content-length: (\d+)$/im.exec(head)?.[1] ?? 0)
+  const body = text.slice(end + 4)
+  return body.length < length ? undefined : `${head.split(' ', 2)[1]} ${body}`
+}
