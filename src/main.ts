@@ -34,6 +34,7 @@ const exitCode = await run(process.argv.slice(2), {
   stdout: process.stdout,
   stderr: process.stderr,
   pid: process.pid,
+  nodeVersion: process.version,
   clock: Date.now,
   stopSignal,
 })

@@ -4,6 +4,7 @@ import { backup, restore } from './backup.ts'
 import type { Command } from './command.ts'
 import { completionCommands } from './completion.ts'
 import { copy } from './copy.ts'
+import { doctor } from './doctor.ts'
 import { ENVIRONMENT_COMMANDS } from './environment.ts'
 import { exportPets } from './export.ts'
 import { importPets } from './import.ts'
@@ -14,7 +15,7 @@ import { seed } from './seed.ts'
 import { serve } from './serve.ts'
 import { didYouMean } from './suggest.ts'
 
-const WORKING: readonly Command[] = [serve, migrate, ...ACCOUNT_COMMANDS, ...KEY_COMMANDS, ...ENVIRONMENT_COMMANDS, seed, importPets, exportPets, copy, backup, restore, openapi]
+const WORKING: readonly Command[] = [serve, migrate, ...ACCOUNT_COMMANDS, ...KEY_COMMANDS, ...ENVIRONMENT_COMMANDS, seed, importPets, exportPets, copy, backup, restore, doctor, openapi]
 
 export const COMMANDS: readonly Command[] = [...WORKING, ...completionCommands(WORKING)]
 

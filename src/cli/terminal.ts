@@ -11,6 +11,7 @@ export interface Terminal {
   program: string
   /** The id of this process. */
   pid: number
+  nodeVersion: string
   clock: () => number
   /** Resolves with the signal that asks the process to stop; until it is called, and after the first, a signal ends the process as usual. */
   stopSignal: () => Promise<string>

@@ -1,5 +1,6 @@
 // Opens the store at a database address; the only place that knows all engines.
 import { type DatabaseAddress, databasePlace } from '../config.ts'
+import type { Check } from './check.ts'
 import { CannotOpenStore, type OpenOptions, type Store } from './store.ts'
 
 /** Throws `CannotOpenStore`. */
@@ -24,4 +25,14 @@ async function openEngine(address: DatabaseAddress, options: OpenOptions): Promi
   }
   const { openPostgresStore } = await import('./postgres/postgres-store.ts')
   return openPostgresStore(address.url, options)
+}
+
+/** Checks the database without changing it, whatever its state. */
+export async function checkDatabase(address: DatabaseAddress, clock: () => number): Promise<Check[]> {
+  if (address.engine === 'sqlite') {
+    const { checkSqlite } = await import('./sqlite/check-database.ts')
+    return checkSqlite(address.path, clock())
+  }
+  const { checkPostgres } = await import('./postgres/check-database.ts')
+  return checkPostgres(address.url, clock)
 }

@@ -15,7 +15,7 @@ const DUPLICATE_TABLE = '42P07'
  * tables, or if a migration fails.
  */
 export async function migrate(sql: Database, create: boolean): Promise<Migration[] | undefined> {
-  const migrations = readMigrations(new URL('migrations/', import.meta.url))
+  const migrations = ownMigrations()
   const lacking = await missing(sql, migrations)
   if (lacking.length === migrations.length && !create) return undefined
   if (lacking.length === 0) return []
@@ -29,6 +29,15 @@ export async function migrate(sql: Database, create: boolean): Promise<Migration
     for (const migration of found) await apply(database, migration)
     return found
   })
+}
+
+/** Resolves with the migrations that the database lacks; throws `CannotOpenStore` if it is newer than this program and not compatible with it. */
+export function lackingMigrations(sql: Database): Promise<Migration[]> {
+  return missing(sql, ownMigrations())
+}
+
+function ownMigrations(): Migration[] {
+  return readMigrations(new URL('migrations/', import.meta.url))
 }
 
 async function missing(sql: Database, migrations: readonly Migration[]): Promise<Migration[]> {

@@ -48,7 +48,7 @@ function prepareFile(path: string, create: boolean): void {
 }
 
 /** Refuses a file that can't be written: SQLite opens it without complaint, and then every create fails. */
-function requireWritable(path: string): void {
+export function requireWritable(path: string): void {
   for (const place of [path, dirname(path)].filter((name) => existsSync(name))) {
     try {
       accessSync(place, constants.W_OK)
@@ -61,9 +61,10 @@ function requireWritable(path: string): void {
   }
 }
 
-function requireSqliteVersion(db: DatabaseSync): void {
+/** Returns the version. */
+export function requireSqliteVersion(db: DatabaseSync): string {
   const { version } = db.prepare('SELECT sqlite_version() AS version').get() as { version: string }
-  if (version.localeCompare(SQLITE_MINIMUM, 'en', { numeric: true }) >= 0) return
+  if (version.localeCompare(SQLITE_MINIMUM, 'en', { numeric: true }) >= 0) return version
   throw new CannotOpenStore(
     `This Node.js has SQLite ${version}; the store needs ${SQLITE_MINIMUM} or later. Run it on the Node.js that npm ci installs.`,
   )

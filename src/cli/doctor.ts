@@ -1,0 +1,66 @@
+// petstore doctor: checks a deployment and says what is wrong and what to do. Exit code 0: the service can work; 1: it can't.
+import { type Config, databasePlace, type Setting, SETTINGS } from '../config.ts'
+import { type Check, fine, problem, warning } from '../store/check.ts'
+import { checkDatabase, openStore } from '../store/open-store.ts'
+import { type Command, CommandFailed, JSON_OPTION, settingOptions } from './command.ts'
+import { didYouMean } from './suggest.ts'
+import { accent, print, printJson, type Terminal } from './terminal.ts'
+
+export const doctor: Command = {
+  name: 'doctor',
+  summary: 'Check settings, versions, database, disk and clock, and say what to do',
+  takes: [],
+  options: { json: JSON_OPTION, ...settingOptions(['database', 'environment']) },
+  examples: ['petstore doctor', 'petstore doctor --json'],
+  async run({ terminal, switches, config }) {
+    const checks = [checkSettings(terminal, config), fine('Node.js', terminal.nodeVersion), ...(await checkDatabase(config.database, terminal.clock))]
+    // Opening the store would migrate a schema that is not up to date, and a doctor changes nothing.
+    if (checks.every(({ name, state }) => state !== 'problem' && (name !== 'Schema' || state === 'ok'))) checks.push(...(await checkStore(config)))
+    const problems = checks.filter(({ state }) => state === 'problem').length
+    if (switches['json']) printJson(terminal, { database: databasePlace(config.database), healthy: problems === 0, checks })
+    else printChecks(terminal, checks)
+    if (problems > 0) throw new CommandFailed(`${problems} ${problems === 1 ? 'problem' : 'problems'} found.`)
+  },
+}
+
+const VARIABLES = Object.values<Setting>(SETTINGS).flatMap(({ variable, fileVariable }) => (fileVariable === undefined ? [variable] : [variable, fileVariable]))
+/** Set by the launcher. */
+const INTERNAL = new Set(['PETSTORE_CALLED_AS'])
+
+/** A bad value is refused before any command runs; a variable with a mistyped name would be ignored. */
+function checkSettings({ env }: Terminal, { given, environment }: Config): Check {
+  const unknown = Object.keys(env).filter((name) => name.startsWith('PETSTORE_') && !VARIABLES.includes(name) && !INTERNAL.has(name))
+  if (unknown.length > 0) {
+    return warning('Settings', `${unknown.join(', ')} ${unknown.length === 1 ? 'is no setting and is' : 'are no settings and are'} ignored`, `Correct the name.${didYouMean(unknown[0]!, VARIABLES)}`)
+  }
+  return fine('Settings', `${environment}; given: ${[...given].join(', ') || 'none, all are defaults'}`)
+}
+
+async function checkStore(config: Config): Promise<Check[]> {
+  const store = await openStore(config.database, { create: false, unfinished: true })
+  try {
+    return [
+      checkEnvironment(config, await store.environment()),
+      (await store.isUnfinishedCopy()) ? problem('Copy', 'a copy into this database was interrupted', 'Run the same petstore copy again.') : fine('Copy', 'none is unfinished'),
+      ...(await store.imports.unfinished()).map(({ file, rowsDone, rowsTotal }) =>
+        warning('Import', `of ${file} stopped after ${rowsDone} of ${rowsTotal} rows`, 'Run the same petstore import again to finish it.'),
+      ),
+    ]
+  } finally {
+    await store.close()
+  }
+}
+
+function checkEnvironment({ environment, given }: Config, recorded: string | undefined): Check {
+  if (recorded === undefined) return warning('Environment', 'none is recorded yet', 'Start the service with PETSTORE_ENVIRONMENT, which records it.')
+  if (recorded === environment || !given.has('environment')) return fine('Environment', recorded)
+  return problem('Environment', `the database belongs to ${recorded}, the setting is ${environment}`, `Set PETSTORE_ENVIRONMENT=${recorded}, or name another database.`)
+}
+
+function printChecks(terminal: Terminal, checks: readonly Check[]): void {
+  const width = Math.max(...checks.map(({ name }) => name.length))
+  for (const { name, state, found, fix } of checks) {
+    print(terminal, `${state.padEnd('warning'.length)}  ${accent(terminal, name.padEnd(width))}  ${found}`)
+    if (fix !== undefined) print(terminal, `${' '.repeat('warning'.length + width + 4)}→ ${fix}`)
+  }
+}

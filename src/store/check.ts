@@ -1,0 +1,30 @@
+// What `petstore doctor` finds out about a database, in a form that is the same for every engine.
+
+export interface Check {
+  /** What was checked, such as "Disk space". */
+  name: string
+  /** A warning needs attention, but the service works. */
+  state: 'ok' | 'warning' | 'problem'
+  /** What was found. */
+  found: string
+  /** What to do about it; none if all is well. */
+  fix?: string
+}
+
+export function fine(name: string, found: string): Check {
+  return { name, state: 'ok', found }
+}
+
+export function warning(name: string, found: string, fix: string): Check {
+  return { name, state: 'warning', found, fix }
+}
+
+export function problem(name: string, found: string, fix: string): Check {
+  return { name, state: 'problem', found, fix }
+}
+
+/** A schema that lacks migrations is upgraded by the next start; a new instance may wait for that. */
+export function schemaCheck(lacking: readonly { name: string }[]): Check {
+  if (lacking.length === 0) return fine('Schema', 'up to date')
+  return warning('Schema', `lacks ${lacking.map(({ name }) => name).join(', ')}`, 'Run petstore migrate, or start the service: it migrates.')
+}

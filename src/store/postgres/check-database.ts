@@ -1,0 +1,66 @@
+// Checks a PostgreSQL database for `petstore doctor`, without changing it.
+import { type Check, fine, problem, schemaCheck, warning } from '../check.ts'
+import type { Database } from './connection.ts'
+import { parseConnection } from './connection-settings.ts'
+import { explain } from './failures.ts'
+import { lackingMigrations } from './migrate.ts'
+import { Pool } from './pool.ts'
+
+/** Two clocks that are kept by NTP differ by far less. */
+const CLOCK_TOLERANCE_MS = 5000
+
+interface Facts {
+  version: string
+  standby: boolean
+  /** Milliseconds since 1970. */
+  now: number
+  used: number
+  most: number
+  checksums: string
+}
+
+export async function checkPostgres(url: string, clock: () => number): Promise<Check[]> {
+  let pool: Pool | undefined
+  try {
+    const settings = parseConnection(url)
+    pool = new Pool(settings)
+    return await pool.read(async (sql) => {
+      const facts = await askFacts(sql)
+      return [
+        fine('PostgreSQL', `${facts.version}, ${facts.standby ? 'standby' : 'primary'}, data checksums ${facts.checksums}`),
+        ...(facts.standby ? [problem('Role', 'this server is a standby and accepts no writes', 'Name the primary, or all hosts of the cluster, in DATABASE_URL.')] : []),
+        schemaCheck(await lackingMigrations(sql)),
+        checkConnections(facts, settings.poolSize),
+        checkClock(facts, clock()),
+      ]
+    })
+  } catch (error) {
+    return [problem('Database', explain(error), 'Is the server running, and are host, user, password and database in DATABASE_URL right? See docs/databases.md.')]
+  } finally {
+    await pool?.end()
+  }
+}
+
+async function askFacts(sql: Database): Promise<Facts> {
+  const [facts] = await sql<Facts[]>`
+    SELECT current_setting('server_version') AS version, pg_is_in_recovery() AS standby,
+      current_setting('data_checksums') AS checksums,
+      (SELECT count(*)::float8 FROM pg_stat_activity WHERE backend_type = 'client backend') AS used,
+      current_setting('max_connections')::float8 - current_setting('superuser_reserved_connections')::float8 AS most,
+      floor(extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now`
+  return facts!
+}
+
+/** Another instance must be able to open all connections of its pool. */
+function checkConnections({ used, most }: Facts, poolSize: number): Check {
+  const found = `${used} of ${most} in use, pool_size ${poolSize}`
+  if (most - used >= poolSize) return fine('Connections', found)
+  return warning('Connections', found, 'Lower pool_size, raise max_connections, or put PgBouncer in between; see docs/databases.md.')
+}
+
+function checkClock({ now }: Facts, own: number): Check {
+  const apart = Math.abs(now - own)
+  const found = `${new Date(own).toISOString()}, the server's differs by ${Math.round(apart)} ms`
+  if (apart <= CLOCK_TOLERANCE_MS) return fine('Clock', found)
+  return problem('Clock', found, 'Keep both clocks with NTP: keys, sessions and idempotency records expire by them.')
+}

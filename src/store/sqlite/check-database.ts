@@ -1,0 +1,83 @@
+// Checks a database file for `petstore doctor`, without changing it.
+import { existsSync, statfsSync, statSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { type Check, fine, problem, schemaCheck, warning } from '../check.ts'
+import { NoDatabase } from '../store.ts'
+import { readPragma, requireOurs, requireSqliteVersion, requireWritable } from './database.ts'
+import { explain, LOCK_WAIT_MS } from './failures.ts'
+import { modeWarnings } from './file-modes.ts'
+import { lackingMigrations } from './migrate.ts'
+
+const MEBIBYTE = 1024 * 1024
+
+/** With less free space than this, writes are about to fail. */
+const LEAST_FREE = 100 * MEBIBYTE
+
+/** Events may be stamped by another clock that is a little ahead. */
+const CLOCK_TOLERANCE_MS = 60_000
+
+const RESTORE = 'stop the service, move the file away with its -wal and -shm, and restore a backup: petstore restore FILE.'
+
+export function checkSqlite(path: string, now: number): Check[] {
+  if (!existsSync(path)) return [problem('Database', `${path} is missing`, new NoDatabase(path).message)]
+  const checks = [checkSpace(path), ...checkAccess(path)]
+  try {
+    using db = new DatabaseSync(path, { timeout: LOCK_WAIT_MS })
+    requireOurs(db, path)
+    const lacking = lackingMigrations(db, path)
+    checks.push(checkVersion(db), schemaCheck(lacking))
+    // The first migration creates the tables.
+    if (lacking[0]?.number !== 1) checks.push(checkIntegrity(db), checkClock(db, now))
+  } catch (error) {
+    checks.push(problem('Database', explain(error), `If the file is damaged: ${RESTORE}`))
+  }
+  return checks
+}
+
+function checkSpace(path: string): Check {
+  const { bavail, bsize } = statfsSync(dirname(path))
+  return spaceCheck(bavail * bsize, statSync(path).size)
+}
+
+export function spaceCheck(free: number, size: number): Check {
+  const found = `${Math.floor(free / MEBIBYTE)} MiB free, the database has ${Math.ceil(size / MEBIBYTE)} MiB`
+  if (free < LEAST_FREE) return problem('Disk space', found, 'Free space on the disk of the database: without it the service answers creates with 503.')
+  if (free < size) return warning('Disk space', found, 'Free space for a copy of the database: a backup to this disk needs as much.')
+  return fine('Disk space', found)
+}
+
+function checkAccess(path: string): Check[] {
+  try {
+    requireWritable(path)
+  } catch (error) {
+    return [problem('File modes', (error as Error).message, 'Run this as the user of the service; if it is, change the owner or mode of the file and its folder.')]
+  }
+  const warnings = modeWarnings(path)
+  if (warnings.length === 0) return [fine('File modes', 'only the owner can read the database')]
+  return warnings.map((text) => warning('File modes', text, 'Follow it unless others are meant to read password hashes and key hashes.'))
+}
+
+function checkVersion(db: DatabaseSync): Check {
+  try {
+    return fine('SQLite', requireSqliteVersion(db))
+  } catch (error) {
+    return problem('SQLite', (error as Error).message, 'Start it with bin/petstore, which uses the Node.js that npm ci installs.')
+  }
+}
+
+function checkIntegrity(db: DatabaseSync): Check {
+  const result = String(readPragma(db, 'quick_check'))
+  if (result !== 'ok') return problem('Integrity', result, `The file is damaged: ${RESTORE}`)
+  const broken = db.prepare('PRAGMA foreign_key_check').all().length
+  if (broken > 0) return problem('Integrity', `${broken} rows refer to rows that do not exist`, `The file is damaged: ${RESTORE}`)
+  return fine('Integrity', 'quick_check and foreign_key_check found nothing')
+}
+
+/** The newest entry of the audit trail can't lie in the future. */
+function checkClock(db: DatabaseSync, now: number): Check {
+  const [newest] = db.prepare('SELECT at FROM audit_events ORDER BY id DESC LIMIT 1').all() as { at: number }[]
+  const time = new Date(now).toISOString()
+  if (newest === undefined || newest.at <= now + CLOCK_TOLERANCE_MS) return fine('Clock', time)
+  return problem('Clock', `${time}, but the newest audit event is of ${new Date(newest.at).toISOString()}`, 'Set the clock, and keep it with NTP: keys and sessions expire by it.')
+}

@@ -1,0 +1,125 @@
+// petstore doctor: what is wrong and what to do, with an exit code for monitoring, and nothing changed.
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, closeSync, openSync, readFileSync, writeFileSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { describe, it } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import type { Check } from '../src/store/check.ts'
+import { Folder, makeKey } from './command.ts'
+import { readSchema } from './database-schema.ts'
+import { ENGINES, postgres } from './engines.ts'
+import { type InProcessOptions, petstore } from './in-process-command.ts'
+
+const KILLED_IMPORT = fileURLToPath(new URL('killed-import.ts', import.meta.url))
+
+/** Runs the doctor; tells its exit code, and its checks that are not fine by their names. */
+async function examine(url: string, words: string[] = [], options: InProcessOptions = {}) {
+  const { code, stdout, stderr } = await petstore(['doctor', '--json', '--database', url, ...words], options)
+  const { healthy, checks } = JSON.parse(stdout) as { healthy: boolean; checks: Check[] }
+  assert.equal(healthy, code === 0, stderr)
+  const found = Object.fromEntries(checks.filter(({ state }) => state !== 'ok').map(({ name, ...rest }) => [name, rest]))
+  for (const [name, { fix }] of Object.entries(found)) assert.ok(fix, `${name} says what to do`)
+  return { code, found, names: checks.map(({ name }) => name) }
+}
+
+for (const engine of ENGINES) {
+  describe(`petstore doctor on ${engine.name}`, { concurrency: false }, () => {
+    it('finds nothing on a healthy database, and exits with 0', async () => {
+      await using database = await engine.newDatabase()
+      await petstore(['migrate', '--environment', 'staging', '--database', database.url])
+      const { code, found, names } = await examine(database.url)
+      assert.deepEqual([code, found], [0, {}])
+      for (const name of ['Settings', 'Node.js', 'Schema', 'Clock', 'Environment']) assert.ok(names.includes(name), name)
+    })
+
+    it('finds a database of the other environment, and an import that was not finished', async () => {
+      await using folder = await Folder.create()
+      await using database = await engine.newDatabase()
+      await petstore(['migrate', '--environment', 'staging', '--database', database.url])
+      const file = join(folder.path, 'pets.csv')
+      writeFileSync(file, `name,categoryId\n${'Rex,1\n'.repeat(1500)}`)
+      await once(spawn(process.execPath, [KILLED_IMPORT, database.url, file, '500'], { stdio: 'inherit' }), 'exit')
+      const { code, found } = await examine(database.url, ['--environment', 'production'])
+      assert.equal(code, 1)
+      assert.equal(found['Environment']!.found, 'the database belongs to staging, the setting is production')
+      assert.deepEqual([found['Import']!.state, found['Import']!.found], ['warning', `of ${file} stopped after 500 of 1500 rows`])
+    })
+
+    it('finds a clock that is wrong', async () => {
+      await using database = await engine.newDatabase()
+      const options = ['account', 'create', 'you@example.com', '--password-stdin', '--database', database.url]
+      await petstore(['migrate', '--environment', 'staging', '--database', database.url])
+      assert.equal((await petstore(options, { input: 'correct horse battery' })).code, 0)
+      const { code, found } = await examine(database.url, [], { clock: () => Date.now() - 3_600_000 })
+      assert.deepEqual([code, found['Clock']!.state], [1, 'problem'])
+    })
+
+    it('leaves a database that needs a migration as it is', async () => {
+      await using database = await engine.newDatabase()
+      if (engine !== postgres) writeFileSync(database.url.slice('sqlite:'.length), '', { mode: 0o600 })
+      const { code, found } = await examine(database.url)
+      assert.deepEqual([code, Object.keys(found), found['Schema']!.found], [0, ['Schema'], 'lacks 0001-first'])
+      assert.deepEqual(await readSchema(database.url), {})
+    })
+  })
+}
+
+describe('petstore doctor', { concurrency: 3 }, () => {
+  it('finds a database file that is missing, damaged, newer, or readable by others', async () => {
+    await using folder = await Folder.create()
+    await makeKey(folder)
+    await folder.run(['seed', '--count', '2000'])
+    const path = join(folder.path, 'data/petstore.db')
+    const url = `sqlite:${path}`
+    chmodSync(path, 0o644)
+    const open = await examine(url)
+    assert.deepEqual([open.code, Object.keys(open.found)], [0, ['File modes']])
+    assert.match(open.found['File modes']!.found, /Other users of this machine can read .*petstore\.db; its mode is 644/)
+    chmodSync(path, 0o600)
+    const missing = await examine(`${url}.gone`)
+    assert.deepEqual([missing.code, missing.found['Database']!.state], [1, 'problem'])
+
+    const before = readFileSync(path)
+    const file = openSync(path, 'r+')
+    writeSync(file, Buffer.alloc(4096, 7), 0, 4096, 4096 * 20)
+    closeSync(file)
+    const damaged = await examine(url)
+    assert.equal(damaged.code, 1)
+    assert.match(damaged.found['Integrity']!.fix!, /restore a backup/)
+    writeFileSync(path, before)
+    {
+      using db = new DatabaseSync(path)
+      db.exec("INSERT INTO petstore_migrations VALUES (999, 'from the future', 999, 0)")
+    }
+    const newer = await examine(url)
+    assert.equal(newer.code, 1)
+    assert.match(newer.found['Database']!.found, /has schema version 999/)
+  })
+
+  it('finds a variable that is no setting, and says which may be meant', async () => {
+    await using folder = await Folder.create()
+    await folder.run(['migrate', '--environment', 'staging'])
+    const { code, stdout, stderr } = await folder.run(['doctor'], { env: { PETSTORE_BASEURL: 'https://pets.example/v1' } })
+    assert.equal(code, 0, stderr)
+    assert.match(stdout, /^warning {2}Settings +PETSTORE_BASEURL is no setting and is ignored\n +→ Correct the name\. Did you mean PETSTORE_BASE_URL\?\nok {7}Node\.js +v26/)
+  })
+
+  it('prints the problems and how many they are', async () => {
+    await using folder = await Folder.create()
+    const { code, stdout, stderr } = await folder.run(['doctor'])
+    assert.deepEqual([code, stderr], [1, 'petstore: 1 problem found.\n'])
+    assert.match(stdout, /\nproblem {2}Database +.*petstore\.db is missing\n +→ There is no petstore database at /)
+  })
+
+  it('finds a PostgreSQL that does not answer, and one with too few connections', async () => {
+    const away = await examine('postgres://me:secret@127.0.0.1:1/none')
+    assert.equal(away.code, 1)
+    assert.match(away.found['Database']!.found, /Cannot connect to PostgreSQL at 127\.0\.0\.1:1/)
+    await using database = await postgres.newDatabase()
+    const crowded = await examine(`${database.url}?pool_size=1000`)
+    assert.deepEqual([crowded.code, crowded.found['Connections']!.state], [0, 'warning'])
+  })
+})
