@@ -127,6 +127,7 @@ export async function expectError(response: Response, code: ErrorCode): Promise<
   assert.equal(response.status, ERRORS[code].status, text)
   assert.equal(response.headers.get('content-type'), 'application/json')
   assert.ok(response.headers.get('request-id'))
+  assert.ok(response.headers.get('link')?.includes(`/docs/errors#${code}>; rel="help"`), 'it links to its documentation')
   const { message, ...rest } = JSON.parse(text) as ErrorBody
   assert.deepEqual(rest, { code, status: response.status })
   assert.match(message, /^[A-Za-z].*\.$/s, 'the message is a sentence')

@@ -62,7 +62,12 @@ export class RawConnection implements Disposable {
     const headEnd = this.#received.indexOf('\r\n\r\n')
     if (headEnd < 0) return undefined
     const [first = '', ...lines] = this.#received.slice(0, headEnd).split('\r\n')
-    const headers = new Map(lines.map((line) => [line.split(':', 1)[0]!.toLowerCase(), line.slice(line.indexOf(':') + 1).trim()]))
+    const headers = new Map<string, string>()
+    for (const line of lines) {
+      const name = line.split(':', 1)[0]!.toLowerCase()
+      const value = line.slice(line.indexOf(':') + 1).trim()
+      headers.set(name, headers.has(name) ? `${headers.get(name)}, ${value}` : value)
+    }
     const end = headEnd + 4 + Number(headers.get('content-length') ?? 0)
     if (this.#received.length < end) return undefined
     const body = Buffer.from(this.#received.slice(headEnd + 4, end), 'latin1').toString()
@@ -76,6 +81,7 @@ export function expectRawError({ status, headers, body }: RawAnswer, code: Error
   assert.equal(status, ERRORS[code].status, body)
   assert.equal(headers.get('content-type'), 'application/json')
   for (const name of ['request-id', 'date', 'content-length']) assert.ok(headers.get(name), name)
+  assert.ok(headers.get('link')?.includes(`/docs/errors#${code}>; rel="help"`), 'it links to its documentation')
   const { message, ...rest } = JSON.parse(body) as ErrorBody
   assert.deepEqual(rest, { code, status })
   assert.match(message, /^[A-Z].*\.$/s)

@@ -42,6 +42,18 @@ describeService('4.4 Other operations', (service) => {
     })
   }
 
+  it('hints at the address that was probably meant', async () => {
+    const hints = { '/v1': '/v1/pets', '/v1/': '/v1/pets', '/pets': '/v1/pets', '/pets/': '/v1/pets', '/pets/7': '/v1/pets/7', '/v1/pets/': '/v1/pets', '/v1/pets/7/': '/v1/pets/7' }
+    for (const [path, meant] of Object.entries(hints)) {
+      assert.ok((await expectError(await fetch(service().url + path), 'unknown_path')).includes(`; did you mean ${meant}? The operations are at`), path)
+    }
+    for (const path of ['/nowhere', '/v1/orders', '/v2/pets']) assert.doesNotMatch(await expectError(await fetch(service().url + path), 'unknown_path'), /did you mean/, path)
+  })
+
+  it('names the console where the key is missing', async () => {
+    assert.match(await expectError(await fetch(`${service().url}/v1/pets`), 'missing_api_key'), /generate a key in the console, at \/ of this service/)
+  })
+
   it('answers HEAD like GET, without the body', async () => {
     for (const path of ['/pets', '/pets?limit=1', '/pets/999999', '/pets?limit=0']) {
       const [get, head] = [await service().call(path), await service().call(path, { method: 'HEAD' })]

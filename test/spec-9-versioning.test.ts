@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { expectError, startPetstore } from './harness.ts'
+import { RawConnection } from './raw-http.ts'
 
 interface Document {
   info: { version: string }
@@ -47,8 +48,18 @@ describe('9. The two environments', () => {
     const [live, test] = Object.values(ADDRESSES)
     assert.deepEqual(await urls({ ...ADDRESSES, PETSTORE_ENVIRONMENT: 'production' }), [live, test])
     assert.deepEqual(await urls({ ...ADDRESSES, PETSTORE_ENVIRONMENT: 'staging' }), [test, live])
-    assert.deepEqual(await urls({ PETSTORE_ENVIRONMENT: 'staging' }), ['/v1'])
-    assert.deepEqual(await urls({ PETSTORE_ENVIRONMENT: 'staging', PETSTORE_BASE_URL: live! }), ['/v1', live])
+    assert.match((await urls({ PETSTORE_ENVIRONMENT: 'staging' })).join(), /^http:\/\/127\.0\.0\.1:\d+\/v1$/)
+    assert.match((await urls({ PETSTORE_ENVIRONMENT: 'staging', PETSTORE_BASE_URL: live! })).join(), /^http:\/\/127\.0\.0\.1:\d+\/v1,https:\/\/pets\.example\/v1$/)
+  })
+
+  it('list the address that a client uses only where its name can be believed, else a relative one', async () => {
+    await using petstore = await startPetstore()
+    for (const [host, expected] of [['localhost:8080', 'http://localhost:8080/v1'], ['evil.example', '/v1']] as const) {
+      using connection = new RawConnection(petstore.url)
+      connection.send(`GET /openapi.json HTTP/1.1\r\nHost: ${host}\r\n\r\n`)
+      const { servers } = JSON.parse((await connection.answer()).body) as Document
+      assert.deepEqual(servers.map(({ url }) => url), [expected])
+    }
   })
 
   it('make every link absolute with their own configured address', async () => {
@@ -62,6 +73,8 @@ describe('9. The two environments', () => {
       const link = (await petstore.call(`/pets/${id}`)).headers.get('link') ?? ''
       assert.ok(link.includes(`<${base}/pets?status=available>; rel="successor-version"`), link)
       assert.ok(link.includes(`<${base.slice(0, -3)}/docs/`), link)
+      const help = (await fetch(`${petstore.url}/v1/nothing`)).headers.get('link')
+      assert.equal(help, `<${base.slice(0, -3)}/docs/errors#unknown_path>; rel="help"`)
     }
   })
 

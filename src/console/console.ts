@@ -18,7 +18,7 @@ import { addressOf, ClientLeft, createProxyWarning, whenLeft } from './connectio
 import { cookieHeader, forgetCookieHeader, readCookies } from './cookie.ts'
 import { deprecationRoutes } from './deprecations.ts'
 import { errorCodeRoutes } from './error-codes.ts'
-import { isOwnName } from './host.ts'
+import { isOwnName } from '../own-name.ts'
 import { keyRoutes } from './keys.ts'
 import { layout } from './layout.ts'
 import { badRequestPage, busyPage, misdirectedPage, notFoundPage, serverErrorPage, staleFormPage } from './problem-pages.ts'

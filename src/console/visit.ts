@@ -10,7 +10,7 @@ import { BASE_PATH } from '../contract/operations.ts'
 import type { Reach } from '../home.ts'
 import type { Log } from '../log.ts'
 import type { Store } from '../store/store.ts'
-import { isOwnName } from './host.ts'
+import { isOwnName } from '../own-name.ts'
 import type { Html } from './html.ts'
 
 /** The parts of the service that the pages use. */

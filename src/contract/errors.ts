@@ -54,7 +54,7 @@ export const ERRORS = {
   missing_api_key: {
     status: 401,
     cause: 'The request has no Authorization header.',
-    fix: 'Create an account, generate a key, and send Authorization: Bearer <API_KEY>.',
+    fix: 'Create an account and generate a key in the console, at / of this service, and send Authorization: Bearer <API_KEY>.',
   },
   malformed_authorization: {
     status: 401,

@@ -10,9 +10,12 @@ const ALWAYS: readonly HeaderName[] = [
   'Access-Control-Allow-Origin',
   'Access-Control-Expose-Headers',
   'Vary',
-  'RateLimit',
-  'RateLimit-Policy',
 ]
+
+const RATE: readonly HeaderName[] = ['RateLimit', 'RateLimit-Policy']
+
+/** Refused before the rate is counted, by the order of checks. */
+const BEFORE_RATE: readonly ErrorStatus[] = [401, 408, 410, 417, 431]
 
 const ERROR_HEADERS: Partial<Record<ErrorStatus, readonly HeaderName[]>> = {
   401: ['WWW-Authenticate'],
@@ -46,16 +49,16 @@ export function responsesOf(operation: Operation): Record<string, object> {
   const responses: Record<string, object> = {
     [success.status]: {
       description: success.description,
-      headers: headersOf(operation, own),
+      headers: headersOf(operation, [...RATE, ...own]),
       ...(success.content && { content: { 'application/json': success.content } }),
     },
   }
-  if (conditional) responses[304] = { description: 'Not modified since the ETag in If-None-Match', headers: headersOf(operation, own) }
+  if (conditional) responses[304] = { description: 'Not modified since the ETag in If-None-Match', headers: headersOf(operation, [...RATE, ...own]) }
   const byStatus = Map.groupBy([...refusals, ...COMMON_REFUSALS], (code) => ERRORS[code].status)
   for (const [status, codes] of [...byStatus].toSorted(([a], [b]) => a - b)) {
     responses[status] = {
       description: ERROR_DESCRIPTIONS[status],
-      headers: headersOf(operation, ERROR_HEADERS[status] ?? []),
+      headers: headersOf(operation, ['Link', ...(BEFORE_RATE.includes(status) ? [] : RATE), ...(ERROR_HEADERS[status] ?? [])]),
       content: {
         'application/json': { schema: ErrorSchema, examples: Object.fromEntries(codes.map((code) => [code, errorExample(code)])) },
       },

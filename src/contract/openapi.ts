@@ -7,9 +7,18 @@ import { BASE_PATH, type Environment, OPERATIONS, VERSION } from './operations.t
 export interface Addresses {
   production?: string | undefined
   staging?: string | undefined
-  /** The environment of the deployment that serves the document; undefined in the committed form. */
-  here?: Environment
+  /** The deployment that serves the document, and where it is reached if its address is not configured; not in the committed form. */
+  here?: { environment: Environment; address: string }
 }
+
+const INT64_NOTE =
+  '**64-bit integers.** `id` and `categoryId` use the whole int64 range. `JSON.parse` of JavaScript rounds integers beyond ' +
+  '±2^53: 9223372036854775807 becomes 9223372036854776000. Parse them as text or bigint, with a reviver that reads ' +
+  '`context.source`, or with the client of this service.'
+
+const COMPATIBILITY_NOTE =
+  '**Compatibility.** Version 1 may add optional parameters, headers, error codes and fields: ignore what you do not know. ' +
+  'What is documented keeps its meaning.'
 
 export function openapiDocument(addresses: Addresses = {}): object {
   const schemas: Record<string, object> = {}
@@ -26,7 +35,7 @@ export function openapiDocument(addresses: Addresses = {}): object {
       summary: "A store's animals over HTTP",
       description:
         "The service keeps a store's animals. Every operation needs an API key, obtained by creating an account and " +
-        'generating a key.',
+        `generating a key.\n\n${INT64_NOTE}\n\n${COMPATIBILITY_NOTE}`,
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: servers(addresses),
@@ -60,10 +69,11 @@ function servers({ production, staging, here }: Addresses): object[] {
   ]
   if (here === undefined) return listed
   // A deployment lists itself first, and only configured addresses.
-  const own = here === 'production' ? production : staging
+  const { environment, address } = here
+  const own = environment === 'production' ? production : staging
   const known = [production && listed[0], staging && listed[1]].filter((entry) => typeof entry === 'object')
-  if (own === undefined) return [{ url: BASE_PATH, description: `This deployment (${here})` }, ...known]
-  return here === 'production' ? known : known.toReversed()
+  if (own === undefined) return [{ url: address, description: `This deployment (${environment})` }, ...known]
+  return environment === 'production' ? known : known.toReversed()
 }
 
 function server(environment: Environment, url: string | undefined, variable: string, placeholder: string): object {

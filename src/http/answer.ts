@@ -1,7 +1,7 @@
 // The one way out for every answer of the interface: its headers, its bytes, and then the recorder.
 import type { ServerResponse } from 'node:http'
 import { errorBody, ERRORS, Refusal } from '../contract/errors.ts'
-import { OPERATIONS } from '../contract/operations.ts'
+import { BASE_PATH, OPERATIONS } from '../contract/operations.ts'
 import type { Answer, Bytes, Call } from './call.ts'
 import { isLast } from './connections.ts'
 import { CORS_HEADERS } from './cors.ts'
@@ -21,10 +21,11 @@ export interface SendParts {
 }
 
 export function createSend({ record, baseUrl, isStopping }: SendParts): Send {
+  const root = baseUrl === undefined ? '' : new URL(baseUrl).href.slice(0, -BASE_PATH.length)
   const deprecation = new Map(OPERATIONS.map((operation) => [operation.id as string, deprecationHeaders(operation, baseUrl)]))
 
   return (request, response, result) => {
-    const { status, headers: own, body } = result instanceof Refusal ? refusalAnswer(result) : result
+    const { status, headers: own, body } = result instanceof Refusal ? refusalAnswer(result, root) : result
     const headers = ['Request-Id', request.id, ...CACHE, ...own]
     const { operation } = request
     if (operation?.deprecation !== undefined) headers.push(...deprecation.get(operation.id)!)
@@ -53,14 +54,16 @@ export function jsonContent(json: string): { headers: string[]; body: Bytes } {
 type RefusalAnswer = Answer & { body: Bytes }
 
 /** A refusal that is the same object each time, such as for a missing key, is rendered once. */
-const refusalAnswers = new WeakMap<Refusal, RefusalAnswer>()
+const rendered = new WeakMap<Refusal, RefusalAnswer>()
 
-export function refusalAnswer(refusal: Refusal): RefusalAnswer {
-  const known = refusalAnswers.get(refusal)
-  if (known !== undefined) return known
-  const { code, message, headers } = refusal
+/** Its Link leads to the documentation of the code, below `root` if a public address is configured. */
+export function refusalAnswer(refusal: Refusal, root = ''): RefusalAnswer {
+  const answer = rendered.get(refusal) ?? render(refusal)
+  rendered.set(refusal, answer)
+  return { ...answer, headers: [...answer.headers, 'Link', `<${root}/docs/errors#${refusal.code}>; rel="help"`] }
+}
+
+function render({ code, message, headers }: Refusal): RefusalAnswer {
   const content = jsonContent(JSON.stringify(errorBody(code, message)))
-  const answer = { status: ERRORS[code].status, headers: [...content.headers, ...headers], body: content.body }
-  refusalAnswers.set(refusal, answer)
-  return answer
+  return { status: ERRORS[code].status, headers: [...content.headers, ...headers], body: content.body }
 }

@@ -2,7 +2,6 @@
 import { HEADERS } from '../contract/headers.ts'
 
 const EXPOSED = Object.keys(HEADERS).filter((name) => !name.startsWith('Access-Control-') && name !== 'Vary')
-const REQUEST_HEADERS = ['Authorization', 'Content-Type', 'Idempotency-Key', 'If-None-Match', 'Request-Id']
 const PREFLIGHT_SECONDS = 7200
 
 /** Only on answers to requests with an Origin: every header costs time on every answer. */
@@ -12,10 +11,9 @@ export const CORS_HEADERS: readonly string[] = [
   'Vary', 'Origin',
 ]
 
-export function preflightHeaders(methods: string): string[] {
-  return [
-    'Access-Control-Allow-Methods', methods,
-    'Access-Control-Allow-Headers', REQUEST_HEADERS.join(', '),
-    'Access-Control-Max-Age', String(PREFLIGHT_SECONDS),
-  ]
-}
+/** Allows everything, so that a page gets the real answer, such as a 404 or 405, and not only "Failed to fetch". `*` never covers Authorization. */
+export const PREFLIGHT_HEADERS: readonly string[] = [
+  'Access-Control-Allow-Methods', '*',
+  'Access-Control-Allow-Headers', '*, Authorization',
+  'Access-Control-Max-Age', String(PREFLIGHT_SECONDS),
+]

@@ -2,10 +2,9 @@
 import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import type { Config } from '../config.ts'
 import type { Refusal } from '../contract/errors.ts'
-import { renderOpenapi } from '../contract/openapi.ts'
-import { jsonContent } from './answer.ts'
 import type { Answer } from './call.ts'
 import type { Health } from './health.ts'
+import { createOpenapiRoute } from './openapi-route.ts'
 
 interface PublicParts {
   config: Config
@@ -14,17 +13,14 @@ interface PublicParts {
 }
 
 export function publicRoutes({ config, health, answer }: PublicParts): RouteOptions[] {
-  const { environment, baseUrl, stagingBaseUrl } = config
-  const openapi = jsonContent(renderOpenapi({ production: baseUrl, staging: stagingBaseUrl, here: environment }))
-
   const results = {
     ...health,
-    '/openapi.json': (): Answer => ({ status: 200, ...openapi }),
+    '/openapi.json': createOpenapiRoute(config),
   }
   return Object.entries(results).map(([url, result]) => ({
     method: ['GET', 'HEAD'],
     url,
     config: { public: true },
-    handler: async (request: FastifyRequest, reply: FastifyReply) => answer(request, reply, await result()),
+    handler: async (request: FastifyRequest, reply: FastifyReply) => answer(request, reply, await result(request)),
   }))
 }

@@ -5,7 +5,7 @@ import { quote } from '../contract/json.ts'
 import { BASE_PATH, OPERATIONS } from '../contract/operations.ts'
 import { contentOf } from './answer.ts'
 import type { Answer, Route } from './call.ts'
-import { preflightHeaders } from './cors.ts'
+import { PREFLIGHT_HEADERS } from './cors.ts'
 
 const OPERATION_PATHS = OPERATIONS.map((operation) => ({ operation, parts: (BASE_PATH + operation.path).split('/') }))
 
@@ -96,14 +96,36 @@ export function createRouteTable(app: FastifyInstance, notFoundPage: NotFoundPag
       const content = contentOf(body, type)
       return { status: 404, headers: [...Object.entries(headers).flat(), ...content.headers], body: content.body }
     }
-    if (allow === undefined) return new Refusal('unknown_path', `There is nothing at ${quote(path)}; the operations are at ${OPERATION_ADDRESSES}.`)
+    if (isPreflight(request) && (allow !== undefined || isBelowBase(path))) {
+      return { status: 204, headers: [...(allow === undefined ? [] : ['Allow', allow]), ...PREFLIGHT_HEADERS], body: undefined }
+    }
+    if (allow === undefined) {
+      const near = nearestPath(encoded)
+      const hint = near === undefined ? '; the' : `; did you mean ${near}? The`
+      return new Refusal('unknown_path', `There is nothing at ${quote(path)}${hint} operations are at ${OPERATION_ADDRESSES}.`)
+    }
     if (request.method !== 'OPTIONS') {
       const message = `${request.method} is not allowed at ${quote(path)}; allowed are ${allow}.`
       return new Refusal('method_not_allowed', message, ['Allow', allow])
     }
-    const preflight = request.headers['access-control-request-method'] !== undefined
-    return { status: 204, headers: ['Allow', allow, ...(preflight ? preflightHeaders(allow) : [])], body: undefined }
+    return { status: 204, headers: ['Allow', allow], body: undefined }
   }
+}
+
+/** A browser asks before it sends a page's request. */
+function isPreflight({ method, headers }: FastifyRequest): boolean {
+  return method === 'OPTIONS' && headers['access-control-request-method'] !== undefined
+}
+
+function isBelowBase(path: string): boolean {
+  return path === BASE_PATH || path.startsWith(`${BASE_PATH}/`)
+}
+
+/** Returns the address that was probably meant: without the base path, with a slash at the end, or the base path alone. */
+function nearestPath(path: string): string | undefined {
+  const trimmed = path.endsWith('/') ? path.slice(0, -1) : path
+  if (trimmed === BASE_PATH) return BASE_PATH + OPERATIONS[0]!.path
+  return [trimmed, BASE_PATH + trimmed].find((candidate) => OPERATION_PATHS.some(({ parts }) => fits(parts, decodedParts(candidate))))
 }
 
 /** A browser at a wrong address; a caller of the interface gets the Error body, whatever it accepts. */

@@ -1,0 +1,64 @@
+// /openapi.json: the document with an address that generators can call, an ETag, and compressed for clients that take it.
+import { gzipSync } from 'node:zlib'
+import type { FastifyRequest } from 'fastify'
+import type { Config } from '../config.ts'
+import { renderOpenapi } from '../contract/openapi.ts'
+import { BASE_PATH } from '../contract/operations.ts'
+import { isOwnName } from '../own-name.ts'
+import { jsonContent } from './answer.ts'
+import type { Answer, Bytes } from './call.ts'
+import { etagOf, matchesEtag } from './conditional.ts'
+
+interface Representation {
+  etag: string
+  headers: readonly string[]
+  body: Bytes
+}
+
+/** Few names lead to one machine; whoever sends others must not fill the memory. */
+const MOST_KEPT = 8
+
+export function createOpenapiRoute({ environment, baseUrl, stagingBaseUrl }: Config): (request: FastifyRequest) => Answer {
+  const kept = new Map<string, { plain: Representation; compressed: Representation }>()
+
+  function documentFor(address: string) {
+    const known = kept.get(address)
+    if (known !== undefined) return known
+    const json = renderOpenapi({ production: baseUrl, staging: stagingBaseUrl, here: { environment, address } })
+    const document = { plain: plain(json), compressed: compressed(json) }
+    if (kept.size >= MOST_KEPT) kept.clear()
+    kept.set(address, document)
+    return document
+  }
+
+  return (request) => {
+    const document = documentFor(addressOf(request))
+    const { etag, headers, body } = takesGzip(request.headers['accept-encoding']) ? document.compressed : document.plain
+    const validator = ['ETag', etag, 'Vary', 'Accept-Encoding']
+    if (matchesEtag(request.headers['if-none-match'], etag)) return { status: 304, headers: validator, body: undefined }
+    return { status: 200, headers: [...headers, ...validator], body }
+  }
+}
+
+/** The address that this client uses, as far as its name can be believed; else relative. Only shown if none is configured. */
+function addressOf({ protocol, host }: FastifyRequest): string {
+  return isOwnName(host) ? `${protocol}://${host}${BASE_PATH}` : BASE_PATH
+}
+
+function plain(json: string): Representation {
+  return { ...jsonContent(json), etag: etagOf(json) }
+}
+
+function compressed(json: string): Representation {
+  const bytes = gzipSync(json)
+  const headers = ['Content-Type', 'application/json', 'Content-Encoding', 'gzip', 'Content-Length', String(bytes.length)]
+  return { headers, body: bytes.toString('latin1') as Bytes, etag: etagOf(bytes) }
+}
+
+/** `gzip;q=0` means no. */
+function takesGzip(accepted = ''): boolean {
+  return accepted.split(',').some((entry) => {
+    const [coding = '', weight = ''] = entry.split(';')
+    return coding.trim().toLowerCase() === 'gzip' && !/^\s*q=0(?:\.0*)?\s*$/i.test(weight)
+  })
+}
