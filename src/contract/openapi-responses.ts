@@ -15,7 +15,7 @@ const ALWAYS: readonly HeaderName[] = [
 const RATE: readonly HeaderName[] = ['RateLimit', 'RateLimit-Policy']
 
 /** Refused before the rate is counted, by the order of checks. */
-const BEFORE_RATE: readonly ErrorStatus[] = [401, 408, 410, 417, 431]
+const BEFORE_RATE: ReadonlySet<ErrorStatus> = new Set([401, 408, 410, 417, 431])
 
 const ERROR_HEADERS: Partial<Record<ErrorStatus, readonly HeaderName[]>> = {
   401: ['WWW-Authenticate'],
@@ -58,7 +58,7 @@ export function responsesOf(operation: Operation): Record<string, object> {
   for (const [status, codes] of [...byStatus].toSorted(([a], [b]) => a - b)) {
     responses[status] = {
       description: ERROR_DESCRIPTIONS[status],
-      headers: headersOf(operation, ['Link', ...(BEFORE_RATE.includes(status) ? [] : RATE), ...(ERROR_HEADERS[status] ?? [])]),
+      headers: headersOf(operation, ['Link', ...(BEFORE_RATE.has(status) ? [] : RATE), ...(ERROR_HEADERS[status] ?? [])]),
       content: {
         'application/json': { schema: ErrorSchema, examples: Object.fromEntries(codes.map((code) => [code, errorExample(code)])) },
       },
