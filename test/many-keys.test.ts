@@ -82,7 +82,7 @@ describeService('An account with many keys', (service) => {
     assert.deepEqual(await pages(false), [keyOf(id, 4).id, keyOf(id, 50).id])
   })
 
-  it('adds up the calls of the keys that are asked for, by operation', async () => {
+  it('adds up the calls of the keys that are asked for, by operation, and of all of them, by hour', async () => {
     const { account: { id } } = await makeKey(service())
     const { accounts } = service().store
     for (const nth of [1, 2, 3]) await create(keyOf(id, nth))
@@ -97,6 +97,8 @@ describeService('An account with many keys', (service) => {
       { keyId: keyOf(id, 1).id, operation: 'getPet', calls: 6 },
     ])
     assert.deepEqual(await accounts.callsSince([], 0), [])
+    const hourly = (await accounts.usageSince(id, 2 * HOUR)).map(({ operation, status, calls }) => [operation, status, calls])
+    assert.deepEqual(hourly, [['getPet', 200, 50], ['getPet', 404, 4], ['listPets', 200, 8]], 'of all keys together')
   })
 
   it('keeps more that it had before, which the console lists a page at a time, and creates no others', async () => {

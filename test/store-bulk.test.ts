@@ -42,7 +42,8 @@ for (const engine of ENGINES) {
       const count = { keyId: 'key_usage', hour: 0, operation: 'getPet', status: 200, calls: 2 }
       await store.accounts.recordUsage([count, { ...count, calls: 3 }, { ...count, status: 404 }], new Map())
       const usage = (await store.accounts.usageSince(id, 0)).map((row) => ({ ...row }))
-      assert.deepEqual(usage, [{ ...count, calls: 5 }, { ...count, status: 404 }])
+      const { keyId: _key, ...hourly } = count
+      assert.deepEqual(usage, [{ ...hourly, calls: 5 }, { ...hourly, status: 404 }])
     })
 
     it("lets go of an account's oldest failed requests, and of nobody else's", async () => {

@@ -288,7 +288,7 @@ for (const engine of ENGINES) {
         await store.accounts.recordUsage([count, { ...count, keyId: 'key_none' }], new Map([['key_used', 900]]))
         await store.accounts.recordUsage([{ ...count, calls: 3 }], new Map([['key_used', 800]]))
         const usage = (await store.accounts.usageSince(owner.id, 0)).map((row) => ({ ...row }))
-        assert.deepEqual(usage, [{ ...count, calls: 5 }])
+        assert.deepEqual(usage, [{ hour: 7_200_000, operation: 'getPet', status: 200, calls: 5 }])
         assert.equal((await store.accounts.keyById('key_used'))?.lastUsedAt, 900)
         await store.accounts.purgeUsage(7_200_001)
         assert.deepEqual(await store.accounts.usageSince(owner.id, 0), [])

@@ -7,6 +7,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { after, describe, it } from 'node:test'
 import { type ApiKey, type AuditEvent, type FailedRequest, type Store, StoreUnavailable } from '../store/store.ts'
 import { openStore } from '../store/open-store.ts'
+import { KINDS } from '../store/records.ts'
 import { FAILED_WAITING, Usage } from './usage.ts'
 
 const HOUR_MS = 3_600_000
@@ -29,8 +30,9 @@ async function newKey(): Promise<ApiKey> {
 }
 
 async function countsOf({ id }: ApiKey) {
-  const counts = await store.accounts.usageSince(account.id, 0)
-  return counts.filter(({ keyId }) => keyId === id).map(({ hour, operation, status, calls }) => [hour - START, operation, status, calls])
+  const counts = await store.records.read(KINDS.find(({ name }) => name === 'usage_counts')!, undefined, 1000)
+  const own = counts.filter((row) => row['key_id'] === id)
+  return own.map(({ hour, operation, status, calls }) => [Number(hour) - START, operation, Number(status), Number(calls)])
 }
 
 describe('the use of a key', () => {

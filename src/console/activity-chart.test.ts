@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { UsageCount } from '../store/store.ts'
+import type { HourlyCount } from '../store/store.ts'
 import { barChart, bucketsOf, chartWords, firstBucket, niceTop } from './activity-chart.ts'
 
 const HOUR = 3_600_000
 const now = Date.UTC(2026, 10, 15, 9, 24)
 const span = { bucketMs: 6 * HOUR, buckets: 28 }
 
-function calls(hoursAgo: number, status: number, many: number): UsageCount {
-  return { keyId: 'key_1', hour: now - (now % HOUR) - hoursAgo * HOUR, operation: 'listPets', status, calls: many }
+function calls(hoursAgo: number, status: number, many: number): HourlyCount {
+  return { hour: now - (now % HOUR) - hoursAgo * HOUR, operation: 'listPets', status, calls: many }
 }
 
 describe('the chart of requests', () => {

@@ -1,5 +1,5 @@
 // Requests over time as stacked bars, drawn on the server.
-import type { UsageCount } from '../store/store.ts'
+import type { HourlyCount } from '../store/store.ts'
 import { html, type Html } from './html.ts'
 import { clockTime, count, counted, shortDay } from './times.ts'
 
@@ -23,7 +23,7 @@ export interface Span {
 }
 
 /** Returns consecutive buckets up to now, empty ones included. */
-export function bucketsOf(counts: readonly UsageCount[], { bucketMs, buckets }: Span, now: number): Bucket[] {
+export function bucketsOf(counts: readonly HourlyCount[], { bucketMs, buckets }: Span, now: number): Bucket[] {
   const first = firstBucket({ bucketMs, buckets }, now)
   const filled = Array.from({ length: buckets }, (_, index): Bucket => ({ start: first + index * bucketMs, totals: noCalls() }))
   for (const { hour, status, calls } of counts) {
@@ -38,7 +38,7 @@ export function firstBucket({ bucketMs, buckets }: Span, now: number): number {
   return now - (now % bucketMs) - (buckets - 1) * bucketMs
 }
 
-export function totalsOf(counts: readonly UsageCount[]): Totals {
+export function totalsOf(counts: readonly HourlyCount[]): Totals {
   const totals = noCalls()
   for (const { status, calls } of counts) totals[classOf(status)] += calls
   return totals

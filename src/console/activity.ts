@@ -1,6 +1,6 @@
 // What the account's keys have been used for: how often, with which result, and why requests failed.
 import { OPERATIONS } from '../contract/operations.ts'
-import type { UsageCount } from '../store/store.ts'
+import type { HourlyCount } from '../store/store.ts'
 import { barChart, bucketsOf, bucketTable, chartWords, CLASSES, firstBucket, type Span, sparkline, totalsOf } from './activity-chart.ts'
 import { failedRequests } from './failed-requests.ts'
 import { html, type Html } from './html.ts'
@@ -56,7 +56,7 @@ function noRequests(hasKeys: boolean): Html {
   return html`<div class="empty"><p><strong>No requests in this time</strong></p><p>${next}</p></div>`
 }
 
-function requests(counts: readonly UsageCount[], span: Span & { words: string }, now: number): Html {
+function requests(counts: readonly HourlyCount[], span: Span & { words: string }, now: number): Html {
   const buckets = bucketsOf(counts, span, now)
   const totals = totalsOf(counts)
   return html`<section class="panel" aria-labelledby="requests">
@@ -71,7 +71,7 @@ function requests(counts: readonly UsageCount[], span: Span & { words: string },
   </section>`
 }
 
-function operationTable(counts: readonly UsageCount[], span: Span, now: number): Html {
+function operationTable(counts: readonly HourlyCount[], span: Span, now: number): Html {
   const rows = OPERATIONS.map((operation) => {
     const own = counts.filter((entry) => entry.operation === operation.id)
     return { operation, totals: totalsOf(own), buckets: bucketsOf(own, span, now) }

@@ -208,6 +208,9 @@ export interface UsageCount {
   calls: number
 }
 
+/** The same for all keys of an account together. */
+export type HourlyCount = Omit<UsageCount, 'keyId'>
+
 /** A failed request of an account, kept so that its owner can see why it failed. */
 export interface FailedRequest {
   at: number
@@ -284,8 +287,8 @@ export interface AccountStore {
 
   /** Adds to the counts and updates the last use of each key. Counts of keys that no longer exist are dropped. */
   recordUsage(counts: readonly UsageCount[], lastUsed: ReadonlyMap<string, number>): Promise<void>
-  /** Resolves with the counts of an account's keys since that hour. */
-  usageSince(accountId: string, hour: number): Promise<UsageCount[]>
+  /** Adds up the counts of an account's keys since that hour, in order. */
+  usageSince(accountId: string, hour: number): Promise<HourlyCount[]>
   /** Adds up the calls of these keys since that hour. */
   callsSince(keyIds: readonly string[], hour: number): Promise<KeyCalls[]>
   /** Adds failed requests and removes the oldest of each account. Those of accounts that no longer exist are dropped. */

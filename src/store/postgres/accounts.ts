@@ -3,7 +3,7 @@ import type { Fragment } from 'postgres'
 import { foldEmail } from '../email.ts'
 import { asEvent, asKey, type EventRow, type KeyRow } from '../rows.ts'
 import { type Account, type AccountStore, ACTIVE_KEYS_MOST, type ApiKey, type AuditEvent, FAILED_REQUESTS_KEPT } from '../store.ts'
-import type { FailedRequest, KeyCalls, KeyQuery, Session, UsageCount } from '../store.ts'
+import type { FailedRequest, HourlyCount, KeyCalls, KeyQuery, Session, UsageCount } from '../store.ts'
 import { insertEvent, withEvent } from './audit.ts'
 import type { Database } from './connection.ts'
 import type { Pool } from './pool.ts'
@@ -134,11 +134,12 @@ export class PostgresAccounts implements AccountStore {
       WHERE api_keys.id = used.id`)
   }
 
-  usageSince(accountId: string, hour: number): Promise<UsageCount[]> {
+  usageSince(accountId: string, hour: number): Promise<HourlyCount[]> {
     return this.#rows((sql) => sql`
-      SELECT u.key_id AS "keyId", u.hour::float8 AS hour, u.operation, u.status, u.calls::float8 AS calls
+      SELECT u.hour::float8 AS hour, u.operation, u.status, sum(u.calls)::float8 AS calls
       FROM usage_counts u JOIN api_keys k ON k.id = u.key_id
-      WHERE k.account_id = ${accountId} AND u.hour >= ${hour} ORDER BY u.hour, u.key_id, u.operation, u.status`)
+      WHERE k.account_id = ${accountId} AND u.hour >= ${hour}
+      GROUP BY u.hour, u.operation, u.status ORDER BY u.hour, u.operation, u.status`)
   }
 
   callsSince(keyIds: readonly string[], hour: number): Promise<KeyCalls[]> {

@@ -3,7 +3,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { foldEmail } from '../email.ts'
 import { asEvent, asKey, type EventRow, type KeyRow } from '../rows.ts'
 import { type Account, type AccountStore, ACTIVE_KEYS_MOST, type ApiKey, type AuditEvent, FAILED_REQUESTS_KEPT } from '../store.ts'
-import type { FailedRequest, KeyCalls, KeyQuery, Session, UsageCount } from '../store.ts'
+import type { FailedRequest, HourlyCount, KeyCalls, KeyQuery, Session, UsageCount } from '../store.ts'
 import { prepareAppendEvent } from './audit.ts'
 import { read } from './failures.ts'
 import type { Writer } from './writer.ts'
@@ -112,8 +112,8 @@ export class SqliteAccounts implements AccountStore {
     })
   }
 
-  usageSince(accountId: string, hour: number): Promise<UsageCount[]> {
-    return read(() => this.#statements.usageSince.all(accountId, hour) as unknown as UsageCount[])
+  usageSince(accountId: string, hour: number): Promise<HourlyCount[]> {
+    return read(() => this.#statements.usageSince.all(accountId, hour) as unknown as HourlyCount[])
   }
 
   callsSince(keyIds: readonly string[], hour: number): Promise<KeyCalls[]> {
@@ -226,9 +226,10 @@ function prepareStatements(db: DatabaseSync) {
       'UPDATE api_keys SET last_used_at = ? WHERE id = ? AND coalesce(last_used_at, 0) < ?',
     ),
     usageSince: db.prepare(
-      `SELECT u.key_id AS "keyId", u.hour, u.operation, u.status, u.calls
-       FROM usage_counts u JOIN api_keys k ON k.id = u.key_id
-       WHERE k.account_id = ? AND u.hour >= ? ORDER BY u.hour, u.key_id, u.operation, u.status`,
+      `SELECT u.hour, u.operation, u.status, sum(u.calls) AS calls
+       FROM api_keys k JOIN usage_counts u ON u.key_id = k.id
+       WHERE k.account_id = ? AND u.hour >= ?
+       GROUP BY u.hour, u.operation, u.status ORDER BY u.hour, u.operation, u.status`,
     ),
     callsSince: db.prepare(
       `SELECT key_id AS "keyId", operation, sum(calls) AS calls FROM usage_counts
