@@ -1,6 +1,8 @@
 // Clients that add animals without pause, and try again as the documentation advises: with the same Idempotency-Key.
 import { randomUUID } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
+import { until } from './processes.ts'
+import type { Random } from './random.ts'
 
 /** A create that was answered 201. */
 export interface Acknowledged {
@@ -23,15 +25,19 @@ export class Clients {
   readonly setbacks = new Map<string, number>()
   readonly #url: string
   readonly #key: string
+  readonly #count: number
   readonly #patienceMs: number
+  readonly #random: Random
   #stopped = false
   readonly #done: Promise<unknown>
 
   /** `patienceMs`: how long a client goes on trying before it calls a create failed. */
-  constructor(url: string, key: string, count: number, patienceMs: number) {
+  constructor(url: string, key: string, count: number, patienceMs: number, random: Random = Math.random) {
     this.#url = url
     this.#key = key
+    this.#count = count
     this.#patienceMs = patienceMs
+    this.#random = random
     this.#done = Promise.all(Array.from({ length: count }, (_, client) => this.#work(client)))
   }
 
@@ -39,6 +45,12 @@ export class Clients {
   async stop(): Promise<void> {
     this.#stopped = true
     await this.#done
+  }
+
+  /** Resolves when a create that began after this call may have been acknowledged. */
+  async nextCreate(): Promise<void> {
+    const enough = this.acknowledged.length + this.#count
+    await until('a create succeeds again', async () => this.acknowledged.length > enough, 60_000)
   }
 
   async #work(client: number): Promise<void> {
@@ -60,7 +72,7 @@ export class Clients {
         this.failed.push(`${name}: ${answer.setback}`)
         return
       }
-      await setTimeout(pause * (0.5 + Math.random()))
+      await setTimeout(pause * (0.5 + this.#random()))
     }
   }
 }

@@ -1,11 +1,10 @@
 // npm run drill:drain: restarts behind HAProxy, behind Caddy and alone, while clients work that never repeat a request.
 // Fails if a request is broken, or an acknowledged animal is lost or doubled. The drain is the one that deploy/ sets.
 // --restarts and --seed take a number; --plant kills the instances instead of stopping them, and then the drill must fail.
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
 import { CADDY, startCaddy } from './caddy.ts'
+import { conduct, say, type Terms } from './conduct.ts'
 import { requirePrograms } from './debian.ts'
 import { HAPROXY, startLoadBalancer } from './load-balancer.ts'
 import { killAll } from './processes.ts'
@@ -15,14 +14,6 @@ const CLIENTS = 8
 /** HAProxy asks every 250 ms here, Caddy every second; each then needs a moment to use an instance again. */
 const HAPROXY_SETTLES_MS = 1000
 const CADDY_SETTLES_MS = 2500
-
-const { values } = parseArgs({
-  options: {
-    restarts: { type: 'string', default: '30' },
-    seed: { type: 'string', default: '1' },
-    plant: { type: 'boolean', default: false },
-  },
-})
 
 /** The drain that a file in deploy/ sets. */
 function drainOf(file: string): number {
@@ -36,14 +27,14 @@ const SCENES: Record<string, { drainSeconds: number; run: (plan: Restarts) => Pr
   'one instance, inherited socket': { drainSeconds: drainOf('petstore.service'), run: restartAlone },
 }
 
-async function drill(folder: string): Promise<boolean> {
+async function drill({ folder, seed, plant, counts: { restarts } }: Terms<'restarts'>): Promise<boolean> {
   let held = true
   for (const [index, [name, { drainSeconds, run }]] of Object.entries(SCENES).entries()) {
     const own = join(folder, String(index))
     mkdirSync(own)
-    const signal = values.plant ? 'SIGKILL' : 'SIGTERM'
-    process.stderr.write(`${name}: ${values.restarts} restarts by ${signal}, each drained for ${drainSeconds} s\n`)
-    const outcome = await run({ folder: own, restarts: Number(values.restarts), drainSeconds, signal, clients: CLIENTS, seed: Number(values.seed) })
+    const signal = plant ? 'SIGKILL' : 'SIGTERM'
+    say(`${name}: ${restarts} restarts by ${signal}, each drained for ${drainSeconds} s`)
+    const outcome = await run({ folder: own, restarts, drainSeconds, signal, clients: CLIENTS, seed })
     await killAll()
     print(name, outcome)
     held &&= holds(outcome)
@@ -58,15 +49,4 @@ function print(name: string, { restarts, answered, broken, lost, doubled, slowes
 }
 
 requirePrograms([HAPROXY, CADDY], ['haproxy', 'caddy'])
-const folder = mkdtempSync(join(tmpdir(), 'petstore-drill-'))
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void killAll().finally(() => process.exit(1)))
-process.stdout.write(`seed ${values.seed}, ${CLIENTS} clients, Node.js ${process.version}\n`)
-let held = false
-try {
-  held = await drill(folder)
-} finally {
-  await killAll()
-  if (held) rmSync(folder, { recursive: true })
-  else process.stderr.write(`The logs are kept in ${folder}\n`)
-}
-process.exit(held ? 0 : 1)
+await conduct({ restarts: 30 }, drill)

@@ -21,10 +21,14 @@ export interface InstanceOptions {
 
 export async function startInstance(database: string, log: string, options: InstanceOptions = {}): Promise<Instance> {
   const port = options.port ?? (await freePort())
-  const env = { ...settings(database), HOST: '127.0.0.1', PORT: String(port), ...options.env }
-  const child = start(process.execPath, [MAIN, 'serve'], { env, log })
+  const child = launchInstance(database, log, port, options.env)
   await until('the instance is ready', async () => (await fetch(`http://127.0.0.1:${port}/readyz`)).ok)
   return { port, process: child }
+}
+
+/** Starts an instance without waiting for it. */
+export function launchInstance(database: string, log: string, port: number, env: Record<string, string> = {}): ChildProcess {
+  return start(process.execPath, [MAIN, 'serve'], { env: { ...settings(database), HOST: '127.0.0.1', PORT: String(port), ...env }, log })
 }
 
 /** An account and its key, by the commands that an operator would use. */

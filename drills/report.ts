@@ -1,6 +1,6 @@
 // What the drill saw, as a small table and a few lines.
 import type { Acknowledged, Clients } from './clients.ts'
-import type { Verdict } from './verdict.ts'
+import type { Books } from './verdict.ts'
 
 /** Something that was killed, and the time in which its effect is looked for. */
 export interface Blow {
@@ -28,7 +28,7 @@ function longestGap(acknowledged: readonly Acknowledged[], from: number, until: 
   return Math.max(...gaps)
 }
 
-export function summary({ acknowledged, failed, setbacks }: Clients, { stored, lost, doubled }: Verdict): string {
+export function summary({ clients: { acknowledged, failed, setbacks }, verdict: { stored, lost, doubled } }: Books): string {
   const rows: [string, number | string][] = [
     ['acknowledged', acknowledged.length],
     ['stored', stored],

@@ -2,6 +2,7 @@
 import { Agent, request } from 'node:http'
 import { setTimeout } from 'node:timers/promises'
 import type { Acknowledged } from './clients.ts'
+import { type Random, seeded } from './random.ts'
 
 const ANSWER_WITHIN_MS = 30_000
 const LONGEST_PAUSE_MS = 20
@@ -14,7 +15,7 @@ export class Traffic {
   slowestMs = 0
   readonly #url: string
   readonly #key: string
-  readonly #random: () => number
+  readonly #random: Random
   readonly #agent = new Agent({ keepAlive: true })
   #stopped = false
   readonly #done: Promise<unknown>
@@ -64,16 +65,5 @@ export class Traffic {
       sent.on('timeout', () => sent.destroy(new Error('no answer in time'))).on('error', reject)
       sent.end(body)
     })
-  }
-}
-
-/** Mulberry32: numbers from 0 to 1, the same for the same seed. */
-function seeded(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
   }
 }

@@ -1,5 +1,5 @@
 // Is everything that was acknowledged there, once, and under the id that was told? Read through the API, page by page.
-import type { Acknowledged } from './clients.ts'
+import type { Acknowledged, Clients } from './clients.ts'
 
 export interface Verdict {
   stored: number
@@ -15,6 +15,23 @@ export async function compare(url: string, key: string, acknowledged: readonly A
     lost: acknowledged.filter(({ name, id }) => !idsByName.get(name)?.some((pet) => String(pet.id) === id)).map(({ name }) => name),
     doubled: [...idsByName].filter(([, pets]) => pets.length > 1).map(([name]) => name),
   }
+}
+
+/** What clients were told, and what is stored. */
+export interface Books {
+  clients: Clients
+  verdict: Verdict
+}
+
+/** Lets the clients finish, and compares. */
+export async function closeBooks(url: string, key: string, clients: Clients): Promise<Books> {
+  await clients.stop()
+  return { clients, verdict: await compare(url, key, clients.acknowledged) }
+}
+
+/** Whether nothing was lost or doubled, and no client saw a failure in the end. */
+export function isWhole({ clients: { acknowledged, failed }, verdict: { lost, doubled } }: Books): boolean {
+  return acknowledged.length > 0 && failed.length === 0 && lost.length === 0 && doubled.length === 0
 }
 
 interface Listed {

@@ -1,0 +1,59 @@
+// The frame of every drill: its options, a folder for databases and logs, a time limit, and no process left behind.
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { killAll } from './processes.ts'
+import { type Random, seeded } from './random.ts'
+
+const LIMIT_MINUTES = 20
+
+export interface Terms<Count extends string> {
+  /** For databases and logs; kept if the drill fails. */
+  folder: string
+  seed: number
+  random: Random
+  /** Whether to plant the fault that the drill must catch. */
+  plant: boolean
+  counts: Record<Count, number>
+}
+
+/** Runs the drill with `--seed N`, `--plant` and a flag for each count, and exits with 1 unless the promise held. */
+export async function conduct<Count extends string>(defaults: Record<Count, number>, drill: (terms: Terms<Count>) => Promise<boolean>): Promise<never> {
+  const names = Object.keys(defaults) as Count[]
+  const flags = Object.fromEntries(names.map((name) => [name, { type: 'string', default: String(defaults[name]) }] as const))
+  const { values } = parseArgs({ options: { ...flags, seed: { type: 'string', default: '1' }, plant: { type: 'boolean', default: false } } })
+  const { plant, ...given } = values
+  const { seed, ...rest } = Object.fromEntries(Object.entries<string>(given).map(([flag, value]) => [flag, wholeNumber(flag, value)])) as { seed: number }
+  const counts = rest as Record<Count, number>
+  const folder = mkdtempSync(join(tmpdir(), 'petstore-drill-'))
+  // PostgreSQL's user must get through to a folder of its own in there.
+  chmodSync(folder, 0o711)
+  const giveUp = () => void killAll().finally(() => process.exit(1))
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, giveUp)
+  setTimeout(() => {
+    process.stderr.write(`The drill did not end within ${LIMIT_MINUTES} minutes\n`)
+    giveUp()
+  }, LIMIT_MINUTES * 60_000).unref()
+  process.stdout.write(`seed ${seed}, Node.js ${process.version}${plant ? ', with a planted fault' : ''}\n`)
+  let held = false
+  try {
+    held = await drill({ folder, seed, random: seeded(seed), plant, counts })
+  } finally {
+    await killAll()
+    if (held) rmSync(folder, { recursive: true })
+    else process.stderr.write(`The promise does not hold. The logs are kept in ${folder}\n`)
+  }
+  // Sockets of clients that were cut off may linger.
+  process.exit(held ? 0 : 1)
+}
+
+function wholeNumber(flag: string, value: string): number {
+  if (!/^\d{1,9}$/.test(value)) throw new Error(`--${flag} takes a whole number, got ${value}`)
+  return Number(value)
+}
+
+/** Tells whoever waits for the drill what it is doing. */
+export function say(line: string): void {
+  process.stderr.write(`${line}\n`)
+}

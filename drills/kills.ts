@@ -1,0 +1,44 @@
+// An instance that is killed again and again while clients add animals.
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import { Clients } from './clients.ts'
+import { createKey, startInstance } from './instance.ts'
+import { loseNewest } from './planted-loss.ts'
+import { killHard } from './processes.ts'
+import type { Random } from './random.ts'
+import { type Books, closeBooks } from './verdict.ts'
+
+/** A create that takes longer has failed. */
+const PATIENCE_MS = 60_000
+/** The instance works for up to this long before it is killed. */
+const LONGEST_LIFE_MS = 400
+
+export interface Kills {
+  /** For the log. */
+  folder: string
+  database: string
+  kills: number
+  clients: number
+  random: Random
+  /** Loses an animal at each kill. */
+  plant?: boolean
+}
+
+export async function killUnderLoad({ folder, database, kills, clients: count, random, plant = false }: Kills): Promise<Books> {
+  const log = join(folder, 'instance.log')
+  let instance = await startInstance(database, log)
+  const { port } = instance
+  const url = `http://127.0.0.1:${port}`
+  const key = createKey(database)
+  const clients = new Clients(url, key, count, PATIENCE_MS, random)
+  for (let kill = 0; kill < kills; kill += 1) {
+    await clients.nextCreate()
+    await setTimeout(random() * LONGEST_LIFE_MS)
+    await killHard(instance.process)
+    if (plant) await loseNewest(database)
+    instance = await startInstance(database, log, { port })
+  }
+  const books = await closeBooks(url, key, clients)
+  await killHard(instance.process)
+  return books
+}

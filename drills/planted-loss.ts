@@ -1,0 +1,16 @@
+// A fault for drills to catch: the newest animal is gone, as if its commit had been lost.
+import { DatabaseSync } from 'node:sqlite'
+import connectTo from 'postgres'
+
+const LOSE = 'DELETE FROM pets WHERE id = (SELECT max(id) FROM pets)'
+
+export async function loseNewest(database: string): Promise<void> {
+  if (database.startsWith('sqlite:')) {
+    using db = new DatabaseSync(database.slice('sqlite:'.length), { timeout: 5000, enableForeignKeyConstraints: false })
+    db.exec(LOSE)
+    return
+  }
+  const sql = connectTo(database, { max: 1, onnotice: () => {} })
+  await sql.unsafe(LOSE)
+  await sql.end()
+}
