@@ -6,14 +6,13 @@ import { join } from 'node:path'
 import { CADDY, startCaddy } from './caddy.ts'
 import { conduct, say, type Terms } from './conduct.ts'
 import { requirePrograms } from './debian.ts'
-import { HAPROXY, startLoadBalancer } from './load-balancer.ts'
+import { CHECKS, HAPROXY, startLoadBalancer } from './load-balancer.ts'
 import { killAll } from './processes.ts'
 import { holds, type Outcome, restartAlone, restartBehind, type Restarts } from './restarts.ts'
 
 const CLIENTS = 8
-/** HAProxy asks every 250 ms here, Caddy every second; each then needs a moment to use an instance again. */
-const HAPROXY_SETTLES_MS = 1000
-const CADDY_SETTLES_MS = 2500
+/** HAProxy and Caddy ask every second here; they need a moment to use an instance again. */
+const SETTLES_MS = 2500
 
 /** The drain that a file in deploy/ sets. */
 function drainOf(file: string): number {
@@ -22,8 +21,8 @@ function drainOf(file: string): number {
 }
 
 const SCENES: Record<string, { drainSeconds: number; run: (plan: Restarts) => Promise<Outcome> }> = {
-  'two instances behind HAProxy': { drainSeconds: drainOf('compose.yaml'), run: (plan) => restartBehind(startLoadBalancer, HAPROXY_SETTLES_MS, plan) },
-  'two instances behind Caddy': { drainSeconds: drainOf('compose.yaml'), run: (plan) => restartBehind(startCaddy, CADDY_SETTLES_MS, plan) },
+  'two instances behind HAProxy': { drainSeconds: drainOf('compose.yaml'), run: (plan) => restartBehind((...set) => startLoadBalancer(...set, CHECKS.patient), SETTLES_MS, plan) },
+  'two instances behind Caddy': { drainSeconds: drainOf('compose.yaml'), run: (plan) => restartBehind(startCaddy, SETTLES_MS, plan) },
   'one instance, inherited socket': { drainSeconds: drainOf('petstore.service'), run: restartAlone },
 }
 

@@ -9,18 +9,26 @@ export const HAPROXY = '/usr/sbin/haproxy'
 /** What is told when no instance is ready, in the form of every other error of the service. */
 const NOT_READY = JSON.stringify({ code: 'service_unavailable', message: 'The service is not ready; try again shortly.', status: 503 })
 
+/** How HAProxy finds out which instances are ready. */
+export const CHECKS = {
+  /** For instances that are killed: one failure counts. */
+  eager: 'check inter 250ms fall 1 rise 1 observe layer4 error-limit 1 on-error mark-down',
+  /** For instances that drain for 5 seconds: noticed within 3, and one slow answer means nothing. */
+  patient: 'check inter 1s fall 2 rise 1',
+}
+
 /** Where it listens. */
-export async function startLoadBalancer(folder: string, ports: readonly number[]): Promise<string> {
+export async function startLoadBalancer(folder: string, ports: readonly number[], checks = CHECKS.eager): Promise<string> {
   const port = await freePort()
   const file = join(folder, 'haproxy.cfg')
-  writeFileSync(file, configuration(port, ports))
+  writeFileSync(file, configuration(port, ports, checks))
   start(HAPROXY, ['-db', '-f', file], { log: join(folder, 'haproxy.log') })
   const url = `http://127.0.0.1:${port}`
   await until('HAProxy finds the instances ready', async () => (await fetch(`${url}/readyz`)).ok)
   return url
 }
 
-function configuration(port: number, instances: readonly number[]): string {
+function configuration(port: number, instances: readonly number[], checks: string): string {
   const servers = instances.map((instance, index) => `  server instance-${index + 1} 127.0.0.1:${instance}`)
   return `
 defaults
@@ -40,7 +48,7 @@ frontend pets
 backend instances
   balance roundrobin
   option httpchk GET /readyz
-  default-server check inter 250ms fall 1 rise 1 observe layer4 error-limit 1 on-error mark-down
+  default-server ${checks}
 ${servers.join('\n')}
 `
 }

@@ -5,7 +5,7 @@ import type { Acknowledged } from './clients.ts'
 import { type Random, seeded } from './random.ts'
 
 const ANSWER_WITHIN_MS = 30_000
-const LONGEST_PAUSE_MS = 20
+const LONGEST_PAUSE_MS = 50
 
 export class Traffic {
   readonly acknowledged: Acknowledged[] = []

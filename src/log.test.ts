@@ -1,7 +1,7 @@
 // What a line of the log holds, for programs and for people.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { createLog, forPeople } from './log.ts'
+import { createLog, forPeople, logRepeated } from './log.ts'
 
 /** All lines that were written so far, parsed. */
 function logInto(level: Parameters<typeof createLog>[0]) {
@@ -48,5 +48,25 @@ describe('The log', () => {
     const people = forPeople((line) => (text += line))
     people.write(`${JSON.stringify({ level: 'info', path: '/\u001B[2J\u009B2J\u202E', more: ['\u0085'], msg: 'request' })}\n`)
     assert.match(text, /path=\/\\u001b\[2J\\u009b2J\\u202e {2}more=\["\\u0085"\]\n$/)
+  })
+})
+
+describe('A message that may come with every request', () => {
+  it('is logged once, and then counted: a line every ten seconds until it stops', ({ mock }) => {
+    mock.timers.enable({ apis: ['setInterval'] })
+    const lines: { msg: string; count?: number }[] = []
+    const log = createLog('notice', { write: (line: string) => void lines.push(JSON.parse(line) as { msg: string }) })
+    const logged = () => lines.splice(0).map(({ msg, count }) => [msg, count])
+    for (let time = 0; time < 5; time += 1) logRepeated(log, 'error', { time }, 'away')
+    logRepeated(log, 'error', {}, 'something else')
+    assert.deepEqual(logged(), [['away', undefined], ['something else', undefined]])
+    mock.timers.tick(10_000)
+    assert.deepEqual(logged(), [['away; repeated', 4]])
+    logRepeated(log, 'error', {}, 'away')
+    mock.timers.tick(10_000)
+    assert.deepEqual(logged(), [['away; repeated', 1]])
+    mock.timers.tick(10_000)
+    logRepeated(log, 'error', {}, 'away')
+    assert.deepEqual(logged(), [['away', undefined]])
   })
 })

@@ -30,3 +30,28 @@ export function forPeople(write: (text: string) => void): DestinationStream {
     },
   }
 }
+
+const REPEATED_EVERY_MS = 10_000
+
+/** How often each message came since it was last logged. */
+const repetitions = new WeakMap<Log, Map<string, number>>()
+
+/** Logs a message that may come with every request: the first at once, then every ten seconds how many more came. */
+export function logRepeated(log: Log, level: 'warn' | 'error', details: object, message: string): void {
+  const counts = repetitions.get(log) ?? new Map<string, number>()
+  repetitions.set(log, counts)
+  const count = counts.get(message)
+  counts.set(message, (count ?? -1) + 1)
+  if (count !== undefined) return
+  log[level](details, message)
+  const timer = setInterval(() => {
+    const more = counts.get(message)!
+    if (more > 0) {
+      log[level]({ count: more, seconds: REPEATED_EVERY_MS / 1000 }, `${message}; repeated`)
+      counts.set(message, 0)
+      return
+    }
+    counts.delete(message)
+    clearInterval(timer)
+  }, REPEATED_EVERY_MS).unref()
+}

@@ -10,13 +10,15 @@ import { type Config, ownBaseUrl } from './config.ts'
 import type { ConsoleParts } from './console/visit.ts'
 import { createAdmin } from './http/admin.ts'
 import { createSend, type Send } from './http/answer.ts'
+import { AnswerCache } from './http/answer-cache.ts'
 import { createApp, type Timeouts } from './http/app.ts'
 import { createHealth, type Health } from './http/health.ts'
 import type { Metrics } from './http/metrics.ts'
+import { createReadiness } from './http/readiness.ts'
 import { createRecorder } from './http/record.ts'
 import { type Reach, reachOf } from './home.ts'
 import { addressOf, cutOff, finish, type InheritedSocket, listen } from './listening.ts'
-import type { Log } from './log.ts'
+import { type Log, logRepeated } from './log.ts'
 import { requireEnvironment } from './store/environment.ts'
 import { openStore } from './store/open-store.ts'
 import type { Report, Store } from './store/store.ts'
@@ -26,6 +28,9 @@ import { withinTime } from './within-time.ts'
 
 /** How long each of the last steps of a stop may take: a database that hangs must not hold it up. */
 const LAST_STEP_MS = 1500
+
+/** A call to the database that takes longer is logged. */
+const SLOW_SECONDS = 1
 
 export interface Running extends Reach {
   /** Where it really listens, such as http://127.0.0.1:8080. */
@@ -56,9 +61,11 @@ export async function startServer(config: Config, log: Log, world: World = {}): 
   const { socket, clock = Date.now, monotonic = () => performance.now(), timeouts } = world
   const metrics = config.adminPort === undefined ? undefined : await loadMetrics()
   const { store: plain, opened } = await openForServing(config, log)
-  const store = metrics === undefined ? plain : timedStore(plain, (method, seconds) => metrics.storeCall(method, seconds))
+  const store = metrics === undefined && config.database.engine === 'sqlite' ? plain : timedStore(plain, storeCall)
   let stopping = false
   const isStopping = () => stopping
+  const readiness = createReadiness(store, isStopping)
+  const cache = new AnswerCache(store)
 
   const keyring = new Keyring(store.accounts, config.environment, clock, monotonic)
   const accounts = new Accounts({
@@ -75,6 +82,7 @@ export async function startServer(config: Config, log: Log, world: World = {}): 
   const app = createApp({
     config,
     store,
+    cache,
     keyring,
     clock,
     monotonic,
@@ -84,8 +92,9 @@ export async function startServer(config: Config, log: Log, world: World = {}): 
     elsewhere: (raw, response) => void publicApp.promise.then(({ routing }) => routing(raw, response)),
     timeouts,
   })
-  const health = createHealth(store, isStopping)
+  const health = createHealth(readiness)
   const admin = metrics && createAdmin({ metrics, health, send })
+  metrics?.watch({ server: app, store, cache, readiness })
   try {
     await listen(app, socket ?? { host: config.host, port: config.port, setting: '' })
     if (admin !== undefined) await listen(admin, { host: config.adminHost, port: config.adminPort!, setting: 'admin-' })
@@ -99,13 +108,18 @@ export async function startServer(config: Config, log: Log, world: World = {}): 
   const reach = reachOf(config, app.address())
   const consoleParts = { config, ...reach, url, store, accounts, sessions, usage, clock, monotonic, log, record }
   setImmediate(() => publicApp.resolve(loadPublicApp(consoleParts, health, send, isStopping)))
-  usage.start((error, message) => log.error({ error }, message))
+  usage.start((error, message) => logRepeated(log, 'error', { error }, message))
   let stopChores = async () => {}
   const startWork = () => {
     if (!stopping) stopChores = startChores({ store, usage, sessions, log, clock })
   }
   // Whoever runs this learns from `opened` that the store can't be opened.
   opened.then(startWork, () => {})
+
+  function storeCall(method: string, seconds: number): void {
+    metrics?.storeCall(method, seconds)
+    if (seconds > SLOW_SECONDS) logRepeated(log, 'warn', { seconds }, `slow database call: ${method}`)
+  }
 
   async function drain(seconds: number): Promise<void> {
     stopping = true

@@ -112,7 +112,7 @@ describe('4.4 Outside /v1', () => {
     assert.match(text, /petstore_requests_total\{operation="listPets",status="200"\} 1/)
     assert.match(text, /petstore_deprecated_requests_total\{operation="getPet"\} 1/)
     assert.match(text, /petstore_store_duration_seconds_count\{method="pets.list"\} 1/)
-    const listed = Number(/petstore_request_duration_seconds_sum\{operation="listPets"\} (\S+)/.exec(text)?.[1])
+    const listed = Number(/petstore_request_duration_seconds_sum\{operation="listPets",class="2xx"\} (\S+)/.exec(text)?.[1])
     assert.ok(listed > 0 && listed < (performance.now() - started) / 1000, `a list took ${listed} s`)
     assert.match(text, /process_cpu_seconds_total/)
     await expectError(await fetch(`${petstore.url}/metrics`), 'unknown_path')

@@ -102,6 +102,7 @@ const STORE: Record<Exclude<keyof Store, 'opened' | 'pets' | 'accounts' | 'impor
   isUnfinishedCopy: reads((store) => store.isUnfinishedCopy()),
   setUnfinishedCopy: data((store) => store.setUnfinishedCopy(true)),
   connections: reads((store) => store.connections()),
+  commits: reads((store) => store.commits()),
   ping: reads((store) => store.ping()),
 }
 

@@ -7,6 +7,7 @@ import { SIGN_UP_BY_ADDRESS, Throttle } from '../accounts/throttle.ts'
 import { ownBaseUrl } from '../config.ts'
 import { errorBody } from '../contract/errors.ts'
 import { quote } from '../contract/json.ts'
+import { logRepeated } from '../log.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import { accountRoutes } from './account.ts'
 import { activityRoutes } from './activity.ts'
@@ -186,7 +187,7 @@ export function createConsole(parts: ConsoleParts): Console {
     if (error instanceof ClientLeft) return badRequestPage(400, error.message)
     if (error instanceof TooManyHashes) return busyPage()
     if (error instanceof StoreUnavailable) {
-      log.error({ requestId: request.id, error }, 'the database is unavailable')
+      logRepeated(log, 'error', { requestId: request.id, reason: error.message }, 'the database is unavailable')
       return serverErrorPage(request, 503)
     }
     if (status >= 400 && status < 500) return badRequestPage(status, `${error.message}.`)

@@ -46,6 +46,8 @@ const MAX_BYTES = 8 * 1024 * 1024
 const MAX_ADDRESS = 200
 
 export class AnswerCache {
+  /** How many were found in here, and how many were not. */
+  readonly lookups = { hits: 0, misses: 0 }
   readonly #store: Pick<Store, 'version'>
   readonly #answers = new Map<string, CachedAnswer>()
   /** Reads under way. */
@@ -75,7 +77,10 @@ export class AnswerCache {
   }
 
   find(address: string): CachedAnswer | undefined {
-    return this.#answers.get(address)
+    const answer = this.#answers.get(address)
+    if (answer === undefined) this.lookups.misses += 1
+    else this.lookups.hits += 1
+    return answer
   }
 
   /**

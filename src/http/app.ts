@@ -9,7 +9,7 @@ import type { Store } from '../store/store.ts'
 import { gatherTurns } from '../turns.ts'
 import { createAdmission } from './admission.ts'
 import type { Send } from './answer.ts'
-import { AnswerCache } from './answer-cache.ts'
+import type { AnswerCache } from './answer-cache.ts'
 import { createAuthenticate } from './authenticate.ts'
 import { expectContinue } from './body.ts'
 import { createClientAddress } from './client-address.ts'
@@ -47,6 +47,7 @@ const TIMEOUTS: Timeouts = {
 export interface AppParts {
   config: Config
   store: Store
+  cache: AnswerCache
   keyring: Keyring
   clock: () => number
   monotonic: () => number
@@ -59,8 +60,7 @@ export interface AppParts {
 }
 
 export function createApp(parts: AppParts): Server {
-  const { config, store, keyring, clock, monotonic, log, record, send, elsewhere, timeouts = TIMEOUTS } = parts
-  const cache = new AnswerCache(store)
+  const { config, store, cache, keyring, clock, monotonic, log, record, send, elsewhere, timeouts = TIMEOUTS } = parts
   const serveOperation = createPipeline({
     cache,
     admit: createAdmission([

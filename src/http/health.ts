@@ -2,24 +2,19 @@
 // the public one is overloaded.
 import { Refusal } from '../contract/errors.ts'
 import { RETRY_AFTER } from '../contract/limits.ts'
-import { type Store, StoreBusy } from '../store/store.ts'
 import { jsonContent } from './answer.ts'
 import type { Answer } from './call.ts'
+import type { Readiness } from './readiness.ts'
 
 export type Health = Record<'/livez' | '/readyz', () => Answer | Promise<Answer | Refusal>>
 
-export function createHealth(store: Store, isStopping: () => boolean): Health {
+export function createHealth(readiness: Readiness): Health {
   return {
     // Touches nothing: it answers as long as the process can.
     '/livez': () => json({ status: 'alive' }),
     '/readyz': async () => {
-      if (isStopping()) return notReady('The service is stopping.')
-      try {
-        await store.ping()
-        return json({ status: 'ready' })
-      } catch (error) {
-        return notReady(error instanceof StoreBusy ? 'All connections to the database are busy.' : 'The database does not answer.')
-      }
+      const reason = await readiness()
+      return reason === undefined ? json({ status: 'ready' }) : notReady(reason)
     },
   }
 }

@@ -1,16 +1,23 @@
 // Prometheus metrics, for the admin port. Without that port nothing is measured.
 import { collectDefaultMetrics, Counter, Histogram, Registry } from 'prom-client'
 import type { Operation } from '../contract/operation.ts'
+import { OPERATIONS } from '../contract/operations.ts'
+import { type Gauged, registerGauges } from './gauges.ts'
 
 export interface Metrics {
   /** A request that the HTTP parser refused belongs to no operation and took no measurable time. */
   answered(operation: Operation | undefined, status: number, seconds: number | undefined, rehearsed?: boolean): void
   storeCall(method: string, seconds: number): void
+  /** Adds what is read off these at each scrape. */
+  watch(gauged: Gauged): void
   render(): Promise<string>
   contentType: string
 }
 
-const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5]
+const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
+
+/** Server errors are counted from zero, so that the first one is an increase: Prometheus sees none in a series that begins. */
+const SERVER_ERRORS = [500, 503]
 
 export function createMetrics(): Metrics {
   const registry = new Registry()
@@ -24,8 +31,8 @@ export function createMetrics(): Metrics {
   })
   const latency = new Histogram({
     name: 'petstore_request_duration_seconds',
-    help: 'Time from a request to its answer, by operation',
-    labelNames: ['operation'],
+    help: 'Time from a request to its answer, by operation and class of status',
+    labelNames: ['operation', 'class'],
     buckets: SECONDS,
     registers,
   })
@@ -42,16 +49,18 @@ export function createMetrics(): Metrics {
     buckets: SECONDS,
     registers,
   })
+  for (const { id } of OPERATIONS) for (const status of SERVER_ERRORS) requests.inc({ operation: id, status }, 0)
   return {
     answered(operation, status, seconds, rehearsed = false) {
       const name = operation?.id ?? 'none'
       requests.inc({ operation: name, status, ...(rehearsed && { rehearsed: 'yes' }) })
-      if (seconds !== undefined) latency.observe({ operation: name }, seconds)
+      if (seconds !== undefined) latency.observe({ operation: name, class: `${Math.floor(status / 100)}xx` }, seconds)
       if (operation?.deprecation !== undefined) deprecated.inc({ operation: name })
     },
     storeCall(method, seconds) {
       store.observe({ method }, seconds)
     },
+    watch: (gauged) => registerGauges(registry, gauged),
     render: () => registry.metrics(),
     contentType: registry.contentType,
   }

@@ -1,5 +1,6 @@
 // The one recorder of answers: log line, metrics and usage, for the operations, the public routes, the console and the
 // requests that the HTTP parser refused.
+import type { IncomingHttpHeaders } from 'node:http'
 import type { Usage } from '../accounts/usage.ts'
 import { ERRORS, type Refusal } from '../contract/errors.ts'
 import type { Operation } from '../contract/operation.ts'
@@ -12,7 +13,7 @@ import type { Metrics } from './metrics.ts'
 export interface Answered {
   readonly id: string
   readonly ip?: string | undefined
-  readonly raw?: { method?: string | undefined; url?: string | undefined }
+  readonly raw?: { method?: string | undefined; url?: string | undefined; headers?: IncomingHttpHeaders }
   readonly startedAt?: number
   readonly operation?: Operation
   readonly caller?: ApiKey | undefined
@@ -59,6 +60,13 @@ function logLine({ id, raw, startedAt, operation, caller, ip, rehearsed }: Answe
     keyId: caller?.id,
     code: refusal?.code,
     rehearsed,
+    traceId: traceId(raw?.headers?.['traceparent']),
     address: ip,
   }
+}
+
+/** Returns the trace that a request is part of (W3C Trace Context), if its header is well-formed. */
+function traceId(traceparent: string | string[] | undefined): string | undefined {
+  if (typeof traceparent !== 'string') return undefined
+  return /^(?!ff)[\da-f]{2}-(?!0{32})([\da-f]{32})-(?!0{16})[\da-f]{16}-[\da-f]{2}(?:-|$)/.exec(traceparent)?.[1]
 }

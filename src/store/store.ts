@@ -32,6 +32,8 @@ export interface Store {
   setUnfinishedCopy(unfinished: boolean): Promise<void>
   /** The connections to the database; undefined if the engine has none. */
   connections(): ConnectionStats | undefined
+  /** How well writes have shared commits in this process so far. */
+  commits(): CommitStats
   /** Resolves when the database answers; rejects with `StoreUnavailable` when it does not. */
   ping(): Promise<void>
   close(): Promise<void>
@@ -54,6 +56,12 @@ export class StoreUnavailable extends Error {
 /** The database answers, but all connections are in use, or wait for an answer that is overdue. */
 export class StoreBusy extends StoreUnavailable {
   override name = 'StoreBusy'
+}
+
+/** Commits of data, and the writes in them, as far as writes can share one: on PostgreSQL, creates without idempotency key. */
+export interface CommitStats {
+  commits: number
+  writes: number
 }
 
 export interface ConnectionStats {

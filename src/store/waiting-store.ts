@@ -60,6 +60,7 @@ function waitFor(open: () => Promise<Store>, firstReason: string, report: Report
       records: later(() => opened().records),
       version: () => store?.version(),
       connections: () => store?.connections(),
+      commits: () => store?.commits() ?? { commits: 0, writes: 0 },
       environment: async () => opened().environment(),
       recordEnvironment: async (...parameters) => opened().recordEnvironment(...parameters),
       isUnfinishedCopy: async () => opened().isUnfinishedCopy(),

@@ -1,6 +1,7 @@
 // Creates that arrive in one turn of the event loop share one statement, so one round trip and one commit.
 import type { NewPet } from '../../contract/pets.ts'
 import { gatherTurns } from '../../turns.ts'
+import type { CommitStats } from '../store.ts'
 import { toJson } from '../to-json.ts'
 import type { Database } from './connection.ts'
 import { isBadRow } from './failures.ts'
@@ -13,6 +14,8 @@ interface Job extends PromiseWithResolvers<bigint> {
 export class Creates {
   readonly #pool: Pool
   readonly #queue = gatherTurns<Job>((batch) => void this.#insertAll(batch))
+
+  readonly commits: CommitStats = { commits: 0, writes: 0 }
 
   constructor(pool: Pool) {
     this.#pool = pool
@@ -28,6 +31,8 @@ export class Creates {
   async #insertAll(batch: readonly Job[]): Promise<void> {
     try {
       const ids = await this.#pool.write((sql) => insert(sql, batch.map(({ newPet }) => newPet)))
+      this.commits.commits += 1
+      this.commits.writes += batch.length
       for (const [index, job] of batch.entries()) job.resolve(ids[index]!)
     } catch (error) {
       // One bad row must not fail its neighbours, so each is tried alone. After any other error some may be stored.

@@ -4,7 +4,7 @@ import type { NewPet, Pet, PetStatus } from '../../contract/pets.ts'
 import type { AuditEvent, Created, Idempotency, PetStore, Updated } from '../store.ts'
 import { withEvent } from './audit.ts'
 import type { Database } from './connection.ts'
-import { Creates, insert } from './creates.ts'
+import { type Creates, insert } from './creates.ts'
 import { isLockTimeout } from './failures.ts'
 import type { Pool } from './pool.ts'
 import { countPets } from './tally.ts'
@@ -18,9 +18,9 @@ export class PostgresPets implements PetStore {
   readonly #pool: Pool
   readonly #creates: Creates
 
-  constructor(pool: Pool) {
+  constructor(pool: Pool, creates: Creates) {
     this.#pool = pool
-    this.#creates = new Creates(pool)
+    this.#creates = creates
   }
 
   async create(newPet: NewPet, idempotency?: Idempotency): Promise<Created> {

@@ -5,6 +5,7 @@ import { type Migration, openedBy } from '../migrations.ts'
 import { CannotOpenStore, NoDatabase, type OpenOptions, type Report, type Store, StoreUnavailable } from '../store.ts'
 import { PostgresAccounts } from './accounts.ts'
 import { parseConnection } from './connection-settings.ts'
+import { Creates } from './creates.ts'
 import { PostgresFacts } from './facts.ts'
 import { asStoreFailure } from './failures.ts'
 import { migrate } from './migrate.ts'
@@ -40,9 +41,10 @@ export async function openPostgresStore(url: string, { create = true, report = (
   }
   isOpen = true
   const settling = setInterval(() => void settle(pool, report), SETTLED_MS).unref()
+  const creates = new Creates(pool)
   return {
     opened: openedBy(applied, warnings),
-    pets: new PostgresPets(pool),
+    pets: new PostgresPets(pool, creates),
     accounts: new PostgresAccounts(pool),
     imports: new PostgresImports(pool),
     records: new PostgresRecords(pool),
@@ -50,6 +52,7 @@ export async function openPostgresStore(url: string, { create = true, report = (
     /** PostgreSQL can't tell cheaply whether another connection has written. */
     version: () => undefined,
     connections: () => pool.stats,
+    commits: () => creates.commits,
     async ping() {
       await pool.read((sql) => sql`SELECT 1`)
     },

@@ -25,6 +25,7 @@ export function openSqliteStore(path: string, options?: OpenOptions): Store {
     ...factsOfStore(new SqliteFacts(db, writer)),
     version: createDataVersion(db, writer),
     connections: () => undefined,
+    commits: () => ({ commits: writer.dataCommits, writes: writer.dataWrites }),
     async ping() {
       await read(() => ask.get())
     },

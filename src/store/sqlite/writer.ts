@@ -24,6 +24,7 @@ export class Writer {
   #queue: Job[] = []
   #scheduled = false
   #dataCommits = 0
+  #dataWrites = 0
   #closed: PromiseWithResolvers<void> | undefined
 
   constructor(db: DatabaseSync) {
@@ -43,6 +44,11 @@ export class Writer {
   /** The number of commits so far that wrote data. */
   get dataCommits(): number {
     return this.#dataCommits
+  }
+
+  /** The number of writes in them. */
+  get dataWrites(): number {
+    return this.#dataWrites
   }
 
   /** Takes no more work, and resolves when everything queued so far is written or refused. */
@@ -90,8 +96,10 @@ export class Writer {
       this.#db.exec('BEGIN IMMEDIATE')
       for (const job of batch) results.push(job.work())
       // Counted before the commit, because after a commit that failed its effect is unknown.
-      if (batch.some(({ isData }) => isData)) this.#dataCommits += 1
+      const dataWrites = batch.filter(({ isData }) => isData).length
+      if (dataWrites > 0) this.#dataCommits += 1
       this.#db.exec('COMMIT')
+      this.#dataWrites += dataWrites
     } catch (error) {
       if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
       if (isBusy(error)) return error

@@ -1,0 +1,96 @@
+// npm run drill:alerts: a real Prometheus watches an instance with the shipped alerts. Then another process holds the lock of
+// the database, so that every create fails while lists go on: the alert must fire within a minute, and not before.
+// --plant gives Prometheus rules that look for another status, and then the drill must fail.
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { setTimeout } from 'node:timers/promises'
+import { freePort } from '../test/free-port.ts'
+import { requirePrograms } from './debian.ts'
+import { createKey, startInstance } from './instance.ts'
+import { killAll, start, until } from './processes.ts'
+
+const PROMETHEUS = '/usr/bin/prometheus'
+const CALM_MS = 60_000
+const FIRES_WITHIN_MS = 60_000
+const PAUSE_MS = 200
+
+const rules = readFileSync(new URL('../deploy/alerts.yaml', import.meta.url), 'utf8')
+const planted = process.argv.includes('--plant')
+
+async function drill(folder: string): Promise<boolean> {
+  const path = join(folder, 'petstore.db')
+  const adminPort = await freePort()
+  const { port } = await startInstance(`sqlite:${path}`, join(folder, 'instance.log'), { env: { PETSTORE_ADMIN_PORT: String(adminPort) } })
+  const prometheus = await startPrometheus(folder, adminPort)
+  const traffic = startTraffic(`http://127.0.0.1:${port}/v1/pets`, createKey(`sqlite:${path}`))
+  await setTimeout(CALM_MS)
+  const early = await firing(prometheus)
+  process.stdout.write(`a minute of calm: ${early.length === 0 ? 'no alert' : early.join(', ')}\n`)
+
+  const other = new DatabaseSync(path)
+  other.exec('BEGIN IMMEDIATE')
+  const began = performance.now()
+  const fires = async () => (await firing(prometheus)).includes('PetstoreRequestsFail createPet')
+  const fired = await until('the alert fires', fires, FIRES_WITHIN_MS).then(() => true, () => false)
+  const after = Math.round((performance.now() - began) / 1000)
+  process.stdout.write(fired ? `creates fail: the alert fired after ${after} s\n` : `creates fail: no alert within ${after} s\n`)
+  other.exec('ROLLBACK')
+  other.close()
+  await traffic.stop()
+  return fired && early.length === 0
+}
+
+async function startPrometheus(folder: string, target: number): Promise<string> {
+  writeFileSync(join(folder, 'alerts.yaml'), planted ? rules.replaceAll('status=~"5.."', 'status="599"') : rules)
+  const file = join(folder, 'prometheus.yaml')
+  writeFileSync(file, `
+global: { scrape_interval: 15s, evaluation_interval: 15s }
+rule_files: [alerts.yaml]
+scrape_configs: [{ job_name: petstore, static_configs: [{ targets: ["127.0.0.1:${target}"] }] }]
+`)
+  const url = `http://127.0.0.1:${await freePort()}`
+  const settings = [`--config.file=${file}`, `--storage.tsdb.path=${join(folder, 'series')}`, `--web.listen-address=${new URL(url).host}`]
+  start(PROMETHEUS, settings, { log: join(folder, 'prometheus.log') })
+  await until('Prometheus is ready', async () => (await fetch(`${url}/-/ready`)).ok)
+  return url
+}
+
+/** The alerts that fire, each with the operation that it is about. */
+async function firing(prometheus: string): Promise<string[]> {
+  const { data } = (await (await fetch(`${prometheus}/api/v1/alerts`)).json()) as { data: { alerts: { state: string; labels: Record<string, string> }[] } }
+  return data.alerts.filter(({ state }) => state === 'firing').map(({ labels }) => `${labels['alertname']} ${labels['operation'] ?? ''}`.trim())
+}
+
+/** Adds and lists animals a few times a second, whatever is answered. */
+function startTraffic(url: string, key: string): { stop(): Promise<void> } {
+  let stopped = false
+  const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' }
+  const work = async (init: RequestInit) => {
+    while (!stopped) {
+      await (await fetch(url, { ...init, headers })).text()
+      await setTimeout(PAUSE_MS)
+    }
+  }
+  const done = Promise.all([work({}), work({ method: 'POST', body: JSON.stringify({ name: 'Rex', categoryId: 1 }) })])
+  return {
+    async stop() {
+      stopped = true
+      await done
+    },
+  }
+}
+
+requirePrograms([PROMETHEUS], ['prometheus'])
+const folder = mkdtempSync(join(tmpdir(), 'petstore-drill-'))
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void killAll().finally(() => process.exit(1)))
+let held = false
+try {
+  held = await drill(folder)
+} finally {
+  await killAll()
+  if (held) rmSync(folder, { recursive: true })
+  else process.stderr.write(`The logs are kept in ${folder}\n`)
+}
+process.exit(held ? 0 : 1)

@@ -1,0 +1,136 @@
+// What an operator sees: metrics on the admin port, and log lines that say what is wrong without flooding the log.
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { describe, it } from 'node:test'
+import { startCuttingProxy } from './cutting-proxy.ts'
+import { postgres } from './engines.ts'
+import { type Petstore, startPetstore } from './harness.ts'
+import { RawConnection } from './raw-http.ts'
+
+const ADMIN = { PETSTORE_ADMIN_PORT: '0' }
+const REX = { name: 'Rex', categoryId: 1 }
+
+/** The samples of a scrape, by name and labels as they are written. */
+async function scrape({ adminUrl }: Petstore): Promise<Map<string, number>> {
+  const text = await (await fetch(`${adminUrl}/metrics`)).text()
+  return new Map([...text.matchAll(/^([^#\s].*) (\S+)$/gm)].map(([, name = '', value]) => [name, Number(value)]))
+}
+
+describe('The metrics', () => {
+  it('measure requests up to 30 seconds, by class of status, and count server errors from zero', async () => {
+    await using petstore = await startPetstore({ env: ADMIN })
+    await petstore.call('/pets')
+    await petstore.call('/pets/9')
+    const samples = await scrape(petstore)
+    assert.equal(samples.get('petstore_request_duration_seconds_bucket{le="30",operation="listPets",class="2xx"}'), 1)
+    assert.equal(samples.get('petstore_request_duration_seconds_count{operation="getPet",class="4xx"}'), 1)
+    assert.equal(samples.get('petstore_requests_total{operation="createPet",status="503"}'), 0)
+  })
+
+  it('show connections, requests in flight, readiness and the version that runs', async () => {
+    await using petstore = await startPetstore({ env: ADMIN })
+    using idle = new RawConnection(petstore.url)
+    idle.send('GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    await idle.answer()
+    using running = new RawConnection(petstore.url)
+    running.send(`POST /v1/pets HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${petstore.key}\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{`)
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    const samples = await scrape(petstore)
+    assert.equal(samples.get('petstore_connections'), 2)
+    assert.equal(samples.get('petstore_requests_in_flight'), 1)
+    assert.equal(samples.get('petstore_ready'), 1)
+    assert.equal(samples.get('petstore_build_info{version="1.0.0"}'), 1)
+    assert.ok(samples.has('nodejs_eventloop_lag_p99_seconds'))
+  })
+
+  it('show that readiness ends with the first word of a stop', async () => {
+    await using petstore = await startPetstore({ env: ADMIN })
+    const drained = petstore.drain(0.5)
+    assert.equal((await scrape(petstore)).get('petstore_ready'), 0)
+    await drained
+  })
+
+  it('show how often an answer came from the cache, and how many writes shared a commit', async () => {
+    await using petstore = await startPetstore({ env: ADMIN })
+    const before = await scrape(petstore)
+    await Promise.all(Array.from({ length: 20 }, () => petstore.add(REX)))
+    for (let time = 0; time < 5; time += 1) await petstore.call('/pets')
+    const samples = await scrape(petstore)
+    assert.deepEqual([samples.get('petstore_cache_lookups_total{result="hit"}'), samples.get('petstore_cache_lookups_total{result="miss"}')], [3, 2])
+    const increase = (name: string) => samples.get(name)! - before.get(name)!
+    assert.equal(increase('petstore_committed_writes_total'), 20)
+    assert.ok(increase('petstore_commits_total') >= 1 && increase('petstore_commits_total') <= 20)
+  })
+
+  it('show the connections to PostgreSQL, and which server they lead to', async () => {
+    await using petstore = await startPetstore({ engine: postgres, env: ADMIN })
+    await Promise.all(Array.from({ length: 20 }, () => petstore.add(REX)))
+    const samples = await scrape(petstore)
+    assert.ok(samples.get('petstore_database_connections{state="idle"}')! >= 1)
+    assert.equal(samples.get('petstore_database_connections{state="parked"}'), 0)
+    assert.equal(samples.get('petstore_database_calls_waiting'), 0)
+    assert.ok([...samples.keys()].some((name) => /^petstore_database_info\{host=".+:\d+",role="primary"\}$/.test(name)))
+    assert.equal(samples.get('petstore_committed_writes_total'), 20)
+  })
+
+  it('include everything that the alerts ask for, with its labels', async () => {
+    await using petstore = await startPetstore({ engine: postgres, env: ADMIN })
+    await petstore.call('/pets')
+    const samples = [...(await scrape(petstore)).keys()]
+    const alerts = readFileSync(new URL('../deploy/alerts.yaml', import.meta.url), 'utf8').replaceAll(/#.*/g, '')
+    const expressions = [...alerts.matchAll(/expr: (?:\|\n)?([^]*?)\n {8}(?=\S)/g)].map(([, expression]) => expression!)
+    const asked = expressions.flatMap((expression) => [...expression.matchAll(/\b((?:petstore|nodejs)_\w+)(?:\{(.*?)\})?/g)])
+    assert.ok(asked.length >= expressions.length - 1, 'all but `up` are ours')
+    for (const [, name = '', matchers = ''] of asked) {
+      // The job is Prometheus's own label, and `rehearsed` is absent unless a failure was asked for.
+      const labels = [...matchers.matchAll(/(\w+)=/g)].map(([, label]) => label!).filter((label) => label !== 'job' && label !== 'rehearsed')
+      const found = samples.some((sample) => sample.split('{')[0] === name && labels.every((label) => sample.includes(`${label}="`)))
+      assert.ok(found, `${name} with ${labels.join(', ')}`)
+    }
+  })
+})
+
+describe('The log', () => {
+  it('has one line without a stack for many requests that find no database, and /readyz and the metrics say so', async () => {
+    await using database = await postgres.newDatabase()
+    await using proxy = await startCuttingProxy(database.url)
+    await using petstore = await startPetstore({ database: proxy.url, env: ADMIN })
+    await petstore.call('/pets')
+    proxy.goAway()
+    for (let time = 0; time < 10; time += 1) assert.equal((await petstore.add(REX)).status, 503)
+    const lines = petstore.logged.filter(({ msg }) => msg === 'the database is unavailable')
+    assert.equal(lines.length, 1)
+    assert.match(String(lines[0]!['reason']), /PostgreSQL/)
+    assert.ok(!('error' in lines[0]!), 'no stack')
+    assert.match(await (await fetch(`${petstore.url}/readyz`)).text(), /The database does not answer/)
+    const samples = await scrape(petstore)
+    assert.equal(samples.get('petstore_ready'), 0)
+    assert.equal(samples.get('petstore_requests_total{operation="createPet",status="503"}'), 10)
+    assert.equal(samples.get('petstore_request_duration_seconds_count{operation="createPet",class="5xx"}'), 10)
+    proxy.comeBack()
+  })
+
+  it('names a slow call to the database', async () => {
+    await using database = await postgres.newDatabase()
+    await using proxy = await startCuttingProxy(database.url)
+    await using petstore = await startPetstore({ database: proxy.url })
+    await petstore.call('/pets')
+    const held = proxy.holdNextAnswer()
+    const listed = petstore.call('/pets?limit=7')
+    await held.arrived
+    await new Promise((resolve) => setTimeout(resolve, 1200))
+    held.release()
+    assert.equal((await listed).status, 200)
+    const [line] = petstore.logged.filter(({ msg }) => msg === 'slow database call: pets.list')
+    assert.ok(Number(line?.['seconds']) > 1)
+  })
+
+  it('has the trace id of a request that carries a well-formed traceparent', async () => {
+    await using petstore = await startPetstore()
+    const id = '4bf92f3577b34da6a3ce929d0e0e4736'
+    const sent = [`00-${id}-00f067aa0ba902b7-01`, `ff-${id}-00f067aa0ba902b7-01`, `00-${'0'.repeat(32)}-00f067aa0ba902b7-01`, `00-${id}`, undefined]
+    for (const traceparent of sent) await petstore.call('/pets', { headers: { ...(traceparent && { traceparent }) } })
+    const lines = petstore.logged.filter(({ operation }) => operation === 'listPets')
+    assert.deepEqual(lines.map(({ traceId }) => traceId), [id, undefined, undefined, undefined, undefined])
+  })
+})
