@@ -63,12 +63,12 @@ async function firing(prometheus: string): Promise<string[]> {
   return data.alerts.filter(({ state }) => state === 'firing').map(({ labels }) => `${labels['alertname']} ${labels['operation'] ?? ''}`.trim())
 }
 
-/** Adds and lists animals a few times a second, whatever is answered. */
+/** Adds and lists animals a few times a second, whatever is answered, until it is told to stop. */
 function startTraffic(url: string, key: string): { stop(): Promise<void> } {
-  let stopped = false
+  const stopped = new AbortController()
   const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' }
   const work = async (init: RequestInit) => {
-    while (!stopped) {
+    while (!stopped.signal.aborted) {
       await (await fetch(url, { ...init, headers })).text()
       await setTimeout(PAUSE_MS)
     }
@@ -76,7 +76,7 @@ function startTraffic(url: string, key: string): { stop(): Promise<void> } {
   const done = Promise.all([work({}), work({ method: 'POST', body: JSON.stringify({ name: 'Rex', categoryId: 1 }) })])
   return {
     async stop() {
-      stopped = true
+      stopped.abort()
       await done
     },
   }

@@ -14,8 +14,13 @@ export class HeldInstance implements AsyncDisposable {
 
   static async start(database: string, log: string, env: Record<string, string> = {}): Promise<HeldInstance> {
     const instance = new HeldInstance(start(process.execPath, [HOLDER], { env: { ...settings(database), ...env }, log }), log)
-    await until('the instance is ready', () => instance.#isReady())
-    return instance
+    try {
+      await until('the instance is ready', () => instance.#isReady())
+      return instance
+    } catch (error) {
+      await instance[Symbol.asyncDispose]()
+      throw error
+    }
   }
 
   private constructor(holder: ChildProcess, log: string) {
@@ -36,6 +41,8 @@ export class HeldInstance implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    // It has ended by itself if the service could not start.
+    if (this.#holder.exitCode !== null) return
     this.#holder.kill('SIGKILL')
     await once(this.#holder, 'exit')
     process.kill(this.#numbers.at(-1)!, 'SIGKILL')

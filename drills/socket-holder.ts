@@ -12,10 +12,13 @@ process.stderr.write(`${(server.address() as AddressInfo).port}\n`)
 
 // The id of the process is known only to itself, and exec keeps it.
 const script = 'echo $$ >&2; LISTEN_PID=$$ exec "$0" "$@"'
-for (;;) {
+let isHealthy = true
+while (isHealthy) {
   // This process never returns to its event loop, so it accepts no connection itself.
-  spawnSync('/bin/sh', ['-c', script, process.execPath, MAIN, 'serve'], {
+  const { status, signal } = spawnSync('/bin/sh', ['-c', script, process.execPath, MAIN, 'serve'], {
     env: { ...process.env, LISTEN_FDS: '1' },
     stdio: ['ignore', 'inherit', 'inherit', fd],
   })
+  isHealthy = status === 0 || signal !== null
 }
+process.exit(1)

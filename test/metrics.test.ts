@@ -121,7 +121,7 @@ describe('The log', () => {
     await new Promise((resolve) => setTimeout(resolve, 1200))
     held.release()
     assert.equal((await listed).status, 200)
-    const [line] = petstore.logged.filter(({ msg }) => msg === 'slow database call: pets.list')
+    const line = petstore.logged.find(({ msg }) => msg === 'slow database call: pets.list')
     assert.ok(Number(line?.['seconds']) > 1)
   })
 

@@ -17,71 +17,90 @@ export interface Gauged {
 type HttpSocket = Socket & { _httpMessage?: ServerResponse | null }
 
 export function registerGauges(registry: Registry, { server, store, cache, readiness }: Gauged): void {
-  const registers = [registry]
-  const gauge = (name: string, help: string, read: () => number | Promise<number>) =>
-    new Gauge({
-      name,
-      help,
-      registers,
-      async collect() {
-        this.set(await read())
-      },
-    })
-  const total = (name: string, help: string, read: () => number) =>
-    new Counter({
-      name,
-      help,
-      registers,
-      collect() {
-        this.reset()
-        this.inc(read())
-      },
-    })
-
   const sockets = new Set<HttpSocket>()
   server.on('connection', (socket) => {
     sockets.add(socket)
     socket.once('close', () => sockets.delete(socket))
   })
-  gauge('petstore_connections', 'Open connections of clients', () => sockets.size)
-  gauge('petstore_requests_in_flight', 'Requests that are not answered yet', () => sockets.values().filter((socket) => socket._httpMessage).toArray().length)
-  gauge('petstore_ready', 'Whether /readyz answers 200', async () => ((await readiness()) === undefined ? 1 : 0))
+  const inFlight = () => sockets.values().filter((socket) => socket._httpMessage).toArray().length
+  const build = new Gauge<string>({ name: 'petstore_build_info', help: 'The version that runs', labelNames: ['version'], registers: [] })
+  build.set({ version: VERSION }, 1)
 
-  new Counter({
+  const all = [
+    gauge('petstore_connections', 'Open connections of clients', () => sockets.size),
+    gauge('petstore_requests_in_flight', 'Requests that are not answered yet', inFlight),
+    gauge('petstore_ready', 'Whether /readyz answers 200', async () => ((await readiness()) === undefined ? 1 : 0)),
+    lookups(cache),
+    total('petstore_commits_total', 'Commits of data that writes can share', () => store.commits().commits),
+    total('petstore_committed_writes_total', 'Writes of data in these commits', () => store.commits().writes),
+    databaseConnections(store),
+    gauge('petstore_database_calls_waiting', 'Calls that wait for a connection to the database', () => store.connections()?.waiting ?? 0),
+    databaseInfo(store),
+    build,
+  ]
+  for (const metric of all) registry.registerMetric(metric)
+}
+
+function gauge(name: string, help: string, read: () => number | Promise<number>) {
+  return new Gauge<string>({
+    name,
+    help,
+    registers: [],
+    async collect() {
+      this.set(await read())
+    },
+  })
+}
+
+function total(name: string, help: string, read: () => number) {
+  return new Counter<string>({
+    name,
+    help,
+    registers: [],
+    collect() {
+      this.reset()
+      this.inc(read())
+    },
+  })
+}
+
+function lookups(cache: Gauged['cache']) {
+  return new Counter<string>({
     name: 'petstore_cache_lookups_total',
     help: 'Reads by whether their answer was in the cache',
     labelNames: ['result'],
-    registers,
+    registers: [],
     collect() {
       this.reset()
       this.inc({ result: 'hit' }, cache.lookups.hits)
       this.inc({ result: 'miss' }, cache.lookups.misses)
     },
   })
-  total('petstore_commits_total', 'Commits that added or changed data', () => store.commits().commits)
-  total('petstore_committed_writes_total', 'Writes of data in these commits', () => store.commits().writes)
+}
 
-  new Gauge({
+function databaseConnections(store: Gauged['store']) {
+  return new Gauge<string>({
     name: 'petstore_database_connections',
     help: 'Connections to the database: in use, idle, or parked until an overdue write is answered',
     labelNames: ['state'],
-    registers,
+    registers: [],
     collect() {
       const { inUse = 0, idle = 0, parked = 0 } = store.connections() ?? {}
       for (const [state, count] of Object.entries({ in_use: inUse, idle, parked })) this.set({ state }, count)
     },
   })
-  gauge('petstore_database_calls_waiting', 'Calls that wait for a connection to the database', () => store.connections()?.waiting ?? 0)
-  new Gauge({
+}
+
+function databaseInfo(store: Gauged['store']) {
+  return new Gauge<string>({
     name: 'petstore_database_info',
     help: 'The database server that the last connection was opened to',
     labelNames: ['host', 'role'],
-    registers,
+    registers: [],
     collect() {
       this.reset()
       const { host, role } = store.connections() ?? {}
       if (host !== undefined) this.set({ host, role: role ?? 'unknown' }, 1)
     },
   })
-  new Gauge({ name: 'petstore_build_info', help: 'The version that runs', labelNames: ['version'], registers }).set({ version: VERSION }, 1)
 }
