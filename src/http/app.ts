@@ -27,11 +27,11 @@ export interface Timeouts {
   headersTimeout: number
   requestTimeout: number
   keepAliveTimeout: number
-  /** Without a byte in either direction; longer than `requestTimeout`, so that a slow request is still answered 408. */
+  /** How long a client may take nothing of its answer. */
   stalledTimeout: number
   /** How long a client may go on sending after the last answer of its connection. */
   lingerTimeout: number
-  /** How often the first two are checked; Node's default of 30 seconds would make them that much longer. */
+  /** How often connections are checked for these times; Node's default of 30 seconds would make them that much longer. */
   connectionsCheckingInterval: number
 }
 
@@ -39,7 +39,7 @@ const TIMEOUTS: Timeouts = {
   headersTimeout: 10_000,
   requestTimeout: 30_000,
   keepAliveTimeout: 65_000,
-  stalledTimeout: 35_000,
+  stalledTimeout: 30_000,
   lingerTimeout: 10_000,
   connectionsCheckingInterval: 1000,
 }

@@ -5,7 +5,8 @@
 //   holds one answer and `WAITING_LIMIT` parsed requests at most, whatever it sends.
 // - At most `maxConnections` are open. More are closed at once, without an answer: answering 503 would cost nearly as much
 //   as a list, and every connection that is accepted makes all others slower.
-// - A connection without a byte in either direction for `stalledTimeout` ends; so does one whose client stopped reading.
+// - A connection whose client takes nothing of its answer for `stalledTimeout` is closed. Looking for such connections now
+//   and then costs a request nothing; a timer for each answer would.
 // - An answer is the last of its connection if the request has not arrived completely (`isLast`). A proxy that reused the
 //   connection would make its next client wait for the rest of that body.
 // - After the last answer the connection is half closed, and what the client still sends is read and dropped, within
@@ -31,12 +32,14 @@ const LOG_REFUSED_EVERY_MS = 60_000
 export interface ConnectionLimits {
   stalledTimeout: number
   lingerTimeout: number
+  connectionsCheckingInterval: number
   maxConnections: number
   log: Log
 }
 
 export function tendConnections(server: Server & { httpAllowHalfOpen?: boolean }, limits: ConnectionLimits): void {
-  const { stalledTimeout, lingerTimeout, maxConnections, log } = limits
+  const { lingerTimeout, maxConnections, log } = limits
+  closeStalled(server, limits)
   server.maxConnections = maxConnections
   let logAgainAt = 0
   server.on('drop', () => {
@@ -44,7 +47,6 @@ export function tendConnections(server: Server & { httpAllowHalfOpen?: boolean }
     logAgainAt = performance.now() + LOG_REFUSED_EVERY_MS
     log.warn({ maxConnections }, 'connections are refused: as many are open as --max-connections allows')
   })
-  server.timeout = stalledTimeout
   // A client may end its side after its last request: it still gets the answers.
   server.httpAllowHalfOpen = true
   server.on('connection', (socket: Socket) => {
@@ -53,6 +55,21 @@ export function tendConnections(server: Server & { httpAllowHalfOpen?: boolean }
     // Node calls this after the last answer; its own would reset a connection whose client still sends.
     socket.destroySoon = () => endSoon(socket, lingerTimeout)
   })
+}
+
+/** Arms Node's timer where bytes wait to be written: it fires if none of them leaves in time. */
+function closeStalled(server: Server, { stalledTimeout, connectionsCheckingInterval }: ConnectionLimits): void {
+  const open = new Set<Socket>()
+  server.on('connection', (socket: Socket) => {
+    open.add(socket)
+    socket.once('close', () => open.delete(socket))
+  })
+  const sweep = setInterval(() => {
+    for (const socket of open) {
+      if (socket.writableLength > 0 && socket.timeout !== stalledTimeout) socket.setTimeout(stalledTimeout)
+    }
+  }, connectionsCheckingInterval).unref()
+  server.once('close', () => clearInterval(sweep))
 }
 
 /** Node adds up what waits to be written on a connection, and stops reading while that is too much. */
@@ -74,6 +91,8 @@ export function waitForTurn(request: IncomingMessage, response: ServerResponse, 
   response.once('socket', () => {
     waiting.set(socket, waiting.get(socket)! - 1)
     hold(response, -held)
+    // The answer before this one has left, so nothing is stalled.
+    socket.setTimeout(0)
     serve()
   })
 }
