@@ -48,4 +48,14 @@ describe('the documents', () => {
       }
     }
   })
+
+  it('name only tests that exist, one for each threat', () => {
+    const model = read('docs/threat-model.md')
+    const named = [...model.matchAll(/`((?:test|src)\/[\w/.-]+\.test\.ts)` "([^"]+)"/g)]
+    assert.ok(named.length > 50)
+    const missing = named.filter(([, file = '', title = '']) => !existsSync(join(root, file)) || !["'", '`'].some((quote) => read(file).includes(`it(${quote}${title}`)))
+    assert.deepEqual(missing.map(([test]) => test), [])
+    const rows = model.split('\n').filter((line) => line.startsWith('| ') && !/^\| (?:Risk|Threat) /.test(line))
+    for (const row of rows) assert.match(row, /\.test\.ts` "/, row)
+  })
 })
