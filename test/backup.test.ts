@@ -72,6 +72,21 @@ describe('petstore backup', { concurrency: 3 }, () => {
     assert.deepEqual(readdirSync(folder.path), ['data'])
   })
 
+  it('checks the copy too: a row that breaks the rules of its table is damage that is copied without complaint', async () => {
+    await using folder = await Folder.create()
+    await folder.run(['seed', '--count', '10'])
+    const exec = (sql: string) => {
+      using db = new DatabaseSync(join(folder.path, DATABASE), { defensive: false })
+      db.exec(sql)
+    }
+    const rule = (from: string, to: string) => exec(`PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = replace(sql, '${from}', '${to}') WHERE name = 'pets'`)
+    rule('name TEXT NOT NULL', 'name TEXT')
+    exec('UPDATE pets SET name = NULL WHERE id = 5')
+    rule('name TEXT', 'name TEXT NOT NULL')
+    assert.match((await call(folder, 1, ['backup', 'copy.db'])).stderr, /is damaged: NULL value in pets\.name/)
+    assert.deepEqual(readdirSync(folder.path), ['data'])
+  })
+
   it('names the tools for PostgreSQL', async () => {
     await using folder = await Folder.create()
     await using database = await postgres.newDatabase()

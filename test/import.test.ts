@@ -45,7 +45,7 @@ for (const engine of ENGINES) {
   describe(`petstore import and export on ${engine.name}`, { concurrency: false }, () => {
     /** Runs a command on the database, and fails unless it ends with this code. */
     const call = async (url: string, code: number, words: string[], options?: InProcessOptions) => {
-      const ended = await petstore([...words, '--database', url], options)
+      const ended = await petstore(words, { env: { DATABASE_URL: url }, ...options })
       assert.equal(ended.code, code, ended.stderr)
       return ended
     }
@@ -149,12 +149,12 @@ for (const engine of ENGINES) {
       const file = join(folder.path, 'pets.csv')
       writeFileSync(file, content)
       await call(database.url, 0, ['migrate'])
-      const ended = await Promise.all([1, 2].map(() => folder.run(['import', file, '--database', database.url])))
+      const ended = await Promise.all([1, 2].map(() => folder.run(['import', file], { env: { DATABASE_URL: database.url } })))
       for (const { code, stderr } of ended.filter((one) => one.code !== 0)) {
         assert.match(stderr, /Another process imports the same file|was imported already/)
         assert.equal(code, 1)
       }
-      await petstore(['import', file, '--database', database.url])
+      await petstore(['import', file], { env: { DATABASE_URL: database.url } })
       assert.deepEqual(await namesIn(database.url), namesOf(content))
     })
   })

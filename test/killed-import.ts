@@ -3,7 +3,8 @@ import { petstore } from './in-process-command.ts'
 
 const [database = '', file = '', rows = ''] = process.argv.slice(2)
 
-await petstore(['import', file, '--database', database], {
+await petstore(['import', file], {
+  env: { DATABASE_URL: database },
   isTTY: true,
   onReport(text) {
     if (text.includes(` ${rows} of `)) process.kill(process.pid, 'SIGKILL')

@@ -1,0 +1,65 @@
+// What every engine promises of imports: rows and the record of them are one transaction, and nobody goes on from a wrong place.
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { readConfig } from '../src/config.ts'
+import type { NewPet } from '../src/contract/pets.ts'
+import { openStore } from '../src/store/open-store.ts'
+import type { Store } from '../src/store/store.ts'
+import { ENGINES, type TestEngine } from './engines.ts'
+
+const rex: NewPet = { name: 'Rex', categoryId: 3n, status: 'available' }
+const FILE = { hash: 'ab12', file: '/srv/pets.csv', rowsTotal: 3 }
+
+async function withStore(engine: TestEngine, work: (store: Store) => Promise<void>): Promise<void> {
+  await using database = await engine.newDatabase()
+  const store = await openStore(readConfig({ database: database.url }, {}).database)
+  try {
+    await work(store)
+  } finally {
+    await store.close()
+  }
+}
+
+const animals = async ({ pets }: Store) => (await pets.list({ limit: 100 })).length
+const found = async ({ imports }: Store) => ({ ...(await imports.find(FILE.hash)) })
+
+for (const engine of ENGINES) {
+  describe(`imports in the store on ${engine.name}`, { concurrency: false }, () => {
+    it('record each batch with its rows, and add nothing from another place than where they are', () =>
+      withStore(engine, async (store) => {
+        const { imports } = store
+        assert.equal(await imports.addRows(FILE.hash, 0, [rex], 5), false, 'before it has begun')
+        assert.equal(await imports.begin(FILE, 5, false), true)
+        assert.deepEqual(await found(store), { ...FILE, rowsDone: 0, updatedAt: 5 })
+        assert.equal(await imports.addRows(FILE.hash, 0, [rex, rex], 6), true)
+        assert.equal(await imports.addRows(FILE.hash, 0, [rex, rex], 7), false, 'a second process with the same batch')
+        assert.equal(await imports.addRows(FILE.hash, 1, [rex], 7), false)
+        assert.deepEqual([await animals(store), await found(store)], [2, { ...FILE, rowsDone: 2, updatedAt: 6 }])
+        assert.deepEqual((await imports.unfinished()).map(({ hash }) => hash), [FILE.hash])
+        assert.equal(await imports.addRows(FILE.hash, 2, [rex], 8), true)
+        assert.deepEqual([await animals(store), (await imports.unfinished()).length], [3, 0])
+      }))
+
+    it('add no row and record nothing if one row of the batch can not be stored', () =>
+      withStore(engine, async (store) => {
+        await store.imports.begin(FILE, 5, false)
+        await assert.rejects(store.imports.addRows(FILE.hash, 0, [rex, { ...rex, status: 'gone' as 'sold' }], 6))
+        assert.deepEqual([await animals(store), (await found(store)).rowsDone], [0, 0])
+      }))
+
+    it('begin again only when finished and asked to, and are forgotten only while unfinished', () =>
+      withStore(engine, async (store) => {
+        const { imports } = store
+        await imports.begin(FILE, 5, false)
+        assert.deepEqual([await imports.begin(FILE, 6, false), await imports.begin(FILE, 6, true)], [false, false], 'while unfinished')
+        await imports.addRows(FILE.hash, 0, [rex, rex, rex], 7)
+        await imports.abandon(FILE.hash)
+        assert.equal((await found(store)).rowsDone, 3, 'a finished one stays')
+        assert.equal(await imports.begin(FILE, 8, false), false)
+        assert.equal(await imports.begin(FILE, 8, true), true)
+        assert.deepEqual(await found(store), { ...FILE, rowsDone: 0, updatedAt: 8 })
+        await imports.abandon(FILE.hash)
+        assert.equal(await imports.find(FILE.hash), undefined)
+      }))
+  })
+}
