@@ -1,15 +1,15 @@
 // npm run drill:alerts: a real Prometheus watches an instance with the shipped alerts. Then another process holds the lock of
 // the database, so that every create fails while lists go on: the alert must fire within a minute, and not before.
 // --plant gives Prometheus rules that look for another status, and then the drill must fail.
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout } from 'node:timers/promises'
 import { freePort } from '../test/free-port.ts'
+import { conduct, type Terms } from './conduct.ts'
 import { requirePrograms } from './debian.ts'
 import { createKey, startInstance } from './instance.ts'
-import { killAll, start, until } from './processes.ts'
+import { start, until } from './processes.ts'
 
 const PROMETHEUS = '/usr/bin/prometheus'
 const CALM_MS = 60_000
@@ -17,13 +17,12 @@ const FIRES_WITHIN_MS = 60_000
 const PAUSE_MS = 200
 
 const rules = readFileSync(new URL('../deploy/alerts.yaml', import.meta.url), 'utf8')
-const planted = process.argv.includes('--plant')
 
-async function drill(folder: string): Promise<boolean> {
+async function drill({ folder, plant }: Terms<never>): Promise<boolean> {
   const path = join(folder, 'petstore.db')
   const adminPort = await freePort()
   const { port } = await startInstance(`sqlite:${path}`, join(folder, 'instance.log'), { env: { PETSTORE_ADMIN_PORT: String(adminPort) } })
-  const prometheus = await startPrometheus(folder, adminPort)
+  const prometheus = await startPrometheus(folder, adminPort, plant)
   const traffic = startTraffic(`http://127.0.0.1:${port}/v1/pets`, createKey(`sqlite:${path}`))
   await setTimeout(CALM_MS)
   const early = await firing(prometheus)
@@ -42,7 +41,7 @@ async function drill(folder: string): Promise<boolean> {
   return fired && early.length === 0
 }
 
-async function startPrometheus(folder: string, target: number): Promise<string> {
+async function startPrometheus(folder: string, target: number, planted: boolean): Promise<string> {
   writeFileSync(join(folder, 'alerts.yaml'), planted ? rules.replaceAll('status=~"5.."', 'status="599"') : rules)
   const file = join(folder, 'prometheus.yaml')
   writeFileSync(file, `
@@ -83,14 +82,4 @@ function startTraffic(url: string, key: string): { stop(): Promise<void> } {
 }
 
 requirePrograms([PROMETHEUS], ['prometheus'])
-const folder = mkdtempSync(join(tmpdir(), 'petstore-drill-'))
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void killAll().finally(() => process.exit(1)))
-let held = false
-try {
-  held = await drill(folder)
-} finally {
-  await killAll()
-  if (held) rmSync(folder, { recursive: true })
-  else process.stderr.write(`The logs are kept in ${folder}\n`)
-}
-process.exit(held ? 0 : 1)
+await conduct({}, drill)
