@@ -59,7 +59,7 @@ function keyCard({ now }: MemberVisit, key: ApiKey, own: readonly KeyCalls[]): H
       ${
         state === 'active'
           ? html`<div class="card-actions">
-              <a class="button quiet" href="/activity?key=${key.id}">Failed requests<span class="visually-hidden"> of ${key.name}</span></a>
+              <a class="button quiet" href="/activity?key=${key.id}">Failures<span class="visually-hidden"> of ${key.name}</span></a>
               <a class="button quiet" href="/keys/${key.id}/rename">Rename<span class="visually-hidden"> ${key.name}</span></a>
               <a class="button quiet" href="/keys/${key.id}/revoke">Revoke<span class="visually-hidden"> ${key.name}</span></a></div>`
           : html`<span class="mark off">${state === 'revoked' ? 'Revoked' : 'Expired'}</span>`

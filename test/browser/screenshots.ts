@@ -47,6 +47,7 @@ async function takeAll(on: Browser): Promise<void> {
   const phone = await on.newPage({ baseURL: running.url, viewport: PHONE })
   await signIn(phone, SAMPLE_EMAIL, SAMPLE_PASSWORD)
   for (const name of ['keys', 'animals', 'activity']) await take(phone, `/${name}`, `${name}-phone`)
+  await take(phone, '/animals/40', 'animal-phone')
 }
 
 async function takeReference(page: Page, name: string): Promise<void> {
