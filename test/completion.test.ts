@@ -13,7 +13,7 @@ async function words(...typed: string[]): Promise<string[]> {
 
 describe('petstore complete', () => {
   it('lists the commands, and what can follow of them', async () => {
-    assert.deepEqual(await words(''), ['serve', 'migrate', 'account', 'key', 'environment', 'seed', 'copy', 'openapi', 'completion', 'help'])
+    assert.deepEqual(await words(''), ['serve', 'migrate', 'account', 'key', 'environment', 'seed', 'import', 'export', 'copy', 'backup', 'restore', 'doctor', 'openapi', 'completion', 'help'])
     assert.deepEqual(await words('k'), ['key'])
     assert.deepEqual(await words('key', ''), ['create', 'list', 'revoke'])
     assert.deepEqual(await words('help', 'key', 'cr'), ['create'])

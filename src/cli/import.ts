@@ -1,11 +1,12 @@
 // petstore import: adds the animals of a file. Nothing is written unless every row is valid; then rows are added in short
 // transactions that also record how far the import has come, so that it goes on where it was interrupted.
+import { createHash } from 'node:crypto'
 import type { NewPet } from '../contract/pets.ts'
 import type { FileImport, ImportStore } from '../store/imports.ts'
 import { type Command, CommandFailed, JSON_OPTION, settingOptions, withStore } from './command.ts'
 import { readCsv } from './csv-rows.ts'
 import { readJsonLines } from './jsonl-rows.ts'
-import { type Format, FORMAT_OPTION, formatOf, newFileHash, PetFile, type Row } from './pet-file.ts'
+import { type Format, FORMAT_OPTION, formatOf, PetFile, type Row } from './pet-file.ts'
 import { clearProgress, showProgress, startRate } from './progress.ts'
 import { day, printJson, report, type Terminal } from './terminal.ts'
 
@@ -32,7 +33,9 @@ export const importPets: Command = {
     await using file = await PetFile.open(positionals[0]!, terminal.stdin)
     const { hash, valid, bad } = await check(terminal, file, format)
     const rows = `${valid + bad} ${valid + bad === 1 ? 'row' : 'rows'}`
-    if (bad > 0 && !switches['skip-bad']) throw new CommandFailed(`${bad} of ${rows} ${bad === 1 ? 'is' : 'are'} bad; nothing was written. Correct the file, or add --skip-bad.`)
+    if (bad > 0 && !switches['skip-bad']) {
+      throw new CommandFailed(`${bad} of ${rows} ${bad === 1 ? 'is' : 'are'} bad; nothing was written. Correct the file, or add --skip-bad.`)
+    }
     if (switches['dry-run']) {
       if (switches['json']) return printJson(terminal, { valid, bad })
       return report(terminal, `${rows} checked: ${valid} valid, ${bad} bad. Nothing was written.`)
@@ -43,13 +46,15 @@ export const importPets: Command = {
       return valid - from
     }, { create: true })
     if (switches['json']) return printJson(terminal, { added, earlier: valid - added, skipped: bad })
-    report(terminal, `Added ${added} ${added === 1 ? 'animal' : 'animals'}.${added < valid ? ` ${valid - added} were added before the interruption.` : ''}${bad > 0 ? ` Skipped ${bad} bad ${bad === 1 ? 'row' : 'rows'}.` : ''}`)
+    const before = added < valid ? ` ${valid - added} were added before the interruption.` : ''
+    const skipped = bad > 0 ? ` Skipped ${bad} bad ${bad === 1 ? 'row' : 'rows'}.` : ''
+    report(terminal, `Added ${added} ${added === 1 ? 'animal' : 'animals'}.${before}${skipped}`)
   },
 }
 
 /** Reads the whole file, reports every bad row, and makes the hash by which the store recognises the file. */
 async function check(terminal: Terminal, file: PetFile, format: Format): Promise<{ hash: string; valid: number; bad: number }> {
-  const hash = newFileHash()
+  const hash = createHash('sha256')
   const rate = startRate()
   let bytes = 0
   let valid = 0

@@ -1,5 +1,5 @@
 // A file of animals: which format it has, and its bytes. What can't be read twice, such as standard input, is spooled first.
-import { createHash, randomUUID } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import type { BigIntStats } from 'node:fs'
 import { type FileHandle, open, unlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -95,8 +95,4 @@ function withoutMark(name: string, chunk: Buffer): Buffer {
   const start = chunk.subarray(0, 2).toString('hex')
   if (start === 'fffe' || start === 'feff') throw new CommandFailed(`${name} is encoded in UTF-16. Save it as UTF-8; nothing was written.`)
   return chunk
-}
-
-export function newFileHash() {
-  return createHash('sha256')
 }
