@@ -1,0 +1,40 @@
+// Reads what a server sent on one connection, and finds what no answer of ours may be.
+import { ERRORS, type ErrorBody, type ErrorCode } from '../src/contract/errors.ts'
+
+export interface Read {
+  statuses: number[]
+  violations: string[]
+}
+
+/** `mayBeHead`: an answer may end after its headers, whatever its Content-Length says. */
+export function readAnswers(received: Buffer, mayBeHead: boolean): Read {
+  const statuses: number[] = []
+  const violations: string[] = []
+  for (let rest = received; rest.length > 0; ) {
+    const headEnd = rest.indexOf('\r\n\r\n')
+    const [first = '', ...lines] = rest.subarray(0, Math.max(headEnd, 0)).toString('latin1').split('\r\n')
+    const status = Number(/^HTTP\/1\.1 (\d{3}) /.exec(first)?.[1])
+    if (headEnd < 0 || Number.isNaN(status)) return { statuses, violations: [...violations, `not HTTP: ${rest.subarray(0, 80).toString('latin1')}`] }
+    const headers = new Map(lines.map((line) => [line.split(':', 1)[0]!.toLowerCase(), line.slice(line.indexOf(':') + 1).trim()]))
+    const after = rest.subarray(headEnd + 4)
+    const bodyless = status < 200 || status === 204 || status === 304
+    const isHead = mayBeHead && (after.length === 0 || after.toString('latin1', 0, 7) === 'HTTP/1.')
+    const body = after.subarray(0, bodyless || isHead ? 0 : Number(headers.get('content-length')))
+    if (status >= 200) statuses.push(status)
+    if (status >= 500) violations.push(`${status} ${body.toString()}`)
+    if (status >= 400 && !isHead) violations.push(...faultsOfError(status, headers, body.toString()))
+    rest = after.subarray(body.length)
+  }
+  return { statuses, violations }
+}
+
+function faultsOfError(status: number, headers: ReadonlyMap<string, string>, body: string): string[] {
+  try {
+    const { code, message, status: told } = JSON.parse(body) as ErrorBody
+    const isError = ERRORS[code as ErrorCode]?.status === status && told === status && message.length > 0
+    if (isError && headers.get('content-type') === 'application/json' && headers.has('request-id')) return []
+  } catch {
+    // Not JSON: told below.
+  }
+  return [`${status} without the Error body: ${body.slice(0, 200)}`]
+}

@@ -1,0 +1,96 @@
+// Malformed requests against one instance, over raw sockets.
+import { readFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import { readAnswers } from './answers.ts'
+import { createKey, startInstance } from './instance.ts'
+import { malformed, realRequests } from './malformed.ts'
+import { killHard } from './processes.ts'
+import type { Random } from './random.ts'
+
+const AT_A_TIME = 8
+/** A connection that both sides could have ended stays open no longer, even where the machine is busy. */
+const CLOSED_WITHIN_MS = 30_000
+/** The log's level for errors. */
+const ERROR = 50
+
+export interface Fuzzing {
+  folder: string
+  database: string
+  requests: number
+  random: Random
+  /** Sends requests that staging answers with 503 on demand. */
+  plant?: boolean
+}
+
+export interface Fuzzed {
+  /** How many answers had each status; connections that were closed without an answer count as 0. */
+  statuses: Map<number, number>
+  violations: string[]
+}
+
+export async function fuzz({ folder, database, requests, random, plant = false }: Fuzzing): Promise<Fuzzed> {
+  const log = join(folder, 'instance.log')
+  const instance = await startInstance(database, log)
+  const key = createKey(database)
+  const real = realRequests(key).map((request) => (plant ? request.replace('\r\n', '\r\nPetstore-Rehearse: 503\r\n') : request))
+  const statuses = new Map<number, number>()
+  const violations: string[] = []
+  let left = requests
+  const work = async () => {
+    while (left > 0) {
+      left -= 1
+      const sent = malformed(real, random)
+      const received = await exchange(instance.port, sent)
+      const read = received === undefined ? { statuses: [], violations: ['the connection stayed open'] } : readAnswers(received, sent.includes('HEAD'))
+      for (const status of read.statuses.length === 0 ? [0] : read.statuses) statuses.set(status, (statuses.get(status) ?? 0) + 1)
+      violations.push(...read.violations.map((violation) => `${violation}\n    sent: ${JSON.stringify(sent.toString('latin1')).slice(0, 1000)}`))
+    }
+  }
+  await Promise.all(Array.from({ length: AT_A_TIME }, work))
+  violations.push(...(await ailments(instance.port, key)))
+  if (instance.process.exitCode !== null || instance.process.signalCode !== null) violations.push('the instance has ended')
+  violations.push(...errorsLogged(log))
+  await killHard(instance.process)
+  return { statuses, violations }
+}
+
+/** Sends everything, ends, and gives what came back; undefined if the server does not end its side. */
+function exchange(port: number, sent: Buffer): Promise<Buffer | undefined> {
+  return new Promise((resolve) => {
+    const parts: Buffer[] = []
+    const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
+    const giveUp = setTimeout(() => {
+      resolve(undefined)
+      socket.destroy()
+    }, CLOSED_WITHIN_MS)
+    socket.on('data', (part: Buffer) => parts.push(part))
+    // The server resets a connection that goes on sending nonsense.
+    socket.on('error', () => {})
+    socket.on('end', () => socket.destroy())
+    socket.on('close', () => {
+      clearTimeout(giveUp)
+      resolve(Buffer.concat(parts))
+    })
+    socket.end(sent)
+  })
+}
+
+/** What is wrong with the service for an honest client afterwards. */
+async function ailments(port: number, key: string): Promise<string[]> {
+  const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' }
+  const url = `http://127.0.0.1:${port}/v1/pets`
+  try {
+    const created = await fetch(url, { method: 'POST', headers, body: '{"name":"Honest","categoryId":1}' })
+    const listed = await fetch(url, { headers })
+    const [newest] = (await listed.json()) as { name: string }[]
+    return created.status === 201 && newest?.name === 'Honest' ? [] : [`an honest create was answered ${created.status}`]
+  } catch (error) {
+    return [`an honest create failed: ${String(error)}`]
+  }
+}
+
+function errorsLogged(log: string): string[] {
+  const lines = readFileSync(log, 'utf8').split('\n').filter(Boolean)
+  return lines.filter((line) => !line.startsWith('{') || (JSON.parse(line) as { level: number }).level >= ERROR).map((line) => `logged: ${line.slice(0, 500)}`)
+}

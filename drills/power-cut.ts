@@ -1,0 +1,23 @@
+// npm run drill:power-cut: the power fails under load, again and again; the disk keeps only what SQLite has synced, and
+// at every other cut an arbitrary part of the rest. Fails if an acknowledged animal is lost or doubled, or the file damaged.
+// --cuts and --seed take a number; with --plant a sync keeps nothing, and then the drill must fail.
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { conduct } from './conduct.ts'
+import { requirePrograms } from './debian.ts'
+import { COMPILER, cutPowerUnderLoad } from './power.ts'
+import { killAll } from './processes.ts'
+import { summary } from './report.ts'
+import { isWhole } from './verdict.ts'
+
+const CLIENTS = 8
+
+requirePrograms([COMPILER], ['gcc', 'libc6-dev'])
+await conduct({ cuts: 80 }, async ({ folder, random, plant, counts: { cuts } }) => {
+  const books = await cutPowerUnderLoad({ folder, cuts, clients: CLIENTS, random, plant })
+  await killAll()
+  using db = new DatabaseSync(join(folder, 'petstore.db'))
+  const { integrity_check: integrity } = db.prepare('PRAGMA integrity_check').get()!
+  process.stdout.write(`${cuts} power cuts, ${CLIENTS} clients\n${summary(books)}integrity            ${String(integrity)}\n`)
+  return isWhole(books) && integrity === 'ok'
+})

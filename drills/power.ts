@@ -1,0 +1,79 @@
+// Power cuts: an instance on a disk that keeps only what was synced, and what such a disk holds afterwards.
+import { type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { copyFileSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { freePort } from '../test/free-port.ts'
+import { Clients } from './clients.ts'
+import { createKey, launchInstance, startInstance } from './instance.ts'
+import { run } from './processes.ts'
+import { below, type Random } from './random.ts'
+import { type Books, closeBooks } from './verdict.ts'
+
+export const COMPILER = '/usr/bin/gcc'
+const SHIM = fileURLToPath(new URL('power-cut-shim.c', import.meta.url))
+
+const PATIENCE_MS = 60_000
+/** A life lasts up to this many writes and syncs: from within the start to past a checkpoint. */
+const LONGEST_LIFE = 2000
+/** A process that does not get that far is ended by time. */
+const LIFE_LIMIT_MS = 20_000
+const SECTOR = 512
+
+export interface PowerCuts {
+  folder: string
+  cuts: number
+  clients: number
+  random: Random
+  /** The disk lies: a sync keeps nothing. */
+  plant: boolean
+}
+
+export async function cutPowerUnderLoad({ folder, cuts, clients: count, random, plant }: PowerCuts): Promise<Books> {
+  const shim = join(folder, 'power-cut-shim.so')
+  run(COMPILER, ['-O2', '-shared', '-fPIC', '-o', shim, SHIM])
+  const file = join(folder, 'petstore.db')
+  const database = `sqlite:${file}`
+  const log = join(folder, 'instance.log')
+  const key = createKey(database)
+  copyFileSync(file, synced(file))
+  const port = await freePort()
+  const url = `http://127.0.0.1:${port}`
+  const clients = new Clients(url, key, count, PATIENCE_MS, random)
+  const env = { LD_PRELOAD: shim, POWER_CUT_FILE: file, ...(plant && { POWER_CUT_LIES: '1' }) }
+  for (let cut = 0; cut < cuts; cut += 1) {
+    await died(launchInstance(database, log, port, { ...env, POWER_CUT_AFTER: String(below(LONGEST_LIFE, random) + 1) }))
+    // Every other disk keeps an arbitrary part of what was written since the last sync.
+    for (const suffix of ['', '-wal', '-journal']) leaveOnDisk(file + suffix, cut % 2 === 0 ? () => false : () => random() < 0.5)
+    rmSync(`${file}-shm`, { force: true })
+  }
+  await startInstance(database, log, { port })
+  return closeBooks(url, key, clients)
+}
+
+async function died(child: ChildProcess): Promise<void> {
+  const exited = once(child, 'exit')
+  const life = new AbortController()
+  void setTimeout(LIFE_LIMIT_MS, undefined, { signal: life.signal }).then(() => child.kill('SIGKILL'), () => {})
+  await exited
+  life.abort()
+  if (child.signalCode !== 'SIGKILL') throw new Error(`the instance ended by itself, with ${child.exitCode}`)
+}
+
+const synced = (path: string) => `${path}.synced`
+
+/** Replaces the file by what the disk has kept of it: what was synced, and those later sectors that `survives` picks. */
+function leaveOnDisk(path: string, survives: () => boolean): void {
+  if (!existsSync(path)) return
+  const written = readFileSync(path)
+  const kept = existsSync(synced(path)) ? readFileSync(synced(path)) : Buffer.alloc(0)
+  const left = Buffer.alloc(survives() ? written.length : kept.length)
+  kept.copy(left)
+  for (let from = 0; from < left.length; from += SECTOR) {
+    const sector = written.subarray(from, from + SECTOR)
+    if (!sector.equals(kept.subarray(from, from + SECTOR)) && survives()) sector.copy(left, from)
+  }
+  for (const copy of [path, synced(path)]) writeFileSync(copy, left)
+}
