@@ -1,0 +1,62 @@
+// npm run drill:disk-full: the disk under a SQLite database fills up under load and is freed again, several times (root only).
+// Fails if a create gets anything but 503 meanwhile, a list fails, an acknowledged animal is lost or doubled, or creates do
+// not come back by themselves. --rounds and --seed take a number; --plant loses an animal, and then the drill must fail.
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Clients } from './clients.ts'
+import { conduct, say } from './conduct.ts'
+import { createKey, startInstance } from './instance.ts'
+import { loseNewest } from './planted-loss.ts'
+import { killAll, run, until } from './processes.ts'
+import { summary } from './report.ts'
+import { closeBooks, isWhole } from './verdict.ts'
+
+const CLIENTS = 4
+const DISK_MEGABYTES = 24
+const PATIENCE_MS = 120_000
+const REFUSED = '503 service_unavailable'
+
+await conduct({ rounds: 5 }, async ({ folder, random, plant, counts: { rounds } }) => {
+  const disk = join(folder, 'disk')
+  mkdirSync(disk)
+  run('mount', ['-t', 'tmpfs', '-o', `size=${DISK_MEGABYTES}m`, 'tmpfs', disk])
+  try {
+    const database = `sqlite:${join(disk, 'petstore.db')}`
+    const { port } = await startInstance(database, join(folder, 'instance.log'))
+    const url = `http://127.0.0.1:${port}`
+    const key = createKey(database)
+    const clients = new Clients(url, key, CLIENTS, PATIENCE_MS, random)
+    let lists = 0
+    for (let round = 1; round <= rounds; round += 1) {
+      await clients.nextCreate()
+      say(`The disk is full, ${round} of ${rounds}`)
+      const before = clients.setbacks.get(REFUSED) ?? 0
+      fill(join(disk, 'filler'))
+      // SQLite first uses the space that its write-ahead log has already.
+      await until('creates are refused', async () => (clients.setbacks.get(REFUSED) ?? 0) > before + CLIENTS * 3, 120_000)
+      const listed = await fetch(`${url}/v1/pets`, { headers: { Authorization: `Bearer ${key}` } })
+      if (listed.ok) lists += 1
+      rmSync(join(disk, 'filler'))
+      if (plant) await loseNewest(database)
+    }
+    await clients.nextCreate()
+    const books = await closeBooks(url, key, clients)
+    process.stdout.write(`full ${rounds} times, ${CLIENTS} clients\n${summary(books)}lists while full     ${lists} of ${rounds}\n`)
+    const others = [...clients.setbacks.keys()].filter((kind) => kind !== REFUSED)
+    return isWhole(books) && lists === rounds && others.length === 0
+  } finally {
+    await killAll()
+    run('umount', [disk])
+  }
+})
+
+function fill(path: string): void {
+  const megabyte = Buffer.alloc(1024 * 1024)
+  for (const size of [megabyte.length, 4096]) {
+    try {
+      for (;;) writeFileSync(path, megabyte.subarray(0, size), { flag: 'a' })
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error
+    }
+  }
+}

@@ -1,0 +1,19 @@
+// npm run drill:slow-clients: slow headers, slow bodies and clients that never read, with honest clients beside them.
+// Fails if an honest request is broken, or if slow headers and bodies are still open after the server's time limits.
+// --connections, --seconds and --seed take a number; with --plant the slow clients may take every connection, and then the
+// drill must fail.
+import { ENGINES } from '../test/engines.ts'
+import { conduct } from './conduct.ts'
+import { serveBesideSlowClients } from './slow.ts'
+
+await conduct({ connections: 600, seconds: 50 }, async ({ folder, seed, plant, counts: { connections, seconds } }) => {
+  await using database = await ENGINES[0]!.newDatabase()
+  const served = await serveBesideSlowClients({ folder, database: database.url, connections, seconds, seed, plant })
+  const { answered, broken, slowestMs, ended, megabytes } = served
+  process.stdout.write(`${connections} slow connections, ${ended} of them ended by the server within ${seconds} s; ${megabytes} MB resident\n`)
+  process.stdout.write(`${answered} honest requests answered, ${broken.length} broken, slowest ${Math.round(slowestMs)} ms\n`)
+  for (const [what, all] of Map.groupBy(broken, (one) => one)) process.stdout.write(`  broken: ${all.length} × ${what}\n`)
+  // A client that never reads is not told of the end of its connection either.
+  const toEnd = Math.floor((connections * 2) / 3)
+  return answered > 0 && broken.length === 0 && ended >= toEnd
+})

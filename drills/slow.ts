@@ -1,0 +1,89 @@
+// Clients that hold connections open with as little work as possible, and honest clients beside them.
+import { readFileSync } from 'node:fs'
+import { connect, type Socket } from 'node:net'
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import { createKey, startInstance } from './instance.ts'
+import { killHard } from './processes.ts'
+import { Traffic } from './traffic.ts'
+
+/** How often a slow client sends its next bytes. */
+const DRIP_MS = 500
+const PIPELINED = 100
+const HONEST_CLIENTS = 4
+
+export interface SlowClients {
+  folder: string
+  database: string
+  connections: number
+  seconds: number
+  seed: number
+  /** No more connections are allowed than the slow clients open. */
+  plant?: boolean
+}
+
+export interface Served {
+  answered: number
+  /** Honest requests that got no answer, or not 200 or 201. */
+  broken: string[]
+  slowestMs: number
+  /** Slow connections that the server has ended. */
+  ended: number
+  megabytes: number
+}
+
+export async function serveBesideSlowClients({ folder, database, connections, seconds, seed, plant = false }: SlowClients): Promise<Served> {
+  const env: Record<string, string> = plant ? { PETSTORE_MAX_CONNECTIONS: String(connections) } : {}
+  const instance = await startInstance(database, join(folder, 'instance.log'), { env })
+  const key = createKey(database)
+  // Connections that are left from the start would take places.
+  if (plant) await setTimeout(500)
+  const kinds = [slowHeaders, slowBody, slowReader]
+  const slow = Array.from({ length: connections }, (_, index) => kinds[index % kinds.length]!(instance.port, key))
+  await setTimeout(500)
+  const traffic = new Traffic(`http://127.0.0.1:${instance.port}`, key, HONEST_CLIENTS, seed)
+  await setTimeout(seconds * 1000)
+  await traffic.stop()
+  const ended = slow.filter(({ destroyed }) => destroyed).length
+  const megabytes = residentMegabytes(instance.process.pid!)
+  for (const socket of slow) socket.destroy()
+  await killHard(instance.process)
+  const { answered, broken, slowestMs } = traffic
+  return { answered, broken, slowestMs, ended, megabytes }
+}
+
+/** Slowloris: headers that never end. */
+function slowHeaders(port: number): Socket {
+  return drip(open(port, 'GET /v1/pets HTTP/1.1\r\nHost: localhost\r\n'), 'X-More: 1\r\n')
+}
+
+/** A body that comes a byte at a time. */
+function slowBody(port: number, key: string): Socket {
+  const head = `POST /v1/pets HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\nContent-Length: 16000\r\n\r\n{`
+  return drip(open(port, head), ' ')
+}
+
+/** Many requests at once, and not a byte of their answers read. */
+function slowReader(port: number, key: string): Socket {
+  const socket = open(port, `GET /openapi.json HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${key}\r\n\r\n`.repeat(PIPELINED))
+  return socket.pause()
+}
+
+function open(port: number, first: string): Socket {
+  const socket = connect(port, '127.0.0.1')
+  // The server may end the connection in any way it likes.
+  socket.on('error', () => {})
+  socket.on('end', () => socket.destroy())
+  socket.resume().write(first)
+  return socket
+}
+
+function drip(socket: Socket, bytes: string): Socket {
+  const timer = setInterval(() => socket.write(bytes), DRIP_MS)
+  socket.on('close', () => clearInterval(timer))
+  return socket
+}
+
+function residentMegabytes(id: number): number {
+  return Math.round(Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${id}/status`, 'utf8'))![1]) / 1024)
+}
