@@ -109,7 +109,7 @@ describe('A failure that passes', () => {
   it('is thrown once the retries are used up', async () => {
     await using server = await startOddServer(sending(503, UNAVAILABLE, { 'Retry-After': '0' }))
     const petstore = new Petstore({ apiKey: KEY, baseUrl: server.baseUrl, maxRetries: 2 })
-    const expected = { name: 'ServerError', code: 'store_unavailable', message: 'The database is away.', status: 503, requestId: 'odd-1', retryAfter: 0 }
+    const expected = { name: 'ServerError', code: 'service_unavailable', message: 'The database is unavailable.', status: 503, requestId: 'odd-1', retryAfter: 0 }
     await assert.rejects(petstore.createPet(REX), expected)
     assert.equal(server.requests.length, 3)
   })

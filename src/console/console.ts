@@ -5,7 +5,7 @@ import { PasswordTries } from '../accounts/password-tries.ts'
 import { isCsrfToken, type SignedIn } from '../accounts/sessions.ts'
 import { SIGN_UP_BY_ADDRESS, Throttle } from '../accounts/throttle.ts'
 import { ownBaseUrl } from '../config.ts'
-import { errorBody } from '../contract/errors.ts'
+import { errorBody, helpLink } from '../contract/errors.ts'
 import { quote } from '../contract/json.ts'
 import { logRepeated } from '../log.ts'
 import { StoreUnavailable } from '../store/store.ts'
@@ -158,7 +158,11 @@ export function createConsole(parts: ConsoleParts): Console {
     const message = `The console answers only to IP addresses and localhost, such as ${url}/, got the Host ${quote(request.host)}.`
     const body = errorBody('misdirected_request', message)
     // As bytes: to a text Fastify would add a charset, which JSON has not.
-    reply.code(body.status).header('Content-Type', 'application/json').send(Buffer.from(JSON.stringify(body)))
+    reply
+      .code(body.status)
+      .header('Content-Type', 'application/json')
+      .header('Link', helpLink(body.code))
+      .send(Buffer.from(JSON.stringify(body)))
   }
 
   async function finish({ afterwards, request }: Visit): Promise<void> {

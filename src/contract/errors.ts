@@ -198,3 +198,8 @@ export interface ErrorBody {
 export function errorBody(code: ErrorCode, message: string): ErrorBody {
   return { code, message, status: ERRORS[code].status }
 }
+
+/** The Link of an error to its documentation; `root` is the public address of the deployment, if that is configured. */
+export function helpLink(code: ErrorCode, root = ''): string {
+  return `<${root}/docs/errors#${code}>; rel="help"`
+}

@@ -1,6 +1,6 @@
 // The one way out for every answer of the interface: its headers, its bytes, and then the recorder.
 import type { ServerResponse } from 'node:http'
-import { errorBody, ERRORS, Refusal } from '../contract/errors.ts'
+import { errorBody, ERRORS, helpLink, Refusal } from '../contract/errors.ts'
 import { BASE_PATH, OPERATIONS } from '../contract/operations.ts'
 import type { Answer, Bytes, Call } from './call.ts'
 import { isLast } from './connections.ts'
@@ -56,11 +56,11 @@ type RefusalAnswer = Answer & { body: Bytes }
 /** A refusal that is the same object each time, such as for a missing key, is rendered once. */
 const rendered = new WeakMap<Refusal, RefusalAnswer>()
 
-/** Its Link leads to the documentation of the code, below `root` if a public address is configured. */
+/** Links to the documentation of the code, below `root` if a public address is configured. */
 export function refusalAnswer(refusal: Refusal, root = ''): RefusalAnswer {
   const answer = rendered.get(refusal) ?? render(refusal)
   rendered.set(refusal, answer)
-  return { ...answer, headers: [...answer.headers, 'Link', `<${root}/docs/errors#${refusal.code}>; rel="help"`] }
+  return { ...answer, headers: [...answer.headers, 'Link', helpLink(refusal.code, root)] }
 }
 
 function render({ code, message, headers }: Refusal): RefusalAnswer {
