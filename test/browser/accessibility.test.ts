@@ -41,7 +41,9 @@ describeInBrowser('every page for everybody', { clock: () => clock.now }, (brows
   })
 
   for (const width of [360, 1280]) {
-    it(`has no accessibility violation in light and dark, and no sideways scrolling, ${width} pixels wide`, async () => {
+    const promise = `has no accessibility violation in light and dark, and no sideways scrolling, ${width} pixels wide`
+
+    it(`for visitors ${promise}`, async () => {
       const page = await browsing.open({ viewport: { width, height: 900 } })
       for (const path of OPEN_PAGES) {
         await page.goto(path)
@@ -50,6 +52,11 @@ describeInBrowser('every page for everybody', { clock: () => clock.now }, (brows
       await page.goto('/docs')
       await page.getByRole('heading', { name: 'List animals' }).first().waitFor()
       await check(page, '/docs')
+      browsing.assertClean()
+    })
+
+    it(`for who is signed in ${promise}`, async () => {
+      const page = await browsing.open({ viewport: { width, height: 900 } })
       await signIn(page, SAMPLE_EMAIL, SAMPLE_PASSWORD)
       await generateKey(page, 'a name without any space in it that goes on and on and onandonandonandonandonandonandon')
       await check(page, 'a new key')
