@@ -13,7 +13,8 @@ export function parseWords(command: Command, words: readonly string[]): Parsed {
   const parsed: Parsed = { positionals, flags: {}, switches: {} }
   for (const token of tokens) {
     if (token.kind !== 'option') continue
-    const option = options[token.name]
+    // Not just any property: every object has a constructor.
+    const option = Object.hasOwn(options, token.name) ? options[token.name] : undefined
     if (option === undefined || !token.rawName.startsWith('--')) throw new UsageError(unknownOption(command, token.rawName))
     const value = valueOf(option, token)
     if (value === undefined) parsed.switches[token.name] = true

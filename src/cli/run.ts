@@ -1,6 +1,8 @@
 // Finds and runs the command of a command line. Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted at a prompt.
 import { BadSetting, holdsPassword, readConfig, SETTINGS } from '../config.ts'
+import { escapeControls } from '../contract/json.ts'
 import { VERSION } from '../contract/operations.ts'
+import { redactSecrets } from '../contract/redact.ts'
 import { CannotOpenStore, StoreUnavailable } from '../store/store.ts'
 import { type Command, CommandFailed, UsageError } from './command.ts'
 import { COMMANDS, commandsOf, findCommand, unknownCommand } from './commands.ts'
@@ -57,14 +59,19 @@ function warnOfPasswords(flags: Record<string, string | undefined>, terminal: Te
 
 function explainFailure(error: unknown, command: Command | undefined, terminal: Terminal): number {
   if (error instanceof UsageError || error instanceof BadSetting) {
-    report(terminal, `petstore: ${error.message}`)
+    report(terminal, `petstore: ${repeatable(error.message)}`)
     report(terminal, `See: ${terminal.program} help${command === undefined ? '' : ` ${command.name}`}`)
     return 2
   }
   if (error instanceof CommandFailed || error instanceof CannotOpenStore || error instanceof StoreUnavailable) {
-    report(terminal, `petstore: ${error.message}`)
+    report(terminal, `petstore: ${repeatable(error.message)}`)
     return 1
   }
   if (error instanceof Interrupted) return 130
   throw error
+}
+
+/** A message repeats words that were typed: neither a key in the wrong place nor a control character may reach the terminal. */
+function repeatable(message: string): string {
+  return message.split('\n').map((line) => escapeControls(redactSecrets(line))).join('\n')
 }

@@ -1,6 +1,7 @@
 // What a command knows of its surroundings: environment variables, streams, clock and signals.
 import { createInterface } from 'node:readline/promises'
 import { type Readable, Writable } from 'node:stream'
+import { escapeControls } from '../contract/json.ts'
 
 export interface Terminal {
   env: Record<string, string | undefined>
@@ -38,7 +39,9 @@ export function printJson(terminal: Terminal, value: unknown): void {
 
 /** Prints columns as wide as their widest cell, two spaces apart; the heading only on a terminal. */
 export function printTable(terminal: Terminal, heading: readonly string[], rows: readonly string[][]): void {
-  const lines = terminal.stdout.isTTY ? [heading, ...rows] : rows
+  // A name comes from an account's owner: it must not steer the operator's terminal or turn a line around.
+  const cells = rows.map((row) => row.map(escapeControls))
+  const lines = terminal.stdout.isTTY ? [heading, ...cells] : cells
   const widths = heading.map((_, column) => Math.max(...lines.map((line) => line[column]!.length)))
   for (const [index, line] of lines.entries()) {
     const text = line.map((cell, column) => cell.padEnd(widths[column]!)).join('  ').trimEnd()
