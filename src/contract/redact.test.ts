@@ -27,6 +27,14 @@ describe('A secret in a text', () => {
     for (const underscore of ['%5f', '%255F', `%${'25'.repeat(50)}5f`]) assert.equal(redactSecrets(key.replaceAll('_', underscore)), 'pets_test_…', underscore)
   })
 
+  it('is recognised without its prefix, and with one that was written in another way', () => {
+    const body = key.slice(-36)
+    assert.equal(redactSecrets(body), '…')
+    for (const prefix of ['pets_test_ ', String.raw`pets\test_`, '%u0070ets_test_', 'pets-test-', 'petsştest_']) {
+      assert.ok(!redactSecrets(prefix + body).includes(body.slice(-20)), prefix)
+    }
+  })
+
   it('leaves no part of itself in a quotation that is cut', () => {
     fc.assert(
       fc.property(fc.string({ maxLength: 80, size: 'max' }), fc.string(), fc.constantFrom(key, token), (before, after, secret) => {

@@ -1,10 +1,14 @@
 // Cuts secrets short before a text is logged, stored or put into a message: a client may have sent one in the wrong place.
 
-/** The start of a text that is an API key, and a session token: 43 characters of base64url. */
+/**
+ * The start of a text that is an API key; one whose prefix was left out or written in another way, 36 characters of base62;
+ * and a session token, 43 characters of base64url.
+ */
 const KEY = /pets_(live|test)_\w+/g
+const BARE_KEY = /(?<![0-9A-Za-z])[0-9A-Za-z]{36}(?![0-9A-Za-z])/g
 const SESSION_TOKEN = /(?<![\w-])[\w-]{43}(?![\w-])/g
 
-/** Shorter words can't hold either. */
+/** Shorter words can hold none of them. */
 const SHORTEST = 'pets_live_x'.length
 
 /** Also recognises secrets that were percent-encoded, even several times. Leaves every other word as it is. */
@@ -12,7 +16,7 @@ export function redactSecrets(text: string): string {
   return text.replaceAll(/[\w%-]+/g, (word) => {
     if (word.length < SHORTEST) return word
     const plain = decoded(word)
-    const cut = plain.replaceAll(KEY, 'pets_$1_…').replaceAll(SESSION_TOKEN, '…')
+    const cut = plain.replaceAll(KEY, 'pets_$1_…').replaceAll(SESSION_TOKEN, '…').replaceAll(BARE_KEY, '…')
     return cut === plain ? word : cut
   })
 }
