@@ -11,7 +11,7 @@ import { isWhole } from './verdict.ts'
 
 const CLIENTS = 8
 
-await conduct({ kills: 60 }, async ({ folder: all, random, plant, counts: { kills } }) => {
+await conduct({ kills: 30 }, async ({ folder: all, random, plant, counts: { kills } }) => {
   let held = true
   for (const engine of ENGINES) {
     say(`${engine.name}: ${kills} kills`)
