@@ -51,6 +51,13 @@ describe('A password', () => {
     assert.match(passwordProblem('x'.repeat(1025)) ?? '', /at most 1024 characters, got 1025\.$/)
   })
 
+  it('is refused when its bytes are not UTF-8: all such bytes read as one character', () => {
+    for (const bytes of ['e4'.repeat(13), 'ff'.repeat(13)]) {
+      assert.equal(passwordProblem(Buffer.from(bytes, 'hex').toString('utf8')), 'The password has characters that cannot be read. Send it as UTF-8.')
+    }
+    assert.equal(passwordProblem('ääääääääääää¿'), undefined)
+  })
+
   it('is refused when it is among the most common ones, in any case', () => {
     assert.match(passwordProblem('password1234') ?? '', /most common/)
     assert.match(passwordProblem('QwertyUIOP123') ?? '', /most common/)

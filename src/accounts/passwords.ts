@@ -19,6 +19,8 @@ export function passwordProblem(password: string): string | undefined {
   if (isTooLongPassword(password)) {
     return `The password must have at most ${PASSWORD_MAX_LENGTH} characters, got ${length}.`
   }
+  // Bytes that are not UTF-8 all become this character, so that many passwords would be the same one.
+  if (password.includes('\uFFFD')) return 'The password has characters that cannot be read. Send it as UTF-8.'
   if (isCommonPassword(password)) {
     return 'This is one of the most common passwords, which attackers try first. Choose another, such as a few unrelated words.'
   }
