@@ -67,6 +67,12 @@ describeService('A request that is refused while it arrives', (service) => {
     })
   }
 
+  it('with a form of another type: is not asked for the body that waits for 100 Continue', async () => {
+    using connection = new RawConnection(service().url)
+    connection.send(`POST /sign-in HTTP/1.1\r\n${HOST}Content-Type: text/plain\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n`)
+    assert.equal((await connection.answer()).status, 415)
+  })
+
   it('with a bad Idempotency-Key: is not asked for the body that waits for 100 Continue', async () => {
     using connection = new RawConnection(service().url)
     const early = { start: 'POST /v1/pets', headers: 'KEYContent-Type: application/json\r\nIdempotency-Key: \r\n', status: 400 }
@@ -89,7 +95,8 @@ describeService('A request that is refused while it arrives', (service) => {
 
   it('is asked for a form that is going to be read', async () => {
     using connection = new RawConnection(service().url)
-    connection.send(`POST /sign-in HTTP/1.1\r\n${HOST}${FORM}Content-Length: 3\r\nExpect: 100-continue\r\n\r\n`)
+    const form = FORM.replace('\r\n', ' ; charset=UTF-8\r\n')
+    connection.send(`POST /sign-in HTTP/1.1\r\n${HOST}${form}Content-Length: 3\r\nExpect: 100-continue\r\n\r\n`)
     assert.equal((await connection.answer()).status, 100)
     connection.send('a=b')
     assert.equal((await connection.answer()).status, 403)

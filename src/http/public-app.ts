@@ -55,7 +55,9 @@ export function createPublicApp({ config, health, log, send, isStopping, notFoun
     else answer(request, reply, result)
   })
   app.addHook('preParsing', (request, _reply, payload, done) => {
-    askForBody(request.raw)
+    // A body of a type that nobody reads is refused right after this, without it.
+    const [type = ''] = (request.headers['content-type'] ?? '').split(';')
+    if (request.server.hasContentTypeParser(type.trim())) askForBody(request.raw)
     done(null, payload)
   })
   // For the console's pages; other answers go through `send`.
