@@ -11,7 +11,7 @@ import type { Timeouts } from '../src/http/app.ts'
 import { findOperation, originForm } from '../src/http/routes.ts'
 import { createLog } from '../src/log.ts'
 import { type Running, startServer } from '../src/server.ts'
-import type { Account, ApiKey } from '../src/store/store.ts'
+import type { Account, ApiKey } from '../src/store/account-store.ts'
 import { ENGINES, type TestEngine } from './engines.ts'
 
 export const PASSWORD = 'correct horse battery'

@@ -1,5 +1,5 @@
 // Accounts, keys and events to fill a store with, as short as a test can name them.
-import type { Account, ApiKey, AuditEvent } from '../src/store/store.ts'
+import type { Account, ApiKey, AuditEvent } from '../src/store/account-store.ts'
 
 export function account(id: string, email = `${id}@example.com`): Account {
   return { id, email, passwordHash: 'hash', createdAt: 1_790_000_000_000 }

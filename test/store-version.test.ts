@@ -7,7 +7,8 @@ import type { ImportStore } from '../src/store/imports.ts'
 import { openStore } from '../src/store/open-store.ts'
 import { KINDS, type RecordStore } from '../src/store/records.ts'
 import { openSqliteStore } from '../src/store/sqlite/sqlite-store.ts'
-import type { AccountStore, ApiKey, AuditEvent, PetStore, Session, Store } from '../src/store/store.ts'
+import type { AccountStore, ApiKey, AuditEvent, Session } from '../src/store/account-store.ts'
+import type { PetStore, Store } from '../src/store/store.ts'
 import { ENGINES } from './engines.ts'
 
 const rex: NewPet = { name: 'Rex', categoryId: 3n, status: 'available' }

@@ -1,7 +1,7 @@
 // What people do with accounts and keys, in the console and on the command line; each change writes an audit event.
 import type { Environment } from '../contract/operations.ts'
 import { FieldProblem } from '../contract/refused.ts'
-import { type Account, type AccountStore, ACTIVE_KEYS_MOST, type ApiKey, type AuditEvent } from '../store/store.ts'
+import { type Account, type AccountStore, ACTIVE_KEYS_MOST, type ApiKey, type AuditEvent } from '../store/account-store.ts'
 import { generateKey, hashKey, isExpired, randomText, textFrom } from './api-keys.ts'
 import { hashPassword, isTooLongPassword, passwordProblem, verifyPassword } from './passwords.ts'
 

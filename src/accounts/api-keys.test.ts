@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import * as fc from 'fast-check'
-import type { ApiKey } from '../store/store.ts'
+import type { ApiKey } from '../store/account-store.ts'
 import { environmentOf, generateKey, hashKey, isWellFormedKey, stateOf } from './api-keys.ts'
 
 describe('An API key', () => {

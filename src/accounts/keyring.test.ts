@@ -1,7 +1,7 @@
 // What the keyring keeps in memory: good keys for a moment, and not without end.
 import assert from 'node:assert/strict'
 import { after, describe, it } from 'node:test'
-import type { Account, AuditEvent } from '../store/store.ts'
+import type { Account, AuditEvent } from '../store/account-store.ts'
 import { openStore } from '../store/open-store.ts'
 import { generateKey, hashKey, randomText } from './api-keys.ts'
 import { Keyring } from './keyring.ts'

@@ -2,7 +2,7 @@
 import type { ErrorCode } from '../contract/errors.ts'
 import type { Environment } from '../contract/operations.ts'
 import { Refused } from '../contract/refused.ts'
-import type { AccountStore, ApiKey } from '../store/store.ts'
+import type { AccountStore, ApiKey } from '../store/account-store.ts'
 import { environmentOf, hashKey, isExpired, isWellFormedKey } from './api-keys.ts'
 
 /** A key revoked by another process is refused here after at most this time; the documentation promises 5 seconds. */

@@ -1,6 +1,6 @@
 // Console sessions. They live in the store, so that every instance knows them and can end them.
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
-import type { Account, AccountStore, AuditEvent, Session } from '../store/store.ts'
+import type { Account, AccountStore, AuditEvent, Session } from '../store/account-store.ts'
 
 /** A session ends after this time without use, and after this time in any case. */
 export const SESSION_IDLE_MS = 2 * 3_600_000

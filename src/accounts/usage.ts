@@ -1,5 +1,6 @@
 // Counts requests per key and remembers failed ones, in memory, and writes them in batches: no request waits for it.
-import { type AccountStore, type ApiKey, FAILED_REQUESTS_KEPT, type FailedRequest, StoreUnavailable, type UsageCount } from '../store/store.ts'
+import { type AccountStore, type ApiKey, FAILED_REQUESTS_KEPT, type FailedRequest, type UsageCount } from '../store/account-store.ts'
+import { StoreUnavailable } from '../store/store.ts'
 
 const HOUR_MS = 3_600_000
 const FLUSH_EVERY_MS = 2000

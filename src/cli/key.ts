@@ -2,7 +2,7 @@
 import { redacted, stateOf } from '../accounts/api-keys.ts'
 import { Refused } from '../contract/refused.ts'
 import { databasePlace } from '../config.ts'
-import type { Account, ApiKey } from '../store/store.ts'
+import type { Account, ApiKey } from '../store/account-store.ts'
 import { accountsOf, findAccount } from './account.ts'
 import { type Command, CommandFailed, JSON_OPTION, nextCommand, settingOptions, UsageError, withStore } from './command.ts'
 import { environmentOfKeys } from './environment.ts'

@@ -1,5 +1,5 @@
 // The account: its password, its security log, and how to delete it.
-import type { AuditEvent } from '../store/store.ts'
+import type { AuditEvent } from '../store/account-store.ts'
 import { PASSWORD_MIN_LENGTH } from '../accounts/passwords.ts'
 import { TooManyTries } from '../accounts/throttle.ts'
 import { FieldProblem, Refused } from '../contract/refused.ts'

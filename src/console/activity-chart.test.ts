@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { HourlyCount } from '../store/store.ts'
+import type { HourlyCount } from '../store/account-store.ts'
 import { barChart, bucketsOf, chartWords, firstBucket, niceTop } from './activity-chart.ts'
 
 const HOUR = 3_600_000

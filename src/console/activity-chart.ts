@@ -1,5 +1,5 @@
 // Requests over time as stacked bars, drawn on the server.
-import type { HourlyCount } from '../store/store.ts'
+import type { HourlyCount } from '../store/account-store.ts'
 import { html, type Html } from './html.ts'
 import { clockTime, count, counted, shortDay } from './times.ts'
 

@@ -1,6 +1,6 @@
 // What the account's keys have been used for: how often, with which result, and why requests failed.
 import { OPERATIONS } from '../contract/operations.ts'
-import type { HourlyCount } from '../store/store.ts'
+import type { HourlyCount } from '../store/account-store.ts'
 import { barChart, bucketsOf, bucketTable, chartWords, CLASSES, firstBucket, type Span, sparkline, totalsOf } from './activity-chart.ts'
 import { failedRequests } from './failed-requests.ts'
 import { html, type Html } from './html.ts'

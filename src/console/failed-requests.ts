@@ -1,6 +1,6 @@
 // The failed requests of an account, filtered by key, status and time: why each failed, and how to fix it.
 import { ERRORS, type ErrorCode } from '../contract/errors.ts'
-import { type ApiKey, FAILED_REQUESTS_KEPT, type FailedRequest } from '../store/store.ts'
+import { type ApiKey, FAILED_REQUESTS_KEPT, type FailedRequest } from '../store/account-store.ts'
 import { html, type Html } from './html.ts'
 import { counted, minute } from './times.ts'
 import type { MemberVisit } from './visit.ts'

@@ -1,5 +1,5 @@
 // Whether a new key has been used: the page of a new key waits for its first request and says when it came.
-import type { ApiKey } from '../store/store.ts'
+import type { ApiKey } from '../store/account-store.ts'
 import { html, type Html } from './html.ts'
 import { counted } from './times.ts'
 import type { HtmlPage, MemberVisit } from './visit.ts'

@@ -1,7 +1,7 @@
 // The list of an account's keys with their use, a page at a time.
 import { redacted, stateOf } from '../accounts/api-keys.ts'
 import { OPERATIONS } from '../contract/operations.ts'
-import type { ApiKey, KeyCalls } from '../store/store.ts'
+import type { ApiKey, KeyCalls } from '../store/account-store.ts'
 import { html, type Html } from './html.ts'
 import { ago, count, counted, day, DAY_MS, longDay } from './times.ts'
 import type { MemberVisit } from './visit.ts'

@@ -2,7 +2,7 @@
 import { redacted } from '../accounts/api-keys.ts'
 import { newToken } from '../accounts/sessions.ts'
 import { FieldProblem, Refused } from '../contract/refused.ts'
-import type { ApiKey } from '../store/store.ts'
+import type { ApiKey } from '../store/account-store.ts'
 import { firstRequestPage } from './first-request.ts'
 import { choice, field, form, hidden, type Problems, problemSummary } from './forms.ts'
 import { html, type Html } from './html.ts'

@@ -2,7 +2,7 @@
 import { KEY_NAME_MAX_LENGTH } from '../accounts/accounts.ts'
 import { redacted } from '../accounts/api-keys.ts'
 import { Refused } from '../contract/refused.ts'
-import type { ApiKey } from '../store/store.ts'
+import type { ApiKey } from '../store/account-store.ts'
 import { field, form, type Problems, problemSummary } from './forms.ts'
 import { html } from './html.ts'
 import type { HtmlPage, MemberVisit, Outcome } from './visit.ts'

@@ -1,7 +1,7 @@
 // Why a 401? The key check: an API key as Authorization: Bearer <API_KEY> (spec, section 5).
 import { type Keyring, type KeyProblem, RefusedKey } from '../accounts/keyring.ts'
 import { ERRORS, type ErrorCode, Refusal } from '../contract/errors.ts'
-import type { ApiKey } from '../store/store.ts'
+import type { ApiKey } from '../store/account-store.ts'
 import { type Call, cameTwice, type Step } from './call.ts'
 
 const CHALLENGE = 'Bearer realm="petstore"'

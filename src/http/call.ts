@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Refusal } from '../contract/errors.ts'
 import type { Operation } from '../contract/operation.ts'
 import type { OperationId } from '../contract/operations.ts'
-import type { ApiKey } from '../store/store.ts'
+import type { ApiKey } from '../store/account-store.ts'
 
 /** A request as it is answered: Fastify's is one, and so is that of an operation. */
 export interface Call {

@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Refusal } from '../contract/errors.ts'
 import type { Log } from '../log.ts'
-import type { ApiKey } from '../store/store.ts'
+import type { ApiKey } from '../store/account-store.ts'
 import type { Send } from './answer.ts'
 import { type AnswerCache, type CachedAnswer, unlessKnown } from './answer-cache.ts'
 import type { Answer, OperationCall, Route, Step } from './call.ts'

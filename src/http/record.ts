@@ -6,7 +6,7 @@ import { ERRORS, type Refusal } from '../contract/errors.ts'
 import type { Operation } from '../contract/operation.ts'
 import { redactSecrets } from '../contract/redact.ts'
 import type { Log } from '../log.ts'
-import type { ApiKey, FailedRequest } from '../store/store.ts'
+import type { ApiKey, FailedRequest } from '../store/account-store.ts'
 import type { Metrics } from './metrics.ts'
 
 /** What is known of an answered request. One that the parser refused has neither method, address nor start. */

@@ -1,5 +1,5 @@
 // Rows as databases return them, where a missing value is NULL.
-import type { ApiKey, AuditEvent } from './store.ts'
+import type { ApiKey, AuditEvent } from './account-store.ts'
 
 export type KeyRow = { [Field in keyof ApiKey]: ApiKey[Field] | null }
 

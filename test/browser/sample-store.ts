@@ -1,7 +1,7 @@
 // A store that has been in use for a while, for pictures and for tests that look at whole pages.
 import { Refused } from '../../src/contract/refused.ts'
 import type { NewPet } from '../../src/contract/pets.ts'
-import type { Account, ApiKey, FailedRequest, UsageCount } from '../../src/store/store.ts'
+import type { Account, ApiKey, FailedRequest, UsageCount } from '../../src/store/account-store.ts'
 import type { Running } from '../../src/server.ts'
 
 const HOUR_MS = 3_600_000

@@ -1,6 +1,6 @@
 // Adds entries to the audit trail in PostgreSQL, in the statement of the change that they describe.
 import type { Fragment } from 'postgres'
-import type { AuditEvent } from '../store.ts'
+import type { AuditEvent } from '../account-store.ts'
 import type { Database } from './connection.ts'
 
 /** Makes a change and adds its audit event in one statement; resolves with false, and adds none, if nothing was changed. */

@@ -1,7 +1,8 @@
 // Animals in PostgreSQL. Every call is one statement or shares one, so it takes one transaction and one round trip.
 import type { ListQuery } from '../../contract/list-query.ts'
 import type { NewPet, Pet, PetStatus } from '../../contract/pets.ts'
-import type { AuditEvent, Created, Idempotency, PetStore, Updated } from '../store.ts'
+import type { AuditEvent } from '../account-store.ts'
+import type { Created, Idempotency, PetStore, Updated } from '../store.ts'
 import { withEvent } from './audit.ts'
 import type { Database } from './connection.ts'
 import { type Creates, insert } from './creates.ts'

@@ -1,0 +1,161 @@
+// The port for accounts: people, their API keys, sessions, usage, failed requests and the audit trail.
+import type { Environment } from '../contract/operations.ts'
+
+export interface Account {
+  id: string
+  email: string
+  passwordHash: string
+  createdAt: number
+}
+
+export interface ApiKey {
+  id: string
+  accountId: string
+  name: string
+  /** The one that the key was generated for, which its prefix names. */
+  environment: Environment
+  /** The last four characters of the key, so that its owner recognises it. */
+  lastFour: string
+  createdAt: number
+  expiresAt: number | undefined
+  revokedAt: number | undefined
+  lastUsedAt: number | undefined
+}
+
+/** An entry of the audit trail; entries are added and read, never changed. */
+export interface AuditEvent {
+  at: number
+  accountId: string
+  action:
+    | 'account.created'
+    | 'account.password_changed'
+    | 'account.removed'
+    | 'key.created'
+    | 'key.renamed'
+    | 'key.revoked'
+    | 'pet.changed'
+    | 'session.started'
+    | 'session.refused'
+    | 'session.ended'
+  /** Where it was done: `console` or `command line`. */
+  via: string
+  /** What it was done to: an email address, or the name and id of a key or an animal. */
+  subject: string
+  /** The old and the new value of what was changed. */
+  detail?: string
+}
+
+/** How many calls of an operation with a key got this status in the hour that starts at `hour`. */
+export interface UsageCount {
+  keyId: string
+  hour: number
+  operation: string
+  status: number
+  calls: number
+}
+
+/** The same for all keys of an account together. */
+export type HourlyCount = Omit<UsageCount, 'keyId'>
+
+/** A failed request of an account, kept so that its owner can see why it failed. */
+export interface FailedRequest {
+  at: number
+  accountId: string
+  keyId: string
+  requestId: string
+  operation: string
+  status: number
+  code: string
+  message: string
+}
+
+/** How many failed requests are kept for each account: the newest. */
+export const FAILED_REQUESTS_KEPT = 100
+
+/** A person signed in at the console. The token itself is never stored, only its hash. */
+export interface Session {
+  tokenHash: Buffer
+  accountId: string
+  createdAt: number
+  lastSeenAt: number
+}
+
+/** The most active keys that an account can create. More of them, from before there was a limit, are kept. */
+export const ACTIVE_KEYS_MOST = 100
+
+/** Which keys of an account to list, newest first. */
+export interface KeyQuery {
+  accountId: string
+  /** Those that are active at `now`, or those that are not any more. */
+  active: boolean
+  now: number
+  limit: number
+  /** The last key of the page before. */
+  after?: Pick<ApiKey, 'createdAt' | 'id'> | undefined
+}
+
+/** How often a key called an operation. */
+export interface KeyCalls {
+  keyId: string
+  operation: string
+  calls: number
+}
+
+/** Each change and its audit event are one transaction. "False" below is what the promise resolves with. */
+export interface AccountStore {
+  /** False if the email address, compared without case, is taken. */
+  createAccount(account: Account, event: AuditEvent): Promise<boolean>
+  /** Compares without case; undefined if there is none. */
+  accountByEmail(email: string): Promise<Account | undefined>
+  accountById(id: string): Promise<Account | undefined>
+  /** All of them, oldest first. */
+  listAccounts(): Promise<Account[]>
+  /**
+   * Changes the password and ends all sessions of the account in one transaction, if `instead` is the present hash, or
+   * without that condition. False if it is not, or there is no such account.
+   */
+  setPassword(accountId: string, passwordHash: string, event: AuditEvent, instead?: string): Promise<boolean>
+  /** Removes the account with its keys, but not its audit trail; false if there is no such account. */
+  removeAccount(accountId: string, event: AuditEvent): Promise<boolean>
+
+  /** 'exists' if there is a key with this id, because the same form was sent twice; 'too many' past `ACTIVE_KEYS_MOST`. */
+  createKey(key: ApiKey & { hash: Buffer }, event: AuditEvent): Promise<'created' | 'exists' | 'too many'>
+  /** Finds revoked and expired keys too; undefined if there is none. */
+  keyByHash(hash: Buffer): Promise<ApiKey | undefined>
+  keyById(id: string): Promise<ApiKey | undefined>
+  /** Newest first; those of one account, or all. */
+  listKeys(accountId?: string): Promise<ApiKey[]>
+  pageOfKeys(query: KeyQuery): Promise<ApiKey[]>
+  /** False if there is no such key, or it is revoked already. */
+  revokeKey(id: string, at: number, event: AuditEvent): Promise<boolean>
+  /** Resolves with false if there is no such key. */
+  renameKey(id: string, name: string, event: AuditEvent): Promise<boolean>
+
+  /** Adds to the counts and updates the last use of each key. Counts of keys that no longer exist are dropped. */
+  recordUsage(counts: readonly UsageCount[], lastUsed: ReadonlyMap<string, number>): Promise<void>
+  /** Adds up the counts of an account's keys since that hour, in order. */
+  usageSince(accountId: string, hour: number): Promise<HourlyCount[]>
+  /** Adds up the calls of these keys since that hour. */
+  callsSince(keyIds: readonly string[], hour: number): Promise<KeyCalls[]>
+  /** Adds failed requests and removes the oldest of each account. Those of accounts that no longer exist are dropped. */
+  recordFailures(failed: readonly FailedRequest[]): Promise<void>
+  /** Newest first. */
+  failedRequests(accountId: string, limit: number): Promise<FailedRequest[]>
+  /** Removes the counts of hours before this one. */
+  purgeUsage(before: number): Promise<void>
+
+  /** False if the account's password hash is no longer the one that was verified, or the account no longer exists. */
+  createSession(session: Session, passwordHash: string, event: AuditEvent): Promise<boolean>
+  /** Undefined if there is none. The caller decides whether it is still valid. */
+  sessionByHash(tokenHash: Buffer): Promise<Session | undefined>
+  moveSession(tokenHash: Buffer, lastSeenAt: number): Promise<void>
+  /** False if there is none. */
+  endSession(tokenHash: Buffer, event: AuditEvent): Promise<boolean>
+  /** Removes sessions created or last seen before these times. */
+  purgeSessions(createdBefore: number, seenBefore: number): Promise<void>
+
+  /** Adds an event without a change, such as a refused sign-in. */
+  appendEvent(event: AuditEvent): Promise<void>
+  /** The account's events, newest first. */
+  auditTrail(accountId: string, limit: number): Promise<AuditEvent[]>
+}
