@@ -9,7 +9,7 @@ import { fuzz } from './fuzzing.ts'
 
 const SHOWN = 10
 
-await conduct({ requests: 5000 }, async ({ folder: all, random, plant, counts: { requests } }) => {
+await conduct({ requests: 3000 }, async ({ folder: all, random, plant, counts: { requests } }) => {
   let held = true
   for (const engine of ENGINES) {
     say(`${engine.name}: ${requests} requests`)
