@@ -1,6 +1,7 @@
 // Which migrations a database lacks, and which of those it has a program can live with.
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { hash } from 'node:crypto'
+import { mkdtempSync, rmSync, writeFileSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
@@ -64,4 +65,18 @@ describe('Migrations', () => {
       assert.throws(() => missingMigrations(program, migrations(...incompatible), 'x'), new RegExp(`^CannotOpenStore: x has schema version ${length}, this program knows only up to 2\\.`))
     }
   })
+})
+
+/** The SHA-256 of every migration of a release, by engine: a released one never changes. */
+const RELEASED = {
+  'sqlite/migrations/0001-first.sql': 'd5e661b5be09271597c5f6517445561088a7b047ac0135ef98cc02ce5b9e970a',
+  'postgres/migrations/0001-first.sql': '14e83b184fb6873d482792426c3e4e205e274ed52c496b30e20264e072531aeb',
+}
+
+describe('The migrations of a release', () => {
+  for (const [file, expected] of Object.entries(RELEASED)) {
+    it(`stay as they are: ${file}`, () => {
+      assert.equal(hash('sha256', readFileSync(new URL(file, import.meta.url))), expected)
+    })
+  }
 })
