@@ -21,11 +21,11 @@ export interface SendParts {
 }
 
 export function createSend({ record, baseUrl, isStopping }: SendParts): Send {
-  const root = baseUrl === undefined ? '' : new URL(baseUrl).href.slice(0, -BASE_PATH.length)
+  const refusalAnswer = createRefusalAnswer(baseUrl === undefined ? '' : new URL(baseUrl).href.slice(0, -BASE_PATH.length))
   const deprecation = new Map(OPERATIONS.map((operation) => [operation.id as string, deprecationHeaders(operation, baseUrl)]))
 
   return (request, response, result) => {
-    const { status, headers: own, body } = result instanceof Refusal ? refusalAnswer(result, root) : result
+    const { status, headers: own, body } = result instanceof Refusal ? refusalAnswer(result) : result
     const headers = ['Request-Id', request.id, ...CACHE, ...own]
     const { operation } = request
     if (operation?.deprecation !== undefined) headers.push(...deprecation.get(operation.id)!)
@@ -53,17 +53,19 @@ export function jsonContent(json: string): { headers: string[]; body: Bytes } {
 
 type RefusalAnswer = Answer & { body: Bytes }
 
-/** A refusal that is the same object each time, such as for a missing key, is rendered once. */
-const rendered = new WeakMap<Refusal, RefusalAnswer>()
-
-/** Links to the documentation of the code, below `root` if a public address is configured. */
-export function refusalAnswer(refusal: Refusal, root = ''): RefusalAnswer {
-  const answer = rendered.get(refusal) ?? render(refusal)
-  rendered.set(refusal, answer)
-  return { ...answer, headers: [...answer.headers, 'Link', helpLink(refusal.code, root)] }
-}
-
-function render({ code, message, headers }: Refusal): RefusalAnswer {
-  const content = jsonContent(JSON.stringify(errorBody(code, message)))
-  return { status: ERRORS[code].status, headers: [...content.headers, ...headers], body: content.body }
+/**
+ * Renders refusals, with a link to the documentation of the code, below `root` if a public address is configured. A refusal
+ * that is the same object each time, such as for a missing key, is rendered once.
+ */
+export function createRefusalAnswer(root = ''): (refusal: Refusal) => RefusalAnswer {
+  const rendered = new WeakMap<Refusal, RefusalAnswer>()
+  return (refusal) => {
+    const known = rendered.get(refusal)
+    if (known !== undefined) return known
+    const { code, message, headers } = refusal
+    const content = jsonContent(JSON.stringify(errorBody(code, message)))
+    const answer = { status: ERRORS[code].status, headers: [...content.headers, ...headers, 'Link', helpLink(code, root)], body: content.body }
+    rendered.set(refusal, answer)
+    return answer
+  }
 }

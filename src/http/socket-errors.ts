@@ -7,10 +7,13 @@ import { ERRORS, Refusal } from '../contract/errors.ts'
 import { quote } from '../contract/json.ts'
 import { HEADERS_LIMIT, kibibytes } from '../contract/limits.ts'
 import { STATUS_CODES } from '../node-http.ts'
-import { refusalAnswer } from './answer.ts'
+import { createRefusalAnswer } from './answer.ts'
 import type { Recorder } from './record.ts'
 import { requestId } from './request-id.ts'
 import { ALL_METHODS } from './routes.ts'
+
+/** Its links are relative: nothing here knows the public address. */
+const refusalAnswer = createRefusalAnswer()
 
 interface SocketError extends Error {
   code?: string
