@@ -1,26 +1,18 @@
 // npm run drill:fuzz: random bytes and changed requests over raw sockets, on both engines.
 // Fails at a 5xx, an error without the Error body, an error in the log, a connection left open, or a crash.
 // --requests and --seed take a number; --plant sends requests that staging answers with 503, and then the drill must fail.
-import { mkdirSync } from 'node:fs'
-import { join } from 'node:path'
-import { ENGINES } from '../test/engines.ts'
-import { conduct, say } from './conduct.ts'
+import { conduct } from './conduct.ts'
+import { onEachEngine } from './each-engine.ts'
 import { fuzz } from './fuzzing.ts'
 
 const SHOWN = 10
 
-await conduct({ requests: 3000 }, async ({ folder: all, random, plant, counts: { requests } }) => {
-  let held = true
-  for (const engine of ENGINES) {
-    say(`${engine.name}: ${requests} requests`)
-    await using database = await engine.newDatabase()
-    const folder = join(all, engine.name)
-    mkdirSync(folder)
-    const { statuses, violations } = await fuzz({ folder, database: database.url, requests, random, plant })
+await conduct({ requests: 3000 }, async ({ folder: all, random, plant, counts: { requests } }) =>
+  onEachEngine(all, `${requests} requests`, async ({ name, database, folder }) => {
+    const { statuses, violations } = await fuzz({ folder, database, requests, random, plant })
     const figures = [...statuses].toSorted(([a], [b]) => a - b).map(([status, count]) => `${count} × ${status === 0 ? 'closed' : status}`)
-    process.stdout.write(`${engine.name}: ${requests} requests, ${violations.length} violations; ${figures.join(', ')}\n`)
+    process.stdout.write(`${name}: ${requests} requests, ${violations.length} violations; ${figures.join(', ')}\n`)
     for (const violation of violations.slice(0, SHOWN)) process.stdout.write(`  ${violation}\n`)
-    held &&= violations.length === 0
-  }
-  return held
-})
+    return violations.length === 0
+  }),
+)

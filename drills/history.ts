@@ -1,11 +1,10 @@
 // npm run drill:history: two instances on one database, killed in turn while clients add, read back and page, on both engines.
 // Fails if a client does not see its own animal at once, a walk through the pages misses or repeats one, or ids do not grow.
 // --kills and --seed take a number; --plant loses an animal at each kill, and then the drill must fail.
-import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import { ENGINES } from '../test/engines.ts'
-import { conduct, say } from './conduct.ts'
+import { conduct } from './conduct.ts'
+import { onEachEngine } from './each-engine.ts'
 import { Historian } from './historian.ts'
 import { createKey, startInstance } from './instance.ts'
 import { loseNewest } from './planted-loss.ts'
@@ -15,30 +14,24 @@ const WRITERS = 6
 const LONGEST_LIFE_MS = 1000
 const SHOWN = 10
 
-await conduct({ kills: 20 }, async ({ folder: all, random, plant, counts: { kills } }) => {
-  let held = true
-  for (const engine of ENGINES) {
-    say(`${engine.name}: ${kills} kills`)
-    await using database = await engine.newDatabase()
-    const folder = join(all, engine.name)
-    mkdirSync(folder)
-    const key = createKey(database.url)
-    const start = (port?: number) => startInstance(database.url, join(folder, 'instances.log'), port === undefined ? {} : { port })
+await conduct({ kills: 20 }, async ({ folder: all, random, plant, counts: { kills } }) =>
+  onEachEngine(all, `${kills} kills`, async ({ name, database, folder }) => {
+    const key = createKey(database)
+    const start = (port?: number) => startInstance(database, join(folder, 'instances.log'), port === undefined ? {} : { port })
     const instances = [await start(), await start()]
     const historian = new Historian(instances.map(({ port }) => `http://127.0.0.1:${port}`), key, WRITERS, random)
     for (let kill = 0; kill < kills; kill += 1) {
       await setTimeout(random() * LONGEST_LIFE_MS)
       const { process: child, port } = instances[kill % 2]!
       await killHard(child)
-      if (plant) await loseNewest(database.url)
+      if (plant) await loseNewest(database)
       instances[kill % 2] = await start(port)
     }
     await historian.stop()
     for (const { process: child } of instances) await killHard(child)
     const { creates, reads, walks, anomalies } = historian
-    process.stdout.write(`${engine.name}: ${kills} kills, ${creates.length} creates, ${reads} reads, ${walks} walks, ${anomalies.length} anomalies\n`)
+    process.stdout.write(`${name}: ${kills} kills, ${creates.length} creates, ${reads} reads, ${walks} walks, ${anomalies.length} anomalies\n`)
     for (const anomaly of anomalies.slice(0, SHOWN)) process.stdout.write(`  ${anomaly}\n`)
-    held &&= anomalies.length === 0 && creates.length > 0 && walks > 0
-  }
-  return held
-})
+    return anomalies.length === 0 && creates.length > 0 && walks > 0
+  }),
+)

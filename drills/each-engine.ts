@@ -1,0 +1,29 @@
+// Runs a drill on both engines, one after the other, each with a database and a folder of its own.
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { ENGINES } from '../test/engines.ts'
+import { say } from './conduct.ts'
+
+export interface Ground {
+  /** The name of the engine. */
+  name: string
+  /** The address of an empty database. */
+  database: string
+  /** For logs. */
+  folder: string
+}
+
+/** Resolves with true if the drill held on every engine. */
+export async function onEachEngine(all: string, task: string, drill: (ground: Ground) => Promise<boolean>): Promise<boolean> {
+  let held = true
+  for (const engine of ENGINES) {
+    const { name } = engine
+    say(`${name}: ${task}`)
+    await using database = await engine.newDatabase()
+    const folder = join(all, name)
+    mkdirSync(folder)
+    const heldHere = await drill({ name, database: database.url, folder })
+    held &&= heldHere
+  }
+  return held
+}
