@@ -1,9 +1,9 @@
-// npm run bench: this service, the ceiling and its peers in one run. --quick: under a minute, without peers, writes nothing.
+// npm run bench: this service, the ceiling and its peers in one run, written to the documents. A part of it writes nothing:
+// --only ROW,… of rows.ts, --peers ID,… of peers.ts, --quick: short rounds, and no peers unless --peers names them.
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { drawChart } from './chart.ts'
-import { GENERATOR } from './load.ts'
-import { type Figure, figure, measureMixed, measureRow, type Plan, type Result, sample, type Subject } from './measure.ts'
+import { type Figure, figure, measureMixed, measureRow, type Mixed, type Plan, type Result, sample, type Subject } from './measure.ts'
 import { ALL_PEERS, install, startPeer } from './peers.ts'
 import { CEILING, describeRun, forTerminal, intoDocument, OURS, type Report } from './report.ts'
 import { ROWS } from './rows.ts'
@@ -14,12 +14,16 @@ const FULL: Plan = { rounds: 7, seconds: 2, warmUpSeconds: 4 }
 const QUICK: Plan = { rounds: 2, seconds: 1, warmUpSeconds: 1 }
 const STARTS = 5
 
-const { values } = parseArgs({ options: { quick: { type: 'boolean', default: false } } })
+const { values } = parseArgs({ options: { quick: { type: 'boolean', default: false }, only: { type: 'string' }, peers: { type: 'string' } } })
 const plan = values.quick ? QUICK : FULL
+const rows = named(ROWS, values.only)
+const peers = values.quick && values.peers === undefined ? [] : named(ALL_PEERS, values.peers)
 const say = (text: string) => process.stderr.write(`${text}\n`)
 
 await using stack = new AsyncDisposableStack()
-const missing = values.quick && GENERATOR === 'wrk' ? [] : install()
+const versions = install(peers)
+const leftOut = peers.filter((peer) => !versions.get(peer)).map(({ name }) => name)
+if (leftOut.length > 0) say(`Left out, since it can't be installed here: ${leftOut.join(', ')}`)
 const [readDatabase, writeDatabase] = await Promise.all([newDatabase(ANIMALS), newDatabase(ANIMALS)])
 stack.use(readDatabase)
 stack.use(writeDatabase)
@@ -29,18 +33,25 @@ const write = stack.use(await startService(writeDatabase))
 const subjects = [await startOurCeiling(), { name: OURS, servers: { read, write }, takes: () => true }, ...(await startPeers())]
 
 const results: Result[] = []
-for (const row of ROWS) {
+for (const row of rows) {
   say(`${row.title}: ${subjects.filter(({ takes }) => takes(row)).map(({ name }) => name).join(', ')}`)
   results.push(...(await measureRow(row, subjects, plan)))
 }
-say('list while creates run')
-const [list, create] = ['list-20', 'create'].map((id) => ROWS.find((row) => row.id === id)!)
-const mixed = await measureMixed(list!, create!, write, plan)
+const mixed = values.only === undefined ? await measureListBesideCreates() : undefined
 
-const leftOut = values.quick ? ['peers (--quick)'] : missing
-const report: Report = { ...describeRun(plan), leftOut, results, mixed, startMs }
+const report: Report = { ...describeRun(plan), peers: [...versions.values()].filter((version) => version !== undefined), leftOut, results, mixed, startMs }
 process.stdout.write(forTerminal(report))
-if (!values.quick) writeDocuments(report)
+if (!values.quick && values.only === undefined && values.peers === undefined) writeDocuments(report)
+
+/** Those with the ids of a list like "get,create"; all without a list. */
+function named<T extends { id: string }>(choices: readonly T[], list: string | undefined): readonly T[] {
+  const ids = list?.split(',') ?? choices.map(({ id }) => id)
+  return ids.map((id) => {
+    const choice = choices.find((each) => each.id === id)
+    if (!choice) throw new Error(`${id} is none of ${choices.map((each) => each.id).join(', ')}`)
+    return choice
+  })
+}
 
 async function startOurCeiling(): Promise<Subject> {
   const answers = []
@@ -50,14 +61,19 @@ async function startOurCeiling(): Promise<Subject> {
 }
 
 async function startPeers(): Promise<Subject[]> {
-  const there = values.quick ? [] : ALL_PEERS.filter((peer) => !missing.includes(peer.package))
   const started: Subject[] = []
-  for (const peer of there) {
+  for (const peer of peers.filter((each) => versions.get(each))) {
     const subject = await startPeer(peer, stack)
-    for (const row of ROWS.filter(subject.takes)) await sample(row, subject.servers[row.writes ? 'write' : 'read'])
+    for (const row of rows.filter(subject.takes)) await sample(row, subject.servers[row.writes ? 'write' : 'read'])
     started.push(subject)
   }
   return started
+}
+
+function measureListBesideCreates(): Promise<Mixed> {
+  say('list while creates run')
+  const [list, create] = ['list-20', 'create'].map((id) => ROWS.find((row) => row.id === id)!)
+  return measureMixed(list!, create!, write, plan)
 }
 
 async function measureStart(database: Database): Promise<Figure> {

@@ -1,5 +1,4 @@
 // Load on a server, and what it took: by wrk where it is installed, else by autocannon.
-import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import { has, output } from './processes.ts'
 
@@ -67,14 +66,4 @@ async function shootWithAutocannon(shot: Shot, firstCursor: number): Promise<Mea
     core: 'load',
   })
   return JSON.parse(text) as Measured
-}
-
-/** Whether this package is there, in bench/peers. */
-export function isInstalled(name: string): boolean {
-  try {
-    createRequire(PEERS).resolve(`${name}/package.json`)
-    return true
-  } catch {
-    return false
-  }
 }

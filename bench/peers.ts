@@ -1,40 +1,58 @@
-// The peers: what else one could pick for this job. Installed on demand below bench/peers, at pinned versions.
+// The peers: what else one could pick for this job. Installed on demand below bench/peers, at pinned versions, except Go and its
+// SQLite driver: those are Debian's packages, which a bench can't install.
 import { spawnSync } from 'node:child_process'
-import { createRequire } from 'node:module'
+import { existsSync, readFileSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath } from 'node:url'
-import { isInstalled, PEERS } from './load.ts'
+import { GENERATOR, PEERS } from './load.ts'
 import type { Subject } from './measure.ts'
-import { firstLine, start, stop } from './processes.ts'
+import { firstLine, has, start, stop } from './processes.ts'
 import type { Row } from './rows.ts'
 import type { Server } from './subjects.ts'
 
-const FOLDER = fileURLToPath(PEERS)
 const KEY = 'bench'
+const BUN = `@oven/bun-${process.platform}-${process.arch === 'arm64' ? 'aarch64' : process.arch}`
 
-interface Peer {
+const FOLDER = fileURLToPath(PEERS)
+const file = (...names: string[]) => join(FOLDER, ...names)
+const installed = (name: string, path: string) => file('node_modules', name, path)
+const GO_BINARY = file('dist', 'petstore')
+
+export interface Peer {
+  /** For --peers. */
+  id: string
   name: string
-  package: string
+  /** What it needs of bench/peers/package.json. */
+  packages: readonly string[]
+  /** Builds what npm does not install; returns its version, or undefined if it can't be built here. */
+  build?: () => string | undefined
   takes: (row: Row) => boolean
-  start: (folder: string) => Promise<Server>
+  start: (path: string) => Promise<Server>
 }
 
+const all = () => true
 const isPlain = ({ id }: Row) => ['list-20', 'list-100', 'get', 'create'].includes(id)
+const onNode = (script: string) => byHand(process.execPath, file(script))
 
 export const ALL_PEERS: readonly Peer[] = [
-  { name: 'Fastify, by hand', package: 'fastify', takes: () => true, start: (folder) => startByHand('fastify.js', folder) },
-  { name: 'Express, by hand', package: 'express', takes: () => true, start: (folder) => startByHand('express.js', folder) },
-  { name: 'json-server', package: 'json-server', takes: isPlain, start: startJsonServer },
-  { name: 'Prism', package: '@stoplight/prism-cli', takes: isPlain, start: startPrism },
+  { id: 'hono', name: 'Hono on Bun', packages: ['hono', BUN], takes: all, start: byHand(installed(BUN, 'bin/bun'), file('hono.js')) },
+  { id: 'go', name: 'Go net/http', packages: [], build: buildGo, takes: all, start: byHand(GO_BINARY) },
+  { id: 'fastify', name: 'Fastify, by hand', packages: ['fastify'], takes: all, start: onNode('fastify.js') },
+  { id: 'express', name: 'Express, by hand', packages: ['express'], takes: all, start: onNode('express.js') },
+  { id: 'json-server', name: 'json-server', packages: ['json-server'], takes: isPlain, start: startJsonServer },
+  { id: 'prism', name: 'Prism', packages: ['@stoplight/prism-cli'], takes: isPlain, start: startPrism },
 ]
 
-/** Installs what is missing, on this Node; tells which packages could not be had. */
-export function install(): string[] {
-  const missing = () => [...ALL_PEERS.map((peer) => peer.package), 'autocannon'].filter((name) => !isInstalled(name))
-  if (missing().length > 0) {
+const PINNED = (JSON.parse(readFileSync(file('package.json'), 'utf8')) as { optionalDependencies: Record<string, string> }).optionalDependencies
+
+/** Installs what these peers and the load need, on this Node; returns each peer's versions, or undefined if it can't be had here. */
+export function install(peers: readonly Peer[]): Map<Peer, string | undefined> {
+  const packages = [...peers.flatMap((peer) => peer.packages), ...(GENERATOR === 'autocannon' ? ['autocannon'] : [])]
+  if (!packages.every(isInstalled)) {
     const path = [dirname(process.execPath), process.env['PATH']].join(delimiter)
     spawnSync('npm', ['install', '--no-package-lock', '--no-audit', '--no-fund', '--ignore-scripts'], {
       cwd: FOLDER,
@@ -42,7 +60,25 @@ export function install(): string[] {
       stdio: ['ignore', 'ignore', 'inherit'],
     })
   }
-  return missing()
+  return new Map(peers.map((peer) => [peer, versionsOf(peer)]))
+}
+
+function versionsOf({ packages, build }: Peer): string | undefined {
+  if (build) return build()
+  return packages.every(isInstalled) ? packages.map((name) => `${name} ${PINNED[name]}`).join(', ') : undefined
+}
+
+function isInstalled(name: string): boolean {
+  const manifest = installed(name, 'package.json')
+  return existsSync(manifest) && (JSON.parse(readFileSync(manifest, 'utf8')) as { version: string }).version === PINNED[name]
+}
+
+/** Debian keeps the sources of Go packages in one GOPATH. */
+function buildGo(): string | undefined {
+  if (!has('go')) return undefined
+  const env = { ...process.env, GO111MODULE: 'off', GOPATH: '/usr/share/gocode' }
+  const { status } = spawnSync('go', ['build', '-o', GO_BINARY, 'petstore.go'], { cwd: FOLDER, env, stdio: ['ignore', 'ignore', 'inherit'] })
+  return status === 0 ? spawnSync('go', ['env', 'GOVERSION'], { encoding: 'utf8' }).stdout.trim() : undefined
 }
 
 /** One server for reads and one for writes, as the service has. */
@@ -54,10 +90,21 @@ export async function startPeer(peer: Peer, stack: AsyncDisposableStack): Promis
   return { name: peer.name, takes: peer.takes, servers: { read, write } }
 }
 
-async function startByHand(file: string, path: string): Promise<Server> {
-  const child = start({ command: process.execPath, parameters: [join(FOLDER, file), `${path}.db`, KEY], core: 'server' })
-  const { port } = await firstLine(child, (line) => JSON.parse(line) as { port: number })
-  return served(child, port, (row) => `/v1${row.path}`)
+/** Starts a peer of bench/peers: it is given a file of animals and the key, and prints the port it listens on. */
+function byHand(command: string, ...words: string[]): Peer['start'] {
+  return async (path) => {
+    const database = `${path}.db`
+    fill(database)
+    // Go runs on all cores unless it is told otherwise; the other peers have one thread for their work.
+    const child = start({ command, parameters: [...words, database, KEY], core: 'server', env: { GOMAXPROCS: '1' } })
+    const { port } = await firstLine(child, (line) => JSON.parse(line) as { port: number })
+    return served(child, port, (row) => `/v1${row.path}`)
+  }
+}
+
+function fill(database: string): void {
+  using db = new DatabaseSync(database)
+  db.exec(readFileSync(file('pets.sql'), 'utf8'))
 }
 
 async function startJsonServer(path: string): Promise<Server> {
@@ -66,7 +113,7 @@ async function startJsonServer(path: string): Promise<Server> {
   const port = await freePort()
   const child = start({
     command: process.execPath,
-    parameters: [binary('json-server', 'lib/cli/bin.js'), '--quiet', '--host', '127.0.0.1', '--port', String(port), `${path}.json`],
+    parameters: [installed('json-server', 'lib/cli/bin.js'), '--quiet', '--host', '127.0.0.1', '--port', String(port), `${path}.json`],
     core: 'server',
   })
   return whenServing(served(child, port, ({ path: asked }) => asked.replace(/^\/pets$/, '/pets?_limit=20').replace('limit=100', '_limit=100')))
@@ -77,7 +124,7 @@ async function startPrism(): Promise<Server> {
   const document = fileURLToPath(new URL('../openapi.json', import.meta.url))
   const child = start({
     command: process.execPath,
-    parameters: [binary('@stoplight/prism-cli', 'dist/index.js'), 'mock', '--verboseLevel', 'fatal', '--host', '127.0.0.1', '--port', String(port), document],
+    parameters: [installed('@stoplight/prism-cli', 'dist/index.js'), 'mock', '--verboseLevel', 'fatal', '--host', '127.0.0.1', '--port', String(port), document],
     core: 'server',
   })
   return whenServing(served(child, port, ({ path }) => path))
@@ -90,10 +137,6 @@ function served(child: ReturnType<typeof start>, port: number, pathOf: (row: Row
     pid: child.pid,
     [Symbol.asyncDispose]: () => stop(child),
   }
-}
-
-function binary(name: string, file: string): string {
-  return join(dirname(createRequire(PEERS).resolve(`${name}/package.json`)), file)
 }
 
 async function freePort(): Promise<number> {

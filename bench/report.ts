@@ -15,9 +15,12 @@ export interface Report {
   machine: string
   node: string
   how: string
+  /** The versions of the peers. */
+  peers: string[]
   leftOut: string[]
   results: Result[]
-  mixed: Mixed
+  /** Undefined in a run of some rows only. */
+  mixed: Mixed | undefined
   startMs: Figure
 }
 
@@ -67,9 +70,15 @@ export function table({ results, mixed, startMs }: Report): string[][] {
         ...peers.map((peer) => of(row, peer)?.ofCeiling?.median.toFixed(2) ?? '–'),
       ]
     }),
-    [`${MIXED.title}: rate, of its quiet rate`, MIXED.rate.toFixed(2), '', spread(mixed.rate), Math.round(mixed.busy.median).toLocaleString('en'), '', ...none],
-    [`${MIXED.title}: p99, times its quiet p99`, `under ${MIXED.p99}`, '', spread(mixed.p99), '', '', ...none],
+    ...(mixed ? mixedRows(mixed).map((cells) => [...cells, ...none]) : []),
     ['start to listening', `under ${START_WITHIN_MS} ms`, '', `${Math.round(startMs.median)} ms`, '', '', ...none],
+  ]
+}
+
+function mixedRows({ rate, busy, p99 }: Mixed): string[][] {
+  return [
+    [`${MIXED.title}: rate, of its quiet rate`, MIXED.rate.toFixed(2), '', spread(rate), Math.round(busy.median).toLocaleString('en'), ''],
+    [`${MIXED.title}: p99, times its quiet p99`, `under ${MIXED.p99}`, '', spread(p99), '', ''],
   ]
 }
 
@@ -84,9 +93,10 @@ export function forTerminal(report: Report): string {
   return `${text}\n\n${about(report)}\n`
 }
 
-function about({ at, machine, node, how, leftOut }: Report): string {
+function about({ at, machine, node, how, peers, leftOut }: Report): string {
+  const versions = peers.length === 0 ? '' : ` Peers: ${peers.join(', ')}.`
   const missing = leftOut.length === 0 ? '' : ` Left out: ${leftOut.join(', ')}.`
-  return `Shares of the ceiling: bare node:http on the same Node with a fixed body of the same bytes, no key, no storage. ${at}, ${machine}, Node ${node}. ${how}.${missing}`
+  return `Shares of the ceiling: bare node:http on the same Node with a fixed body of the same bytes, no key, no storage. ${at}, ${machine}, Node ${node}. ${how}.${versions}${missing}`
 }
 
 const MARKERS = /(<!-- bench:begin -->\n)[^]*?(<!-- bench:end -->)/
