@@ -44,8 +44,9 @@ func open(path string) store {
 	}
 }
 
+// database/sql gives a connection to one goroutine at a time, so SQLite's own mutex is not needed.
 func connect(path string, connections int) *sql.DB {
-	db, err := sql.Open("sqlite3", "file:"+path+"?_synchronous=FULL&_busy_timeout=5000")
+	db, err := sql.Open("sqlite3", "file:"+path+"?_synchronous=FULL&_busy_timeout=5000&_mutex=no")
 	if err != nil {
 		log.Fatal(err)
 	}
