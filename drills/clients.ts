@@ -13,32 +13,48 @@ export interface Acknowledged {
   tries: number
 }
 
+/** An answer or an error that led to another try. */
+export interface Setback {
+  /** Status and code of the answer, or the code of the error. */
+  kind: string
+  /** When it came, and how long after the request. */
+  at: number
+  ms: number
+}
+
+export interface Crowd {
+  /** How many clients. */
+  count: number
+  /** How long a client goes on trying before it calls a create failed. */
+  patienceMs: number
+  random?: Random
+  /** How long a client rests after each create. */
+  restMs?: number
+  /** What the names of the animals begin with. */
+  prefix?: string
+}
+
 const FIRST_PAUSE_MS = 20
 const LONGEST_PAUSE_MS = 250
-const ANSWER_WITHIN_MS = 5000
+/** Longer than the service may take to answer 503 while its database hangs. */
+const ANSWER_WITHIN_MS = 15_000
 
 export class Clients {
   readonly acknowledged: Acknowledged[] = []
   /** Creates given up on, with the last reason. */
   readonly failed: string[] = []
-  /** Answers and errors that led to another try, by kind. */
-  readonly setbacks = new Map<string, number>()
+  readonly setbacks: Setback[] = []
   readonly #url: string
   readonly #key: string
-  readonly #count: number
-  readonly #patienceMs: number
-  readonly #random: Random
+  readonly #crowd: Required<Crowd>
   #stopped = false
   readonly #done: Promise<unknown>
 
-  /** `patienceMs`: how long a client goes on trying before it calls a create failed. */
-  constructor(url: string, key: string, count: number, patienceMs: number, random: Random = Math.random) {
+  constructor(url: string, key: string, crowd: Crowd) {
     this.#url = url
     this.#key = key
-    this.#count = count
-    this.#patienceMs = patienceMs
-    this.#random = random
-    this.#done = Promise.all(Array.from({ length: count }, (_, client) => this.#work(client)))
+    this.#crowd = { random: Math.random, restMs: 0, prefix: 'Animal', ...crowd }
+    this.#done = Promise.all(Array.from({ length: crowd.count }, (_, client) => this.#work(client)))
   }
 
   /** Lets every client finish what it has begun. */
@@ -49,30 +65,36 @@ export class Clients {
 
   /** Resolves when a create that began after this call may have been acknowledged. */
   async nextCreate(): Promise<void> {
-    const enough = this.acknowledged.length + this.#count
+    const enough = this.acknowledged.length + this.#crowd.count
     await until('a create succeeds again', async () => this.acknowledged.length > enough, 60_000)
   }
 
   async #work(client: number): Promise<void> {
-    for (let number = 0; !this.#stopped; number += 1) await this.#add(`Animal ${number} of client ${client}`)
+    const { prefix, restMs } = this.#crowd
+    for (let number = 0; !this.#stopped; number += 1) {
+      await this.#add(`${prefix} ${number} of client ${client}`)
+      if (restMs > 0) await setTimeout(restMs)
+    }
   }
 
   async #add(name: string): Promise<void> {
     const headers = { Authorization: `Bearer ${this.#key}`, 'Content-Type': 'application/json', 'Idempotency-Key': randomUUID() }
     const body = JSON.stringify({ name, categoryId: 1 })
-    const deadline = performance.now() + this.#patienceMs
+    const deadline = performance.now() + this.#crowd.patienceMs
     for (let tries = 1, pause = FIRST_PAUSE_MS; ; tries += 1, pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
+      const sentAt = performance.now()
       const answer = await post(`${this.#url}/v1/pets`, headers, body)
       if ('id' in answer) {
         this.acknowledged.push({ name, id: answer.id, at: performance.now(), tries })
         return
       }
-      this.setbacks.set(answer.setback, (this.setbacks.get(answer.setback) ?? 0) + 1)
-      if (performance.now() > deadline) {
+      const at = performance.now()
+      this.setbacks.push({ kind: answer.setback, at, ms: at - sentAt })
+      if (at > deadline) {
         this.failed.push(`${name}: ${answer.setback}`)
         return
       }
-      await setTimeout(pause * (0.5 + this.#random()))
+      await setTimeout(pause * (0.5 + this.#crowd.random()))
     }
   }
 }

@@ -25,15 +25,16 @@ await conduct({ rounds: 5 }, async ({ folder, random, plant, counts: { rounds } 
     const { port } = await startInstance(database, join(folder, 'instance.log'))
     const url = `http://127.0.0.1:${port}`
     const key = createKey(database)
-    const clients = new Clients(url, key, CLIENTS, PATIENCE_MS, random)
+    const clients = new Clients(url, key, { count: CLIENTS, patienceMs: PATIENCE_MS, random })
+    const refused = () => clients.setbacks.filter(({ kind }) => kind === REFUSED).length
     let lists = 0
     for (let round = 1; round <= rounds; round += 1) {
       await clients.nextCreate()
       say(`The disk is full, ${round} of ${rounds}`)
-      const before = clients.setbacks.get(REFUSED) ?? 0
+      const before = refused()
       fill(join(disk, 'filler'))
       // SQLite first uses the space that its write-ahead log has already.
-      await until('creates are refused', async () => (clients.setbacks.get(REFUSED) ?? 0) > before + CLIENTS * 3, 120_000)
+      await until('creates are refused', async () => refused() > before + CLIENTS * 3, 120_000)
       const listed = await fetch(`${url}/v1/pets`, { headers: { Authorization: `Bearer ${key}` } })
       if (listed.ok) lists += 1
       rmSync(join(disk, 'filler'))
@@ -42,8 +43,7 @@ await conduct({ rounds: 5 }, async ({ folder, random, plant, counts: { rounds } 
     await clients.nextCreate()
     const books = await closeBooks(url, key, clients)
     process.stdout.write(`full ${rounds} times, ${CLIENTS} clients\n${summary(books)}lists while full     ${lists} of ${rounds}\n`)
-    const others = [...clients.setbacks.keys()].filter((kind) => kind !== REFUSED)
-    return isWhole(books) && lists === rounds && others.length === 0
+    return isWhole(books) && lists === rounds && refused() === clients.setbacks.length
   } finally {
     await killAll()
     run('umount', [disk])

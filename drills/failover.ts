@@ -6,9 +6,10 @@ import { setTimeout } from 'node:timers/promises'
 import { Clients } from './clients.ts'
 import { conduct, say, type Terms } from './conduct.ts'
 import { requirePrograms } from './debian.ts'
+import { POSTGRES_PROGRAMS, postgresVersion } from './debian-postgres.ts'
 import { createKey, startInstance } from './instance.ts'
 import { HAPROXY, startLoadBalancer } from './load-balancer.ts'
-import { POSTGRES_PROGRAMS, PostgresPair } from './postgres-pair.ts'
+import { PostgresPair } from './postgres-pair.ts'
 import { loseNewest } from './planted-loss.ts'
 import { killHard, run } from './processes.ts'
 import { type Blow, blowTable, summary } from './report.ts'
@@ -27,7 +28,7 @@ async function drill({ folder, random, plant, counts: { failovers } }: Terms<'fa
   const url = await startLoadBalancer(folder, instances.map(({ port }) => port))
   const key = createKey(pair.url)
 
-  const clients = new Clients(url, key, CLIENTS, PATIENCE_MS, random)
+  const clients = new Clients(url, key, { count: CLIENTS, patienceMs: PATIENCE_MS, random })
   const blows: Blow[] = []
   await setTimeout(CALM_MS)
   for (let round = 1; round <= failovers; round += 1) {
@@ -48,7 +49,7 @@ async function drill({ folder, random, plant, counts: { failovers } }: Terms<'fa
   blows.push({ name: 'instance killed', at, until: performance.now() })
   if (plant) await loseNewest(pair.url)
   const books = await closeBooks(url, key, clients)
-  const versions = [pair.version, run(HAPROXY, ['-v']).split(' 20')[0]!, `Node.js ${process.version}`]
+  const versions = [postgresVersion(), run(HAPROXY, ['-v']).split(' 20')[0]!, `Node.js ${process.version}`]
   process.stdout.write(`${versions.join(', ')}; ${CLIENTS} clients\n\n${blowTable(blows, clients)}\n${summary(books)}`)
   return isWhole(books)
 }

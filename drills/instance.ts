@@ -1,5 +1,6 @@
 // One instance of the service as a process of its own, as it runs in production.
 import type { ChildProcess } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { freePort } from '../test/free-port.ts'
 import { run, start, until } from './processes.ts'
@@ -40,4 +41,10 @@ export function createKey(database: string): string {
 
 export function settings(database: string): Record<string, string> {
   return { DATABASE_URL: database, PETSTORE_ENVIRONMENT: 'staging' }
+}
+
+/** The lines of an instance's log about a database that was lost, found, switched or found outdated. */
+export function databaseNews(log: string, since = new Date(0)): string[] {
+  const lines = readFileSync(log, 'utf8').split('\n').filter((line) => line.startsWith('{')).map((line) => JSON.parse(line) as { time: string; msg: string })
+  return lines.filter(({ time, msg }) => msg.startsWith('database ') && new Date(time) >= since).map(({ msg }) => msg)
 }

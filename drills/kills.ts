@@ -30,7 +30,7 @@ export async function killUnderLoad({ folder, database, kills, clients: count, r
   const { port } = instance
   const url = `http://127.0.0.1:${port}`
   const key = createKey(database)
-  const clients = new Clients(url, key, count, PATIENCE_MS, random)
+  const clients = new Clients(url, key, { count, patienceMs: PATIENCE_MS, random })
   for (let kill = 0; kill < kills; kill += 1) {
     await clients.nextCreate()
     await setTimeout(random() * LONGEST_LIFE_MS)

@@ -10,7 +10,7 @@ export async function loseNewest(database: string): Promise<void> {
     db.exec(LOSE)
     return
   }
-  const sql = connectTo(database, { max: 1, onnotice: () => {} })
+  const sql = connectTo(database, { max: 1, target_session_attrs: 'primary', onnotice: () => {} })
   await sql.unsafe(LOSE)
   await sql.end()
 }

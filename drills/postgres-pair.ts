@@ -1,16 +1,15 @@
 // Debian's PostgreSQL, twice: a primary, and a standby that has every commit before the client hears of it.
 import type { ChildProcess } from 'node:child_process'
-import { chownSync, mkdirSync, rmSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
-import postgres from 'postgres'
 import { freePort } from '../test/free-port.ts'
+import { ask, makeFolder, postgresUser, PROGRAMS } from './debian-postgres.ts'
 import { killHard, run, start, until } from './processes.ts'
-
-const PROGRAMS = '/usr/lib/postgresql/15/bin'
-export const POSTGRES_PROGRAMS = ['postgres', 'initdb', 'pg_basebackup', 'pg_ctl'].map((name) => join(PROGRAMS, name))
 
 const USER = 'petstore'
 const STANDBY = 'standby'
+/** A standby that is promoted in the moment in which it loses its primary may first wait this long: 5 s by default. */
+const RETRY_INTERVAL = 'wal_retrieve_retry_interval=100ms'
 
 interface Node {
   folder: string
@@ -20,17 +19,16 @@ interface Node {
 
 export class PostgresPair {
   readonly #folder: string
-  /** PostgreSQL refuses to run as root. */
-  readonly #user = process.getuid?.() === 0 ? owner() : undefined
+  readonly #user = postgresUser()
   #primary: Node
   #standby: Node
 
   static async start(folder: string): Promise<PostgresPair> {
     const pair = new PostgresPair(folder, await freePort(), await freePort())
-    pair.#ownFolder(folder)
+    makeFolder(folder)
     pair.#run('initdb', ['--pgdata', pair.#primary.folder, '--username', USER, '--auth', 'trust', '--encoding', 'UTF8', '--no-locale'])
     await pair.#startNode(pair.#primary)
-    await ask(pair.#primary, 'postgres', `CREATE DATABASE ${USER}`)
+    await ask(addressOf(pair.#primary), `CREATE DATABASE ${USER}`)
     await pair.addStandby()
     return pair
   }
@@ -47,10 +45,6 @@ export class PostgresPair {
     return `postgres://${USER}@${hosts}/${USER}?target_session_attrs=read-write`
   }
 
-  get version(): string {
-    return this.#run('postgres', ['--version']).trim()
-  }
-
   /**
    * Copies the primary and lets the copy follow it; from then on a commit waits for it. The primary is told so only
    * after the copy was made: else the copy would inherit the order to wait, and once promoted would wait for ever for
@@ -62,10 +56,10 @@ export class PostgresPair {
     const source = `host=127.0.0.1 port=${this.#primary.port} user=${USER} application_name=${STANDBY}`
     this.#run('pg_basebackup', ['--pgdata', folder, '--write-recovery-conf', '--checkpoint=fast', '--dbname', source])
     await this.#startNode(this.#standby)
-    await ask(this.#primary, 'postgres', `ALTER SYSTEM SET synchronous_standby_names = '${STANDBY}'`)
-    await ask(this.#primary, 'postgres', 'SELECT pg_reload_conf()')
+    await ask(addressOf(this.#primary), `ALTER SYSTEM SET synchronous_standby_names = '${STANDBY}'`)
+    await ask(addressOf(this.#primary), 'SELECT pg_reload_conf()')
     await until('the standby follows synchronously', async () => {
-      const rows = await ask(this.#primary, 'postgres', 'SELECT sync_state FROM pg_stat_replication')
+      const rows = await ask(addressOf(this.#primary), 'SELECT sync_state FROM pg_stat_replication')
       return rows[0]?.['sync_state'] === 'sync'
     })
   }
@@ -82,32 +76,17 @@ export class PostgresPair {
   }
 
   async #startNode(node: Node): Promise<void> {
-    const settings = [`port=${node.port}`, 'listen_addresses=127.0.0.1', `unix_socket_directories=${this.#folder}`, 'synchronous_commit=on']
+    const settings = [`port=${node.port}`, 'listen_addresses=127.0.0.1', `unix_socket_directories=${this.#folder}`, 'synchronous_commit=on', RETRY_INTERVAL]
     const parameters = ['-D', node.folder, ...settings.flatMap((setting) => ['-c', setting])]
-    node.process = start(join(PROGRAMS, 'postgres'), parameters, { log: `${node.folder}.log`, ...(this.#user && { user: this.#user }) })
-    await until(`PostgreSQL answers on port ${node.port}`, async () => (await ask(node, 'postgres', 'SELECT 1')).length === 1)
+    node.process = start(join(PROGRAMS, 'postgres'), parameters, { user: this.#user, log: `${node.folder}.log` })
+    await until(`PostgreSQL answers on port ${node.port}`, async () => (await ask(addressOf(node), 'SELECT 1')).length === 1)
   }
 
   #run(program: string, parameters: readonly string[]): string {
-    return run(join(PROGRAMS, program), parameters, this.#user && { user: this.#user })
-  }
-
-  #ownFolder(folder: string): void {
-    mkdirSync(folder, { recursive: true })
-    if (this.#user !== undefined) chownSync(folder, this.#user.uid, this.#user.gid)
+    return run(join(PROGRAMS, program), parameters, { user: this.#user })
   }
 }
 
-/** The user that Debian's package makes. */
-function owner(): { uid: number; gid: number } {
-  return { uid: Number(run('id', ['-u', 'postgres'])), gid: Number(run('id', ['-g', 'postgres'])) }
-}
-
-async function ask({ port }: Node, database: string, query: string): Promise<Record<string, unknown>[]> {
-  const sql = postgres({ host: '127.0.0.1', port, user: USER, database, max: 1, connect_timeout: 5, onnotice: () => {} })
-  try {
-    return await sql.unsafe(query)
-  } finally {
-    await sql.end({ timeout: 1 })
-  }
+function addressOf({ port }: Node): string {
+  return `postgres://${USER}@127.0.0.1:${port}/postgres`
 }

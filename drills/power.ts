@@ -41,7 +41,7 @@ export async function cutPowerUnderLoad({ folder, cuts, clients: count, random, 
   copyFileSync(file, synced(file))
   const port = await freePort()
   const url = `http://127.0.0.1:${port}`
-  const clients = new Clients(url, key, count, PATIENCE_MS, random)
+  const clients = new Clients(url, key, { count, patienceMs: PATIENCE_MS, random })
   const env = { LD_PRELOAD: shim, POWER_CUT_FILE: file, ...(plant && { POWER_CUT_LIES: '1' }) }
   for (let cut = 0; cut < cuts; cut += 1) {
     await died(launchInstance(database, log, port, { ...env, POWER_CUT_AFTER: String(below(LONGEST_LIFE, random) + 1) }))

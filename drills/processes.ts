@@ -1,16 +1,17 @@
 // Processes of a drill: each writes to a log file, can be killed as a power cut would, and ends with the drill.
 import { type ChildProcess, spawn, spawnSync, type SpawnOptions } from 'node:child_process'
 import { once } from 'node:events'
-import { openSync, readFileSync } from 'node:fs'
+import { openSync, readdirSync, readFileSync } from 'node:fs'
 
 export interface Runner {
   /** Who it runs as, where the drill itself is root. */
-  user?: { uid: number; gid: number }
+  user?: { uid: number; gid: number } | undefined
   env?: Record<string, string>
   log: string
 }
 
 const running = new Set<ChildProcess>()
+const orphans: (() => number | undefined)[] = []
 
 export function start(command: string, parameters: readonly string[], { user, env, log }: Runner): ChildProcess {
   const output = openSync(log, 'a')
@@ -29,26 +30,45 @@ export function run(command: string, parameters: readonly string[], { user, env 
   return stdout
 }
 
+/** Ends, together with the drill, a process that another one has started and that outlives it: `find` returns its id. */
+export function endWithDrill(find: () => number | undefined): void {
+  orphans.push(find)
+}
+
 /** The process and all it started, at once and without a chance to tidy up. */
 export async function killHard(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return
   const exited = once(child, 'exit')
-  const children = readFileSync(`/proc/${child.pid!}/task/${child.pid!}/children`, 'utf8').split(' ').filter(Boolean)
-  child.kill('SIGKILL')
-  for (const id of children) kill(Number(id))
+  signalTree(child.pid!, 'SIGKILL')
   await exited
 }
 
 /** What the drill started is gone when it is done, whichever way it ended. */
 export async function killAll(): Promise<void> {
   await Promise.all([...running].map(killHard))
+  for (const id of orphans.map((find) => find())) if (id !== undefined) signalTree(id, 'SIGKILL')
 }
 
-function kill(id: number): void {
+/** Sends a signal to a process and to all it started. Each is stopped first, so that it starts no more meanwhile. */
+export function signalTree(id: number, signal: NodeJS.Signals): void {
+  unlessGone(() => process.kill(id, 'SIGSTOP'))
+  for (const child of childrenOf(id)) signalTree(child, signal)
+  unlessGone(() => process.kill(id, signal))
+}
+
+/** Each thread has its own list. */
+function childrenOf(id: number): number[] {
+  const threads = unlessGone(() => readdirSync(`/proc/${id}/task`)) ?? []
+  const lists = threads.map((thread) => unlessGone(() => readFileSync(`/proc/${id}/task/${thread}/children`, 'utf8')) ?? '')
+  return lists.flatMap((list) => list.split(' ').filter(Boolean).map(Number))
+}
+
+/** Returns undefined if the process, or the thread, has ended. */
+function unlessGone<T>(ask: () => T): T | undefined {
   try {
-    process.kill(id, 'SIGKILL')
+    return ask()
   } catch {
-    // Gone with its parent already.
+    return undefined
   }
 }
 

@@ -1,0 +1,34 @@
+// Debian's PostgreSQL: where its programs are, who runs them, and a question to a server.
+import { chownSync, mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import postgres from 'postgres'
+import { run } from './processes.ts'
+
+export const PROGRAMS = '/usr/lib/postgresql/15/bin'
+export const POSTGRES_PROGRAMS = ['postgres', 'initdb', 'pg_basebackup', 'pg_ctl'].map((name) => join(PROGRAMS, name))
+
+/** The user that Debian's package makes, if the drill is root: PostgreSQL refuses to run as root. */
+export function postgresUser(): { uid: number; gid: number } | undefined {
+  if (process.getuid?.() !== 0) return undefined
+  return { uid: Number(run('id', ['-u', 'postgres'])), gid: Number(run('id', ['-g', 'postgres'])) }
+}
+
+/** Makes a folder that belongs to PostgreSQL's user. */
+export function makeFolder(folder: string): void {
+  mkdirSync(folder, { recursive: true })
+  const user = postgresUser()
+  if (user !== undefined) chownSync(folder, user.uid, user.gid)
+}
+
+export function postgresVersion(): string {
+  return run(join(PROGRAMS, 'postgres'), ['--version']).trim()
+}
+
+export async function ask(database: string, query: string): Promise<Record<string, unknown>[]> {
+  const sql = postgres(database, { max: 1, connect_timeout: 5, onnotice: () => {} })
+  try {
+    return await sql.unsafe(query)
+  } finally {
+    await sql.end({ timeout: 1 })
+  }
+}

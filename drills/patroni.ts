@@ -1,0 +1,79 @@
+// npm run drill:patroni: three PostgreSQL nodes under Patroni, struck by one fault after the other while clients add animals
+// through HAProxy and two instances. Fails where an acknowledged animal is lost or doubled, or where creates don't come back.
+// A leader that freezes together with its Patroni and wakes up later is shown, but not judged: that takes a watchdog.
+// --rounds and --seed take a number; --plant loses an animal, and then the drill must fail.
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import { Clients } from './clients.ts'
+import { conduct, say, type Terms } from './conduct.ts'
+import { requirePrograms } from './debian.ts'
+import { POSTGRES_PROGRAMS, postgresVersion } from './debian-postgres.ts'
+import { createKey, databaseNews, startInstance } from './instance.ts'
+import { HAPROXY, startLoadBalancer } from './load-balancer.ts'
+import { ETCD, PatroniCluster, PATRONICTL } from './patroni-cluster.ts'
+import { type Fault, FAULTS, FROZEN_LEADER } from './patroni-faults.ts'
+import { PATRONI } from './patroni-node.ts'
+import { loseNewest } from './planted-loss.ts'
+import { run } from './processes.ts'
+import type { Random } from './random.ts'
+import { type Blow, blowTable, counted, summary } from './report.ts'
+import { closeBooks, isWhole } from './verdict.ts'
+
+/** They rest after each create: Patroni and etcd share this machine's processors with all the rest. */
+const CLIENTS = { count: 8, restMs: 20, patienceMs: 120_000 }
+/** How long the clients work undisturbed before a fault, at least, and after it. */
+const CALM_MS = 2000
+
+async function drill({ folder, random, plant, counts: { rounds } }: Terms<'rounds'>): Promise<boolean> {
+  say('Starting etcd, three nodes, two instances and HAProxy')
+  const cluster = await PatroniCluster.start(join(folder, 'cluster'))
+  const logs = ['instance-1.log', 'instance-2.log'].map((name) => join(folder, name))
+  const instances = await Promise.all(logs.map((log) => startInstance(cluster.url, log)))
+  const url = await startLoadBalancer(folder, instances.map(({ port }) => port))
+  const key = createKey(cluster.url)
+
+  const clients = new Clients(url, key, { ...CLIENTS, random })
+  const blows: Blow[] = []
+  for (let round = 1; round <= rounds; round += 1) for (const fault of FAULTS) blows.push(await strike(fault, cluster, clients, random))
+  if (plant) await loseNewest(cluster.url)
+  const books = await closeBooks(url, key, clients)
+  process.stdout.write(`${versions()}; ${CLIENTS.count} clients\n\n${blowTable(blows, clients)}\n${summary(books)}${news(logs)}`)
+
+  const since = new Date()
+  const others = new Clients(url, key, { ...CLIENTS, random, prefix: 'Later animal' })
+  try {
+    const blow = await strike(FROZEN_LEADER, cluster, others, random)
+    const shown = await closeBooks(url, key, others)
+    process.stdout.write(`\nNot judged, since there is no watchdog:\n${blowTable([blow], others)}\n${summary(shown)}${news(logs, since)}`)
+  } catch (error) {
+    process.stdout.write(`\nNot judged, since there is no watchdog: ${FROZEN_LEADER.name}: ${String(error)}\n${news(logs, since)}`)
+  }
+  return isWhole(books)
+}
+
+/** Rejects if creates don't come back, or if the cluster does not. */
+async function strike(fault: Fault, cluster: PatroniCluster, clients: Clients, random: Random): Promise<Blow> {
+  await cluster.settled()
+  await setTimeout(CALM_MS * (1 + random()))
+  say(fault.name)
+  const at = performance.now()
+  const end = await fault.begin(cluster)
+  await clients.nextCreate()
+  end()
+  await setTimeout(CALM_MS)
+  await cluster.settled()
+  return { name: fault.name, at, until: performance.now() }
+}
+
+function versions(): string {
+  const programs = [run(PATRONI, ['--version']), run(ETCD, ['--version']).split('\n', 1)[0]!, postgresVersion(), run(HAPROXY, ['-v']).split(' 20')[0]!]
+  return programs.map((version) => version.trim()).join(', ')
+}
+
+/** What the instances have said about the database. */
+function news(logs: readonly string[], since?: Date): string {
+  return `${'instances’ logs'.padEnd(20)} ${counted(logs.flatMap((log) => databaseNews(log, since)))}\n`
+}
+
+requirePrograms([...POSTGRES_PROGRAMS, HAPROXY, PATRONI, PATRONICTL, ETCD], ['postgresql-15', 'haproxy', 'patroni', 'etcd-server'])
+await conduct({ rounds: 1 }, drill)
