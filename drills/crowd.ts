@@ -2,30 +2,49 @@
 import { connect, type Socket } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
 
-/** A client that was turned away tries again after this long. */
-const RECONNECT_MS = 200
+/** The connections are opened before the first request: bare node:http takes a minute to accept 2,000 beside busy ones. */
+const OPENING_MS = 1000
+/** The first requests are not measured. */
+const WARMING_UP_MS = 500
+/** A client that was turned away tries again after this long, then after twice as long, and so on: as client/ does. */
+const FIRST_BACKOFF_MS = 500
+const LONGEST_BACKOFF_MS = 8000
 
 export interface Pace {
+  /** Answers with a status below 300. */
   perSecond: number
+  /** The same, by the seconds of CPU time that the server used: what other work on the machine takes does not count. */
+  perCpuSecond: number
   p99Ms: number
   /** Connections that were closed, or never opened. */
   refused: number
-  /** Answers other than 200. */
+  /** Answers with 503 and a Retry-After. */
+  busy: number
+  /** Other answers. */
   failed: number
 }
 
-/** Keeps so many connections busy for so long. */
-export async function crowd(port: number, request: string, connections: number, seconds: number): Promise<Pace> {
-  const latencies: number[] = []
-  const sockets = new Set<Socket>()
-  let refused = 0
-  let failed = 0
-  const end = performance.now() + seconds * 1000
+export interface Crowd {
+  port: number
+  request: string
+  connections: number
+  seconds: number
+  /** Returns the seconds of CPU time that the server has used. */
+  cpuSeconds: () => number
+  /** Called when the measurement begins. */
+  begun?: () => void
+}
 
-  function join(): void {
-    if (performance.now() > end) return
+/** Keeps so many connections busy for so long. */
+export async function crowd({ port, request, connections, seconds, cpuSeconds, begun }: Crowd): Promise<Pace> {
+  const members = new Map<Socket, () => void>()
+  let state: 'opening' | 'asking' | 'over' = 'opening'
+  let latencies: number[] = []
+  let [refused, busy, failed] = [0, 0, 0]
+
+  function join(turnedAway: number): void {
+    if (state === 'over') return
     const socket = connect(port, '127.0.0.1')
-    sockets.add(socket)
     let sent = 0
     let received = ''
     const ask = () => {
@@ -33,28 +52,43 @@ export async function crowd(port: number, request: string, connections: number, 
       received = ''
       socket.write(request)
     }
-    socket.setEncoding('latin1').on('connect', ask)
+    members.set(socket, ask)
+    socket.setEncoding('latin1').on('connect', () => {
+      if (state === 'asking') ask()
+    })
     socket.on('data', (part: string) => {
       received += part
       if (!isComplete(received)) return
-      latencies.push(performance.now() - sent)
-      if (!received.startsWith('HTTP/1.1 200')) failed += 1
-      if (performance.now() < end) ask()
+      if (received.startsWith('HTTP/1.1 2')) latencies.push(performance.now() - sent)
+      else if (received.startsWith('HTTP/1.1 503') && /\r\nretry-after: /i.test(received)) busy += 1
+      else failed += 1
+      if (state === 'asking') ask()
     })
     // A refused connection is counted when it closes.
     socket.on('error', () => {})
     socket.on('close', () => {
-      sockets.delete(socket)
-      if (performance.now() > end) return
+      members.delete(socket)
       refused += 1
-      void setTimeout(RECONNECT_MS).then(join)
+      const backoff = Math.min(FIRST_BACKOFF_MS * 2 ** turnedAway, LONGEST_BACKOFF_MS) * (0.5 + Math.random() / 2)
+      void setTimeout(backoff).then(() => join(turnedAway + 1))
     })
   }
 
-  for (let count = 0; count < connections; count += 1) join()
+  for (let count = 0; count < connections; count += 1) join(0)
+  await setTimeout(OPENING_MS)
+  state = 'asking'
+  for (const ask of members.values()) ask()
+  await setTimeout(WARMING_UP_MS)
+  latencies = []
+  ;[refused, busy, failed] = [0, 0, 0]
+  begun?.()
+  const [startedAt, cpuBefore] = [performance.now(), cpuSeconds()]
   await setTimeout(seconds * 1000)
-  for (const socket of sockets) socket.destroy()
-  return { perSecond: latencies.length / seconds, p99Ms: percentile(latencies, 0.99), refused, failed }
+  const good = latencies.length
+  const pace = { perSecond: (good * 1000) / (performance.now() - startedAt), perCpuSecond: good / (cpuSeconds() - cpuBefore), refused, busy, failed }
+  state = 'over'
+  for (const socket of members.keys()) socket.destroy()
+  return { ...pace, p99Ms: percentile(latencies, 0.99) }
 }
 
 function isComplete(received: string): boolean {

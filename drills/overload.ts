@@ -1,7 +1,8 @@
 // npm run drill:overload: far more connections than an instance serves at its peak, beside bare node:http under the same.
-// Fails if an accepted request gets anything but 200, /livez of the admin port an error, or the instance does not recover.
-// What depends on the machine is printed, not judged: throughput and latencies.
-// --connections, --seconds and --seed take a number; --plant freezes the instance, and then the drill must fail.
+// Fails if a list gets anything but 200, a create anything but 201 or 503 with Retry-After, /livez of the admin port an
+// error, or the instance does not recover. What depends on the machine is printed, not judged: throughput and latencies.
+// --connections, --seconds, --rounds and --seed take a number; --plant freezes the instance, and then the drill must fail.
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
@@ -10,67 +11,85 @@ import { freePort } from '../test/free-port.ts'
 import { conduct, say } from './conduct.ts'
 import { crowd, type Pace, percentile } from './crowd.ts'
 import { createKey, startInstance } from './instance.ts'
+import { askLivez, type Livez, LIVEZ_WITHIN_MS } from './livez-asker.ts'
 import { start, until } from './processes.ts'
 
 const BARE = fileURLToPath(new URL('bare-http.ts', import.meta.url))
 const PEAK_CONNECTIONS = 64
-const ASK_LIVEZ_MS = 100
-/** Far beyond the mark of 100 ms: what no busy machine explains. */
-const LIVEZ_WITHIN_MS = 10_000
+/** Connections of one crowd are gone when the next one comes. */
+const BETWEEN_CROWDS_MS = 300
+const PET = '{"name":"Rex","categoryId":1}'
 
-await conduct({ connections: 2000, seconds: 8 }, async ({ folder, plant, counts: { connections, seconds } }) => {
+interface Round {
+  peak: Pace
+  crowded: Pace
+}
+
+await conduct({ connections: 2000, seconds: 4, rounds: 3 }, async ({ folder, plant, counts: { connections, seconds, rounds } }) => {
   await using database = await ENGINES[0]!.newDatabase()
   const adminPort = await freePort()
   const instance = await startInstance(database.url, join(folder, 'instance.log'), { env: { PETSTORE_ADMIN_PORT: String(adminPort) } })
-  const request = `GET /v1/pets HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${createKey(database.url)}\r\n\r\n`
+  const key = `Host: localhost\r\nAuthorization: Bearer ${createKey(database.url)}\r\n`
+  const list = `GET /v1/pets HTTP/1.1\r\n${key}\r\n`
+  const create = `POST /v1/pets HTTP/1.1\r\n${key}Content-Type: application/json\r\nContent-Length: ${PET.length}\r\n\r\n${PET}`
   const barePort = await freePort()
-  start(process.execPath, [BARE, String(barePort)], { log: join(folder, 'bare.log') })
+  const bare = start(process.execPath, [BARE, String(barePort)], { log: join(folder, 'bare.log') })
   await until('bare node:http answers', async () => (await fetch(`http://127.0.0.1:${barePort}/`)).ok)
+  const subjects = [
+    { name: 'bare node:http', port: barePort, pid: bare.pid!, request: list, rounds: [] as Round[] },
+    { name: 'lists', port: instance.port, pid: instance.process.pid!, request: list, rounds: [] as Round[] },
+    { name: 'creates', port: instance.port, pid: instance.process.pid!, request: create, rounds: [] as Round[] },
+  ]
 
-  const paces: Record<string, { peak: Pace; crowded: Pace }> = {}
-  let livez: Livez = { times: [], failures: [] }
-  for (const [name, port] of [['bare node:http', barePort], ['petstore', instance.port]] as const) {
-    say(`${name}: ${PEAK_CONNECTIONS} connections, then ${connections}`)
-    const peak = await crowd(port, request, PEAK_CONNECTIONS, seconds)
-    if (plant && name === 'petstore') instance.process.kill('SIGSTOP')
-    const asking = name === 'petstore' ? askLivez(adminPort, seconds) : undefined
-    paces[name] = { peak, crowded: await crowd(port, request, connections, seconds) }
-    livez = (await asking) ?? livez
+  // In turn, so that the moods of the machine hit all of them alike.
+  const livez: Livez[] = []
+  for (let round = 1; round <= rounds; round += 1) {
+    for (const { name, port, pid, request, rounds: paces } of subjects) {
+      say(`round ${round}, ${name}: ${PEAK_CONNECTIONS} connections, then ${connections}`)
+      const shared = { port, request, seconds, cpuSeconds: () => cpuSeconds(pid) }
+      const peak = await crowd({ ...shared, connections: PEAK_CONNECTIONS })
+      await setTimeout(BETWEEN_CROWDS_MS)
+      if (plant && port === instance.port) instance.process.kill('SIGSTOP')
+      let asking: Promise<Livez> | undefined
+      const begun = port === instance.port ? () => void (asking = askLivez({ port: adminPort, seconds })) : undefined
+      paces.push({ peak, crowded: await crowd({ ...shared, connections, ...(begun && { begun }) }) })
+      if (asking !== undefined) livez.push(await asking)
+      await setTimeout(BETWEEN_CROWDS_MS)
+    }
   }
   const recovering = performance.now()
   const recovered = await fetch(`http://127.0.0.1:${instance.port}/livez`, { signal: AbortSignal.timeout(LIVEZ_WITHIN_MS) }).then(({ ok }) => ok, () => false)
   const recoveredMs = performance.now() - recovering
 
-  for (const [name, { peak, crowded }] of Object.entries(paces)) {
-    const figures = [`${Math.round(peak.perSecond)}/s at ${PEAK_CONNECTIONS} connections`, `${Math.round(crowded.perSecond)}/s at ${connections}`]
-    const share = (crowded.perSecond / peak.perSecond).toFixed(2)
-    process.stdout.write(`${name}: ${figures.join(', ')} (${share}), p99 ${Math.round(crowded.p99Ms)} ms, ${crowded.refused} refused connections, ${crowded.failed} failed answers\n`)
-  }
-  const { times, failures } = livez
-  process.stdout.write(`/livez of the admin port: ${times.length} answers, ${failures.length} failures, p99 ${Math.round(percentile(times, 0.99))} ms\n`)
-  process.stdout.write(`after the crowd: ${recovered ? 'served' : 'NOT served'} after ${Math.round(recoveredMs)} ms\n`)
-  const { crowded } = paces['petstore']!
-  return crowded.perSecond > 0 && crowded.failed === 0 && times.length > 0 && failures.length === 0 && recovered
+  for (const { name, rounds: paces } of subjects) process.stdout.write(`${describe(name, connections, paces)}\n`)
+  const times = livez.flatMap((one) => one.times)
+  const failures = livez.flatMap((one) => one.failures)
+  process.stdout.write(`/livez of the admin port: ${times.length} answers, ${failures.length} failures, median ${Math.round(percentile(times, 0.5))} ms, p99 ${Math.round(percentile(times, 0.99))} ms\n`)
+  process.stdout.write(`after the crowds: ${recovered ? 'served' : 'NOT served'} after ${Math.round(recoveredMs)} ms\n`)
+  const [, lists, creates] = subjects.map(({ rounds: paces }) => paces.flatMap(({ peak, crowded }) => [peak, crowded]))
+  const served = [...lists!, ...creates!].every(({ perSecond, failed }) => perSecond > 0 && failed === 0) && lists!.every(({ busy }) => busy === 0)
+  return served && times.length > 0 && failures.length === 0 && recovered
 })
 
-interface Livez {
-  times: number[]
-  failures: string[]
+function describe(name: string, connections: number, rounds: readonly Round[]): string {
+  const peaks = rounds.map(({ peak }) => peak)
+  const crowded = rounds.map((round) => round.crowded)
+  const sum = (count: (pace: Pace) => number) => crowded.reduce((total, pace) => total + count(pace), 0)
+  return [
+    `${name}: ${spread(peaks.map(({ perSecond }) => perSecond))}/s at ${PEAK_CONNECTIONS} connections, ${spread(crowded.map(({ perSecond }) => perSecond))}/s at ${connections}`,
+    `  kept ${spread(rounds.map(({ peak, crowded: { perSecond } }) => perSecond / peak.perSecond), 2)}, per second of CPU time ${spread(rounds.map(({ peak, crowded: { perCpuSecond } }) => perCpuSecond / peak.perCpuSecond), 2)}`,
+    `  p99 ${spread(crowded.map(({ p99Ms }) => p99Ms))} ms, ${sum(({ refused }) => refused)} refused connections, ${sum(({ busy }) => busy)} answers 503, ${sum(({ failed }) => failed)} failed`,
+  ].join('\n')
 }
 
-/** Asks on a new connection each time. */
-async function askLivez(port: number, seconds: number): Promise<Livez> {
-  const livez: Livez = { times: [], failures: [] }
-  for (const end = performance.now() + seconds * 1000; performance.now() < end; ) {
-    const asked = performance.now()
-    try {
-      const { ok, status } = await fetch(`http://127.0.0.1:${port}/livez`, { headers: { Connection: 'close' }, signal: AbortSignal.timeout(LIVEZ_WITHIN_MS) })
-      if (ok) livez.times.push(performance.now() - asked)
-      else livez.failures.push(String(status))
-    } catch (error) {
-      livez.failures.push(String(error))
-    }
-    await setTimeout(ASK_LIVEZ_MS)
-  }
-  return livez
+/** The median of the rounds, the least and the most. */
+function spread(values: readonly number[], digits = 0): string {
+  const [least, most] = [Math.min(...values), Math.max(...values)].map((value) => value.toFixed(digits))
+  return `${percentile(values, 0.5).toFixed(digits)} (${least} to ${most})`
+}
+
+/** Linux counts hundredths of a second, in user mode and in the kernel. */
+function cpuSeconds(pid: number): number {
+  const [user, kernel] = readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\) /s, '').split(' ').slice(11, 13)
+  return (Number(user) + Number(kernel)) / 100
 }

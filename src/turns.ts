@@ -1,14 +1,17 @@
 // What arrives in one turn of the event loop is worked on together at its end; what comes alone waits for nothing.
 
-/** Hands over what was gathered in a turn, in the order in which it came. */
-export function gatherTurns<T>(take: (gathered: readonly T[]) => void): (arrival: T) => void {
-  let gathered: T[] = []
+/**
+ * Hands over what was gathered in a turn, in the order in which it came. At most `most` at a time: the rest waits for the
+ * following turns, so that new connections and the admin port get their turn in between, however many requests wait.
+ */
+export function gatherTurns<T>(take: (gathered: readonly T[]) => void, most = Infinity): (arrival: T) => void {
+  const gathered: T[] = []
+  const handOver = () => {
+    const next = gathered.splice(0, most)
+    if (gathered.length > 0) setImmediate(handOver)
+    take(next)
+  }
   return (arrival) => {
-    if (gathered.push(arrival) > 1) return
-    setImmediate(() => {
-      const all = gathered
-      gathered = []
-      take(all)
-    })
+    if (gathered.push(arrival) === 1) setImmediate(handOver)
   }
 }

@@ -196,6 +196,29 @@ describe('A connection', { concurrency: 3 }, () => {
     for (const connection of open) connection[Symbol.dispose]()
   })
 
+  it('waits for its turn with many others, and the event loop turns meanwhile', async () => {
+    await using petstore = await startPetstore()
+    const open = Array.from({ length: 500 }, () => new RawConnection(petstore.url))
+    const askAll = async () => {
+      for (const connection of open) connection.send(list(petstore))
+      for (const connection of open) assert.equal((await connection.answer()).status, 200)
+    }
+    // Connections are accepted one in a turn: now all of them are.
+    await askAll()
+    let inThisTurn = 0
+    let mostInATurn = 0
+    for (const { socket } of open) {
+      socket.on('data', () => {
+        inThisTurn += 1
+        if (inThisTurn === 1) setImmediate(() => (inThisTurn = 0))
+        mostInATurn = Math.max(mostInATurn, inThisTurn)
+      })
+    }
+    await askAll()
+    assert.ok(mostInATurn <= 256, `${mostInATurn} answers came in one turn`)
+    for (const connection of open) connection[Symbol.dispose]()
+  })
+
   it('does not hold up a stop, whatever it left undone', async () => {
     const petstore = await startPetstore({ env: { PETSTORE_ADMIN_PORT: '0' } })
     using tunnel = new RawConnection(petstore.url)

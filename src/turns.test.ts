@@ -1,0 +1,30 @@
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
+import { gatherTurns } from './turns.ts'
+
+it('What arrives in one turn is handed over together, and what comes alone in its own', async () => {
+  const taken: (readonly number[])[] = []
+  const arrived = gatherTurns<number>((gathered) => taken.push(gathered))
+  for (const each of [1, 2, 3]) arrived(each)
+  await setImmediate()
+  arrived(4)
+  await setImmediate()
+  assert.deepEqual(taken, [[1, 2, 3], [4]])
+})
+
+it('Where more arrive than a turn takes, the rest follows in order, a turn later each', async () => {
+  const taken: (readonly number[])[] = []
+  const arrived = gatherTurns<number>((gathered) => taken.push(gathered), 2)
+  for (const each of [1, 2, 3]) arrived(each)
+  await setImmediate()
+  assert.deepEqual(taken, [[1, 2]])
+  for (const each of [4, 5]) arrived(each)
+  await setImmediate()
+  assert.deepEqual(taken, [[1, 2], [3, 4]])
+  await setImmediate()
+  assert.deepEqual(taken, [[1, 2], [3, 4], [5]])
+  arrived(6)
+  await setImmediate()
+  assert.deepEqual(taken.at(-1), [6])
+})
