@@ -38,4 +38,5 @@ async function ask({ port, seconds }: Asked): Promise<Livez> {
   return livez
 }
 
+// oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
 if (!isMainThread) parentPort!.postMessage(await ask(workerData as Asked))
