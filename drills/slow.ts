@@ -11,6 +11,8 @@ import { Traffic } from './traffic.ts'
 const DRIP_MS = 500
 const PIPELINED = 100
 const HONEST_CLIENTS = 4
+/** The part of the time in which the slow clients' first requests are worked off: thousands, beside hundreds of new connections. */
+const OPENING_SHARE = 0.2
 
 export interface SlowClients {
   folder: string
@@ -26,6 +28,8 @@ export interface Served {
   answered: number
   /** Honest requests that got no answer, or not 200 or 201. */
   broken: string[]
+  /** While the slow clients' first requests are worked off, and after that. */
+  slowestAtFirstMs: number
   slowestMs: number
   /** Slow connections that the server has ended. */
   ended: number
@@ -41,15 +45,26 @@ export async function serveBesideSlowClients({ folder, database, connections, se
   const kinds = [slowHeaders, slowBody, slowReader]
   const slow = Array.from({ length: connections }, (_, index) => kinds[index % kinds.length]!(instance.port, key))
   await setTimeout(500)
-  const traffic = new Traffic(`http://127.0.0.1:${instance.port}`, key, HONEST_CLIENTS, seed)
-  await setTimeout(seconds * 1000)
-  await traffic.stop()
+  const serveHonest = async (share: number) => {
+    const traffic = new Traffic(`http://127.0.0.1:${instance.port}`, key, HONEST_CLIENTS, seed)
+    await setTimeout(seconds * 1000 * share)
+    await traffic.stop()
+    return traffic
+  }
+  const first = await serveHonest(OPENING_SHARE)
+  const then = await serveHonest(1 - OPENING_SHARE)
   const ended = slow.filter(({ destroyed }) => destroyed).length
   const megabytes = residentMegabytes(instance.process.pid!)
   for (const socket of slow) socket.destroy()
   await killHard(instance.process)
-  const { answered, broken, slowestMs } = traffic
-  return { answered, broken, slowestMs, ended, megabytes }
+  return {
+    answered: first.answered + then.answered,
+    broken: [...first.broken, ...then.broken],
+    slowestAtFirstMs: first.slowestMs,
+    slowestMs: then.slowestMs,
+    ended,
+    megabytes,
+  }
 }
 
 /** Slowloris: headers that never end. */
