@@ -2,7 +2,7 @@
 import { connect, type Socket } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
 
-/** The connections are opened before the first request: bare node:http takes a minute to accept 2,000 beside busy ones. */
+/** The connections are opened before the first request: beside busy ones, not all of 2,000 were accepted within 8 s. */
 const OPENING_MS = 1000
 /** The first requests are not measured. */
 const WARMING_UP_MS = 500
