@@ -23,6 +23,7 @@ describe('readConfig', () => {
         trustProxy: false,
         rateLimit: undefined,
         maxConnections: 1000,
+      workers: 1,
         logLevel: 'notice',
       drainSeconds: 0,
         adminHost: '127.0.0.1',

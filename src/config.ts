@@ -1,6 +1,7 @@
 // Every setting once: its variable, flag, default, allowed values and meaning. The type of a configuration follows from it.
 import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
+import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import { BASE_PATH, ENVIRONMENTS } from './contract/operations.ts'
 
@@ -13,6 +14,8 @@ export type DatabaseAddress = { engine: 'sqlite'; path: string } | { engine: 'po
 
 const LOG_LEVELS = ['error', 'warn', 'notice', 'info', 'debug'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]
+
+const MOST_WORKERS = 64
 
 const SIGNUP_MODES = ['open', 'closed'] as const
 
@@ -126,6 +129,15 @@ export const SETTINGS = {
     allowed: 'a whole number from 1 to 65535',
     meaning: 'Connections that may be open at a time; more are closed at once',
     parse: parseMaxConnections,
+  },
+  workers: {
+    variable: 'PETSTORE_WORKERS',
+    flag: 'workers',
+    value: 'COUNT',
+    default: '1',
+    allowed: 'a whole number from 1 to 64, or auto for one per core',
+    meaning: 'Processes that accept connections and serve the operations; with more than one, another process writes and does the rest',
+    parse: parseWorkers,
   },
   logLevel: {
     variable: 'PETSTORE_LOG_LEVEL',
@@ -256,6 +268,11 @@ function parseSeconds(value: string): number | undefined {
 
 function parseMaxConnections(value: string): number | undefined {
   return /^[1-9][0-9]{0,4}$/.test(value) && Number(value) <= 65_535 ? Number(value) : undefined
+}
+
+function parseWorkers(value: string): number | undefined {
+  if (value === 'auto') return Math.min(availableParallelism(), MOST_WORKERS)
+  return /^[1-9][0-9]?$/.test(value) && Number(value) <= MOST_WORKERS ? Number(value) : undefined
 }
 
 function parseDatabase(value: string): DatabaseAddress | undefined {

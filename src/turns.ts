@@ -15,3 +15,26 @@ export function gatherTurns<T>(take: (gathered: readonly T[]) => void, most = In
     if (gathered.push(arrival) === 1) setImmediate(handOver)
   }
 }
+
+/** How many turns may be waited for more. */
+const MOST_TURNS = 4
+
+/** Calls `done` after a turn that brought nothing more, or after some turns. */
+export function whileGrowing(count: () => number, done: () => void, seen = 0, turns = MOST_TURNS): void {
+  const now = count()
+  if (now > seen && turns > 0) setImmediate(() => whileGrowing(count, done, now, turns - 1))
+  else done()
+}
+
+/** Like `gatherTurns`, but waits as long as each turn brings more. */
+export function gatherWhileGrowing<T>(take: (gathered: readonly T[]) => void): (arrival: T) => void {
+  let gathered: T[] = []
+  const takeAll = () => {
+    const all = gathered
+    gathered = []
+    take(all)
+  }
+  return (arrival) => {
+    if (gathered.push(arrival) === 1) whileGrowing(() => gathered.length, takeAll)
+  }
+}

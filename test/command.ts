@@ -5,6 +5,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { WORKERS } from './with-workers.ts'
 
 export const BIN = fileURLToPath(new URL('../bin/petstore', import.meta.url))
 
@@ -51,7 +52,7 @@ export class Folder implements AsyncDisposable {
     const [program = '', ...rest] = [...wrap, ...(socket === undefined ? [] : PASS_SOCKET), ...this.#program, ...words]
     const child = spawn(program, rest, {
       cwd: this.path,
-      env: { PATH: SEARCH_PATH, ...(socket !== undefined && { LISTEN_FDS: '1' }), ...env },
+      env: { PATH: SEARCH_PATH, ...WORKERS, ...(socket !== undefined && { LISTEN_FDS: '1' }), ...env },
       stdio: ['pipe', 'pipe', 'pipe', ...(socket === undefined ? [] : [socket])],
     })
     this.#children.push(child)

@@ -13,6 +13,8 @@ import { createLog } from '../src/log.ts'
 import { type Running, startServer } from '../src/server.ts'
 import type { Account, ApiKey } from '../src/store/account-store.ts'
 import { ENGINES, type TestEngine } from './engines.ts'
+import { freePort } from './free-port.ts'
+import { WORKERS } from './with-workers.ts'
 
 export const PASSWORD = 'correct horse battery'
 
@@ -46,7 +48,7 @@ export async function startPetstore(options: PetstoreOptions = {}): Promise<Pets
   const { engine = ENGINES[0]!, database, env, clock, monotonic, timeouts } = options
   const own = database === undefined ? await engine.newDatabase() : undefined
   const logged: Record<string, unknown>[] = []
-  const settings = readConfig({}, { PORT: '0', PETSTORE_LOG_LEVEL: 'info', DATABASE_URL: database ?? own!.url, ...env })
+  const settings = readConfig({}, { PORT: await portFor(env), PETSTORE_LOG_LEVEL: 'info', DATABASE_URL: database ?? own!.url, ...WORKERS, ...env })
   const config = { ...settings, ...options.config }
   const running = await startServer(config, createLog(config.logLevel, collectInto(logged)), {
     ...(clock && { clock }),
@@ -79,6 +81,11 @@ export async function startPetstore(options: PetstoreOptions = {}): Promise<Pets
       await own?.[Symbol.asyncDispose]()
     },
   }
+}
+
+/** With workers a port is chosen beforehand: several services of this process would share the port that stands for a free one. */
+async function portFor(env: Record<string, string> = {}): Promise<string> {
+  return 'PETSTORE_WORKERS' in { ...WORKERS, ...env } ? String(await freePort()) : '0'
 }
 
 /** Calls an operation with the examples of its description: a new operation is covered the moment it is declared. */

@@ -17,8 +17,8 @@ interface AccountsParts {
   store: AccountStore
   environment: Environment
   clock: () => number
-  /** Called when a key is revoked or an account removed, so that this process refuses it at once. */
-  onRevoked?: () => void
+  /** Called when a key is revoked or an account removed; resolves when this instance refuses the key. */
+  onRevoked?: () => Promise<void>
 }
 
 export interface MadeKey {
@@ -30,9 +30,9 @@ export class Accounts {
   readonly #store: AccountStore
   readonly #environment: Environment
   readonly #clock: () => number
-  readonly #onRevoked: () => void
+  readonly #onRevoked: () => Promise<void>
 
-  constructor({ store, environment, clock, onRevoked = () => {} }: AccountsParts) {
+  constructor({ store, environment, clock, onRevoked = async () => {} }: AccountsParts) {
     this.#store = store
     this.#environment = environment
     this.#clock = clock
@@ -68,7 +68,7 @@ export class Accounts {
   /** Removes the account and its keys. */
   async remove(account: Account, via: Via): Promise<void> {
     await this.#store.removeAccount(account.id, this.#event(account.id, 'account.removed', via, account.email))
-    this.#onRevoked()
+    await this.#onRevoked()
   }
 
   /** Returns the key with its secret, which can't be read again: only its hash is stored. */
@@ -110,7 +110,7 @@ export class Accounts {
   async revokeKey(key: ApiKey, via: Via): Promise<boolean> {
     const event = this.#event(key.accountId, 'key.revoked', via, `${key.name} (${key.id})`)
     const revoked = await this.#store.revokeKey(key.id, this.#clock(), event)
-    this.#onRevoked()
+    await this.#onRevoked()
     return revoked
   }
 

@@ -27,13 +27,14 @@ export const serve: Command = {
     const running = await startServer(server, terminal, config, log)
     await announce(terminal, config, running, log)
 
+    let signal: string
     try {
       await Promise.race([running.opened, stopSignal])
+      signal = await Promise.race([stopSignal, running.broken.catch(asCommandFailed)])
     } catch (error) {
       await running.stop()
       throw error
     }
-    const signal = await stopSignal
     // Nobody who presses Ctrl-C wants to wait for a load balancer.
     if (signal === 'SIGTERM' && config.drainSeconds > 0) {
       log.notice({ signal, seconds: config.drainSeconds }, 'draining: not ready, still serving')
@@ -72,6 +73,10 @@ function ifUnavailable(error: unknown): undefined {
 /** A key is printed only where a person at this machine reads it: a container has a terminal too, and its output is kept. */
 function isWatched({ stdin, stdout }: Terminal, { environment }: Config, { atHome }: Running): boolean {
   return stdin.isTTY === true && stdout.isTTY === true && atHome && environment !== 'production'
+}
+
+function asCommandFailed(error: Error): never {
+  throw new CommandFailed(error.message)
 }
 
 function explainListenFailure({ where, cause }: CannotListen): CommandFailed {

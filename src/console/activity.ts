@@ -20,12 +20,12 @@ const SPANS = {
 type SpanName = keyof typeof SPANS
 
 async function activityPage(visit: MemberVisit): Promise<HtmlPage> {
-  const { store, usage, who, now, query } = visit
+  const { store, flushUsage, who, now, query } = visit
   const name = query.get('span') ?? ''
   const chosen: SpanName = Object.hasOwn(SPANS, name) ? (name as SpanName) : 'week'
   const span = SPANS[chosen]
   // Requests counted a moment ago are shown, too.
-  await usage.flush()
+  await flushUsage()
   const { accounts } = store
   const [counts, [activeKey]] = await Promise.all([
     accounts.usageSince(who.account.id, firstBucket(span, now)),

@@ -8,7 +8,7 @@ const REFRESH_SECONDS = 3
 
 /** Without a script, this is a page of its own that reloads itself; console.js shows it in the page of the new key. */
 export async function firstRequestPage(visit: MemberVisit, key: ApiKey): Promise<HtmlPage> {
-  await visit.usage.flush()
+  await visit.flushUsage()
   const calls = await visit.store.accounts.callsSince([key.id], 0)
   const total = calls.reduce((sum, count) => sum + count.calls, 0)
   return {

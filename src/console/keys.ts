@@ -33,7 +33,7 @@ export const keyRoutes: readonly ConsoleRoute[] = [
 
 async function keysPage(visit: MemberVisit, problems: Problems = []): Promise<HtmlPage> {
   // Requests counted a moment ago are shown, too.
-  await visit.usage.flush()
+  await visit.flushUsage()
   const inactiveOnly = visit.query.get('state') === 'inactive'
   const active = inactiveOnly ? undefined : await readKeys(visit, true)
   const inactive = active === undefined || active.isFirst ? await readKeys(visit, false) : undefined

@@ -4,7 +4,6 @@ import type { Accounts } from '../accounts/accounts.ts'
 import { csrfToken, newToken, type Sessions, type SignedIn } from '../accounts/sessions.ts'
 import type { PasswordTries } from '../accounts/password-tries.ts'
 import type { Throttle } from '../accounts/throttle.ts'
-import type { Usage } from '../accounts/usage.ts'
 import { type Config, ownBaseUrl } from '../config.ts'
 import { BASE_PATH } from '../contract/operations.ts'
 import type { Reach } from '../home.ts'
@@ -21,7 +20,8 @@ export interface ConsoleParts extends Reach {
   store: Store
   accounts: Accounts
   sessions: Sessions
-  usage: Usage
+  /** Writes what was counted so far, so that a page shows it. */
+  flushUsage: () => Promise<void>
   clock: () => number
   monotonic: () => number
   log: Log

@@ -3,16 +3,17 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { createServer } from '../node-http.ts'
 import type { Send } from './answer.ts'
 import type { Health } from './health.ts'
-import type { Metrics } from './metrics.ts'
 import { requestId } from './request-id.ts'
 
 export interface AdminParts {
-  metrics: Metrics
+  /** Gives the page that Prometheus reads. */
+  metricsPage: () => Promise<string>
+  contentType: string
   health: Health
   send: Send
 }
 
-export function createAdmin({ metrics, health, send }: AdminParts): Server {
+export function createAdmin({ metricsPage, contentType, health, send }: AdminParts): Server {
   async function answerHealth(path: keyof Health, raw: IncomingMessage, response: ServerResponse): Promise<void> {
     const call = { id: requestId(raw), raw, ip: raw.socket.remoteAddress ?? '', startedAt: performance.now() }
     send(call, response, await health[path]())
@@ -28,8 +29,8 @@ export function createAdmin({ metrics, health, send }: AdminParts): Server {
       response.writeHead(404).end()
       return
     }
-    metrics.render().then(
-      (text) => response.writeHead(200, { 'Content-Type': metrics.contentType }).end(text),
+    metricsPage().then(
+      (text) => response.writeHead(200, { 'Content-Type': contentType }).end(text),
       () => response.writeHead(500).end(),
     )
   })

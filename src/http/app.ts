@@ -17,7 +17,7 @@ import { tendConnections, waitForTurn } from './connections.ts'
 import { createRemovedCheck } from './deprecation.ts'
 import { createHandlers } from './handlers.ts'
 import { type Arrival, createPipeline } from './pipeline.ts'
-import { createRateLimit } from './rate-limit.ts'
+import { createRateLimit, type Lease } from './rate-limit.ts'
 import type { Recorder } from './record.ts'
 import { createRehearsal } from './rehearse.ts'
 import { answerSpecialRequests, createSocketErrorHandler } from './socket-errors.ts'
@@ -35,7 +35,7 @@ export interface Timeouts {
   connectionsCheckingInterval: number
 }
 
-const TIMEOUTS: Timeouts = {
+export const TIMEOUTS: Timeouts = {
   headersTimeout: 10_000,
   requestTimeout: 30_000,
   keepAliveTimeout: 65_000,
@@ -62,18 +62,20 @@ export interface AppParts {
   send: Send
   /** Takes the requests that are not for an operation. */
   elsewhere: RequestListener
+  /** Where several processes share the rate limit. */
+  lease?: Lease | undefined
   timeouts?: Timeouts | undefined
 }
 
 export function createApp(parts: AppParts): Server {
-  const { config, store, cache, keyring, clock, monotonic, log, record, send, elsewhere, timeouts = TIMEOUTS } = parts
+  const { config, store, cache, keyring, clock, monotonic, log, record, send, elsewhere, lease, timeouts = TIMEOUTS } = parts
   const serveOperation = createPipeline({
     cache,
     admit: createAdmission([
       createAuthenticate(keyring),
       createRemovedCheck(clock),
-      ...(config.environment === 'staging' ? [createRehearsal()] : []),
-      createRateLimit(config.rateLimit, monotonic),
+      ...(config.environment === 'staging' ? [createRehearsal(config.workers)] : []),
+      createRateLimit(config.rateLimit, monotonic, lease),
     ]),
     handlers: createHandlers({ store, cache, clock, baseUrl: ownBaseUrl(config) }),
     send,

@@ -1,44 +1,50 @@
 // What Prometheus reads off the service at the moment of a scrape: nothing is counted for it in between.
 import type { Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { Counter, Gauge, type Registry } from 'prom-client'
+import { Counter, Gauge, type Metric } from 'prom-client'
 import { VERSION } from '../contract/operations.ts'
 import type { Store } from '../store/store.ts'
 import type { Readiness } from './readiness.ts'
 
-export interface Gauged {
-  server: Server
-  store: Pick<Store, 'connections' | 'commits'>
-  cache: { lookups: { hits: number; misses: number } }
-  readiness: Readiness
-}
-
 /** What Node keeps on a socket: the response that is due next on it. */
 type HttpSocket = Socket & { _httpMessage?: ServerResponse | null }
 
-export function registerGauges(registry: Registry, { server, store, cache, readiness }: Gauged): void {
+export interface FrontGauged {
+  server: Server
+  cache: { lookups: { hits: number; misses: number } }
+}
+
+export function frontGauges({ server, cache }: FrontGauged): Metric[] {
   const sockets = new Set<HttpSocket>()
   server.on('connection', (socket) => {
     sockets.add(socket)
     socket.once('close', () => sockets.delete(socket))
   })
   const inFlight = () => sockets.values().filter((socket) => socket._httpMessage).toArray().length
-  const build = new Gauge<string>({ name: 'petstore_build_info', help: 'The version that runs', labelNames: ['version'], registers: [] })
-  build.set({ version: VERSION }, 1)
-
-  const all = [
+  return [
     gauge('petstore_connections', 'Open connections of clients', () => sockets.size),
     gauge('petstore_requests_in_flight', 'Requests that are not answered yet', inFlight),
-    gauge('petstore_ready', 'Whether /readyz answers 200', async () => ((await readiness()) === undefined ? 1 : 0)),
     lookups(cache),
+  ]
+}
+
+export type StoreGauged = Pick<Store, 'connections' | 'commits'>
+
+export function storeGauges(store: StoreGauged): Metric[] {
+  return [
     total('petstore_commits_total', 'Commits of data that writes can share', () => store.commits().commits),
     total('petstore_committed_writes_total', 'Writes of data in these commits', () => store.commits().writes),
     databaseConnections(store),
     gauge('petstore_database_calls_waiting', 'Calls that wait for a connection to the database', () => store.connections()?.waiting ?? 0),
     databaseInfo(store),
-    build,
   ]
-  for (const metric of all) registry.registerMetric(metric)
+}
+
+/** Of the instance as a whole. */
+export function instanceGauges(readiness: Readiness): Metric[] {
+  const build = new Gauge<string>({ name: 'petstore_build_info', help: 'The version that runs', labelNames: ['version'], registers: [] })
+  build.set({ version: VERSION }, 1)
+  return [gauge('petstore_ready', 'Whether /readyz answers 200', async () => ((await readiness()) === undefined ? 1 : 0)), build]
 }
 
 function gauge(name: string, help: string, read: () => number | Promise<number>) {
@@ -64,7 +70,7 @@ function total(name: string, help: string, read: () => number) {
   })
 }
 
-function lookups(cache: Gauged['cache']) {
+function lookups(cache: FrontGauged['cache']) {
   return new Counter<string>({
     name: 'petstore_cache_lookups_total',
     help: 'Reads by whether their answer was in the cache',
@@ -78,7 +84,7 @@ function lookups(cache: Gauged['cache']) {
   })
 }
 
-function databaseConnections(store: Gauged['store']) {
+function databaseConnections(store: StoreGauged) {
   return new Gauge<string>({
     name: 'petstore_database_connections',
     help: 'Connections to the database: in use, idle, or parked until an overdue write is answered',
@@ -91,12 +97,14 @@ function databaseConnections(store: Gauged['store']) {
   })
 }
 
-function databaseInfo(store: Gauged['store']) {
+function databaseInfo(store: StoreGauged) {
   return new Gauge<string>({
     name: 'petstore_database_info',
     help: 'The database server that the last connection was opened to',
     labelNames: ['host', 'role'],
     registers: [],
+    // All processes of an instance use the same database.
+    aggregator: 'max',
     collect() {
       this.reset()
       const { host, role } = store.connections() ?? {}

@@ -1,16 +1,25 @@
 // Prometheus metrics, for the admin port. Without that port nothing is measured.
-import { collectDefaultMetrics, Counter, Histogram, Registry } from 'prom-client'
+import { AggregatorRegistry, collectDefaultMetrics, Counter, Histogram, type Metric, type MetricObjectWithValues, type MetricValue, Registry } from 'prom-client'
 import type { Operation } from '../contract/operation.ts'
 import { OPERATIONS } from '../contract/operations.ts'
-import { type Gauged, registerGauges } from './gauges.ts'
+import { type FrontGauged, frontGauges, instanceGauges, type StoreGauged, storeGauges } from './gauges.ts'
+import type { Readiness } from './readiness.ts'
+
+/** The metrics of one process. */
+export type Snapshot = MetricObjectWithValues<MetricValue<string>>[]
 
 export interface Metrics {
   /** A request that the HTTP parser refused belongs to no operation and took no measurable time. */
   answered(operation: Operation | undefined, status: number, seconds: number | undefined, rehearsed?: boolean): void
   storeCall(method: string, seconds: number): void
-  /** Adds what is read off these at each scrape. */
-  watch(gauged: Gauged): void
-  render(): Promise<string>
+  /** Add what is read off these at each scrape. */
+  watchFront(front: FrontGauged): void
+  watchStore(store: StoreGauged): void
+  watchInstance(readiness: Readiness): void
+  /** What was measured so far, to be added up with that of other processes. */
+  snapshot(): Promise<Snapshot>
+  /** The page that Prometheus reads, with what these other processes of the instance have measured. */
+  render(others?: readonly Snapshot[]): Promise<string>
   contentType: string
 }
 
@@ -50,6 +59,7 @@ export function createMetrics(): Metrics {
     registers,
   })
   for (const { id } of OPERATIONS) for (const status of SERVER_ERRORS) requests.inc({ operation: id, status }, 0)
+  const watch = (gauges: readonly Metric[]) => gauges.forEach((gauge) => registry.registerMetric(gauge))
   return {
     answered(operation, status, seconds, rehearsed = false) {
       const name = operation?.id ?? 'none'
@@ -60,8 +70,14 @@ export function createMetrics(): Metrics {
     storeCall(method, seconds) {
       store.observe({ method }, seconds)
     },
-    watch: (gauged) => registerGauges(registry, gauged),
-    render: () => registry.metrics(),
+    watchFront: (front) => watch(frontGauges(front)),
+    watchStore: (gauged) => watch(storeGauges(gauged)),
+    watchInstance: (readiness) => watch(instanceGauges(readiness)),
+    snapshot: () => registry.getMetricsAsJSON(),
+    async render(others = []) {
+      if (others.length === 0) return registry.metrics()
+      return AggregatorRegistry.aggregate([await registry.getMetricsAsJSON(), ...others]).metrics()
+    },
     contentType: registry.contentType,
   }
 }

@@ -11,11 +11,13 @@ const UNAVAILABLE = new Refusal('service_unavailable', 'The database is unavaila
 const LIMITED = new Refusal('rate_limited', 'Too many requests: a rehearsal, as requested by Petstore-Rehearse.', RETRY)
 const CROWDED = new Refusal('service_unavailable', `At most ${REHEARSAL.heldRequests} requests are delayed at a time; try again shortly.`, RETRY)
 
-export function createRehearsal(): Step {
+/** So many workers share the bound on requests that are delayed. */
+export function createRehearsal(workers: number): Step {
+  const most = Math.ceil(REHEARSAL.heldRequests / workers)
   let held = 0
 
   async function delay(ms: number): Promise<Refusal | undefined> {
-    if (held >= REHEARSAL.heldRequests) return CROWDED
+    if (held >= most) return CROWDED
     held += 1
     try {
       await setTimeout(ms)

@@ -93,6 +93,8 @@ export interface OpenOptions {
   create?: boolean
   /** How long to wait for a process that holds the lock of a SQLite file; the wait blocks everything else. */
   lockWaitMs?: number
+  /** How many processes of one instance open this database, and share the connections that the instance may have. */
+  processes?: number
   /** Receives what the engine has to tell while the store is open. */
   report?: Report
 }

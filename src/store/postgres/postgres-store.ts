@@ -22,8 +22,9 @@ const START_WITHIN_MS = 600_000
  * Connects to the database of this address and migrates it, or fills an empty one unless told not to. Throws
  * `CannotOpenStore` with a message for the operator.
  */
-export async function openPostgresStore(url: string, { create = true, report = () => {} }: OpenOptions = {}): Promise<Store> {
-  const settings = parseConnection(url)
+export async function openPostgresStore(url: string, { create = true, processes = 1, report = () => {} }: OpenOptions = {}): Promise<Store> {
+  const parsed = parseConnection(url)
+  const settings = { ...parsed, poolSize: Math.max(1, Math.floor(parsed.poolSize / processes)) }
   let isOpen = false
   // Until the store is open, whoever opens it learns from the exception.
   const pool = new Pool(settings, (event) => isOpen && report(event))

@@ -1,11 +1,9 @@
 // Runs all writes. Writes that arrive in one turn of the event loop share one transaction and one fsync, and each is
 // answered only after that commit. A lock held by another process is waited for here, outside SQLite.
 import type { DatabaseSync } from 'node:sqlite'
+import { whileGrowing } from '../../turns.ts'
 import { StoreBusy, StoreUnavailable } from '../store.ts'
 import { asStoreFailure, isBusy, LOCK_RETRY_MS, LOCK_WAIT_MS } from './failures.ts'
-
-/** How many turns of the event loop a write may wait for others. */
-const GATHER_TURNS = 4
 
 /** How many writes may wait. At 10,000 writes a second the last of them waits for a tenth of a second, unless another
  * process holds the lock. */
@@ -63,7 +61,8 @@ export class Writer {
     if (this.#queue.length >= QUEUE_LIMIT) return Promise.reject(new StoreBusy(`${QUEUE_LIMIT} writes wait for the database`))
     return new Promise<T>((resolve, reject) => {
       this.#queue.push({ work, isData, resolve, reject, deadline: performance.now() + LOCK_WAIT_MS })
-      this.#schedule(() => this.#gather(0, GATHER_TURNS))
+      // A commit of thirty costs as much as a commit of ten.
+      this.#schedule(() => whileGrowing(() => this.#queue.length, () => this.#flush()))
     })
   }
 
@@ -71,13 +70,6 @@ export class Writer {
     if (this.#scheduled) return
     this.#scheduled = true
     later()
-  }
-
-  /** Waits as long as each turn brings more writes: a commit of thirty costs as much as a commit of ten. */
-  #gather(seen: number, turns: number): void {
-    const queued = this.#queue.length
-    if (queued > seen && turns > 0) setImmediate(() => this.#gather(queued, turns - 1))
-    else this.#flush()
   }
 
   #flush(): void {

@@ -1,0 +1,103 @@
+// The front: accepts connections and serves the operations. It runs in the process of the service, or once in each worker.
+import type { RequestListener, Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { Keyring } from './accounts/keyring.ts'
+import { Usage } from './accounts/usage.ts'
+import { type Config, ownBaseUrl } from './config.ts'
+import { createSend, type Send } from './http/answer.ts'
+import { AnswerCache } from './http/answer-cache.ts'
+import { createApp, type Timeouts } from './http/app.ts'
+import type { Metrics, Snapshot } from './http/metrics.ts'
+import type { Lease } from './http/rate-limit.ts'
+import { createRecorder, type Recorder } from './http/record.ts'
+import { finish } from './listening.ts'
+import { type Log, logRepeated } from './log.ts'
+import type { Store } from './store/store.ts'
+
+/** What both the front and the public app answer and record with. */
+export interface Answering {
+  usage: Usage
+  record: Recorder
+  send: Send
+}
+
+interface AnsweringParts {
+  config: Config
+  log: Log
+  store: Store
+  clock: () => number
+  metrics: Metrics | undefined
+  isStopping: () => boolean
+}
+
+export function createAnswering({ config, log, store, clock, metrics, isStopping }: AnsweringParts): Answering {
+  const usage = new Usage(store.accounts, clock)
+  usage.start((error, message) => logRepeated(log, 'error', { error }, message))
+  const record = createRecorder({ log, usage, metrics, clock })
+  return { usage, record, send: createSend({ record, baseUrl: ownBaseUrl(config), isStopping }) }
+}
+
+/** A call to the database that takes longer is logged. */
+const SLOW_SECONDS = 1
+
+/** Is told how long each call to the store took. */
+export function createObserver(metrics: Metrics | undefined, log: Log): (method: string, seconds: number) => void {
+  return (method, seconds) => {
+    metrics?.storeCall(method, seconds)
+    if (seconds > SLOW_SECONDS) logRepeated(log, 'warn', { seconds }, `slow database call: ${method}`)
+  }
+}
+
+export interface FrontParts extends Omit<AnsweringParts, 'isStopping'> {
+  answering: Answering
+  monotonic: () => number
+  /** Takes the requests that are not for an operation. */
+  elsewhere: RequestListener
+  /** Where several processes share the rate limit. */
+  lease?: Lease | undefined
+  timeouts?: Timeouts | undefined
+}
+
+/** The fronts of an instance, seen from its one process that does everything else. */
+export interface Front {
+  readonly address: AddressInfo
+  /** Resolves when each key will be looked up again: one that was revoked is refused from then on. */
+  forgetKeys(): Promise<void>
+  /** Writes what was counted so far. */
+  flushUsage(): Promise<void>
+  /** What the workers have measured. */
+  snapshots(): Promise<Snapshot[]>
+  /** Rejects if the service can't go on, with a message for the operator; never resolves. */
+  readonly broken: Promise<never>
+  /** From now on each answer is the last of its connection. */
+  drain(): void
+  /** Accepts no more connections, and resolves when the requests that run are answered or cut off. */
+  finish(): Promise<void>
+}
+
+/** A front in this process; whoever makes it listens and stops. */
+export interface OwnFront extends Front {
+  server: Server
+}
+
+export function createFront({ config, log, store, clock, monotonic, metrics, answering, elsewhere, lease, timeouts }: FrontParts): OwnFront {
+  const { usage, record, send } = answering
+  const cache = new AnswerCache(store)
+  const keyring = new Keyring(store.accounts, config.environment, clock, monotonic)
+  const server = createApp({ config, store, cache, keyring, clock, monotonic, log, record, send, elsewhere, lease, timeouts })
+  metrics?.watchFront({ server, cache })
+  return {
+    server,
+    get address() {
+      return server.address() as AddressInfo
+    },
+    async forgetKeys() {
+      keyring.forgetAll()
+    },
+    flushUsage: () => usage.flush(),
+    snapshots: async () => [],
+    broken: new Promise<never>(() => {}),
+    drain() {},
+    finish: () => finish(server),
+  }
+}

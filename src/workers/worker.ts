@@ -1,0 +1,80 @@
+// The program of a worker: a front that reads the store itself, and leaves writes and all other requests to the primary.
+import type { AddressInfo } from 'node:net'
+import { createAnswering, createFront, createObserver, type OwnFront } from '../front.ts'
+import { listen } from '../listening.ts'
+import { createLog, forPeople, type Log } from '../log.ts'
+import { openForServing } from '../opening.ts'
+import { type RemoteStore, withRemoteWrites } from './remote-writes.ts'
+import type { Store } from '../store/store.ts'
+import { timedStore } from '../store/timed-store.ts'
+import { lastStep } from '../within-time.ts'
+import { passOnTo } from './back.ts'
+import { Channel } from './channel.ts'
+import type { ForPrimary, ForWorker, WorkerStart } from './protocol.ts'
+
+let stopping = false
+const isStopping = () => stopping
+let running: { front: OwnFront; store: Store; log: Log } | undefined
+
+// A terminal sends its signals to every process; when to stop is the primary's to say.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => {})
+// Without the primary nothing could be written.
+process.on('disconnect', () => process.exit(1))
+// There is nowhere left to report it; the primary stops the service.
+for (const output of [process.stdout, process.stderr]) output.on('error', () => {})
+
+const ours: ForWorker = {
+  start,
+  forgetKeys: async () => running?.front.forgetKeys(),
+  flushUsage: async () => running?.front.flushUsage(),
+  snapshot: async () => metrics?.snapshot(),
+  drain() {
+    stopping = true
+  },
+  stop,
+}
+const primary = new Channel<ForPrimary>(process, ours)
+const remote: RemoteStore = {
+  call: (...call) => primary.call('callStore', ...call),
+  createEach: (newPets) => primary.call('createEach', newPets),
+}
+let metrics: import('../http/metrics.ts').Metrics | undefined
+
+async function start({ config, back, socket, timeouts }: WorkerStart): Promise<AddressInfo> {
+  const { stdout } = process
+  const log = createLog(config.logLevel, stdout.isTTY ? forPeople((text) => stdout.write(text)) : stdout)
+  if (config.adminPort !== undefined) metrics = (await import('../http/metrics.ts')).createMetrics()
+  const { store: local, opened } = await openForServing(config, log, true)
+  // The primary finds the same, tells it, and ends.
+  opened.catch(() => {})
+  const sharesWriter = config.database.engine === 'sqlite'
+  const shared = sharesWriter ? withRemoteWrites(local, remote) : local
+  const store = metrics === undefined && sharesWriter ? shared : timedStore(shared, createObserver(metrics, log))
+  metrics?.watchStore(store)
+  const clock = Date.now
+  const answering = createAnswering({ config, log, store, clock, metrics, isStopping })
+  const front = createFront({
+    config: { ...config, maxConnections: Math.ceil(config.maxConnections / config.workers) },
+    log,
+    store,
+    clock,
+    monotonic: () => performance.now(),
+    metrics,
+    answering,
+    elsewhere: passOnTo(back, answering.send, isStopping, config.trustProxy),
+    lease: (account, wanted) => primary.call('lease', account, wanted),
+    timeouts,
+  })
+  await listen(front.server, socket ?? { host: config.host, port: config.port, setting: '' })
+  running = { front, store, log }
+  return front.address
+}
+
+async function stop(): Promise<void> {
+  stopping = true
+  if (running === undefined) return
+  const { front, store, log } = running
+  await front.finish()
+  await lastStep(front.flushUsage(), 'the last usage counts and failed requests could not be written', log)
+  await lastStep(store.close(), 'the store could not be closed in order', log)
+}
