@@ -136,7 +136,7 @@ export const SETTINGS = {
     value: 'COUNT',
     default: '1',
     allowed: 'a whole number from 1 to 64, or auto for one per core',
-    meaning: 'Processes that accept connections and serve the operations; with more than one, another process writes and does the rest',
+    meaning: 'Processes that accept connections and serve the operations; the first also writes, and serves everything else',
     parse: parseWorkers,
   },
   logLevel: {

@@ -1,16 +1,14 @@
 // The front: accepts connections and serves the operations. It runs in the process of the service, or once in each worker.
 import type { RequestListener, Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { Keyring } from './accounts/keyring.ts'
 import { Usage } from './accounts/usage.ts'
 import { type Config, ownBaseUrl } from './config.ts'
 import { createSend, type Send } from './http/answer.ts'
 import { AnswerCache } from './http/answer-cache.ts'
 import { createApp, type Timeouts } from './http/app.ts'
-import type { Metrics, Snapshot } from './http/metrics.ts'
+import type { Metrics } from './http/metrics.ts'
 import type { Lease } from './http/rate-limit.ts'
 import { createRecorder, type Recorder } from './http/record.ts'
-import { finish } from './listening.ts'
 import { type Log, logRepeated } from './log.ts'
 import type { Store } from './store/store.ts'
 
@@ -58,46 +56,21 @@ export interface FrontParts extends Omit<AnsweringParts, 'isStopping'> {
   timeouts?: Timeouts | undefined
 }
 
-/** The fronts of an instance, seen from its one process that does everything else. */
 export interface Front {
-  readonly address: AddressInfo
-  /** Resolves when each key will be looked up again: one that was revoked is refused from then on. */
-  forgetKeys(): Promise<void>
-  /** Writes what was counted so far. */
-  flushUsage(): Promise<void>
-  /** What the workers have measured. */
-  snapshots(): Promise<Snapshot[]>
-  /** Rejects if the service can't go on, with a message for the operator; never resolves. */
-  readonly broken: Promise<never>
-  /** From now on each answer is the last of its connection. */
-  drain(): void
-  /** Accepts no more connections, and resolves when the requests that run are answered or cut off. */
-  finish(): Promise<void>
-}
-
-/** A front in this process; whoever makes it listens and stops. */
-export interface OwnFront extends Front {
   server: Server
+  /** From now on each key is looked up again: one that was revoked is refused. */
+  forgetKeys(): void
 }
 
-export function createFront({ config, log, store, clock, monotonic, metrics, answering, elsewhere, lease, timeouts }: FrontParts): OwnFront {
-  const { usage, record, send } = answering
+/** Whoever makes it listens and stops. With workers, each front has its share of the connections. */
+export function createFront(parts: FrontParts): Front {
+  const { log, store, clock, monotonic, metrics, elsewhere, lease, timeouts } = parts
+  const { record, send } = parts.answering
+  const { workers, maxConnections } = parts.config
+  const config = { ...parts.config, maxConnections: Math.ceil(maxConnections / workers) }
   const cache = new AnswerCache(store)
   const keyring = new Keyring(store.accounts, config.environment, clock, monotonic)
   const server = createApp({ config, store, cache, keyring, clock, monotonic, log, record, send, elsewhere, lease, timeouts })
   metrics?.watchFront({ server, cache })
-  return {
-    server,
-    get address() {
-      return server.address() as AddressInfo
-    },
-    async forgetKeys() {
-      keyring.forgetAll()
-    },
-    flushUsage: () => usage.flush(),
-    snapshots: async () => [],
-    broken: new Promise<never>(() => {}),
-    drain() {},
-    finish: () => finish(server),
-  }
+  return { server, forgetKeys: () => keyring.forgetAll() }
 }

@@ -63,10 +63,7 @@ export async function listen(server: Server, where: ListenAddress | InheritedSoc
 
 /** Where it really listens, such as http://127.0.0.1:8080. */
 export function addressOf(server: Server): string {
-  return urlOf(server.address() as AddressInfo)
-}
-
-export function urlOf({ address, family, port }: AddressInfo): string {
+  const { address, family, port } = server.address() as AddressInfo
   return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`
 }
 

@@ -1,5 +1,5 @@
 // The only wiring: settings become a store, the store an app, and the app listens until it is told to stop.
-import type { RequestListener, Server } from 'node:http'
+import type { RequestListener } from 'node:http'
 import { setTimeout } from 'node:timers/promises'
 import { Accounts } from './accounts/accounts.ts'
 import { Sessions } from './accounts/sessions.ts'
@@ -12,14 +12,16 @@ import type { Send } from './http/answer.ts'
 import type { Timeouts } from './http/app.ts'
 import { createHealth, type Health } from './http/health.ts'
 import type { Metrics } from './http/metrics.ts'
+import { createRateWindow } from './http/rate-limit.ts'
 import { createReadiness } from './http/readiness.ts'
 import { type Reach, reachOf } from './home.ts'
-import { addressOf, cutOff, type InheritedSocket, listen, urlOf } from './listening.ts'
+import { addressOf, cutOff, finish, type InheritedSocket, listen } from './listening.ts'
 import type { Log } from './log.ts'
 import { openForServing } from './opening.ts'
 import type { Store } from './store/store.ts'
 import { timedStore } from './store/timed-store.ts'
 import { lastStep } from './within-time.ts'
+import type { Workers } from './workers/primary.ts'
 
 export interface Running extends Reach {
   /** Where it really listens, such as http://127.0.0.1:8080. */
@@ -49,7 +51,7 @@ export interface World {
 }
 
 export async function startServer(config: Config, log: Log, world: World = {}): Promise<Running> {
-  const { clock = Date.now, monotonic = () => performance.now() } = world
+  const { socket, clock = Date.now, monotonic = () => performance.now(), timeouts } = world
   const metrics = config.adminPort === undefined ? undefined : await loadMetrics()
   const { store: plain, opened } = await openForServing(config, log)
   const store = metrics === undefined && config.database.engine === 'sqlite' ? plain : timedStore(plain, createObserver(metrics, log))
@@ -64,27 +66,27 @@ export async function startServer(config: Config, log: Log, world: World = {}): 
   const sessions = new Sessions(store.accounts, clock)
   const publicApp = Promise.withResolvers<PublicApp>()
   const elsewhere: RequestListener = (raw, response) => void publicApp.promise.then(({ routing }) => routing(raw, response))
-  const frontParts = { config, log, store, clock, monotonic, metrics, answering, elsewhere }
+  const lease = config.workers > 1 && config.rateLimit !== undefined ? createRateWindow(config.rateLimit, monotonic) : undefined
+  const frontParts = { config, log, store, clock, monotonic, metrics, answering, elsewhere, lease, timeouts }
+  const front = createFront(frontParts)
   const health = createHealth(readiness)
-  let front!: Front
-  let admin: Server | undefined
+  const metricsPage = async () => metrics!.render(await workers?.snapshots())
+  const admin = metrics && createAdmin({ metricsPage, contentType: metrics.contentType, health, send })
+  let workers: Workers | undefined
   try {
-    front = config.workers === 1 ? await openFront(frontParts, world) : await openWorkers(frontParts, world)
-    if (metrics !== undefined) {
-      admin = createAdmin({ metricsPage: async () => metrics.render(await front.snapshots()), contentType: metrics.contentType, health, send })
-      await listen(admin, { host: config.adminHost, port: config.adminPort!, setting: 'admin-' })
-    }
+    await listen(front.server, socket ?? { host: config.host, port: config.port, setting: '' })
+    if (admin !== undefined) await listen(admin, { host: config.adminHost, port: config.adminPort!, setting: 'admin-' })
+    if (config.workers > 1) workers = await loadWorkers(frontParts, front)
   } catch (error) {
-    await Promise.all([front?.finish(), cutOff(admin)])
+    await Promise.all([cutOff(front.server), cutOff(admin)])
     await store.close()
     throw error
   }
-  const { address, broken } = front
-  const accounts = new Accounts({ store: store.accounts, environment: config.environment, clock, onRevoked: () => front.forgetKeys() })
+  const accounts = new Accounts({ store: store.accounts, environment: config.environment, clock, onRevoked: forgetKeys })
   // Requests that are not for an operation wait for this; the operations are served meanwhile.
-  const url = urlOf(address)
-  const reach = reachOf(config, address)
-  const consoleParts = { config, ...reach, url, store, accounts, sessions, flushUsage: () => front.flushUsage(), clock, monotonic, log, record }
+  const url = addressOf(front.server)
+  const reach = reachOf(config, front.server.address())
+  const consoleParts = { config, ...reach, url, store, accounts, sessions, flushUsage, clock, monotonic, log, record }
   setImmediate(() => publicApp.resolve(loadPublicApp(consoleParts, health, send, isStopping)))
   let stopChores = async () => {}
   const startWork = () => {
@@ -93,41 +95,38 @@ export async function startServer(config: Config, log: Log, world: World = {}): 
   // Whoever runs this learns from `opened` that the store can't be opened.
   opened.then(startWork, () => {})
 
+  async function forgetKeys(): Promise<void> {
+    front.forgetKeys()
+    await workers?.forgetKeys()
+  }
+
+  async function flushUsage(): Promise<void> {
+    await Promise.all([usage.flush(), workers?.flushUsage()])
+  }
+
   async function drain(seconds: number): Promise<void> {
     stopping = true
-    front.drain()
+    workers?.drain()
     await setTimeout(seconds * 1000)
   }
 
   async function stop(): Promise<void> {
     stopping = true
-    // Chores that are running end before the store is closed.
-    await Promise.all([front.finish(), lastStep(stopChores(), 'old records were still being purged', log)])
+    // Chores that are running end before the store is closed, and workers while it can still be written to.
+    await Promise.all([finish(front.server), workers?.stop(), lastStep(stopChores(), 'old records were still being purged', log)])
     await cutOff(admin)
     await (await publicApp.promise).close()
     await lastStep(usage.stop(), 'the last usage counts and failed requests could not be written', log)
     await lastStep(store.close(), 'the store could not be closed in order', log)
   }
 
-  return { url, ...reach, adminUrl: admin && addressOf(admin), accounts, store, opened, broken, drain, stop }
-}
-
-async function openFront(parts: FrontParts, { socket, timeouts }: World): Promise<Front> {
-  const front = createFront({ ...parts, timeouts })
-  const { host, port } = parts.config
-  try {
-    await listen(front.server, socket ?? { host, port, setting: '' })
-    return front
-  } catch (error) {
-    await cutOff(front.server)
-    throw error
-  }
+  return { url, ...reach, adminUrl: admin && addressOf(admin), accounts, store, opened, broken: workers?.broken ?? new Promise(() => {}), drain, stop }
 }
 
 /** Loaded on demand: most instances are one process. */
-async function openWorkers(parts: FrontParts, { socket, timeouts }: World): Promise<Front> {
+async function loadWorkers(parts: FrontParts, front: Front): Promise<Workers> {
   const { startWorkers } = await import('./workers/primary.ts')
-  return startWorkers(parts, socket, timeouts)
+  return startWorkers(parts, front)
 }
 
 /** Loaded on demand: without an admin port its libraries are not needed. */

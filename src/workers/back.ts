@@ -3,7 +3,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import type { IncomingMessage, RequestListener, Server } from 'node:http'
 import { createRequire } from 'node:module'
-import { tmpdir } from 'node:os'
+import { platform, tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { randomUUID } from 'node:crypto'
 import { Refusal } from '../contract/errors.ts'
@@ -32,7 +32,7 @@ export interface Back extends AsyncDisposable {
 
 /** Hands the requests of all workers to `serve`, as if they had come from the clients themselves. */
 export async function openBack(serve: RequestListener, log: Log): Promise<Back> {
-  const path = process.platform === 'win32' ? `\\\\.\\pipe\\petstore-${randomUUID()}` : join(await mkdtemp(join(tmpdir(), 'petstore-')), 'back')
+  const path = platform() === 'win32' ? `\\\\.\\pipe\\petstore-${randomUUID()}` : join(await mkdtemp(join(tmpdir(), 'petstore-')), 'back')
   const receive: RequestListener = (raw, response) => {
     Object.defineProperty(raw.socket, 'remoteAddress', { value: raw.headers[CLIENT_ADDRESS] })
     delete raw.headers[CLIENT_ADDRESS]
@@ -54,7 +54,7 @@ export async function openBack(serve: RequestListener, log: Log): Promise<Back> 
 async function close(server: Server, path: string): Promise<void> {
   server.closeAllConnections()
   await new Promise((resolve) => server.close(resolve))
-  if (process.platform !== 'win32') await rm(dirname(path), { recursive: true, force: true })
+  if (platform() !== 'win32') await rm(dirname(path), { recursive: true, force: true })
 }
 
 /** Passes requests on to the primary, and its answers to the clients. */

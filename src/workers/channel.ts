@@ -35,7 +35,9 @@ export class Channel<Theirs extends Callable> {
     this.#ours = ours
     this.#post = gatherTurns((messages: readonly Message[]) => this.#send(messages))
     const events: EventEmitter = wire
-    events.on('message', (messages: Message[]) => {
+    events.on('message', (messages: Message[] | string) => {
+      // A handle comes with a word.
+      if (typeof messages === 'string') return
       for (const message of messages) this.#receive(message)
     })
     events.on('disconnect', () => this.#close())

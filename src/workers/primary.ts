@@ -1,22 +1,17 @@
-// The primary's side of the workers: starts them, replaces one that ends, and speaks to all of them as to one front.
-import cluster, { type Worker } from 'node:cluster'
+// The primary's side of the workers: starts them, replaces one that ends, and speaks to all of them at once.
+import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import module from 'node:module'
-import type { AddressInfo } from 'node:net'
 import { extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Front, FrontParts } from '../front.ts'
-import type { Timeouts } from '../http/app.ts'
 import type { Snapshot } from '../http/metrics.ts'
-import { createRateWindow } from '../http/rate-limit.ts'
-import { CannotListen, type InheritedSocket, type ListenAddress } from '../listening.ts'
 import type { Log } from '../log.ts'
 import { IN_MEMORY } from '../store/sqlite/database.ts'
 import { CannotOpenStore } from '../store/store.ts'
 import { Overdue, withinTime } from '../within-time.ts'
 import { type Back, openBack } from './back.ts'
 import { Channel, ChannelClosed } from './channel.ts'
-import { Meeting } from './meeting.ts'
 import type { ForPrimary, ForWorker, WorkerStart } from './protocol.ts'
 import { createEach } from './remote-writes.ts'
 
@@ -28,34 +23,30 @@ const REPLACE_AFTER_MS = 100
 /** A worker that stands still does not hold up the others, nor whoever revokes a key: by then it has forgotten it anyway. */
 const TOLD_WITHIN_MS = 3000
 
-/** A worker has as long to stop as a lone process has; then it is ended. */
+/** A worker has as long to stop as the primary has; then it is ended. */
 const STOP_WITHIN_MS = 8000
 
-/** Resolves when all workers listen; throws `CannotListen`. */
-export async function startWorkers({ config, log, store, monotonic, elsewhere }: FrontParts, socket: InheritedSocket | undefined, timeouts: Timeouts | undefined): Promise<Front> {
+const PROGRAM = fileURLToPath(new URL(`worker${extname(import.meta.url)}`, import.meta.url))
+
+/** Starts workers beside this process; resolves when all accept connections from the socket of its front. */
+export async function startWorkers({ config, log, store, elsewhere, lease, timeouts }: FrontParts, { server }: Front): Promise<Workers> {
   if (config.database.engine === 'sqlite' && config.database.path === IN_MEMORY) {
     throw new CannotOpenStore('A database in memory belongs to one process. Use --workers 1, or a file with --database.')
   }
-  const lease = createRateWindow(config.rateLimit ?? { requests: 0, seconds: 1 }, monotonic)
-  const meeting = new Meeting()
-  const ours = (worker: object): ForPrimary => ({
-    callStore(part, method, parameters) {
-      return (store[part] as unknown as Record<string, (...parameters: unknown[]) => Promise<unknown>>)[method]!(...parameters)
-    },
-    async createEach(newPets) {
-      await meeting.join(worker)
-      return createEach(store, newPets)
-    },
-    lease,
-  })
+  const ours: ForPrimary = {
+    callStore: (part, method, parameters) =>
+      (store[part] as unknown as Record<string, (...parameters: unknown[]) => Promise<unknown>>)[method]!(...parameters),
+    createEach: (newPets) => createEach(store, newPets),
+    lease: lease!,
+  }
   const back = await openBack(elsewhere, log)
-  const workers = new Workers({ start: { config, back: back.path, socket, timeouts }, back, ours, log })
-  await workers.listen()
+  const workers = new Workers({ start: { config, back: back.path, timeouts }, server, back, ours, log })
+  await workers.start(config.workers - 1)
   return workers
 }
 
 interface Running {
-  worker: Worker
+  child: ChildProcess
   channel: Channel<ForWorker>
   startedAt: number
   /** What it had measured when it was last asked: counters must not fall when it ends. */
@@ -64,18 +55,20 @@ interface Running {
 
 interface WorkersParts {
   start: WorkerStart
+  /** Its listening socket is shared: what a worker that ends has not accepted, another process accepts. */
+  server: Front['server']
   back: Back
-  ours: (worker: object) => ForPrimary
+  ours: ForPrimary
   log: Log
 }
 
-class Workers implements Front {
+export class Workers {
+  /** Rejects if workers end again and again. */
   readonly broken: Promise<never>
   readonly #parts: WorkersParts
   readonly #running = new Set<Running>()
   readonly #ended: Snapshot[] = []
   readonly #breaking = Promise.withResolvers<never>()
-  #address: AddressInfo | undefined
   #youngEnds = 0
   #draining = false
   #stopping = false
@@ -87,29 +80,12 @@ class Workers implements Front {
     this.broken.catch(() => {})
   }
 
-  get address(): AddressInfo {
-    return this.#address!
-  }
-
-  /** Resolves when all listen; throws `CannotListen`. */
-  async listen(): Promise<void> {
-    // Each worker accepts from the one socket: what a worker that ends has not accepted, another one accepts.
-    cluster.schedulingPolicy = cluster.SCHED_NONE
-    cluster.setupPrimary({
-      exec: fileURLToPath(new URL(`worker${extname(import.meta.url)}`, import.meta.url)),
-      args: [],
-      execArgv: process.execArgv.filter((argument) => argument.startsWith('--max-')),
-      serialization: 'advanced',
-    })
-    const { config, socket } = this.#parts.start
-    const where: ListenAddress | InheritedSocket = socket ?? { host: config.host, port: config.port, setting: '' }
+  async start(count: number): Promise<void> {
     try {
-      // With port 0 the first one chooses.
-      this.#address = await this.#start()
-      await Promise.all(Array.from({ length: config.workers - 1 }, () => this.#start()))
+      await Promise.all(Array.from({ length: count }, () => this.#startOne()))
     } catch (error) {
-      await this.finish()
-      throw error instanceof Error && error.name === 'CannotListen' ? new CannotListen(where, error.cause) : error
+      await this.stop()
+      throw error
     }
   }
 
@@ -135,54 +111,59 @@ class Workers implements Front {
     void this.#tell((channel) => channel.call('drain'))
   }
 
-  async finish(): Promise<void> {
+  async stop(): Promise<void> {
     this.#stopping = true
-    await Promise.all([...this.#running].map((running) => this.#stop(running)))
+    await Promise.all([...this.#running].map((running) => this.#stopOne(running)))
     await this.#parts.back[Symbol.asyncDispose]()
   }
 
-  async #start(): Promise<AddressInfo> {
-    const { start, ours } = this.#parts
+  async #startOne(): Promise<void> {
+    const { start, ours, server } = this.#parts
     const compiled = module.getCompileCacheDir?.()
-    const worker = cluster.fork(compiled === undefined ? {} : { NODE_COMPILE_CACHE: compiled })
-    const channel = new Channel<ForWorker>(worker.process, ours(worker))
-    const running = { worker, channel, startedAt: performance.now(), snapshot: undefined }
+    const child = fork(PROGRAM, {
+      execArgv: process.execArgv.filter((argument) => argument.startsWith('--max-')),
+      env: { ...process.env, ...(compiled !== undefined && { NODE_COMPILE_CACHE: compiled }) },
+      serialization: 'advanced',
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    })
+    const channel = new Channel<ForWorker>(child, ours)
+    const running = { child, channel, startedAt: performance.now(), snapshot: undefined }
     this.#running.add(running)
-    worker.once('exit', (code, signal) => this.#ends(running, code, signal))
+    child.once('exit', (code, signal) => this.#ends(running, code, signal))
     try {
-      const address = await channel.call('start', start)
+      await channel.call('start', start)
       if (this.#draining) await channel.call('drain')
-      return address
+      if (!this.#stopping) child.send('accept', server, {}, () => {})
     } catch (error) {
-      worker.process.kill('SIGKILL')
+      child.kill('SIGKILL')
       throw error
     }
   }
 
   #ends(running: Running, code: number | null, signal: string | null): void {
     this.#running.delete(running)
-    if (this.#stopping || this.#address === undefined) return
+    if (this.#stopping) return
     if (running.snapshot !== undefined) this.#ended.push(running.snapshot.filter(({ type }) => String(type) !== 'gauge'))
     const isYoung = performance.now() - running.startedAt < YOUNG_MS
     this.#youngEnds = isYoung ? this.#youngEnds + 1 : 0
-    this.#parts.log.error({ worker: running.worker.process.pid, code, signal }, 'a worker ended; another one replaces it')
+    this.#parts.log.error({ worker: running.child.pid, code, signal }, 'a worker ended; another one replaces it')
     if (this.#youngEnds >= CRASH_LOOP) {
       this.#breaking.reject(new Error(`${CRASH_LOOP} workers in a row ended within ${YOUNG_MS / 1000} s of their start; the log above says how.`))
       return
     }
     setTimeout(() => {
       if (this.#stopping) return
-      this.#start().catch((error: unknown) => this.#parts.log.error({ error }, 'a worker could not start'))
+      this.#startOne().catch((error: unknown) => this.#parts.log.error({ error }, 'a worker could not start'))
     }, isYoung ? REPLACE_AFTER_MS : 0)
   }
 
-  async #stop({ worker, channel }: Running): Promise<void> {
-    const ended = once(worker.process, 'exit')
+  async #stopOne({ child, channel }: Running): Promise<void> {
+    const ended = once(child, 'exit')
     try {
       await withinTime(channel.call('stop'), STOP_WITHIN_MS)
-      worker.process.disconnect()
+      child.disconnect()
     } catch {
-      worker.process.kill('SIGKILL')
+      child.kill('SIGKILL')
     }
     await ended
   }

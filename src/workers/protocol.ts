@@ -1,31 +1,28 @@
-// What the processes of one instance call in each other: the primary, which writes and does everything that is not an
-// operation, and the workers, which accept connections and serve the operations.
-import type { AddressInfo } from 'node:net'
+// What the processes of one instance call in each other: the primary, which does everything, and the workers, which accept
+// connections and serve the operations beside it, but leave writes and all other requests to it.
 import type { Config } from '../config.ts'
 import type { Timeouts } from '../http/app.ts'
 import type { Snapshot } from '../http/metrics.ts'
-import type { Grant } from '../http/rate-limit.ts'
-import type { InheritedSocket } from '../listening.ts'
+import type { Lease } from '../http/rate-limit.ts'
 import type { RemoteStore } from './remote-writes.ts'
 
 export interface WorkerStart {
   config: Config
   /** Where the primary takes requests that are not for an operation. */
   back: string
-  socket: InheritedSocket | undefined
   timeouts: Timeouts | undefined
 }
 
 export type ForPrimary = {
   callStore: RemoteStore['call']
   createEach: RemoteStore['createEach']
-  lease(account: string, wanted: number): Grant
+  lease: Lease
 }
 
 export type ForWorker = {
-  /** Resolves when the worker listens, with its address. */
-  start(parts: WorkerStart): Promise<AddressInfo>
-  forgetKeys(): Promise<void>
+  /** Resolves when the worker could serve; it accepts connections once it is sent the listening socket. */
+  start(parts: WorkerStart): Promise<void>
+  forgetKeys(): void
   flushUsage(): Promise<void>
   /** Undefined if nothing is measured. */
   snapshot(): Promise<Snapshot | undefined>

@@ -1,7 +1,8 @@
-// The program of a worker: a front that reads the store itself, and leaves writes and all other requests to the primary.
-import type { AddressInfo } from 'node:net'
-import { createAnswering, createFront, createObserver, type OwnFront } from '../front.ts'
-import { listen } from '../listening.ts'
+// The program of a worker: a front like the primary's, which leaves writes and requests for anything but an operation to it.
+import type { Server } from 'node:net'
+import type { Usage } from '../accounts/usage.ts'
+import { createAnswering, createFront, createObserver, type Front } from '../front.ts'
+import { finish } from '../listening.ts'
 import { createLog, forPeople, type Log } from '../log.ts'
 import { openForServing } from '../opening.ts'
 import { type RemoteStore, withRemoteWrites } from './remote-writes.ts'
@@ -14,7 +15,7 @@ import type { ForPrimary, ForWorker, WorkerStart } from './protocol.ts'
 
 let stopping = false
 const isStopping = () => stopping
-let running: { front: OwnFront; store: Store; log: Log } | undefined
+let running: { front: Front; usage: Usage; store: Store; log: Log } | undefined
 
 // A terminal sends its signals to every process; when to stop is the primary's to say.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => {})
@@ -25,8 +26,8 @@ for (const output of [process.stdout, process.stderr]) output.on('error', () => 
 
 const ours: ForWorker = {
   start,
-  forgetKeys: async () => running?.front.forgetKeys(),
-  flushUsage: async () => running?.front.flushUsage(),
+  forgetKeys: () => running?.front.forgetKeys(),
+  flushUsage: async () => running?.usage.flush(),
   snapshot: async () => metrics?.snapshot(),
   drain() {
     stopping = true
@@ -40,7 +41,7 @@ const remote: RemoteStore = {
 }
 let metrics: import('../http/metrics.ts').Metrics | undefined
 
-async function start({ config, back, socket, timeouts }: WorkerStart): Promise<AddressInfo> {
+async function start({ config, back, timeouts }: WorkerStart): Promise<void> {
   const { stdout } = process
   const log = createLog(config.logLevel, stdout.isTTY ? forPeople((text) => stdout.write(text)) : stdout)
   if (config.adminPort !== undefined) metrics = (await import('../http/metrics.ts')).createMetrics()
@@ -54,7 +55,7 @@ async function start({ config, back, socket, timeouts }: WorkerStart): Promise<A
   const clock = Date.now
   const answering = createAnswering({ config, log, store, clock, metrics, isStopping })
   const front = createFront({
-    config: { ...config, maxConnections: Math.ceil(config.maxConnections / config.workers) },
+    config,
     log,
     store,
     clock,
@@ -65,16 +66,19 @@ async function start({ config, back, socket, timeouts }: WorkerStart): Promise<A
     lease: (account, wanted) => primary.call('lease', account, wanted),
     timeouts,
   })
-  await listen(front.server, socket ?? { host: config.host, port: config.port, setting: '' })
-  running = { front, store, log }
-  return front.address
+  running = { front, usage: answering.usage, store, log }
 }
+
+// The front takes the socket over at once: until then, connections that are accepted from it would be lost.
+process.on('message', (_message, socket?: Server) => {
+  if (socket !== undefined) running!.front.server.listen(socket)
+})
 
 async function stop(): Promise<void> {
   stopping = true
   if (running === undefined) return
-  const { front, store, log } = running
-  await front.finish()
-  await lastStep(front.flushUsage(), 'the last usage counts and failed requests could not be written', log)
+  const { front, usage, store, log } = running
+  await finish(front.server)
+  await lastStep(usage.stop(), 'the last usage counts and failed requests could not be written', log)
   await lastStep(store.close(), 'the store could not be closed in order', log)
 }
