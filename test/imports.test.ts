@@ -74,8 +74,8 @@ describe('Imports', () => {
   })
 
   it('leave the process to main.ts, and to those that start a worker and are one', () => {
-    const programs = ['main.ts', 'workers/primary.ts', 'workers/worker.ts']
-    for (const file of files.filter((name) => !programs.includes(name))) {
+    const programs = new Set(['main.ts', 'workers/primary.ts', 'workers/worker.ts'])
+    for (const file of files.filter((name) => !programs.has(name))) {
       assert.doesNotMatch(textOf(file), /\bprocess\.[a-z]|from 'node:process'/, file)
     }
   })
