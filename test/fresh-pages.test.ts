@@ -127,7 +127,7 @@ for (const engine of ENGINES) {
     if (engine.name === 'SQLite') {
       it('shows what another program changed in the file', async () => {
         const { id } = await add(0, 'before', 'sold')
-        using db = new DatabaseSync(database.url.replace('sqlite:', ''))
+        using db = new DatabaseSync(database.url.replace('sqlite:', ''), { timeout: 5000 })
         for (const name of ['one', 'two', 'three']) {
           for (let time = 0; time < 3; time += 1) await read(0, `/pets/${id}`)
           db.prepare('UPDATE pets SET name = ? WHERE id = ?').run(name, id)

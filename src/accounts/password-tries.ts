@@ -40,7 +40,7 @@ export class PasswordTries {
   }
 
   inSession({ tokenHash }: Session): PasswordTry {
-    return new PasswordTry([], [this.#bySession, tokenHash.toString('base64url')])
+    return new PasswordTry([], [this.#bySession, Buffer.from(tokenHash).toString('base64url')])
   }
 }
 

@@ -74,7 +74,7 @@ export const FAILED_REQUESTS_KEPT = 100
 
 /** A person signed in at the console. The token itself is never stored, only its hash. */
 export interface Session {
-  tokenHash: Buffer
+  tokenHash: Uint8Array
   accountId: string
   createdAt: number
   lastSeenAt: number
@@ -147,10 +147,10 @@ export interface AccountStore {
   /** False if the account's password hash is no longer the one that was verified, or the account no longer exists. */
   createSession(session: Session, passwordHash: string, event: AuditEvent): Promise<boolean>
   /** Undefined if there is none. The caller decides whether it is still valid. */
-  sessionByHash(tokenHash: Buffer): Promise<Session | undefined>
-  moveSession(tokenHash: Buffer, lastSeenAt: number): Promise<void>
+  sessionByHash(tokenHash: Uint8Array): Promise<Session | undefined>
+  moveSession(tokenHash: Uint8Array, lastSeenAt: number): Promise<void>
   /** False if there is none. */
-  endSession(tokenHash: Buffer, event: AuditEvent): Promise<boolean>
+  endSession(tokenHash: Uint8Array, event: AuditEvent): Promise<boolean>
   /** Removes sessions created or last seen before these times. */
   purgeSessions(createdBefore: number, seenBefore: number): Promise<void>
 

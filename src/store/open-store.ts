@@ -21,7 +21,10 @@ export async function openStore(address: DatabaseAddress, options: OpenOptions =
 async function openEngine(address: DatabaseAddress, options: OpenOptions): Promise<Store> {
   if (address.engine === 'sqlite') {
     const { openSqliteStore } = await import('./sqlite/sqlite-store.ts')
-    return openSqliteStore(address.path, options)
+    const store = openSqliteStore(address.path, options)
+    if (options.writeThread === undefined) return store
+    const { inWriteThread } = await import('./sqlite/write-thread.ts')
+    return inWriteThread(store, address.path, options.writeThread)
   }
   const { openPostgresStore } = await import('./postgres/postgres-store.ts')
   return openPostgresStore(address.url, options)

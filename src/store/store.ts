@@ -85,6 +85,9 @@ export interface StoreEvent {
   details?: object
 }
 
+/** `auto`: where the disk takes long to sync. */
+export type WriteThread = 'auto' | 'on' | 'off'
+
 /** How a store is opened. */
 export interface OpenOptions {
   /** Whether a copy that was interrupted may be opened. */
@@ -93,6 +96,8 @@ export interface OpenOptions {
   create?: boolean
   /** How long to wait for a process that holds the lock of a SQLite file; the wait blocks everything else. */
   lockWaitMs?: number
+  /** Whether a SQLite store writes in a thread of its own (sqlite/write-thread.ts); off by default. */
+  writeThread?: WriteThread
   /** How many processes of one instance open this database, and share the connections that the instance may have. */
   processes?: number
   /** Receives what the engine has to tell while the store is open. */
@@ -151,7 +156,7 @@ export interface PetStore {
 export interface Idempotency {
   accountId: string
   key: string
-  fingerprint: Buffer
+  fingerprint: Uint8Array
   now: number
   /** Records created before this time have expired. */
   validSince: number

@@ -11,9 +11,9 @@ import { IN_MEMORY } from '../store/sqlite/database.ts'
 import { CannotOpenStore } from '../store/store.ts'
 import { Overdue, withinTime } from '../within-time.ts'
 import { type Back, openBack } from './back.ts'
-import { Channel, ChannelClosed } from './channel.ts'
+import { Channel, ChannelClosed, processWire } from '../store/channel.ts'
 import type { ForPrimary, ForWorker, WorkerStart } from './protocol.ts'
-import { createEach } from './remote-writes.ts'
+import { callRemote, createEach } from '../store/remote-writes.ts'
 
 /** A worker that ends sooner after its start than this ended young; so many of them in a row are a crash loop. */
 const YOUNG_MS = 5000
@@ -34,8 +34,7 @@ export async function startWorkers({ config, log, store, elsewhere, lease, timeo
     throw new CannotOpenStore('A database in memory belongs to one process. Use --workers 1, or a file with --database.')
   }
   const ours: ForPrimary = {
-    callStore: (part, method, parameters) =>
-      (store[part] as unknown as Record<string, (...parameters: unknown[]) => Promise<unknown>>)[method]!(...parameters),
+    callStore: (...call) => callRemote(store, ...call),
     createEach: (newPets) => createEach(store, newPets),
     lease: lease!,
   }
@@ -126,7 +125,7 @@ export class Workers {
       serialization: 'advanced',
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     })
-    const channel = new Channel<ForWorker>(child, ours)
+    const channel = new Channel<ForWorker>(processWire(child), ours)
     const running = { child, channel, startedAt: performance.now(), snapshot: undefined }
     this.#running.add(running)
     child.once('exit', (code, signal) => this.#ends(running, code, signal))

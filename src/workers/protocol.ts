@@ -4,7 +4,7 @@ import type { Config } from '../config.ts'
 import type { Timeouts } from '../http/app.ts'
 import type { Snapshot } from '../http/metrics.ts'
 import type { Lease } from '../http/rate-limit.ts'
-import type { RemoteStore } from './remote-writes.ts'
+import type { RemoteStore } from '../store/remote-writes.ts'
 
 export interface WorkerStart {
   config: Config

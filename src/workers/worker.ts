@@ -5,12 +5,12 @@ import { createAnswering, createFront, createObserver, type Front } from '../fro
 import { finish } from '../listening.ts'
 import { createLog, forPeople, type Log } from '../log.ts'
 import { openForServing } from '../opening.ts'
-import { type RemoteStore, withRemoteWrites } from './remote-writes.ts'
+import { type RemoteStore, withRemoteWrites } from '../store/remote-writes.ts'
 import type { Store } from '../store/store.ts'
 import { timedStore } from '../store/timed-store.ts'
 import { lastStep } from '../within-time.ts'
 import { passOnTo } from './back.ts'
-import { Channel } from './channel.ts'
+import { Channel, processWire } from '../store/channel.ts'
 import type { ForPrimary, ForWorker, WorkerStart } from './protocol.ts'
 
 let stopping = false
@@ -34,7 +34,7 @@ const ours: ForWorker = {
   },
   stop,
 }
-const primary = new Channel<ForPrimary>(process, ours)
+const primary = new Channel<ForPrimary>(processWire(process), ours)
 const remote: RemoteStore = {
   call: (...call) => primary.call('callStore', ...call),
   createEach: (newPets) => primary.call('createEach', newPets),

@@ -184,18 +184,18 @@ export class PostgresAccounts implements AccountStore {
       FROM accounts WHERE id = ${accountId} AND password_hash = ${passwordHash} FOR SHARE`)
   }
 
-  sessionByHash(tokenHash: Buffer): Promise<Session | undefined> {
+  sessionByHash(tokenHash: Uint8Array): Promise<Session | undefined> {
     return this.#first((sql) => sql`
       SELECT token_hash AS "tokenHash", account_id AS "accountId",
         created_at::float8 AS "createdAt", last_seen_at::float8 AS "lastSeenAt"
       FROM sessions WHERE token_hash = ${tokenHash}`)
   }
 
-  async moveSession(tokenHash: Buffer, lastSeenAt: number): Promise<void> {
+  async moveSession(tokenHash: Uint8Array, lastSeenAt: number): Promise<void> {
     await this.#pool.writeRepeatable((sql) => sql`UPDATE sessions SET last_seen_at = ${lastSeenAt} WHERE token_hash = ${tokenHash}`)
   }
 
-  endSession(tokenHash: Buffer, event: AuditEvent): Promise<boolean> {
+  endSession(tokenHash: Uint8Array, event: AuditEvent): Promise<boolean> {
     return this.#change(event, (sql) => sql`DELETE FROM sessions WHERE token_hash = ${tokenHash}`)
   }
 

@@ -125,6 +125,6 @@ async function insertIdempotently(sql: Database, newPet: NewPet, idempotency: Id
     SELECT fingerprint, pet_id AS "petId" FROM idempotency_records WHERE account_id = ${accountId} AND key = ${key}`
   // The record had expired and was purged between the two statements, so this create is the first one.
   if (record === undefined) return insertIdempotently(sql, newPet, idempotency)
-  if (!fingerprint.equals(record.fingerprint)) return { outcome: 'mismatch' }
+  if (!record.fingerprint.equals(fingerprint)) return { outcome: 'mismatch' }
   return { outcome: 'replayed', pet: { id: record.petId, name, categoryId, status } }
 }

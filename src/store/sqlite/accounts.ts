@@ -148,18 +148,18 @@ export class SqliteAccounts implements AccountStore {
     )
   }
 
-  sessionByHash(tokenHash: Buffer): Promise<Session | undefined> {
+  sessionByHash(tokenHash: Uint8Array): Promise<Session | undefined> {
     return read(() => {
       const row = this.#statements.sessionByHash.get(tokenHash) as Omit<Session, 'tokenHash'> | undefined
       return row && { ...row, tokenHash }
     })
   }
 
-  async moveSession(tokenHash: Buffer, lastSeenAt: number): Promise<void> {
+  async moveSession(tokenHash: Uint8Array, lastSeenAt: number): Promise<void> {
     await this.#writer.writeBookkeeping(() => this.#statements.moveSession.run(lastSeenAt, tokenHash))
   }
 
-  endSession(tokenHash: Buffer, event: AuditEvent): Promise<boolean> {
+  endSession(tokenHash: Uint8Array, event: AuditEvent): Promise<boolean> {
     return this.#changeSession(event, () => this.#statements.endSession.run(tokenHash))
   }
 

@@ -82,7 +82,7 @@ export class SqlitePets implements PetStore {
     const { findRecord, forgetRecord, addRecord } = this.#statements
     const record = findRecord.get(idempotency.accountId, idempotency.key) as IdempotencyRecord | undefined
     if (record !== undefined && record.createdAt >= idempotency.validSince) {
-      if (!idempotency.fingerprint.equals(record.fingerprint)) return { outcome: 'mismatch' }
+      if (Buffer.compare(idempotency.fingerprint, record.fingerprint) !== 0) return { outcome: 'mismatch' }
       return { outcome: 'replayed', pet: { id: record.petId, ...newPet } }
     }
     forgetRecord.run(idempotency.accountId, idempotency.key)

@@ -1,20 +1,21 @@
-// A store that reads here and writes in the primary: the processes of one instance share one writer, and so its commits.
+// A store that reads here and writes elsewhere, in the primary (workers/) or in a thread (sqlite/write-thread.ts): all share
+// one writer, and so its commits.
 import type { NewPet, PetStatus } from '../contract/pets.ts'
-import type { Created, Store } from '../store/store.ts'
+import type { Created, Store } from './store.ts'
 import { gatherWhileGrowing } from '../turns.ts'
 import { carry, type CarriedError, restore } from './carried-error.ts'
 
 type Part = 'pets' | 'accounts'
 type Method = (...parameters: unknown[]) => unknown
 
-/** The store of the primary, as a worker reaches it. */
+/** The store that writes, as it is reached from elsewhere. */
 export interface RemoteStore {
   call(part: Part, method: string, parameters: unknown[]): Promise<unknown>
   /** Adds animals whose creates came in one turn. Takes and gives JSON, which travels faster than what it stands for. */
   createEach(newPets: string): Promise<string>
 }
 
-/** What is read here: every request does it. All else, and so every write, goes to the primary. */
+/** What is read here: every request does it. All else, and so every write, goes there. */
 const READ_HERE: Record<Part, ReadonlySet<string>> = {
   pets: new Set(['get', 'list']),
   accounts: new Set(['keyByHash']),
@@ -72,7 +73,12 @@ function gatherCreates(remote: RemoteStore): (newPet: NewPet) => Promise<Created
   return (newPet) => new Promise((resolve, reject) => gather({ newPet, resolve, reject }))
 }
 
-/** What `createEach` does in the primary: each create succeeds or fails for itself. */
+/** What `call` does where the store writes. */
+export async function callRemote(store: Store, part: Part, method: string, parameters: unknown[]): Promise<unknown> {
+  return (store[part] as unknown as Record<string, Method>)[method]!(...parameters)
+}
+
+/** What `createEach` does where the store writes: each create succeeds or fails for itself. */
 export async function createEach({ pets }: Store, newPets: string): Promise<string> {
   const outcomes = (JSON.parse(newPets) as PetText[]).map(async ([name, categoryId, status]): Promise<Outcome> => {
     try {

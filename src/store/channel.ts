@@ -1,20 +1,41 @@
-// Calls between two processes of one instance, in both directions. What is sent in one turn of the event loop travels together:
-// a message costs as much as ten of the calls in it.
+// Calls between two processes or threads of one instance, in both directions. What is sent in one turn of the event loop
+// travels together: a message costs as much as ten of the calls in it.
 import type { ChildProcess } from 'node:child_process'
 import type { EventEmitter } from 'node:events'
+import type { MessagePort, Worker } from 'node:worker_threads'
 import { gatherTurns } from '../turns.ts'
-import { StoreUnavailable } from '../store/store.ts'
+import { StoreUnavailable } from './store.ts'
 import { carry, type CarriedError, restore } from './carried-error.ts'
 
-/** What the other process may call here. */
+/** What the other side may call here. */
 export type Callable = Record<string, (...parameters: never[]) => unknown>
 
-/** One end of the channel that Node opens between a process and its child. */
-export type Wire = NodeJS.Process | ChildProcess
+/** One end of what carries messages. */
+export interface Wire {
+  events: Pick<EventEmitter, 'on'>
+  /** Calls `lost` if the other side can't be reached any more. */
+  send(message: readonly Message[], lost: () => void): void
+}
+
+/** Between a process and its child. */
+export function processWire(end: NodeJS.Process | ChildProcess): Wire {
+  return {
+    events: end,
+    send(message, lost) {
+      if (end.connected) end.send!(message, undefined, undefined, (error) => error && lost())
+      else lost()
+    },
+  }
+}
+
+/** Between a thread and the one that started it. */
+export function threadWire(end: MessagePort | Worker): Wire {
+  return { events: end as Pick<EventEmitter, 'on'>, send: (message) => end.postMessage(message, []) }
+}
 
 type Message = ['call', id: number, name: string, parameters: unknown[]] | ['result', id: number, value: unknown] | ['failure', id: number, error: CarriedError]
 
-/** The other process has ended, so it is unknown what became of the call. */
+/** The other side has ended, so it is unknown what became of the call. */
 export class ChannelClosed extends StoreUnavailable {
   override name = 'ChannelClosed'
   constructor() {
@@ -23,38 +44,30 @@ export class ChannelClosed extends StoreUnavailable {
 }
 
 export class Channel<Theirs extends Callable> {
-  readonly #wire: Wire
   readonly #ours: Callable
   readonly #waiting = new Map<number, PromiseWithResolvers<never>>()
   readonly #post: (message: Message) => void
   #lastId = 0
 
-  /** `ours` is what the other process may call. */
+  /** `ours` is what the other side may call. */
   constructor(wire: Wire, ours: Callable) {
-    this.#wire = wire
     this.#ours = ours
-    this.#post = gatherTurns((messages: readonly Message[]) => this.#send(messages))
-    const events: EventEmitter = wire
-    events.on('message', (messages: Message[] | string) => {
+    this.#post = gatherTurns((messages: readonly Message[]) => wire.send(messages, () => this.#close()))
+    wire.events.on('message', (messages: Message[] | string) => {
       // A handle comes with a word.
       if (typeof messages === 'string') return
       for (const message of messages) this.#receive(message)
     })
-    events.on('disconnect', () => this.#close())
+    wire.events.on('disconnect', () => this.#close())
   }
 
-  /** Rejects with what the other process threw, or with `ChannelClosed` if it has ended. */
+  /** Rejects with what the other side threw, or with `ChannelClosed` if it has ended. */
   call<Name extends keyof Theirs & string>(name: Name, ...parameters: Parameters<Theirs[Name]>): Promise<Awaited<ReturnType<Theirs[Name]>>> {
     const waiting = Promise.withResolvers<never>()
     const id = (this.#lastId += 1)
     this.#waiting.set(id, waiting)
     this.#post(['call', id, name, parameters])
     return waiting.promise
-  }
-
-  #send(messages: readonly Message[]): void {
-    if (this.#wire.connected) this.#wire.send!(messages, undefined, undefined, (error) => error && this.#close())
-    else this.#close()
   }
 
   #receive(message: Message): void {

@@ -1,5 +1,5 @@
-// An error on its way to another process, where it loses its class; callers tell some classes apart.
-import { StoreBusy, StoreUnavailable } from '../store/store.ts'
+// An error on its way to another process or thread, where it loses its class; callers tell some classes apart.
+import { StoreBusy, StoreUnavailable } from './store.ts'
 
 export interface CarriedError {
   name: string
