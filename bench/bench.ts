@@ -6,7 +6,7 @@ import { drawChart } from './chart.ts'
 import { type Figure, figure, measureMixed, measureRow, type Mixed, type Plan, type Result, sample, type Subject } from './measure.ts'
 import { ALL_PEERS, install, startPeer } from './peers.ts'
 import { CEILING, describeRun, forTerminal, intoDocument, OURS, type Report } from './report.ts'
-import { ROWS } from './rows.ts'
+import { named, ROWS } from './rows.ts'
 import { type Database, newDatabase, startCeiling, startService, timeToListen } from './subjects.ts'
 
 const ANIMALS = 1000
@@ -42,16 +42,6 @@ const mixed = values.only === undefined ? await measureListBesideCreates() : und
 const report: Report = { ...describeRun(plan), peers: [...versions.values()].filter((version) => version !== undefined), leftOut, results, mixed, startMs }
 process.stdout.write(forTerminal(report))
 if (!values.quick && values.only === undefined && values.peers === undefined) writeDocuments(report)
-
-/** Those with the ids of a list like "get,create"; all without a list. */
-function named<T extends { id: string }>(choices: readonly T[], list: string | undefined): readonly T[] {
-  const ids = list?.split(',') ?? choices.map(({ id }) => id)
-  return ids.map((id) => {
-    const choice = choices.find((each) => each.id === id)
-    if (!choice) throw new Error(`${id} is none of ${choices.map((each) => each.id).join(', ')}`)
-    return choice
-  })
-}
 
 async function startOurCeiling(): Promise<Subject> {
   const answers = []

@@ -1,6 +1,6 @@
 // Load on a server, and what it took: by wrk where it is installed, else by autocannon.
 import { fileURLToPath } from 'node:url'
-import { has, output } from './processes.ts'
+import { type Core, has, output } from './processes.ts'
 
 export interface Shot {
   /** Such as http://127.0.0.1:8080, without a path. */
@@ -12,6 +12,8 @@ export interface Shot {
   body: string | undefined
   seconds: number
   connections: number
+  /** Where the load runs; a core of its own unless said otherwise. */
+  core?: Core
 }
 
 export interface Measured {
@@ -47,12 +49,12 @@ interface WrkResult extends Omit<Measured, 'perSecond'> {
   microseconds: number
 }
 
-async function shootWithWrk({ base, method, path, key, body, seconds, connections }: Shot, firstCursor: number): Promise<Measured> {
+async function shootWithWrk({ base, method, path, key, body, seconds, connections, core = 'load' }: Shot, firstCursor: number): Promise<Measured> {
   const script = fileURLToPath(new URL('wrk.lua', import.meta.url))
   const text = await output({
     command: 'wrk',
     parameters: ['-t1', `-c${connections}`, `-d${seconds}s`, '-s', script, base],
-    core: 'load',
+    core,
     env: { BENCH_METHOD: method, BENCH_PATH: path, BENCH_KEY: key, BENCH_BODY: body, BENCH_FIRST_CURSOR: String(firstCursor) },
   })
   const { requests, microseconds, ...rest } = JSON.parse(text.trim().split('\n').at(-1)!) as WrkResult
@@ -63,7 +65,7 @@ async function shootWithAutocannon(shot: Shot, firstCursor: number): Promise<Mea
   const text = await output({
     command: process.execPath,
     parameters: [fileURLToPath(new URL('autocannon.js', PEERS)), JSON.stringify({ ...shot, firstCursor })],
-    core: 'load',
+    core: shot.core ?? 'load',
   })
   return JSON.parse(text) as Measured
 }

@@ -1,6 +1,5 @@
 // npm run bench:postgres: the service on PostgreSQL against the bare driver, and against bare node:http over that driver,
 // with the same statements in one run.
-import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { parseConnection } from '../src/store/postgres/connection-settings.ts'
@@ -12,6 +11,7 @@ import { figure, requestOf } from './measure.ts'
 import { firstLine, output, start, stop } from './processes.ts'
 import { ROWS } from './rows.ts'
 import { fillDatabase, type Server, startService } from './subjects.ts'
+import { cpuSeconds } from './usage.ts'
 
 /** What the service must reach: of the driver alone, and of bare node:http over it. */
 const AT_LEAST: Record<DriverWork, { ofDriver?: number; ofServer: number }> = {
@@ -71,15 +71,9 @@ function share(ratios: readonly number[], atLeast?: number): string {
 }
 
 async function rateOf({ pid }: Server, shot: Shot): Promise<Rate> {
-  const before = cpuSeconds(pid)
+  const before = cpuSeconds(pid!)
   const { perSecond } = await shoot(shot)
-  return { perSecond, perCpuSecond: (perSecond * seconds) / (cpuSeconds(pid) - before) }
-}
-
-/** Processor time of a process so far, as Linux counts it: in hundredths of a second, in user and in system mode. */
-function cpuSeconds(pid: number | undefined): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ')
-  return (Number(fields[11]) + Number(fields[12])) / 100
+  return { perSecond, perCpuSecond: (perSecond * seconds) / (cpuSeconds(pid!) - before) }
 }
 
 async function startBareServer(url: string, work: DriverWork, poolSize: number): Promise<Server> {

@@ -1,16 +1,17 @@
-// Child processes of a bench run: the servers share one core, the load has another, and none outlives the run.
+// Child processes of a bench run: each is held on its core where that is asked for, and none outlives the run.
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { availableParallelism } from 'node:os'
 import { createInterface } from 'node:readline'
 
-export type Core = 'server' | 'load'
+export type Core = 'server' | 'load' | 'any'
 
 /** Core 0 serves, core 1 loads; without taskset or a second core the system places them. */
 const PINNED = availableParallelism() > 1 && has('taskset')
-const CORES: Record<Core, string> = { server: '0', load: '1' }
+const CORES: Record<Core, string | undefined> = { server: '0', load: '1', any: undefined }
 
-export const PLACEMENT = PINNED ? 'server on core 0, load on core 1' : 'server and load where the system puts them'
+export const UNPINNED = 'server and load where the system puts them'
+export const PLACEMENT = PINNED ? 'server on core 0, load on core 1' : UNPINNED
 
 export function has(command: string): boolean {
   return spawnSync('which', [command]).status === 0
@@ -32,7 +33,8 @@ export interface Start {
 }
 
 export function start({ command, parameters, core, env, folder }: Start): ChildProcess {
-  const [program, ...words] = PINNED ? ['taskset', '-c', CORES[core], command, ...parameters] : [command, ...parameters]
+  const place = PINNED ? CORES[core] : undefined
+  const [program, words] = place === undefined ? [command, parameters] : ['taskset', ['-c', place, command, ...parameters]]
   const child = spawn(program, words, { cwd: folder, env: { ...process.env, ...env }, stdio: 'pipe' })
   running.add(child)
   child.once('exit', () => running.delete(child))

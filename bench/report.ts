@@ -24,14 +24,20 @@ export interface Report {
   startMs: Figure
 }
 
-export function describeRun({ rounds, seconds }: Plan): Pick<Report, 'at' | 'machine' | 'node' | 'how'> {
+/** How the load was made, where a bench has its own way. */
+export interface Loaded {
+  connections?: number
+  placement?: string
+}
+
+export function describeRun({ rounds, seconds }: Plan, { connections = CONNECTIONS, placement = PLACEMENT }: Loaded = {}): Pick<Report, 'at' | 'machine' | 'node' | 'how'> {
   const [cpu] = cpus()
   const gigabytes = Math.round(totalmem() / 2 ** 30)
   return {
     at: new Date().toISOString().slice(0, 10),
     machine: `${cpus().length} cores ${process.arch} (${cpuModel(cpu?.model)}), ${gigabytes} GB, ${process.platform}`,
     node: process.version,
-    how: `${GENERATOR}, ${CONNECTIONS} connections, ${PLACEMENT}; medians of ${rounds} interleaved rounds of ${seconds} s, lowest and highest in brackets`,
+    how: `${GENERATOR}, ${connections} connections, ${placement}; medians of ${rounds} interleaved rounds of ${seconds} s, lowest and highest in brackets`,
   }
 }
 
@@ -82,15 +88,17 @@ function mixedRows({ rate, busy, p99 }: Mixed): string[][] {
   ]
 }
 
-function spread({ median, low, high }: Figure): string {
-  return `${median.toFixed(2)} (${low.toFixed(2)}–${high.toFixed(2)})`
+export function spread({ median, low, high }: Figure, digits = 2): string {
+  return `${median.toFixed(digits)} (${low.toFixed(digits)}–${high.toFixed(digits)})`
 }
 
 export function forTerminal(report: Report): string {
-  const lines = table(report)
+  return `${inColumns(table(report))}\n\n${about(report)}\n`
+}
+
+export function inColumns(lines: readonly (readonly string[])[]): string {
   const widths = lines[0]!.map((_, column) => Math.max(...lines.map((line) => line[column]!.length)))
-  const text = lines.map((line) => line.map((cell, column) => cell.padEnd(widths[column]!)).join('  ').trimEnd()).join('\n')
-  return `${text}\n\n${about(report)}\n`
+  return lines.map((line) => line.map((cell, column) => cell.padEnd(widths[column]!)).join('  ').trimEnd()).join('\n')
 }
 
 function about({ at, machine, node, how, peers, leftOut }: Report): string {

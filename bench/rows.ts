@@ -46,3 +46,13 @@ export const MIXED = { title: 'list while creates run at full speed', rate: 0.5,
 export const SAMPLE_CURSOR = encodeCursor(1_000_001n)
 
 export const MALFORMED_KEY = 'pets_test_000000000000000000000000000000000000'
+
+/** Those with the ids of a list like "get,create"; all without a list. */
+export function named<T extends { id: string }>(choices: readonly T[], list: string | undefined): readonly T[] {
+  const ids = list?.split(',') ?? choices.map(({ id }) => id)
+  return ids.map((id) => {
+    const choice = choices.find((each) => each.id === id)
+    if (!choice) throw new Error(`${id} is none of ${choices.map((each) => each.id).join(', ')}`)
+    return choice
+  })
+}

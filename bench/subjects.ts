@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { FixedAnswer } from './ceiling.ts'
-import { firstLine, output, start, stop } from './processes.ts'
+import { type Core, firstLine, output, start, stop } from './processes.ts'
 import type { Row } from './rows.ts'
 
 export interface Server extends AsyncDisposable {
@@ -12,6 +12,11 @@ export interface Server extends AsyncDisposable {
   target(row: Row): { base: string; path: string }
   key: string
   pid: number | undefined
+}
+
+export interface Service extends Server {
+  /** Address of its admin port; undefined where it was given none. */
+  admin: string | undefined
 }
 
 const PETSTORE = fileURLToPath(new URL('../bin/petstore', import.meta.url))
@@ -43,20 +48,25 @@ export async function fillDatabase(url: string, animals: number): Promise<string
   return (JSON.parse(made) as { key: string }).key
 }
 
-/** This service with its default settings, as a process of its own. */
-export async function startService({ url, key }: Pick<Database, 'url' | 'key'>): Promise<Server> {
-  const child = start({ command: PETSTORE, parameters: ['serve', '--port', '0', '--database', url], core: 'server' })
-  const base = await firstLine(child, listeningAt)
+/** This service as a process of its own, with its default settings and these. */
+export async function startService(
+  { url, key }: Pick<Database, 'url' | 'key'>,
+  { settings = [], core = 'server' }: { settings?: readonly string[]; core?: Core } = {},
+): Promise<Service> {
+  const child = start({ command: PETSTORE, parameters: ['serve', '--port', '0', '--database', url, ...settings], core })
+  const { url: base, admin } = await firstLine(child, listening)
   return {
     target: ({ path }) => ({ base, path: `/v1${path}` }),
     key,
     pid: child.pid,
+    admin,
     [Symbol.asyncDispose]: () => stop(child),
   }
 }
 
-function listeningAt(line: string): string | undefined {
-  return /"url":"([^"]+)"/.exec(line)?.[1]
+function listening(line: string): { url: string; admin?: string } | undefined {
+  const entry = JSON.parse(line) as { msg: string; url: string; admin?: string }
+  return entry.msg === 'listening' ? entry : undefined
 }
 
 /** The ceiling for each row: the same bytes as this service answers there. */

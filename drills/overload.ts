@@ -2,10 +2,10 @@
 // Fails if a list gets anything but 200, a create anything but 201 or 503 with Retry-After, /livez of the admin port an
 // error, or the instance does not recover. What depends on the machine is printed, not judged: throughput and latencies.
 // --connections, --seconds, --rounds and --seed take a number; --plant freezes the instance, and then the drill must fail.
-import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { cpuSeconds } from '../bench/usage.ts'
 import { ENGINES } from '../test/engines.ts'
 import { freePort } from '../test/free-port.ts'
 import { conduct, say } from './conduct.ts'
@@ -86,10 +86,4 @@ function describe(name: string, connections: number, rounds: readonly Round[]): 
 function spread(values: readonly number[], digits = 0): string {
   const [least, most] = [Math.min(...values), Math.max(...values)].map((value) => value.toFixed(digits))
   return `${percentile(values, 0.5).toFixed(digits)} (${least} to ${most})`
-}
-
-/** Linux counts hundredths of a second, in user mode and in the kernel. */
-function cpuSeconds(pid: number): number {
-  const [user, kernel] = readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\) /s, '').split(' ').slice(11, 13)
-  return (Number(user) + Number(kernel)) / 100
 }

@@ -57,7 +57,7 @@ export function signalTree(id: number, signal: NodeJS.Signals): void {
 }
 
 /** Each thread has its own list. */
-function childrenOf(id: number): number[] {
+export function childrenOf(id: number): number[] {
   const threads = unlessGone(() => readdirSync(`/proc/${id}/task`)) ?? []
   const lists = threads.map((thread) => unlessGone(() => readFileSync(`/proc/${id}/task/${thread}/children`, 'utf8')) ?? '')
   return lists.flatMap((list) => list.split(' ').filter(Boolean).map(Number))
