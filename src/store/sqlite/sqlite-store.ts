@@ -12,9 +12,9 @@ import { SqliteRecords } from './records.ts'
 import { Writer } from './writer.ts'
 
 /** Opens the file at `path`, or creates it unless told not to; throws `CannotOpenStore` with a message for the operator. */
-export function openSqliteStore(path: string, options: OpenOptions & { patient?: boolean } = {}): Store {
+export function openSqliteStore(path: string, options?: OpenOptions): Store {
   const { db, opened } = openDatabase(path, options)
-  const writer = new Writer(db, options)
+  const writer = new Writer(db)
   const ask = db.prepare('SELECT 1 FROM sqlite_schema LIMIT 1')
   return {
     opened,

@@ -6,7 +6,7 @@ import { openSqliteStore } from './sqlite-store.ts'
 import type { ForThread, ThreadStart } from './write-thread.ts'
 
 const { path, counts } = workerData as ThreadStart
-const store = openSqliteStore(path, { patient: true })
+const store = openSqliteStore(path)
 
 function count(): void {
   const { commits, writes } = store.commits()

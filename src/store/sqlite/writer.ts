@@ -9,9 +9,6 @@ import { asStoreFailure, isBusy, LOCK_RETRY_MS, LOCK_WAIT_MS } from './failures.
  * process holds the lock. */
 const QUEUE_LIMIT = 1000
 
-/** How long a patient writer waits, of the time that its last commit took. */
-const PATIENCE = 0.25
-
 interface Job {
   work: () => unknown
   isData: boolean
@@ -22,19 +19,14 @@ interface Job {
 
 export class Writer {
   readonly #db: DatabaseSync
-  readonly #patient: boolean
-  /** How long the next commit waits for more writes. */
-  #pauseMs = 0
   #queue: Job[] = []
   #scheduled = false
   #dataCommits = 0
   #dataWrites = 0
   #closed: PromiseWithResolvers<void> | undefined
 
-  /** A patient writer waits for those whose writes it has just committed: they are likely to write again soon. */
-  constructor(db: DatabaseSync, { patient = false } = {}) {
+  constructor(db: DatabaseSync) {
     this.#db = db
-    this.#patient = patient
   }
 
   /** Runs `work` inside a transaction and resolves with its result once that is committed. Moves the store's version. */
@@ -69,7 +61,8 @@ export class Writer {
     if (this.#queue.length >= QUEUE_LIMIT) return Promise.reject(new StoreBusy(`${QUEUE_LIMIT} writes wait for the database`))
     return new Promise<T>((resolve, reject) => {
       this.#queue.push({ work, isData, resolve, reject, deadline: performance.now() + LOCK_WAIT_MS })
-      this.#schedule(() => (this.#pauseMs > 0 ? setTimeout(() => this.#flush(), this.#pauseMs) : this.#gather()))
+      // A commit of thirty costs as much as a commit of ten.
+      this.#schedule(() => whileGrowing(() => this.#queue.length, () => this.#flush()))
     })
   }
 
@@ -79,18 +72,11 @@ export class Writer {
     later()
   }
 
-  /** A commit of thirty costs as much as a commit of ten. */
-  #gather(): void {
-    whileGrowing(() => this.#queue.length, () => this.#flush())
-  }
-
   #flush(): void {
     this.#scheduled = false
     const batch = this.#queue
     this.#queue = []
-    const started = performance.now()
     const lock = this.#commit(batch)
-    if (this.#patient) this.#pauseMs = batch.length > 1 ? Math.floor((performance.now() - started) * PATIENCE) : 0
     if (lock !== undefined) this.#tryAgainLater(batch, lock)
     if (!this.#scheduled) this.#closed?.resolve()
   }
