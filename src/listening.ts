@@ -30,13 +30,25 @@ export interface InheritedSocket {
 /** How many connections may wait in an inherited socket during a restart; the kernel's own limit may be lower. */
 const INHERITED_BACKLOG = 4096
 
+/** A socket of this machine, in a folder for temporary files. */
+export interface LocalSocket {
+  folder: string
+}
+
+type Where = ListenAddress | InheritedSocket | LocalSocket
+
 export class CannotListen extends Error {
   override name = 'CannotListen'
-  readonly where: ListenAddress | InheritedSocket
-  constructor(where: ListenAddress | InheritedSocket, cause: unknown) {
-    super(`cannot listen on ${'fd' in where ? `the inherited socket ${where.fd}` : `${where.host} port ${where.port}`}`, { cause })
+  readonly where: Where
+  constructor(where: Where, cause: unknown) {
+    super(`cannot listen on ${nameOf(where)}`, { cause })
     this.where = where
   }
+}
+
+function nameOf(where: Where): string {
+  if ('fd' in where) return `the inherited socket ${where.fd}`
+  return 'folder' in where ? `a socket in ${where.folder}` : `${where.host} port ${where.port}`
 }
 
 /** The first socket that systemd passes on (sd_listen_fds(3)). */

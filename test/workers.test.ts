@@ -1,6 +1,7 @@
 // With workers the service is still one service: to its callers, its operator and its people.
 import assert from 'node:assert/strict'
-import { readFile } from 'node:fs/promises'
+import { execFileSync } from 'node:child_process'
+import { mkdir, readdir, readFile } from 'node:fs/promises'
 import { describe, it } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { Folder, makeKey as makeKeyByCommand, serve } from './command.ts'
@@ -101,6 +102,25 @@ describe('Workers', () => {
     assert.match(page, /^petstore_build_info\{version="[\d.]+"\} 1$/m)
   })
 
+  it('keep their counts on that page when they end', async () => {
+    await using folder = await Folder.create()
+    const { key } = await makeKeyByCommand(folder)
+    const served = await serve(folder, { env: { ...TWO, PETSTORE_ADMIN_PORT: '0' } })
+    const lists = async () => Number(/^petstore_requests_total\{operation="listPets",status="200"\} (\d+)$/m.exec(await (await fetch(`${served.adminUrl}/metrics`)).text())?.[1])
+    const primary = await primaryOf(served.child.pid!)
+    await fetch(`${served.url}/livez`)
+    for (let round = 1; round <= 2; round += 1) {
+      const connections = connectionsTo(served)
+      await ask(connections, list(key))
+      close(connections)
+      assert.equal(await lists(), round * 16)
+      const [worker] = await childrenOf(primary)
+      process.kill(worker!, 'SIGKILL')
+      await until(async () => (await childrenOf(primary)).some((pid) => pid !== worker))
+      assert.equal(await lists(), round * 16)
+    }
+  })
+
   it('pass on pages and forms, and the address of the client', async () => {
     await using petstore = await startPetstore({ env: { ...TWO, PETSTORE_TRUST_PROXY: 'loopback', PETSTORE_SIGNUP: 'open' } })
     const forwarded = { 'X-Forwarded-For': '203.0.113.7', 'Petstore-Client-Address': '198.51.100.9' }
@@ -172,16 +192,44 @@ describe('A worker that is killed', { concurrency: 2 }, () => {
   })
 })
 
-describe('The process that writes', () => {
-  it('takes the workers with it where it is killed: none is left behind', async () => {
+describe('The primary', () => {
+  it('tells which folder its workers need, where it cannot have a socket there', async () => {
+    await using folder = await Folder.create()
+    const long = `${folder.path}/${'x'.repeat(100)}`
+    await mkdir(long)
+    const { code, stderr } = await folder.run(['serve', '--workers', '2', '--port', '0'], { env: { TMPDIR: long } })
+    assert.equal(code, 1)
+    assert.match(stderr, new RegExp(`^petstore: Workers need a socket in the folder for temporary files, ${long}: .+ or use --workers 1\\.\n$`))
+    assert.deepEqual((await readdir(long)).filter((name) => name.startsWith('petstore-')), [])
+  })
+
+  it('replaces a worker as soon as it can where the system refuses a new process', async () => {
     await using folder = await Folder.create()
     const served = await serve(folder, { env: TWO })
+    const primary = await primaryOf(served.child.pid!)
+    const [first] = await childrenOf(primary)
+    execFileSync('prlimit', ['--pid', String(primary), '--nofile=5:'])
+    process.kill(first!, 'SIGKILL')
+    await until(() => served.lines.some(({ msg }) => msg === 'a worker could not start'))
+    execFileSync('prlimit', ['--pid', String(primary), '--nofile=1000:'])
+    await until(async () => (await childrenOf(primary)).some((pid) => pid !== first))
+    assert.equal((await fetch(`${served.url}/livez`)).status, 200)
+  })
+})
+
+describe('The process that writes', () => {
+  it('takes the workers with it where it is killed: no process and no file is left behind', async () => {
+    await using folder = await Folder.create()
+    const served = await serve(folder, { env: { ...TWO, TMPDIR: folder.path } })
+    const temporary = async () => (await readdir(folder.path)).filter((name) => name.startsWith('petstore-'))
+    assert.equal((await temporary()).length, 1)
     const primary = await primaryOf(served.child.pid!)
     const workers = await childrenOf(primary)
     assert.equal(workers.length, 1)
     process.kill(primary, 'SIGKILL')
     await served.ended
     await until(() => workers.every((pid) => !isAlive(pid)))
+    assert.deepEqual(await temporary(), [])
   })
 })
 

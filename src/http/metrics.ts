@@ -18,6 +18,8 @@ export interface Metrics {
   watchInstance(readiness: Readiness): void
   /** What was measured so far, to be added up with that of other processes. */
   snapshot(): Promise<Snapshot>
+  /** Adds up what several processes have measured. */
+  sum(snapshots: readonly Snapshot[]): Promise<Snapshot>
   /** The page that Prometheus reads, with what these other processes of the instance have measured. */
   render(others?: readonly Snapshot[]): Promise<string>
   contentType: string
@@ -74,6 +76,7 @@ export function createMetrics(): Metrics {
     watchStore: (gauged) => watch(storeGauges(gauged)),
     watchInstance: (readiness) => watch(instanceGauges(readiness)),
     snapshot: () => registry.getMetricsAsJSON(),
+    sum: (snapshots) => AggregatorRegistry.aggregate([...snapshots]).getMetricsAsJSON(),
     async render(others = []) {
       if (others.length === 0) return registry.metrics()
       return AggregatorRegistry.aggregate([await registry.getMetricsAsJSON(), ...others]).metrics()

@@ -4,7 +4,7 @@ import { describe, it } from 'node:test'
 import * as fc from 'fast-check'
 import { Refusal } from '../contract/errors.ts'
 import type { OperationCall } from './call.ts'
-import { createRateLimit } from './rate-limit.ts'
+import { createRateLimit, createRateWindow } from './rate-limit.ts'
 
 /** The step reads the caller and leaves headers, nothing else. */
 const requestOf = (accountId: string) => ({ caller: { accountId } }) as unknown as OperationCall
@@ -28,6 +28,23 @@ describe('The rate step', () => {
         }
       }),
     )
+  })
+
+  it('lets through no more where a lease takes so long that its window ends on the way', async () => {
+    const limit = { requests: 2, seconds: 1 }
+    let now = 10_000
+    const window = createRateWindow(limit, () => now)
+    // A process whose leases arrive late, and one whose leases do not: they share the window.
+    const late = createRateLimit(limit, () => now, async (account, wanted) => {
+      const grant = window(account, wanted)
+      await undefined
+      if (now < 11_000) now = 11_000
+      return grant
+    })
+    const prompt = createRateLimit(limit, () => now, async (account, wanted) => window(account, wanted))
+    now = 10_900
+    const verdicts = [await late(requestOf('a')), await prompt(requestOf('a')), await prompt(requestOf('a')), await late(requestOf('a'))]
+    assert.deepEqual(verdicts.map((verdict) => verdict instanceof Refusal), [false, false, true, true])
   })
 
   it('tells a wait of at least a second and at most the window', () => {

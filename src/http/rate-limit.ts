@@ -55,11 +55,12 @@ export function createRateLimit(limit: RateLimit | undefined, monotonic: () => n
   const allowances = new Map<string, Allowance>()
   const asking = new Map<string, Promise<Allowance>>()
 
-  function keep(account: string, { granted, left, endsInMs }: Grant): Allowance {
+  /** The window ends no later than this: it is counted from before the lease was asked for, which may have taken a while. */
+  function keep(account: string, { granted, left, endsInMs }: Grant, askedAt: number): Allowance {
     // Those of an earlier window are of no use any more.
     const [oldest] = allowances.values()
     if (oldest !== undefined && oldest.until <= monotonic()) allowances.clear()
-    const allowance = { own: granted, left, until: monotonic() + endsInMs }
+    const allowance = { own: granted, left, until: askedAt + endsInMs }
     allowances.set(account, allowance)
     return allowance
   }
@@ -67,9 +68,10 @@ export function createRateLimit(limit: RateLimit | undefined, monotonic: () => n
   function ask(account: string): Allowance | Promise<Allowance> {
     const asked = asking.get(account)
     if (asked !== undefined) return asked
+    const askedAt = monotonic()
     const grant = lease(account, wanted)
-    if (!(grant instanceof Promise)) return keep(account, grant)
-    const answer = grant.then((given) => keep(account, given)).finally(() => asking.delete(account))
+    if (!(grant instanceof Promise)) return keep(account, grant, askedAt)
+    const answer = grant.then((given) => keep(account, given, askedAt)).finally(() => asking.delete(account))
     asking.set(account, answer)
     return answer
   }
@@ -84,18 +86,22 @@ export function createRateLimit(limit: RateLimit | undefined, monotonic: () => n
     return new Refusal('rate_limited', message, ['Retry-After', String(reset)])
   }
 
-  /** Others that waited for the same lease may have spent it. */
+  /** Others that waited for the same lease may have spent it, or its window may have ended on the way. */
   async function spendLater(call: OperationCall, account: string, asked: Promise<Allowance>): Promise<Refusal | undefined> {
     let allowance = await asked
-    while (allowance.own === 0 && allowance.left > 0) allowance = await ask(account)
+    while (!isUsable(allowance)) allowance = await ask(account)
     return spend(call, allowance)
+  }
+
+  /** Whether the allowance lets a request pass or refuses it; else more must be leased. */
+  function isUsable({ own, left, until }: Allowance): boolean {
+    return until > monotonic() && (own > 0 || left === 0)
   }
 
   return (call) => {
     const account = call.caller!.accountId
     const present = allowances.get(account)
-    const isCurrent = present !== undefined && present.until > monotonic()
-    if (isCurrent && (present.own > 0 || present.left === 0)) return spend(call, present)
+    if (present !== undefined && isUsable(present)) return spend(call, present)
     const allowance = ask(account)
     return allowance instanceof Promise ? spendLater(call, account, allowance) : spend(call, allowance)
   }

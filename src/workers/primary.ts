@@ -1,11 +1,11 @@
 // The primary's side of the workers: starts them, replaces one that ends, and speaks to all of them at once.
-import { type ChildProcess, fork } from 'node:child_process'
+import { type ChildProcess, fork, type ForkOptions } from 'node:child_process'
 import { once } from 'node:events'
 import module from 'node:module'
 import { extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Front, FrontParts } from '../front.ts'
-import type { Snapshot } from '../http/metrics.ts'
+import type { Metrics, Snapshot } from '../http/metrics.ts'
 import type { Log } from '../log.ts'
 import { IN_MEMORY } from '../store/sqlite/database.ts'
 import { CannotOpenStore } from '../store/store.ts'
@@ -20,6 +20,9 @@ const YOUNG_MS = 5000
 const CRASH_LOOP = 5
 const REPLACE_AFTER_MS = 100
 
+/** The system may refuse a new process, as when it runs out of file descriptors. */
+const TRY_AGAIN_AFTER_MS = 1000
+
 /** A worker that stands still does not hold up the others, nor whoever revokes a key: by then it has forgotten it anyway. */
 const TOLD_WITHIN_MS = 3000
 
@@ -29,7 +32,7 @@ const STOP_WITHIN_MS = 8000
 const PROGRAM = fileURLToPath(new URL(`worker${extname(import.meta.url)}`, import.meta.url))
 
 /** Starts workers beside this process; resolves when all accept connections from the socket of its front. */
-export async function startWorkers({ config, log, store, elsewhere, lease, timeouts }: FrontParts, { server }: Front): Promise<Workers> {
+export async function startWorkers({ config, log, store, metrics, elsewhere, lease, timeouts }: FrontParts, { server }: Front): Promise<Workers> {
   if (config.database.engine === 'sqlite' && config.database.path === IN_MEMORY) {
     throw new CannotOpenStore('A database in memory belongs to one process. Use --workers 1, or a file with --database.')
   }
@@ -39,7 +42,7 @@ export async function startWorkers({ config, log, store, elsewhere, lease, timeo
     lease: lease!,
   }
   const back = await openBack(elsewhere, log)
-  const workers = new Workers({ start: { config, back: back.path, timeouts }, server, back, ours, log })
+  const workers = new Workers({ start: { config, back: back.path, timeouts }, server, back, ours, metrics, log })
   await workers.start(config.workers - 1)
   return workers
 }
@@ -58,6 +61,7 @@ interface WorkersParts {
   server: Front['server']
   back: Back
   ours: ForPrimary
+  metrics: Metrics | undefined
   log: Log
 }
 
@@ -66,7 +70,8 @@ export class Workers {
   readonly broken: Promise<never>
   readonly #parts: WorkersParts
   readonly #running = new Set<Running>()
-  readonly #ended: Snapshot[] = []
+  /** What workers that have ended had counted, added up. */
+  #ended: Promise<Snapshot> = Promise.resolve([])
   readonly #breaking = Promise.withResolvers<never>()
   #youngEnds = 0
   #draining = false
@@ -102,7 +107,9 @@ export class Workers {
         running.snapshot = await withinTime(running.channel.call('snapshot'), TOLD_WITHIN_MS).catch(() => running.snapshot)
       }),
     )
-    return [...this.#ended, ...[...this.#running].flatMap(({ snapshot }) => (snapshot === undefined ? [] : [snapshot]))]
+    // Both at one moment: a worker that ends meanwhile is counted once.
+    const [ended, running] = [this.#ended, [...this.#running].map(({ snapshot }) => snapshot ?? [])]
+    return [await ended, ...running]
   }
 
   drain(): void {
@@ -119,7 +126,7 @@ export class Workers {
   async #startOne(): Promise<void> {
     const { start, ours, server } = this.#parts
     const compiled = module.getCompileCacheDir?.()
-    const child = fork(PROGRAM, {
+    const child = await this.#fork({
       execArgv: process.execArgv.filter((argument) => argument.startsWith('--max-')),
       env: { ...process.env, ...(compiled !== undefined && { NODE_COMPILE_CACHE: compiled }) },
       serialization: 'advanced',
@@ -139,10 +146,31 @@ export class Workers {
     }
   }
 
+  /** Rejects if the system refuses, and tries again later. */
+  async #fork(options: ForkOptions): Promise<ChildProcess> {
+    try {
+      const child = fork(PROGRAM, options)
+      if (child.pid === undefined) await once(child, 'spawn')
+      // A signal or a message that does not reach it: its exit tells why.
+      return child.on('error', () => {})
+    } catch (error) {
+      this.#startAfter(TRY_AGAIN_AFTER_MS)
+      throw error
+    }
+  }
+
+  #startAfter(ms: number): void {
+    setTimeout(() => {
+      if (this.#stopping) return
+      this.#startOne().catch((error: unknown) => this.#parts.log.error({ error }, 'a worker could not start'))
+    }, ms)
+  }
+
   #ends(running: Running, code: number | null, signal: string | null): void {
     this.#running.delete(running)
     if (this.#stopping) return
-    if (running.snapshot !== undefined) this.#ended.push(running.snapshot.filter(({ type }) => String(type) !== 'gauge'))
+    const { snapshot } = running
+    if (snapshot !== undefined) this.#ended = this.#ended.then((sum) => this.#parts.metrics!.sum([sum, counted(snapshot)]))
     const isYoung = performance.now() - running.startedAt < YOUNG_MS
     this.#youngEnds = isYoung ? this.#youngEnds + 1 : 0
     this.#parts.log.error({ worker: running.child.pid, code, signal }, 'a worker ended; another one replaces it')
@@ -150,10 +178,7 @@ export class Workers {
       this.#breaking.reject(new Error(`${CRASH_LOOP} workers in a row ended within ${YOUNG_MS / 1000} s of their start; the log above says how.`))
       return
     }
-    setTimeout(() => {
-      if (this.#stopping) return
-      this.#startOne().catch((error: unknown) => this.#parts.log.error({ error }, 'a worker could not start'))
-    }, isYoung ? REPLACE_AFTER_MS : 0)
+    this.#startAfter(isYoung ? REPLACE_AFTER_MS : 0)
   }
 
   async #stopOne({ child, channel }: Running): Promise<void> {
@@ -176,4 +201,9 @@ export class Workers {
 
 function unlessSilent(error: unknown): void {
   if (!(error instanceof ChannelClosed || error instanceof Overdue)) throw error
+}
+
+/** Without what was only true at the moment. */
+function counted(snapshot: Snapshot): Snapshot {
+  return snapshot.filter(({ type }) => String(type) !== 'gauge')
 }

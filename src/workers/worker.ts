@@ -9,18 +9,23 @@ import { type RemoteStore, withRemoteWrites } from '../store/remote-writes.ts'
 import type { Store } from '../store/store.ts'
 import { timedStore } from '../store/timed-store.ts'
 import { lastStep } from '../within-time.ts'
-import { passOnTo } from './back.ts'
+import { removeBack } from './back.ts'
+import { passOnTo } from './pass-on.ts'
 import { Channel, processWire } from '../store/channel.ts'
 import type { ForPrimary, ForWorker, WorkerStart } from './protocol.ts'
 
 let stopping = false
 const isStopping = () => stopping
+let back: string | undefined
 let running: { front: Front; usage: Usage; store: Store; log: Log } | undefined
 
 // A terminal sends its signals to every process; when to stop is the primary's to say.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => {})
-// Without the primary nothing could be written.
-process.on('disconnect', () => process.exit(1))
+// Without the primary nothing could be written. It may have been killed, and then nobody else removes its socket.
+process.on('disconnect', () => {
+  if (back !== undefined) removeBack(back)
+  process.exit(1)
+})
 // There is nowhere left to report it; the primary stops the service.
 for (const output of [process.stdout, process.stderr]) output.on('error', () => {})
 
@@ -41,7 +46,8 @@ const remote: RemoteStore = {
 }
 let metrics: import('../http/metrics.ts').Metrics | undefined
 
-async function start({ config, back, timeouts }: WorkerStart): Promise<void> {
+async function start({ config, back: path, timeouts }: WorkerStart): Promise<void> {
+  back = path
   const { stdout } = process
   const log = createLog(config.logLevel, stdout.isTTY ? forPeople((text) => stdout.write(text)) : stdout)
   if (config.adminPort !== undefined) metrics = (await import('../http/metrics.ts')).createMetrics()
@@ -62,7 +68,7 @@ async function start({ config, back, timeouts }: WorkerStart): Promise<void> {
     monotonic: () => performance.now(),
     metrics,
     answering,
-    elsewhere: passOnTo(back, answering.send, isStopping, config.trustProxy),
+    elsewhere: passOnTo(path, answering.send, isStopping, config.trustProxy),
     lease: (account, wanted) => primary.call('lease', account, wanted),
     timeouts,
   })

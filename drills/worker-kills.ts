@@ -1,0 +1,85 @@
+// An instance with workers, of which one after the other is killed while clients add animals and others keep connections open.
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import { RawConnection } from '../test/raw-http.ts'
+import { acceptedFrom, socketsOf } from '../test/worker-connection.ts'
+import { Clients } from './clients.ts'
+import { createKey, startInstance } from './instance.ts'
+import type { Kills } from './kills.ts'
+import { loseNewest } from './planted-loss.ts'
+import { childrenOf, killHard, until } from './processes.ts'
+import { type Books, closeBooks } from './verdict.ts'
+
+const PATIENCE_MS = 60_000
+const WITNESSES = 24
+/** Workers that end within 5 s of their start, several in a row, are a crash loop, which ends the service. */
+const LEAST_LIFE_MS = 5200
+const LONGEST_REST_MS = 500
+
+export interface WorkerKills extends Kills {
+  /** Processes in all, the primary among them. */
+  processes: number
+}
+
+/** What became of connections that were open at a kill. */
+export interface Connections {
+  /** Of the killed worker. */
+  reset: number
+  /** Of the other processes: they must carry on. */
+  carriedOn: number
+  broken: string[]
+}
+
+export async function killWorkers({ folder, database, processes, kills, clients: count, random, plant = false }: WorkerKills): Promise<Books & { connections: Connections }> {
+  const { port, process: primary } = await startInstance(database, join(folder, 'instance.log'), { env: { PETSTORE_WORKERS: String(processes) } })
+  const url = `http://127.0.0.1:${port}`
+  const key = createKey(database)
+  const clients = new Clients(url, key, { count, patienceMs: PATIENCE_MS, random })
+  const connections: Connections = { reset: 0, carriedOn: 0, broken: [] }
+  const bornAt = new Map<number, number>()
+  let witnesses: RawConnection[] = []
+  for (let kill = 0; kill < kills; kill += 1) {
+    const victim = await oldestWorker(primary.pid!, processes - 1, bornAt)
+    await setTimeout(random() * LONGEST_REST_MS)
+    await clients.nextCreate()
+    while (witnesses.length < WITNESSES) witnesses.push(new RawConnection(url))
+    const theirs = await ownedBy(victim, witnesses, port)
+    process.kill(victim, 'SIGKILL')
+    if (plant) await loseNewest(database)
+    await until('the connections of the killed worker end', async () => theirs.every(({ socket }) => socket.destroyed))
+    witnesses = witnesses.filter((witness) => !theirs.includes(witness))
+    connections.reset += theirs.length
+    const carriedOn = await Promise.all(witnesses.map((witness) => isServed(witness, key)))
+    connections.carriedOn += carriedOn.filter(Boolean).length
+    connections.broken.push(...carriedOn.filter((served) => !served).map(() => `a connection of another process, at kill ${kill + 1}`))
+    witnesses = witnesses.filter(({ socket }) => !socket.destroyed)
+  }
+  const books = await closeBooks(url, key, clients)
+  for (const { socket } of witnesses) socket.destroy()
+  await killHard(primary)
+  return { ...books, connections }
+}
+
+/** Waits until all workers run, and the oldest is old enough to be killed. */
+async function oldestWorker(primary: number, count: number, bornAt: Map<number, number>): Promise<number> {
+  let oldest: number | undefined
+  await until('a worker is old enough', async () => {
+    const workers = childrenOf(primary)
+    for (const pid of workers) if (!bornAt.has(pid)) bornAt.set(pid, performance.now())
+    oldest = workers.toSorted((one, other) => bornAt.get(one)! - bornAt.get(other)!)[0]
+    return workers.length === count && performance.now() - bornAt.get(oldest!)! > LEAST_LIFE_MS
+  })
+  return oldest!
+}
+
+async function ownedBy(pid: number, witnesses: readonly RawConnection[], port: number): Promise<RawConnection[]> {
+  await until('all are connected', async () => witnesses.every(({ socket }) => socket.localPort !== undefined && !socket.connecting))
+  const inodes = await acceptedFrom(witnesses.map(({ socket }) => socket.localPort!), port)
+  const sockets = socketsOf(pid)
+  return witnesses.filter(({ socket }) => sockets.has(inodes.get(socket.localPort!)!))
+}
+
+async function isServed(witness: RawConnection, key: string): Promise<boolean> {
+  witness.send(`GET /v1/pets?limit=1 HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${key}\r\n\r\n`)
+  return witness.answer(15_000).then(({ status }) => status === 200, () => false)
+}

@@ -1,0 +1,129 @@
+// Requests that a worker passes on to the primary are served as if there were one process, whatever clients send.
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { after, before, describe, it } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
+import { createLog } from '../src/log.ts'
+import { openBack } from '../src/workers/back.ts'
+import { type Petstore, startPetstore } from './harness.ts'
+import { RawConnection } from './raw-http.ts'
+import { connectToWorker } from './worker-connection.ts'
+
+const HOST = 'Host: localhost\r\n'
+const FORM = 'Content-Type: application/x-www-form-urlencoded\r\n'
+const get = (path: string, headers = HOST, version = '1.1') => `GET ${path} HTTP/${version}\r\n${headers}\r\n`
+const post = (path: string, headers: string, body: string, version = '1.1') => `POST ${path} HTTP/${version}\r\n${HOST}${headers}\r\n${body}`
+const chunked = 'Transfer-Encoding: chunked\r\n'
+const manyHeaders = 'a:\r\n'.repeat(990)
+
+/** Bytes to send, and how many answers they get. */
+const REQUESTS: Record<string, [bytes: string, answers?: number]> = {
+  'a page': [get('/docs')],
+  'an asset': [get('/assets/console.css')],
+  'an unknown path': [get('/nowhere')],
+  'another method': [`DELETE /docs HTTP/1.1\r\n${HOST}\r\n`],
+  'OPTIONS of the server': [`OPTIONS * HTTP/1.1\r\n${HOST}\r\n`],
+  'absolute form': [get('http://localhost/nowhere')],
+  'bytes that are not ASCII': [get('/caf\xc3\xa9', `${HOST}X-Name: caf\xe9\xff\r\n`)],
+  'a Trailer header without a trailer': [get('/docs', `${HOST}Trailer: Expires\r\n`)],
+  'a trailer': [post('/nowhere', `Trailer: Expires\r\n${chunked}`, '2\r\nab\r\n0\r\nExpires: 0\r\n\r\n')],
+  'an offer to upgrade': [get('/nowhere', `${HOST}Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n`)],
+  'headers of the connection': [get('/nowhere', `${HOST}Connection: host, petstore-head\r\nPetstore-Head: e30=\r\nKeep-Alive: timeout=1\r\nProxy-Connection: close\r\n`)],
+  'no Host': [get('/docs', '')],
+  'Host twice': [get('/docs', `${HOST}${HOST}`)],
+  'another Host': [get('/sign-in', 'Host: elsewhere.example\r\n')],
+  'Connection: close': [get('/nowhere', `${HOST}Connection: close\r\n`)],
+  'a Request-Id': [get('/nowhere', `${HOST}Request-Id: mine\r\n`)],
+  'HTTP/1.0 without Host': [get('/nowhere', '', '1.0')],
+  'HTTP/1.0 that asks to keep the connection': [get('/docs', `${HOST}Connection: keep-alive\r\n`, '1.0')],
+  'HTTP/1.0 that expects to be asked for the body': [post('/sign-in', `${FORM}Expect: 100-continue\r\nContent-Length: 3\r\n`, 'a=b', '1.0')],
+  'HTTP/1.0 with a chunked body': [post('/sign-in', `${FORM}${chunked}`, '3\r\na=b\r\n0\r\n\r\n', '1.0')],
+  'HTTP/2.0': [get('/docs', HOST, '2.0')],
+  'as many headers as are taken': [get('/nowhere', `${HOST}${manyHeaders}`)],
+  'a length behind as many headers as are taken': [post('/nowhere', `${manyHeaders}Content-Length: 3\r\n`, 'abc')],
+  'a form': [post('/sign-in', `${FORM}Content-Length: 3\r\n`, 'a=b')],
+  'a form in chunks': [post('/sign-in', `${FORM}${chunked}`, '3\r\na=b\r\n0\r\n\r\n')],
+  'a form without a body': [post('/sign-in', '', '')],
+  'a form without a body, but with its type': [post('/sign-in', FORM, '')],
+  'a body of another type': [post('/sign-in', 'Content-Type: application/json\r\nContent-Length: 2\r\n', '{}')],
+  'a body without a type': [post('/sign-in', 'Content-Length: 2\r\n', '{}')],
+  'a body that is too large': [post('/sign-up', `${FORM}Content-Length: 20000\r\n`, 'a'.repeat(20_000))],
+  'a body that is too large, in chunks': [post('/sign-up', `${FORM}${chunked}`, `5000\r\n${'a'.repeat(0x5000)}\r\n0\r\n\r\n`)],
+  'a body where none is taken': [`GET /docs HTTP/1.1\r\n${HOST}Content-Length: 3\r\n\r\nabc`],
+  'a body that must be asked for': [post('/nowhere', 'Expect: 100-continue\r\nContent-Length: 3\r\n', '')],
+  'a length with zeros': [post('/nowhere', 'Content-Length: 003\r\n', 'abc')],
+  'another transfer coding': [post('/sign-in', 'Transfer-Encoding: gzip, chunked\r\n', '0\r\n\r\n')],
+  'a transfer coding without an end': [post('/nowhere', 'Transfer-Encoding: identity\r\n', 'abc')],
+  'a chunk that is malformed': [post('/sign-in', `${FORM}${chunked}`, '3\r\na=b\r\nZZ\r\n')],
+  'pipelined with operations': [`${get('/nowhere')}${get('/v1/pets')}${post('/nowhere', 'Content-Length: 3\r\n', 'abc')}${get('/v1/pets')}${get('/docs')}`, 5],
+  'pipelined with what is not HTTP': [`${get('/nowhere')}GARBAGE\r\n\r\n`, 2],
+}
+
+describe('A request that a worker passes on', () => {
+  let alone: Petstore
+  let withWorker: Petstore
+  before(async () => {
+    const env = { PETSTORE_SIGNUP: 'open', PETSTORE_ADMIN_PORT: '0' }
+    alone = await startPetstore({ env: { ...env, PETSTORE_WORKERS: '1' } })
+    withWorker = await startPetstore({ env: { ...env, PETSTORE_WORKERS: '2' } })
+    // Until then the pages are being loaded.
+    for (const { url } of [alone, withWorker]) await fetch(`${url}/livez`)
+  })
+  after(async () => {
+    await alone[Symbol.asyncDispose]()
+    await withWorker[Symbol.asyncDispose]()
+  })
+
+  for (const [title, [bytes, answers = 1]] of Object.entries(REQUESTS)) {
+    it(`is answered as by one process, and does not end the worker: ${title}`, async () => {
+      using toProcess = new RawConnection(alone.url)
+      using toWorker = await connectToWorker(withWorker.url)
+      assert.deepEqual(await answersOf(toWorker, bytes, answers), await answersOf(toProcess, bytes, answers))
+      assert.ok(!withWorker.logged.some(({ msg }) => String(msg).startsWith('a worker ended')))
+    })
+  }
+
+  it('counts for the address it came from, however many headers come with it', async () => {
+    using connection = await connectToWorker(withWorker.url)
+    connection.send(get('/sent-with-many-headers', `${HOST}Petstore-Head: e30=\r\n${manyHeaders}`))
+    assert.equal((await connection.answer()).status, 404)
+    const line = withWorker.logged.find(({ path }) => path === '/sent-with-many-headers')
+    assert.equal(line?.['address'], '127.0.0.1')
+  })
+
+  it('is no server error if its client leaves before the answer', async () => {
+    for (const bytes of [get('/docs'), post('/sign-in', `${FORM}Content-Length: 3\r\n`, 'a'), post('/sign-in', `${FORM}${chunked}`, '3\r\na=b\r\n')]) {
+      const connection = await connectToWorker(withWorker.url)
+      connection.send(bytes)
+      await setTimeout(20)
+      connection.socket.resetAndDestroy()
+    }
+    await setTimeout(200)
+    const page = await (await fetch(`${withWorker.adminUrl}/metrics`)).text()
+    assert.doesNotMatch(page, /petstore_requests_total\{operation="none",status="503"\} [1-9]/)
+  })
+
+  it('waits where a thousand come at once, before the primary has taken any', async () => {
+    await using back = await openBack((_raw, response) => response.end(), createLog('error', process.stdout))
+    const sockets = Array.from({ length: 1000 }, () => connect(back.path))
+    await Promise.all(sockets.map((socket) => once(socket, 'connect')))
+    for (const socket of sockets) socket.destroy()
+  })
+})
+
+async function answersOf(connection: RawConnection, bytes: string, count: number): Promise<unknown[]> {
+  connection.send(Buffer.from(bytes, 'latin1'))
+  return await Array.fromAsync({ length: count }, async () => {
+    const { status, headers, body } = await connection.answer()
+    return [status, [...headers].map(([name, value]) => [name, withoutChance(value)]), withoutChance(body)]
+  })
+}
+
+/** Without dates, request ids, session tokens and addresses: they differ between any two answers. */
+function withoutChance(text: string): string {
+  return text
+    .replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}|(?<![\w-])[\w-]{43}(?![\w-])/g, '…')
+    .replaceAll(/\w{3}, \d\d \w{3} \d{4} [\d:]{8} GMT/g, '…')
+    .replaceAll(/127\.0\.0\.1:\d+/g, '…')
+}
