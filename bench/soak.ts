@@ -1,8 +1,10 @@
-// npm run bench:soak: memory at a million animals under load, and whether it grows. Ten minutes, or --minutes N.
+// npm run bench:soak: memory at a million animals under load, and whether it grows, of each process. Ten minutes, or --minutes N;
+// one process, or --workers N.
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { CONNECTIONS, shoot } from './load.ts'
 import { figure, requestOf } from './measure.ts'
+import { childrenOf } from '../drills/processes.ts'
 import { ROWS } from './rows.ts'
 import { newDatabase, startService } from './subjects.ts'
 
@@ -11,34 +13,47 @@ const SHOT_SECONDS = 5
 /** Of memory that only settles, later samples are no higher than this against earlier ones. */
 const GROWTH_LIMIT = 1.05
 
-const { values } = parseArgs({ options: { minutes: { type: 'string', default: '10' }, animals: { type: 'string', default: '1000000' } } })
+const { values } = parseArgs({ options: { minutes: { type: 'string', default: '10' }, animals: { type: 'string', default: '1000000' }, workers: { type: 'string', default: '1' } } })
 const minutes = Number(values.minutes)
 const say = (text: string) => process.stdout.write(`${text}\n`)
 
 say(`Adding ${values.animals} animals`)
 await using database = await newDatabase(Number(values.animals))
-await using service = await startService(database)
-const samples: { minute: number; megabytes: number }[] = []
+await using service = await startService(database, { settings: ['--workers', values.workers] })
+const processes = processesFrom(service.pid!)
+const samples: { minute: number; megabytes: number[] }[] = []
 const started = performance.now()
 const minute = () => (performance.now() - started) / 60_000
-const sampling = setInterval(() => samples.push({ minute: minute(), megabytes: residentMegabytes(service.pid!) }), 1000)
+const sampling = setInterval(() => samples.push({ minute: minute(), megabytes: processes.map(residentMegabytes) }), 1000)
 
 // Every kind of work in turn; most of it reads, as in a store.
 while (minute() < minutes) {
   for (const row of ROWS) {
     await shoot({ ...requestOf(row, service), seconds: SHOT_SECONDS, connections: CONNECTIONS })
-    say(`${minute().toFixed(1).padStart(5)} min  ${residentMegabytes(service.pid!).toFixed(0).padStart(4)} MB  after ${row.title}`)
+    const now = processes.map((pid) => residentMegabytes(pid).toFixed(0).padStart(4)).join(' +')
+    say(`${minute().toFixed(1).padStart(5)} min  ${now} MB  after ${row.title}`)
   }
 }
 clearInterval(sampling)
 
-const peak = Math.max(...samples.map(({ megabytes }) => megabytes))
-const between = (from: number, to: number) =>
-  figure(samples.filter((sample) => sample.minute >= from * minute() && sample.minute < to * minute()).map(({ megabytes }) => megabytes)).median
-const [early, late] = [between(0.25, 0.5), between(0.75, 1.01)]
-const grows = late > early * GROWTH_LIMIT
-say(`Highest ${peak.toFixed(0)} MB (under ${LIMIT_MB} asked). Median of the second quarter ${early.toFixed(0)} MB, of the last ${late.toFixed(0)} MB: ${grows ? 'it grows' : 'no growth'}.`)
-process.exitCode = peak < LIMIT_MB && !grows ? 0 : 1
+const verdicts = processes.map((_, index) => judge(index === 0 ? 'Primary' : `Worker ${index}`, samples.map(({ megabytes, ...sample }) => ({ ...sample, megabytes: megabytes[index]! }))))
+process.exitCode = verdicts.every(Boolean) ? 0 : 1
+
+/** Returns whether the memory of a process stays low and does not grow. */
+function judge(name: string, own: { minute: number; megabytes: number }[]): boolean {
+  const peak = Math.max(...own.map(({ megabytes }) => megabytes))
+  const between = (from: number, to: number) =>
+    figure(own.filter((sample) => sample.minute >= from * minute() && sample.minute < to * minute()).map(({ megabytes }) => megabytes)).median
+  const [early, late] = [between(0.25, 0.5), between(0.75, 1.01)]
+  const grows = late > early * GROWTH_LIMIT
+  say(`${name}: highest ${peak.toFixed(0)} MB (under ${LIMIT_MB} asked). Median of the second quarter ${early.toFixed(0)} MB, of the last ${late.toFixed(0)} MB: ${grows ? 'it grows' : 'no growth'}.`)
+  return peak < LIMIT_MB && !grows
+}
+
+/** The process that was started, and all that it has started. */
+function processesFrom(pid: number): number[] {
+  return [pid, ...childrenOf(pid).flatMap(processesFrom)]
+}
 
 function residentMegabytes(pid: number): number {
   const kilobytes = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
