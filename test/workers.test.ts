@@ -206,6 +206,8 @@ describe('The primary', () => {
   it('replaces a worker as soon as it can where the system refuses a new process', async () => {
     await using folder = await Folder.create()
     const served = await serve(folder, { env: TWO })
+    // Until then the primary loads its pages, and needs descriptors for that.
+    await fetch(`${served.url}/livez`)
     const primary = await primaryOf(served.child.pid!)
     const [first] = await childrenOf(primary)
     execFileSync('prlimit', ['--pid', String(primary), '--nofile=5:1000'])

@@ -37,7 +37,7 @@ describe('The rate step', () => {
     // A process whose leases arrive late, and one whose leases do not: they share the window.
     const late = createRateLimit(limit, () => now, async (account, wanted) => {
       const grant = window(account, wanted)
-      await undefined
+      await Promise.resolve()
       if (now < 11_000) now = 11_000
       return grant
     })
