@@ -15,7 +15,7 @@ await conduct({ kills: 20 }, async ({ folder: all, random, plant, counts: { kill
   onEachEngine(all, `${kills} workers killed`, async ({ name, database, folder }) => {
     const { connections, ...books } = await killWorkers({ folder, database, processes: PROCESSES, kills, clients: CLIENTS, random, plant })
     const { reset, carriedOn, broken } = connections
-    process.stdout.write(`${name}: ${kills} of ${PROCESSES - 1} workers killed in turn, ${CLIENTS} clients\n${summary(books)}`)
+    process.stdout.write(`${name}: ${kills} kills of a worker, ${PROCESSES} processes, ${CLIENTS} clients\n${summary(books)}`)
     process.stdout.write(`connections          ${reset} of killed workers reset, ${carriedOn} of others carried on, ${broken.length} broken\n`)
     return isWhole(books) && broken.length === 0 && reset > 0 && carriedOn > 0
   }),
