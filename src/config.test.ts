@@ -4,7 +4,8 @@ import { mkdtempDisposable, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { describe, it } from 'node:test'
-import { BadSetting, type Config, databasePlace, ownBaseUrl, readConfig, SETTINGS } from './config.ts'
+import { BadSetting, type Config, ownBaseUrl, readConfig, SETTINGS } from './config.ts'
+import { databasePlace } from './database-address.ts'
 
 const from = (env: Record<string, string>) => readConfig({}, env)
 

@@ -2,15 +2,13 @@
 import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { availableParallelism } from 'node:os'
-import { resolve } from 'node:path'
 import { BASE_PATH, ENVIRONMENTS } from './contract/operations.ts'
+import { type DatabaseAddress, parseDatabase, withoutCredentials } from './database-address.ts'
 
 export interface RateLimit {
   requests: number
   seconds: number
 }
-
-export type DatabaseAddress = { engine: 'sqlite'; path: string } | { engine: 'postgres'; url: string }
 
 const LOG_LEVELS = ['error', 'warn', 'notice', 'info', 'debug'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]
@@ -245,23 +243,6 @@ export function ownBaseUrl(config: Pick<Config, 'environment' | 'baseUrl' | 'sta
   return config.environment === 'production' ? config.baseUrl : config.stagingBaseUrl
 }
 
-/** Hosts with their ports, then the name of the database. */
-const POSTGRES_PLACE = /^(?:(?:\[[\da-f:.]+\]|[\w.-]+)(?::[0-9]{1,5})?(?:,(?!\/|$)|(?=\/|$)))*(?:\/[^@]*)?$/i
-
-/** Names the database for people, without user and password; an address with neither host nor @ could be all password. */
-export function databasePlace(database: DatabaseAddress): string {
-  if (database.engine === 'sqlite') return database.path
-  const [place = '', parameters] = database.url.replace(/^\w+:\/\/(?:.*@)?/s, '').split(/\?(.*)/s)
-  if (!POSTGRES_PLACE.test(place)) return 'PostgreSQL'
-  const host = new URLSearchParams(parameters).get('host')
-  return `PostgreSQL at ${host === null ? place : `${host}${place.replace(/^[^/]*/, '')}`}`
-}
-
-/** Whether this is a database address with a password in it. */
-export function holdsPassword(address: string): boolean {
-  return /^\w+:\/\/[^:/?]*:.+@/s.test(address)
-}
-
 function parseHost(value: string): string | undefined {
   return /^[\w.:-]+$/.test(value) ? value : undefined
 }
@@ -287,13 +268,6 @@ function parseWorkers(value: string): number | undefined {
   return /^[1-9][0-9]?$/.test(value) && Number(value) <= MOST_WORKERS ? Number(value) : undefined
 }
 
-function parseDatabase(value: string): DatabaseAddress | undefined {
-  if (/^postgres(?:ql)?:\/\/./.test(value)) return { engine: 'postgres', url: value }
-  // sqlite:///path is the absolute path as others write it; with two slashes it would name a host.
-  const path = /^sqlite:(?:\/\/(?=\/))?((?!\/\/).+)$/.exec(value)?.[1]
-  return path === undefined ? undefined : { engine: 'sqlite', path: path === ':memory:' ? path : resolve(path) }
-}
-
 function parseBaseUrl(value: string): string | undefined {
   if (!URL.canParse(value)) return undefined
   const url = new URL(value)
@@ -316,10 +290,4 @@ function isNetwork(text: string): boolean {
 function parseRateLimit(value: string): RateLimit | undefined {
   const [, requests, seconds] = /^([1-9][0-9]{0,8})\/([1-9][0-9]{0,5})$/.exec(value) ?? []
   return requests === undefined ? undefined : { requests: Number(requests), seconds: Number(seconds) }
-}
-
-/** A database address may contain a password, and a broken one anywhere: a message repeats its scheme at most. */
-function withoutCredentials(address: string): string {
-  if (address.startsWith('sqlite:')) return address
-  return /[:@]/.test(address) ? `${/^\w*:/.exec(address)?.[0] ?? ''}…` : address
 }

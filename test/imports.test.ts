@@ -16,7 +16,7 @@ function importsOf(file: string): string[] {
 }
 
 /** Each layer may use those before it. The single files of src are layers of their own. */
-const LAYERS = ['contract', 'config.ts', 'home.ts', 'own-name.ts', 'log.ts', 'node-http.ts', 'turns.ts', 'within-time.ts', 'store', 'accounts', 'opening.ts', 'chores.ts', 'listening.ts', 'http', 'front.ts', 'workers', 'console', 'server.ts', 'cli', 'main.ts']
+const LAYERS = ['contract', 'database-address.ts', 'config.ts', 'home.ts', 'own-name.ts', 'log.ts', 'node-http.ts', 'turns.ts', 'within-time.ts', 'store', 'accounts', 'opening.ts', 'chores.ts', 'listening.ts', 'http', 'front.ts', 'workers', 'console', 'server.ts', 'cli', 'main.ts']
 const layerOf = (file: string) => LAYERS.findIndex((layer) => file === layer || file.startsWith(`${layer}/`))
 const within = (folder: string) => files.filter((file) => file.startsWith(folder))
 

@@ -1,6 +1,6 @@
 // petstore account …: manages accounts, for deployments where sign-up is closed.
 import { Accounts, emailProblem } from '../accounts/accounts.ts'
-import { databasePlace } from '../config.ts'
+import { databasePlace } from '../database-address.ts'
 import type { Environment } from '../contract/operations.ts'
 import { Refused } from '../contract/refused.ts'
 import type { Account } from '../store/account-store.ts'

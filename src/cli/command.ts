@@ -1,5 +1,6 @@
 // What a command is: its name, its options, and what it does.
-import { type Config, databasePlace, type Setting, SETTINGS, type SettingName } from '../config.ts'
+import { type Config, type Setting, SETTINGS, type SettingName } from '../config.ts'
+import { databasePlace } from '../database-address.ts'
 import { openStore } from '../store/open-store.ts'
 import type { Store } from '../store/store.ts'
 import { report, type Terminal } from './terminal.ts'

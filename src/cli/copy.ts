@@ -1,5 +1,6 @@
 // petstore copy: copies a whole store from one database to another, such as from SQLite to PostgreSQL.
-import { type DatabaseAddress, readDatabaseAddress } from '../config.ts'
+import { readDatabaseAddress } from '../config.ts'
+import type { DatabaseAddress } from '../database-address.ts'
 import { CopyRefused, copyStore, titleOf } from '../store/copy-store.ts'
 import { openStore } from '../store/open-store.ts'
 import { parseConnection } from '../store/postgres/connection-settings.ts'

@@ -1,6 +1,6 @@
 // petstore environment …: shows or changes the environment that a database belongs to, and with it which keys it accepts.
 import { KEY_PREFIX, stateOf } from '../accounts/api-keys.ts'
-import { databasePlace } from '../config.ts'
+import { databasePlace } from '../database-address.ts'
 import { type Environment, ENVIRONMENTS } from '../contract/operations.ts'
 import type { Store } from '../store/store.ts'
 import { type Command, CommandFailed, type Input, JSON_OPTION, nextCommand, settingOptions, UsageError, withStore } from './command.ts'

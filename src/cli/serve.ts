@@ -1,5 +1,6 @@
 // petstore serve: runs the service until a signal stops it.
-import { type Config, databasePlace, SETTINGS, type SettingName } from '../config.ts'
+import { type Config, SETTINGS, type SettingName } from '../config.ts'
+import { databasePlace } from '../database-address.ts'
 import type { Log } from '../log.ts'
 import { CannotListen, inheritedSocket } from '../listening.ts'
 import type { Running } from '../server.ts'

@@ -1,7 +1,8 @@
 // What `serve` prints on a terminal once it has started: addresses, and how to get a key.
 import { randomText } from '../accounts/api-keys.ts'
 import { Refused } from '../contract/refused.ts'
-import { type Config, databasePlace } from '../config.ts'
+import type { Config } from '../config.ts'
+import { databasePlace } from '../database-address.ts'
 import { BASE_PATH, VERSION } from '../contract/operations.ts'
 import type { Running } from '../server.ts'
 import { accent, type Terminal } from './terminal.ts'

@@ -1,5 +1,6 @@
 // The environment that a database belongs to: recorded once, and from then on a condition for serving it.
-import { type Config, databasePlace } from '../config.ts'
+import type { Config } from '../config.ts'
+import { databasePlace } from '../database-address.ts'
 import { CannotOpenStore, type Store } from './store.ts'
 
 type EnvironmentSettings = Pick<Config, 'environment' | 'given' | 'database'>
