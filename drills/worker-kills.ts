@@ -45,6 +45,8 @@ export async function killWorkers({ folder, database, processes, kills, clients:
     while (witnesses.length < WITNESSES) witnesses.push(new RawConnection(url))
     const theirs = await ownedBy(victim, witnesses, port)
     process.kill(victim, 'SIGKILL')
+    // Until its parent has noticed, it would pass for the oldest worker once more.
+    await until('the killed worker is gone', async () => !childrenOf(primary.pid!).includes(victim))
     if (plant) await loseNewest(database)
     await until('the connections of the killed worker end', async () => theirs.every(({ socket }) => socket.destroyed))
     witnesses = witnesses.filter((witness) => !theirs.includes(witness))
