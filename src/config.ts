@@ -16,6 +16,7 @@ export type LogLevel = (typeof LOG_LEVELS)[number]
 const MOST_WORKERS = 64
 
 const WRITE_THREAD = ['auto', 'on', 'off'] as const
+export type WriteThread = (typeof WRITE_THREAD)[number]
 
 const SIGNUP_MODES = ['open', 'closed'] as const
 

@@ -11,6 +11,8 @@ import type { Lease } from './http/rate-limit.ts'
 import { createRecorder, type Recorder } from './http/record.ts'
 import { type Log, logRepeated } from './log.ts'
 import type { Store } from './store/store.ts'
+import { timedStore } from './store/timed-store.ts'
+import { lastStep } from './within-time.ts'
 
 /** What both the front and the public app answer and record with. */
 export interface Answering {
@@ -38,12 +40,26 @@ export function createAnswering({ config, log, store, clock, metrics, isStopping
 /** A call to the database that takes longer is logged. */
 const SLOW_SECONDS = 1
 
-/** Is told how long each call to the store took. */
-export function createObserver(metrics: Metrics | undefined, log: Log): (method: string, seconds: number) => void {
-  return (method, seconds) => {
+/** Returns the store with its calls measured. SQLite answers at once, so it is left alone unless there are metrics. */
+export function observedStore(store: Store, { database }: Config, metrics: Metrics | undefined, log: Log): Store {
+  if (metrics === undefined && database.engine === 'sqlite') return store
+  return timedStore(store, (method, seconds) => {
     metrics?.storeCall(method, seconds)
     if (seconds > SLOW_SECONDS) logRepeated(log, 'warn', { seconds }, `slow database call: ${method}`)
-  }
+  })
+}
+
+/** Loaded on demand: without an admin port its libraries are not needed. */
+export async function loadMetrics({ adminPort }: Config): Promise<Metrics | undefined> {
+  if (adminPort === undefined) return undefined
+  const { createMetrics } = await import('./http/metrics.ts')
+  return createMetrics()
+}
+
+/** The last of a process: writes what was counted, and closes the store. */
+export async function closeStore(store: Store, usage: Usage, log: Log): Promise<void> {
+  await lastStep(usage.stop(), 'the last usage counts and failed requests could not be written', log)
+  await lastStep(store.close(), 'the store could not be closed in order', log)
 }
 
 export interface FrontParts extends Omit<AnsweringParts, 'isStopping'> {

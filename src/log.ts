@@ -1,4 +1,5 @@
 // Structured logs: one JSON object per line, or short plain lines on a terminal.
+import type { Writable } from 'node:stream'
 import { type DestinationStream, type Logger as Pino, pino } from 'pino'
 import type { LogLevel } from './config.ts'
 import { escapeControls } from './contract/json.ts'
@@ -18,6 +19,11 @@ export function createLog(level: LogLevel, destination: DestinationStream): Log 
     },
     destination,
   )
+}
+
+/** Logs to the output of the process: in short plain lines where people read it. */
+export function createLogTo(stdout: Writable & { isTTY?: boolean }, level: LogLevel): Log {
+  return createLog(level, stdout.isTTY ? forPeople((text) => stdout.write(text)) : stdout)
 }
 
 /** Turns the lines into "time  level  message  name=value …" for a terminal. */

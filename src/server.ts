@@ -6,12 +6,11 @@ import { Sessions } from './accounts/sessions.ts'
 import { startChores } from './chores.ts'
 import type { Config } from './config.ts'
 import type { ConsoleParts } from './console/visit.ts'
-import { createAnswering, createFront, createObserver, type Front, type FrontParts } from './front.ts'
+import { closeStore, createAnswering, createFront, type Front, type FrontParts, loadMetrics, observedStore } from './front.ts'
 import { createAdmin } from './http/admin.ts'
 import type { Send } from './http/answer.ts'
 import type { Timeouts } from './http/app.ts'
 import { createHealth, type Health } from './http/health.ts'
-import type { Metrics } from './http/metrics.ts'
 import { createRateWindow } from './http/rate-limit.ts'
 import { createReadiness } from './http/readiness.ts'
 import { type Reach, reachOf } from './home.ts'
@@ -19,7 +18,6 @@ import { addressOf, cutOff, finish, type InheritedSocket, listen } from './liste
 import type { Log } from './log.ts'
 import { openForServing } from './opening.ts'
 import type { Store } from './store/store.ts'
-import { timedStore } from './store/timed-store.ts'
 import { lastStep } from './within-time.ts'
 import type { Workers } from './workers/primary.ts'
 
@@ -52,9 +50,9 @@ export interface World {
 
 export async function startServer(config: Config, log: Log, world: World = {}): Promise<Running> {
   const { socket, clock = Date.now, monotonic = () => performance.now(), timeouts } = world
-  const metrics = config.adminPort === undefined ? undefined : await loadMetrics()
+  const metrics = await loadMetrics(config)
   const { store: plain, opened } = await openForServing(config, log)
-  const store = metrics === undefined && config.database.engine === 'sqlite' ? plain : timedStore(plain, createObserver(metrics, log))
+  const store = observedStore(plain, config, metrics, log)
   let stopping = false
   const isStopping = () => stopping
   const readiness = createReadiness(store, isStopping)
@@ -116,8 +114,7 @@ export async function startServer(config: Config, log: Log, world: World = {}): 
     await Promise.all([finish(front.server), workers?.stop(), lastStep(stopChores(), 'old records were still being purged', log)])
     await cutOff(admin)
     await (await publicApp.promise).close()
-    await lastStep(usage.stop(), 'the last usage counts and failed requests could not be written', log)
-    await lastStep(store.close(), 'the store could not be closed in order', log)
+    await closeStore(store, usage, log)
   }
 
   return { url, ...reach, adminUrl: admin && addressOf(admin), accounts, store, opened, broken: workers?.broken ?? new Promise(() => {}), drain, stop }
@@ -127,12 +124,6 @@ export async function startServer(config: Config, log: Log, world: World = {}): 
 async function loadWorkers(parts: FrontParts, front: Front): Promise<Workers> {
   const { startWorkers } = await import('./workers/primary.ts')
   return startWorkers(parts, front)
-}
-
-/** Loaded on demand: without an admin port its libraries are not needed. */
-async function loadMetrics(): Promise<Metrics> {
-  const { createMetrics } = await import('./http/metrics.ts')
-  return createMetrics()
 }
 
 interface PublicApp {

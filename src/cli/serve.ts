@@ -20,11 +20,10 @@ export const serve: Command = {
     'PETSTORE_ENVIRONMENT=production PETSTORE_BASE_URL=https://pets.example/v1 petstore serve --host 0.0.0.0',
   ],
   async run({ terminal, config }) {
-    const { stdout } = terminal
     const stopSignal = terminal.stopSignal()
     // Loaded on demand: the other commands start without the HTTP stack, in a fraction of the time.
-    const [{ createLog, forPeople }, server] = await Promise.all([import('../log.ts'), import('../server.ts')])
-    const log = createLog(config.logLevel, stdout.isTTY ? forPeople((text) => stdout.write(text)) : stdout)
+    const [{ createLogTo }, server] = await Promise.all([import('../log.ts'), import('../server.ts')])
+    const log = createLogTo(terminal.stdout, config.logLevel)
     const running = await startServer(server, terminal, config, log)
     await announce(terminal, config, running, log)
 

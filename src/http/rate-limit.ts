@@ -42,7 +42,7 @@ interface Allowance {
 }
 
 /** How much a worker leases at a time: as many requests may lie unused in each other worker when an account is refused. */
-export function leaseOf({ requests }: RateLimit): number {
+function leaseOf({ requests }: RateLimit): number {
   return Math.max(1, Math.floor(requests / 100))
 }
 

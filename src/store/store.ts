@@ -1,4 +1,5 @@
 // The port: what the service requires of a database engine. SQLite and PostgreSQL implement it, and one suite tests both.
+import type { WriteThread } from '../config.ts'
 import type { ListQuery } from '../contract/list-query.ts'
 import type { Environment } from '../contract/operations.ts'
 import type { NewPet, Pet, PetStatus } from '../contract/pets.ts'
@@ -84,9 +85,6 @@ export interface StoreEvent {
   message: string
   details?: object
 }
-
-/** `auto`: where the disk takes long to sync. */
-export type WriteThread = 'auto' | 'on' | 'off'
 
 /** How a store is opened. */
 export interface OpenOptions {

@@ -7,13 +7,13 @@ import { fileURLToPath } from 'node:url'
 import type { Front, FrontParts } from '../front.ts'
 import type { Metrics, Snapshot } from '../http/metrics.ts'
 import type { Log } from '../log.ts'
+import { Channel, ChannelClosed, processWire } from '../store/channel.ts'
+import { callRemote, createEach } from '../store/remote-writes.ts'
 import { IN_MEMORY } from '../store/sqlite/database.ts'
 import { CannotOpenStore } from '../store/store.ts'
 import { Overdue, withinTime } from '../within-time.ts'
 import { type Back, openBack } from './back.ts'
-import { Channel, ChannelClosed, processWire } from '../store/channel.ts'
 import type { ForPrimary, ForWorker, WorkerStart } from './protocol.ts'
-import { callRemote, createEach } from '../store/remote-writes.ts'
 
 /** A worker that ends sooner after its start than this ended young; so many of them in a row are a crash loop. */
 const YOUNG_MS = 5000

@@ -1,22 +1,22 @@
 // The program of a worker: a front like the primary's, which leaves writes and requests for anything but an operation to it.
 import type { Server } from 'node:net'
 import type { Usage } from '../accounts/usage.ts'
-import { createAnswering, createFront, createObserver, type Front } from '../front.ts'
+import { closeStore, createAnswering, createFront, type Front, loadMetrics, observedStore } from '../front.ts'
+import type { Metrics } from '../http/metrics.ts'
 import { finish } from '../listening.ts'
-import { createLog, forPeople, type Log } from '../log.ts'
+import { createLogTo, type Log } from '../log.ts'
 import { openForServing } from '../opening.ts'
+import { Channel, processWire } from '../store/channel.ts'
 import { type RemoteStore, withRemoteWrites } from '../store/remote-writes.ts'
 import type { Store } from '../store/store.ts'
-import { timedStore } from '../store/timed-store.ts'
-import { lastStep } from '../within-time.ts'
 import { removeBack } from './back.ts'
 import { passOnTo } from './pass-on.ts'
-import { Channel, processWire } from '../store/channel.ts'
 import type { ForPrimary, ForWorker, WorkerStart } from './protocol.ts'
 
 let stopping = false
 const isStopping = () => stopping
 let back: string | undefined
+let metrics: Metrics | undefined
 let running: { front: Front; usage: Usage; store: Store; log: Log } | undefined
 
 // A terminal sends its signals to every process; when to stop is the primary's to say.
@@ -44,19 +44,16 @@ const remote: RemoteStore = {
   call: (...call) => primary.call('callStore', ...call),
   createEach: (newPets) => primary.call('createEach', newPets),
 }
-let metrics: import('../http/metrics.ts').Metrics | undefined
 
 async function start({ config, back: path, timeouts }: WorkerStart): Promise<void> {
   back = path
-  const { stdout } = process
-  const log = createLog(config.logLevel, stdout.isTTY ? forPeople((text) => stdout.write(text)) : stdout)
-  if (config.adminPort !== undefined) metrics = (await import('../http/metrics.ts')).createMetrics()
+  const log = createLogTo(process.stdout, config.logLevel)
+  metrics = await loadMetrics(config)
   const { store: local, opened } = await openForServing(config, log, true)
   // The primary finds the same, tells it, and ends.
   opened.catch(() => {})
-  const sharesWriter = config.database.engine === 'sqlite'
-  const shared = sharesWriter ? withRemoteWrites(local, remote) : local
-  const store = metrics === undefined && sharesWriter ? shared : timedStore(shared, createObserver(metrics, log))
+  const shared = config.database.engine === 'sqlite' ? withRemoteWrites(local, remote) : local
+  const store = observedStore(shared, config, metrics, log)
   metrics?.watchStore(store)
   const clock = Date.now
   const answering = createAnswering({ config, log, store, clock, metrics, isStopping })
@@ -85,6 +82,5 @@ async function stop(): Promise<void> {
   if (running === undefined) return
   const { front, usage, store, log } = running
   await finish(front.server)
-  await lastStep(usage.stop(), 'the last usage counts and failed requests could not be written', log)
-  await lastStep(store.close(), 'the store could not be closed in order', log)
+  await closeStore(store, usage, log)
 }

@@ -3,9 +3,10 @@
 import { closeSync, fdatasyncSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs'
 import { dirname, extname, join } from 'node:path'
 import { Worker } from 'node:worker_threads'
+import type { WriteThread } from '../../config.ts'
 import { Channel, threadWire } from '../channel.ts'
 import { type RemoteStore, withRemoteWrites } from '../remote-writes.ts'
-import type { Store, WriteThread } from '../store.ts'
+import type { Store } from '../store.ts'
 import { IN_MEMORY } from './database.ts'
 
 /** From here on a sync is worth a thread; below, passing writes on makes creates slower and lists beside them no faster. */
