@@ -1,16 +1,19 @@
 // Malformed requests against one instance, over raw sockets.
 import { readFileSync } from 'node:fs'
-import { connect } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import { readAnswers } from './answers.ts'
 import { createKey, startInstance } from './instance.ts'
 import { malformed, realRequests } from './malformed.ts'
 import { killHard } from './processes.ts'
-import type { Random } from './random.ts'
+import { below, type Random } from './random.ts'
 
 const AT_A_TIME = 8
 /** A connection that both sides could have ended stays open no longer, even where the machine is busy. */
 const CLOSED_WITHIN_MS = 30_000
+/** Long enough for a segment to be read before the next one arrives. */
+const SEGMENT_PAUSE_MS = 2
 /** The log's level for errors. */
 const ERROR = 50
 
@@ -41,7 +44,7 @@ export async function fuzz({ folder, database, requests, random, plant = false }
     while (left > 0) {
       left -= 1
       const sent = malformed(real, random)
-      const received = await exchange(instance.port, sent)
+      const received = await exchange(instance.port, cut(sent, random))
       const read = received === undefined ? { statuses: [], violations: ['the connection stayed open'] } : readAnswers(received, sent.includes('HEAD'))
       for (const status of read.statuses.length === 0 ? [0] : read.statuses) statuses.set(status, (statuses.get(status) ?? 0) + 1)
       violations.push(...read.violations.map((violation) => `${violation}\n    sent: ${JSON.stringify(sent.toString('latin1')).slice(0, 1000)}`))
@@ -55,12 +58,18 @@ export async function fuzz({ folder, database, requests, random, plant = false }
   return { statuses, violations }
 }
 
-/** Sends everything, ends, and gives what came back; undefined if the server does not end its side. */
-function exchange(port: number, sent: Buffer): Promise<Buffer | undefined> {
+/** Cuts a request into up to four segments. */
+function cut(bytes: Buffer, random: Random): Buffer[] {
+  const at = Array.from({ length: below(4, random) }, () => below(bytes.length + 1, random)).toSorted((a, b) => a - b)
+  return [...at, bytes.length].map((end, index) => bytes.subarray(at[index - 1] ?? 0, end))
+}
+
+/** Sends segment by segment, ends, and returns what came back; undefined if the server does not end its side. */
+function exchange(port: number, segments: readonly Buffer[]): Promise<Buffer | undefined> {
   return new Promise((resolve) => {
     const parts: Buffer[] = []
     const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
-    const giveUp = setTimeout(() => {
+    const giveUp = globalThis.setTimeout(() => {
       resolve(undefined)
       socket.destroy()
     }, CLOSED_WITHIN_MS)
@@ -72,8 +81,17 @@ function exchange(port: number, sent: Buffer): Promise<Buffer | undefined> {
       clearTimeout(giveUp)
       resolve(Buffer.concat(parts))
     })
-    socket.end(sent)
+    void sendAll(socket, segments)
   })
+}
+
+async function sendAll(socket: Socket, segments: readonly Buffer[]): Promise<void> {
+  socket.setNoDelay(true)
+  for (const segment of segments) {
+    socket.write(segment)
+    if (segments.length > 1) await setTimeout(SEGMENT_PAUSE_MS)
+  }
+  socket.end()
 }
 
 /** What is wrong with the service for an honest client afterwards. */

@@ -23,7 +23,8 @@ export function realRequests(key: string): string[] {
     `GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n`,
     post('{"name":"Rex","categoryId":9223372036854775807,"status":"pending"}'),
     post('{"name":"Ré\\u0078 \\ud83d\\udc36","categoryId":-1.0e0,"more":{"a":[1,true,null]}}', 'Idempotency-Key: "one"\r\n'),
-    `POST /v1/pets HTTP/1.1\r\n${head}Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n1d\r\n{"name":"Rex","categoryId":12}\r\n0\r\n\r\n`,
+    `POST /v1/pets HTTP/1.1\r\n${head}Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n1e\r\n{"name":"Rex","categoryId":12}\r\n0\r\n\r\n`,
+    `POST /v1/pets HTTP/1.1\r\n${head}Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nc\r\n{"name":"Rex\r\n12\r\n","categoryId":12}\r\n0\r\n\r\n`,
   ]
 }
 

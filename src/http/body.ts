@@ -41,8 +41,8 @@ export function askForBody(request: IncomingMessage): void {
 export function readBody(request: IncomingMessage): Buffer | Refusal | Promise<Buffer | Refusal> {
   if (!announcesBody(request)) return Buffer.alloc(0)
   askForBody(request)
-  // Mostly it has arrived with the headers, and no stream events are needed.
-  if (request.complete) return within((request.read() as Buffer | null) ?? Buffer.alloc(0))
+  // Usually the body has arrived with the headers, and no stream events are needed.
+  if (request.complete) return withinLimit(readArrived(request))
   if (request.destroyed) return BROKEN_OFF
   return new Promise((resolve) => {
     const chunks: Buffer[] = []
@@ -57,6 +57,16 @@ export function readBody(request: IncomingMessage): Buffer | Refusal | Promise<B
   })
 }
 
-function within(body: Buffer): Buffer | Refusal {
+/**
+ * Returns what has arrived of the body. `read()` returns all buffers at once or only the first one, depending on the version
+ * of Node, so it is called until nothing is left.
+ */
+export function readArrived(request: IncomingMessage): Buffer {
+  const chunks: Buffer[] = []
+  for (let chunk = request.read() as Buffer | null; chunk !== null; chunk = request.read() as Buffer | null) chunks.push(chunk)
+  return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)
+}
+
+function withinLimit(body: Buffer): Buffer | Refusal {
   return body.length > BODY_LIMIT ? TOO_LARGE : body
 }

@@ -5,7 +5,7 @@ import { pipeline } from 'node:stream'
 import { Refusal } from '../contract/errors.ts'
 import { RETRY_AFTER } from '../contract/limits.ts'
 import type { Send } from '../http/answer.ts'
-import { announcesBody, askForBody, awaitsContinue } from '../http/body.ts'
+import { announcesBody, askForBody, awaitsContinue, readArrived } from '../http/body.ts'
 import { createClientAddress } from '../http/client-address.ts'
 import { isLast } from '../http/connections.ts'
 import { requestId } from '../http/request-id.ts'
@@ -59,7 +59,7 @@ function framingOf(raw: IncomingMessage): Record<string, string> {
 
 function passBody(raw: IncomingMessage, passed: ClientRequest): void {
   if (!announcesBody(raw)) passed.end()
-  else if (hasArrived(raw)) passed.end(raw.read())
+  else if (hasArrived(raw)) passed.end(readArrived(raw))
   else {
     // It may be refused without its body.
     passed.flushHeaders()
