@@ -9,9 +9,16 @@ const { run } = openDriver(url, Number(poolSize))
 const server = createServer((request, response) => {
   const answer = async () => {
     const body = JSON.stringify(await run[work]())
-    response.writeHead(work === 'create' ? 201 : 200, { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(body) }).end(body)
+    response
+      .writeHead(work === 'create' ? 201 : 200, {
+        'Content-Type': 'application/json',
+        'Content-Length': Buffer.byteLength(body),
+      })
+      .end(body)
   }
   if (request.method === 'POST') request.on('end', () => void answer()).resume()
   else void answer()
 })
-server.listen(0, '127.0.0.1', () => process.stdout.write(`${JSON.stringify({ port: (server.address() as AddressInfo).port })}\n`))
+server.listen(0, '127.0.0.1', () =>
+  process.stdout.write(`${JSON.stringify({ port: (server.address() as AddressInfo).port })}\n`),
+)

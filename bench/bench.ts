@@ -3,7 +3,17 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { drawChart } from './chart.ts'
-import { type Figure, figure, measureMixed, measureRow, type Mixed, type Plan, type Result, sample, type Subject } from './measure.ts'
+import {
+  type Figure,
+  figure,
+  measureMixed,
+  measureRow,
+  type Mixed,
+  type Plan,
+  type Result,
+  sample,
+  type Subject,
+} from './measure.ts'
 import { ALL_PEERS, install, startPeer } from './peers.ts'
 import { CEILING, describeRun, forTerminal, intoDocument, OURS, type Report } from './report.ts'
 import { named, ROWS } from './rows.ts'
@@ -14,7 +24,9 @@ const FULL: Plan = { rounds: 7, seconds: 2, warmUpSeconds: 4 }
 const QUICK: Plan = { rounds: 2, seconds: 1, warmUpSeconds: 1 }
 const STARTS = 5
 
-const { values } = parseArgs({ options: { quick: { type: 'boolean', default: false }, only: { type: 'string' }, peers: { type: 'string' } } })
+const { values } = parseArgs({
+  options: { quick: { type: 'boolean', default: false }, only: { type: 'string' }, peers: { type: 'string' } },
+})
 const plan = values.quick ? QUICK : FULL
 const rows = named(ROWS, values.only)
 const peers = values.quick && values.peers === undefined ? [] : named(ALL_PEERS, values.peers)
@@ -30,16 +42,32 @@ stack.use(writeDatabase)
 const startMs = await measureStart(readDatabase)
 const read = stack.use(await startService(readDatabase))
 const write = stack.use(await startService(writeDatabase))
-const subjects = [await startOurCeiling(), { name: OURS, servers: { read, write }, takes: () => true }, ...(await startPeers())]
+const subjects = [
+  await startOurCeiling(),
+  { name: OURS, servers: { read, write }, takes: () => true },
+  ...(await startPeers()),
+]
 
 const results: Result[] = []
 for (const row of rows) {
-  say(`${row.title}: ${subjects.filter(({ takes }) => takes(row)).map(({ name }) => name).join(', ')}`)
+  say(
+    `${row.title}: ${subjects
+      .filter(({ takes }) => takes(row))
+      .map(({ name }) => name)
+      .join(', ')}`,
+  )
   results.push(...(await measureRow(row, subjects, plan)))
 }
 const mixed = values.only === undefined ? await measureListBesideCreates() : undefined
 
-const report: Report = { ...describeRun(plan), peers: [...versions.values()].filter((version) => version !== undefined), leftOut, results, mixed, startMs }
+const report: Report = {
+  ...describeRun(plan),
+  peers: [...versions.values()].filter((version) => version !== undefined),
+  leftOut,
+  results,
+  mixed,
+  startMs,
+}
 process.stdout.write(forTerminal(report))
 if (!values.quick && values.only === undefined && values.peers === undefined) writeDocuments(report)
 

@@ -15,13 +15,15 @@ export function openDriver(url: string, poolSize: number): Driver {
   let below = 2_000_000
   return {
     run: {
-      'list-20': () => sql`SELECT id, name, category_id AS "categoryId", status FROM pets WHERE TRUE ORDER BY id DESC LIMIT ${21}`,
+      'list-20': () =>
+        sql`SELECT id, name, category_id AS "categoryId", status FROM pets WHERE TRUE ORDER BY id DESC LIMIT ${21}`,
       'list-cold': () => {
         below += 1
         return sql`SELECT id, name, category_id AS "categoryId", status FROM pets WHERE id < ${below} ORDER BY id DESC LIMIT ${21}`
       },
       get: () => sql`SELECT id, name, category_id AS "categoryId", status FROM pets WHERE id = ${500}`,
-      create: () => sql`INSERT INTO pets (name, category_id, status) VALUES (${'Rex the Brave'}, ${3}, ${'available'}) RETURNING id`,
+      create: () =>
+        sql`INSERT INTO pets (name, category_id, status) VALUES (${'Rex the Brave'}, ${3}, ${'available'}) RETURNING id`,
     },
     end: () => sql.end(),
   }

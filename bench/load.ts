@@ -49,13 +49,22 @@ interface WrkResult extends Omit<Measured, 'perSecond'> {
   microseconds: number
 }
 
-async function shootWithWrk({ base, method, path, key, body, seconds, connections, core = 'load' }: Shot, firstCursor: number): Promise<Measured> {
+async function shootWithWrk(
+  { base, method, path, key, body, seconds, connections, core = 'load' }: Shot,
+  firstCursor: number,
+): Promise<Measured> {
   const script = fileURLToPath(new URL('wrk.lua', import.meta.url))
   const text = await output({
     command: 'wrk',
     parameters: ['-t1', `-c${connections}`, `-d${seconds}s`, '-s', script, base],
     core,
-    env: { BENCH_METHOD: method, BENCH_PATH: path, BENCH_KEY: key, BENCH_BODY: body, BENCH_FIRST_CURSOR: String(firstCursor) },
+    env: {
+      BENCH_METHOD: method,
+      BENCH_PATH: path,
+      BENCH_KEY: key,
+      BENCH_BODY: body,
+      BENCH_FIRST_CURSOR: String(firstCursor),
+    },
   })
   const { requests, microseconds, ...rest } = JSON.parse(text.trim().split('\n').at(-1)!) as WrkResult
   return { perSecond: (requests / microseconds) * 1e6, ...rest }

@@ -35,7 +35,11 @@ export interface Plan {
 }
 
 /** The first subject is the ceiling. */
-export async function measureRow(row: Row, subjects: readonly Subject[], { rounds, seconds, warmUpSeconds }: Plan): Promise<Result[]> {
+export async function measureRow(
+  row: Row,
+  subjects: readonly Subject[],
+  { rounds, seconds, warmUpSeconds }: Plan,
+): Promise<Result[]> {
   const able = subjects.filter(({ takes }) => takes(row))
   for (const subject of able) await shootRow(row, subject, warmUpSeconds)
   const shots = new Map<Subject, Measured[]>(able.map((subject) => [subject, []]))
@@ -51,19 +55,32 @@ export async function measureRow(row: Row, subjects: readonly Subject[], { round
       perSecond: figure(measured.map(({ perSecond }) => perSecond)),
       p50: figure(measured.map(({ p50 }) => p50)),
       p99: figure(measured.map(({ p99 }) => p99)),
-      ofCeiling: subject === able[0] ? undefined : figure(measured.map(({ perSecond }, round) => perSecond / ceiling[round]!.perSecond)),
+      ofCeiling:
+        subject === able[0]
+          ? undefined
+          : figure(measured.map(({ perSecond }, round) => perSecond / ceiling[round]!.perSecond)),
     }
   })
 }
 
 async function shootRow(row: Row, subject: Subject, seconds: number): Promise<Measured> {
-  const measured = await shoot({ ...requestOf(row, subject.servers[row.writes ? 'write' : 'read']), seconds, connections: CONNECTIONS })
-  if (row.status < 400 && measured.refused > 0) throw new Error(`${subject.name} refused ${measured.refused} requests of ${row.title}`)
+  const measured = await shoot({
+    ...requestOf(row, subject.servers[row.writes ? 'write' : 'read']),
+    seconds,
+    connections: CONNECTIONS,
+  })
+  if (row.status < 400 && measured.refused > 0)
+    throw new Error(`${subject.name} refused ${measured.refused} requests of ${row.title}`)
   return measured
 }
 
 export function requestOf(row: Row, server: Server): Pick<Shot, 'base' | 'path' | 'method' | 'body' | 'key'> {
-  return { ...server.target(row), method: row.method, body: row.body, key: row.key === 'good' ? server.key : MALFORMED_KEY }
+  return {
+    ...server.target(row),
+    method: row.method,
+    body: row.body,
+    key: row.key === 'good' ? server.key : MALFORMED_KEY,
+  }
 }
 
 /** One request of the row: what it answers, after a check that this is what the row is about. */
@@ -74,7 +91,8 @@ export async function sample(row: Row, server: Server): Promise<FixedAnswer> {
     headers: { Authorization: `Bearer ${key}`, ...(body !== undefined && { 'Content-Type': 'application/json' }) },
     ...(body !== undefined && { body }),
   })
-  if (response.status !== row.status) throw new Error(`${row.title}: expected ${row.status}, got ${response.status} ${await response.text()}`)
+  if (response.status !== row.status)
+    throw new Error(`${row.title}: expected ${row.status}, got ${response.status} ${await response.text()}`)
   return { status: response.status, body: await response.text() }
 }
 
@@ -88,7 +106,12 @@ export interface Mixed {
 }
 
 /** List alone, then the same list while creates run as fast as they go, round by round. */
-export async function measureMixed(list: Row, create: Row, server: Server, { rounds, seconds, warmUpSeconds }: Plan): Promise<Mixed> {
+export async function measureMixed(
+  list: Row,
+  create: Row,
+  server: Server,
+  { rounds, seconds, warmUpSeconds }: Plan,
+): Promise<Mixed> {
   const listShot = { ...requestOf(list, server), seconds, connections: CONNECTIONS }
   const createShot = { ...requestOf(create, server), seconds, connections: CONNECTIONS }
   await shoot({ ...listShot, seconds: warmUpSeconds })

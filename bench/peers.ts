@@ -39,7 +39,13 @@ const isPlain = ({ id }: Row) => ['list-20', 'list-100', 'get', 'create'].includ
 const onNode = (script: string) => byHand(process.execPath, file(script))
 
 export const ALL_PEERS: readonly Peer[] = [
-  { id: 'hono', name: 'Hono on Bun', packages: ['hono', BUN], takes: all, start: byHand(installed(BUN, 'bin/bun'), file('hono.js')) },
+  {
+    id: 'hono',
+    name: 'Hono on Bun',
+    packages: ['hono', BUN],
+    takes: all,
+    start: byHand(installed(BUN, 'bin/bun'), file('hono.js')),
+  },
   { id: 'go', name: 'Go net/http', packages: [], build: buildGo, takes: all, start: byHand(GO_BINARY) },
   { id: 'fastify', name: 'Fastify, by hand', packages: ['fastify'], takes: all, start: onNode('fastify.js') },
   { id: 'express', name: 'Express, by hand', packages: ['express'], takes: all, start: onNode('express.js') },
@@ -47,7 +53,9 @@ export const ALL_PEERS: readonly Peer[] = [
   { id: 'prism', name: 'Prism', packages: ['@stoplight/prism-cli'], takes: isPlain, start: startPrism },
 ]
 
-const PINNED = (JSON.parse(readFileSync(file('package.json'), 'utf8')) as { optionalDependencies: Record<string, string> }).optionalDependencies
+const PINNED = (
+  JSON.parse(readFileSync(file('package.json'), 'utf8')) as { optionalDependencies: Record<string, string> }
+).optionalDependencies
 
 /** Installs what these peers and the load need, on this Node; returns each peer's versions, or undefined if it can't be had here. */
 export function install(peers: readonly Peer[]): Map<Peer, string | undefined> {
@@ -70,14 +78,20 @@ function versionsOf({ packages, build }: Peer): string | undefined {
 
 function isInstalled(name: string): boolean {
   const manifest = installed(name, 'package.json')
-  return existsSync(manifest) && (JSON.parse(readFileSync(manifest, 'utf8')) as { version: string }).version === PINNED[name]
+  return (
+    existsSync(manifest) && (JSON.parse(readFileSync(manifest, 'utf8')) as { version: string }).version === PINNED[name]
+  )
 }
 
 /** Debian keeps the sources of Go packages in one GOPATH. */
 function buildGo(): string | undefined {
   if (!has('go')) return undefined
   const env = { ...process.env, GO111MODULE: 'off', GOPATH: '/usr/share/gocode' }
-  const { status } = spawnSync('go', ['build', '-o', GO_BINARY, 'petstore.go'], { cwd: FOLDER, env, stdio: ['ignore', 'ignore', 'inherit'] })
+  const { status } = spawnSync('go', ['build', '-o', GO_BINARY, 'petstore.go'], {
+    cwd: FOLDER,
+    env,
+    stdio: ['ignore', 'ignore', 'inherit'],
+  })
   return status === 0 ? spawnSync('go', ['env', 'GOVERSION'], { encoding: 'utf8' }).stdout.trim() : undefined
 }
 
@@ -108,15 +122,32 @@ function fill(database: string): void {
 }
 
 async function startJsonServer(path: string): Promise<Server> {
-  const pets = Array.from({ length: 1000 }, (_, index) => ({ id: index + 1, name: 'Bella the Brave', categoryId: 3, status: 'available' }))
+  const pets = Array.from({ length: 1000 }, (_, index) => ({
+    id: index + 1,
+    name: 'Bella the Brave',
+    categoryId: 3,
+    status: 'available',
+  }))
   await writeFile(`${path}.json`, JSON.stringify({ pets }))
   const port = await freePort()
   const child = start({
     command: process.execPath,
-    parameters: [installed('json-server', 'lib/cli/bin.js'), '--quiet', '--host', '127.0.0.1', '--port', String(port), `${path}.json`],
+    parameters: [
+      installed('json-server', 'lib/cli/bin.js'),
+      '--quiet',
+      '--host',
+      '127.0.0.1',
+      '--port',
+      String(port),
+      `${path}.json`,
+    ],
     core: 'server',
   })
-  return whenServing(served(child, port, ({ path: asked }) => asked.replace(/^\/pets$/, '/pets?_limit=20').replace('limit=100', '_limit=100')))
+  return whenServing(
+    served(child, port, ({ path: asked }) =>
+      asked.replace(/^\/pets$/, '/pets?_limit=20').replace('limit=100', '_limit=100'),
+    ),
+  )
 }
 
 async function startPrism(): Promise<Server> {
@@ -124,7 +155,17 @@ async function startPrism(): Promise<Server> {
   const document = fileURLToPath(new URL('../openapi.json', import.meta.url))
   const child = start({
     command: process.execPath,
-    parameters: [installed('@stoplight/prism-cli', 'dist/index.js'), 'mock', '--verboseLevel', 'fatal', '--host', '127.0.0.1', '--port', String(port), document],
+    parameters: [
+      installed('@stoplight/prism-cli', 'dist/index.js'),
+      'mock',
+      '--verboseLevel',
+      'fatal',
+      '--host',
+      '127.0.0.1',
+      '--port',
+      String(port),
+      document,
+    ],
     core: 'server',
   })
   return whenServing(served(child, port, ({ path }) => path))
@@ -155,7 +196,10 @@ async function freePort(): Promise<number> {
 async function whenServing(server: Server): Promise<Server> {
   const { base } = server.target({ path: '/' } as Row)
   for (let tries = 0; tries < 300; tries += 1) {
-    const up = await fetch(base).then(() => true, () => false)
+    const up = await fetch(base).then(
+      () => true,
+      () => false,
+    )
     if (up) return server
     await new Promise((resolve) => {
       setTimeout(resolve, 100)

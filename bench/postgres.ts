@@ -22,7 +22,11 @@ const AT_LEAST: Record<DriverWork, { ofDriver?: number; ofServer: number }> = {
 }
 
 const { values } = parseArgs({
-  options: { rounds: { type: 'string', default: '5' }, seconds: { type: 'string', default: '3' }, row: { type: 'string' } },
+  options: {
+    rounds: { type: 'string', default: '5' },
+    seconds: { type: 'string', default: '3' },
+    row: { type: 'string' },
+  },
 })
 const [rounds, seconds] = [Number(values.rounds), Number(values.seconds)]
 
@@ -38,7 +42,10 @@ try {
   const { poolSize } = parseConnection(database.url)
   const key = await fillDatabase(database.url, 1000)
   await using service = await startService({ url: database.url, key })
-  for (const [work, { ofDriver, ofServer }] of Object.entries(AT_LEAST) as [DriverWork, { ofDriver?: number; ofServer: number }][]) {
+  for (const [work, { ofDriver, ofServer }] of Object.entries(AT_LEAST) as [
+    DriverWork,
+    { ofDriver?: number; ofServer: number },
+  ][]) {
     if (values.row !== undefined && values.row !== work) continue
     await using bare = await startBareServer(database.url, work, poolSize)
     const row = ROWS.find(({ id }) => id === work)!
@@ -52,12 +59,22 @@ try {
         service: await rateOf(service, shotAt(service)),
       })
     }
-    const rates = [measured.map(({ driver }) => driver), measured.map((each) => each.bare.perSecond), measured.map((each) => each.service.perSecond)]
+    const rates = [
+      measured.map(({ driver }) => driver),
+      measured.map((each) => each.bare.perSecond),
+      measured.map((each) => each.service.perSecond),
+    ]
     const [driver, bareServer, ours] = rates.map((each) => Math.round(figure(each).median))
     process.stdout.write(
       `${work.padEnd(9)}  driver ${driver}/s  node:http and driver ${bareServer}/s  service ${ours}/s\n` +
-        `           of the driver ${share(measured.map((each) => each.service.perSecond / each.driver), ofDriver)}\n` +
-        `           of node:http and driver ${share(measured.map((each) => each.service.perSecond / each.bare.perSecond), ofServer)}, ` +
+        `           of the driver ${share(
+          measured.map((each) => each.service.perSecond / each.driver),
+          ofDriver,
+        )}\n` +
+        `           of node:http and driver ${share(
+          measured.map((each) => each.service.perSecond / each.bare.perSecond),
+          ofServer,
+        )}, ` +
         `per second of processor time ${share(measured.map((each) => each.service.perCpuSecond / each.bare.perCpuSecond))}\n`,
     )
   }
@@ -91,5 +108,6 @@ async function startBareServer(url: string, work: DriverWork, poolSize: number):
 async function shootDriver(url: string, work: DriverWork, poolSize: number): Promise<number> {
   const file = fileURLToPath(new URL('bare-driver.ts', import.meta.url))
   const parameters = [file, url, work, String(seconds), String(poolSize)]
-  return (JSON.parse(await output({ command: process.execPath, parameters, core: 'server' })) as { perSecond: number }).perSecond
+  return (JSON.parse(await output({ command: process.execPath, parameters, core: 'server' })) as { perSecond: number })
+    .perSecond
 }

@@ -34,12 +34,15 @@ export interface Start {
 
 export function start({ command, parameters, core, env, folder }: Start): ChildProcess {
   const place = PINNED ? CORES[core] : undefined
-  const [program, words] = place === undefined ? [command, parameters] : ['taskset', ['-c', place, command, ...parameters]]
+  const [program, words] =
+    place === undefined ? [command, parameters] : ['taskset', ['-c', place, command, ...parameters]]
   const child = spawn(program, words, { cwd: folder, env: { ...process.env, ...env }, stdio: 'pipe' })
   running.add(child)
   child.once('exit', () => running.delete(child))
   // What it complains about is told only when it fails.
-  child.stderr.setEncoding('utf8').on('data', (text: string) => complaints.set(child, (complaints.get(child) ?? '') + text))
+  child.stderr
+    .setEncoding('utf8')
+    .on('data', (text: string) => complaints.set(child, (complaints.get(child) ?? '') + text))
   return child
 }
 

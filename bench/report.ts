@@ -30,7 +30,10 @@ export interface Loaded {
   placement?: string
 }
 
-export function describeRun({ rounds, seconds }: Plan, { connections = CONNECTIONS, placement = PLACEMENT }: Loaded = {}): Pick<Report, 'at' | 'machine' | 'node' | 'how'> {
+export function describeRun(
+  { rounds, seconds }: Plan,
+  { connections = CONNECTIONS, placement = PLACEMENT }: Loaded = {},
+): Pick<Report, 'at' | 'machine' | 'node' | 'how'> {
   const [cpu] = cpus()
   const gigabytes = Math.round(totalmem() / 2 ** 30)
   return {
@@ -83,7 +86,14 @@ export function table({ results, mixed, startMs }: Report): string[][] {
 
 function mixedRows({ rate, busy, p99 }: Mixed): string[][] {
   return [
-    [`${MIXED.title}: rate, of its quiet rate`, MIXED.rate.toFixed(2), '', spread(rate), Math.round(busy.median).toLocaleString('en'), ''],
+    [
+      `${MIXED.title}: rate, of its quiet rate`,
+      MIXED.rate.toFixed(2),
+      '',
+      spread(rate),
+      Math.round(busy.median).toLocaleString('en'),
+      '',
+    ],
     [`${MIXED.title}: p99, times its quiet p99`, `under ${MIXED.p99}`, '', spread(p99), '', ''],
   ]
 }
@@ -98,7 +108,14 @@ export function forTerminal(report: Report): string {
 
 export function inColumns(lines: readonly (readonly string[])[]): string {
   const widths = lines[0]!.map((_, column) => Math.max(...lines.map((line) => line[column]!.length)))
-  return lines.map((line) => line.map((cell, column) => cell.padEnd(widths[column]!)).join('  ').trimEnd()).join('\n')
+  return lines
+    .map((line) =>
+      line
+        .map((cell, column) => cell.padEnd(widths[column]!))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n')
 }
 
 function about({ at, machine, node, how, peers, leftOut }: Report): string {
@@ -116,6 +133,9 @@ export function intoDocument(path: URL, report: Report): boolean {
   const [head, ...rows] = table(report).map((cells) => `| ${cells.join(' | ')} |`)
   const ruler = `|${'---|'.repeat(table(report)[0]!.length)}`
   const block = [head, ruler, ...rows, '', about(report), ''].join('\n')
-  writeFileSync(path, text.replace(MARKERS, (_, begin: string, end: string) => `${begin}${block}${end}`))
+  writeFileSync(
+    path,
+    text.replace(MARKERS, (_, begin: string, end: string) => `${begin}${block}${end}`),
+  )
   return true
 }

@@ -21,8 +21,22 @@ const read = { method: 'GET', key: 'good', status: 200, writes: false } as const
 export const ROWS: readonly Row[] = [
   { ...read, id: 'list-20', title: 'list, 20 animals', path: '/pets', atLeast: 0.7, aim: 0.85 },
   { ...read, id: 'list-100', title: 'list, 100 animals', path: '/pets?limit=100', atLeast: 0.7, aim: 0.85 },
-  { ...read, id: 'list-status', title: 'list, 20 of one status', path: '/pets?status=available', atLeast: 0.7, aim: 0.85 },
-  { ...read, id: 'list-cold', title: 'list, a page never asked before', path: '/pets?cursor={cursor}', atLeast: 0.3, aim: 0.4 },
+  {
+    ...read,
+    id: 'list-status',
+    title: 'list, 20 of one status',
+    path: '/pets?status=available',
+    atLeast: 0.7,
+    aim: 0.85,
+  },
+  {
+    ...read,
+    id: 'list-cold',
+    title: 'list, a page never asked before',
+    path: '/pets?cursor={cursor}',
+    atLeast: 0.3,
+    aim: 0.4,
+  },
   { ...read, id: 'get', title: 'get one animal', path: '/pets/500', atLeast: 0.6, aim: 0.8 },
   {
     id: 'create',
@@ -36,7 +50,16 @@ export const ROWS: readonly Row[] = [
     atLeast: 0.5,
     aim: 0.6,
   },
-  { ...read, id: 'refuse', title: '401, a malformed key', path: '/pets', key: 'malformed', status: 401, atLeast: 0.7, aim: 0.85 },
+  {
+    ...read,
+    id: 'refuse',
+    title: '401, a malformed key',
+    path: '/pets',
+    key: 'malformed',
+    status: 401,
+    atLeast: 0.7,
+    aim: 0.85,
+  },
 ]
 
 /** List while creates run at full speed: against the same list with nothing else going on. */

@@ -13,7 +13,13 @@ const SHOT_SECONDS = 5
 /** Of memory that only settles, later samples are no higher than this against earlier ones. */
 const GROWTH_LIMIT = 1.05
 
-const { values } = parseArgs({ options: { minutes: { type: 'string', default: '10' }, animals: { type: 'string', default: '1000000' }, workers: { type: 'string', default: '1' } } })
+const { values } = parseArgs({
+  options: {
+    minutes: { type: 'string', default: '10' },
+    animals: { type: 'string', default: '1000000' },
+    workers: { type: 'string', default: '1' },
+  },
+})
 const minutes = Number(values.minutes)
 const say = (text: string) => process.stdout.write(`${text}\n`)
 
@@ -24,7 +30,10 @@ const processes = processesFrom(service.pid!)
 const samples: { minute: number; megabytes: number[] }[] = []
 const started = performance.now()
 const minute = () => (performance.now() - started) / 60_000
-const sampling = setInterval(() => samples.push({ minute: minute(), megabytes: processes.map(residentMegabytes) }), 1000)
+const sampling = setInterval(
+  () => samples.push({ minute: minute(), megabytes: processes.map(residentMegabytes) }),
+  1000,
+)
 
 // Every kind of work in turn; most of it reads, as in a store.
 while (minute() < minutes) {
@@ -36,17 +45,28 @@ while (minute() < minutes) {
 }
 clearInterval(sampling)
 
-const verdicts = processes.map((_, index) => judge(index === 0 ? 'Primary' : `Worker ${index}`, samples.map(({ megabytes, ...sample }) => ({ ...sample, megabytes: megabytes[index]! }))))
+const verdicts = processes.map((_, index) =>
+  judge(
+    index === 0 ? 'Primary' : `Worker ${index}`,
+    samples.map(({ megabytes, ...sample }) => ({ ...sample, megabytes: megabytes[index]! })),
+  ),
+)
 process.exitCode = verdicts.every(Boolean) ? 0 : 1
 
 /** Returns whether the memory of a process stays low and does not grow. */
 function judge(name: string, own: { minute: number; megabytes: number }[]): boolean {
   const peak = Math.max(...own.map(({ megabytes }) => megabytes))
   const between = (from: number, to: number) =>
-    figure(own.filter((sample) => sample.minute >= from * minute() && sample.minute < to * minute()).map(({ megabytes }) => megabytes)).median
+    figure(
+      own
+        .filter((sample) => sample.minute >= from * minute() && sample.minute < to * minute())
+        .map(({ megabytes }) => megabytes),
+    ).median
   const [early, late] = [between(0.25, 0.5), between(0.75, 1.01)]
   const grows = late > early * GROWTH_LIMIT
-  say(`${name}: highest ${peak.toFixed(0)} MB (under ${LIMIT_MB} asked). Median of the second quarter ${early.toFixed(0)} MB, of the last ${late.toFixed(0)} MB: ${grows ? 'it grows' : 'no growth'}.`)
+  say(
+    `${name}: highest ${peak.toFixed(0)} MB (under ${LIMIT_MB} asked). Median of the second quarter ${early.toFixed(0)} MB, of the last ${late.toFixed(0)} MB: ${grows ? 'it grows' : 'no growth'}.`,
+  )
   return peak < LIMIT_MB && !grows
 }
 

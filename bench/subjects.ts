@@ -43,8 +43,21 @@ export async function newDatabase(animals: number): Promise<Database> {
 export async function fillDatabase(url: string, animals: number): Promise<string> {
   await petstore(['migrate', '--environment', 'staging', '--database', url])
   await petstore(['seed', '--count', String(animals), '--database', url])
-  await petstore(['account', 'create', 'bench@example.com', '--password-stdin', '--database', url], 'correct horse battery')
-  const made = await petstore(['key', 'create', '--account', 'bench@example.com', '--name', 'bench', '--json', '--database', url])
+  await petstore(
+    ['account', 'create', 'bench@example.com', '--password-stdin', '--database', url],
+    'correct horse battery',
+  )
+  const made = await petstore([
+    'key',
+    'create',
+    '--account',
+    'bench@example.com',
+    '--name',
+    'bench',
+    '--json',
+    '--database',
+    url,
+  ])
   return (JSON.parse(made) as { key: string }).key
 }
 

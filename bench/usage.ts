@@ -10,7 +10,10 @@ export function processTree(pid: number): number[] {
 /** CPU time of a process and of all it started, so far. Linux counts hundredths of a second, in user mode and in the kernel. */
 export function cpuSeconds(pid: number): number {
   return processTree(pid).reduce((sum, each) => {
-    const [user, kernel] = readFileSync(`/proc/${each}/stat`, 'utf8').replace(/^.*\) /s, '').split(' ').slice(11, 13)
+    const [user, kernel] = readFileSync(`/proc/${each}/stat`, 'utf8')
+      .replace(/^.*\) /s, '')
+      .split(' ')
+      .slice(11, 13)
     return sum + (Number(user) + Number(kernel)) / 100
   }, 0)
 }

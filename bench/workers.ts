@@ -39,12 +39,18 @@ const { values } = parseArgs({
     quick: { type: 'boolean', default: false },
   },
 })
-const plan: Plan = values.quick ? QUICK : { rounds: Number(values.rounds), seconds: Number(values.seconds), warmUpSeconds: 4 }
+const plan: Plan = values.quick
+  ? QUICK
+  : { rounds: Number(values.rounds), seconds: Number(values.seconds), warmUpSeconds: 4 }
 const connections = Number(values.connections)
 const say = (text: string) => process.stderr.write(`${text}\n`)
 
 const WORK: readonly Work[] = [
-  ...['list-20', 'get', 'list-cold'].map((id) => ({ id, title: row(id).title, run: (service: Service, seconds: number) => shootFor(service, [id], seconds) })),
+  ...['list-20', 'get', 'list-cold'].map((id) => ({
+    id,
+    title: row(id).title,
+    run: (service: Service, seconds: number) => shootFor(service, [id], seconds),
+  })),
   { id: 'create', title: row('create').title, run: countCommits },
   { id: 'mixed', title: MIXED.title, run: listBesideCreates },
 ]
@@ -57,7 +63,17 @@ await wait(SETTLED_MS)
 const idle = memoryOf(worker)
 
 const n = values.workers
-const lines = [['Work', 'one process', `${n} processes`, `${n} : one`, 'CPU µs a request, one', `of ${n}`, `requests per CPU second, ${n} : one`]]
+const lines = [
+  [
+    'Work',
+    'one process',
+    `${n} processes`,
+    `${n} : one`,
+    'CPU µs a request, one',
+    `of ${n}`,
+    `requests per CPU second, ${n} : one`,
+  ],
+]
 for (const work of named(WORK, values.only)) {
   say(work.title)
   lines.push(...linesOf(work, await measure(work)))
@@ -65,7 +81,9 @@ for (const work of named(WORK, values.only)) {
 const loaded = memoryOf(worker)
 const memory = (at: typeof idle) => `${at.pss.toFixed(0)} MB (${at.private.toFixed(0)} MB shared with none)`
 const { at, machine, node, how } = describeRun(plan, { connections, placement: UNPINNED })
-process.stdout.write(`${inColumns(lines)}\n\nA worker's memory, PSS: idle ${memory(idle)}, after the load ${memory(loaded)}.\n${at}, ${machine}, Node ${node}. ${how}.\n`)
+process.stdout.write(
+  `${inColumns(lines)}\n\nA worker's memory, PSS: idle ${memory(idle)}, after the load ${memory(loaded)}.\n${at}, ${machine}, Node ${node}. ${how}.\n`,
+)
 
 async function startWith(workers: string): Promise<Service> {
   const database = stack.use(await newDatabase(ANIMALS))
@@ -76,7 +94,8 @@ async function startWith(workers: string): Promise<Service> {
 async function measure({ run }: Work): Promise<{ one: Found; two: Found }[]> {
   for (const service of [one, two]) await run(service, plan.warmUpSeconds)
   const rounds = []
-  for (let round = 0; round < plan.rounds; round += 1) rounds.push({ one: await run(one, plan.seconds), two: await run(two, plan.seconds) })
+  for (let round = 0; round < plan.rounds; round += 1)
+    rounds.push({ one: await run(one, plan.seconds), two: await run(two, plan.seconds) })
   return rounds
 }
 
@@ -91,7 +110,15 @@ function linesOf({ title }: Work, rounds: readonly { one: Found; two: Found }[])
   const perSecond = ({ median }: Figure) => `${Math.round(median).toLocaleString('en')}/s`
   const microseconds = ({ median }: Figure) => (1e6 / median).toFixed(0)
   return [
-    [title, perSecond(rate.one), perSecond(rate.two), rate.ratio, microseconds(cpu.one), microseconds(cpu.two), cpu.ratio],
+    [
+      title,
+      perSecond(rate.one),
+      perSecond(rate.two),
+      rate.ratio,
+      microseconds(cpu.one),
+      microseconds(cpu.two),
+      cpu.ratio,
+    ],
     ...Object.keys(rounds[0]!.one.further).map((name) => {
       const further = compare((found) => found.further[name]!)
       const digits = further.one.median < 100 ? 2 : 0
@@ -101,9 +128,15 @@ function linesOf({ title }: Work, rounds: readonly { one: Found; two: Found }[])
 }
 
 /** Shoots these rows at once; the rate is that of the first. New connections each time: the system decides who accepts them. */
-async function shootFor(service: Service, ids: readonly string[], seconds: number): Promise<Found & { measured: Measured[] }> {
+async function shootFor(
+  service: Service,
+  ids: readonly string[],
+  seconds: number,
+): Promise<Found & { measured: Measured[] }> {
   const before = cpuSeconds(service.pid!)
-  const measured = await Promise.all(ids.map((id) => shoot({ ...requestOf(row(id), service), seconds, connections, core: 'any' })))
+  const measured = await Promise.all(
+    ids.map((id) => shoot({ ...requestOf(row(id), service), seconds, connections, core: 'any' })),
+  )
   const spent = cpuSeconds(service.pid!) - before
   const refused = measured.reduce((sum, each) => sum + each.refused, 0)
   if (refused > 0) throw new Error(`${refused} requests of ${ids.join(', ')} were refused`)
@@ -115,13 +148,22 @@ async function countCommits(service: Service, seconds: number): Promise<Found> {
   const before = await commitsOf(service)
   const found = await shootFor(service, ['create'], seconds)
   const after = await commitsOf(service)
-  return { ...found, further: { 'writes per commit': (after.writes - before.writes) / (after.commits - before.commits) } }
+  return {
+    ...found,
+    further: { 'writes per commit': (after.writes - before.writes) / (after.commits - before.commits) },
+  }
 }
 
 async function listBesideCreates(service: Service, seconds: number): Promise<Found> {
   const quiet = await shootFor(service, ['list-20'], seconds)
   const busy = await shootFor(service, ['list-20', 'create'], seconds)
-  return { ...busy, further: { 'of its quiet rate': busy.perSecond / quiet.perSecond, 'creates beside it, per second': busy.measured[1]!.perSecond } }
+  return {
+    ...busy,
+    further: {
+      'of its quiet rate': busy.perSecond / quiet.perSecond,
+      'creates beside it, per second': busy.measured[1]!.perSecond,
+    },
+  }
 }
 
 async function commitsOf({ admin }: Service): Promise<{ commits: number; writes: number }> {

@@ -27,7 +27,8 @@ if (!IS_CHECKOUT) process.env['PETSTORE_CALLED_AS'] ??= process.platform === 'wi
 
 if (!isNewEnough) follow(pinnedNode())
 else if (process.execArgv.includes(NURSERY) || !process.execve) await runHere()
-else process.execve(process.execPath, [process.execPath, NURSERY, ...process.execArgv, LAUNCHER, ...process.argv.slice(2)])
+else
+  process.execve(process.execPath, [process.execPath, NURSERY, ...process.execArgv, LAUNCHER, ...process.argv.slice(2)])
 
 /** Runs the command line in this process. */
 async function runHere() {
@@ -45,8 +46,11 @@ function stopWithLauncher() {
 
 /** Runs this file on another Node.js, and ends as it ends. Used where a process cannot replace itself. @param {string} node */
 function follow(node) {
-  const child = spawn(node, [NURSERY, LAUNCHER, ...process.argv.slice(2)], { stdio: ['inherit', 'inherit', 'inherit', 'ipc'] })
-  for (const signal of /** @type {const} */ (['SIGTERM', 'SIGINT', 'SIGHUP'])) process.on(signal, () => child.kill(signal))
+  const child = spawn(node, [NURSERY, LAUNCHER, ...process.argv.slice(2)], {
+    stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
+  })
+  for (const signal of /** @type {const} */ (['SIGTERM', 'SIGINT', 'SIGHUP']))
+    process.on(signal, () => child.kill(signal))
   child.on('exit', (code, signal) => process.exit(signal === null ? code : 128 + constants.signals[signal]))
 }
 
@@ -56,7 +60,8 @@ function pinnedNode() {
   const name = Object.keys(optionalDependencies).find((each) => each.endsWith(platform))
   const reason = `Node.js ${NEEDED} or later is needed, this is ${process.versions.node}`
   const missing = `${reason}, and the package ${name}@${NEEDED} is missing: install again without --omit=optional, or install a newer Node.js.`
-  if (name === undefined) return fail(`${reason}, and npm has none for this platform (${platform.slice(1)}): install a newer Node.js.`)
+  if (name === undefined)
+    return fail(`${reason}, and npm has none for this platform (${platform.slice(1)}): install a newer Node.js.`)
   let description
   try {
     description = require.resolve(`${name}/package.json`)
@@ -67,7 +72,10 @@ function pinnedNode() {
   const { status, error, stdout, stderr } = spawnSync(node, ['--version'], { encoding: 'utf8' })
   // Another version can stand in a folder above, installed for something else.
   if (status === 0) return stdout.trim() === `v${NEEDED}` ? node : fail(missing)
-  if (stderr?.includes('libatomic')) return fail('The library libatomic is missing, which Node.js needs: apt-get install libatomic1 (on Fedora: dnf install libatomic).')
+  if (stderr?.includes('libatomic'))
+    return fail(
+      'The library libatomic is missing, which Node.js needs: apt-get install libatomic1 (on Fedora: dnf install libatomic).',
+    )
   return fail(`${node} cannot be started: ${error?.message ?? stderr.trim()}.`)
 }
 

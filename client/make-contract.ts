@@ -35,7 +35,9 @@ export function renderContract(): string {
   const operations = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ ...operation, method: method.toUpperCase(), path })),
   )
-  const query = operations.find(({ operationId }) => operationId === 'listPets')!.parameters.filter((parameter) => parameter.in === 'query')
+  const query = operations
+    .find(({ operationId }) => operationId === 'listPets')!
+    .parameters.filter((parameter) => parameter.in === 'query')
   const limit = query.find(({ name }) => name === 'limit')!.schema
   return [
     '// The contract as the client sees it. Written by `npm run openapi` of the service; changes made here are lost.',
@@ -57,7 +59,9 @@ export function renderContract(): string {
     '',
     '/** What listPets can be asked for. */',
     'export interface ListPetsQuery {',
-    ...query.flatMap(({ name, description, schema }) => field(`${name}?`, description, `${typeOf(schema, 'number | bigint')} | undefined`)),
+    ...query.flatMap(({ name, description, schema }) =>
+      field(`${name}?`, description, `${typeOf(schema, 'number | bigint')} | undefined`),
+    ),
     '}',
     '',
     ...interfaceOf('NewPet', NewPet, 'number | bigint', (name) => NewPet.required!.includes(name)),
@@ -74,7 +78,9 @@ export function renderContract(): string {
 function interfaceOf(name: string, schema: Schema, int64: string, isRequired: (field: string) => boolean): string[] {
   const fields = Object.entries(schema.properties!).flatMap(([key, property]) => {
     const type = typeOf(property, int64)
-    return isRequired(key) ? field(key, property.description, type) : field(`${key}?`, property.description, `${type} | undefined`)
+    return isRequired(key)
+      ? field(key, property.description, type)
+      : field(`${key}?`, property.description, `${type} | undefined`)
   })
   return [`/** ${schema.description} */`, `export interface ${name} {`, ...fields, '}']
 }

@@ -12,7 +12,9 @@ const ROOT = new URL('..', import.meta.url)
 const SCALAR = new URL('src/console/vendor/scalar/', ROOT)
 
 function vendored(): object {
-  const [, name, version] = /npm package `([^`]+)`, version ([\d.]+)/.exec(readFileSync(new URL('README.md', SCALAR), 'utf8'))!
+  const [, name, version] = /npm package `([^`]+)`, version ([\d.]+)/.exec(
+    readFileSync(new URL('README.md', SCALAR), 'utf8'),
+  )!
   const content = hash('sha256', readFileSync(new URL('standalone.js', SCALAR)))
   return {
     'bom-ref': `${name}@${version}`,
@@ -26,6 +28,10 @@ function vendored(): object {
   }
 }
 
-const text = execFileSync('npm', ['sbom', '--sbom-format', 'cyclonedx', '--omit', 'dev'], { cwd: fileURLToPath(ROOT), encoding: 'utf8', maxBuffer: 2 ** 26 })
+const text = execFileSync('npm', ['sbom', '--sbom-format', 'cyclonedx', '--omit', 'dev'], {
+  cwd: fileURLToPath(ROOT),
+  encoding: 'utf8',
+  maxBuffer: 2 ** 26,
+})
 const bom = JSON.parse(text) as Bom
 process.stdout.write(`${JSON.stringify({ ...bom, components: [...bom.components, vendored()] }, null, 2)}\n`)

@@ -18,10 +18,14 @@ function requestOf(operation: Operation): string[] {
   const { id, method, summary, parameters, body, deprecation } = operation
   const query = parameters.filter((parameter) => parameter.in === 'query' && parameter.name !== 'cursor')
   const search = new URLSearchParams(query.map(({ name, example }) => [name, String(example)])).toString()
-  const headers = parameters.filter((parameter) => parameter.in === 'header').map(({ name, example }) => `${name}: ${String(example)}`)
+  const headers = parameters
+    .filter((parameter) => parameter.in === 'header')
+    .map(({ name, example }) => `${name}: ${String(example)}`)
   return [
     `### ${summary}`,
-    ...(deprecation === undefined ? [] : [`# Deprecated: removed on ${longDate(deprecation.sunset)}. ${deprecation.advice}`]),
+    ...(deprecation === undefined
+      ? []
+      : [`# Deprecated: removed on ${longDate(deprecation.sunset)}. ${deprecation.advice}`]),
     `# @name ${id}`,
     `${method} {{baseUrl}}${examplePath(operation)}${search && `?${search}`}`,
     'Authorization: Bearer {{apiKey}}',

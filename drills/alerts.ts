@@ -21,7 +21,9 @@ const rules = readFileSync(new URL('../deploy/alerts.yaml', import.meta.url), 'u
 async function drill({ folder, plant }: Terms<never>): Promise<boolean> {
   const path = join(folder, 'petstore.db')
   const adminPort = await freePort()
-  const { port } = await startInstance(`sqlite:${path}`, join(folder, 'instance.log'), { env: { PETSTORE_ADMIN_PORT: String(adminPort) } })
+  const { port } = await startInstance(`sqlite:${path}`, join(folder, 'instance.log'), {
+    env: { PETSTORE_ADMIN_PORT: String(adminPort) },
+  })
   const prometheus = await startPrometheus(folder, adminPort, plant)
   const traffic = startTraffic(`http://127.0.0.1:${port}/v1/pets`, createKey(`sqlite:${path}`))
   await setTimeout(CALM_MS)
@@ -32,9 +34,14 @@ async function drill({ folder, plant }: Terms<never>): Promise<boolean> {
   other.exec('BEGIN IMMEDIATE')
   const began = performance.now()
   const fires = async () => (await firing(prometheus)).includes('PetstoreRequestsFail createPet')
-  const fired = await until('the alert fires', fires, FIRES_WITHIN_MS).then(() => true, () => false)
+  const fired = await until('the alert fires', fires, FIRES_WITHIN_MS).then(
+    () => true,
+    () => false,
+  )
   const after = Math.round((performance.now() - began) / 1000)
-  process.stdout.write(fired ? `creates fail: the alert fired after ${after} s\n` : `creates fail: no alert within ${after} s\n`)
+  process.stdout.write(
+    fired ? `creates fail: the alert fired after ${after} s\n` : `creates fail: no alert within ${after} s\n`,
+  )
   other.exec('ROLLBACK')
   other.close()
   await traffic.stop()
@@ -44,13 +51,20 @@ async function drill({ folder, plant }: Terms<never>): Promise<boolean> {
 async function startPrometheus(folder: string, target: number, planted: boolean): Promise<string> {
   writeFileSync(join(folder, 'alerts.yaml'), planted ? rules.replaceAll('status=~"5.."', 'status="599"') : rules)
   const file = join(folder, 'prometheus.yaml')
-  writeFileSync(file, `
+  writeFileSync(
+    file,
+    `
 global: { scrape_interval: 15s, evaluation_interval: 15s }
 rule_files: [alerts.yaml]
 scrape_configs: [{ job_name: petstore, static_configs: [{ targets: ["127.0.0.1:${target}"] }] }]
-`)
+`,
+  )
   const url = `http://127.0.0.1:${await freePort()}`
-  const settings = [`--config.file=${file}`, `--storage.tsdb.path=${join(folder, 'series')}`, `--web.listen-address=${new URL(url).host}`]
+  const settings = [
+    `--config.file=${file}`,
+    `--storage.tsdb.path=${join(folder, 'series')}`,
+    `--web.listen-address=${new URL(url).host}`,
+  ]
   start(PROMETHEUS, settings, { log: join(folder, 'prometheus.log') })
   await until('Prometheus is ready', async () => (await fetch(`${url}/-/ready`)).ok)
   return url
@@ -58,8 +72,12 @@ scrape_configs: [{ job_name: petstore, static_configs: [{ targets: ["127.0.0.1:$
 
 /** The alerts that fire, each with the operation that it is about. */
 async function firing(prometheus: string): Promise<string[]> {
-  const { data } = (await (await fetch(`${prometheus}/api/v1/alerts`)).json()) as { data: { alerts: { state: string; labels: Record<string, string> }[] } }
-  return data.alerts.filter(({ state }) => state === 'firing').map(({ labels }) => `${labels['alertname']} ${labels['operation'] ?? ''}`.trim())
+  const { data } = (await (await fetch(`${prometheus}/api/v1/alerts`)).json()) as {
+    data: { alerts: { state: string; labels: Record<string, string> }[] }
+  }
+  return data.alerts
+    .filter(({ state }) => state === 'firing')
+    .map(({ labels }) => `${labels['alertname']} ${labels['operation'] ?? ''}`.trim())
 }
 
 /** Adds and lists animals a few times a second, whatever is answered, until it is told to stop. */

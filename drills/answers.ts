@@ -10,12 +10,15 @@ export interface Read {
 export function readAnswers(received: Buffer, mayBeHead: boolean): Read {
   const statuses: number[] = []
   const violations: string[] = []
-  for (let rest = received; rest.length > 0; ) {
+  for (let rest = received; rest.length > 0;) {
     const headEnd = rest.indexOf('\r\n\r\n')
     const [first = '', ...lines] = rest.subarray(0, Math.max(headEnd, 0)).toString('latin1').split('\r\n')
     const status = Number(/^HTTP\/1\.1 (\d{3}) /.exec(first)?.[1])
-    if (headEnd < 0 || Number.isNaN(status)) return { statuses, violations: [...violations, `not HTTP: ${rest.subarray(0, 80).toString('latin1')}`] }
-    const headers = new Map(lines.map((line) => [line.split(':', 1)[0]!.toLowerCase(), line.slice(line.indexOf(':') + 1).trim()]))
+    if (headEnd < 0 || Number.isNaN(status))
+      return { statuses, violations: [...violations, `not HTTP: ${rest.subarray(0, 80).toString('latin1')}`] }
+    const headers = new Map(
+      lines.map((line) => [line.split(':', 1)[0]!.toLowerCase(), line.slice(line.indexOf(':') + 1).trim()]),
+    )
     const after = rest.subarray(headEnd + 4)
     const bodyless = status < 200 || status === 204 || status === 304
     const isHead = mayBeHead && (after.length === 0 || after.toString('latin1', 0, 7) === 'HTTP/1.')

@@ -14,7 +14,8 @@ const CERTIFICATES = '/etc/ssl/certs/ca-certificates.crt'
 export function makeBaseImage(folder: string, dockerfile: string): string {
   const [, version] = /^ARG NODE_VERSION=(\S+)/m.exec(readFileSync(dockerfile, 'utf8'))!
   const name = `docker.io/library/node:${version}-slim`
-  if (`v${version}` !== process.version) throw new Error(`The Dockerfile names Node.js ${version}, this is ${process.version}`)
+  if (`v${version}` !== process.version)
+    throw new Error(`The Dockerfile names Node.js ${version}, this is ${process.version}`)
   if (run(PODMAN, ['images', '--quiet', name]) !== '') return name
   say('Making a base image of Debian packages and the pinned Node.js')
   const archive = join(folder, 'base.tar')
@@ -30,7 +31,13 @@ export function makeBaseImage(folder: string, dockerfile: string): string {
     'chroot "$1" useradd --uid 1000 --create-home node',
   ]
   // libatomic1: the pinned Node.js needs it, and a minimal Debian lacks it.
-  run(MMDEBSTRAP, ['--variant=minbase', '--include=ca-certificates,libatomic1,libstdc++6', ...hooks.map((hook) => `--customize-hook=${hook}`), 'bookworm', archive])
+  run(MMDEBSTRAP, [
+    '--variant=minbase',
+    '--include=ca-certificates,libatomic1,libstdc++6',
+    ...hooks.map((hook) => `--customize-hook=${hook}`),
+    'bookworm',
+    archive,
+  ])
   run(PODMAN, ['import', archive, name])
   return name
 }

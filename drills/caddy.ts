@@ -11,7 +11,11 @@ const CADDYFILE = fileURLToPath(new URL('../deploy/Caddyfile', import.meta.url))
 /** Where it listens, without TLS. */
 export async function startCaddy(folder: string, ports: readonly number[]): Promise<string> {
   const url = `http://127.0.0.1:${await freePort()}`
-  const env = { HOME: folder, PETSTORE_DOMAIN: url, PETSTORE_UPSTREAMS: ports.map((port) => `127.0.0.1:${port}`).join(' ') }
+  const env = {
+    HOME: folder,
+    PETSTORE_DOMAIN: url,
+    PETSTORE_UPSTREAMS: ports.map((port) => `127.0.0.1:${port}`).join(' '),
+  }
   start(CADDY, ['run', '--config', CADDYFILE], { env, log: join(folder, 'caddy.log') })
   await until('Caddy finds the instances ready', async () => (await fetch(`${url}/readyz`)).ok)
   return url

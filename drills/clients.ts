@@ -78,7 +78,11 @@ export class Clients {
   }
 
   async #add(name: string): Promise<void> {
-    const headers = { Authorization: `Bearer ${this.#key}`, 'Content-Type': 'application/json', 'Idempotency-Key': randomUUID() }
+    const headers = {
+      Authorization: `Bearer ${this.#key}`,
+      'Content-Type': 'application/json',
+      'Idempotency-Key': randomUUID(),
+    }
     const body = JSON.stringify({ name, categoryId: 1 })
     const deadline = performance.now() + this.#crowd.patienceMs
     for (let tries = 1, pause = FIRST_PAUSE_MS; ; tries += 1, pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
@@ -99,11 +103,17 @@ export class Clients {
   }
 }
 
-async function post(url: string, headers: Record<string, string>, body: string): Promise<{ id: string } | { setback: string }> {
+async function post(
+  url: string,
+  headers: Record<string, string>,
+  body: string,
+): Promise<{ id: string } | { setback: string }> {
   try {
     const response = await fetch(url, { method: 'POST', headers, body, signal: AbortSignal.timeout(ANSWER_WITHIN_MS) })
     const answer = (await response.json()) as { id?: unknown; code?: unknown }
-    return response.status === 201 ? { id: String(answer.id) } : { setback: `${response.status} ${String(answer.code)}` }
+    return response.status === 201
+      ? { id: String(answer.id) }
+      : { setback: `${response.status} ${String(answer.code)}` }
   } catch (error) {
     const { name, cause } = error as Error & { cause?: { code?: string } }
     return { setback: cause?.code ?? name }

@@ -19,12 +19,21 @@ export interface Terms<Count extends string> {
 }
 
 /** Runs the drill with `--seed N`, `--plant` and a flag for each count, and exits with 1 unless the promise held. */
-export async function conduct<Count extends string>(defaults: Record<Count, number>, drill: (terms: Terms<Count>) => Promise<boolean>): Promise<never> {
+export async function conduct<Count extends string>(
+  defaults: Record<Count, number>,
+  drill: (terms: Terms<Count>) => Promise<boolean>,
+): Promise<never> {
   const names = Object.keys(defaults) as Count[]
-  const flags = Object.fromEntries(names.map((name) => [name, { type: 'string', default: String(defaults[name]) }] as const))
-  const { values } = parseArgs({ options: { ...flags, seed: { type: 'string', default: '1' }, plant: { type: 'boolean', default: false } } })
+  const flags = Object.fromEntries(
+    names.map((name) => [name, { type: 'string', default: String(defaults[name]) }] as const),
+  )
+  const { values } = parseArgs({
+    options: { ...flags, seed: { type: 'string', default: '1' }, plant: { type: 'boolean', default: false } },
+  })
   const { plant, ...given } = values
-  const { seed, ...rest } = Object.fromEntries(Object.entries<string>(given).map(([flag, value]) => [flag, wholeNumber(flag, value)])) as { seed: number }
+  const { seed, ...rest } = Object.fromEntries(
+    Object.entries<string>(given).map(([flag, value]) => [flag, wholeNumber(flag, value)]),
+  ) as { seed: number }
   const counts = rest as Record<Count, number>
   const folder = mkdtempSync(join(tmpdir(), 'petstore-drill-'))
   // PostgreSQL's user must get through to a folder of its own in there.

@@ -85,7 +85,13 @@ export async function crowd({ port, request, connections, seconds, cpuSeconds, b
   const [startedAt, cpuBefore] = [performance.now(), cpuSeconds()]
   await setTimeout(seconds * 1000)
   const good = latencies.length
-  const pace = { perSecond: (good * 1000) / (performance.now() - startedAt), perCpuSecond: good / (cpuSeconds() - cpuBefore), refused, busy, failed }
+  const pace = {
+    perSecond: (good * 1000) / (performance.now() - startedAt),
+    perCpuSecond: good / (cpuSeconds() - cpuBefore),
+    refused,
+    busy,
+    failed,
+  }
   state = 'over'
   for (const socket of members.keys()) socket.destroy()
   return { ...pace, p99Ms: percentile(latencies, 0.99) }

@@ -12,5 +12,6 @@ export function requirePrograms(programs: readonly string[], packages: readonly 
     spawnSync('apt-get', ['install', '-y', '-qq', '--no-install-recommends', ...packages], { env, stdio: 'ignore' })
   }
   const missing = programs.filter((program) => !existsSync(program))
-  if (missing.length > 0) throw new Error(`Missing: ${missing.join(', ')}. Install it: apt-get install ${packages.join(' ')}`)
+  if (missing.length > 0)
+    throw new Error(`Missing: ${missing.join(', ')}. Install it: apt-get install ${packages.join(' ')}`)
 }

@@ -42,7 +42,9 @@ await conduct({ rounds: 5 }, async ({ folder, random, plant, counts: { rounds } 
     }
     await clients.nextCreate()
     const books = await closeBooks(url, key, clients)
-    process.stdout.write(`full ${rounds} times, ${CLIENTS} clients\n${summary(books)}lists while full     ${lists} of ${rounds}\n`)
+    process.stdout.write(
+      `full ${rounds} times, ${CLIENTS} clients\n${summary(books)}lists while full     ${lists} of ${rounds}\n`,
+    )
     return isWhole(books) && lists === rounds && refused() === clients.setbacks.length
   } finally {
     await killAll()

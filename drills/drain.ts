@@ -16,13 +16,21 @@ const SETTLES_MS = 2500
 
 /** The drain that a file in deploy/ sets. */
 function drainOf(file: string): number {
-  const [, seconds] = /PETSTORE_DRAIN_SECONDS(?:=|: )(\d+)/.exec(readFileSync(new URL(`../deploy/${file}`, import.meta.url), 'utf8'))!
+  const [, seconds] = /PETSTORE_DRAIN_SECONDS(?:=|: )(\d+)/.exec(
+    readFileSync(new URL(`../deploy/${file}`, import.meta.url), 'utf8'),
+  )!
   return Number(seconds)
 }
 
 const SCENES: Record<string, { drainSeconds: number; run: (plan: Restarts) => Promise<Outcome> }> = {
-  'two instances behind HAProxy': { drainSeconds: drainOf('compose.yaml'), run: (plan) => restartBehind((...set) => startLoadBalancer(...set, CHECKS.patient), SETTLES_MS, plan) },
-  'two instances behind Caddy': { drainSeconds: drainOf('compose.yaml'), run: (plan) => restartBehind(startCaddy, SETTLES_MS, plan) },
+  'two instances behind HAProxy': {
+    drainSeconds: drainOf('compose.yaml'),
+    run: (plan) => restartBehind((...set) => startLoadBalancer(...set, CHECKS.patient), SETTLES_MS, plan),
+  },
+  'two instances behind Caddy': {
+    drainSeconds: drainOf('compose.yaml'),
+    run: (plan) => restartBehind(startCaddy, SETTLES_MS, plan),
+  },
   'one instance, inherited socket': { drainSeconds: drainOf('petstore.service'), run: restartAlone },
 }
 
@@ -42,9 +50,16 @@ async function drill({ folder, seed, plant, counts: { restarts } }: Terms<'resta
 }
 
 function print(name: string, { restarts, answered, broken, lost, doubled, slowestMs }: Outcome): void {
-  const figures = [`${restarts} restarts`, `${answered} answered`, `${broken.length} broken`, `${lost.length} lost`, `${doubled.length} doubled`]
+  const figures = [
+    `${restarts} restarts`,
+    `${answered} answered`,
+    `${broken.length} broken`,
+    `${lost.length} lost`,
+    `${doubled.length} doubled`,
+  ]
   process.stdout.write(`${name.padEnd(32)} ${figures.join(', ')}, slowest ${Math.round(slowestMs)} ms\n`)
-  for (const [what, all] of Map.groupBy(broken, (one) => one)) process.stdout.write(`  broken: ${all.length} × ${what}\n`)
+  for (const [what, all] of Map.groupBy(broken, (one) => one))
+    process.stdout.write(`  broken: ${all.length} × ${what}\n`)
 }
 
 requirePrograms([HAPROXY, CADDY], ['haproxy', 'caddy'])

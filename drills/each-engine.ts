@@ -14,7 +14,11 @@ export interface Ground {
 }
 
 /** Resolves with true if the drill held on every engine. */
-export async function onEachEngine(all: string, task: string, drill: (ground: Ground) => Promise<boolean>): Promise<boolean> {
+export async function onEachEngine(
+  all: string,
+  task: string,
+  drill: (ground: Ground) => Promise<boolean>,
+): Promise<boolean> {
   let held = true
   for (const engine of ENGINES) {
     const { name } = engine

@@ -24,8 +24,14 @@ const PATIENCE_MS = 30_000
 async function drill({ folder, random, plant, counts: { failovers } }: Terms<'failovers'>): Promise<boolean> {
   say('Starting a primary, a synchronous standby, two instances and HAProxy')
   const pair = await PostgresPair.start(join(folder, 'postgres'))
-  const instances = [await startInstance(pair.url, join(folder, 'instance-1.log')), await startInstance(pair.url, join(folder, 'instance-2.log'))]
-  const url = await startLoadBalancer(folder, instances.map(({ port }) => port))
+  const instances = [
+    await startInstance(pair.url, join(folder, 'instance-1.log')),
+    await startInstance(pair.url, join(folder, 'instance-2.log')),
+  ]
+  const url = await startLoadBalancer(
+    folder,
+    instances.map(({ port }) => port),
+  )
   const key = createKey(pair.url)
 
   const clients = new Clients(url, key, { count: CLIENTS, patienceMs: PATIENCE_MS, random })

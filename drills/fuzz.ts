@@ -10,7 +10,9 @@ const SHOWN = 10
 await conduct({ requests: 3000 }, async ({ folder: all, random, plant, counts: { requests } }) =>
   onEachEngine(all, `${requests} requests`, async ({ name, database, folder }) => {
     const { statuses, violations } = await fuzz({ folder, database, requests, random, plant })
-    const figures = [...statuses].toSorted(([a], [b]) => a - b).map(([status, count]) => `${count} × ${status === 0 ? 'closed' : status}`)
+    const figures = [...statuses]
+      .toSorted(([a], [b]) => a - b)
+      .map(([status, count]) => `${count} × ${status === 0 ? 'closed' : status}`)
     process.stdout.write(`${name}: ${requests} requests, ${violations.length} violations; ${figures.join(', ')}\n`)
     for (const violation of violations.slice(0, SHOWN)) process.stdout.write(`  ${violation}\n`)
     return violations.length === 0

@@ -36,7 +36,9 @@ export async function fuzz({ folder, database, requests, random, plant = false }
   const log = join(folder, 'instance.log')
   const instance = await startInstance(database, log)
   const key = createKey(database)
-  const real = realRequests(key).map((request) => (plant ? request.replace('\r\n', '\r\nPetstore-Rehearse: 503\r\n') : request))
+  const real = realRequests(key).map((request) =>
+    plant ? request.replace('\r\n', '\r\nPetstore-Rehearse: 503\r\n') : request,
+  )
   const statuses = new Map<number, number>()
   const violations: string[] = []
   let left = requests
@@ -45,14 +47,23 @@ export async function fuzz({ folder, database, requests, random, plant = false }
       left -= 1
       const sent = malformed(real, random)
       const received = await exchange(instance.port, cut(sent, random))
-      const read = received === undefined ? { statuses: [], violations: ['the connection stayed open'] } : readAnswers(received, sent.includes('HEAD'))
-      for (const status of read.statuses.length === 0 ? [0] : read.statuses) statuses.set(status, (statuses.get(status) ?? 0) + 1)
-      violations.push(...read.violations.map((violation) => `${violation}\n    sent: ${JSON.stringify(sent.toString('latin1')).slice(0, 1000)}`))
+      const read =
+        received === undefined
+          ? { statuses: [], violations: ['the connection stayed open'] }
+          : readAnswers(received, sent.includes('HEAD'))
+      for (const status of read.statuses.length === 0 ? [0] : read.statuses)
+        statuses.set(status, (statuses.get(status) ?? 0) + 1)
+      violations.push(
+        ...read.violations.map(
+          (violation) => `${violation}\n    sent: ${JSON.stringify(sent.toString('latin1')).slice(0, 1000)}`,
+        ),
+      )
     }
   }
   await Promise.all(Array.from({ length: AT_A_TIME }, work))
   violations.push(...(await ailments(instance.port, key)))
-  if (instance.process.exitCode !== null || instance.process.signalCode !== null) violations.push('the instance has ended')
+  if (instance.process.exitCode !== null || instance.process.signalCode !== null)
+    violations.push('the instance has ended')
   violations.push(...errorsLogged(log))
   await killHard(instance.process)
   return { statuses, violations }
@@ -102,7 +113,9 @@ async function ailments(port: number, key: string): Promise<string[]> {
     const created = await fetch(url, { method: 'POST', headers, body: '{"name":"Honest","categoryId":1}' })
     const listed = await fetch(url, { headers })
     const [newest] = (await listed.json()) as { name: string }[]
-    return created.status === 201 && newest?.name === 'Honest' ? [] : [`an honest create was answered ${created.status}`]
+    return created.status === 201 && newest?.name === 'Honest'
+      ? []
+      : [`an honest create was answered ${created.status}`]
   } catch (error) {
     return [`an honest create failed: ${String(error)}`]
   }
@@ -110,5 +123,7 @@ async function ailments(port: number, key: string): Promise<string[]> {
 
 function errorsLogged(log: string): string[] {
   const lines = readFileSync(log, 'utf8').split('\n').filter(Boolean)
-  return lines.filter((line) => !line.startsWith('{') || (JSON.parse(line) as { level: number }).level >= ERROR).map((line) => `logged: ${line.slice(0, 500)}`)
+  return lines
+    .filter((line) => !line.startsWith('{') || (JSON.parse(line) as { level: number }).level >= ERROR)
+    .map((line) => `logged: ${line.slice(0, 500)}`)
 }

@@ -13,7 +13,10 @@ export class HeldInstance implements AsyncDisposable {
   readonly #log: string
 
   static async start(database: string, log: string, env: Record<string, string> = {}): Promise<HeldInstance> {
-    const instance = new HeldInstance(start(process.execPath, [HOLDER], { env: { ...settings(database), ...env }, log }), log)
+    const instance = new HeldInstance(
+      start(process.execPath, [HOLDER], { env: { ...settings(database), ...env }, log }),
+      log,
+    )
     try {
       await until('the instance is ready', () => instance.#isReady())
       return instance

@@ -54,9 +54,11 @@ export class Historian {
       const { id } = (await this.#ask('/v1/pets', JSON.stringify({ name, categoryId: 1 }))).body as Pet
       this.creates.push({ id, name, began, acknowledged: performance.now() })
       const { status, body } = await this.#ask(`/v1/pets/${id}`)
-      if (status !== 200 || (body as Pet).name !== name) this.anomalies.push(`${name}, ${id}: read back as ${status} ${JSON.stringify(body)}`)
+      if (status !== 200 || (body as Pet).name !== name)
+        this.anomalies.push(`${name}, ${id}: read back as ${status} ${JSON.stringify(body)}`)
       const page = (await this.#ask('/v1/pets?limit=100')).body as Pet[]
-      if (!page.some((pet) => pet.id === id) && page.at(-1)!.id < id) this.anomalies.push(`${name}, ${id}: not in the list right after`)
+      if (!page.some((pet) => pet.id === id) && page.at(-1)!.id < id)
+        this.anomalies.push(`${name}, ${id}: not in the list right after`)
       this.reads += 2
       await setTimeout(below(20, this.#random))
     }
@@ -67,7 +69,7 @@ export class Historian {
     do {
       const before = new Set(this.creates.map(({ id }) => id))
       let last = Number.POSITIVE_INFINITY
-      for (let next: string | undefined = `/v1/pets?limit=${PAGE}`; next !== undefined; ) {
+      for (let next: string | undefined = `/v1/pets?limit=${PAGE}`; next !== undefined;) {
         const { body, link } = await this.#ask(next)
         for (const { id } of body as Pet[]) {
           if (id >= last) this.anomalies.push(`a walk met ${id} after ${last}`)
@@ -84,11 +86,18 @@ export class Historian {
 
   /** Asks any instance, and another time where it fails; a create keeps its Idempotency-Key. */
   async #ask(path: string, body?: string): Promise<{ status: number; body: unknown; link: string | undefined }> {
-    const headers = { Authorization: `Bearer ${this.#key}`, ...(body !== undefined && { 'Content-Type': 'application/json', 'Idempotency-Key': randomUUID() }) }
-    for (const deadline = performance.now() + PATIENCE_MS; ; ) {
+    const headers = {
+      Authorization: `Bearer ${this.#key}`,
+      ...(body !== undefined && { 'Content-Type': 'application/json', 'Idempotency-Key': randomUUID() }),
+    }
+    for (const deadline = performance.now() + PATIENCE_MS; ;) {
       try {
         const signal = AbortSignal.timeout(ANSWER_WITHIN_MS)
-        const response = await fetch(oneOf(this.#urls, this.#random) + path, { headers, signal, ...(body !== undefined && { method: 'POST', body }) })
+        const response = await fetch(oneOf(this.#urls, this.#random) + path, {
+          headers,
+          signal,
+          ...(body !== undefined && { method: 'POST', body }),
+        })
         const link = /<([^>]+)>; rel="next"/.exec(response.headers.get('link') ?? '')?.[1]
         const answer: unknown = await response.json()
         if (response.status < 500) return { status: response.status, body: answer, link }
@@ -108,7 +117,8 @@ export function outOfOrder(creates: readonly Omit<Create, 'name'>[]): string[] {
   let greatest = 0
   let next = 0
   for (const { id, began } of creates.toSorted((a, b) => a.began - b.began)) {
-    for (; next < byAcknowledgement.length && byAcknowledgement[next]!.acknowledged < began; next += 1) greatest = Math.max(greatest, byAcknowledgement[next]!.id)
+    for (; next < byAcknowledgement.length && byAcknowledgement[next]!.acknowledged < began; next += 1)
+      greatest = Math.max(greatest, byAcknowledgement[next]!.id)
     if (id <= greatest) anomalies.push(`${id} was created after ${greatest}`)
   }
   return anomalies

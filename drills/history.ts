@@ -17,9 +17,15 @@ const SHOWN = 10
 await conduct({ kills: 20 }, async ({ folder: all, random, plant, counts: { kills } }) =>
   onEachEngine(all, `${kills} kills`, async ({ name, database, folder }) => {
     const key = createKey(database)
-    const start = (port?: number) => startInstance(database, join(folder, 'instances.log'), port === undefined ? {} : { port })
+    const start = (port?: number) =>
+      startInstance(database, join(folder, 'instances.log'), port === undefined ? {} : { port })
     const instances = [await start(), await start()]
-    const historian = new Historian(instances.map(({ port }) => `http://127.0.0.1:${port}`), key, WRITERS, random)
+    const historian = new Historian(
+      instances.map(({ port }) => `http://127.0.0.1:${port}`),
+      key,
+      WRITERS,
+      random,
+    )
     for (let kill = 0; kill < kills; kill += 1) {
       await setTimeout(random() * LONGEST_LIFE_MS)
       const { process: child, port } = instances[kill % 2]!
@@ -30,7 +36,9 @@ await conduct({ kills: 20 }, async ({ folder: all, random, plant, counts: { kill
     await historian.stop()
     for (const { process: child } of instances) await killHard(child)
     const { creates, reads, walks, anomalies } = historian
-    process.stdout.write(`${name}: ${kills} kills, ${creates.length} creates, ${reads} reads, ${walks} walks, ${anomalies.length} anomalies\n`)
+    process.stdout.write(
+      `${name}: ${kills} kills, ${creates.length} creates, ${reads} reads, ${walks} walks, ${anomalies.length} anomalies\n`,
+    )
     for (const anomaly of anomalies.slice(0, SHOWN)) process.stdout.write(`  ${anomaly}\n`)
     return anomalies.length === 0 && creates.length > 0 && walks > 0
   }),

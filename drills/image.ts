@@ -17,12 +17,19 @@ const NAME = `petstore-drill-${process.pid}`
 const EMAIL = 'drill@example.com'
 
 const podman = (words: readonly string[], input = '') => run(PODMAN, [`--runtime=${RUNC}`, ...words], {}, input)
-const petstore = (words: readonly string[], input = '') => podman(['exec', '-i', NAME, '/app/bin/petstore', ...words], input).trim()
+const petstore = (words: readonly string[], input = '') =>
+  podman(['exec', '-i', NAME, '/app/bin/petstore', ...words], input).trim()
 
 function build(): void {
   say('Building the image')
   // Isolation by chroot works inside a container too; the health check is a part of Docker's format only.
-  const words = ['--isolation=chroot', '--network=host', '--format=docker', '--pull-never', `--ignorefile=${DOCKERFILE}.dockerignore`]
+  const words = [
+    '--isolation=chroot',
+    '--network=host',
+    '--format=docker',
+    '--pull-never',
+    `--ignorefile=${DOCKERFILE}.dockerignore`,
+  ]
   run(BUILDAH, ['build', ...words, '--file', DOCKERFILE, '--tag', NAME, ROOT])
 }
 
@@ -34,7 +41,18 @@ async function serve(volume: string): Promise<string> {
   const limits = ['--ulimit=nofile=1024:1024', '--ulimit=nproc=1024:1024']
   const settings = { HOST: '127.0.0.1', PORT: port, PETSTORE_ENVIRONMENT: 'staging' }
   const env = Object.entries(settings).map(([name, value]) => `--env=${name}=${value}`)
-  podman(['run', '--detach', '--name', NAME, '--network=host', ...confined, ...limits, ...env, `--volume=${volume}:/data`, NAME])
+  podman([
+    'run',
+    '--detach',
+    '--name',
+    NAME,
+    '--network=host',
+    ...confined,
+    ...limits,
+    ...env,
+    `--volume=${volume}:/data`,
+    NAME,
+  ])
   const url = `http://127.0.0.1:${port}`
   await until('the container is ready', async () => (await fetch(`${url}/readyz`)).ok, 60_000)
   return url
@@ -64,7 +82,10 @@ await conduct({}, async ({ folder, plant }) => {
     build()
     const url = await serve(NAME)
     petstore(['account', 'create', EMAIL, '--password-stdin'], 'a password for the drill')
-    const headers = { Authorization: `Bearer ${petstore(['key', 'create', '--account', EMAIL, '--name', 'drill'])}`, 'Content-Type': 'application/json' }
+    const headers = {
+      Authorization: `Bearer ${petstore(['key', 'create', '--account', EMAIL, '--name', 'drill'])}`,
+      'Content-Type': 'application/json',
+    }
     const created = await fetch(`${url}/v1/pets`, { method: 'POST', headers, body: '{"name":"Rex","categoryId":1}' })
     const checks: Record<string, boolean> = {
       'health check passes': succeeds(['healthcheck', 'run', NAME]),
@@ -81,6 +102,11 @@ await conduct({}, async ({ folder, plant }) => {
     for (const [check, held] of Object.entries(checks)) process.stdout.write(`${held ? 'yes' : 'NO '} ${check}\n`)
     return Object.values(checks).every(Boolean)
   } finally {
-    for (const words of [['rm', '--force', NAME], ['volume', 'rm', '--force', NAME, `${NAME}-empty`], ['rmi', '--force', NAME]]) succeeds(words)
+    for (const words of [
+      ['rm', '--force', NAME],
+      ['volume', 'rm', '--force', NAME, `${NAME}-empty`],
+      ['rmi', '--force', NAME],
+    ])
+      succeeds(words)
   }
 })

@@ -28,13 +28,22 @@ export async function startInstance(database: string, log: string, options: Inst
 }
 
 /** Starts an instance without waiting for it. */
-export function launchInstance(database: string, log: string, port: number, env: Record<string, string> = {}): ChildProcess {
-  return start(process.execPath, [MAIN, 'serve'], { env: { ...settings(database), HOST: '127.0.0.1', PORT: String(port), ...env }, log })
+export function launchInstance(
+  database: string,
+  log: string,
+  port: number,
+  env: Record<string, string> = {},
+): ChildProcess {
+  return start(process.execPath, [MAIN, 'serve'], {
+    env: { ...settings(database), HOST: '127.0.0.1', PORT: String(port), ...env },
+    log,
+  })
 }
 
 /** An account and its key, by the commands that an operator would use. */
 export function createKey(database: string): string {
-  const petstore = (words: string[], input = '') => run(process.execPath, [MAIN, ...words], { env: settings(database) }, input)
+  const petstore = (words: string[], input = '') =>
+    run(process.execPath, [MAIN, ...words], { env: settings(database) }, input)
   petstore(['account', 'create', EMAIL, '--password-stdin'], 'a password for the drill')
   return petstore(['key', 'create', '--account', EMAIL, '--name', 'drill']).trim()
 }
@@ -45,6 +54,9 @@ export function settings(database: string): Record<string, string> {
 
 /** The lines of an instance's log about a database that was lost, found, switched or found outdated. */
 export function databaseNews(log: string, since = new Date(0)): string[] {
-  const lines = readFileSync(log, 'utf8').split('\n').filter((line) => line.startsWith('{')).map((line) => JSON.parse(line) as { time: string; msg: string })
+  const lines = readFileSync(log, 'utf8')
+    .split('\n')
+    .filter((line) => line.startsWith('{'))
+    .map((line) => JSON.parse(line) as { time: string; msg: string })
   return lines.filter(({ time, msg }) => msg.startsWith('database ') && new Date(time) >= since).map(({ msg }) => msg)
 }

@@ -24,7 +24,14 @@ export interface Kills {
   plant?: boolean
 }
 
-export async function killUnderLoad({ folder, database, kills, clients: count, random, plant = false }: Kills): Promise<Books> {
+export async function killUnderLoad({
+  folder,
+  database,
+  kills,
+  clients: count,
+  random,
+  plant = false,
+}: Kills): Promise<Books> {
   const log = join(folder, 'instance.log')
   let instance = await startInstance(database, log)
   const { port } = instance

@@ -24,10 +24,13 @@ export function askLivez(asked: Asked): Promise<Livez> {
 
 async function ask({ port, seconds }: Asked): Promise<Livez> {
   const livez: Livez = { times: [], failures: [] }
-  for (const end = performance.now() + seconds * 1000; performance.now() < end; ) {
+  for (const end = performance.now() + seconds * 1000; performance.now() < end;) {
     const asked = performance.now()
     try {
-      const { ok, status } = await fetch(`http://127.0.0.1:${port}/livez`, { headers: { Connection: 'close' }, signal: AbortSignal.timeout(LIVEZ_WITHIN_MS) })
+      const { ok, status } = await fetch(`http://127.0.0.1:${port}/livez`, {
+        headers: { Connection: 'close' },
+        signal: AbortSignal.timeout(LIVEZ_WITHIN_MS),
+      })
       if (ok) livez.times.push(performance.now() - asked)
       else livez.failures.push(String(status))
     } catch (error) {

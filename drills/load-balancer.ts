@@ -7,7 +7,11 @@ import { start, until } from './processes.ts'
 export const HAPROXY = '/usr/sbin/haproxy'
 
 /** What is told when no instance is ready, in the form of every other error of the service. */
-const NOT_READY = JSON.stringify({ code: 'service_unavailable', message: 'The service is not ready; try again shortly.', status: 503 })
+const NOT_READY = JSON.stringify({
+  code: 'service_unavailable',
+  message: 'The service is not ready; try again shortly.',
+  status: 503,
+})
 
 /** How HAProxy finds out which instances are ready. */
 export const CHECKS = {
@@ -18,7 +22,11 @@ export const CHECKS = {
 }
 
 /** Where it listens. */
-export async function startLoadBalancer(folder: string, ports: readonly number[], checks = CHECKS.eager): Promise<string> {
+export async function startLoadBalancer(
+  folder: string,
+  ports: readonly number[],
+  checks = CHECKS.eager,
+): Promise<string> {
   const port = await freePort()
   const file = join(folder, 'haproxy.cfg')
   writeFileSync(file, configuration(port, ports, checks))

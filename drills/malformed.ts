@@ -3,16 +3,66 @@ import { below, oneOf, type Random } from './random.ts'
 
 /** Pieces at which parsers stumble. */
 const TOKENS = [
-  '\r\n', '\r\n\r\n', '\n', '\r', '\0', ' ', '\t', ':', ';', ',', '%', '%00', '%ff', '%2e%2e/', '//', '?', '&', '=', '#', '"', '\\', '{', '}', '[', ']', '\\ud800',
-  'null', '-1', '1e999', '-0', '9223372036854775808', '1.0000000000000001', 'Content-Length: 5\r\n', 'Content-Length: -1\r\n', 'Transfer-Encoding: chunked\r\n',
-  'Transfer-Encoding: gzip, chunked\r\n', 'ffffffffffffffff\r\n', '0\r\n\r\n', 'Expect: 100-continue\r\n', 'Expect: 200-ok\r\n', 'Upgrade: h2c\r\nConnection: upgrade\r\n',
-  'Host: \r\n', 'Idempotency-Key: "\r\n', 'If-None-Match: *\r\n', 'Origin: null\r\n', 'HTTP/0.9', 'HTTP/1.0', 'HTTP/2.0', 'HEAD', 'OPTIONS', 'TRACE', 'CONNECT', '*',
+  '\r\n',
+  '\r\n\r\n',
+  '\n',
+  '\r',
+  '\0',
+  ' ',
+  '\t',
+  ':',
+  ';',
+  ',',
+  '%',
+  '%00',
+  '%ff',
+  '%2e%2e/',
+  '//',
+  '?',
+  '&',
+  '=',
+  '#',
+  '"',
+  '\\',
+  '{',
+  '}',
+  '[',
+  ']',
+  '\\ud800',
+  'null',
+  '-1',
+  '1e999',
+  '-0',
+  '9223372036854775808',
+  '1.0000000000000001',
+  'Content-Length: 5\r\n',
+  'Content-Length: -1\r\n',
+  'Transfer-Encoding: chunked\r\n',
+  'Transfer-Encoding: gzip, chunked\r\n',
+  'ffffffffffffffff\r\n',
+  '0\r\n\r\n',
+  'Expect: 100-continue\r\n',
+  'Expect: 200-ok\r\n',
+  'Upgrade: h2c\r\nConnection: upgrade\r\n',
+  'Host: \r\n',
+  'Idempotency-Key: "\r\n',
+  'If-None-Match: *\r\n',
+  'Origin: null\r\n',
+  'HTTP/0.9',
+  'HTTP/1.0',
+  'HTTP/2.0',
+  'HEAD',
+  'OPTIONS',
+  'TRACE',
+  'CONNECT',
+  '*',
 ]
 const LONGEST_NOISE = 2000
 
 export function realRequests(key: string): string[] {
   const head = `Host: localhost\r\nAuthorization: Bearer ${key}\r\n`
-  const post = (body: string, more = '') => `POST /v1/pets HTTP/1.1\r\n${head}Content-Type: application/json\r\n${more}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
+  const post = (body: string, more = '') =>
+    `POST /v1/pets HTTP/1.1\r\n${head}Content-Type: application/json\r\n${more}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
   return [
     `GET /v1/pets HTTP/1.1\r\n${head}\r\n`,
     `GET /v1/pets?limit=3&status=sold HTTP/1.1\r\n${head}Accept: application/json\r\n\r\n`,
@@ -22,7 +72,10 @@ export function realRequests(key: string): string[] {
     `OPTIONS /v1/pets HTTP/1.1\r\nHost: localhost\r\nOrigin: https://a.example\r\nAccess-Control-Request-Method: POST\r\n\r\n`,
     `GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n`,
     post('{"name":"Rex","categoryId":9223372036854775807,"status":"pending"}'),
-    post('{"name":"Ré\\u0078 \\ud83d\\udc36","categoryId":-1.0e0,"more":{"a":[1,true,null]}}', 'Idempotency-Key: "one"\r\n'),
+    post(
+      '{"name":"Ré\\u0078 \\ud83d\\udc36","categoryId":-1.0e0,"more":{"a":[1,true,null]}}',
+      'Idempotency-Key: "one"\r\n',
+    ),
     `POST /v1/pets HTTP/1.1\r\n${head}Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n1e\r\n{"name":"Rex","categoryId":12}\r\n0\r\n\r\n`,
     `POST /v1/pets HTTP/1.1\r\n${head}Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nc\r\n{"name":"Rex\r\n12\r\n","categoryId":12}\r\n0\r\n\r\n`,
   ]
@@ -31,7 +84,8 @@ export function realRequests(key: string): string[] {
 export function malformed(real: readonly string[], random: Random): Buffer {
   if (random() < 0.1) return noise(random)
   let bytes = Buffer.from(oneOf(real, random))
-  for (let changes = 1 + below(4, random); changes > 0; changes -= 1) bytes = Buffer.from(oneOf(CHANGES, random)(bytes, random, real))
+  for (let changes = 1 + below(4, random); changes > 0; changes -= 1)
+    bytes = Buffer.from(oneOf(CHANGES, random)(bytes, random, real))
   return bytes
 }
 

@@ -25,51 +25,69 @@ interface Round {
   crowded: Pace
 }
 
-await conduct({ connections: 2000, seconds: 4, rounds: 3 }, async ({ folder, plant, counts: { connections, seconds, rounds } }) => {
-  await using database = await ENGINES[0]!.newDatabase()
-  const adminPort = await freePort()
-  const instance = await startInstance(database.url, join(folder, 'instance.log'), { env: { PETSTORE_ADMIN_PORT: String(adminPort) } })
-  const key = `Host: localhost\r\nAuthorization: Bearer ${createKey(database.url)}\r\n`
-  const list = `GET /v1/pets HTTP/1.1\r\n${key}\r\n`
-  const create = `POST /v1/pets HTTP/1.1\r\n${key}Content-Type: application/json\r\nContent-Length: ${PET.length}\r\n\r\n${PET}`
-  const barePort = await freePort()
-  const bare = start(process.execPath, [BARE, String(barePort)], { log: join(folder, 'bare.log') })
-  await until('bare node:http answers', async () => (await fetch(`http://127.0.0.1:${barePort}/`)).ok)
-  const subjects = [
-    { name: 'bare node:http', port: barePort, pid: bare.pid!, request: list, rounds: [] as Round[] },
-    { name: 'lists', port: instance.port, pid: instance.process.pid!, request: list, rounds: [] as Round[] },
-    { name: 'creates', port: instance.port, pid: instance.process.pid!, request: create, rounds: [] as Round[] },
-  ]
+await conduct(
+  { connections: 2000, seconds: 4, rounds: 3 },
+  async ({ folder, plant, counts: { connections, seconds, rounds } }) => {
+    await using database = await ENGINES[0]!.newDatabase()
+    const adminPort = await freePort()
+    const instance = await startInstance(database.url, join(folder, 'instance.log'), {
+      env: { PETSTORE_ADMIN_PORT: String(adminPort) },
+    })
+    const key = `Host: localhost\r\nAuthorization: Bearer ${createKey(database.url)}\r\n`
+    const list = `GET /v1/pets HTTP/1.1\r\n${key}\r\n`
+    const create = `POST /v1/pets HTTP/1.1\r\n${key}Content-Type: application/json\r\nContent-Length: ${PET.length}\r\n\r\n${PET}`
+    const barePort = await freePort()
+    const bare = start(process.execPath, [BARE, String(barePort)], { log: join(folder, 'bare.log') })
+    await until('bare node:http answers', async () => (await fetch(`http://127.0.0.1:${barePort}/`)).ok)
+    const subjects = [
+      { name: 'bare node:http', port: barePort, pid: bare.pid!, request: list, rounds: [] as Round[] },
+      { name: 'lists', port: instance.port, pid: instance.process.pid!, request: list, rounds: [] as Round[] },
+      { name: 'creates', port: instance.port, pid: instance.process.pid!, request: create, rounds: [] as Round[] },
+    ]
 
-  // In turn, so that the moods of the machine hit all of them alike.
-  const livez: Livez[] = []
-  for (let round = 1; round <= rounds; round += 1) {
-    for (const { name, port, pid, request, rounds: paces } of subjects) {
-      say(`round ${round}, ${name}: ${PEAK_CONNECTIONS} connections, then ${connections}`)
-      const shared = { port, request, seconds, cpuSeconds: () => cpuSeconds(pid) }
-      const peak = await crowd({ ...shared, connections: PEAK_CONNECTIONS })
-      await setTimeout(BETWEEN_CROWDS_MS)
-      if (plant && port === instance.port) instance.process.kill('SIGSTOP')
-      let asking: Promise<Livez> | undefined
-      const begun = port === instance.port ? () => void (asking = askLivez({ port: adminPort, seconds })) : undefined
-      paces.push({ peak, crowded: await crowd({ ...shared, connections, ...(begun && { begun }) }) })
-      if (asking !== undefined) livez.push(await asking)
-      await setTimeout(BETWEEN_CROWDS_MS)
+    // In turn, so that the moods of the machine hit all of them alike.
+    const livez: Livez[] = []
+    for (let round = 1; round <= rounds; round += 1) {
+      for (const { name, port, pid, request, rounds: paces } of subjects) {
+        say(`round ${round}, ${name}: ${PEAK_CONNECTIONS} connections, then ${connections}`)
+        const shared = { port, request, seconds, cpuSeconds: () => cpuSeconds(pid) }
+        const peak = await crowd({ ...shared, connections: PEAK_CONNECTIONS })
+        await setTimeout(BETWEEN_CROWDS_MS)
+        if (plant && port === instance.port) instance.process.kill('SIGSTOP')
+        let asking: Promise<Livez> | undefined
+        const begun = port === instance.port ? () => void (asking = askLivez({ port: adminPort, seconds })) : undefined
+        paces.push({ peak, crowded: await crowd({ ...shared, connections, ...(begun && { begun }) }) })
+        if (asking !== undefined) livez.push(await asking)
+        await setTimeout(BETWEEN_CROWDS_MS)
+      }
     }
-  }
-  const recovering = performance.now()
-  const recovered = await fetch(`http://127.0.0.1:${instance.port}/livez`, { signal: AbortSignal.timeout(LIVEZ_WITHIN_MS) }).then(({ ok }) => ok, () => false)
-  const recoveredMs = performance.now() - recovering
+    const recovering = performance.now()
+    const recovered = await fetch(`http://127.0.0.1:${instance.port}/livez`, {
+      signal: AbortSignal.timeout(LIVEZ_WITHIN_MS),
+    }).then(
+      ({ ok }) => ok,
+      () => false,
+    )
+    const recoveredMs = performance.now() - recovering
 
-  for (const { name, rounds: paces } of subjects) process.stdout.write(`${describe(name, connections, paces)}\n`)
-  const times = livez.flatMap((one) => one.times)
-  const failures = livez.flatMap((one) => one.failures)
-  process.stdout.write(`/livez of the admin port: ${times.length} answers, ${failures.length} failures, median ${Math.round(percentile(times, 0.5))} ms, p99 ${Math.round(percentile(times, 0.99))} ms\n`)
-  process.stdout.write(`after the crowds: ${recovered ? 'served' : 'NOT served'} after ${Math.round(recoveredMs)} ms\n`)
-  const [, lists, creates] = subjects.map(({ rounds: paces }) => paces.flatMap(({ peak, crowded }) => [peak, crowded]))
-  const served = [...lists!, ...creates!].every(({ perSecond, failed }) => perSecond > 0 && failed === 0) && lists!.every(({ busy }) => busy === 0)
-  return served && times.length > 0 && failures.length === 0 && recovered
-})
+    for (const { name, rounds: paces } of subjects) process.stdout.write(`${describe(name, connections, paces)}\n`)
+    const times = livez.flatMap((one) => one.times)
+    const failures = livez.flatMap((one) => one.failures)
+    process.stdout.write(
+      `/livez of the admin port: ${times.length} answers, ${failures.length} failures, median ${Math.round(percentile(times, 0.5))} ms, p99 ${Math.round(percentile(times, 0.99))} ms\n`,
+    )
+    process.stdout.write(
+      `after the crowds: ${recovered ? 'served' : 'NOT served'} after ${Math.round(recoveredMs)} ms\n`,
+    )
+    const [, lists, creates] = subjects.map(({ rounds: paces }) =>
+      paces.flatMap(({ peak, crowded }) => [peak, crowded]),
+    )
+    const served =
+      [...lists!, ...creates!].every(({ perSecond, failed }) => perSecond > 0 && failed === 0) &&
+      lists!.every(({ busy }) => busy === 0)
+    return served && times.length > 0 && failures.length === 0 && recovered
+  },
+)
 
 function describe(name: string, connections: number, rounds: readonly Round[]): string {
   const peaks = rounds.map(({ peak }) => peak)
@@ -77,7 +95,13 @@ function describe(name: string, connections: number, rounds: readonly Round[]): 
   const sum = (count: (pace: Pace) => number) => crowded.reduce((total, pace) => total + count(pace), 0)
   return [
     `${name}: ${spread(peaks.map(({ perSecond }) => perSecond))}/s at ${PEAK_CONNECTIONS} connections, ${spread(crowded.map(({ perSecond }) => perSecond))}/s at ${connections}`,
-    `  kept ${spread(rounds.map(({ peak, crowded: { perSecond } }) => perSecond / peak.perSecond), 2)}, per second of CPU time ${spread(rounds.map(({ peak, crowded: { perCpuSecond } }) => perCpuSecond / peak.perCpuSecond), 2)}`,
+    `  kept ${spread(
+      rounds.map(({ peak, crowded: { perSecond } }) => perSecond / peak.perSecond),
+      2,
+    )}, per second of CPU time ${spread(
+      rounds.map(({ peak, crowded: { perCpuSecond } }) => perCpuSecond / peak.perCpuSecond),
+      2,
+    )}`,
     `  p99 ${spread(crowded.map(({ p99Ms }) => p99Ms))} ms, ${sum(({ refused }) => refused)} refused connections, ${sum(({ busy }) => busy)} answers 503, ${sum(({ failed }) => failed)} failed`,
   ].join('\n')
 }

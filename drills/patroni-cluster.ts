@@ -31,7 +31,8 @@ export class PatroniCluster {
   static async start(folder: string): Promise<PatroniCluster> {
     makeFolder(folder)
     const cluster = new PatroniCluster(folder, await startEtcd(folder))
-    for (const name of ['a', 'b', 'c']) cluster.#nodes.push(await PatroniNode.start(name, folder, cluster.#configuration, cluster.#etcd))
+    for (const name of ['a', 'b', 'c'])
+      cluster.#nodes.push(await PatroniNode.start(name, folder, cluster.#configuration, cluster.#etcd))
     await cluster.settled()
     const leader = `postgres://${SUPERUSER.name}:${SUPERUSER.password}@127.0.0.1:${(await cluster.leader()).port}/postgres`
     await ask(leader, `CREATE ROLE ${ROLE.name} LOGIN PASSWORD '${ROLE.password}'`)
@@ -69,16 +70,33 @@ export class PatroniCluster {
   /** Makes the synchronous standby the leader, by the command that an operator would use. */
   async switchOver(): Promise<void> {
     const [leader, candidate] = [await this.leader(), await this.synchronousStandby()]
-    const parameters = ['--config-file', this.#configuration, 'switchover', SCOPE, '--leader', leader.name, '--candidate', candidate.name, '--force']
+    const parameters = [
+      '--config-file',
+      this.#configuration,
+      'switchover',
+      SCOPE,
+      '--leader',
+      leader.name,
+      '--candidate',
+      candidate.name,
+      '--force',
+    ]
     const log = join(this.#folder, 'patronictl.log')
-    const [status] = await once(start(PATRONICTL, parameters, { user: postgresUser(), env: { PATRONI_ETCD_HOSTS: this.#etcd }, log }), 'exit')
+    const [status] = await once(
+      start(PATRONICTL, parameters, { user: postgresUser(), env: { PATRONI_ETCD_HOSTS: this.#etcd }, log }),
+      'exit',
+    )
     if (status !== 0) throw new Error(`patronictl ended with ${status}; see ${log}`)
   }
 
   async #isSettled(): Promise<boolean> {
     const leader = await this.leader()
     const standby = await this.synchronousStandby()
-    const members = await Promise.all(this.#nodes.map(async ({ name }) => JSON.parse((await this.#remembered(`members/${name}`)) ?? '{}') as Partial<Member>))
+    const members = await Promise.all(
+      this.#nodes.map(
+        async ({ name }) => JSON.parse((await this.#remembered(`members/${name}`)) ?? '{}') as Partial<Member>,
+      ),
+    )
     const timelines = new Set(members.map(({ timeline }) => timeline))
     return leader !== standby && members.every(({ state }) => state === 'running') && timelines.size === 1
   }
@@ -100,15 +118,26 @@ export class PatroniCluster {
 function configuration(folder: string): string {
   const shipped = readFileSync(SHIPPED, 'utf8')
   const adapted = shipped.replace('mode: required', 'mode: off').replace('/var/run/postgresql', folder)
-  if (!adapted.includes('mode: off') || !adapted.includes(folder)) throw new Error('deploy/patroni.yaml is not as the drill expects it')
+  if (!adapted.includes('mode: off') || !adapted.includes(folder))
+    throw new Error('deploy/patroni.yaml is not as the drill expects it')
   return adapted
 }
 
 async function startEtcd(folder: string): Promise<string> {
   const [client, peer] = [`127.0.0.1:${await freePort()}`, `127.0.0.1:${await freePort()}`]
-  const addresses = ['--listen-client-urls', `http://${client}`, '--advertise-client-urls', `http://${client}`, '--listen-peer-urls', `http://${peer}`]
+  const addresses = [
+    '--listen-client-urls',
+    `http://${client}`,
+    '--advertise-client-urls',
+    `http://${client}`,
+    '--listen-peer-urls',
+    `http://${peer}`,
+  ]
   const cluster = ['--initial-advertise-peer-urls', `http://${peer}`, '--initial-cluster', `default=http://${peer}`]
-  start(ETCD, ['--enable-v2', '--data-dir', join(folder, 'etcd'), ...addresses, ...cluster], { user: postgresUser(), log: join(folder, 'etcd.log') })
+  start(ETCD, ['--enable-v2', '--data-dir', join(folder, 'etcd'), ...addresses, ...cluster], {
+    user: postgresUser(),
+    log: join(folder, 'etcd.log'),
+  })
   await until('etcd is healthy', async () => (await fetch(`http://${client}/health`)).ok)
   return client
 }

@@ -27,7 +27,14 @@ export class PatroniNode {
     return node
   }
 
-  private constructor(name: string, folder: string, configuration: string, etcd: string, port: number, apiPort: number) {
+  private constructor(
+    name: string,
+    folder: string,
+    configuration: string,
+    etcd: string,
+    port: number,
+    apiPort: number,
+  ) {
     this.name = name
     this.port = port
     this.#folder = folder
@@ -54,7 +61,11 @@ export class PatroniNode {
   }
 
   start(): void {
-    this.#patroni = start(PATRONI, [this.#configuration], { user: postgresUser(), env: this.#env, log: join(this.#folder, `${this.name}.log`) })
+    this.#patroni = start(PATRONI, [this.#configuration], {
+      user: postgresUser(),
+      env: this.#env,
+      log: join(this.#folder, `${this.name}.log`),
+    })
   }
 
   async killPatroni(): Promise<void> {

@@ -29,24 +29,34 @@ async function drill({ folder, random, plant, counts: { rounds } }: Terms<'round
   const cluster = await PatroniCluster.start(join(folder, 'cluster'))
   const logs = ['instance-1.log', 'instance-2.log'].map((name) => join(folder, name))
   const instances = await Promise.all(logs.map((log) => startInstance(cluster.url, log)))
-  const url = await startLoadBalancer(folder, instances.map(({ port }) => port))
+  const url = await startLoadBalancer(
+    folder,
+    instances.map(({ port }) => port),
+  )
   const key = createKey(cluster.url)
 
   const clients = new Clients(url, key, { ...CLIENTS, random })
   const blows: Blow[] = []
-  for (let round = 1; round <= rounds; round += 1) for (const fault of FAULTS) blows.push(await strike(fault, cluster, clients, random))
+  for (let round = 1; round <= rounds; round += 1)
+    for (const fault of FAULTS) blows.push(await strike(fault, cluster, clients, random))
   if (plant) await loseNewest(cluster.url)
   const books = await closeBooks(url, key, clients)
-  process.stdout.write(`${versions()}; ${CLIENTS.count} clients\n\n${blowTable(blows, clients)}\n${summary(books)}${news(logs)}`)
+  process.stdout.write(
+    `${versions()}; ${CLIENTS.count} clients\n\n${blowTable(blows, clients)}\n${summary(books)}${news(logs)}`,
+  )
 
   const since = new Date()
   const others = new Clients(url, key, { ...CLIENTS, random, prefix: 'Later animal' })
   try {
     const blow = await strike(FROZEN_LEADER, cluster, others, random)
     const shown = await closeBooks(url, key, others)
-    process.stdout.write(`\nNot judged, since there is no watchdog:\n${blowTable([blow], others)}\n${summary(shown)}${news(logs, since)}`)
+    process.stdout.write(
+      `\nNot judged, since there is no watchdog:\n${blowTable([blow], others)}\n${summary(shown)}${news(logs, since)}`,
+    )
   } catch (error) {
-    process.stdout.write(`\nNot judged, since there is no watchdog: ${FROZEN_LEADER.name}: ${String(error)}\n${news(logs, since)}`)
+    process.stdout.write(
+      `\nNot judged, since there is no watchdog: ${FROZEN_LEADER.name}: ${String(error)}\n${news(logs, since)}`,
+    )
   }
   return isWhole(books)
 }
@@ -66,7 +76,12 @@ async function strike(fault: Fault, cluster: PatroniCluster, clients: Clients, r
 }
 
 function versions(): string {
-  const programs = [run(PATRONI, ['--version']), run(ETCD, ['--version']).split('\n', 1)[0]!, postgresVersion(), run(HAPROXY, ['-v']).split(' 20')[0]!]
+  const programs = [
+    run(PATRONI, ['--version']),
+    run(ETCD, ['--version']).split('\n', 1)[0]!,
+    postgresVersion(),
+    run(HAPROXY, ['-v']).split(' 20')[0]!,
+  ]
   return programs.map((version) => version.trim()).join(', ')
 }
 
@@ -75,5 +90,8 @@ function news(logs: readonly string[], since?: Date): string {
   return `${'instances’ logs'.padEnd(20)} ${counted(logs.flatMap((log) => databaseNews(log, since)))}\n`
 }
 
-requirePrograms([...POSTGRES_PROGRAMS, HAPROXY, PATRONI, PATRONICTL, ETCD], ['postgresql-15', 'haproxy', 'patroni', 'etcd-server'])
+requirePrograms(
+  [...POSTGRES_PROGRAMS, HAPROXY, PATRONI, PATRONICTL, ETCD],
+  ['postgresql-15', 'haproxy', 'patroni', 'etcd-server'],
+)
 await conduct({ rounds: 1 }, drill)

@@ -26,7 +26,17 @@ export class PostgresPair {
   static async start(folder: string): Promise<PostgresPair> {
     const pair = new PostgresPair(folder, await freePort(), await freePort())
     makeFolder(folder)
-    pair.#run('initdb', ['--pgdata', pair.#primary.folder, '--username', USER, '--auth', 'trust', '--encoding', 'UTF8', '--no-locale'])
+    pair.#run('initdb', [
+      '--pgdata',
+      pair.#primary.folder,
+      '--username',
+      USER,
+      '--auth',
+      'trust',
+      '--encoding',
+      'UTF8',
+      '--no-locale',
+    ])
     await pair.#startNode(pair.#primary)
     await ask(addressOf(pair.#primary), `CREATE DATABASE ${USER}`)
     await pair.addStandby()
@@ -41,7 +51,10 @@ export class PostgresPair {
 
   /** Both hosts: the service finds out which of them takes writes. */
   get url(): string {
-    const hosts = [this.#primary, this.#standby].map(({ port }) => `127.0.0.1:${port}`).toSorted().join(',')
+    const hosts = [this.#primary, this.#standby]
+      .map(({ port }) => `127.0.0.1:${port}`)
+      .toSorted()
+      .join(',')
     return `postgres://${USER}@${hosts}/${USER}?target_session_attrs=read-write`
   }
 
@@ -76,10 +89,19 @@ export class PostgresPair {
   }
 
   async #startNode(node: Node): Promise<void> {
-    const settings = [`port=${node.port}`, 'listen_addresses=127.0.0.1', `unix_socket_directories=${this.#folder}`, 'synchronous_commit=on', RETRY_INTERVAL]
+    const settings = [
+      `port=${node.port}`,
+      'listen_addresses=127.0.0.1',
+      `unix_socket_directories=${this.#folder}`,
+      'synchronous_commit=on',
+      RETRY_INTERVAL,
+    ]
     const parameters = ['-D', node.folder, ...settings.flatMap((setting) => ['-c', setting])]
     node.process = start(join(PROGRAMS, 'postgres'), parameters, { user: this.#user, log: `${node.folder}.log` })
-    await until(`PostgreSQL answers on port ${node.port}`, async () => (await ask(addressOf(node), 'SELECT 1')).length === 1)
+    await until(
+      `PostgreSQL answers on port ${node.port}`,
+      async () => (await ask(addressOf(node), 'SELECT 1')).length === 1,
+    )
   }
 
   #run(program: string, parameters: readonly string[]): string {

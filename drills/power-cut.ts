@@ -18,6 +18,8 @@ await conduct({ cuts: 80 }, async ({ folder, random, plant, counts: { cuts } }) 
   await killAll()
   using db = new DatabaseSync(join(folder, 'petstore.db'))
   const { integrity_check: integrity } = db.prepare('PRAGMA integrity_check').get()!
-  process.stdout.write(`${cuts} power cuts, ${CLIENTS} clients\n${summary(books)}integrity            ${String(integrity)}\n`)
+  process.stdout.write(
+    `${cuts} power cuts, ${CLIENTS} clients\n${summary(books)}integrity            ${String(integrity)}\n`,
+  )
   return isWhole(books) && integrity === 'ok'
 })

@@ -44,9 +44,12 @@ export async function cutPowerUnderLoad({ folder, cuts, clients: count, random, 
   const clients = new Clients(url, key, { count, patienceMs: PATIENCE_MS, random })
   const env = { LD_PRELOAD: shim, POWER_CUT_FILE: file, ...(plant && { POWER_CUT_LIES: '1' }) }
   for (let cut = 0; cut < cuts; cut += 1) {
-    await died(launchInstance(database, log, port, { ...env, POWER_CUT_AFTER: String(below(LONGEST_LIFE, random) + 1) }))
+    await died(
+      launchInstance(database, log, port, { ...env, POWER_CUT_AFTER: String(below(LONGEST_LIFE, random) + 1) }),
+    )
     // Every other disk keeps an arbitrary part of what was written since the last sync.
-    for (const suffix of ['', '-wal', '-journal']) leaveOnDisk(file + suffix, cut % 2 === 0 ? () => false : () => random() < 0.5)
+    for (const suffix of ['', '-wal', '-journal'])
+      leaveOnDisk(file + suffix, cut % 2 === 0 ? () => false : () => random() < 0.5)
     rmSync(`${file}-shm`, { force: true })
   }
   await startInstance(database, log, { port })
@@ -56,7 +59,10 @@ export async function cutPowerUnderLoad({ folder, cuts, clients: count, random, 
 async function died(child: ChildProcess): Promise<void> {
   const exited = once(child, 'exit')
   const life = new AbortController()
-  void setTimeout(LIFE_LIMIT_MS, undefined, { signal: life.signal }).then(() => child.kill('SIGKILL'), () => {})
+  void setTimeout(LIFE_LIMIT_MS, undefined, { signal: life.signal }).then(
+    () => child.kill('SIGKILL'),
+    () => {},
+  )
   await exited
   life.abort()
   if (child.signalCode !== 'SIGKILL') throw new Error(`the instance ended by itself, with ${child.exitCode}`)

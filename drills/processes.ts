@@ -15,7 +15,12 @@ const orphans: (() => number | undefined)[] = []
 
 export function start(command: string, parameters: readonly string[], { user, env, log }: Runner): ChildProcess {
   const output = openSync(log, 'a')
-  const options: SpawnOptions = { ...user, env: { ...process.env, ...env }, cwd: '/', stdio: ['ignore', output, output] }
+  const options: SpawnOptions = {
+    ...user,
+    env: { ...process.env, ...env },
+    cwd: '/',
+    stdio: ['ignore', output, output],
+  }
   const child = spawn(command, parameters, options)
   running.add(child)
   child.once('exit', () => running.delete(child))
@@ -23,8 +28,19 @@ export function start(command: string, parameters: readonly string[], { user, en
 }
 
 /** Runs to the end and gives what it printed. */
-export function run(command: string, parameters: readonly string[], { user, env }: Omit<Runner, 'log'> = {}, input = ''): string {
-  const { status, stdout, stderr, error } = spawnSync(command, parameters, { ...user, env: { ...process.env, ...env }, cwd: '/', input, encoding: 'utf8' })
+export function run(
+  command: string,
+  parameters: readonly string[],
+  { user, env }: Omit<Runner, 'log'> = {},
+  input = '',
+): string {
+  const { status, stdout, stderr, error } = spawnSync(command, parameters, {
+    ...user,
+    env: { ...process.env, ...env },
+    cwd: '/',
+    input,
+    encoding: 'utf8',
+  })
   if (error !== undefined) throw error
   if (status !== 0) throw new Error(`${command} ${parameters.join(' ')} ended with ${status}: ${stderr}`)
   return stdout
@@ -59,7 +75,9 @@ export function signalTree(id: number, signal: NodeJS.Signals): void {
 /** Each thread has its own list. */
 export function childrenOf(id: number): number[] {
   const threads = unlessGone(() => readdirSync(`/proc/${id}/task`)) ?? []
-  const lists = threads.map((thread) => unlessGone(() => readFileSync(`/proc/${id}/task/${thread}/children`, 'utf8')) ?? '')
+  const lists = threads.map(
+    (thread) => unlessGone(() => readFileSync(`/proc/${id}/task/${thread}/children`, 'utf8')) ?? '',
+  )
   return lists.flatMap((list) => list.split(' ').filter(Boolean).map(Number))
 }
 

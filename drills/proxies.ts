@@ -8,7 +8,15 @@ import { conduct, type Terms } from './conduct.ts'
 import { requirePrograms } from './debian.ts'
 import { createKey, type Instance, startInstance } from './instance.ts'
 import { killAll, killHard } from './processes.ts'
-import { earlyAnswers, forwardedAddress, type Found, keepAlive, lostInstances, noRepeats, type Scene } from './proxy-checks.ts'
+import {
+  earlyAnswers,
+  forwardedAddress,
+  type Found,
+  keepAlive,
+  lostInstances,
+  noRepeats,
+  type Scene,
+} from './proxy-checks.ts'
 import { PACKAGES, PROGRAMS, PROXIES, type StartProxy } from './proxy-servers.ts'
 
 const CHECKS: Record<string, (scene: Scene, rounds: number) => Promise<Found>> = {
@@ -25,7 +33,10 @@ async function startScene(folder: string, startProxy: StartProxy, trusted: strin
   const key = createKey(database)
   const logs = ['1.log', '2.log'].map((name) => join(folder, name))
   const env = { PETSTORE_TRUST_PROXY: trusted, PETSTORE_LOG_LEVEL: 'info' }
-  const instances: [Instance, Instance] = [await startInstance(database, logs[0]!, { env }), await startInstance(database, logs[1]!, { env })]
+  const instances: [Instance, Instance] = [
+    await startInstance(database, logs[0]!, { env }),
+    await startInstance(database, logs[1]!, { env }),
+  ]
   return { url: await startProxy(folder, [instances[0].port, instances[1].port]), key, instances, logs }
 }
 
@@ -38,7 +49,8 @@ async function drill({ folder, plant, counts: { rounds } }: Terms<'rounds'>): Pr
     for (const [what, check] of Object.entries(CHECKS)) {
       const { figures, violations } = await check(scene, rounds)
       process.stdout.write(`${name.padEnd(8)} ${what.padEnd(18)} ${figures}\n`)
-      for (const [violation, all] of Map.groupBy(violations, (one) => one)) process.stdout.write(`  violated: ${all.length} × ${violation}\n`)
+      for (const [violation, all] of Map.groupBy(violations, (one) => one))
+        process.stdout.write(`  violated: ${all.length} × ${violation}\n`)
       held &&= violations.length === 0
     }
     await killAll()

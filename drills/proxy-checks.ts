@@ -30,8 +30,14 @@ const EARLY: Record<string, (scene: Scene) => [Omit<Upload, 'bytes'>, answer: st
   401: () => [{ method: 'POST', path: '/v1/pets', headers: JSON_TYPE }, '401 {"code":"missing_api_key"'],
   404: () => [{ method: 'POST', path: '/v1/nothing', headers: JSON_TYPE }, '404 {"code":"unknown_path"'],
   405: () => [{ method: 'PUT', path: '/v1/pets', headers: JSON_TYPE }, '405 {"code":"method_not_allowed"'],
-  413: (scene) => [{ method: 'POST', path: '/v1/pets', headers: { ...JSON_TYPE, ...authorized(scene) } }, '413 {"code":"body_too_large"'],
-  400: (scene) => [{ method: 'POST', path: '/v1/pets', headers: { 'Content-Type': 'text/plain', ...authorized(scene) } }, '400 {"code":"unsupported_content_type"'],
+  413: (scene) => [
+    { method: 'POST', path: '/v1/pets', headers: { ...JSON_TYPE, ...authorized(scene) } },
+    '413 {"code":"body_too_large"',
+  ],
+  400: (scene) => [
+    { method: 'POST', path: '/v1/pets', headers: { 'Content-Type': 'text/plain', ...authorized(scene) } },
+    '400 {"code":"unsupported_content_type"',
+  ],
   form: () => [{ method: 'POST', path: '/sign-in', headers: FORM }, '413 <!doctype html>'],
 }
 
@@ -50,14 +56,23 @@ export async function earlyAnswers(scene: Scene, bytes: number, rounds: number):
       if (got.toLowerCase().startsWith(expected.toLowerCase())) right += 1
       else violations.push(`${name} with ${bytes} bytes: ${got.slice(0, 60)}`)
       const started = performance.now()
-      const next = await upload(scene.url, { method: 'GET', path: '/v1/pets?limit=1', headers: authorized(scene), bytes: 0 })
+      const next = await upload(scene.url, {
+        method: 'GET',
+        path: '/v1/pets?limit=1',
+        headers: authorized(scene),
+        bytes: 0,
+      })
       const waited = performance.now() - started
       slowestNext = Math.max(slowestNext, waited)
-      if (!next.startsWith('200 ') || waited > NEXT_WITHIN_MS) violations.push(`the next client after ${name}: ${next.slice(0, 60)} after ${Math.round(waited)} ms`)
+      if (!next.startsWith('200 ') || waited > NEXT_WITHIN_MS)
+        violations.push(`the next client after ${name}: ${next.slice(0, 60)} after ${Math.round(waited)} ms`)
     }
   }
   const sent = rounds * Object.keys(EARLY).length
-  return { figures: `${right} of ${sent} real answers, the next client waited ${Math.round(slowestNext)} ms at most`, violations }
+  return {
+    figures: `${right} of ${sent} real answers, the next client waited ${Math.round(slowestNext)} ms at most`,
+    violations,
+  }
 }
 
 const REUSED = 60
@@ -86,7 +101,12 @@ const LOGGED_WITHIN_MS = 5000
 /** An instance knows the client's address, and not the one that the client claims. */
 export async function forwardedAddress(scene: Scene): Promise<Found> {
   const id = randomUUID()
-  const headers = { ...authorized(scene), 'Request-Id': id, 'X-Forwarded-For': '203.0.113.9', Forwarded: 'for=203.0.113.9' }
+  const headers = {
+    ...authorized(scene),
+    'Request-Id': id,
+    'X-Forwarded-For': '203.0.113.9',
+    Forwarded: 'for=203.0.113.9',
+  }
   await upload(scene.url, { method: 'GET', path: '/v1/pets?limit=1', headers, bytes: 0 })
   let addresses = ''
   const isLogged = async () => {
@@ -95,7 +115,10 @@ export async function forwardedAddress(scene: Scene): Promise<Found> {
     return addresses !== ''
   }
   await until('the request is logged', isLogged, LOGGED_WITHIN_MS).catch(() => undefined)
-  return { figures: `the client's address is logged as ${addresses || 'nothing'}`, violations: addresses === '127.0.0.2' ? [] : [`logged as ${addresses}`] }
+  return {
+    figures: `the client's address is logged as ${addresses || 'nothing'}`,
+    violations: addresses === '127.0.0.2' ? [] : [`logged as ${addresses}`],
+  }
 }
 
 const CUT_OFF = 5
@@ -111,7 +134,11 @@ export async function noRepeats(scene: Scene): Promise<Found> {
     const name = randomUUID()
     names.add(name)
     const headers = { ...JSON_TYPE, ...authorized(scene), 'Petstore-Rehearse': 'disconnect-after-commit' }
-    await fetch(`${scene.url}/v1/pets`, { method: 'POST', headers, body: JSON.stringify({ name, categoryId: 1 }) }).catch(() => undefined)
+    await fetch(`${scene.url}/v1/pets`, {
+      method: 'POST',
+      headers,
+      body: JSON.stringify({ name, categoryId: 1 }),
+    }).catch(() => undefined)
   }
   await usable()
   const stored = ((await (await list()).json()) as { name: string }[]).filter(({ name }) => names.has(name)).length
@@ -136,7 +163,11 @@ export async function lostInstances(scene: Scene, lose: (instance: Instance) => 
   await lose(scene.instances[1])
   const response = await fetch(`${scene.url}/v1/pets?limit=1`, { headers: authorized(scene) })
   const text = await response.text()
-  if (response.status < 502 || response.headers.get('retry-after') === null || !text.includes('"code":"service_unavailable"')) {
+  if (
+    response.status < 502 ||
+    response.headers.get('retry-after') === null ||
+    !text.includes('"code":"service_unavailable"')
+  ) {
     violations.push(`with no instance left: ${response.status} ${text.slice(0, 60)}`)
   }
   return { figures: `${served} of ${AFTER_LOSS} answered with one instance, then ${response.status}`, violations }

@@ -22,11 +22,16 @@ async function startNginx(folder: string, ports: readonly [number, number]): Pro
   const site = shipped('nginx.conf', ports)
     .replace('listen 443 ssl;', `listen 127.0.0.1:${port};`)
     .replaceAll(/^ *ssl_certificate.*\n/gm, '')
-  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${join(folder, name)};`)
+  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
+    (name) => `${name}_temp_path ${join(folder, name)};`,
+  )
   mkdirSync(join(folder, 'logs'))
   const file = join(folder, 'nginx.conf')
   // The drill's folder is for its own user only, which is root where nginx would use another.
-  writeFileSync(file, `user root; daemon off; pid ${folder}/nginx.pid; events {}\nhttp { access_log off; ${temporary.join(' ')}\n${site}}\n`)
+  writeFileSync(
+    file,
+    `user root; daemon off; pid ${folder}/nginx.pid; events {}\nhttp { access_log off; ${temporary.join(' ')}\n${site}}\n`,
+  )
   start(NGINX, ['-p', folder, '-c', file, '-e', join(folder, 'logs/error.log')], { log: join(folder, 'nginx.log') })
   return ready(`http://127.0.0.1:${port}`)
 }

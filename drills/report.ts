@@ -14,13 +14,32 @@ export function blowTable(blows: readonly Blow[], clients: Clients): string {
     const during = clients.acknowledged.filter((create) => create.at >= at && create.at <= until)
     const again = during.filter(({ tries }) => tries > 1)
     const most = during.reduce((highest, { tries }) => Math.max(highest, tries), 0)
-    const refused = clients.setbacks.filter((setback) => setback.at >= at && setback.at <= until && setback.kind.startsWith('503'))
+    const refused = clients.setbacks.filter(
+      (setback) => setback.at >= at && setback.at <= until && setback.kind.startsWith('503'),
+    )
     const gap = `${Math.round(longestGap(clients.acknowledged, at, until))} ms`
-    return [name, gap, String(during.length), String(again.length), String(most), String(refused.length), latency(refused, 0.99), latency(refused, 1)]
+    return [
+      name,
+      gap,
+      String(during.length),
+      String(again.length),
+      String(most),
+      String(refused.length),
+      latency(refused, 0.99),
+      latency(refused, 1),
+    ]
   })
-  const lines = [['', 'without a create', 'creates', 'of them tried again', 'tries at most', '503s', 'p99', 'slowest'], ...rows]
+  const lines = [
+    ['', 'without a create', 'creates', 'of them tried again', 'tries at most', '503s', 'p99', 'slowest'],
+    ...rows,
+  ]
   const widths = lines[0]!.map((_, column) => Math.max(...lines.map((line) => line[column]!.length)))
-  return lines.map((line) => `${line.map((cell, column) => (column === 0 ? cell.padEnd(widths[0]!) : cell.padStart(widths[column]!))).join('  ')}\n`).join('')
+  return lines
+    .map(
+      (line) =>
+        `${line.map((cell, column) => (column === 0 ? cell.padEnd(widths[0]!) : cell.padStart(widths[column]!))).join('  ')}\n`,
+    )
+    .join('')
 }
 
 /** The time within which this share of the answers came. */
@@ -31,12 +50,18 @@ function latency(answers: readonly Setback[], share: number): string {
 
 /** The longest time between two acknowledged creates, of those that end after `from`. */
 function longestGap(acknowledged: readonly Acknowledged[], from: number, until: number): number {
-  const times = acknowledged.map(({ at }) => at).filter((at) => at <= until).toSorted((a, b) => a - b)
+  const times = acknowledged
+    .map(({ at }) => at)
+    .filter((at) => at <= until)
+    .toSorted((a, b) => a - b)
   const gaps = times.map((at, index) => (at < from ? 0 : at - (times[index - 1] ?? from)))
   return gaps.reduce((longest, gap) => Math.max(longest, gap), 0)
 }
 
-export function summary({ clients: { acknowledged, failed, setbacks }, verdict: { stored, lost, doubled } }: Books): string {
+export function summary({
+  clients: { acknowledged, failed, setbacks },
+  verdict: { stored, lost, doubled },
+}: Books): string {
   const rows: [string, number | string][] = [
     ['acknowledged', acknowledged.length],
     ['stored', stored],
@@ -45,7 +70,11 @@ export function summary({ clients: { acknowledged, failed, setbacks }, verdict: 
     ['failed for a client', failed.length],
     ['answers tried again', counted(setbacks.map(({ kind }) => kind))],
   ]
-  const details = [...lost.slice(0, 5).map((name) => `lost: ${name}`), ...doubled.slice(0, 5).map((name) => `doubled: ${name}`), ...failed.slice(0, 5)]
+  const details = [
+    ...lost.slice(0, 5).map((name) => `lost: ${name}`),
+    ...doubled.slice(0, 5).map((name) => `doubled: ${name}`),
+    ...failed.slice(0, 5),
+  ]
   return [...rows.map(([name, value]) => `${name.padEnd(20)} ${value}`), ...details, ''].join('\n')
 }
 

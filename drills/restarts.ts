@@ -28,13 +28,20 @@ export interface Outcome {
 }
 
 /** Two instances behind a load balancer, restarted in turn; `settleMs` is how long it needs to use one again. */
-export async function restartBehind(balancer: (folder: string, ports: number[]) => Promise<string>, settleMs: number, plan: Restarts): Promise<Outcome> {
+export async function restartBehind(
+  balancer: (folder: string, ports: number[]) => Promise<string>,
+  settleMs: number,
+  plan: Restarts,
+): Promise<Outcome> {
   const { folder, restarts, drainSeconds, signal } = plan
   const database = `sqlite:${join(folder, 'petstore.db')}`
   const env = { PETSTORE_DRAIN_SECONDS: String(drainSeconds) }
   const logs = [1, 2].map((number) => join(folder, `instance-${number}.log`))
   const instances = [await startInstance(database, logs[0]!, { env }), await startInstance(database, logs[1]!, { env })]
-  const url = await balancer(folder, instances.map(({ port }) => port))
+  const url = await balancer(
+    folder,
+    instances.map(({ port }) => port),
+  )
   return underTraffic(url, createKey(database), plan, async () => {
     await setTimeout(settleMs)
     for (let restart = 0; restart < restarts; restart += 1) {
@@ -55,7 +62,9 @@ const CALM_MS = 500
 export async function restartAlone(plan: Restarts): Promise<Outcome> {
   const { folder, restarts, drainSeconds, signal } = plan
   const database = `sqlite:${join(folder, 'petstore.db')}`
-  await using instance = await HeldInstance.start(database, join(folder, 'instance.log'), { PETSTORE_DRAIN_SECONDS: String(drainSeconds) })
+  await using instance = await HeldInstance.start(database, join(folder, 'instance.log'), {
+    PETSTORE_DRAIN_SECONDS: String(drainSeconds),
+  })
   return await underTraffic(instance.url, createKey(database), plan, async () => {
     for (let restart = 0; restart < restarts; restart += 1) {
       await setTimeout(CALM_MS)
@@ -64,7 +73,12 @@ export async function restartAlone(plan: Restarts): Promise<Outcome> {
   })
 }
 
-async function underTraffic(url: string, key: string, { restarts, clients, seed }: Restarts, work: () => Promise<void>): Promise<Outcome> {
+async function underTraffic(
+  url: string,
+  key: string,
+  { restarts, clients, seed }: Restarts,
+  work: () => Promise<void>,
+): Promise<Outcome> {
   const traffic = new Traffic(url, key, clients, seed)
   try {
     await work()

@@ -10,9 +10,14 @@ await conduct({ connections: 600, seconds: 50 }, async ({ folder, seed, plant, c
   await using database = await ENGINES[0]!.newDatabase()
   const served = await serveBesideSlowClients({ folder, database: database.url, connections, seconds, seed, plant })
   const { answered, broken, slowestAtFirstMs, slowestMs, ended, megabytes } = served
-  process.stdout.write(`${connections} slow connections, ${ended} of them ended by the server within ${seconds} s; ${megabytes} MB resident\n`)
-  process.stdout.write(`${answered} honest requests answered, ${broken.length} broken, the slowest took ${Math.round(slowestAtFirstMs)} ms at first, ${Math.round(slowestMs)} ms later\n`)
-  for (const [what, all] of Map.groupBy(broken, (one) => one)) process.stdout.write(`  broken: ${all.length} × ${what}\n`)
+  process.stdout.write(
+    `${connections} slow connections, ${ended} of them ended by the server within ${seconds} s; ${megabytes} MB resident\n`,
+  )
+  process.stdout.write(
+    `${answered} honest requests answered, ${broken.length} broken, the slowest took ${Math.round(slowestAtFirstMs)} ms at first, ${Math.round(slowestMs)} ms later\n`,
+  )
+  for (const [what, all] of Map.groupBy(broken, (one) => one))
+    process.stdout.write(`  broken: ${all.length} × ${what}\n`)
   // A client that never reads is not told of the end of its connection either.
   const toEnd = Math.floor((connections * 2) / 3)
   return answered > 0 && broken.length === 0 && ended >= toEnd

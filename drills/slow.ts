@@ -36,7 +36,14 @@ export interface Served {
   megabytes: number
 }
 
-export async function serveBesideSlowClients({ folder, database, connections, seconds, seed, plant = false }: SlowClients): Promise<Served> {
+export async function serveBesideSlowClients({
+  folder,
+  database,
+  connections,
+  seconds,
+  seed,
+  plant = false,
+}: SlowClients): Promise<Served> {
   const env: Record<string, string> = plant ? { PETSTORE_MAX_CONNECTIONS: String(connections) } : {}
   const instance = await startInstance(database, join(folder, 'instance.log'), { env })
   const key = createKey(database)
@@ -80,7 +87,10 @@ function slowBody(port: number, key: string): Socket {
 
 /** Many requests at once, and not a byte of their answers read. */
 function slowReader(port: number, key: string): Socket {
-  const socket = open(port, `GET /openapi.json HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${key}\r\n\r\n`.repeat(PIPELINED))
+  const socket = open(
+    port,
+    `GET /openapi.json HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${key}\r\n\r\n`.repeat(PIPELINED),
+  )
   return socket.pause()
 }
 

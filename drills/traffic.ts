@@ -40,8 +40,16 @@ export class Traffic {
       const name = `Animal ${number} of client ${client}`
       const started = performance.now()
       try {
-        const { status, body } = await this.#send(number % 2 === 0 ? JSON.stringify({ name, categoryId: 1 }) : undefined)
-        if (status === 201) this.acknowledged.push({ name, id: String((JSON.parse(body) as { id: number }).id), at: performance.now(), tries: 1 })
+        const { status, body } = await this.#send(
+          number % 2 === 0 ? JSON.stringify({ name, categoryId: 1 }) : undefined,
+        )
+        if (status === 201)
+          this.acknowledged.push({
+            name,
+            id: String((JSON.parse(body) as { id: number }).id),
+            at: performance.now(),
+            tries: 1,
+          })
         if (status === 200 || status === 201) this.answered += 1
         else this.broken.push(`${status} ${body}`)
       } catch (error) {
@@ -55,13 +63,20 @@ export class Traffic {
   /** POSTs the body, or GETs without one. */
   #send(body: string | undefined): Promise<{ status: number; body: string }> {
     return new Promise((resolve, reject) => {
-      const headers = { Authorization: `Bearer ${this.#key}`, ...(body !== undefined && { 'Content-Type': 'application/json' }) }
+      const headers = {
+        Authorization: `Bearer ${this.#key}`,
+        ...(body !== undefined && { 'Content-Type': 'application/json' }),
+      }
       const method = body === undefined ? 'GET' : 'POST'
-      const sent = request(this.#url, { method, headers, agent: this.#agent, timeout: ANSWER_WITHIN_MS }, (response) => {
-        let text = ''
-        response.setEncoding('utf8').on('data', (part: string) => (text += part))
-        response.on('end', () => resolve({ status: response.statusCode!, body: text })).on('error', reject)
-      })
+      const sent = request(
+        this.#url,
+        { method, headers, agent: this.#agent, timeout: ANSWER_WITHIN_MS },
+        (response) => {
+          let text = ''
+          response.setEncoding('utf8').on('data', (part: string) => (text += part))
+          response.on('end', () => resolve({ status: response.statusCode!, body: text })).on('error', reject)
+        },
+      )
       sent.on('timeout', () => sent.destroy(new Error('no answer in time'))).on('error', reject)
       sent.end(body)
     })

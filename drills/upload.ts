@@ -26,7 +26,9 @@ export function upload(url: string, { method, path, headers, bytes }: Upload): P
     })
     socket.on('error', ({ message }) => done(message))
     socket.on('close', () => done('closed without an answer'))
-    const lines = Object.entries({ Host: host, 'Content-Length': String(bytes), ...headers }).map(([name, value]) => `${name}: ${value}\r\n`)
+    const lines = Object.entries({ Host: host, 'Content-Length': String(bytes), ...headers }).map(
+      ([name, value]) => `${name}: ${value}\r\n`,
+    )
     socket.write(`${method} ${path} HTTP/1.1\r\n${lines.join('')}\r\n`)
     void sendSlowly(socket, bytes)
   })

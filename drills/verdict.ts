@@ -12,7 +12,9 @@ export async function compare(url: string, key: string, acknowledged: readonly A
   const idsByName = Map.groupBy(stored, ({ name }) => name)
   return {
     stored: stored.length,
-    lost: acknowledged.filter(({ name, id }) => !idsByName.get(name)?.some((pet) => String(pet.id) === id)).map(({ name }) => name),
+    lost: acknowledged
+      .filter(({ name, id }) => !idsByName.get(name)?.some((pet) => String(pet.id) === id))
+      .map(({ name }) => name),
     doubled: [...idsByName].filter(([, pets]) => pets.length > 1).map(([name]) => name),
   }
 }

@@ -30,8 +30,18 @@ export interface Connections {
   broken: string[]
 }
 
-export async function killWorkers({ folder, database, processes, kills, clients: count, random, plant = false }: WorkerKills): Promise<Books & { connections: Connections }> {
-  const { port, process: primary } = await startInstance(database, join(folder, 'instance.log'), { env: { PETSTORE_WORKERS: String(processes) } })
+export async function killWorkers({
+  folder,
+  database,
+  processes,
+  kills,
+  clients: count,
+  random,
+  plant = false,
+}: WorkerKills): Promise<Books & { connections: Connections }> {
+  const { port, process: primary } = await startInstance(database, join(folder, 'instance.log'), {
+    env: { PETSTORE_WORKERS: String(processes) },
+  })
   const url = `http://127.0.0.1:${port}`
   const key = createKey(database)
   const clients = new Clients(url, key, { count, patienceMs: PATIENCE_MS, random })
@@ -53,7 +63,9 @@ export async function killWorkers({ folder, database, processes, kills, clients:
     connections.reset += theirs.length
     const carriedOn = await Promise.all(witnesses.map((witness) => isServed(witness, key)))
     connections.carriedOn += carriedOn.filter(Boolean).length
-    connections.broken.push(...carriedOn.filter((served) => !served).map(() => `a connection of another process, at kill ${kill + 1}`))
+    connections.broken.push(
+      ...carriedOn.filter((served) => !served).map(() => `a connection of another process, at kill ${kill + 1}`),
+    )
     witnesses = witnesses.filter(({ socket }) => !socket.destroyed)
   }
   const books = await closeBooks(url, key, clients)
@@ -75,13 +87,21 @@ async function oldestWorker(primary: number, count: number, bornAt: Map<number, 
 }
 
 async function ownedBy(pid: number, witnesses: readonly RawConnection[], port: number): Promise<RawConnection[]> {
-  await until('all are connected', async () => witnesses.every(({ socket }) => socket.localPort !== undefined && !socket.connecting))
-  const inodes = await acceptedFrom(witnesses.map(({ socket }) => socket.localPort!), port)
+  await until('all are connected', async () =>
+    witnesses.every(({ socket }) => socket.localPort !== undefined && !socket.connecting),
+  )
+  const inodes = await acceptedFrom(
+    witnesses.map(({ socket }) => socket.localPort!),
+    port,
+  )
   const sockets = socketsOf(pid)
   return witnesses.filter(({ socket }) => sockets.has(inodes.get(socket.localPort!)!))
 }
 
 async function isServed(witness: RawConnection, key: string): Promise<boolean> {
   witness.send(`GET /v1/pets?limit=1 HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${key}\r\n\r\n`)
-  return witness.answer(15_000).then(({ status }) => status === 200, () => false)
+  return witness.answer(15_000).then(
+    ({ status }) => status === 200,
+    () => false,
+  )
 }

@@ -13,10 +13,22 @@ const CLIENTS = 8
 
 await conduct({ kills: 20 }, async ({ folder: all, random, plant, counts: { kills } }) =>
   onEachEngine(all, `${kills} workers killed`, async ({ name, database, folder }) => {
-    const { connections, ...books } = await killWorkers({ folder, database, processes: PROCESSES, kills, clients: CLIENTS, random, plant })
+    const { connections, ...books } = await killWorkers({
+      folder,
+      database,
+      processes: PROCESSES,
+      kills,
+      clients: CLIENTS,
+      random,
+      plant,
+    })
     const { reset, carriedOn, broken } = connections
-    process.stdout.write(`${name}: ${kills} kills of a worker, ${PROCESSES} processes, ${CLIENTS} clients\n${summary(books)}`)
-    process.stdout.write(`connections          ${reset} of killed workers reset, ${carriedOn} of others carried on, ${broken.length} broken\n`)
+    process.stdout.write(
+      `${name}: ${kills} kills of a worker, ${PROCESSES} processes, ${CLIENTS} clients\n${summary(books)}`,
+    )
+    process.stdout.write(
+      `connections          ${reset} of killed workers reset, ${carriedOn} of others carried on, ${broken.length} broken\n`,
+    )
     return isWhole(books) && broken.length === 0 && reset > 0 && carriedOn > 0
   }),
 )

@@ -20,13 +20,25 @@ const GENERATORS: Record<string, (document: string) => string[]> = {
   'hey-api': (document) => ['@hey-api/openapi-ts/bin/run.js', '-i', document, '-o', 'generated', '--no-log-file'],
 }
 
-const COMPILER = { target: 'esnext', lib: ['esnext', 'dom', 'dom.iterable'], module: 'nodenext', strict: true, types: [], outDir: 'compiled', rewriteRelativeImportExtensions: true }
+const COMPILER = {
+  target: 'esnext',
+  lib: ['esnext', 'dom', 'dom.iterable'],
+  module: 'nodenext',
+  strict: true,
+  types: [],
+  outDir: 'compiled',
+  rewriteRelativeImportExtensions: true,
+}
 
 describe('A client generated from /openapi.json', () => {
   const work = mkdtempSync(join(tmpdir(), 'petstore-generated-'))
   let service: Petstore
   before(async () => {
-    if (!existsSync(MODULES)) execFileSync('npm', ['install', '--no-package-lock', '--no-audit', '--no-fund', '--ignore-scripts'], { cwd: HERE, stdio: 'inherit' })
+    if (!existsSync(MODULES))
+      execFileSync('npm', ['install', '--no-package-lock', '--no-audit', '--no-fund', '--ignore-scripts'], {
+        cwd: HERE,
+        stdio: 'inherit',
+      })
     service = await startPetstore()
   })
   after(async () => {
@@ -41,16 +53,29 @@ describe('A client generated from /openapi.json', () => {
       symlinkSync(MODULES, join(folder, 'node_modules'))
       writeFileSync(join(folder, 'package.json'), '{"type":"module"}')
       cpSync(join(HERE, 'programs', `${name}.ts`), join(folder, 'program.ts'))
-      writeFileSync(join(folder, 'globals.d.ts'), 'declare const process: { env: Record<string, string | undefined> }\n')
-      writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions: COMPILER, include: ['program.ts', 'globals.d.ts'] }))
+      writeFileSync(
+        join(folder, 'globals.d.ts'),
+        'declare const process: { env: Record<string, string | undefined> }\n',
+      )
+      writeFileSync(
+        join(folder, 'tsconfig.json'),
+        JSON.stringify({ compilerOptions: COMPILER, include: ['program.ts', 'globals.d.ts'] }),
+      )
       const node = async (...words: string[]) => {
         const env = { ...process.env, BASE: `${service.url}/v1`, KEY: service.key }
-        return (await run(process.execPath, words, { cwd: folder, env }).catch((error: { stdout: string; stderr: string }) => assert.fail(`${error.stdout}${error.stderr}`))).stdout
+        return (
+          await run(process.execPath, words, { cwd: folder, env }).catch((error: { stdout: string; stderr: string }) =>
+            assert.fail(`${error.stdout}${error.stderr}`),
+          )
+        ).stdout
       }
       const [generator = '', ...words] = generate(`${service.url}/openapi.json`)
       await node(join(MODULES, generator), ...words)
       await node(join(MODULES, 'typescript/bin/tsc'))
-      const { created, listed, got, code, status } = JSON.parse(await node('compiled/program.js')) as Record<string, { id: number }>
+      const { created, listed, got, code, status } = JSON.parse(await node('compiled/program.js')) as Record<
+        string,
+        { id: number }
+      >
       assert.ok(created && created.id > 0)
       assert.deepEqual(created, { id: created.id, name: 'Rex', categoryId: 3, status: 'available' })
       assert.deepEqual(listed, [created])

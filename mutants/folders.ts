@@ -6,16 +6,28 @@ export interface MutatedFolder {
 }
 
 export const FOLDERS: readonly MutatedFolder[] = [
-  { name: 'contract', mutate: ['src/contract/{cursor,int64,json,list-query,pets,refused}.ts'], tests: ['src/contract/*.test.ts'] },
+  {
+    name: 'contract',
+    mutate: ['src/contract/{cursor,int64,json,list-query,pets,refused}.ts'],
+    tests: ['src/contract/*.test.ts'],
+  },
   {
     name: 'openapi',
     mutate: ['src/contract/{errors,headers,limits,openapi*,operation*}.ts'],
     tests: ['test/openapi.test.ts', 'test/spec-9-versioning.test.ts'],
   },
-  { name: 'accounts', mutate: ['src/accounts/*.ts'], tests: ['src/accounts/*.test.ts', 'test/spec-5-authentication.test.ts', 'test/console-sessions.test.ts'] },
+  {
+    name: 'accounts',
+    mutate: ['src/accounts/*.ts'],
+    tests: ['src/accounts/*.test.ts', 'test/spec-5-authentication.test.ts', 'test/console-sessions.test.ts'],
+  },
   {
     name: 'store',
-    mutate: ['src/store/sqlite/writer.ts', 'src/store/postgres/creates.ts', 'src/store/postgres/connection-settings.ts'],
+    mutate: [
+      'src/store/sqlite/writer.ts',
+      'src/store/postgres/creates.ts',
+      'src/store/postgres/connection-settings.ts',
+    ],
     tests: ['src/store/**/*.test.ts'],
   },
   {

@@ -17,10 +17,14 @@ const stryker = join(here, 'node_modules/@stryker-mutator/core/bin/stryker.js')
 
 const asked = process.argv.slice(2)
 const unknown = asked.filter((name) => !FOLDERS.some((folder) => folder.name === name))
-if (unknown.length > 0) throw new Error(`no such folder: ${unknown.join(', ')}; there are ${FOLDERS.map(({ name }) => name).join(', ')}`)
+if (unknown.length > 0)
+  throw new Error(`no such folder: ${unknown.join(', ')}; there are ${FOLDERS.map(({ name }) => name).join(', ')}`)
 
 if (!existsSync(stryker)) {
-  spawnSync('npm', ['install', '--no-package-lock', '--no-audit', '--no-fund', '--ignore-scripts'], { cwd: here, stdio: 'inherit' })
+  spawnSync('npm', ['install', '--no-package-lock', '--no-audit', '--no-fund', '--ignore-scripts'], {
+    cwd: here,
+    stdio: 'inherit',
+  })
 }
 // Stryker is in a process group of its own, so that its end is the end of the tests it runs; a Ctrl-C does not reach it.
 let group: number | undefined
@@ -60,7 +64,9 @@ async function testMutants(folder: MutatedFolder): Promise<[tested: TestedMutant
       // The last one may be half-written when time ran out.
       .flatMap((file) => parse(readFileSync(join(events, file), 'utf8')))
   const tested = read('onMutantTested') as TestedMutant[]
-  const plans = (read('onMutationTestingPlanReady') as { mutantPlans: unknown[] }[]).flatMap(({ mutantPlans }) => mutantPlans)
+  const plans = (read('onMutationTestingPlanReady') as { mutantPlans: unknown[] }[]).flatMap(
+    ({ mutantPlans }) => mutantPlans,
+  )
   return [tested, plans.length]
 }
 

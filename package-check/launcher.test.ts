@@ -60,20 +60,25 @@ describe('petstore on Node.js 20', () => {
   })
 
   // script(1) of other systems takes other words.
-  if (process.platform === 'linux') it('has the terminal, where Ctrl-C stops the service in order', async () => {
-    await using folder = await newFolder()
-    const child = spawn('script', ['--quiet', '--return', '--command', `exec ${join(node20, 'node')} ${LAUNCHER} serve`, '/dev/null'], {
-      cwd: folder.path,
-      env: { PATH: process.env['PATH'], TERM: 'xterm', PORT: '0' },
+  if (process.platform === 'linux')
+    it('has the terminal, where Ctrl-C stops the service in order', async () => {
+      await using folder = await newFolder()
+      const child = spawn(
+        'script',
+        ['--quiet', '--return', '--command', `exec ${join(node20, 'node')} ${LAUNCHER} serve`, '/dev/null'],
+        {
+          cwd: folder.path,
+          env: { PATH: process.env['PATH'], TERM: 'xterm', PORT: '0' },
+        },
+      )
+      const ended = collect(child)
+      child.stdout.on('data', (text: Buffer) => {
+        if (text.includes('Get a key')) child.stdin.write('\u0003')
+      })
+      const { code, stdout } = await ended
+      assert.equal(code, 0, stdout)
+      assert.ok(stdout.includes('\u001B[36mAPI') && stdout.includes('notice  stopped'), stdout)
     })
-    const ended = collect(child)
-    child.stdout.on('data', (text: Buffer) => {
-      if (text.includes('Get a key')) child.stdin.write('\u0003')
-    })
-    const { code, stdout } = await ended
-    assert.equal(code, 0, stdout)
-    assert.ok(stdout.includes('\u001B[36mAPI') && stdout.includes('notice  stopped'), stdout)
-  })
 
   describe('says in one line what to do', () => {
     /** A checkout whose node_modules hold this file as the pinned Node.js, or nothing. */
@@ -92,7 +97,10 @@ describe('petstore on Node.js 20', () => {
     /** Runs it both ways: the launcher itself, and the script of a checkout. */
     async function refuses(root: string, message: RegExp): Promise<void> {
       const path = `PATH=${node20}:/usr/bin:/bin`
-      for (const program of [[join(node20, 'node'), join(root, 'bin/petstore.js')], ['env', path, join(root, 'bin/petstore')]]) {
+      for (const program of [
+        [join(node20, 'node'), join(root, 'bin/petstore.js')],
+        ['env', path, join(root, 'bin/petstore')],
+      ]) {
         await using folder = await Folder.create(program)
         const { code, stdout, stderr } = await folder.run(['serve'])
         assert.deepEqual([code, stdout], [1, ''])
@@ -100,7 +108,8 @@ describe('petstore on Node.js 20', () => {
       }
     }
 
-    const missing = /^petstore: Node\.js (26\.\d+\.\d+) or later is needed, this is 20\.\d+\.\d+, and the package node-\S+@\1 is missing: install again without --omit=optional, or install a newer Node\.js\.\n$/
+    const missing =
+      /^petstore: Node\.js (26\.\d+\.\d+) or later is needed, this is 20\.\d+\.\d+, and the package node-\S+@\1 is missing: install again without --omit=optional, or install a newer Node\.js\.\n$/
 
     it('where the pinned Node.js was not installed', async (test) => {
       const elsewhere = mkdtempSync(join(tmpdir(), 'petstore-elsewhere-'))
@@ -111,17 +120,24 @@ describe('petstore on Node.js 20', () => {
     it('where another version of it was installed in a folder above', () => refuses(checkoutWith(), missing))
 
     it('where the pinned Node.js cannot be started', async () => {
-      await refuses(checkoutWith(Buffer.from('#!/nowhere/node\n')), /^petstore: \/\S+\/bin\/node cannot be started: .+\.\n$/)
+      await refuses(
+        checkoutWith(Buffer.from('#!/nowhere/node\n')),
+        /^petstore: \/\S+\/bin\/node cannot be started: .+\.\n$/,
+      )
     })
 
-    if (process.platform === 'linux') it('where libatomic is missing, as on a minimal Debian', async () => {
-      // The real program, made to ask for a version of the library that nobody has.
-      const node = readFileSync(process.execPath)
-      const at = node.indexOf('libatomic.so.1\0')
-      assert.notEqual(at, -1)
-      node.write('libatomic.so.0', at)
-      await refuses(checkoutWith(node), /^petstore: The library libatomic is missing, .* apt-get install libatomic1 .*\n$/)
-    })
+    if (process.platform === 'linux')
+      it('where libatomic is missing, as on a minimal Debian', async () => {
+        // The real program, made to ask for a version of the library that nobody has.
+        const node = readFileSync(process.execPath)
+        const at = node.indexOf('libatomic.so.1\0')
+        assert.notEqual(at, -1)
+        node.write('libatomic.so.0', at)
+        await refuses(
+          checkoutWith(node),
+          /^petstore: The library libatomic is missing, .* apt-get install libatomic1 .*\n$/,
+        )
+      })
   })
 })
 

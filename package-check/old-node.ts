@@ -8,11 +8,15 @@ import packageJson from '../package.json' with { type: 'json' }
 export const ROOT = fileURLToPath(new URL('..', import.meta.url))
 
 /** The package that brings the pinned Node.js on this platform; npm installed it alone. */
-export const NODE_PACKAGE = Object.keys(packageJson.optionalDependencies).find((name) => existsSync(join(ROOT, 'node_modules', name)))!
+export const NODE_PACKAGE = Object.keys(packageJson.optionalDependencies).find((name) =>
+  existsSync(join(ROOT, 'node_modules', name)),
+)!
 
 /** Installs Node.js 20 into this folder and returns the folder of its program. */
 export function installNode20(folder: string): string {
-  execFileSync('npm', ['install', '--prefix', folder, '--no-audit', '--no-fund', `${NODE_PACKAGE}@20`], { stdio: ['ignore', 'ignore', 'inherit'] })
+  execFileSync('npm', ['install', '--prefix', folder, '--no-audit', '--no-fund', `${NODE_PACKAGE}@20`], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+  })
   return join(folder, 'node_modules', NODE_PACKAGE, 'bin')
 }
 

@@ -9,7 +9,8 @@ import { Folder, makeKey, serve } from '../test/command.ts'
 import { ENGINES } from '../test/engines.ts'
 import { installNode20, ROOT } from './old-node.ts'
 
-const FILES = /^(?:package\.json|README\.md|LICENSE|bin\/petstore\.js|dist\/.+(?:\.(?:js|css|svg|sql|txt)|\/vendor\/.+)|node_modules\/.+)$/
+const FILES =
+  /^(?:package\.json|README\.md|LICENSE|bin\/petstore\.js|dist\/.+(?:\.(?:js|css|svg|sql|txt)|\/vendor\/.+)|node_modules\/.+)$/
 
 describe('The installed package', () => {
   const home = mkdtempSync(join(tmpdir(), 'petstore-package-'))
@@ -18,18 +19,30 @@ describe('The installed package', () => {
   let program: string[]
 
   before(() => {
-    const [packed] = JSON.parse(execFileSync('npm', ['pack', '--silent', '--json', '--pack-destination', home], { cwd: ROOT, encoding: 'utf8' })) as [{ filename: string; files: { path: string }[] }]
+    const [packed] = JSON.parse(
+      execFileSync('npm', ['pack', '--silent', '--json', '--pack-destination', home], { cwd: ROOT, encoding: 'utf8' }),
+    ) as [{ filename: string; files: { path: string }[] }]
     files = packed.files.map(({ path }) => path)
     const prefix = join(home, 'prefix')
     const path = `PATH=${prefix}/bin:${installNode20(join(home, 'node'))}:/usr/bin:/bin`
-    installation = spawnSync('env', [path, 'npm', 'install', '--global', '--prefix', prefix, '--engine-strict', join(home, packed.filename)], { encoding: 'utf8' })
+    installation = spawnSync(
+      'env',
+      [path, 'npm', 'install', '--global', '--prefix', prefix, '--engine-strict', join(home, packed.filename)],
+      { encoding: 'utf8' },
+    )
     program = ['env', path, 'petstore']
   })
   after(() => rmSync(home, { recursive: true }))
 
   it('holds the program, what it reads and what it depends on, and nothing else', () => {
-    assert.deepEqual(files.filter((path) => !FILES.test(path)), [])
-    assert.deepEqual(files.filter((path) => /\.test\.|\.ts$/.test(path) && !path.startsWith('node_modules/')), [])
+    assert.deepEqual(
+      files.filter((path) => !FILES.test(path)),
+      [],
+    )
+    assert.deepEqual(
+      files.filter((path) => /\.test\.|\.ts$/.test(path) && !path.startsWith('node_modules/')),
+      [],
+    )
   })
 
   it('installs on Node.js 20 without a word about engines', () => {
@@ -51,7 +64,11 @@ describe('The installed package', () => {
         return response.text()
       }
 
-      const made = await fetch(`${served.url}/v1/pets`, { method: 'POST', headers, body: '{"name":"Rex","categoryId":3}' })
+      const made = await fetch(`${served.url}/v1/pets`, {
+        method: 'POST',
+        headers,
+        body: '{"name":"Rex","categoryId":3}',
+      })
       const rex = await made.text()
       assert.deepEqual([made.status, rex], [201, '{"id":1,"name":"Rex","categoryId":3,"status":"available"}'])
       assert.equal(await get('/v1/pets'), `[${rex}]`)
@@ -77,7 +94,9 @@ describe('The installed package', () => {
 
   it('makes its database in the folder where it runs, and refuses a common password', async () => {
     await using folder = await Folder.create(program)
-    const refused = await folder.run(['account', 'create', 'you@example.com', '--password-stdin'], { input: 'passwordpassword' })
+    const refused = await folder.run(['account', 'create', 'you@example.com', '--password-stdin'], {
+      input: 'passwordpassword',
+    })
     assert.equal(refused.code, 1)
     assert.match(refused.stderr, /common/)
     await makeKey(folder)

@@ -11,28 +11,25 @@ const from = (env: Record<string, string>) => readConfig({}, env)
 
 describe('readConfig', () => {
   it('has a default for a first run at home', () => {
-    assert.deepEqual(
-      from({}),
-      {
-        host: '127.0.0.1',
-        port: 8080,
-        database: { engine: 'sqlite', path: resolve('data/petstore.db') },
-        environment: 'staging',
-        baseUrl: undefined,
-        stagingBaseUrl: undefined,
-        signup: undefined,
-        trustProxy: false,
-        rateLimit: undefined,
-        maxConnections: 1000,
+    assert.deepEqual(from({}), {
+      host: '127.0.0.1',
+      port: 8080,
+      database: { engine: 'sqlite', path: resolve('data/petstore.db') },
+      environment: 'staging',
+      baseUrl: undefined,
+      stagingBaseUrl: undefined,
+      signup: undefined,
+      trustProxy: false,
+      rateLimit: undefined,
+      maxConnections: 1000,
       workers: 1,
       writeThread: 'auto',
-        logLevel: 'notice',
+      logLevel: 'notice',
       drainSeconds: 0,
-        adminHost: '127.0.0.1',
-        adminPort: undefined,
-        given: new Set(),
-      },
-    )
+      adminHost: '127.0.0.1',
+      adminPort: undefined,
+      given: new Set(),
+    })
   })
 
   it('lets a flag win over a variable, and treats an empty variable as unset', () => {
@@ -52,16 +49,28 @@ describe('readConfig', () => {
 
   const accepted: [variable: string, name: keyof Config, values: Record<string, unknown>][] = [
     ['PORT', 'port', { 0: 0, 65_535: 65_535, '00080': 80 }],
-    ['DATABASE_URL', 'database', {
-      'sqlite:pets.db': { engine: 'sqlite', path: resolve('pets.db') },
-      'sqlite:/srv/pets.db': { engine: 'sqlite', path: '/srv/pets.db' },
-      'sqlite:///srv/pets.db': { engine: 'sqlite', path: '/srv/pets.db' },
-      'sqlite::memory:': { engine: 'sqlite', path: ':memory:' },
-      'postgres://u:p@h/d': { engine: 'postgres', url: 'postgres://u:p@h/d' },
-      'postgresql://h/d': { engine: 'postgres', url: 'postgresql://h/d' },
-    }],
-    ['PETSTORE_BASE_URL', 'baseUrl', { 'https://pets.example/v1': 'https://pets.example/v1', 'http://localhost:80/a/v1': 'http://localhost/a/v1' }],
-    ['PETSTORE_TRUST_PROXY', 'trustProxy', { '10.0.0.0/8, ::1': ['10.0.0.0/8', '::1'], loopback: ['loopback'], 'fd00::/8': ['fd00::/8'] }],
+    [
+      'DATABASE_URL',
+      'database',
+      {
+        'sqlite:pets.db': { engine: 'sqlite', path: resolve('pets.db') },
+        'sqlite:/srv/pets.db': { engine: 'sqlite', path: '/srv/pets.db' },
+        'sqlite:///srv/pets.db': { engine: 'sqlite', path: '/srv/pets.db' },
+        'sqlite::memory:': { engine: 'sqlite', path: ':memory:' },
+        'postgres://u:p@h/d': { engine: 'postgres', url: 'postgres://u:p@h/d' },
+        'postgresql://h/d': { engine: 'postgres', url: 'postgresql://h/d' },
+      },
+    ],
+    [
+      'PETSTORE_BASE_URL',
+      'baseUrl',
+      { 'https://pets.example/v1': 'https://pets.example/v1', 'http://localhost:80/a/v1': 'http://localhost/a/v1' },
+    ],
+    [
+      'PETSTORE_TRUST_PROXY',
+      'trustProxy',
+      { '10.0.0.0/8, ::1': ['10.0.0.0/8', '::1'], loopback: ['loopback'], 'fd00::/8': ['fd00::/8'] },
+    ],
     ['PETSTORE_DRAIN_SECONDS', 'drainSeconds', { 0: 0, 600: 600 }],
     ['PETSTORE_MAX_CONNECTIONS', 'maxConnections', { 1: 1, 65535: 65_535 }],
     ['PETSTORE_RATE_LIMIT', 'rateLimit', { '600/60': { requests: 600, seconds: 60 } }],
@@ -77,16 +86,35 @@ describe('readConfig', () => {
     HOST: ['http://x', 'a b', '/tmp/socket'],
     DATABASE_URL: ['pets.db', 'sqlite:', 'sqlite://pets.db', 'mysql://h/d', 'postgres:', 'postgres://'],
     PETSTORE_ENVIRONMENT: ['Production', 'test'],
-    PETSTORE_BASE_URL: ['https://pets.example', 'https://pets.example/v1/', 'https://pets.example/apiv1', 'ftp://pets.example/v1', '/v1', 'https://u:p@pets.example/v1', 'https://pets.example/v1?x', 'https://pets.example/v1#x'],
+    PETSTORE_BASE_URL: [
+      'https://pets.example',
+      'https://pets.example/v1/',
+      'https://pets.example/apiv1',
+      'ftp://pets.example/v1',
+      '/v1',
+      'https://u:p@pets.example/v1',
+      'https://pets.example/v1?x',
+      'https://pets.example/v1#x',
+    ],
     PETSTORE_SIGNUP: ['yes', 'OPEN'],
-    PETSTORE_TRUST_PROXY: ['true', '999.1.1.1', '10.0.0.0/33', '10.0.0.0/0', 'fd00::/129', '10.0.0.0/8/8', '10.0.0.1,', 'proxy.example'],
+    PETSTORE_TRUST_PROXY: [
+      'true',
+      '999.1.1.1',
+      '10.0.0.0/33',
+      '10.0.0.0/0',
+      'fd00::/129',
+      '10.0.0.0/8/8',
+      '10.0.0.1,',
+      'proxy.example',
+    ],
     PETSTORE_RATE_LIMIT: ['0/60', '60', '1/0', '1.5/60', '-1/60', '1/60s'],
     PETSTORE_LOG_LEVEL: ['verbose', 'INFO'],
     PETSTORE_DRAIN_SECONDS: ['-1', '601', '1.5', '5s'],
     PETSTORE_MAX_CONNECTIONS: ['0', '65536', '-1', '1e3', 'many'],
   }
   for (const [variable, values] of Object.entries(refused)) {
-    for (const value of values) it(`refuses ${variable}=${value}`, () => assert.throws(() => from({ [variable]: value }), BadSetting))
+    for (const value of values)
+      it(`refuses ${variable}=${value}`, () => assert.throws(() => from({ [variable]: value }), BadSetting))
   }
 
   it('takes the database address from a file, so that no process list or environment shows its password', async () => {
@@ -96,16 +124,44 @@ describe('readConfig', () => {
     const { database, given } = from({ DATABASE_URL_FILE: file })
     assert.deepEqual(database, { engine: 'postgres', url: 'postgres://me:secret@db/pets' })
     assert.ok(given.has('database'))
-    assert.deepEqual(readConfig({ database: 'sqlite:/x' }, { DATABASE_URL_FILE: file }).database, { engine: 'sqlite', path: '/x' })
-    assert.throws(() => from({ DATABASE_URL_FILE: file, DATABASE_URL: 'sqlite:x' }), /^BadSetting: Set DATABASE_URL or DATABASE_URL_FILE, not both\.$/)
-    assert.throws(() => from({ DATABASE_URL_FILE: `${file}.not` }), /^BadSetting: DATABASE_URL_FILE must name a file that can be read: ENOENT/)
+    assert.deepEqual(readConfig({ database: 'sqlite:/x' }, { DATABASE_URL_FILE: file }).database, {
+      engine: 'sqlite',
+      path: '/x',
+    })
+    assert.throws(
+      () => from({ DATABASE_URL_FILE: file, DATABASE_URL: 'sqlite:x' }),
+      /^BadSetting: Set DATABASE_URL or DATABASE_URL_FILE, not both\.$/,
+    )
+    assert.throws(
+      () => from({ DATABASE_URL_FILE: `${file}.not` }),
+      /^BadSetting: DATABASE_URL_FILE must name a file that can be read: ENOENT/,
+    )
     await writeFile(file, 'me:secret')
-    assert.throws(() => from({ DATABASE_URL_FILE: file }), ({ message }: Error) => message.startsWith('The content of DATABASE_URL_FILE must be sqlite:PATH') && !message.includes('secret'))
+    assert.throws(
+      () => from({ DATABASE_URL_FILE: file }),
+      ({ message }: Error) =>
+        message.startsWith('The content of DATABASE_URL_FILE must be sqlite:PATH') && !message.includes('secret'),
+    )
   })
 
   it('never repeats a password of a database address', () => {
-    for (const value of ['mysql://u:secret@h/d', 'postgre://u:se@secret@h/d', 'pg:u:secret@h', 'x://u:a/secret@h', 'u:secret', 'u:secret@h', 'mysql://u:p@secret', '//u:secret@h', 'u@secret', ':secret']) {
-      assert.throws(() => from({ DATABASE_URL: value }), ({ message }: Error) => message.includes('…"') && !message.includes('secret'), value)
+    for (const value of [
+      'mysql://u:secret@h/d',
+      'postgre://u:se@secret@h/d',
+      'pg:u:secret@h',
+      'x://u:a/secret@h',
+      'u:secret',
+      'u:secret@h',
+      'mysql://u:p@secret',
+      '//u:secret@h',
+      'u@secret',
+      ':secret',
+    ]) {
+      assert.throws(
+        () => from({ DATABASE_URL: value }),
+        ({ message }: Error) => message.includes('…"') && !message.includes('secret'),
+        value,
+      )
     }
   })
 })
@@ -118,7 +174,8 @@ describe('What follows from the settings', () => {
 
   it('the own base address is the one of the environment, and never the other', () => {
     const [production, staging] = ['https://pets.example/v1', 'https://staging.example/v1']
-    const own = (environment: string, env: Record<string, string>) => ownBaseUrl(from({ PETSTORE_ENVIRONMENT: environment, ...env }))
+    const own = (environment: string, env: Record<string, string>) =>
+      ownBaseUrl(from({ PETSTORE_ENVIRONMENT: environment, ...env }))
     const both = { PETSTORE_BASE_URL: production, PETSTORE_STAGING_BASE_URL: staging }
     assert.deepEqual([own('production', both), own('staging', both)], [production, staging])
     assert.equal(own('production', { PETSTORE_STAGING_BASE_URL: staging }), undefined)
@@ -140,6 +197,7 @@ describe('What follows from the settings', () => {
     'postgres://me:sec,ret': 'PostgreSQL',
   }
   for (const [address, place] of Object.entries(places)) {
-    it(`the database ${address} is shown as ${place}`, () => assert.equal(databasePlace(from({ DATABASE_URL: address }).database), place))
+    it(`the database ${address} is shown as ${place}`, () =>
+      assert.equal(databasePlace(from({ DATABASE_URL: address }).database), place))
   }
 })

@@ -78,7 +78,8 @@ export const SETTINGS = {
     default: 'staging',
     allowed: ENVIRONMENTS.join(' or '),
     choices: ENVIRONMENTS,
-    meaning: 'Environment that this deployment is; each has its own data and keys, and a database keeps the one it was created for',
+    meaning:
+      'Environment that this deployment is; each has its own data and keys, and a database keeps the one it was created for',
     parse: (value) => oneOf(ENVIRONMENTS, value),
   },
   baseUrl: {
@@ -103,7 +104,8 @@ export const SETTINGS = {
     value: 'MODE',
     allowed: SIGNUP_MODES.join(' or '),
     choices: SIGNUP_MODES,
-    meaning: 'Whether people can create an account in the console; unset: open only on a loopback address, outside production, without base address and trusted proxy',
+    meaning:
+      'Whether people can create an account in the console; unset: open only on a loopback address, outside production, without base address and trusted proxy',
     parse: (value) => oneOf(SIGNUP_MODES, value),
   },
   trustProxy: {
@@ -137,7 +139,8 @@ export const SETTINGS = {
     value: 'COUNT',
     default: '1',
     allowed: 'a whole number from 1 to 64, or auto for one per core',
-    meaning: 'Processes that accept connections and serve the operations; the first also writes, and serves everything else',
+    meaning:
+      'Processes that accept connections and serve the operations; the first also writes, and serves everything else',
     parse: parseWorkers,
   },
   writeThread: {
@@ -147,7 +150,8 @@ export const SETTINGS = {
     default: 'auto',
     allowed: 'auto, on or off',
     choices: WRITE_THREAD,
-    meaning: 'Whether a thread of its own writes to SQLite, so that requests are served while the disk syncs; auto: where a sync takes over a millisecond',
+    meaning:
+      'Whether a thread of its own writes to SQLite, so that requests are served while the disk syncs; auto: where a sync takes over a millisecond',
     parse: (value) => oneOf(WRITE_THREAD, value),
   },
   logLevel: {
@@ -166,7 +170,8 @@ export const SETTINGS = {
     value: 'SECONDS',
     default: '0',
     allowed: 'a number of seconds from 0 to 600',
-    meaning: 'How long SIGTERM leaves everything served while /readyz answers 503; longer than a load balancer needs to notice',
+    meaning:
+      'How long SIGTERM leaves everything served while /readyz answers 503; longer than a load balancer needs to notice',
     parse: parseSeconds,
   },
   adminHost: {
@@ -191,7 +196,8 @@ export const SETTINGS = {
 export type SettingName = keyof typeof SETTINGS
 
 /** What `parse` returns; undefined only where there is no default. */
-type Value<S extends Setting> = NonNullable<ReturnType<S['parse']>> | (S extends { default: string } ? never : undefined)
+type Value<S extends Setting> =
+  NonNullable<ReturnType<S['parse']>> | (S extends { default: string } ? never : undefined)
 type Values = { [Name in SettingName]: Value<(typeof SETTINGS)[Name]> }
 
 /** The settings' values, and which of them were given instead of left to their defaults. */
@@ -278,7 +284,9 @@ function parseBaseUrl(value: string): string | undefined {
 
 function parseProxies(value: string): string[] | undefined {
   const proxies = value.split(',').map((entry) => entry.trim())
-  return proxies.every((entry) => /^(?:loopback|linklocal|uniquelocal)$/.test(entry) || isNetwork(entry)) ? proxies : undefined
+  return proxies.every((entry) => /^(?:loopback|linklocal|uniquelocal)$/.test(entry) || isNetwork(entry))
+    ? proxies
+    : undefined
 }
 
 /** Accepts an address, or a network with the length of its prefix, such as 10.0.0.0/8. */

@@ -86,7 +86,20 @@ export function createFront(parts: FrontParts): Front {
   const config = { ...parts.config, maxConnections: Math.ceil(maxConnections / workers) }
   const cache = new AnswerCache(store)
   const keyring = new Keyring(store.accounts, config.environment, clock, monotonic)
-  const server = createApp({ config, store, cache, keyring, clock, monotonic, log, record, send, elsewhere, lease, timeouts })
+  const server = createApp({
+    config,
+    store,
+    cache,
+    keyring,
+    clock,
+    monotonic,
+    log,
+    record,
+    send,
+    elsewhere,
+    lease,
+    timeouts,
+  })
   metrics?.watchFront({ server, cache })
   return { server, forgetKeys: () => keyring.forgetAll() }
 }

@@ -5,16 +5,29 @@ import { describe, it } from 'node:test'
 import { readConfig } from './config.ts'
 import { reachOf } from './home.ts'
 
-const bound = (address: string): AddressInfo => ({ address, family: address.includes(':') ? 'IPv6' : 'IPv4', port: 8080 })
-const reach = (env: Record<string, string>, address: AddressInfo | string | null = bound('127.0.0.1')) => reachOf(readConfig({}, env), address)
+const bound = (address: string): AddressInfo => ({
+  address,
+  family: address.includes(':') ? 'IPv6' : 'IPv4',
+  port: 8080,
+})
+const reach = (env: Record<string, string>, address: AddressInfo | string | null = bound('127.0.0.1')) =>
+  reachOf(readConfig({}, env), address)
 
 describe('A service at home', () => {
   for (const address of ['127.0.0.1', '127.1.2.3', '::1', '::ffff:127.0.0.1']) {
-    it(`listens on a loopback address, such as ${address}`, () => assert.deepEqual(reach({}, bound(address)), { atHome: true, signup: 'open' }))
+    it(`listens on a loopback address, such as ${address}`, () =>
+      assert.deepEqual(reach({}, bound(address)), { atHome: true, signup: 'open' }))
   }
 
-  for (const address of [bound('0.0.0.0'), bound('::'), bound('192.0.2.1'), bound('::ffff:192.0.2.1'), '/run/petstore.sock', null]) {
-    it(`does not listen on ${typeof address === 'object' ? address?.address ?? 'nothing' : address}`, () =>
+  for (const address of [
+    bound('0.0.0.0'),
+    bound('::'),
+    bound('192.0.2.1'),
+    bound('::ffff:192.0.2.1'),
+    '/run/petstore.sock',
+    null,
+  ]) {
+    it(`does not listen on ${typeof address === 'object' ? (address?.address ?? 'nothing') : address}`, () =>
       assert.deepEqual(reach({}, address), { atHome: false, signup: 'closed' }))
   }
 
@@ -38,6 +51,9 @@ describe('A service at home', () => {
 
   it('is not asked where sign-up is set', () => {
     assert.equal(reach({ PETSTORE_SIGNUP: 'closed' }).signup, 'closed')
-    assert.equal(reach({ PETSTORE_SIGNUP: 'open', PETSTORE_ENVIRONMENT: 'production' }, bound('0.0.0.0')).signup, 'open')
+    assert.equal(
+      reach({ PETSTORE_SIGNUP: 'open', PETSTORE_ENVIRONMENT: 'production' }, bound('0.0.0.0')).signup,
+      'open',
+    )
   })
 })

@@ -58,7 +58,8 @@ const FIRST_FD = 3
 export function inheritedSocket(env: Record<string, string | undefined>, pid: number): InheritedSocket | undefined {
   const { LISTEN_PID, LISTEN_FDS = '0' } = env
   if (LISTEN_PID !== String(pid) || LISTEN_FDS === '0') return undefined
-  if (LISTEN_FDS !== '1') throw new CannotListen({ fd: FIRST_FD }, `there are ${LISTEN_FDS} of them, and the service takes one`)
+  if (LISTEN_FDS !== '1')
+    throw new CannotListen({ fd: FIRST_FD }, `there are ${LISTEN_FDS} of them, and the service takes one`)
   return { fd: FIRST_FD }
 }
 

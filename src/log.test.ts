@@ -6,7 +6,10 @@ import { createLog, forPeople, logRepeated } from './log.ts'
 /** All lines that were written so far, parsed. */
 function logInto(level: Parameters<typeof createLog>[0]) {
   const lines: Record<string, unknown>[] = []
-  return { log: createLog(level, { write: (line) => void lines.push(JSON.parse(line) as Record<string, unknown>) }), lines }
+  return {
+    log: createLog(level, { write: (line) => void lines.push(JSON.parse(line) as Record<string, unknown>) }),
+    lines,
+  }
 }
 
 describe('The log', () => {
@@ -24,7 +27,10 @@ describe('The log', () => {
     for (const [index, level] of order.entries()) {
       const { log, lines } = logInto(level)
       for (const each of order) log[each]('said')
-      assert.deepEqual(lines.map((line) => line['level']), order.slice(0, index + 1))
+      assert.deepEqual(
+        lines.map((line) => line['level']),
+        order.slice(0, index + 1),
+      )
     }
   })
 
@@ -46,7 +52,9 @@ describe('The log', () => {
   it('lets no request steer the terminal of the people who read it', () => {
     let text = ''
     const people = forPeople((line) => (text += line))
-    people.write(`${JSON.stringify({ level: 'info', path: '/\u001B[2J\u009B2J\u202E', more: ['\u0085'], msg: 'request' })}\n`)
+    people.write(
+      `${JSON.stringify({ level: 'info', path: '/\u001B[2J\u009B2J\u202E', more: ['\u0085'], msg: 'request' })}\n`,
+    )
     assert.match(text, /path=\/\\u001b\[2J\\u009b2J\\u202e {2}more=\["\\u0085"\]\n$/)
   })
 })
@@ -59,7 +67,10 @@ describe('A message that may come with every request', () => {
     const logged = () => lines.splice(0).map(({ msg, count }) => [msg, count])
     for (let time = 0; time < 5; time += 1) logRepeated(log, 'error', { time }, 'away')
     logRepeated(log, 'error', {}, 'something else')
-    assert.deepEqual(logged(), [['away', undefined], ['something else', undefined]])
+    assert.deepEqual(logged(), [
+      ['away', undefined],
+      ['something else', undefined],
+    ])
     mock.timers.tick(10_000)
     assert.deepEqual(logged(), [['away; repeated', 4]])
     logRepeated(log, 'error', {}, 'away')

@@ -31,7 +31,9 @@ export function forPeople(write: (text: string) => void): DestinationStream {
   return {
     write(line) {
       const { time, level, msg, ...rest } = JSON.parse(line) as Record<string, unknown>
-      const details = Object.entries(rest).map(([name, value]) => `${name}=${escapeControls(typeof value === 'string' ? value : JSON.stringify(value))}`)
+      const details = Object.entries(rest).map(
+        ([name, value]) => `${name}=${escapeControls(typeof value === 'string' ? value : JSON.stringify(value))}`,
+      )
       write([String(time).slice(11, 19), String(level).padEnd(6), msg, ...details].join('  ') + '\n')
     },
   }

@@ -13,7 +13,12 @@ export function openForServing(config: Config, log: Log, isWorker = false): Prom
   let lockWait: { lockWaitMs?: number } = {}
   return openOrWait(
     async () => {
-      const options = { ...lockWait, report, processes: config.workers, writeThread: isWorker ? ('off' as const) : config.writeThread }
+      const options = {
+        ...lockWait,
+        report,
+        processes: config.workers,
+        writeThread: isWorker ? ('off' as const) : config.writeThread,
+      }
       lockWait = { lockWaitMs: 0 }
       const store = await openStore(config.database, options)
       try {

@@ -6,7 +6,15 @@ import { Sessions } from './accounts/sessions.ts'
 import { startChores } from './chores.ts'
 import type { Config } from './config.ts'
 import type { ConsoleParts } from './console/visit.ts'
-import { closeStore, createAnswering, createFront, type Front, type FrontParts, loadMetrics, observedStore } from './front.ts'
+import {
+  closeStore,
+  createAnswering,
+  createFront,
+  type Front,
+  type FrontParts,
+  loadMetrics,
+  observedStore,
+} from './front.ts'
 import { createAdmin } from './http/admin.ts'
 import type { Send } from './http/answer.ts'
 import type { Timeouts } from './http/app.ts'
@@ -63,8 +71,10 @@ export async function startServer(config: Config, log: Log, world: World = {}): 
   const { usage, record, send } = answering
   const sessions = new Sessions(store.accounts, clock)
   const publicApp = Promise.withResolvers<PublicApp>()
-  const elsewhere: RequestListener = (raw, response) => void publicApp.promise.then(({ routing }) => routing(raw, response))
-  const lease = config.workers > 1 && config.rateLimit !== undefined ? createRateWindow(config.rateLimit, monotonic) : undefined
+  const elsewhere: RequestListener = (raw, response) =>
+    void publicApp.promise.then(({ routing }) => routing(raw, response))
+  const lease =
+    config.workers > 1 && config.rateLimit !== undefined ? createRateWindow(config.rateLimit, monotonic) : undefined
   const frontParts = { config, log, store, clock, monotonic, metrics, answering, elsewhere, lease, timeouts }
   const front = createFront(frontParts)
   const health = createHealth(readiness)
@@ -80,7 +90,12 @@ export async function startServer(config: Config, log: Log, world: World = {}): 
     await store.close()
     throw error
   }
-  const accounts = new Accounts({ store: store.accounts, environment: config.environment, clock, onRevoked: forgetKeys })
+  const accounts = new Accounts({
+    store: store.accounts,
+    environment: config.environment,
+    clock,
+    onRevoked: forgetKeys,
+  })
   // Requests that are not for an operation wait for this; the operations are served meanwhile.
   const url = addressOf(front.server)
   const reach = reachOf(config, front.server.address())
@@ -111,13 +126,27 @@ export async function startServer(config: Config, log: Log, world: World = {}): 
   async function stop(): Promise<void> {
     stopping = true
     // Chores that are running end before the store is closed, and workers while it can still be written to.
-    await Promise.all([finish(front.server), workers?.stop(), lastStep(stopChores(), 'old records were still being purged', log)])
+    await Promise.all([
+      finish(front.server),
+      workers?.stop(),
+      lastStep(stopChores(), 'old records were still being purged', log),
+    ])
     await cutOff(admin)
     await (await publicApp.promise).close()
     await closeStore(store, usage, log)
   }
 
-  return { url, ...reach, adminUrl: admin && addressOf(admin), accounts, store, opened, broken: workers?.broken ?? new Promise(() => {}), drain, stop }
+  return {
+    url,
+    ...reach,
+    adminUrl: admin && addressOf(admin),
+    accounts,
+    store,
+    opened,
+    broken: workers?.broken ?? new Promise(() => {}),
+    drain,
+    stop,
+  }
 }
 
 /** Loaded on demand: most instances are one process. */
@@ -132,8 +161,16 @@ interface PublicApp {
 }
 
 /** Loaded on demand too: the framework and the pages take longer to load than everything else together. */
-async function loadPublicApp(parts: ConsoleParts, health: Health, send: Send, isStopping: () => boolean): Promise<PublicApp> {
-  const [{ createConsole }, { createPublicApp }] = await Promise.all([import('./console/console.ts'), import('./http/public-app.ts')])
+async function loadPublicApp(
+  parts: ConsoleParts,
+  health: Health,
+  send: Send,
+  isStopping: () => boolean,
+): Promise<PublicApp> {
+  const [{ createConsole }, { createPublicApp }] = await Promise.all([
+    import('./console/console.ts'),
+    import('./http/public-app.ts'),
+  ])
   const { plugin, notFound } = createConsole(parts)
   const { config, log } = parts
   const app = createPublicApp({ config, health, log, send, isStopping, notFoundPage: notFound })

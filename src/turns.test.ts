@@ -21,7 +21,10 @@ it('Where more arrive than a turn takes, the rest follows in order, a turn later
   assert.deepEqual(taken, [[1, 2]])
   for (const each of [4, 5]) arrived(each)
   await setImmediate()
-  assert.deepEqual(taken, [[1, 2], [3, 4]])
+  assert.deepEqual(taken, [
+    [1, 2],
+    [3, 4],
+  ])
   await setImmediate()
   assert.deepEqual(taken, [[1, 2], [3, 4], [5]])
   arrived(6)

@@ -20,10 +20,15 @@ const HOUR = 3_600_000
 const hasTerminal = spawnSync('script', ['--version']).stdout?.includes('util-linux')
 
 /** A database with the account of EMAIL, and commands on it, at NOW unless told otherwise. */
-async function withAccount(work: (run: (words: string, options?: InProcessOptions) => Promise<string>, url: string) => Promise<void>): Promise<void> {
+async function withAccount(
+  work: (run: (words: string, options?: InProcessOptions) => Promise<string>, url: string) => Promise<void>,
+): Promise<void> {
   await using database = await ENGINES[0]!.newDatabase()
   const run = async (words: string, options: InProcessOptions = {}) => {
-    const { code, stdout, stderr } = await petstore([...words.split(' '), '--database', database.url], { clock: () => NOW, ...options })
+    const { code, stdout, stderr } = await petstore([...words.split(' '), '--database', database.url], {
+      clock: () => NOW,
+      ...options,
+    })
     assert.equal(code, 0, stderr)
     return stdout
   }
@@ -33,15 +38,24 @@ async function withAccount(work: (run: (words: string, options?: InProcessOption
 }
 
 describe('petstore key', () => {
-  const expiries: Record<string, number> = { '12h': NOW + 12 * HOUR, '90d': NOW + 90 * 24 * HOUR, '4w': NOW + 28 * 24 * HOUR, '2027-01-31': Date.UTC(2027, 0, 31) }
+  const expiries: Record<string, number> = {
+    '12h': NOW + 12 * HOUR,
+    '90d': NOW + 90 * 24 * HOUR,
+    '4w': NOW + 28 * 24 * HOUR,
+    '2027-01-31': Date.UTC(2027, 0, 31),
+  }
   for (const [expires, expected] of Object.entries(expiries)) {
     it(`makes a key that ends with --expires ${expires} at its exact time`, () =>
       withAccount(async (run) => {
         const made = await run(`key create --account ${EMAIL} --name x --expires ${expires} --json`)
         const { id, expiresAt } = JSON.parse(made) as { id: string; expiresAt: string }
         assert.equal(expiresAt, new Date(expected).toISOString())
-        const stateAt = async (time: number) => (JSON.parse(await run('key list --json', { clock: () => time })) as { id: string; state: string }[])[0]
-        assert.deepEqual([(await stateAt(expected - 1))?.state, (await stateAt(expected))?.state], ['active', 'expired'])
+        const stateAt = async (time: number) =>
+          (JSON.parse(await run('key list --json', { clock: () => time })) as { id: string; state: string }[])[0]
+        assert.deepEqual(
+          [(await stateAt(expected - 1))?.state, (await stateAt(expected))?.state],
+          ['active', 'expired'],
+        )
         assert.equal((await stateAt(NOW))?.id, id)
       }))
   }
@@ -54,25 +68,45 @@ describe('petstore key', () => {
       await run(`key revoke ${id}`, { clock: () => NOW + HOUR })
       await run(`key revoke ${id}`, { clock: () => NOW + 2 * HOUR })
       const list = async (words = '') => JSON.parse(await run(`key list --json${words}`)) as Record<string, unknown>[]
-      assert.deepEqual((await list()).map(({ name }) => name), ['other', 'mine'])
-      assert.deepEqual((await list(' --account other@example.com')).map(({ name }) => name), ['other'])
+      assert.deepEqual(
+        (await list()).map(({ name }) => name),
+        ['other', 'mine'],
+      )
+      assert.deepEqual(
+        (await list(' --account other@example.com')).map(({ name }) => name),
+        ['other'],
+      )
       const [{ redacted, ...mine }] = (await list(` --account ${EMAIL}`)) as [Record<string, unknown>]
       assert.match(String(redacted), /^pets_test_…\w{4}$/)
       const at = (time: number) => new Date(time).toISOString()
-      assert.deepEqual(mine, { id, account: EMAIL, name: 'mine', state: 'revoked', createdAt: at(NOW), lastUsedAt: null, expiresAt: null, revokedAt: at(NOW + HOUR) })
+      assert.deepEqual(mine, {
+        id,
+        account: EMAIL,
+        name: 'mine',
+        state: 'revoked',
+        createdAt: at(NOW),
+        lastUsedAt: null,
+        expiresAt: null,
+        revokedAt: at(NOW + HOUR),
+      })
     }))
 
   it('shows a person a table with a heading, its columns aligned', () =>
     withAccount(async (run) => {
       await run(`key create --account ${EMAIL} --name x`)
       await run(`key create --account ${EMAIL} --name longer --expires 12h`, { clock: () => NOW + 1 })
-      const [heading, ...rows] = stripVTControlCharacters(await run('key list', { isTTY: true })).trimEnd().split('\n')
+      const [heading, ...rows] = stripVTControlCharacters(await run('key list', { isTTY: true }))
+        .trimEnd()
+        .split('\n')
       assert.match(heading!, /^Id +Account +Name {4}Key +State {3}Created {11}Last used {2}Expires$/)
       const cells = rows.map((row) => row.split(/ {2,}/).slice(2))
-      assert.deepEqual(cells.map(([name, , ...rest]) => [name, ...rest]), [
-        ['longer', 'active', '2026-11-15 12:00', '-', '2026-11-16 00:00'],
-        ['x', 'active', '2026-11-15 12:00', '-', '-'],
-      ])
+      assert.deepEqual(
+        cells.map(([name, , ...rest]) => [name, ...rest]),
+        [
+          ['longer', 'active', '2026-11-15 12:00', '-', '2026-11-16 00:00'],
+          ['x', 'active', '2026-11-15 12:00', '-', '-'],
+        ],
+      )
       for (const row of rows) assert.equal(row.indexOf('active'), heading!.indexOf('State'))
     }))
 })
@@ -98,7 +132,10 @@ describe('petstore account', () => {
       await run('account create other@example.com --password-stdin', { input: PASSWORD })
       await run(`account remove ${EMAIL} --yes`)
       const accounts = JSON.parse(await run('account list --json')) as { email: string }[]
-      assert.deepEqual(accounts.map(({ email }) => email), ['other@example.com'])
+      assert.deepEqual(
+        accounts.map(({ email }) => email),
+        ['other@example.com'],
+      )
     }))
 
   /** Whether the account's password is this one. */
@@ -112,7 +149,11 @@ describe('petstore account', () => {
   it('takes the password from standard input, without the line feed that ends it and with all else', () =>
     withAccount(async (run, url) => {
       assert.ok(await hasPassword(url, PASSWORD))
-      for (const [input, password] of [['one long password\n', 'one long password'], ['two long passwords\r\n', 'two long passwords'], ['  kept as it is \n\n', '  kept as it is \n']] as const) {
+      for (const [input, password] of [
+        ['one long password\n', 'one long password'],
+        ['two long passwords\r\n', 'two long passwords'],
+        ['  kept as it is \n\n', '  kept as it is \n'],
+      ] as const) {
         await run(`account password ${EMAIL} --password-stdin`, { input })
         assert.ok(await hasPassword(url, password), JSON.stringify(input))
       }
@@ -122,51 +163,70 @@ describe('petstore account', () => {
   const asked = 'Password (at least 12 characters): '
   const again = 'The same password again: '
 
-  if (hasTerminal) it('states the rule on a terminal, asks twice, and does not show what is typed', async () => {
-    await using folder = await Folder.create()
-    const { code, stdout } = await atTerminal(folder, `account create ${EMAIL}`, { [asked]: `${PASSWORD}\r`, [again]: `${PASSWORD}\r` })
-    assert.equal(code, 0, stdout)
-    assert.ok(!stdout.includes(PASSWORD))
-    assert.match(stdout, /characters\): \s*The same password again: \s*Created the database \/.*petstore\.db\.\s*Created the account you@example\.com/)
-    assert.ok(await hasPassword(`sqlite:${folder.path}/data/petstore.db`, PASSWORD))
-  })
-
-  if (hasTerminal) it('creates nothing where the two passwords differ, or the first is none', async () => {
-    await using folder = await Folder.create()
-    const differ = await atTerminal(folder, `account create ${EMAIL}`, { [asked]: `${PASSWORD}\r`, [again]: 'correct horse batteries\r' })
-    assert.equal(differ.code, 1)
-    assert.match(differ.stdout, /petstore: The two passwords differ; nothing was changed\./)
-    const short = await atTerminal(folder, `account create ${EMAIL}`, { [asked]: 'short\r' })
-    assert.equal(short.code, 1)
-    assert.match(short.stdout, /petstore: The password must have at least 12 characters, got 5\./)
-    assert.deepEqual(readdirSync(folder.path), [])
-  })
-
-  for (const [name, key] of [['Ctrl-C', '\u0003'], ['Ctrl-D', '\u0004']] as const) {
-    if (hasTerminal) it(`ends silently with 130 at ${name}, at either question`, async () => {
+  if (hasTerminal)
+    it('states the rule on a terminal, asks twice, and does not show what is typed', async () => {
       await using folder = await Folder.create()
-      const first = await atTerminal(folder, `account create ${EMAIL}`, { [asked]: key })
-      assert.deepEqual([first.code, first.stdout.trimEnd()], [130, asked.trimEnd()])
-      const second = await atTerminal(folder, `account create ${EMAIL}`, { [asked]: `${PASSWORD}\r`, [again]: key })
-      assert.deepEqual([second.code, second.stdout.replaceAll(/\s+/g, ' ').trimEnd()], [130, `${asked}${again}`.trimEnd()])
+      const { code, stdout } = await atTerminal(folder, `account create ${EMAIL}`, {
+        [asked]: `${PASSWORD}\r`,
+        [again]: `${PASSWORD}\r`,
+      })
+      assert.equal(code, 0, stdout)
+      assert.ok(!stdout.includes(PASSWORD))
+      assert.match(
+        stdout,
+        /characters\): \s*The same password again: \s*Created the database \/.*petstore\.db\.\s*Created the account you@example\.com/,
+      )
+      assert.ok(await hasPassword(`sqlite:${folder.path}/data/petstore.db`, PASSWORD))
+    })
+
+  if (hasTerminal)
+    it('creates nothing where the two passwords differ, or the first is none', async () => {
+      await using folder = await Folder.create()
+      const differ = await atTerminal(folder, `account create ${EMAIL}`, {
+        [asked]: `${PASSWORD}\r`,
+        [again]: 'correct horse batteries\r',
+      })
+      assert.equal(differ.code, 1)
+      assert.match(differ.stdout, /petstore: The two passwords differ; nothing was changed\./)
+      const short = await atTerminal(folder, `account create ${EMAIL}`, { [asked]: 'short\r' })
+      assert.equal(short.code, 1)
+      assert.match(short.stdout, /petstore: The password must have at least 12 characters, got 5\./)
       assert.deepEqual(readdirSync(folder.path), [])
     })
+
+  for (const [name, key] of [
+    ['Ctrl-C', '\u0003'],
+    ['Ctrl-D', '\u0004'],
+  ] as const) {
+    if (hasTerminal)
+      it(`ends silently with 130 at ${name}, at either question`, async () => {
+        await using folder = await Folder.create()
+        const first = await atTerminal(folder, `account create ${EMAIL}`, { [asked]: key })
+        assert.deepEqual([first.code, first.stdout.trimEnd()], [130, asked.trimEnd()])
+        const second = await atTerminal(folder, `account create ${EMAIL}`, { [asked]: `${PASSWORD}\r`, [again]: key })
+        assert.deepEqual(
+          [second.code, second.stdout.replaceAll(/\s+/g, ' ').trimEnd()],
+          [130, `${asked}${again}`.trimEnd()],
+        )
+        assert.deepEqual(readdirSync(folder.path), [])
+      })
   }
 
-  if (hasTerminal) it('checks the email address, and whether it is taken, before it asks for a password', async () => {
-    await using folder = await Folder.create()
-    await folder.run(['account', 'create', EMAIL, '--password-stdin'], { input: PASSWORD })
-    const answers: [words: string, message: string][] = [
-      ['account create nonsense', 'The email address must have the form'],
-      [`account create ${EMAIL.toUpperCase()}`, 'There is already an account for YOU@EXAMPLE.COM.'],
-      ['account password other@example.com', 'There is no account for other@example.com'],
-    ]
-    for (const [words, message] of answers) {
-      const { code, stdout } = await atTerminal(folder, words, {})
-      assert.equal(code, 1)
-      assert.ok(stdout.startsWith(`petstore: ${message}`), stdout)
-    }
-  })
+  if (hasTerminal)
+    it('checks the email address, and whether it is taken, before it asks for a password', async () => {
+      await using folder = await Folder.create()
+      await folder.run(['account', 'create', EMAIL, '--password-stdin'], { input: PASSWORD })
+      const answers: [words: string, message: string][] = [
+        ['account create nonsense', 'The email address must have the form'],
+        [`account create ${EMAIL.toUpperCase()}`, 'There is already an account for YOU@EXAMPLE.COM.'],
+        ['account password other@example.com', 'There is no account for other@example.com'],
+      ]
+      for (const [words, message] of answers) {
+        const { code, stdout } = await atTerminal(folder, words, {})
+        assert.equal(code, 1)
+        assert.ok(stdout.startsWith(`petstore: ${message}`), stdout)
+      }
+    })
 })
 
 /** Runs a command on a terminal, where each question gets its answer. */

@@ -1,6 +1,15 @@
 // petstore backup and restore: a whole copy while the service writes, put back where nothing can be lost.
 import assert from 'node:assert/strict'
-import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
@@ -12,10 +21,14 @@ const DATABASE = 'data/petstore.db'
 /** Rows of a query on a database file in the folder. */
 function ask(folder: Folder, file: string, sql: string): Record<string, unknown>[] {
   using db = new DatabaseSync(join(folder.path, file))
-  return db.prepare(sql).all().map((row) => ({ ...row }))
+  return db
+    .prepare(sql)
+    .all()
+    .map((row) => ({ ...row }))
 }
 
-const count = (folder: Folder, file: string, table: string) => ask(folder, file, `SELECT count(*) AS rows FROM ${table}`)[0]!['rows'] as number
+const count = (folder: Folder, file: string, table: string) =>
+  ask(folder, file, `SELECT count(*) AS rows FROM ${table}`)[0]!['rows'] as number
 
 /** Runs a command, and fails unless it ends with this code. */
 async function call(folder: Folder, code: number, words: string[]) {
@@ -31,7 +44,11 @@ describe('petstore backup', { concurrency: 3 }, () => {
     await folder.run(['seed', '--count', '20000'])
     const { url } = await serve(folder)
     const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' }
-    const add = async () => assert.equal((await fetch(`${url}/v1/pets`, { method: 'POST', headers, body: '{"name":"Rex","categoryId":1}' })).status, 201)
+    const add = async () =>
+      assert.equal(
+        (await fetch(`${url}/v1/pets`, { method: 'POST', headers, body: '{"name":"Rex","categoryId":1}' })).status,
+        201,
+      )
     for (let added = 0; added < 20; added += 1) await add()
     const child = folder.start(['backup', 'copy.db', '--json'])
     const ended = new Promise<number | null>((resolve) => child.once('close', resolve))
@@ -54,12 +71,24 @@ describe('petstore backup', { concurrency: 3 }, () => {
     await folder.run(['seed', '--count', '10'])
     writeFileSync(join(folder.path, 'copy.db'), 'precious')
     const refused = await call(folder, 1, ['backup', 'copy.db'])
-    assert.equal(refused.stderr, 'petstore: copy.db exists already; nothing was written. Name another file, or add --force.\n')
+    assert.equal(
+      refused.stderr,
+      'petstore: copy.db exists already; nothing was written. Name another file, or add --force.\n',
+    )
     assert.equal(readFileSync(join(folder.path, 'copy.db'), 'utf8'), 'precious')
-    assert.match((await call(folder, 1, ['backup', 'none/copy.db'])).stderr, /^petstore: Cannot back up .*\/data\/petstore\.db to none\/copy\.db: ENOENT/)
+    assert.match(
+      (await call(folder, 1, ['backup', 'none/copy.db'])).stderr,
+      /^petstore: Cannot back up .*\/data\/petstore\.db to none\/copy\.db: ENOENT/,
+    )
     assert.match((await call(folder, 1, ['backup', DATABASE, '--force'])).stderr, /is the database itself/)
-    assert.match((await call(folder, 1, ['backup', 'x.db', '--database', 'sqlite:none.db'])).stderr, /There is no petstore database at .*none\.db/)
-    assert.match((await call(folder, 0, ['backup', 'copy.db', '--force'])).stderr, /^Backed up .*\/data\/petstore\.db to copy\.db \(\d+ KiB\), checked\./)
+    assert.match(
+      (await call(folder, 1, ['backup', 'x.db', '--database', 'sqlite:none.db'])).stderr,
+      /There is no petstore database at .*none\.db/,
+    )
+    assert.match(
+      (await call(folder, 0, ['backup', 'copy.db', '--force'])).stderr,
+      /^Backed up .*\/data\/petstore\.db to copy\.db \(\d+ KiB\), checked\./,
+    )
     assert.equal(count(folder, 'copy.db', 'pets'), 10)
     assert.deepEqual(readdirSync(folder.path).toSorted(), ['copy.db', 'data'])
   })
@@ -79,7 +108,10 @@ describe('petstore backup', { concurrency: 3 }, () => {
       using db = new DatabaseSync(join(folder.path, DATABASE), { defensive: false })
       db.exec(sql)
     }
-    const rule = (from: string, to: string) => exec(`PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = replace(sql, '${from}', '${to}') WHERE name = 'pets'`)
+    const rule = (from: string, to: string) =>
+      exec(
+        `PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = replace(sql, '${from}', '${to}') WHERE name = 'pets'`,
+      )
     rule('name TEXT NOT NULL', 'name TEXT')
     exec('UPDATE pets SET name = NULL WHERE id = 5')
     rule('name TEXT', 'name TEXT NOT NULL')
@@ -92,7 +124,10 @@ describe('petstore backup', { concurrency: 3 }, () => {
     await using database = await postgres.newDatabase()
     const made = await call(folder, 1, ['backup', 'copy.db', '--database', database.url])
     assert.match(made.stderr, /this command works on SQLite\. For PostgreSQL use its own tools: pg_dump .*pgBackRest/)
-    assert.match((await call(folder, 1, ['restore', 'copy.db', '--database', database.url])).stderr, /pg_restore or pgBackRest/)
+    assert.match(
+      (await call(folder, 1, ['restore', 'copy.db', '--database', database.url])).stderr,
+      /pg_restore or pgBackRest/,
+    )
   })
 })
 
@@ -116,8 +151,12 @@ describe('petstore restore', { concurrency: 3 }, () => {
     await folder.run(['backup', 'copy.db'])
     await folder.run(['key', 'revoke', id])
     const { stderr } = await call(folder, 0, ['restore', 'copy.db', '--database', 'sqlite:new/petstore.db'])
-    assert.match(stderr, /^Warning: keys that were revoked, .* since the backup are valid again.* See .*key list --database sqlite:new\/petstore\.db\nRestored .*\/new\/petstore\.db from copy\.db, checked\. People need to sign in again\.\n$/)
-    for (const table of ['pets', 'accounts', 'audit_events']) assert.equal(count(folder, 'new/petstore.db', table), count(folder, 'copy.db', table), table)
+    assert.match(
+      stderr,
+      /^Warning: keys that were revoked, .* since the backup are valid again.* See .*key list --database sqlite:new\/petstore\.db\nRestored .*\/new\/petstore\.db from copy\.db, checked\. People need to sign in again\.\n$/,
+    )
+    for (const table of ['pets', 'accounts', 'audit_events'])
+      assert.equal(count(folder, 'new/petstore.db', table), count(folder, 'copy.db', table), table)
     assert.equal(count(folder, 'new/petstore.db', 'sessions'), 0, 'a session may have been ended since')
     assert.equal(statSync(join(folder.path, 'new/petstore.db')).mode & 0o777, 0o600)
     const { url } = await serve(folder, { env: { DATABASE_URL: 'sqlite:new/petstore.db' } })
@@ -129,7 +168,10 @@ describe('petstore restore', { concurrency: 3 }, () => {
   it('takes an empty database in its place, but not one with data and not one in use', async () => {
     await using folder = await withBackup()
     const before = readFileSync(join(folder.path, DATABASE))
-    assert.match((await call(folder, 1, ['restore', 'copy.db'])).stderr, /^petstore: .*\/data\/petstore\.db has data already \(accounts: 1\); nothing was changed\./)
+    assert.match(
+      (await call(folder, 1, ['restore', 'copy.db'])).stderr,
+      /^petstore: .*\/data\/petstore\.db has data already \(accounts: 1\); nothing was changed\./,
+    )
     assert.ok(readFileSync(join(folder.path, DATABASE)).equals(before))
 
     const { child, ended } = await serve(folder, { env: { DATABASE_URL: 'sqlite:empty.db' } })
@@ -139,14 +181,18 @@ describe('petstore restore', { concurrency: 3 }, () => {
     await ended
     assert.ok(existsSync(join(folder.path, 'empty.db-wal')))
     await call(folder, 0, ['restore', 'copy.db', '--database', 'sqlite:empty.db'])
-    assert.deepEqual(readdirSync(folder.path).filter((name) => name.startsWith('empty.db')), ['empty.db'])
+    assert.deepEqual(
+      readdirSync(folder.path).filter((name) => name.startsWith('empty.db')),
+      ['empty.db'],
+    )
     assert.equal(count(folder, 'empty.db', 'pets'), 100)
   })
 
   it('removes files that a database of the same name has left: they would damage the restored one', async () => {
     await using folder = await withBackup()
     mkdirSync(join(folder.path, 'new'))
-    for (const companion of ['-wal', '-shm', '-journal']) writeFileSync(join(folder.path, `new/petstore.db${companion}`), 'stale')
+    for (const companion of ['-wal', '-shm', '-journal'])
+      writeFileSync(join(folder.path, `new/petstore.db${companion}`), 'stale')
     await call(folder, 0, ['restore', 'copy.db', '--database', 'sqlite:new/petstore.db'])
     assert.deepEqual(readdirSync(join(folder.path, 'new')), ['petstore.db'])
     assert.equal(count(folder, 'new/petstore.db', 'pets'), 100)

@@ -25,7 +25,10 @@ describe('Browser callers', () => {
       await fetch(`${url}/openapi.json`, { headers: ORIGIN }),
     ]
     for (let count = 0; count < 20; count += 1) responses.push(await petstore.call('/pets', { headers: ORIGIN }))
-    assert.deepEqual(new Set(responses.map(({ status }) => status)), new Set([201, 200, 304, 404, 400, 413, 401, 405, 429]))
+    assert.deepEqual(
+      new Set(responses.map(({ status }) => status)),
+      new Set([201, 200, 304, 404, 400, 413, 401, 405, 429]),
+    )
     for (const { headers, status } of responses) {
       assert.equal(headers.get('access-control-allow-origin'), '*', String(status))
       assert.match(headers.get('vary') ?? '', /^(?:Accept-Encoding, )?Origin$/)
@@ -41,7 +44,11 @@ describe('Browser callers', () => {
 
   it('get no such headers without an Origin', async () => {
     await using petstore = await startPetstore()
-    for (const response of [await petstore.call('/pets'), await fetch(`${petstore.url}/v1/pets`), await fetch(`${petstore.url}/v1/pets`, { method: 'OPTIONS' })]) {
+    for (const response of [
+      await petstore.call('/pets'),
+      await fetch(`${petstore.url}/v1/pets`),
+      await fetch(`${petstore.url}/v1/pets`, { method: 'OPTIONS' }),
+    ]) {
       for (const name of response.headers.keys()) assert.doesNotMatch(name, /^(?:access-control-|vary)/)
     }
   })
@@ -49,10 +56,23 @@ describe('Browser callers', () => {
   it('pass the preflight without a key on every path under /v1, whatever the method and headers, so that they see the real answer', async () => {
     await using petstore = await startPetstore()
     const preflight = (path: string, method: string, names: string) =>
-      fetch(petstore.url + path, { method: 'OPTIONS', headers: { ...ORIGIN, 'Access-Control-Request-Method': method, 'Access-Control-Request-Headers': names } })
-    for (const path of [...OPERATIONS.map((operation) => BASE_PATH + examplePath(operation)), '/v1', '/v1/', '/v1/nothing', '/v1/pets/']) {
+      fetch(petstore.url + path, {
+        method: 'OPTIONS',
+        headers: { ...ORIGIN, 'Access-Control-Request-Method': method, 'Access-Control-Request-Headers': names },
+      })
+    for (const path of [
+      ...OPERATIONS.map((operation) => BASE_PATH + examplePath(operation)),
+      '/v1',
+      '/v1/',
+      '/v1/nothing',
+      '/v1/pets/',
+    ]) {
       for (const method of ['GET', 'POST', 'DELETE', 'QUERY']) {
-        const response = await preflight(path, method, 'authorization,content-type,traceparent,sentry-trace,x-requested-with')
+        const response = await preflight(
+          path,
+          method,
+          'authorization,content-type,traceparent,sentry-trace,x-requested-with',
+        )
         assert.equal(response.status, 204, path)
         assert.equal(response.headers.get('access-control-allow-origin'), '*')
         assert.equal(response.headers.get('access-control-allow-methods'), '*')
@@ -68,6 +88,7 @@ describe('Browser callers', () => {
   it('get no preflight answer outside /v1 for a path that is not there', async () => {
     await using petstore = await startPetstore()
     const headers = { ...ORIGIN, 'Access-Control-Request-Method': 'GET' }
-    for (const path of ['/nothing', '/v1x', '/v2/pets']) assert.equal((await fetch(petstore.url + path, { method: 'OPTIONS', headers })).status, 404, path)
+    for (const path of ['/nothing', '/v1x', '/v2/pets'])
+      assert.equal((await fetch(petstore.url + path, { method: 'OPTIONS', headers })).status, 404, path)
   })
 })

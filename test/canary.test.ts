@@ -35,35 +35,66 @@ async function raw(petstore: Petstore, bytes: string): Promise<string> {
   return `${JSON.stringify([...headers])} ${body}`
 }
 
-const header = (name: string, path = '/v1/pets') => ({ send: (secret: string, { url }: Petstore) => answer(fetch(url + path, { headers: { [name]: secret } })) })
-const create = (body: (secret: string) => string): Place => ({ send: (secret, petstore) => answer(petstore.add(body(secret))) })
-const createWith = (name: string, value = (secret: string) => secret): Place => ({ send: (secret, petstore) => answer(petstore.add('{"name":"Rex","categoryId":1}', { [name]: value(secret) })) })
-const listed = (query: (secret: string) => string): Place => ({ send: (secret, petstore) => answer(petstore.call(`/pets?${query(encodeURIComponent(secret))}`)) })
-const path = (prefix: string, encode: (secret: string) => string = encodeURIComponent): Place => ({ send: (secret, petstore) => answer(fetch(petstore.url + prefix + encode(secret), { headers: { Authorization: `Bearer ${petstore.key}` } })), quoted: true })
-const rawHeader = (line: (secret: string) => string): Place => ({ send: (secret, petstore) => raw(petstore, `GET /v1/pets HTTP/1.1\r\n${line(secret)}\r\n\r\n`), quoted: true })
+const header = (name: string, path = '/v1/pets') => ({
+  send: (secret: string, { url }: Petstore) => answer(fetch(url + path, { headers: { [name]: secret } })),
+})
+const create = (body: (secret: string) => string): Place => ({
+  send: (secret, petstore) => answer(petstore.add(body(secret))),
+})
+const createWith = (name: string, value = (secret: string) => secret): Place => ({
+  send: (secret, petstore) => answer(petstore.add('{"name":"Rex","categoryId":1}', { [name]: value(secret) })),
+})
+const listed = (query: (secret: string) => string): Place => ({
+  send: (secret, petstore) => answer(petstore.call(`/pets?${query(encodeURIComponent(secret))}`)),
+})
+const path = (prefix: string, encode: (secret: string) => string = encodeURIComponent): Place => ({
+  send: (secret, petstore) =>
+    answer(fetch(petstore.url + prefix + encode(secret), { headers: { Authorization: `Bearer ${petstore.key}` } })),
+  quoted: true,
+})
+const rawHeader = (line: (secret: string) => string): Place => ({
+  send: (secret, petstore) => raw(petstore, `GET /v1/pets HTTP/1.1\r\n${line(secret)}\r\n\r\n`),
+  quoted: true,
+})
 /** A form of the console, as a stranger or signed in. What was typed into a visible field is shown to the person who typed it. */
-const form = (page: string, action: string, fields: (secret: string) => Record<string, string>, member = false): Place => ({
+const form = (
+  page: string,
+  action: string,
+  fields: (secret: string) => Record<string, string>,
+  member = false,
+): Place => ({
   async send(secret, petstore, client) {
     const { body } = await (member ? client : new ConsoleClient(petstore.url)).submit(page, action, fields(secret))
     return body.replaceAll(/value="[^"]*"/g, '')
   },
 })
-const twiceEncoded = (secret: string) => encodeURIComponent(secret.replaceAll(/[^]/g, (character) => `%${character.charCodeAt(0).toString(16)}`))
+const twiceEncoded = (secret: string) =>
+  encodeURIComponent(secret.replaceAll(/[^]/g, (character) => `%${character.charCodeAt(0).toString(16)}`))
 
 const PLACES: Record<string, Place> = {
   'Authorization without a scheme': header('Authorization'),
-  'Authorization: Bearer': { send: (secret, { url }) => answer(fetch(`${url}/v1/pets`, { headers: { Authorization: `Bearer ${secret}` } })) },
-  'Authorization: Basic': { send: (secret, { url }) => answer(fetch(`${url}/v1/pets`, { headers: { Authorization: `Basic ${btoa(`me:${secret}`)}` } })) },
+  'Authorization: Bearer': {
+    send: (secret, { url }) => answer(fetch(`${url}/v1/pets`, { headers: { Authorization: `Bearer ${secret}` } })),
+  },
+  'Authorization: Basic': {
+    send: (secret, { url }) =>
+      answer(fetch(`${url}/v1/pets`, { headers: { Authorization: `Basic ${btoa(`me:${secret}`)}` } })),
+  },
   'X-Api-Key': header('X-Api-Key'),
   'User-Agent': header('User-Agent'),
   Referer: header('Referer', '/nowhere'),
   Origin: header('Origin'),
   Accept: header('Accept', '/nowhere'),
   'Cookie of the API': header('Cookie'),
-  'Cookie of the console': { send: (secret, { url }) => answer(fetch(`${url}/keys`, { redirect: 'manual', headers: { Cookie: `petstore=${secret}; other=${secret}` } })) },
+  'Cookie of the console': {
+    send: (secret, { url }) =>
+      answer(fetch(`${url}/keys`, { redirect: 'manual', headers: { Cookie: `petstore=${secret}; other=${secret}` } })),
+  },
   'X-Forwarded-For': header('X-Forwarded-For', '/nowhere'),
   traceparent: header('traceparent'),
-  'If-None-Match': { send: (secret, petstore) => answer(petstore.call('/pets/999', { headers: { 'If-None-Match': secret } })) },
+  'If-None-Match': {
+    send: (secret, petstore) => answer(petstore.call('/pets/999', { headers: { 'If-None-Match': secret } })),
+  },
   'Request-Id': { ...createWith('Request-Id'), quoted: true },
   'Idempotency-Key': { ...createWith('Idempotency-Key'), quoted: true },
   'Content-Type': { ...createWith('Content-Type'), quoted: true },
@@ -72,7 +103,10 @@ const PLACES: Record<string, Place> = {
   Expect: rawHeader((secret) => `Host: pets.example\r\nExpect: ${secret}`),
   'Transfer-Encoding': rawHeader((secret) => `Host: pets.example\r\nTransfer-Encoding: ${secret}`),
   Host: rawHeader((secret) => `Host: ${secret}/`),
-  'the name of a header': { ...rawHeader((secret) => `Host: pets.example\r\n${secret}: x`), send: async (secret, petstore) => answer(fetch(`${petstore.url}/v1/pets`, { headers: { [secret]: 'x' } })) },
+  'the name of a header': {
+    ...rawHeader((secret) => `Host: pets.example\r\n${secret}: x`),
+    send: async (secret, petstore) => answer(fetch(`${petstore.url}/v1/pets`, { headers: { [secret]: 'x' } })),
+  },
   'the method': { send: (secret, petstore) => raw(petstore, `${secret} / HTTP/1.1\r\nHost: pets.example\r\n\r\n`) },
   'the request line': { send: (secret, petstore) => raw(petstore, `GET / ${secret}\r\nHost: pets.example\r\n\r\n`) },
   'a broken header': { send: (secret, petstore) => raw(petstore, `GET / HTTP/1.1\r\n${secret}\r\n\r\n`) },
@@ -90,18 +124,35 @@ const PLACES: Record<string, Place> = {
   'a body that is a string': { ...create((secret) => JSON.stringify(secret)), quoted: true },
   'an unknown field': create((secret) => JSON.stringify({ name: '', password: secret, [secret]: 1 })),
   'a categoryId': { ...create((secret) => JSON.stringify({ name: 'Rex', categoryId: secret })), quoted: true },
-  'the status of an animal': { ...create((secret) => JSON.stringify({ name: 'Rex', categoryId: 1, status: secret })), quoted: true },
-  'the password of a sign-in': form('/sign-in', '/sign-in', (secret) => ({ email: 'canary@example.com', password: secret })),
+  'the status of an animal': {
+    ...create((secret) => JSON.stringify({ name: 'Rex', categoryId: 1, status: secret })),
+    quoted: true,
+  },
+  'the password of a sign-in': form('/sign-in', '/sign-in', (secret) => ({
+    email: 'canary@example.com',
+    password: secret,
+  })),
   'the email address of a sign-in': form('/sign-in', '/sign-in', (secret) => ({ email: secret, password: 'x' })),
   'the CSRF token of a form': form('/sign-in', '/sign-in', (secret) => ({ csrf: secret })),
-  'the next page of a sign-in': form('/sign-in', '/sign-in', (secret) => ({ email: 'x', password: 'x', next: `/keys?${secret}` })),
+  'the next page of a sign-in': form('/sign-in', '/sign-in', (secret) => ({
+    email: 'x',
+    password: 'x',
+    next: `/keys?${secret}`,
+  })),
   'the password of a sign-up': form('/sign-up', '/sign-up', (secret) => ({ email: 'no address', password: secret })),
-  'an unknown field of a form': form('/sign-up', '/sign-up', (secret) => ({ email: 'no address', password: 'x', [secret]: secret })),
+  'an unknown field of a form': form('/sign-up', '/sign-up', (secret) => ({
+    email: 'no address',
+    password: 'x',
+    [secret]: secret,
+  })),
   'the current password': form('/account', '/account/password', (secret) => ({ current: secret, password: 'x' }), true),
   'a new password': form('/account', '/account/password', (secret) => ({ current: 'x', password: secret }), true),
   'the id of a form': form('/keys', '/keys', (secret) => ({ name: 'canary', expires: '7', formId: secret }), true),
   'the expiry of a key': form('/keys', '/keys', (secret) => ({ name: 'canary', expires: secret }), true),
-  'a query of the console': { send: (secret, { url }) => answer(fetch(`${url}/sign-in?next=${encodeURIComponent(secret)}&${encodeURIComponent(secret)}=1`)) },
+  'a query of the console': {
+    send: (secret, { url }) =>
+      answer(fetch(`${url}/sign-in?next=${encodeURIComponent(secret)}&${encodeURIComponent(secret)}=1`)),
+  },
 }
 
 /** Fails where most of the secret stands in a text, in clear or percent-encoded. */
@@ -127,7 +178,10 @@ async function everythingIn(url: string): Promise<string> {
     const tables = await sql`SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public'`
     const rows = await Promise.all(tables.map(({ name }) => sql`SELECT t::text AS row FROM ${sql(name as string)} t`))
     assert.ok(tables.length > 5)
-    return rows.flat().map(({ row }) => String(row)).join('\n')
+    return rows
+      .flat()
+      .map(({ row }) => String(row))
+      .join('\n')
   } finally {
     await sql.end()
   }
@@ -137,10 +191,20 @@ describe('A secret that a client sends', () => {
   for (const engine of ENGINES) {
     it(`is in no log, metric, answer or record, wherever it was sent, on ${engine.name}`, async () => {
       await using database = await engine.newDatabase()
-      await using petstore = await startPetstore({ database: database.url, env: { PETSTORE_LOG_LEVEL: 'debug', PETSTORE_ADMIN_PORT: '0', PETSTORE_SIGNUP: 'open' } })
+      await using petstore = await startPetstore({
+        database: database.url,
+        env: { PETSTORE_LOG_LEVEL: 'debug', PETSTORE_ADMIN_PORT: '0', PETSTORE_SIGNUP: 'open' },
+      })
       const client = await signedIn(petstore)
       const token = client.cookies.get('petstore')!
-      const secrets = [petstore.key, generateKey('staging'), generateKey('production'), token, newToken(), WRONG_PASSWORD]
+      const secrets = [
+        petstore.key,
+        generateKey('staging'),
+        generateKey('production'),
+        token,
+        newToken(),
+        WRONG_PASSWORD,
+      ]
       for (const secret of secrets) {
         for (const [name, { send, quoted }] of Object.entries(PLACES)) {
           if (quoted && secret === WRONG_PASSWORD) continue

@@ -68,10 +68,12 @@ export class Folder implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     const running = this.#children.filter(({ exitCode, signalCode }) => exitCode === null && signalCode === null)
-    await Promise.all(running.map((child) => {
-      child.kill('SIGKILL')
-      return once(child, 'close')
-    }))
+    await Promise.all(
+      running.map((child) => {
+        child.kill('SIGKILL')
+        return once(child, 'close')
+      }),
+    )
     await rm(this.path, { recursive: true })
   }
 }
@@ -123,7 +125,10 @@ export async function makeKey(folder: Folder, { env, ...rest }: RunOptions = {})
   const options = { ...rest, env: { PETSTORE_ENVIRONMENT: 'staging', ...env } }
   const email = `someone-${process.hrtime.bigint()}@example.com`
   await folder.run(['account', 'create', email, '--password-stdin'], { ...options, input: PASSWORD })
-  const { stdout, stderr } = await folder.run(['key', 'create', '--account', email, '--name', 'test', '--json'], options)
+  const { stdout, stderr } = await folder.run(
+    ['key', 'create', '--account', email, '--name', 'test', '--json'],
+    options,
+  )
   if (stdout === '') throw new Error(stderr)
   return JSON.parse(stdout) as { id: string; key: string }
 }

@@ -15,14 +15,26 @@ describe('petstore account and key', { concurrency: 3 }, () => {
   it('make an account and a key, list them redacted, and print the secret once', async () => {
     await using folder = await Folder.create()
     await folder.run(['migrate', '--environment', 'staging'])
-    const created = await folder.run(['account', 'create', EMAIL, '--password-stdin', '--json'], { input: `${PASSWORD}\n` })
+    const created = await folder.run(['account', 'create', EMAIL, '--password-stdin', '--json'], {
+      input: `${PASSWORD}\n`,
+    })
     assert.equal(created.code, 0, created.stderr)
     const account = JSON.parse(created.stdout) as Record<string, string>
     assert.deepEqual(Object.keys(account), ['id', 'email', 'createdAt'])
     assert.equal(account['email'], EMAIL)
     assert.match(account['createdAt']!, ISO)
 
-    const made = await folder.run(['key', 'create', '--account', 'YOU@example.com', '--name', 'laptop', '--expires', '90d', '--json'])
+    const made = await folder.run([
+      'key',
+      'create',
+      '--account',
+      'YOU@example.com',
+      '--name',
+      'laptop',
+      '--expires',
+      '90d',
+      '--json',
+    ])
     assert.equal(made.code, 0, made.stderr)
     assert.equal(made.stderr, '')
     const key = JSON.parse(made.stdout) as Record<string, string>
@@ -36,7 +48,13 @@ describe('petstore account and key', { concurrency: 3 }, () => {
 
     const listed = await folder.run(['key', 'list', '--json'])
     const keys = JSON.parse(listed.stdout) as Record<string, unknown>[]
-    assert.deepEqual(keys.map(({ name, state }) => [name, state]), [['for people', 'active'], ['laptop', 'active']])
+    assert.deepEqual(
+      keys.map(({ name, state }) => [name, state]),
+      [
+        ['for people', 'active'],
+        ['laptop', 'active'],
+      ],
+    )
     assert.equal(keys[1]!['redacted'], `pets_test_…${key['key']!.slice(-4)}`)
     assert.equal(keys[0]!['expiresAt'], null)
     const table = await folder.run(['key', 'list', '--account', EMAIL])
@@ -50,14 +68,19 @@ describe('petstore account and key', { concurrency: 3 }, () => {
     assert.equal((JSON.parse(again.stdout) as { state: string }).state, 'revoked')
 
     const accounts = JSON.parse((await folder.run(['account', 'list', '--json'])).stdout) as { email: string }[]
-    assert.deepEqual(accounts.map(({ email }) => email), [EMAIL])
+    assert.deepEqual(
+      accounts.map(({ email }) => email),
+      [EMAIL],
+    )
   })
 
   it('change a password, and remove an account only with --yes', async () => {
     await using folder = await Folder.create()
     await makeKey(folder)
     const [{ email }] = JSON.parse((await folder.run(['account', 'list', '--json'])).stdout) as [{ email: string }]
-    const changed = await folder.run(['account', 'password', email, '--password-stdin'], { input: 'another long password' })
+    const changed = await folder.run(['account', 'password', email, '--password-stdin'], {
+      input: 'another long password',
+    })
     assert.deepEqual([changed.code, changed.stderr], [0, `Changed the password of ${email}.\n`])
     const asked = await folder.run(['account', 'remove', email])
     assert.equal(asked.code, 2)
@@ -71,12 +94,32 @@ describe('petstore account and key', { concurrency: 3 }, () => {
     await using folder = await Folder.create()
     await folder.run(['migrate', '--environment', 'staging'])
     const failures: [words: string[], input: string, message: RegExp][] = [
-      [['account', 'create', 'nonsense', '--password-stdin'], PASSWORD, /^petstore: The email address must have the form name@host.*got "nonsense"\.\n$/],
-      [['account', 'create', EMAIL, '--password-stdin'], 'short', /^petstore: The password must have at least 12 characters, got 5\.\n$/],
-      [['account', 'create', EMAIL, '--password-stdin'], 'x'.repeat(1025), /^petstore: The password must have at most 1024 characters, got 1025\.\n$/],
-      [['account', 'password', EMAIL, '--password-stdin'], PASSWORD, /^petstore: There is no account for you@example.com in \/.*petstore\.db; see petstore account list\n$/],
+      [
+        ['account', 'create', 'nonsense', '--password-stdin'],
+        PASSWORD,
+        /^petstore: The email address must have the form name@host.*got "nonsense"\.\n$/,
+      ],
+      [
+        ['account', 'create', EMAIL, '--password-stdin'],
+        'short',
+        /^petstore: The password must have at least 12 characters, got 5\.\n$/,
+      ],
+      [
+        ['account', 'create', EMAIL, '--password-stdin'],
+        'x'.repeat(1025),
+        /^petstore: The password must have at most 1024 characters, got 1025\.\n$/,
+      ],
+      [
+        ['account', 'password', EMAIL, '--password-stdin'],
+        PASSWORD,
+        /^petstore: There is no account for you@example.com in \/.*petstore\.db; see petstore account list\n$/,
+      ],
       [['key', 'create', '--account', EMAIL, '--name', 'x'], '', /^petstore: There is no account for you@example.com/],
-      [['key', 'revoke', 'key_none'], '', /^petstore: There is no key key_none in \/.*petstore\.db; see petstore key list\n$/],
+      [
+        ['key', 'revoke', 'key_none'],
+        '',
+        /^petstore: There is no key key_none in \/.*petstore\.db; see petstore key list\n$/,
+      ],
     ]
     await Promise.all(
       failures.map(async ([words, input, message]) => {
@@ -117,23 +160,53 @@ describe('petstore', { concurrency: 3 }, () => {
       const { code, stdout, stderr } = await folder.run(words)
       assert.deepEqual([code, stderr], [0, ''])
       assert.match(stdout, /^petstore 1\.0\.0: .*\n\nExamples\n {2}petstore serve/)
-      for (const name of ['serve', 'migrate', 'account create', 'account list', 'account password', 'account remove', 'key create', 'key list', 'key revoke', 'seed', 'openapi', 'help', '--version']) {
+      for (const name of [
+        'serve',
+        'migrate',
+        'account create',
+        'account list',
+        'account password',
+        'account remove',
+        'key create',
+        'key list',
+        'key revoke',
+        'seed',
+        'openapi',
+        'help',
+        '--version',
+      ]) {
         assert.ok(stdout.includes(`\n  ${name}`), name)
       }
     }
     const serveHelp = (await folder.run(['help', 'serve'])).stdout
     for (const { flag, value, variable, allowed, meaning } of Object.values(SETTINGS)) {
-      for (const part of [`--${flag} ${value} `, meaning, allowed, variable]) assert.ok(serveHelp.includes(part), `${flag}: ${part}`)
+      for (const part of [`--${flag} ${value} `, meaning, allowed, variable])
+        assert.ok(serveHelp.includes(part), `${flag}: ${part}`)
     }
-    for (const words of [['key', 'create', '--help'], ['key', 'create', '--name', 'x', '-h'], ['--help', 'key', 'create'], ['help', 'key', 'create']]) {
+    for (const words of [
+      ['key', 'create', '--help'],
+      ['key', 'create', '--name', 'x', '-h'],
+      ['--help', 'key', 'create'],
+      ['help', 'key', 'create'],
+    ]) {
       const { code, stdout } = await folder.run(words)
       assert.equal(code, 0)
       assert.match(stdout, /^petstore key create: .*\n\nExamples\n/)
     }
-    for (const words of [['help', 'key'], ['key', '--help']]) {
-      assert.match((await folder.run(words)).stdout, /^petstore key: create, list, revoke\n\nExamples\n {2}petstore key create [^]*\n {2}key revoke +Revoke/)
+    for (const words of [
+      ['help', 'key'],
+      ['key', '--help'],
+    ]) {
+      assert.match(
+        (await folder.run(words)).stdout,
+        /^petstore key: create, list, revoke\n\nExamples\n {2}petstore key create [^]*\n {2}key revoke +Revoke/,
+      )
     }
-    for (const words of [['help', 'help'], ['purr', '--help']]) assert.match((await folder.run(words)).stdout, /^petstore 1\.0\.0: .*\n\nExamples\n/)
+    for (const words of [
+      ['help', 'help'],
+      ['purr', '--help'],
+    ])
+      assert.match((await folder.run(words)).stdout, /^petstore 1\.0\.0: .*\n\nExamples\n/)
   })
 
   it('names itself in hints as it was called', async () => {
@@ -144,14 +217,31 @@ describe('petstore', { concurrency: 3 }, () => {
 
   it('creates no database where it only reads, and says by its whole path which one is missing', async () => {
     await using folder = await Folder.create()
-    const reading = ['account list', 'key list', 'key list --json', 'environment show', 'environment set staging', 'key revoke key_1', `account remove ${EMAIL} --yes`, `account password ${EMAIL} --password-stdin`, `key create --account ${EMAIL} --name x`]
+    const reading = [
+      'account list',
+      'key list',
+      'key list --json',
+      'environment show',
+      'environment set staging',
+      'key revoke key_1',
+      `account remove ${EMAIL} --yes`,
+      `account password ${EMAIL} --password-stdin`,
+      `key create --account ${EMAIL} --name x`,
+    ]
     const message = `petstore: There is no petstore database at ${realpathSync(folder.path)}/data/petstore.db. The service creates one when it starts; --database or DATABASE_URL names another.\n`
     for (const words of reading) {
-      assert.deepEqual(await folder.run(words.split(' '), { input: PASSWORD }), { code: 1, signal: null, stdout: '', stderr: message }, words)
+      assert.deepEqual(
+        await folder.run(words.split(' '), { input: PASSWORD }),
+        { code: 1, signal: null, stdout: '', stderr: message },
+        words,
+      )
     }
     assert.deepEqual(readdirSync(folder.path), [])
     writeFileSync(join(folder.path, 'empty.db'), '')
-    assert.match((await folder.run(['key', 'list', '--database', 'sqlite:empty.db'])).stderr, /There is no petstore database at \/.*empty\.db/)
+    assert.match(
+      (await folder.run(['key', 'list', '--database', 'sqlite:empty.db'])).stderr,
+      /There is no petstore database at \/.*empty\.db/,
+    )
     assert.deepEqual(readdirSync(folder.path), ['empty.db'])
   })
 
@@ -161,7 +251,10 @@ describe('petstore', { concurrency: 3 }, () => {
       [['purr'], /^petstore: There is no command "purr"\.\nSee: petstore help\n$/],
       [['help', 'purr'], /There is no command "purr"/],
       [['key'], /Which command\? key create, key list, key revoke\./],
-      [['serve', '--purr'], /^petstore: serve has no option --purr\. Did you mean --port\?\nSee: petstore help serve\n$/],
+      [
+        ['serve', '--purr'],
+        /^petstore: serve has no option --purr\. Did you mean --port\?\nSee: petstore help serve\n$/,
+      ],
       [['serve', 'now'], /serve takes no arguments, got now\./],
       [['account', 'create'], /account create takes EMAIL, got none\./],
       [['account', 'create', EMAIL], /Give the password on standard input, with --password-stdin\./],
@@ -182,7 +275,10 @@ describe('petstore', { concurrency: 3 }, () => {
       [['serve', '--evironment', 'staging'], /serve has no option --evironment\. Did you mean --environment\?/],
       [['environment', 'set', 'live'], /NAME must be production or staging, got "live"\./],
       [['completion', 'tcsh'], /SHELL must be bash, zsh, fish, got "tcsh"\./],
-      [['key', 'create', '--account', EMAIL, '--name', 'x', '--expires', '2027-02-31'], /--expires must be .*, got "2027-02-31"\./],
+      [
+        ['key', 'create', '--account', EMAIL, '--name', 'x', '--expires', '2027-02-31'],
+        /--expires must be .*, got "2027-02-31"\./,
+      ],
     ]
     await Promise.all(
       calls.map(async ([words, message]) => {
@@ -196,9 +292,15 @@ describe('petstore', { concurrency: 3 }, () => {
   it('names a bad setting, its value and what is allowed, whether flag, variable or .env', async () => {
     await using folder = await Folder.create()
     const flag = await folder.run(['serve', '--port', '65536'])
-    assert.equal(flag.stderr, 'petstore: --port must be a port number from 0 to 65535 (0 picks a free one), got "65536".\nSee: petstore help serve\n')
+    assert.equal(
+      flag.stderr,
+      'petstore: --port must be a port number from 0 to 65535 (0 picks a free one), got "65536".\nSee: petstore help serve\n',
+    )
     const variable = await folder.run(['serve'], { env: { PETSTORE_BASE_URL: 'https://pets.example' } })
-    assert.match(variable.stderr, /^petstore: PETSTORE_BASE_URL must be an http or https URL that ends in \/v1, got "https:\/\/pets\.example"\./)
+    assert.match(
+      variable.stderr,
+      /^petstore: PETSTORE_BASE_URL must be an http or https URL that ends in \/v1, got "https:\/\/pets\.example"\./,
+    )
     writeFileSync(join(folder.path, '.env'), 'PETSTORE_ENVIRONMENT=live\n')
     const file = await folder.run(['serve'])
     assert.match(file.stderr, /^petstore: PETSTORE_ENVIRONMENT must be production or staging, got "live"\./)
@@ -208,16 +310,25 @@ describe('petstore', { concurrency: 3 }, () => {
   it('reads a .env file; the environment wins over it, and a flag over both', async () => {
     await using folder = await Folder.create()
     const migrate = async (words: readonly string[] = [], env: Record<string, string> = {}) => {
-      const { database, environment } = JSON.parse((await folder.run(['migrate', '--json', ...words], { env })).stdout) as Record<string, string>
+      const { database, environment } = JSON.parse(
+        (await folder.run(['migrate', '--json', ...words], { env })).stdout,
+      ) as Record<string, string>
       return [relative(realpathSync(folder.path), database!), environment]
     }
     // With the byte order mark that some editors write.
-    writeFileSync(join(folder.path, '.env'), '\uFEFFPETSTORE_ENVIRONMENT="production"\n# ours\nDATABASE_URL=sqlite:from-env-file.db\n')
+    writeFileSync(
+      join(folder.path, '.env'),
+      '\uFEFFPETSTORE_ENVIRONMENT="production"\n# ours\nDATABASE_URL=sqlite:from-env-file.db\n',
+    )
     assert.deepEqual(await migrate(), ['from-env-file.db', 'production'])
     const other = { DATABASE_URL: 'sqlite:from-variable.db', PETSTORE_ENVIRONMENT: 'staging' }
     assert.deepEqual(await migrate([], other), ['from-variable.db', 'staging'])
     assert.deepEqual(await migrate(['--database', 'sqlite:from-flag.db'], other), ['from-flag.db', 'staging'])
-    assert.deepEqual(await migrate([], { DATABASE_URL: '' }), ['from-env-file.db', 'production'], 'an empty variable counts as unset')
+    assert.deepEqual(
+      await migrate([], { DATABASE_URL: '' }),
+      ['from-env-file.db', 'production'],
+      'an empty variable counts as unset',
+    )
   })
 
   it('reads no .env file but the one in the working directory', async () => {
@@ -242,9 +353,19 @@ describe('petstore', { concurrency: 3 }, () => {
     const created = `Created the database ${database}.\nApplied to ${database}: 0001-first.\n`
     assert.deepEqual(await folder.run(['migrate']), { code: 0, signal: null, stdout: '', stderr: created })
     assert.equal((await folder.run(['migrate'])).stderr, `${database} was up to date.\n`)
-    assert.deepEqual(JSON.parse((await folder.run(['migrate', '--json'])).stdout), { database, environment: null, created: false, migrations: [] })
+    assert.deepEqual(JSON.parse((await folder.run(['migrate', '--json'])).stdout), {
+      database,
+      environment: null,
+      created: false,
+      migrations: [],
+    })
     await folder.run(['environment', 'set', 'staging'])
-    assert.deepEqual(await folder.run(['seed', '--count', '1201']), { code: 0, signal: null, stdout: '', stderr: 'Added 1201 animals.\n' })
+    assert.deepEqual(await folder.run(['seed', '--count', '1201']), {
+      code: 0,
+      signal: null,
+      stdout: '',
+      stderr: 'Added 1201 animals.\n',
+    })
     assert.deepEqual(JSON.parse((await folder.run(['seed', '--count', '1', '--json'])).stdout), { added: 1 })
     const { key } = await makeKey(folder)
     const { url } = await serve(folder)
@@ -260,7 +381,13 @@ describe('petstore', { concurrency: 3 }, () => {
     const { stdout } = await folder.run(['openapi', '--base-url', 'https://pets.example/v1'])
     assert.equal(stdout, renderOpenapi({ production: 'https://pets.example/v1' }))
     const both = { production: 'https://pets.example/v1', staging: 'https://staging.example/v1' }
-    const { stdout: withBoth } = await folder.run(['openapi', '--base-url', both.production, '--staging-base-url', both.staging])
+    const { stdout: withBoth } = await folder.run([
+      'openapi',
+      '--base-url',
+      both.production,
+      '--staging-base-url',
+      both.staging,
+    ])
     assert.equal(withBoth, renderOpenapi(both))
   })
 

@@ -8,12 +8,31 @@ import { petstore } from './in-process-command.ts'
 async function words(...typed: string[]): Promise<string[]> {
   const { code, stdout } = await petstore(['complete', '--', ...typed])
   assert.equal(code, 0)
-  return stdout.split('\n').filter((line) => line !== '').map((line) => line.split('\t')[0]!)
+  return stdout
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => line.split('\t')[0]!)
 }
 
 describe('petstore complete', () => {
   it('lists the commands, and what can follow of them', async () => {
-    assert.deepEqual(await words(''), ['serve', 'migrate', 'account', 'key', 'environment', 'seed', 'import', 'export', 'copy', 'backup', 'restore', 'doctor', 'openapi', 'completion', 'help'])
+    assert.deepEqual(await words(''), [
+      'serve',
+      'migrate',
+      'account',
+      'key',
+      'environment',
+      'seed',
+      'import',
+      'export',
+      'copy',
+      'backup',
+      'restore',
+      'doctor',
+      'openapi',
+      'completion',
+      'help',
+    ])
     assert.deepEqual(await words('k'), ['key'])
     assert.deepEqual(await words('key', ''), ['create', 'list', 'revoke'])
     assert.deepEqual(await words('help', 'key', 'cr'), ['create'])
@@ -50,15 +69,35 @@ const ASKING: Record<string, readonly string[]> = {
     ask petstore key cr
     ask petstore environment set ""`,
   ],
-  fish: ['--no-config', '-c', `petstore completion fish | source; complete -C 'petstore key cr' | string replace -r '\\t.*' ''; string join -- ' ' (complete -C 'petstore environment set ' | string replace -r '\\t.*' '')`],
+  fish: [
+    '--no-config',
+    '-c',
+    `petstore completion fish | source; complete -C 'petstore key cr' | string replace -r '\\t.*' ''; string join -- ' ' (complete -C 'petstore environment set ' | string replace -r '\\t.*' '')`,
+  ],
 }
 
 describe('petstore completion', () => {
   for (const [shell, parameters] of Object.entries(ASKING)) {
     const isInstalled = spawnSync(shell, ['--version']).status === 0
-    if (isInstalled) it(`makes ${shell} complete commands and values`, () => {
-      const { stdout, stderr } = spawnSync(shell, [...parameters], { encoding: 'utf8', env: { PATH: SEARCH_PATH, HOME: '/nonexistent', TERM: 'dumb' } })
-      assert.deepEqual(stdout.trimEnd().split('\n').map((line) => line.split(' ').filter((word) => !word.startsWith('-')).join(' ')), ['create', 'production staging'], stderr)
-    })
+    if (isInstalled)
+      it(`makes ${shell} complete commands and values`, () => {
+        const { stdout, stderr } = spawnSync(shell, [...parameters], {
+          encoding: 'utf8',
+          env: { PATH: SEARCH_PATH, HOME: '/nonexistent', TERM: 'dumb' },
+        })
+        assert.deepEqual(
+          stdout
+            .trimEnd()
+            .split('\n')
+            .map((line) =>
+              line
+                .split(' ')
+                .filter((word) => !word.startsWith('-'))
+                .join(' '),
+            ),
+          ['create', 'production staging'],
+          stderr,
+        )
+      })
   }
 })

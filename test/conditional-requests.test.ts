@@ -10,7 +10,8 @@ describeService('Conditional requests', (service) => {
     await service().add({ name: 'Mittens', categoryId: 1, status: 'sold' })
   })
   const paths = () => ['/pets', '/pets?limit=1', '/pets?status=sold', `/pets/${id}`]
-  const ask = (path: string, ifNoneMatch: string, method = 'GET') => service().call(path, { method, headers: { 'If-None-Match': ifNoneMatch } })
+  const ask = (path: string, ifNoneMatch: string, method = 'GET') =>
+    service().call(path, { method, headers: { 'If-None-Match': ifNoneMatch } })
 
   it('have a strong ETag on list and get, the same for the same content', async () => {
     for (const path of paths()) {
@@ -29,7 +30,8 @@ describeService('Conditional requests', (service) => {
           const response = await ask(path, value, method)
           assert.equal(response.status, 304, `${path} ${value}`)
           assert.equal(await response.text(), '')
-          for (const name of ['etag', 'cache-control', 'link']) assert.equal(response.headers.get(name), found.headers.get(name))
+          for (const name of ['etag', 'cache-control', 'link'])
+            assert.equal(response.headers.get(name), found.headers.get(name))
           assert.equal(response.headers.get('content-type'), null)
         }
       }

@@ -9,19 +9,35 @@ import { expectRawError, RawConnection } from './raw-http.ts'
 const REX = '{"name":"Rex","categoryId":1}'
 const HOST = 'Host: pets.example\r\n'
 const JSON_TYPE = 'Content-Type: application/json\r\n'
-const TIMEOUTS = { headersTimeout: 300, requestTimeout: 600, keepAliveTimeout: 300, stalledTimeout: 1000, lingerTimeout: 1000, connectionsCheckingInterval: 50 }
+const TIMEOUTS = {
+  headersTimeout: 300,
+  requestTimeout: 600,
+  keepAliveTimeout: 300,
+  stalledTimeout: 1000,
+  lingerTimeout: 1000,
+  connectionsCheckingInterval: 50,
+}
 
 const keyOf = ({ key }: Petstore) => `Authorization: Bearer ${key}\r\n`
 const create = (petstore: Petstore, body = REX) =>
   `POST /v1/pets HTTP/1.1\r\n${HOST}${keyOf(petstore)}${JSON_TYPE}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
 const list = (petstore: Petstore) => `GET /v1/pets HTTP/1.1\r\n${HOST}${keyOf(petstore)}\r\n`
-const names = async (petstore: Petstore) => ((await (await petstore.call('/pets')).json()) as { name: string }[]).map(({ name }) => name)
+const names = async (petstore: Petstore) =>
+  ((await (await petstore.call('/pets')).json()) as { name: string }[]).map(({ name }) => name)
 
 describe('A connection', { concurrency: 3 }, () => {
   it('carries requests one after the other without waiting, answered in their order', async () => {
     await using petstore = await startPetstore()
     using connection = new RawConnection(petstore.url)
-    connection.send(create(petstore) + list(petstore) + create(petstore, '{') + 'GET /nowhere HTTP/1.1\r\n' + HOST + '\r\n' + list(petstore))
+    connection.send(
+      create(petstore) +
+        list(petstore) +
+        create(petstore, '{') +
+        'GET /nowhere HTTP/1.1\r\n' +
+        HOST +
+        '\r\n' +
+        list(petstore),
+    )
     for (const expected of [201, 200, 400, 404, 200]) {
       const { status, headers } = await connection.answer()
       assert.deepEqual([status, headers.get('keep-alive')], [expected, 'timeout=65'])
@@ -33,9 +49,13 @@ describe('A connection', { concurrency: 3 }, () => {
     using connection = new RawConnection(petstore.url)
     const added = Array.from({ length: 100 }, (_, index) => `pet ${index}`)
     connection.send(added.map((name) => create(petstore, JSON.stringify({ name, categoryId: 1 }))).join(''))
-    for (const name of added) assert.equal((JSON.parse((await connection.answer()).body) as { name: string }).name, name)
+    for (const name of added)
+      assert.equal((JSON.parse((await connection.answer()).body) as { name: string }).name, name)
     const newestFirst = (await (await petstore.call('/pets?limit=100')).json()) as { name: string }[]
-    assert.deepEqual(newestFirst.map(({ name }) => name), added.toReversed())
+    assert.deepEqual(
+      newestFirst.map(({ name }) => name),
+      added.toReversed(),
+    )
   })
 
   it('gets the answers that are due before it is told that the next request is broken', async () => {
@@ -97,7 +117,10 @@ describe('A connection', { concurrency: 3 }, () => {
     half.socket.end(whole.slice(0, -5))
     expectRawError(await half.answer(), 'malformed_request')
     assert.deepEqual(await names(petstore), [])
-    assert.deepEqual(petstore.logged.filter(({ level }) => level === 'error'), [])
+    assert.deepEqual(
+      petstore.logged.filter(({ level }) => level === 'error'),
+      [],
+    )
   })
 
   it('takes a request byte by byte', async () => {
@@ -123,7 +146,12 @@ describe('A connection', { concurrency: 3 }, () => {
 
   it('is told 408 where the headers, or the body, take too long; nothing is stored', async () => {
     await using petstore = await startPetstore({ timeouts: TIMEOUTS })
-    for (const start of ['', 'GET /v1/pets HTT', `GET /v1/pets HTTP/1.1\r\n${HOST}X-Slow: `, create(petstore).slice(0, -1)]) {
+    for (const start of [
+      '',
+      'GET /v1/pets HTT',
+      `GET /v1/pets HTTP/1.1\r\n${HOST}X-Slow: `,
+      create(petstore).slice(0, -1),
+    ]) {
       using connection = new RawConnection(petstore.url)
       connection.send(start)
       expectRawError(await connection.answer(), 'request_timeout')
@@ -146,7 +174,9 @@ describe('A connection', { concurrency: 3 }, () => {
   it('ends where a client that has its answer never ends its request', async () => {
     await using petstore = await startPetstore()
     using connection = new RawConnection(petstore.url)
-    connection.send(`POST /v1/pets HTTP/1.1\r\n${HOST}${keyOf(petstore)}${JSON_TYPE}Content-Length: 999999999999\r\n\r\n{`)
+    connection.send(
+      `POST /v1/pets HTTP/1.1\r\n${HOST}${keyOf(petstore)}${JSON_TYPE}Content-Length: 999999999999\r\n\r\n{`,
+    )
     expectRawError(await connection.answer(), 'body_too_large')
     await connection.closed()
   })
@@ -171,8 +201,12 @@ describe('A connection', { concurrency: 3 }, () => {
     connection.send(`${head}\r\nExpect: 100-continue\r\n\r\n`)
     assert.equal((await connection.answer()).status, 100)
     connection.socket.resetAndDestroy()
-    for (const end = performance.now() + 5000; petstore.logged.length === 0 && performance.now() < end; ) await setTimeout(5)
-    assert.deepEqual(petstore.logged.map(({ operation, code }) => [operation, code]), [['createPet', 'malformed_request']])
+    for (const end = performance.now() + 5000; petstore.logged.length === 0 && performance.now() < end;)
+      await setTimeout(5)
+    assert.deepEqual(
+      petstore.logged.map(({ operation, code }) => [operation, code]),
+      [['createPet', 'malformed_request']],
+    )
   })
 
   it('is closed at once where too many are open, and the admin port still answers', async () => {

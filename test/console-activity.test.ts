@@ -20,7 +20,8 @@ describeService(
       }
     }
     /** What the chart says to those who hear it. */
-    const chartAfter = async (days: number, span: string) => /class="bars"[^>]*aria-label="([^"]*)"/.exec(await pageAfter(days, `/activity?span=${span}`))?.[1]
+    const chartAfter = async (days: number, span: string) =>
+      /class="bars"[^>]*aria-label="([^"]*)"/.exec(await pageAfter(days, `/activity?span=${span}`))?.[1]
 
     it('is counted over 7 days on the page of keys, and the last use stays', async () => {
       for (let call = 0; call < 2; call += 1) await service().call('/pets')

@@ -19,7 +19,11 @@ describeService('An animal in the console', (service) => {
     const client = await signedIn(service())
     const listed = await (await service().call('/pets?limit=1')).text()
     const counts = await service().store.pets.countByStatus()
-    const { location } = await client.submit(`/animals/${id}`, `/animals/${id}`, { name: 'Rexo', categoryId: '9223372036854775807', status: 'sold' })
+    const { location } = await client.submit(`/animals/${id}`, `/animals/${id}`, {
+      name: 'Rexo',
+      categoryId: '9223372036854775807',
+      status: 'sold',
+    })
     assert.equal(location, `/animals/${id}?changed=yes`)
     assert.match((await client.get(location)).body, /role="status">Saved\./)
     const changed = `{"id":${id},"name":"Rexo","categoryId":9223372036854775807,"status":"sold"}`
@@ -35,14 +39,25 @@ describeService('An animal in the console', (service) => {
     const client = await signedIn(service())
     await client.submit(`/animals/${id}`, `/animals/${id}`, { name: 'Rexo', categoryId: '3', status: 'sold' })
     const [event] = await service().store.accounts.auditTrail(service().account.id, 1)
-    assert.deepEqual([event?.action, event?.via, event?.subject, event?.detail], ['pet.changed', 'console', `Rex (${id})`, 'Name: Rex → Rexo; Status: Available → Sold'])
-    assert.match((await client.get('/account')).body, /Animal changed<\/span> <bdi[^>]*>Rex \(\d+\): Name: Rex → Rexo; Status: Available → Sold/)
+    assert.deepEqual(
+      [event?.action, event?.via, event?.subject, event?.detail],
+      ['pet.changed', 'console', `Rex (${id})`, 'Name: Rex → Rexo; Status: Available → Sold'],
+    )
+    assert.match(
+      (await client.get('/account')).body,
+      /Animal changed<\/span> <bdi[^>]*>Rex \(\d+\): Name: Rex → Rexo; Status: Available → Sold/,
+    )
   })
 
   it('that somebody else changed meanwhile is not overwritten: what is stored is shown, and asked', async () => {
     const id = await addTo(service())
     const [one, other] = [await signedIn(service()), await signedIn(service())]
-    const mine = { ...(await one.hiddenFields(`/animals/${id}`, `/animals/${id}`)), name: 'Mine', categoryId: '3', status: 'available' }
+    const mine = {
+      ...(await one.hiddenFields(`/animals/${id}`, `/animals/${id}`)),
+      name: 'Mine',
+      categoryId: '3',
+      status: 'available',
+    }
     await other.submit(`/animals/${id}`, `/animals/${id}`, { name: 'Rex', categoryId: '3', status: 'pending' })
     const asked = await one.post(`/animals/${id}`, mine)
     assert.equal(asked.status, 409)
@@ -50,7 +65,12 @@ describeService('An animal in the console', (service) => {
     assert.match(asked.body, /Status: <bdi>Pending</)
     assert.match(asked.body, /value="Mine"/)
     assert.deepEqual(await service().store.pets.get(id), { id, ...rex, status: 'pending' })
-    const hidden = Object.fromEntries([...asked.body.matchAll(/<input type="hidden" name="(\w+)" value="([^"]*)">/g)].map(([, name, value]) => [name, value]))
+    const hidden = Object.fromEntries(
+      [...asked.body.matchAll(/<input type="hidden" name="(\w+)" value="([^"]*)">/g)].map(([, name, value]) => [
+        name,
+        value,
+      ]),
+    )
     assert.equal((await one.post(`/animals/${id}`, { ...mine, ...hidden })).location, `/animals/${id}?changed=yes`)
     assert.deepEqual(await service().store.pets.get(id), { id, ...rex, name: 'Mine' })
   })
@@ -60,17 +80,33 @@ describeService('An animal in the console', (service) => {
     const total = await countPets(service())
     const clients = await Promise.all(Array.from({ length: 4 }, () => signedIn(service())))
     const forms = await Promise.all(clients.map((client) => client.hiddenFields(`/animals/${id}`, `/animals/${id}`)))
-    const answers = await Promise.all(clients.map((client, index) => client.post(`/animals/${id}`, { ...forms[index]!, name: `Rex ${index}`, categoryId: '3', status: 'sold' })))
-    assert.deepEqual(answers.map(({ status }) => status).toSorted((a, b) => a - b), [303, 409, 409, 409])
+    const answers = await Promise.all(
+      clients.map((client, index) =>
+        client.post(`/animals/${id}`, { ...forms[index]!, name: `Rex ${index}`, categoryId: '3', status: 'sold' }),
+      ),
+    )
+    assert.deepEqual(
+      answers.map(({ status }) => status).toSorted((a, b) => a - b),
+      [303, 409, 409, 409],
+    )
     assert.equal(await countPets(service()), total)
   })
 
   it('keeps what was typed beside what is wrong with it, in the words of who fills it in', async () => {
     const id = await addTo(service())
     const client = await signedIn(service())
-    const { status, body } = await client.submit(`/animals/${id}`, `/animals/${id}`, { name: ' ', categoryId: '1.5', status: 'lost' })
+    const { status, body } = await client.submit(`/animals/${id}`, `/animals/${id}`, {
+      name: ' ',
+      categoryId: '1.5',
+      status: 'lost',
+    })
     assert.equal(status, 400)
-    for (const words of ['Enter a name', 'Category must be a whole number, like 3', 'Choose one of the listed statuses']) assert.ok(body.includes(words), words)
+    for (const words of [
+      'Enter a name',
+      'Category must be a whole number, like 3',
+      'Choose one of the listed statuses',
+    ])
+      assert.ok(body.includes(words), words)
     assert.ok(body.includes('value="1.5"'))
     assert.deepEqual(await service().store.pets.get(id), { id, ...rex })
   })
@@ -79,10 +115,22 @@ describeService('An animal in the console', (service) => {
     const id = await addTo(service(), { name: 'Rex\r\nthe\nFirst' })
     const client = await signedIn(service())
     const before = await service().store.accounts.auditTrail(service().account.id, 1)
-    await client.submit(`/animals/${id}`, `/animals/${id}`, { name: 'RextheFirst', categoryId: '3', status: 'available' })
-    assert.deepEqual((await service().store.accounts.auditTrail(service().account.id, 1))[0]?.action === 'pet.changed', before[0]?.action === 'pet.changed')
+    await client.submit(`/animals/${id}`, `/animals/${id}`, {
+      name: 'RextheFirst',
+      categoryId: '3',
+      status: 'available',
+    })
+    assert.deepEqual(
+      (await service().store.accounts.auditTrail(service().account.id, 1))[0]?.action === 'pet.changed',
+      before[0]?.action === 'pet.changed',
+    )
     await client.submit(`/animals/${id}`, `/animals/${id}`, { name: 'RextheFirst', categoryId: '3', status: 'sold' })
-    assert.deepEqual(await service().store.pets.get(id), { id, name: 'Rex\r\nthe\nFirst', categoryId: 3n, status: 'sold' })
+    assert.deepEqual(await service().store.pets.get(id), {
+      id,
+      name: 'Rex\r\nthe\nFirst',
+      categoryId: 3n,
+      status: 'sold',
+    })
   })
 
   it('is reached from the list, and by its id; one that is not there is not found', async () => {
@@ -90,7 +138,8 @@ describeService('An animal in the console', (service) => {
     const client = await signedIn(service())
     assert.ok((await client.get('/animals')).body.includes(`href="/animals/${id}"`))
     assert.equal((await client.get(`/animals?id=+${id}+`)).location, `/animals/${id}`)
-    for (const path of ['/animals/999999', '/animals/x', '/animals/%00', '/animals/1e0']) assert.equal((await client.get(path)).status, 404, path)
+    for (const path of ['/animals/999999', '/animals/x', '/animals/%00', '/animals/1e0'])
+      assert.equal((await client.get(path)).status, 404, path)
   })
 
   it('offers the categories in use', async () => {
@@ -103,7 +152,9 @@ describeService('An animal in the console', (service) => {
     const headers = { 'Idempotency-Key': 'kept' }
     const first = await (await service().add({ name: 'Kept', categoryId: 3 }, headers)).text()
     const id = /"id":(\d+)/.exec(first)![1]!
-    await (await signedIn(service())).submit(`/animals/${id}`, `/animals/${id}`, { name: 'Other', categoryId: '4', status: 'sold' })
+    await (
+      await signedIn(service())
+    ).submit(`/animals/${id}`, `/animals/${id}`, { name: 'Other', categoryId: '4', status: 'sold' })
     assert.equal(await (await service().add({ name: 'Kept', categoryId: 3 }, headers)).text(), first)
   })
 

@@ -4,8 +4,10 @@ import { it } from 'node:test'
 import { signedIn } from './console-client.ts'
 import { describeService } from './harness.ts'
 
-const namesIn = (body: string) => [...body.matchAll(/<th scope="row"><a href="[^"]*"><bdi>([^<]*)<\/bdi>/g)].map(([, name]) => name)
-const linkIn = (body: string, words: string) => new RegExp(`href="([^"]*)">${words}`).exec(body)?.[1]?.replaceAll('&amp;', '&')
+const namesIn = (body: string) =>
+  [...body.matchAll(/<th scope="row"><a href="[^"]*"><bdi>([^<]*)<\/bdi>/g)].map(([, name]) => name)
+const linkIn = (body: string, words: string) =>
+  new RegExp(`href="([^"]*)">${words}`).exec(body)?.[1]?.replaceAll('&amp;', '&')
 
 describeService('The animals in the console', (service) => {
   it('say what to do while there are none, of any status or of one', async () => {
@@ -15,11 +17,18 @@ describeService('The animals in the console', (service) => {
   })
 
   it('are shown newest first, 20 on a page, each of them once, and within their status', async () => {
-    await service().store.pets.createMany(Array.from({ length: 23 }, (_, index) => ({ name: `sold ${index}`, categoryId: 1n, status: 'sold' })))
-    await service().store.pets.createMany(Array.from({ length: 20 }, (_, index) => ({ name: `pending ${index}`, categoryId: 1n, status: 'pending' })))
+    await service().store.pets.createMany(
+      Array.from({ length: 23 }, (_, index) => ({ name: `sold ${index}`, categoryId: 1n, status: 'sold' })),
+    )
+    await service().store.pets.createMany(
+      Array.from({ length: 20 }, (_, index) => ({ name: `pending ${index}`, categoryId: 1n, status: 'pending' })),
+    )
     const client = await signedIn(service())
     const first = await client.get('/animals?status=sold')
-    assert.deepEqual(namesIn(first.body), Array.from({ length: 20 }, (_, index) => `sold ${22 - index}`))
+    assert.deepEqual(
+      namesIn(first.body),
+      Array.from({ length: 20 }, (_, index) => `sold ${22 - index}`),
+    )
     assert.equal(linkIn(first.body, '← Newest'), undefined)
     const second = await client.get(linkIn(first.body, 'Older →')!)
     assert.deepEqual(namesIn(second.body), ['sold 2', 'sold 1', 'sold 0'])
@@ -31,7 +40,10 @@ describeService('The animals in the console', (service) => {
   it('are counted by status, and the chosen one is marked', async () => {
     const { body } = await (await signedIn(service())).get('/animals?status=sold')
     const tabs = [...body.matchAll(/<a class="tab[^>]*>/g)].map(([tab]) => tab)
-    assert.deepEqual(tabs.map((tab) => tab.includes('aria-current')), [false, false, false, true])
+    assert.deepEqual(
+      tabs.map((tab) => tab.includes('aria-current')),
+      [false, false, false, true],
+    )
     const counts = [...body.matchAll(/<span class="tab-count">([^<]*)</g)].map(([, count]) => count)
     assert.deepEqual(counts, ['43', '0', '20', '23'])
   })
@@ -41,7 +53,10 @@ describeService('The animals in the console', (service) => {
     const { location } = await client.submit('/animals/new', '/animals/new', { name: 'Fresh', categoryId: '7' })
     const { body } = await client.get(location!)
     const id = location!.split('=')[1]!
-    assert.match(body, new RegExp(`role="status"><bdi>Fresh</bdi> added \\(${id}\\)\\.\\s*<a href="/animals/new">Add another`))
+    assert.match(
+      body,
+      new RegExp(`role="status"><bdi>Fresh</bdi> added \\(${id}\\)\\.\\s*<a href="/animals/new">Add another`),
+    )
     assert.match(body, /<tr class="fresh">\s*<th scope="row"><a href="\/animals\/\d+"><bdi>Fresh</)
     assert.equal(body.split('class="fresh"').length, 2)
     assert.equal((await service().store.pets.get(BigInt(id)))?.status, 'available')

@@ -53,7 +53,12 @@ export class ConsoleClient {
     const headers = { Accept: 'text/html', ...(cookie && { Cookie: cookie }), ...init.headers }
     const response = await fetch(this.#url + path, { ...init, headers, redirect: 'manual' })
     for (const line of response.headers.getSetCookie()) this.#keep(line)
-    return { status: response.status, headers: response.headers, body: await response.text(), location: response.headers.get('location') }
+    return {
+      status: response.status,
+      headers: response.headers,
+      body: await response.text(),
+      location: response.headers.get('location'),
+    }
   }
 
   #keep(line: string): void {

@@ -16,7 +16,8 @@ const faults = ({ logged }: Petstore) => logged.filter(({ level }) => level === 
 async function signInForm(petstore: Petstore) {
   const client = new ConsoleClient(petstore.url)
   const fields = await client.hiddenFields('/sign-in', '/sign-in')
-  const signIn = (address: string, email: string, password: string) => client.post('/sign-in', { ...fields, email, password }, { 'X-Forwarded-For': address })
+  const signIn = (address: string, email: string, password: string) =>
+    client.post('/sign-in', { ...fields, email, password }, { 'X-Forwarded-For': address })
   return { client, fields, signIn }
 }
 
@@ -24,7 +25,9 @@ describe('A crowd at the sign-in form', () => {
   it('is answered as far as passwords can be hashed soon, and the rest is asked to come back: 503 with Retry-After, as a page', async () => {
     await using petstore = await startPetstore({ env: BEHIND_PROXY })
     const { signIn } = await signInForm(petstore)
-    const answers = await Promise.all(CROWD.map((address, index) => signIn(address, `crowd${index}@example.com`, 'wrong horse battery')))
+    const answers = await Promise.all(
+      CROWD.map((address, index) => signIn(address, `crowd${index}@example.com`, 'wrong horse battery')),
+    )
     const refused = answers.filter(({ status }) => status === 503)
     assert.ok(refused.length > 0 && refused.length < CROWD.length, `${refused.length} of ${CROWD.length} were refused`)
     assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([400, 503]))
@@ -45,8 +48,17 @@ describe('A crowd at the sign-in form', () => {
     const leavers = CROWD.slice(0, 50).map((address) => {
       const socket = connect(Number(port), hostname)
       socket.on('error', () => {})
-      const head = ['POST /sign-in HTTP/1.1', 'Host: localhost', `Cookie: petstore=${client.cookies.get('petstore')!}`, `X-Forwarded-For: ${address}`]
-      socket.write([...head, 'Content-Type: application/x-www-form-urlencoded', `Content-Length: ${body.length}`, '', body].join('\r\n'))
+      const head = [
+        'POST /sign-in HTTP/1.1',
+        'Host: localhost',
+        `Cookie: petstore=${client.cookies.get('petstore')!}`,
+        `X-Forwarded-For: ${address}`,
+      ]
+      socket.write(
+        [...head, 'Content-Type: application/x-www-form-urlencoded', `Content-Length: ${body.length}`, '', body].join(
+          '\r\n',
+        ),
+      )
       return socket
     })
     await until(() => leavers.every((socket) => socket.bytesWritten > body.length))
@@ -54,8 +66,13 @@ describe('A crowd at the sign-in form', () => {
     await new Promise((resolve) => leavers[0]!.once('data', resolve))
     for (const socket of leavers) socket.resetAndDestroy()
     assert.equal((await signIn('192.0.2.1', email, PASSWORD)).status, 303)
-    const refused = (await petstore.store.accounts.auditTrail(id, 100)).filter(({ action }) => action === 'session.refused')
-    assert.ok(refused.length < leavers.length / 2, `${refused.length} passwords of ${leavers.length} clients that left were hashed`)
+    const refused = (await petstore.store.accounts.auditTrail(id, 100)).filter(
+      ({ action }) => action === 'session.refused',
+    )
+    assert.ok(
+      refused.length < leavers.length / 2,
+      `${refused.length} passwords of ${leavers.length} clients that left were hashed`,
+    )
     assert.deepEqual(faults(petstore), [])
   })
 })
@@ -71,13 +88,23 @@ describe('A client that resets the connection during sign-in', () => {
       for (const waitMs of [0, 0, 0, 2, 5, 10, 15, 20]) {
         const socket = connect(Number(port), hostname)
         socket.on('error', () => {})
-        const head = ['POST /sign-in HTTP/1.1', 'Host: localhost', `Cookie: petstore=${client.cookies.get('petstore')!}`]
-        socket.write([...head, 'Content-Type: application/x-www-form-urlencoded', `Content-Length: ${body.length}`, '', body].join('\r\n'))
+        const head = [
+          'POST /sign-in HTTP/1.1',
+          'Host: localhost',
+          `Cookie: petstore=${client.cookies.get('petstore')!}`,
+        ]
+        socket.write(
+          [...head, 'Content-Type: application/x-www-form-urlencoded', `Content-Length: ${body.length}`, '', body].join(
+            '\r\n',
+          ),
+        )
         await until(() => socket.bytesWritten > body.length)
         await new Promise((resolve) => setTimeout(resolve, waitMs))
         socket.resetAndDestroy()
       }
-      await until(async () => (await petstore.store.accounts.auditTrail(id, 100)).some(({ action }) => action === 'session.refused'))
+      await until(async () =>
+        (await petstore.store.accounts.auditTrail(id, 100)).some(({ action }) => action === 'session.refused'),
+      )
       assert.equal((await client.signIn(email, PASSWORD)).status, 303)
       assert.deepEqual(faults(petstore), [])
     })

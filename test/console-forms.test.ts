@@ -31,7 +31,11 @@ describeService('The forms of the console', (service) => {
       const client = await signedIn(service())
       for (const site of ['same-origin', 'none']) {
         const fields = await client.hiddenFields('/keys', '/keys')
-        assert.equal((await client.post('/keys', { ...fields, name: site, expires: '' }, { 'Sec-Fetch-Site': site })).status, 200, site)
+        assert.equal(
+          (await client.post('/keys', { ...fields, name: site, expires: '' }, { 'Sec-Fetch-Site': site })).status,
+          200,
+          site,
+        )
       }
     })
 
@@ -64,7 +68,9 @@ describeService('The forms of the console', (service) => {
 
     it('without anything in it is answered, and not waited for', async () => {
       using connection = new RawConnection(service().url)
-      connection.send('POST /keys HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\n\r\n')
+      connection.send(
+        'POST /keys HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\n\r\n',
+      )
       assert.equal((await connection.answer()).status, 303)
     })
 
@@ -81,45 +87,78 @@ describeService('The forms of the console', (service) => {
 
     it('sent twice adds one animal; gone back to and changed, it adds the other', async () => {
       const client = await signedIn(service())
-      const fields = { ...(await client.hiddenFields('/animals/new', '/animals/new')), name: 'Twice', categoryId: '9223372036854775807', status: 'pending' }
+      const fields = {
+        ...(await client.hiddenFields('/animals/new', '/animals/new')),
+        name: 'Twice',
+        categoryId: '9223372036854775807',
+        status: 'pending',
+      }
       const answers = await Promise.all([client.post('/animals/new', fields), client.post('/animals/new', fields)])
       const [first, second] = answers.map(({ location }) => location)
       assert.match(first!, /^\/animals\?added=\d+$/)
       assert.equal(second, first)
       const changed = await client.post('/animals/new', { ...fields, name: 'Other' })
       assert.notEqual(changed.location, first)
-      assert.deepEqual({ ...(await service().store.pets.get(BigInt(first!.split('=')[1]!))) }, {
-        id: BigInt(first!.split('=')[1]!),
-        name: 'Twice',
-        categoryId: 9223372036854775807n,
-        status: 'pending',
-      })
+      assert.deepEqual(
+        { ...(await service().store.pets.get(BigInt(first!.split('=')[1]!))) },
+        {
+          id: BigInt(first!.split('=')[1]!),
+          name: 'Twice',
+          categoryId: 9223372036854775807n,
+          status: 'pending',
+        },
+      )
     })
 
     it('filled in twice with the same adds two animals', async () => {
       const client = await signedIn(service())
       const before = await countPets(service())
-      for (const _form of [1, 2]) await client.submit('/animals/new', '/animals/new', { name: 'Alike', categoryId: '1' })
+      for (const _form of [1, 2])
+        await client.submit('/animals/new', '/animals/new', { name: 'Alike', categoryId: '1' })
       assert.equal(await countPets(service()), before + 2)
     })
 
     it('tells what is wrong beside the field, in plain words, and keeps what was typed', async () => {
       const client = await signedIn(service())
-      const chosen = await client.submit('/animals/new', '/animals/new', { name: 'Rex', categoryId: '', status: 'sold' })
+      const chosen = await client.submit('/animals/new', '/animals/new', {
+        name: 'Rex',
+        categoryId: '',
+        status: 'sold',
+      })
       assert.match(chosen.body, /value="Rex".*<option value="sold" selected>/s)
-      const { status, body } = await client.submit('/animals/new', '/animals/new', { name: '  ', categoryId: '1.5', status: 'lost' })
+      const { status, body } = await client.submit('/animals/new', '/animals/new', {
+        name: '  ',
+        categoryId: '1.5',
+        status: 'lost',
+      })
       assert.equal(status, 400)
-      const told = [...body.matchAll(/<p class="problem" id="\w+-problem">([^<]*)<\/p>/g)].map(([, text]) => text!.replaceAll('&quot;', '"'))
-      assert.deepEqual(told, ['Enter a name', 'Category must be a whole number, like 3', 'Choose one of the listed statuses'])
+      const told = [...body.matchAll(/<p class="problem" id="\w+-problem">([^<]*)<\/p>/g)].map(([, text]) =>
+        text!.replaceAll('&quot;', '"'),
+      )
+      assert.deepEqual(told, [
+        'Enter a name',
+        'Category must be a whole number, like 3',
+        'Choose one of the listed statuses',
+      ])
       assert.match(body, /value="1\.5"/)
-      assert.match(body, /name="categoryId"[^>]*aria-describedby="categoryId-hint categoryId-problem" aria-invalid="true"/)
+      assert.match(
+        body,
+        /name="categoryId"[^>]*aria-describedby="categoryId-hint categoryId-problem" aria-invalid="true"/,
+      )
     })
 
     it('sent twice at sign-up leads to the one account that it made', async () => {
       const client = new ConsoleClient(service().url)
-      const fields = { ...(await client.hiddenFields('/sign-up', '/sign-up')), email: 'double@example.com', password: PASSWORD }
+      const fields = {
+        ...(await client.hiddenFields('/sign-up', '/sign-up')),
+        email: 'double@example.com',
+        password: PASSWORD,
+      }
       const answers = await Promise.all([client.post('/sign-up', fields), client.post('/sign-up', fields)])
-      assert.deepEqual(answers.map(({ location }) => location), ['/keys', '/keys'])
+      assert.deepEqual(
+        answers.map(({ location }) => location),
+        ['/keys', '/keys'],
+      )
       assert.equal((await client.get('/keys')).status, 200)
     })
   })
@@ -127,7 +166,15 @@ describeService('The forms of the console', (service) => {
   it('create no account for what is no email address', async () => {
     const client = new ConsoleClient(service().url)
     const fields = { ...(await client.hiddenFields('/sign-up', '/sign-up')), password: PASSWORD }
-    for (const email of ['', 'you', 'you@', '@example.com', 'a b@example.com', 'a\u0000b@example.com', `${'x'.repeat(243)}@example.com`]) {
+    for (const email of [
+      '',
+      'you',
+      'you@',
+      '@example.com',
+      'a b@example.com',
+      'a\u0000b@example.com',
+      `${'x'.repeat(243)}@example.com`,
+    ]) {
       const { status, body } = await client.post('/sign-up', { ...fields, email })
       assert.equal(status, 400, email)
       assert.match(body, /must have the form name@host and at most 254 characters/)
@@ -152,13 +199,17 @@ describeService('The forms of the console', (service) => {
 
     it('ends after the chosen days, or not at all, and after no others', async () => {
       const client = await signedIn(service())
-      for (const expires of ['7', '30', '90', '365', '']) assert.equal((await client.submit('/keys', '/keys', { name: `ends ${expires}`, expires })).status, 200)
+      for (const expires of ['7', '30', '90', '365', ''])
+        assert.equal((await client.submit('/keys', '/keys', { name: `ends ${expires}`, expires })).status, 200)
       const keys = await service().store.accounts.listKeys(service().account.id)
       const daysOf = (name: string) => {
         const { createdAt, expiresAt } = keys.find((key) => key.name === name)!
         return expiresAt === undefined ? undefined : Math.round(((expiresAt - createdAt) / 86_400_000) * 1000) / 1000
       }
-      assert.deepEqual(['7', '30', '90', '365', ''].map((days) => daysOf(`ends ${days}`)), [7, 30, 90, 365, undefined])
+      assert.deepEqual(
+        ['7', '30', '90', '365', ''].map((days) => daysOf(`ends ${days}`)),
+        [7, 30, 90, 365, undefined],
+      )
       for (const expires of ['8', '-1', '36500', 'never']) {
         assert.equal((await client.submit('/keys', '/keys', { name: 'other', expires })).status, 400, expires)
       }
@@ -168,7 +219,10 @@ describeService('The forms of the console', (service) => {
       const other = new ConsoleClient(service().url)
       await other.submit('/sign-up', '/sign-up', { email: 'same-token@example.com', password: PASSWORD })
       for (const client of [await signedIn(service()), other]) {
-        assert.match((await client.submit('/keys', '/keys', { name: 'k', expires: '', formId: 'the same' })).body, /pets_test_[0-9A-Za-z]{36}/)
+        assert.match(
+          (await client.submit('/keys', '/keys', { name: 'k', expires: '', formId: 'the same' })).body,
+          /pets_test_[0-9A-Za-z]{36}/,
+        )
       }
     })
 
@@ -176,7 +230,9 @@ describeService('The forms of the console', (service) => {
       const client = await signedIn(service())
       const made = await client.submit('/keys', '/keys', { name: 'to be revoked', expires: '' })
       const Authorization = `Bearer ${/pets_test_[0-9A-Za-z]{36}/.exec(made.body)![0]}`
-      const { id } = (await service().store.accounts.listKeys(service().account.id)).find(({ name }) => name === 'to be revoked')!
+      const { id } = (await service().store.accounts.listKeys(service().account.id)).find(
+        ({ name }) => name === 'to be revoked',
+      )!
       const page = `/keys/${id}/revoke`
       assert.equal((await client.get(page)).status, 200)
       assert.equal((await fetch(`${service().url}/v1/pets`, { headers: { Authorization } })).status, 200)
@@ -211,7 +267,8 @@ describeService('The forms of the console', (service) => {
       const theirs = `/keys/${service().apiKey.id}/revoke`
       const stranger = new ConsoleClient(service().url)
       await stranger.submit('/sign-up', '/sign-up', { email: 'stranger@example.com', password: PASSWORD })
-      for (const none of [theirs, '/keys/none/revoke', '/keys/%00/revoke']) assert.equal((await stranger.get(none)).status, 404, none)
+      for (const none of [theirs, '/keys/none/revoke', '/keys/%00/revoke'])
+        assert.equal((await stranger.get(none)).status, 404, none)
       const { csrf } = await stranger.hiddenFields('/keys', '/keys')
       assert.equal((await stranger.post(theirs, { csrf: csrf! })).status, 404)
       assert.equal((await client.get(theirs)).status, 200)
@@ -224,7 +281,10 @@ describeService('The forms of the console', (service) => {
     await client.submit('/sign-up', '/sign-up', { email: 'gone@example.com', password: PASSWORD })
     const made = await client.submit('/keys', '/keys', { name: 'k', expires: '' })
     const Authorization = `Bearer ${/pets_test_[0-9A-Za-z]{36}/.exec(made.body)![0]}`
-    assert.equal((await client.submit('/account/delete', '/account/delete', { current: 'not my password' })).status, 400)
+    assert.equal(
+      (await client.submit('/account/delete', '/account/delete', { current: 'not my password' })).status,
+      400,
+    )
     assert.equal((await fetch(`${service().url}/v1/pets`, { headers: { Authorization } })).status, 200)
     const { location } = await client.submit('/account/delete', '/account/delete', { current: PASSWORD })
     assert.equal(location, '/sign-in?removed=yes')

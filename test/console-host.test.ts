@@ -22,7 +22,10 @@ describe('The console at home', () => {
     for (const path of PAGES) {
       const refused = await get(petstore, path, FOREIGN)
       const asResponse = new Response(refused.body, { status: refused.status, headers: [...refused.headers] })
-      assert.match(await expectError(asResponse, 'misdirected_request'), /only to IP addresses and localhost.*got the Host "rebound\.example:8080"/)
+      assert.match(
+        await expectError(asResponse, 'misdirected_request'),
+        /only to IP addresses and localhost.*got the Host "rebound\.example:8080"/,
+      )
       const page = await get(petstore, path, FOREIGN, { Accept: 'text/html' })
       assert.equal(page.status, 421)
       assert.ok(page.body.includes('<h1>This console has another address</h1>') && page.body.includes(petstore.url))
@@ -37,14 +40,17 @@ describe('The console at home', () => {
     await using petstore = await startPetstore()
     const form = 'email=evil%40example.com&password=correct+horse+battery'
     using connection = new RawConnection(petstore.url)
-    connection.send(`POST /sign-up HTTP/1.1\r\nHost: ${FOREIGN}\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: ${form.length}\r\n\r\n${form}`)
+    connection.send(
+      `POST /sign-up HTTP/1.1\r\nHost: ${FOREIGN}\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: ${form.length}\r\n\r\n${form}`,
+    )
     assert.equal((await connection.answer()).status, 421)
   })
 
   it('leaves the interface, the health checks and the document alone', async () => {
     await using petstore = await startPetstore()
     assert.equal((await get(petstore, '/v1/pets', FOREIGN, { Authorization: `Bearer ${petstore.key}` })).status, 200)
-    for (const path of ['/livez', '/readyz', '/openapi.json']) assert.equal((await get(petstore, path, FOREIGN)).status, 200, path)
+    for (const path of ['/livez', '/readyz', '/openapi.json'])
+      assert.equal((await get(petstore, path, FOREIGN)).status, 200, path)
     assert.equal((await get(petstore, '/nowhere', FOREIGN)).status, 404)
   })
 })

@@ -11,7 +11,8 @@ import { describeService, PASSWORD, startPetstore } from './harness.ts'
 const SQLITE = ENGINES[0]!
 const OPEN_PAGES = ['/', '/sign-in', '/sign-up', '/docs', '/docs/errors', '/docs/deprecations']
 
-const POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+const POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 const REFERENCE_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; font-src 'self' data:; connect-src 'self'"
 const PAGE_HEADERS = {
@@ -22,7 +23,11 @@ const PAGE_HEADERS = {
   'Permissions-Policy': 'camera=(), geolocation=(), microphone=()',
 }
 
-const FILE_TYPES: Record<string, string> = { css: 'text/css; charset=utf-8', js: 'text/javascript; charset=utf-8', svg: 'image/svg+xml' }
+const FILE_TYPES: Record<string, string> = {
+  css: 'text/css; charset=utf-8',
+  js: 'text/javascript; charset=utf-8',
+  svg: 'image/svg+xml',
+}
 
 describeService('The pages of the console', (service) => {
   describe('every page', () => {
@@ -32,7 +37,8 @@ describeService('The pages of the console', (service) => {
         const { headers } = await client.get(page)
         const policy = headers.get('content-security-policy') ?? ''
         assert.equal(policy, page === '/docs' ? REFERENCE_POLICY : POLICY, page)
-        for (const [name, value] of Object.entries(PAGE_HEADERS)) assert.equal(headers.get(name), value, `${name} of ${page}`)
+        for (const [name, value] of Object.entries(PAGE_HEADERS))
+          assert.equal(headers.get(name), value, `${name} of ${page}`)
         assert.equal(headers.get('cache-control'), page === '/nothing-here' ? 'private, no-cache' : 'no-store', page)
         assert.ok(headers.get('request-id'), page)
       }
@@ -56,9 +62,17 @@ describeService('The pages of the console', (service) => {
     it('has a title of its own and marks where it is in the navigation', async () => {
       const [client, visitor] = [await signedIn(service()), new ConsoleClient(service().url)]
       const places: [ConsoleClient, page: string, words: string | undefined][] = [
-        [client, '/keys', 'Keys'], [client, '/animals', 'Animals'], [client, '/animals/new', 'Animals'], [client, '/activity', 'Activity'],
-        [client, '/account', 'Account'], [client, '/account/delete', 'Account'], [client, '/docs', 'Reference'], [client, '/', undefined],
-        [visitor, '/docs/errors', 'Reference'], [visitor, '/sign-in', 'Sign in'], [visitor, '/sign-up', 'Create account'],
+        [client, '/keys', 'Keys'],
+        [client, '/animals', 'Animals'],
+        [client, '/animals/new', 'Animals'],
+        [client, '/activity', 'Activity'],
+        [client, '/account', 'Account'],
+        [client, '/account/delete', 'Account'],
+        [client, '/docs', 'Reference'],
+        [client, '/', undefined],
+        [visitor, '/docs/errors', 'Reference'],
+        [visitor, '/sign-in', 'Sign in'],
+        [visitor, '/sign-up', 'Create account'],
       ]
       const titles = new Set<string>()
       for (const [who, page, words] of places) {
@@ -83,7 +97,10 @@ describeService('The pages of the console', (service) => {
       const page = await client.get('/nothing')
       assert.equal(page.status, 404)
       assert.match(page.body, /<h1>Page not found<\/h1>/)
-      for (const [path, accept] of [['/nothing', '*/*'], ['/v1/nothing', 'text/html']] as const) {
+      for (const [path, accept] of [
+        ['/nothing', '*/*'],
+        ['/v1/nothing', 'text/html'],
+      ] as const) {
         const response = await fetch(service().url + path, { headers: { Accept: accept } })
         assert.equal(((await response.json()) as { code: string }).code, 'unknown_path')
       }
@@ -126,12 +143,16 @@ describeService('The pages of the console', (service) => {
         assert.equal(current.headers.get('content-type'), FILE_TYPES[extension], file)
       }
       assert.doesNotMatch(body, /(?:src|href)="(?:https?:)?\/\//)
-      for (const name of ['console.ts', 'constructor', '..%2fassets.ts']) assert.equal((await client.get(`/assets/${name}`)).status, 404, name)
+      for (const name of ['console.ts', 'constructor', '..%2fassets.ts'])
+        assert.equal((await client.get(`/assets/${name}`)).status, 404, name)
     })
 
     it('sends its files compressed to who takes that, and as they are to who does not', async () => {
       const client = new ConsoleClient(service().url)
-      const [plain, packed] = [await client.get('/assets/console.css', { 'Accept-Encoding': 'identity' }), await client.get('/assets/console.css', { 'Accept-Encoding': 'br, gzip' })]
+      const [plain, packed] = [
+        await client.get('/assets/console.css', { 'Accept-Encoding': 'identity' }),
+        await client.get('/assets/console.css', { 'Accept-Encoding': 'br, gzip' }),
+      ]
       assert.deepEqual([plain.headers.get('content-encoding'), packed.headers.get('content-encoding')], [null, 'gzip'])
       for (const { headers, body } of [plain, packed]) {
         assert.equal(headers.get('vary'), 'Accept-Encoding')
@@ -184,7 +205,10 @@ describe('A deployment', () => {
     for (const [env, headers] of settings) {
       await using petstore = await startPetstore({ env })
       const { headers: answered } = await new ConsoleClient(petstore.url).get('/sign-in', headers)
-      assert.match(answered.get('set-cookie') ?? '', /^__Host-petstore=[\w-]{43}; Path=\/; HttpOnly; SameSite=Lax; Secure$/)
+      assert.match(
+        answered.get('set-cookie') ?? '',
+        /^__Host-petstore=[\w-]{43}; Path=\/; HttpOnly; SameSite=Lax; Secure$/,
+      )
     }
     await using petstore = await startPetstore()
     const untrusted = await new ConsoleClient(petstore.url).get('/sign-in', { 'X-Forwarded-Proto': 'https' })
@@ -198,7 +222,11 @@ describe('A deployment', () => {
     const fields = await client.hiddenFields('/sign-in', '/sign-in')
     using other = new DatabaseSync(database.url.replace(/^sqlite:/, ''))
     other.exec('BEGIN IMMEDIATE')
-    const { status, headers, body } = await client.post('/sign-in', { ...fields, email: petstore.account.email, password: PASSWORD })
+    const { status, headers, body } = await client.post('/sign-in', {
+      ...fields,
+      email: petstore.account.email,
+      password: PASSWORD,
+    })
     assert.deepEqual([status, headers.get('retry-after')], [503, '2'])
     assert.match(body, /The database is unavailable/)
     assert.ok(body.includes(headers.get('request-id')!))
@@ -226,27 +254,47 @@ describe('A deployment', () => {
     const fields = await client.hiddenFields('/sign-in', '/sign-in')
     using other = new DatabaseSync(database.url.replace(/^sqlite:/, ''))
     other.exec('BEGIN IMMEDIATE')
-    const refused = await client.post('/sign-in', { ...fields, email: petstore.account.email, password: 'wrong horse battery' })
+    const refused = await client.post('/sign-in', {
+      ...fields,
+      email: petstore.account.email,
+      password: 'wrong horse battery',
+    })
     assert.equal(refused.status, 400)
-    await until(() => petstore.logged.some(({ msg, requestId }) => requestId === refused.headers.get('request-id') && /the work after the response failed/.test(String(msg))))
+    await until(() =>
+      petstore.logged.some(
+        ({ msg, requestId }) =>
+          requestId === refused.headers.get('request-id') && /the work after the response failed/.test(String(msg)),
+      ),
+    )
   })
 
   it('with a fault of its own says so without its details, which are in the log', async () => {
     await using petstore = await startPetstore()
     const { id, email } = petstore.account
-    await petstore.store.accounts.setPassword(id, 'not a hash', { at: 0, accountId: id, action: 'account.password_changed', via: 'console', subject: email })
+    await petstore.store.accounts.setPassword(id, 'not a hash', {
+      at: 0,
+      accountId: id,
+      action: 'account.password_changed',
+      via: 'console',
+      subject: email,
+    })
     const { status, headers, body } = await new ConsoleClient(petstore.url).signIn(email, PASSWORD)
     const requestId = headers.get('request-id')!
     assert.equal(status, 500)
     assert.ok(body.includes(requestId))
     assert.doesNotMatch(body, /stored password hash/)
-    assert.match(JSON.stringify(petstore.logged.filter((line) => line['requestId'] === requestId)), /stored password hash/)
+    assert.match(
+      JSON.stringify(petstore.logged.filter((line) => line['requestId'] === requestId)),
+      /stored password hash/,
+    )
   })
 
   it('says unmistakably that it is staging, and nothing of the kind in production', async () => {
     await using staging = await startPetstore({ env: { PETSTORE_ENVIRONMENT: 'staging' } })
     assert.match((await new ConsoleClient(staging.url).get('/')).body, /class="band"><strong>Staging<\/strong>/)
-    await using production = await startPetstore({ env: { PETSTORE_ENVIRONMENT: 'production', PETSTORE_BASE_URL: 'https://pets.example/v1' } })
+    await using production = await startPetstore({
+      env: { PETSTORE_ENVIRONMENT: 'production', PETSTORE_BASE_URL: 'https://pets.example/v1' },
+    })
     const { body } = await new ConsoleClient(production.url).get('/')
     assert.doesNotMatch(body, /class="band"|staging/i)
     assert.match(body, /https:\/\/pets\.example\/v1/)

@@ -9,7 +9,11 @@ const codesIn = (body: string) => [...body.matchAll(/<a href="\/docs\/errors#(\w
 
 describeService('The console, for its people', (service) => {
   it('shows who is signed in', async () => {
-    assert.ok((await (await signedIn(service())).get('/animals')).body.includes(`<bdi class="who">${service().account.email}</bdi>`))
+    assert.ok(
+      (await (await signedIn(service())).get('/animals')).body.includes(
+        `<bdi class="who">${service().account.email}</bdi>`,
+      ),
+    )
   })
 
   it('renames a key, and the security log says from what to what', async () => {
@@ -25,7 +29,10 @@ describeService('The console, for its people', (service) => {
     assert.match((await client.get(location!)).body, /Key renamed.*<bdi>new name<\/bdi>/s)
     const [event] = await store.accounts.auditTrail(account.id, 1)
     assert.deepEqual([event?.action, event?.detail], ['key.renamed', 'Name: old name → new name'])
-    assert.equal((await fetch(`${service().url}/v1/pets`, { headers: { Authorization: `Bearer ${made.secret}` } })).status, 200)
+    assert.equal(
+      (await fetch(`${service().url}/v1/pets`, { headers: { Authorization: `Bearer ${made.secret}` } })).status,
+      200,
+    )
   })
 
   it("does not rename somebody else's key", async () => {
@@ -57,15 +64,24 @@ describeService('The console, for its people', (service) => {
     await fetch(`${url}/v1/pets/999999`, { headers })
     await service().call('/pets?limit=0')
     const client = await signedIn(service())
-    assert.deepEqual(codesIn((await client.get(`/activity?key=${made.key.id}`)).body), ['pet_not_found', 'invalid_parameter'])
+    assert.deepEqual(codesIn((await client.get(`/activity?key=${made.key.id}`)).body), [
+      'pet_not_found',
+      'invalid_parameter',
+    ])
     assert.deepEqual(codesIn((await client.get(`/activity?key=${made.key.id}&status=404`)).body), ['pet_not_found'])
-    assert.match((await client.get(`/activity?key=${made.key.id}&status=500`)).body, /No failed request fits the filter/)
+    assert.match(
+      (await client.get(`/activity?key=${made.key.id}&status=500`)).body,
+      /No failed request fits the filter/,
+    )
   })
 
   it('has the numbers of its chart as a table', async () => {
     await service().call('/pets')
     const { body } = await (await signedIn(service())).get('/activity')
-    assert.match(body, /<details class="chart-table">.*<caption class="visually-hidden">Requests over time, UTC<\/caption>.*<td class="number">[1-9]/s)
+    assert.match(
+      body,
+      /<details class="chart-table">.*<caption class="visually-hidden">Requests over time, UTC<\/caption>.*<td class="number">[1-9]/s,
+    )
   })
 
   it('shows a create first with a new key, and says when its first request has come', async () => {
@@ -84,15 +100,21 @@ describeService('The console, for its people', (service) => {
   })
 
   it('says how a forgotten password is reset', async () => {
-    assert.match((await new ConsoleClient(service().url).get('/sign-in')).body, /Forgot your password\?.*petstore account password EMAIL/s)
+    assert.match(
+      (await new ConsoleClient(service().url).get('/sign-in')).body,
+      /Forgot your password\?.*petstore account password EMAIL/s,
+    )
   })
 })
 
 describe('The console in production', () => {
   it('leads nowhere to sign-up while that is closed, and suggests no made-up animals', async () => {
-    await using petstore = await startPetstore({ env: { PETSTORE_ENVIRONMENT: 'production', PETSTORE_SIGNUP: 'closed' } })
+    await using petstore = await startPetstore({
+      env: { PETSTORE_ENVIRONMENT: 'production', PETSTORE_SIGNUP: 'closed' },
+    })
     const visitor = new ConsoleClient(petstore.url)
-    for (const path of ['/', '/sign-in', '/docs/errors']) assert.ok(!(await visitor.get(path)).body.includes('/sign-up'), path)
+    for (const path of ['/', '/sign-in', '/docs/errors'])
+      assert.ok(!(await visitor.get(path)).body.includes('/sign-up'), path)
     const { body } = await (await signedIn(petstore)).get('/animals')
     assert.match(body, /No animals yet/)
     assert.ok(!body.includes('petstore seed'))

@@ -22,7 +22,10 @@ describeService(
 
       it('takes an email address with the spaces that came along when it was pasted', async () => {
         const visitor = new ConsoleClient(service().url)
-        const made = await visitor.submit('/sign-up', '/sign-up', { email: ' pasted@example.com\n', password: PASSWORD })
+        const made = await visitor.submit('/sign-up', '/sign-up', {
+          email: ' pasted@example.com\n',
+          password: PASSWORD,
+        })
         assert.deepEqual([made.status, made.location], [303, '/keys'])
         assert.equal((await new ConsoleClient(service().url).signIn('pasted@example.com', PASSWORD)).location, '/keys')
       })
@@ -48,7 +51,11 @@ describeService(
           const page = await new ConsoleClient(service().url).get('/keys', { Cookie })
           assert.equal(page.status, 200, `at ${place}`)
           const csrf = /name="csrf" value="([^"]*)"/.exec(page.body)![1]!
-          const made = await new ConsoleClient(service().url).post('/keys', { csrf, name: 'k', expires: '', formId: `at ${place}` }, { Cookie })
+          const made = await new ConsoleClient(service().url).post(
+            '/keys',
+            { csrf, name: 'k', expires: '', formId: `at ${place}` },
+            { Cookie },
+          )
           assert.equal(made.status, 200, `form at ${place}`)
         }
         assert.equal((await new ConsoleClient(service().url).get('/keys', { Cookie: planted.join('; ') })).status, 303)
@@ -103,11 +110,24 @@ describeService(
         const answer = await client.submit(location, '/sign-in', { email: service().account.email, password: PASSWORD })
         assert.equal(answer.location, '/animals?status=sold')
         const careless = new ConsoleClient(service().url)
-        const mistaken = await careless.submit(location, '/sign-in', { email: service().account.email, password: 'wrong horse battery' })
+        const mistaken = await careless.submit(location, '/sign-in', {
+          email: service().account.email,
+          password: 'wrong horse battery',
+        })
         assert.match(mistaken.body, /name="next" value="\/animals\?status=sold"/)
-        for (const next of ['//evil.example', 'https://evil.example', '/\\evil.example', '/keys/../../x y', 'javascript:alert(1)']) {
+        for (const next of [
+          '//evil.example',
+          'https://evil.example',
+          '/\\evil.example',
+          '/keys/../../x y',
+          'javascript:alert(1)',
+        ]) {
           const other = new ConsoleClient(service().url)
-          const led = await other.submit('/sign-in', '/sign-in', { email: service().account.email, password: PASSWORD, next })
+          const led = await other.submit('/sign-in', '/sign-in', {
+            email: service().account.email,
+            password: PASSWORD,
+            next,
+          })
           assert.equal(led.location, '/keys', next)
         }
       })
@@ -140,7 +160,10 @@ describeService(
         const events = (await client.get('/account')).body.split('<ol class="security-log">')[1]!.split('<li>')
         const line = (words: string) => events.find((item) => item.includes(words)) ?? ''
         assert.match(line('Account created'), /on the command line/)
-        assert.match(line('Signed in'), new RegExp(`${service().account.email} from 127\\.0\\.0\\.1.*in the console`, 's'))
+        assert.match(
+          line('Signed in'),
+          new RegExp(`${service().account.email} from 127\\.0\\.0\\.1.*in the console`, 's'),
+        )
         assert.match(line('Sign-in refused'), /in the console/)
       })
     })
@@ -157,17 +180,22 @@ describeService(
       await client.submit('/account', '/account/password', { current: PASSWORD, password: PASSWORD })
       await client.submit('/keys', '/sign-out')
       await client.signIn(email, PASSWORD)
-      const items = (await client.get('/account')).body.split('<ol class="security-log">')[1]!.matchAll(/class="mark \w+">([^<]*)<.*?subject">([^<]*)<.*?, (in|on) the/gs)
-      assert.deepEqual([...items].map(([, words, subject, door]) => `${words}: ${subject!.replace(/ .*/, '')} ${door}`), [
-        `Signed in: ${email} in`,
-        `Signed out: ${email} in`,
-        `Signed in: ${email} in`,
-        `Password changed: ${email} in`,
-        'Key revoked: laptop on',
-        'Key generated: laptop in',
-        `Signed in: ${email} in`,
-        `Account created: ${email} in`,
-      ])
+      const items = (await client.get('/account')).body
+        .split('<ol class="security-log">')[1]!
+        .matchAll(/class="mark \w+">([^<]*)<.*?subject">([^<]*)<.*?, (in|on) the/gs)
+      assert.deepEqual(
+        [...items].map(([, words, subject, door]) => `${words}: ${subject!.replace(/ .*/, '')} ${door}`),
+        [
+          `Signed in: ${email} in`,
+          `Signed out: ${email} in`,
+          `Signed in: ${email} in`,
+          `Password changed: ${email} in`,
+          'Key revoked: laptop on',
+          'Key generated: laptop in',
+          `Signed in: ${email} in`,
+          `Account created: ${email} in`,
+        ],
+      )
     })
 
     describe('a session', () => {
@@ -211,7 +239,10 @@ describeService(
 
       it('is not enough to change the password: that takes the current one', async () => {
         const client = await signedIn(service())
-        const tried = await client.submit('/account', '/account/password', { current: 'not my password', password: 'another horse battery' })
+        const tried = await client.submit('/account', '/account/password', {
+          current: 'not my password',
+          password: 'another horse battery',
+        })
         assert.equal(tried.status, 400)
         assert.equal((await new ConsoleClient(service().url).signIn(service().account.email, PASSWORD)).status, 303)
         const weak = await client.submit('/account', '/account/password', { current: PASSWORD, password: 'short' })
@@ -226,7 +257,10 @@ describeService(
         const asCookie = await fetch(`${service().url}/v1/pets`, { headers: { Cookie: `petstore=${token}` } })
         assert.deepEqual([asKey.status, asCookie.status], [401, 401])
         const { key, url } = service()
-        for (const headers of [{ Authorization: `Bearer ${key}` }, { Cookie: `petstore=${key}` }] as Record<string, string>[]) {
+        for (const headers of [{ Authorization: `Bearer ${key}` }, { Cookie: `petstore=${key}` }] as Record<
+          string,
+          string
+        >[]) {
           assert.equal((await fetch(`${url}/keys`, { headers, redirect: 'manual' })).status, 303)
         }
       })

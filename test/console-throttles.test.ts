@@ -1,7 +1,11 @@
 // Guessing at the console is slowed down, over HTTP: by account, by address, and at sign-up.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { PASSWORD_BY_SESSION, SIGN_IN_BY_ACCOUNT_AND_ADDRESS, SIGN_IN_BY_ADDRESS } from '../src/accounts/password-tries.ts'
+import {
+  PASSWORD_BY_SESSION,
+  SIGN_IN_BY_ACCOUNT_AND_ADDRESS,
+  SIGN_IN_BY_ADDRESS,
+} from '../src/accounts/password-tries.ts'
 import { SIGN_UP_BY_ADDRESS } from '../src/accounts/throttle.ts'
 import { ConsoleClient, signedIn } from './console-client.ts'
 import { PASSWORD, startPetstore } from './harness.ts'
@@ -17,7 +21,11 @@ describe('Tries', () => {
         assert.equal((await client.signIn(email, 'wrong horse battery')).status, 400)
       }
       const { status, headers } = await client.signIn(email.toUpperCase(), PASSWORD)
-      assert.deepEqual([status, headers.get('retry-after')], [429, String(SIGN_IN_BY_ACCOUNT_AND_ADDRESS.withinMs / 1000)], email)
+      assert.deepEqual(
+        [status, headers.get('retry-after')],
+        [429, String(SIGN_IN_BY_ACCOUNT_AND_ADDRESS.withinMs / 1000)],
+        email,
+      )
     }
     clock.now += SIGN_IN_BY_ACCOUNT_AND_ADDRESS.withinMs - 61_000
     assert.match((await client.signIn(petstore.account.email, PASSWORD)).body, /Wait 2 minutes/)
@@ -46,7 +54,9 @@ describe('Tries', () => {
     const fields = await client.hiddenFields('/sign-in', '/sign-in')
     const tryAs = (email: string, address: string) =>
       client.post('/sign-in', { ...fields, email, password: 'wrong horse battery' }, { 'X-Forwarded-For': address })
-    const tries = Array.from({ length: SIGN_IN_BY_ADDRESS.tries }, (_, index) => tryAs(`guess${index}@example.com`, '192.0.2.1'))
+    const tries = Array.from({ length: SIGN_IN_BY_ADDRESS.tries }, (_, index) =>
+      tryAs(`guess${index}@example.com`, '192.0.2.1'),
+    )
     for (const { status } of await Promise.all(tries)) assert.equal(status, 400)
     assert.equal((await tryAs('guess@example.com', '192.0.2.1')).status, 429)
     assert.equal((await tryAs('guess@example.com', '192.0.2.2')).status, 400)
@@ -56,11 +66,15 @@ describe('Tries', () => {
     await using petstore = await startPetstore({ env: { PETSTORE_TRUST_PROXY: '127.0.0.1' } })
     const client = new ConsoleClient(petstore.url)
     const fields = await client.hiddenFields('/sign-in', '/sign-in')
-    const tryAs = (email: string, password: string, address: string) => client.post('/sign-in', { ...fields, email, password }, { 'X-Forwarded-For': address })
+    const tryAs = (email: string, password: string, address: string) =>
+      client.post('/sign-in', { ...fields, email, password }, { 'X-Forwarded-For': address })
     const { email } = petstore.account
-    const tries = Array.from({ length: SIGN_IN_BY_ADDRESS.tries }, (_, index) => tryAs(`guess${index}@example.com`, 'wrong horse battery', '192.0.2.1'))
+    const tries = Array.from({ length: SIGN_IN_BY_ADDRESS.tries }, (_, index) =>
+      tryAs(`guess${index}@example.com`, 'wrong horse battery', '192.0.2.1'),
+    )
     await Promise.all(tries)
-    for (let time = 0; time < 120; time += 1) assert.equal((await tryAs(email, 'wrong horse battery', '192.0.2.1')).status, 429)
+    for (let time = 0; time < 120; time += 1)
+      assert.equal((await tryAs(email, 'wrong horse battery', '192.0.2.1')).status, 429)
     assert.equal((await tryAs(email, PASSWORD, '192.0.2.2')).status, 303)
   })
 
@@ -68,8 +82,10 @@ describe('Tries', () => {
     await using petstore = await startPetstore({ env: { PETSTORE_TRUST_PROXY: '127.0.0.1' } })
     const client = new ConsoleClient(petstore.url)
     const fields = { ...(await client.hiddenFields('/sign-in', '/sign-in')), email: petstore.account.email }
-    const tryFrom = (address: string, password: string) => client.post('/sign-in', { ...fields, password }, { 'X-Forwarded-For': address })
-    for (let time = 0; time < SIGN_IN_BY_ACCOUNT_AND_ADDRESS.tries; time += 1) await tryFrom('192.0.2.1', 'wrong horse battery')
+    const tryFrom = (address: string, password: string) =>
+      client.post('/sign-in', { ...fields, password }, { 'X-Forwarded-For': address })
+    for (let time = 0; time < SIGN_IN_BY_ACCOUNT_AND_ADDRESS.tries; time += 1)
+      await tryFrom('192.0.2.1', 'wrong horse battery')
     assert.equal((await tryFrom('192.0.2.1', PASSWORD)).status, 429)
     assert.equal((await tryFrom('192.0.2.2', PASSWORD)).status, 303)
   })
@@ -92,11 +108,13 @@ describe('Tries', () => {
     await using petstore = await startPetstore()
     const { email } = petstore.account
     const [owner, guesser] = [await signedIn(petstore), new ConsoleClient(petstore.url)]
-    for (let time = 0; time < SIGN_IN_BY_ACCOUNT_AND_ADDRESS.tries; time += 1) await guesser.signIn(email, 'wrong horse battery')
+    for (let time = 0; time < SIGN_IN_BY_ACCOUNT_AND_ADDRESS.tries; time += 1)
+      await guesser.signIn(email, 'wrong horse battery')
     assert.equal((await guesser.signIn(email, PASSWORD)).status, 429)
     const change = (current: string) => owner.submit('/account', '/account/password', { current, password: PASSWORD })
     assert.equal((await change(PASSWORD)).location, '/account?changed=yes')
-    for (let time = 0; time < PASSWORD_BY_SESSION.tries; time += 1) assert.equal((await change('wrong horse battery')).status, 400)
+    for (let time = 0; time < PASSWORD_BY_SESSION.tries; time += 1)
+      assert.equal((await change('wrong horse battery')).status, 400)
     assert.equal((await change(PASSWORD)).status, 429)
   })
 
@@ -104,7 +122,8 @@ describe('Tries', () => {
     await using petstore = await startPetstore()
     const client = new ConsoleClient(petstore.url)
     const fields = { ...(await client.hiddenFields('/sign-up', '/sign-up')), email: 'x@example.com', password: 'short' }
-    for (let tries = 0; tries < SIGN_UP_BY_ADDRESS.tries; tries += 1) assert.equal((await client.post('/sign-up', fields)).status, 400)
+    for (let tries = 0; tries < SIGN_UP_BY_ADDRESS.tries; tries += 1)
+      assert.equal((await client.post('/sign-up', fields)).status, 400)
     assert.equal((await client.post('/sign-up', fields)).status, 429)
   })
 })

@@ -7,7 +7,13 @@ import { KINDS, LEFT_BEHIND } from '../src/store/records.ts'
 import { readSchema, type Schema } from './database-schema.ts'
 import { ENGINES, type TestEngine } from './engines.ts'
 
-const TYPES: Record<string, string> = { text: 'text', integer: 'integer', bigint: 'integer', blob: 'bytes', bytea: 'bytes' }
+const TYPES: Record<string, string> = {
+  text: 'text',
+  integer: 'integer',
+  bigint: 'integer',
+  blob: 'bytes',
+  bytea: 'bytes',
+}
 
 async function schemaOf(engine: TestEngine): Promise<Schema> {
   await using database = await engine.newDatabase()
@@ -23,20 +29,27 @@ describe('a copy', () => {
       const schema = await schemaOf(engine)
       for (const table of Object.keys(schema)) everywhere.add(table)
       const carried = Object.entries(schema).filter(([table]) => !Object.hasOwn(LEFT_BEHIND, table))
-      const found = carried.map(([table, columns]) => [table, Object.entries(columns).map(([column, { type }]) => [column, TYPES[type]])])
+      const found = carried.map(([table, columns]) => [
+        table,
+        Object.entries(columns).map(([column, { type }]) => [column, TYPES[type]]),
+      ])
       const known = KINDS.map(({ name, columns }) => [name, Object.entries(columns)])
       assert.deepEqual(Object.fromEntries(found), Object.fromEntries(known))
     })
   }
 
   it('leaves no table behind that is nowhere', () => {
-    assert.deepEqual(Object.keys(LEFT_BEHIND).filter((table) => !everywhere.has(table)), [])
+    assert.deepEqual(
+      Object.keys(LEFT_BEHIND).filter((table) => !everywhere.has(table)),
+      [],
+    )
   })
 
   it('walks both engines in the same order: on PostgreSQL, text keys sort by their bytes', async () => {
     const schema = await schemaOf(ENGINES.find(({ name }) => name === 'PostgreSQL')!)
     for (const { name, key, columns } of KINDS) {
-      for (const column of key.filter((one) => columns[one] === 'text')) assert.equal(schema[name]![column]!.collation, 'C', `${name}.${column}`)
+      for (const column of key.filter((one) => columns[one] === 'text'))
+        assert.equal(schema[name]![column]!.collation, 'C', `${name}.${column}`)
     }
   })
 })

@@ -15,7 +15,11 @@ import { type InProcessOptions, petstore } from './in-process-command.ts'
 import { event } from './sample-rows.ts'
 
 const [sqlite, postgres] = ENGINES as readonly [TestEngine, TestEngine]
-const ROUTES = [[sqlite, postgres], [postgres, sqlite], [sqlite, sqlite]] as const
+const ROUTES = [
+  [sqlite, postgres],
+  [postgres, sqlite],
+  [sqlite, sqlite],
+] as const
 
 const KILLED_COPY = fileURLToPath(new URL('killed-copy.ts', import.meta.url))
 const kindOf = (table: string): Kind => KINDS.find(({ name }) => name === table)!
@@ -33,9 +37,14 @@ for (const [from, to] of ROUTES) {
       const lastGiven = await withStore(source.url, fill)
       const { code, stdout, stderr } = await copy(source.url, target.url)
       assert.equal(code, 0, stderr)
-      assert.match(stdout, /^accounts +3\napi keys +2\nusage counts +1\nfailed requests +1\nidempotency records +3\naudit events +7\nimports +1\npets +9\n$/)
+      assert.match(
+        stdout,
+        /^accounts +3\napi keys +2\nusage counts +1\nfailed requests +1\nidempotency records +3\naudit events +7\nimports +1\npets +9\n$/,
+      )
       assert.match(stderr, /counts and checksums match/)
-      const [before, told, ids] = await withStore(source.url, (store) => Promise.all([everything(store), asTold(store), lastIds(store)]))
+      const [before, told, ids] = await withStore(source.url, (store) =>
+        Promise.all([everything(store), asTold(store), lastIds(store)]),
+      )
       await withStore(target.url, async (store) => {
         assert.deepEqual(await everything(store), before)
         assert.deepEqual(await asTold(store), told)
@@ -58,7 +67,10 @@ for (const [from, to] of ROUTES) {
       })
       const child = spawn(process.execPath, [KILLED_COPY, source.url, target.url], { stdio: 'inherit' })
       assert.deepEqual(await once(child, 'exit'), [null, 'SIGKILL'])
-      await assert.rejects(withStore(target.url, async () => {}), /holds a copy that was interrupted/)
+      await assert.rejects(
+        withStore(target.url, async () => {}),
+        /holds a copy that was interrupted/,
+      )
       assert.equal(await withUnfinished(target.url, ({ records }) => records.count(PETS)), 5000)
       // The service went on at the source in between.
       await withStore(source.url, async (store) => {
@@ -77,7 +89,14 @@ for (const [from, to] of ROUTES) {
 
     const OWN_DATA: [found: string, add: (store: Store) => Promise<unknown>][] = [
       ['pets: 1', ({ pets }) => pets.create(rex)],
-      ['accounts: 1', ({ accounts }) => accounts.createAccount({ id: 'acct_B', email: 'b@example.com', passwordHash: 'hash', createdAt: 1 }, event('acct_B'))],
+      [
+        'accounts: 1',
+        ({ accounts }) =>
+          accounts.createAccount(
+            { id: 'acct_B', email: 'b@example.com', passwordHash: 'hash', createdAt: 1 },
+            event('acct_B'),
+          ),
+      ],
     ]
     for (const [found, add] of OWN_DATA) {
       it(`refuses a target with data of its own (${found}), and leaves it as it was`, async () => {
@@ -115,7 +134,10 @@ for (const [from, to] of ROUTES) {
         await store.setUnfinishedCopy(true)
       })
       const { code, stderr } = await copy(source.url, target.url)
-      assert.deepEqual([code, stderr], [1, 'petstore: The source is itself an unfinished copy; finish that one first.\n'])
+      assert.deepEqual(
+        [code, stderr],
+        [1, 'petstore: The source is itself an unfinished copy; finish that one first.\n'],
+      )
       assert.ok(Object.values(await withStore(target.url, everything)).every(({ length }) => length === 0))
     })
 
@@ -132,7 +154,11 @@ for (const [from, to] of ROUTES) {
         const { records } = store
         const [first, second, ...others] = accounts as [StoredRecord, StoredRecord, StoredRecord]
         // One account with another password, and one that is gone and whose address a new one has, which comes before it.
-        await records.write(kindOf('accounts'), [{ ...first, password_hash: 'old' }, { ...second, id: 'acct_zzz' }, ...others])
+        await records.write(kindOf('accounts'), [
+          { ...first, password_hash: 'old' },
+          { ...second, id: 'acct_zzz' },
+          ...others,
+        ])
         await records.write(kindOf('api_keys'), [{ ...keys[0]!, account_id: 'acct_zzz' }, keys[1]!])
         // The first animal is missing, one was changed, and one was added after the last.
         await records.write(PETS, [{ ...pets[1]!, status: 'sold' }, ...pets.slice(2), { ...pets[0]!, id: 2n ** 60n }])
@@ -151,12 +177,18 @@ for (const [from, to] of ROUTES) {
       })
       await withStore(target.url, async (store) => {
         await store.setUnfinishedCopy(true)
-        await store.records.write(kindOf('audit_events'), [{ ...events[0]!, subject: 'someone else' }, ...events.slice(1)])
+        await store.records.write(kindOf('audit_events'), [
+          { ...events[0]!, subject: 'someone else' },
+          ...events.slice(1),
+        ])
       })
       const { code, stderr } = await copy(source.url, target.url)
       assert.equal(code, 1)
       assert.match(stderr, /^petstore: audit events differ: 7 at the source, 7 at the target, with other contents\./)
-      await assert.rejects(withStore(target.url, async () => {}), /holds a copy that was interrupted/)
+      await assert.rejects(
+        withStore(target.url, async () => {}),
+        /holds a copy that was interrupted/,
+      )
     })
   })
 }
@@ -168,7 +200,16 @@ describe('petstore copy', () => {
     await withStore(source.url, fill)
     const { code, stdout } = await petstore(['copy', '--from', source.url, '--to', target.url, '--json'])
     assert.equal(code, 0)
-    const copied = { accounts: 3, api_keys: 2, usage_counts: 1, failed_requests: 1, idempotency_records: 3, audit_events: 7, imports: 1, pets: 9 }
+    const copied = {
+      accounts: 3,
+      api_keys: 2,
+      usage_counts: 1,
+      failed_requests: 1,
+      idempotency_records: 3,
+      audit_events: 7,
+      imports: 1,
+      pets: 9,
+    }
     assert.deepEqual(JSON.parse(stdout), { copied })
   })
 
@@ -176,12 +217,28 @@ describe('petstore copy', () => {
     await using database = await sqlite.newDatabase()
     const calls: [string[], number, RegExp][] = [
       [['copy', '--to', database.url], 2, /--from is missing/],
-      [['copy', '--from', 'mysql://me:secret@h/db', '--to', database.url], 2, /--from must be sqlite:PATH or postgres:.* got "mysql:…"/],
+      [
+        ['copy', '--from', 'mysql://me:secret@h/db', '--to', database.url],
+        2,
+        /--from must be sqlite:PATH or postgres:.* got "mysql:…"/,
+      ],
       [['copy', '--from', database.url, '--to', database.url], 2, /the same database/],
       [['copy', '--from', database.url, '--to', 'sqlite:x.db'], 1, /There is no petstore database at .*petstore\.db/],
-      [['copy', '--from', 'postgres://me:secret@h/db', '--to', 'postgres://you:secret@h:5432/db?pool_size=2'], 2, /the same database/],
-      [['copy', '--from', 'postgres:///db?host=/nowhere/one', '--to', 'postgres:///db?host=/nowhere/two'], 1, /Cannot connect to PostgreSQL at \/nowhere\/one/],
-      [['copy', '--from', 'postgres://me:secret@127.0.0.1:1/db', '--to', database.url], 1, /Cannot connect to PostgreSQL at 127\.0\.0\.1:1/],
+      [
+        ['copy', '--from', 'postgres://me:secret@h/db', '--to', 'postgres://you:secret@h:5432/db?pool_size=2'],
+        2,
+        /the same database/,
+      ],
+      [
+        ['copy', '--from', 'postgres:///db?host=/nowhere/one', '--to', 'postgres:///db?host=/nowhere/two'],
+        1,
+        /Cannot connect to PostgreSQL at \/nowhere\/one/,
+      ],
+      [
+        ['copy', '--from', 'postgres://me:secret@127.0.0.1:1/db', '--to', database.url],
+        1,
+        /Cannot connect to PostgreSQL at 127\.0\.0\.1:1/,
+      ],
     ]
     for (const [words, expected, message] of calls) {
       const { code, stderr } = await petstore(words)
@@ -194,9 +251,15 @@ describe('petstore copy', () => {
   it('warns of a password that others can read in the process list, and says where to put it', async () => {
     await using database = await sqlite.newDatabase()
     const { stderr } = await petstore(['copy', '--from', 'postgres://me:secret@127.0.0.1:1/db', '--to', database.url])
-    assert.match(stderr, /^petstore: Warning: others can read the password of --from in the process list\. Leave it out and set PGPASSWORD instead\.\n/)
+    assert.match(
+      stderr,
+      /^petstore: Warning: others can read the password of --from in the process list\. Leave it out and set PGPASSWORD instead\.\n/,
+    )
     const listed = await petstore(['key', 'list', '--database', 'postgres://me:secret@127.0.0.1:1/db'])
-    assert.match(listed.stderr, /the password of --database in the process list\. Set DATABASE_URL or DATABASE_URL_FILE instead\.\n/)
+    assert.match(
+      listed.stderr,
+      /the password of --database in the process list\. Set DATABASE_URL or DATABASE_URL_FILE instead\.\n/,
+    )
     for (const address of ['postgres://me@127.0.0.1:1/db', 'postgres://127.0.0.1:1/db']) {
       assert.doesNotMatch((await petstore(['key', 'list', '--database', address])).stderr, /Warning/, address)
     }
@@ -212,16 +275,50 @@ function firstTime(index: number): Idempotency {
 /** Some of everything; tells the last id that was given to an animal. */
 async function fill({ accounts, imports, pets, records }: Store): Promise<bigint> {
   for (const [index, id] of ['acct_A', 'acct_a', 'acct_Ä'].entries()) {
-    await accounts.createAccount({ id, email: `Person${index}@Example.com`, passwordHash: `hash ${index}`, createdAt: index }, event(id))
+    await accounts.createAccount(
+      { id, email: `Person${index}@Example.com`, passwordHash: `hash ${index}`, createdAt: index },
+      event(id),
+    )
   }
   for (const [index, name] of ['laptop 💻', 'revoked'].entries()) {
-    const key = { id: `key_${index}`, accountId: 'acct_A', name, environment: (['production', 'staging'] as const)[index]!, lastFour: `abc${index}`, createdAt: index, expiresAt: index || undefined, revokedAt: undefined, lastUsedAt: undefined }
+    const key = {
+      id: `key_${index}`,
+      accountId: 'acct_A',
+      name,
+      environment: (['production', 'staging'] as const)[index]!,
+      lastFour: `abc${index}`,
+      createdAt: index,
+      expiresAt: index || undefined,
+      revokedAt: undefined,
+      lastUsedAt: undefined,
+    }
     await accounts.createKey({ ...key, hash: Buffer.alloc(32, index) }, event('acct_A', 'key.created'))
   }
   await accounts.revokeKey('key_1', 77, event('acct_A', 'key.revoked'))
   await accounts.recordUsage([USAGE], new Map([['key_0', 900]]))
-  await accounts.recordFailures([{ at: 1, accountId: 'acct_a', keyId: 'key_0', requestId: 'r', operation: 'createPet', status: 400, code: 'c', message: 'é' }])
-  const names = ['Rex', ' spaces ', "Robert'); DROP TABLE pets;--", '🐈‍⬛', 'e\u0301', '\u0001', '\\', '"', 'x'.repeat(255)]
+  await accounts.recordFailures([
+    {
+      at: 1,
+      accountId: 'acct_a',
+      keyId: 'key_0',
+      requestId: 'r',
+      operation: 'createPet',
+      status: 400,
+      code: 'c',
+      message: 'é',
+    },
+  ])
+  const names = [
+    'Rex',
+    ' spaces ',
+    "Robert'); DROP TABLE pets;--",
+    '🐈‍⬛',
+    'e\u0301',
+    '\u0001',
+    '\\',
+    '"',
+    'x'.repeat(255),
+  ]
   let last = 0n
   for (const [index, name] of names.entries()) {
     const status = (['available', 'pending', 'sold', 'available'] as const)[index % 4]!
@@ -264,10 +361,16 @@ async function everything({ records }: Store): Promise<Record<string, string[]>>
 }
 
 function asText(record: StoredRecord): string {
-  return Object.entries(record).map(([column, value]) => `${column}=${Buffer.isBuffer(value) ? value.toString('hex') : value}`).join(' ')
+  return Object.entries(record)
+    .map(([column, value]) => `${column}=${Buffer.isBuffer(value) ? value.toString('hex') : value}`)
+    .join(' ')
 }
 
-async function withStore<T>(url: string, work: (store: Store) => Promise<T>, options?: { unfinished: boolean }): Promise<T> {
+async function withStore<T>(
+  url: string,
+  work: (store: Store) => Promise<T>,
+  options?: { unfinished: boolean },
+): Promise<T> {
   const store = await openStore(readConfig({ database: url }, {}).database, options)
   try {
     return await work(store)

@@ -24,11 +24,13 @@ const BODIES: Record<string, Buffer> = {
 
 /** What else may be under way while the body arrives; `{key}` stands for a key. */
 const COMPANY: Record<string, { headers?: string; before?: string; freshKey?: boolean; expect?: boolean }> = {
-  'alone': {},
+  alone: {},
   'behind a rehearsed delay': { headers: 'Petstore-Rehearse: delay=30ms\r\n' },
   'while the key is looked up': { freshKey: true },
   'with an Idempotency-Key': { headers: 'Idempotency-Key: {random}\r\n' },
-  'pipelined behind a list': { before: 'GET /v1/pets?limit=1 HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {key}\r\n\r\n' },
+  'pipelined behind a list': {
+    before: 'GET /v1/pets?limit=1 HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {key}\r\n\r\n',
+  },
   'after 100 Continue': { headers: 'Expect: 100-continue\r\n', expect: true },
 }
 
@@ -52,12 +54,19 @@ const UNCUT: Cutting = { chunks: undefined, segments: [], pauses: [] }
 
 function pieces(bytes: Buffer, shares: readonly number[]): Buffer[] {
   const at = [0, ...shares.map((value) => Math.round(value * bytes.length)).toSorted((a, b) => a - b), bytes.length]
-  return at.slice(1).map((end, index) => bytes.subarray(at[index], end)).filter(({ length }) => length > 0)
+  return at
+    .slice(1)
+    .map((end, index) => bytes.subarray(at[index], end))
+    .filter(({ length }) => length > 0)
 }
 
 function framed(body: Buffer, chunks: number[] | undefined): { header: string; bytes: Buffer } {
   if (chunks === undefined) return { header: `Content-Length: ${body.length}\r\n`, bytes: body }
-  const parts = pieces(body, chunks).flatMap((part) => [Buffer.from(`${part.length.toString(16)}\r\n`), part, Buffer.from('\r\n')])
+  const parts = pieces(body, chunks).flatMap((part) => [
+    Buffer.from(`${part.length.toString(16)}\r\n`),
+    part,
+    Buffer.from('\r\n'),
+  ])
   return { header: 'Transfer-Encoding: chunked\r\n', bytes: Buffer.concat([...parts, Buffer.from('0\r\n\r\n')]) }
 }
 
@@ -70,7 +79,10 @@ interface Sent {
 }
 
 /** Sends a request in pieces; returns status and body of its answer. */
-async function exchange(url: string, { head, body, cut, before = '', expect = false }: Sent): Promise<[status: number, body: string]> {
+async function exchange(
+  url: string,
+  { head, body, cut, before = '', expect = false }: Sent,
+): Promise<[status: number, body: string]> {
   using connection = new RawConnection(url)
   connection.socket.setNoDelay(true)
   const { header, bytes } = framed(body, cut.chunks)
@@ -92,8 +104,13 @@ async function exchange(url: string, { head, body, cut, before = '', expect = fa
   return [answer.status, answer.body.replace(/"id":\d+,/, '')]
 }
 
-async function createHead({ headers = '', freshKey = false }: (typeof COMPANY)[string], petstore: Petstore): Promise<string> {
-  const key = freshKey ? await petstore.accounts.createKey(petstore.account, 'cut', undefined, 'command line') : undefined
+async function createHead(
+  { headers = '', freshKey = false }: (typeof COMPANY)[string],
+  petstore: Petstore,
+): Promise<string> {
+  const key = freshKey
+    ? await petstore.accounts.createKey(petstore.account, 'cut', undefined, 'command line')
+    : undefined
   if (key !== undefined && !('secret' in key)) throw new Error(key.message)
   const more = headers.replace('{random}', () => crypto.randomUUID())
   const lines = `Host: localhost\r\nAuthorization: Bearer ${key?.secret ?? petstore.key}\r\nContent-Type: application/json\r\n${more}`
@@ -110,33 +127,58 @@ function formHeaders({ cookies }: ConsoleClient): string {
   return `Host: localhost\r\nAccept: text/html\r\nCookie: ${cookie}\r\nContent-Type: application/x-www-form-urlencoded\r\nRequest-Id: cut\r\n`
 }
 
-describeService('A body in pieces', (service) => {
-  for (const [company, settings] of Object.entries(COMPANY)) {
-    it(`of a create, ${company}: gives the answer of the uncut request`, async () => {
-      const petstore = settings.freshKey ? await withFreshAccount(service()) : service()
-      const before = settings.before?.replace('{key}', petstore.key)
-      for (const [what, body] of Object.entries(BODIES)) {
-        const ask = async (cut: Cutting) => exchange(petstore.url, { head: await createHead(settings, petstore), body, cut, before, expect: settings.expect })
+describeService(
+  'A body in pieces',
+  (service) => {
+    for (const [company, settings] of Object.entries(COMPANY)) {
+      it(`of a create, ${company}: gives the answer of the uncut request`, async () => {
+        const petstore = settings.freshKey ? await withFreshAccount(service()) : service()
+        const before = settings.before?.replace('{key}', petstore.key)
+        for (const [what, body] of Object.entries(BODIES)) {
+          const ask = async (cut: Cutting) =>
+            exchange(petstore.url, {
+              head: await createHead(settings, petstore),
+              body,
+              cut,
+              before,
+              expect: settings.expect,
+            })
+          const uncut = await ask(UNCUT)
+          const numRuns = 8
+          await fc.assert(
+            fc.asyncProperty(cutting, async (cut) => assert.deepEqual(await ask(cut), uncut, what)),
+            {
+              numRuns,
+              examples: [
+                [{ chunks: [0.5], segments: [], pauses: [] }],
+                [{ chunks: [1 - 7 / body.length], segments: [], pauses: [] }],
+              ],
+            },
+          )
+        }
+      })
+    }
+
+    it('of a form: gives the answer of the uncut request', async () => {
+      const client = await signedIn(service())
+      const head = `POST /animals/new HTTP/1.1\r\n${formHeaders(client)}`
+      for (const name of ['Zoë 🐕', '', 'x'.repeat(1000), 'x'.repeat(40_000)]) {
+        const fields = {
+          ...(await client.hiddenFields('/animals/new', '/animals/new')),
+          name,
+          categoryId: 'none',
+          status: 'sold',
+        }
+        const body = Buffer.from(new URLSearchParams(fields).toString())
+        const ask = (cut: Cutting) => exchange(service().url, { head, body, cut })
         const uncut = await ask(UNCUT)
-        const numRuns = 8
+        assert.equal(uncut[0], name.length > BODY_LIMIT ? 413 : 400)
         await fc.assert(
-          fc.asyncProperty(cutting, async (cut) => assert.deepEqual(await ask(cut), uncut, what)),
-          { numRuns, examples: [[{ chunks: [0.5], segments: [], pauses: [] }], [{ chunks: [1 - 7 / body.length], segments: [], pauses: [] }]] },
+          fc.asyncProperty(cutting, async (cut) => assert.deepEqual(await ask(cut), uncut)),
+          { numRuns: 12, examples: [[{ chunks: [0.5], segments: [], pauses: [] }]] },
         )
       }
     })
-  }
-
-  it('of a form: gives the answer of the uncut request', async () => {
-    const client = await signedIn(service())
-    const head = `POST /animals/new HTTP/1.1\r\n${formHeaders(client)}`
-    for (const name of ['Zoë 🐕', '', 'x'.repeat(1000), 'x'.repeat(40_000)]) {
-      const fields = { ...(await client.hiddenFields('/animals/new', '/animals/new')), name, categoryId: 'none', status: 'sold' }
-      const body = Buffer.from(new URLSearchParams(fields).toString())
-      const ask = (cut: Cutting) => exchange(service().url, { head, body, cut })
-      const uncut = await ask(UNCUT)
-      assert.equal(uncut[0], name.length > BODY_LIMIT ? 413 : 400)
-      await fc.assert(fc.asyncProperty(cutting, async (cut) => assert.deepEqual(await ask(cut), uncut)), { numRuns: 12, examples: [[{ chunks: [0.5], segments: [], pauses: [] }]] })
-    }
-  })
-}, { env: { PETSTORE_RATE_LIMIT: '1000000/1' } })
+  },
+  { env: { PETSTORE_RATE_LIMIT: '1000000/1' } },
+)

@@ -55,7 +55,10 @@ export async function startCuttingProxy(databaseUrl: string): Promise<CuttingPro
     database.on('data', (bytes) => {
       if (!state.silent) state.deliver(client, bytes)
     })
-    for (const [one, other] of [[client, database], [database, client]] as const) {
+    for (const [one, other] of [
+      [client, database],
+      [database, client],
+    ] as const) {
       // What one said last still reaches the other.
       one.on('close', () => other.destroySoon())
       one.on('error', () => other.destroy())

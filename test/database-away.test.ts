@@ -29,7 +29,10 @@ describe('when the database goes away', { concurrency: false }, () => {
   })
 
   /** The key check is remembered for a moment only: each of these meets the database, one way or the other. */
-  const requests = () => [...OPERATIONS.map((operation) => callExample(petstore, operation)), petstore.add(rex, { 'Idempotency-Key': 'k' })]
+  const requests = () => [
+    ...OPERATIONS.map((operation) => callExample(petstore, operation)),
+    petstore.add(rex, { 'Idempotency-Key': 'k' }),
+  ]
 
   async function assertUnavailable(answers: readonly Promise<Response>[]) {
     const started = performance.now()

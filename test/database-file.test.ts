@@ -2,7 +2,18 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, chownSync, copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  chownSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
@@ -17,7 +28,13 @@ const asNobody = isRoot ? ['setpriv', `--reuid=${NOBODY}`, `--regid=${NOBODY}`, 
 
 function assertWhole(path: string): void {
   const db = new DatabaseSync(path)
-  assert.deepEqual(db.prepare('PRAGMA integrity_check').all().map((row) => ({ ...row })), [{ integrity_check: 'ok' }])
+  assert.deepEqual(
+    db
+      .prepare('PRAGMA integrity_check')
+      .all()
+      .map((row) => ({ ...row })),
+    [{ integrity_check: 'ok' }],
+  )
   assert.deepEqual(db.prepare('PRAGMA foreign_key_check').all(), [])
   db.close()
 }
@@ -31,7 +48,10 @@ async function madeDatabase(folder: Folder, name: string): Promise<string> {
 /** Every command that opens it says this, with exit code 1, and the file stays as it was. */
 async function refused(folder: Folder, path: string, message: RegExp, wrap: readonly string[] = []): Promise<void> {
   const before = readFileSync(path)
-  for (const words of [['serve', '--port', '0'], ['account', 'list']]) {
+  for (const words of [
+    ['serve', '--port', '0'],
+    ['account', 'list'],
+  ]) {
     const { code, stdout, stderr } = await folder.run([...words, '--database', `sqlite:${path}`], { wrap })
     assert.deepEqual([code, stdout], [1, ''], stderr)
     assert.match(stderr, message)
@@ -51,12 +71,20 @@ describe('A database file', { concurrency: 3 }, () => {
 
   it('of another program is refused and left alone, whichever way it marks its file', async () => {
     await using folder = await Folder.create()
-    for (const sql of ['CREATE TABLE pets (id INTEGER PRIMARY KEY)', 'PRAGMA application_id = 7', 'CREATE TABLE x (y); PRAGMA user_version = 1']) {
+    for (const sql of [
+      'CREATE TABLE pets (id INTEGER PRIMARY KEY)',
+      'PRAGMA application_id = 7',
+      'CREATE TABLE x (y); PRAGMA user_version = 1',
+    ]) {
       const path = join(folder.path, `other-${sql.length}.db`)
       const db = new DatabaseSync(path)
       db.exec(sql)
       db.close()
-      await refused(folder, path, /is a SQLite database of another program; nothing in it was changed\. Name another file with --database\.\n$/)
+      await refused(
+        folder,
+        path,
+        /is a SQLite database of another program; nothing in it was changed\. Name another file with --database\.\n$/,
+      )
     }
   })
 
@@ -66,7 +94,11 @@ describe('A database file', { concurrency: 3 }, () => {
     const db = new DatabaseSync(path)
     db.exec("INSERT INTO petstore_migrations VALUES (999, 'from the future', 999, 0)")
     db.close()
-    await refused(folder, path, /has schema version 999, this program knows only up to \d+\. Run the newer program that wrote it; nothing was changed\.\n$/)
+    await refused(
+      folder,
+      path,
+      /has schema version 999, this program knows only up to \d+\. Run the newer program that wrote it; nothing was changed\.\n$/,
+    )
   })
 
   it('that was cut off is refused or told as damaged, not made worse', async () => {
@@ -86,11 +118,18 @@ describe('A database file', { concurrency: 3 }, () => {
     const path = await madeDatabase(folder, 'home/pets.db')
     if (isRoot) chownSync(home, NOBODY, NOBODY)
     chmodSync(path, 0o444)
-    await refused(folder, path, /may not write to .*pets\.db; the file and its folder must both be writable\.\n$/, asNobody)
+    await refused(
+      folder,
+      path,
+      /may not write to .*pets\.db; the file and its folder must both be writable\.\n$/,
+      asNobody,
+    )
     chmodSync(path, 0o666)
     chmodSync(home, 0o555)
     await refused(folder, path, /may not write to .*home; the file and its folder must both be writable\.\n$/, asNobody)
-    const { code, stderr } = await folder.run(['serve', '--port', '0', '--database', `sqlite:${home}/deeper/pets.db`], { wrap: asNobody })
+    const { code, stderr } = await folder.run(['serve', '--port', '0', '--database', `sqlite:${home}/deeper/pets.db`], {
+      wrap: asNobody,
+    })
     assert.equal(code, 1)
     assert.match(stderr, /^petstore: Cannot open the database .*: EACCES: permission denied/)
     chmodSync(home, 0o755)
@@ -119,7 +158,9 @@ describe('A database file', { concurrency: 3 }, () => {
 
   it('is made once where several processes start at the same time', async () => {
     await using folder = await Folder.create()
-    const results = await Promise.all(Array.from({ length: 5 }, (_, index) => folder.run(index % 2 === 0 ? ['migrate'] : ['seed', '--count', '10'])))
+    const results = await Promise.all(
+      Array.from({ length: 5 }, (_, index) => folder.run(index % 2 === 0 ? ['migrate'] : ['seed', '--count', '10'])),
+    )
     for (const { code, stderr } of results) assert.equal(code, 0, stderr)
     const path = join(folder.path, 'data/petstore.db')
     assertWhole(path)
@@ -135,11 +176,21 @@ describe('The files of a database', { concurrency: 3 }, () => {
 
   it('and the folders made for them are for their owner only, whatever the umask', async () => {
     await using folder = await Folder.create()
-    const served = await serve(folder, { env: { DATABASE_URL: 'sqlite:new/deeper/pets.db' }, wrap: ['sh', '-c', 'umask 000; exec "$0" "$@"'] })
+    const served = await serve(folder, {
+      env: { DATABASE_URL: 'sqlite:new/deeper/pets.db' },
+      wrap: ['sh', '-c', 'umask 000; exec "$0" "$@"'],
+    })
     assert.deepEqual(modes(folder.path), { new: '700' })
     assert.deepEqual(modes(join(folder.path, 'new')), { deeper: '700' })
-    assert.deepEqual(modes(join(folder.path, 'new/deeper')), { 'pets.db': '600', 'pets.db-shm': '600', 'pets.db-wal': '600' })
-    assert.deepEqual(served.lines.map(({ msg }) => msg), ['listening'])
+    assert.deepEqual(modes(join(folder.path, 'new/deeper')), {
+      'pets.db': '600',
+      'pets.db-shm': '600',
+      'pets.db-wal': '600',
+    })
+    assert.deepEqual(
+      served.lines.map(({ msg }) => msg),
+      ['listening'],
+    )
   })
 
   it('keep the mode that somebody has given them, with a warning', async () => {
@@ -183,7 +234,11 @@ describe('A full disk', { concurrency: 3 }, () => {
     assert.ok(refusal.headers.has('retry-after'))
     await expectError(refusal, 'service_unavailable')
     assert.equal((await fetch(`${url}/livez`)).status, 200)
-    assert.equal((await fetch(`${url}/v1/pets`, { headers: { Authorization: `Bearer ${key}` } })).status, 200, 'reading goes on')
+    assert.equal(
+      (await fetch(`${url}/v1/pets`, { headers: { Authorization: `Bearer ${key}` } })).status,
+      200,
+      'reading goes on',
+    )
     child.kill('SIGTERM')
     assert.equal((await ended).code, 0)
 
@@ -193,7 +248,11 @@ describe('A full disk', { concurrency: 3 }, () => {
     assert.equal(animals, acknowledged)
     db.close()
     const again = await serve(folder)
-    const added = await fetch(`${again.url}/v1/pets`, { method: 'POST', body: REX, headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' } })
+    const added = await fetch(`${again.url}/v1/pets`, {
+      method: 'POST',
+      body: REX,
+      headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
+    })
     assert.equal(added.status, 201, 'with room again it goes on')
   })
 
@@ -241,7 +300,11 @@ describe('A lock of another process', () => {
     holder.stdin.end()
     assert.equal((await patient).status, 201, 'a write that waits goes through when the lock ends')
     assert.equal((await holderEnded).code, 0)
-    assert.equal(((await (await petstore.call('/pets')).json()) as object[]).length, 1, 'and what was refused was not stored')
+    assert.equal(
+      ((await (await petstore.call('/pets')).json()) as object[]).length,
+      1,
+      'and what was refused was not stored',
+    )
     assert.ok(existsSync(path))
   })
 
@@ -264,6 +327,9 @@ describe('A lock of another process', () => {
     using db = new DatabaseSync(path)
     db.exec('BEGIN IMMEDIATE')
     const { code, stdout, stderr } = await folder.run(['seed', '--count', '1', '--database', `sqlite:${path}`])
-    assert.deepEqual([code, stdout, stderr], [1, '', 'petstore: another process holds its lock (SQLite: database is locked)\n'])
+    assert.deepEqual(
+      [code, stdout, stderr],
+      [1, '', 'petstore: another process holds its lock (SQLite: database is locked)\n'],
+    )
   })
 })

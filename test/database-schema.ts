@@ -22,9 +22,13 @@ type Row = Column & { table: string; column: string }
 
 function readSqlite(path: string): Row[] {
   const db = new DatabaseSync(path, { readOnly: true })
-  const rows = db.prepare(`
+  const rows = db
+    .prepare(
+      `
     SELECT t.name AS "table", c.name AS "column", lower(c.type) AS type
-    FROM sqlite_schema t JOIN pragma_table_info(t.name) c WHERE t.type = 'table' ORDER BY t.name, c.cid`).all()
+    FROM sqlite_schema t JOIN pragma_table_info(t.name) c WHERE t.type = 'table' ORDER BY t.name, c.cid`,
+    )
+    .all()
   db.close()
   return rows.map((row) => ({ ...row })) as unknown as Row[]
 }

@@ -12,9 +12,14 @@ const { engines } = JSON.parse(read('package.json')) as { engines: { node: strin
 
 describe('npm ci', () => {
   it('installs no package that refuses a Node.js which package.json allows', () => {
-    const { packages } = JSON.parse(read('package-lock.json')) as { packages: Record<string, { engines?: { node?: string } }> }
+    const { packages } = JSON.parse(read('package-lock.json')) as {
+      packages: Record<string, { engines?: { node?: string } }>
+    }
     const refusing = Object.entries(packages).filter(([, { engines: its }]) => !subset(engines.node, its?.node ?? '*'))
-    assert.deepEqual(refusing.map(([path, { engines: its }]) => `${path} needs ${its?.node}`), [])
+    assert.deepEqual(
+      refusing.map(([path, { engines: its }]) => `${path} needs ${its?.node}`),
+      [],
+    )
   })
 
   it('needs the Node.js that the README asks for', () => {
@@ -33,20 +38,33 @@ describe('A dependency', () => {
   const { dependencies, optionalDependencies, devDependencies } = JSON.parse(read('package.json')) as Package
 
   it('has a documented reason, and an exact version', () => {
-    const documented = new Set(Array.from(read('docs/dependencies.md').matchAll(/^\| (`[^|]*`) \| /gm), ([, names = '']) => names.split(', ').map((name) => name.replaceAll('`', ''))).flat())
+    const documented = new Set(
+      Array.from(read('docs/dependencies.md').matchAll(/^\| (`[^|]*`) \| /gm), ([, names = '']) =>
+        names.split(', ').map((name) => name.replaceAll('`', '')),
+      ).flat(),
+    )
     const all = { ...dependencies, ...optionalDependencies, ...devDependencies }
     assert.deepEqual([...documented].toSorted(), Object.keys(all).toSorted())
     for (const [name, version] of Object.entries(all)) assert.match(version, /^\d+\.\d+\.\d+(?:-[\w.]+)?$/, name)
   })
 
   it('that the service runs on has no install script', () => {
-    const { packages } = JSON.parse(read('package-lock.json')) as { packages: Record<string, { dev?: boolean; hasInstallScript?: boolean }> }
+    const { packages } = JSON.parse(read('package-lock.json')) as {
+      packages: Record<string, { dev?: boolean; hasInstallScript?: boolean }>
+    }
     const scripted = Object.entries(packages).filter(([, { dev, hasInstallScript }]) => hasInstallScript && !dev)
-    assert.deepEqual(scripted.map(([path]) => path), [])
+    assert.deepEqual(
+      scripted.map(([path]) => path),
+      [],
+    )
   })
 
   it('is in the bill of materials, the vendored reference too, and no tool of development', () => {
-    const bom = JSON.parse(execFileSync(process.execPath, [fileURLToPath(new URL('../deploy/sbom.ts', import.meta.url))], { encoding: 'utf8' })) as { bomFormat: string; components: { name: string }[] }
+    const bom = JSON.parse(
+      execFileSync(process.execPath, [fileURLToPath(new URL('../deploy/sbom.ts', import.meta.url))], {
+        encoding: 'utf8',
+      }),
+    ) as { bomFormat: string; components: { name: string }[] }
     const names = new Set(bom.components.map(({ name }) => name))
     assert.equal(bom.bomFormat, 'CycloneDX')
     for (const name of [...Object.keys(dependencies), '@scalar/api-reference']) assert.ok(names.has(name), name)

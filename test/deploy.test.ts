@@ -9,14 +9,18 @@ const read = (path: string) => readFileSync(new URL(`../${path}`, import.meta.ur
 
 describe('the deployment', () => {
   it('runs the image on the Node.js that package.json pins', () => {
-    const { optionalDependencies } = JSON.parse(read('package.json')) as { optionalDependencies: Record<string, string> }
+    const { optionalDependencies } = JSON.parse(read('package.json')) as {
+      optionalDependencies: Record<string, string>
+    }
     const [, version] = /^ARG NODE_VERSION=(.+)$/m.exec(read('deploy/Dockerfile')) ?? []
     assert.deepEqual(new Set(Object.values(optionalDependencies)), new Set([version]))
   })
 
   it('copies into the image only what its builder is sent', () => {
     const sent = [...read('deploy/Dockerfile.dockerignore').matchAll(/^!(.+)$/gm)].map(([, path]) => path)
-    const copied = [...read('deploy/Dockerfile').matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap(([, paths]) => paths!.split(' '))
+    const copied = [...read('deploy/Dockerfile').matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap(([, paths]) =>
+      paths!.split(' '),
+    )
     assert.deepEqual(new Set(copied), new Set(sent))
   })
 
@@ -28,7 +32,9 @@ describe('the deployment', () => {
   it('lets an instance drain, finish and end before it is killed', () => {
     const unit = read('deploy/petstore.service')
     const seconds = (text: string, pattern: RegExp) => Number(pattern.exec(text)?.[1])
-    assert.ok(seconds(unit, /^TimeoutStopSec=(\d+)$/m) > seconds(unit, /^Environment=PETSTORE_DRAIN_SECONDS=(\d+)$/m) + 10)
+    assert.ok(
+      seconds(unit, /^TimeoutStopSec=(\d+)$/m) > seconds(unit, /^Environment=PETSTORE_DRAIN_SECONDS=(\d+)$/m) + 10,
+    )
     const [compose, proxy] = [read('deploy/compose.yaml'), read('deploy/Caddyfile')]
     const drain = seconds(compose, /PETSTORE_DRAIN_SECONDS: (\d+)$/m)
     assert.ok(seconds(compose, /stop_grace_period: (\d+)s$/m) > drain + 10)
@@ -45,7 +51,10 @@ describe('the deployment', () => {
     const known = new Set(Object.values(SETTINGS).map(({ variable }) => variable))
     for (const file of ['deploy/Dockerfile', 'deploy/compose.yaml', 'deploy/petstore.service', 'deploy/README.md']) {
       for (const [name] of read(file).matchAll(/\b(?:PETSTORE_[A-Z_]+|DATABASE_URL)\b/g)) {
-        assert.ok(known.has(name) || name === 'PETSTORE_DOMAIN' || name === 'PETSTORE_UPSTREAMS', `${file} names ${name}`)
+        assert.ok(
+          known.has(name) || name === 'PETSTORE_DOMAIN' || name === 'PETSTORE_UPSTREAMS',
+          `${file} names ${name}`,
+        )
       }
     }
   })

@@ -20,7 +20,9 @@ async function examine(url: string, words: string[] = [], options: InProcessOpti
   const { code, stdout, stderr } = await petstore(['doctor', '--json', '--database', url, ...words], options)
   const { healthy, checks } = JSON.parse(stdout) as { healthy: boolean; checks: Check[] }
   assert.equal(healthy, code === 0, stderr)
-  const found = Object.fromEntries(checks.filter(({ state }) => state !== 'ok').map(({ name, ...rest }) => [name, rest]))
+  const found = Object.fromEntries(
+    checks.filter(({ state }) => state !== 'ok').map(({ name, ...rest }) => [name, rest]),
+  )
   for (const [name, { fix }] of Object.entries(found)) assert.ok(fix, `${name} says what to do`)
   return { code, found, names: checks.map(({ name }) => name) }
 }
@@ -32,7 +34,8 @@ for (const engine of ENGINES) {
       await petstore(['migrate', '--environment', 'staging', '--database', database.url])
       const { code, found, names } = await examine(database.url)
       assert.deepEqual([code, found], [0, {}])
-      for (const name of ['Settings', 'Node.js', 'Schema', 'Clock', 'Environment']) assert.ok(names.includes(name), name)
+      for (const name of ['Settings', 'Node.js', 'Schema', 'Clock', 'Environment'])
+        assert.ok(names.includes(name), name)
     })
 
     it('finds a database of the other environment, and an import that was not finished', async () => {
@@ -45,7 +48,10 @@ for (const engine of ENGINES) {
       const { code, found } = await examine(database.url, ['--environment', 'production'])
       assert.equal(code, 1)
       assert.equal(found['Environment']!.found, 'the database belongs to staging, the setting is production')
-      assert.deepEqual([found['Import']!.state, found['Import']!.found], ['warning', `of ${file} stopped after 500 of 1500 rows`])
+      assert.deepEqual(
+        [found['Import']!.state, found['Import']!.found],
+        ['warning', `of ${file} stopped after 500 of 1500 rows`],
+      )
     })
 
     it('finds a clock that is wrong', async () => {
@@ -77,7 +83,10 @@ describe('petstore doctor', { concurrency: 3 }, () => {
     chmodSync(path, 0o644)
     const open = await examine(url)
     assert.deepEqual([open.code, Object.keys(open.found)], [0, ['File modes']])
-    assert.match(open.found['File modes']!.found, /Other users of this machine can read .*petstore\.db; its mode is 644/)
+    assert.match(
+      open.found['File modes']!.found,
+      /Other users of this machine can read .*petstore\.db; its mode is 644/,
+    )
     chmodSync(path, 0o600)
     const missing = await examine(`${url}.gone`)
     assert.deepEqual([missing.code, missing.found['Database']!.state], [1, 'problem'])
@@ -102,9 +111,14 @@ describe('petstore doctor', { concurrency: 3 }, () => {
   it('finds a variable that is no setting, and says which may be meant', async () => {
     await using folder = await Folder.create()
     await folder.run(['migrate', '--environment', 'staging'])
-    const { code, stdout, stderr } = await folder.run(['doctor'], { env: { PETSTORE_BASEURL: 'https://pets.example/v1' } })
+    const { code, stdout, stderr } = await folder.run(['doctor'], {
+      env: { PETSTORE_BASEURL: 'https://pets.example/v1' },
+    })
     assert.equal(code, 0, stderr)
-    assert.match(stdout, /^warning {2}Settings +PETSTORE_BASEURL is no setting and is ignored\n +→ Correct the name\. Did you mean PETSTORE_BASE_URL\?\nok {7}Node\.js +v26/)
+    assert.match(
+      stdout,
+      /^warning {2}Settings +PETSTORE_BASEURL is no setting and is ignored\n +→ Correct the name\. Did you mean PETSTORE_BASE_URL\?\nok {7}Node\.js +v26/,
+    )
   })
 
   it('prints the problems and how many they are', async () => {

@@ -15,7 +15,9 @@ const DOCUMENTS = [
   'SECURITY.md',
   'CHANGELOG.md',
   'deploy/README.md',
-  ...readdirSync(join(root, 'docs')).filter((file) => file.endsWith('.md')).map((file) => join('docs', file)),
+  ...readdirSync(join(root, 'docs'))
+    .filter((file) => file.endsWith('.md'))
+    .map((file) => join('docs', file)),
 ]
 
 describe('the documents', () => {
@@ -29,7 +31,8 @@ describe('the documents', () => {
 
   it('show the two commands that always work', () => {
     const readme = read('README.md')
-    for (const command of ['npm ci && npm start', 'npm ci && npm test']) assert.ok(readme.includes(`\`\`\`sh\n${command}\n\`\`\``), command)
+    for (const command of ['npm ci && npm start', 'npm ci && npm test'])
+      assert.ok(readme.includes(`\`\`\`sh\n${command}\n\`\`\``), command)
   })
 
   it('link only to files that are there', () => {
@@ -53,8 +56,14 @@ describe('the documents', () => {
     const model = read('docs/threat-model.md')
     const named = [...model.matchAll(/`((?:test|src)\/[\w/.-]+\.test\.ts)` "([^"]+)"/g)]
     assert.ok(named.length > 50)
-    const missing = named.filter(([, file = '', title = '']) => !existsSync(join(root, file)) || !["'", '`'].some((quote) => read(file).includes(`it(${quote}${title}`)))
-    assert.deepEqual(missing.map(([test]) => test), [])
+    const missing = named.filter(
+      ([, file = '', title = '']) =>
+        !existsSync(join(root, file)) || !["'", '`'].some((quote) => read(file).includes(`it(${quote}${title}`)),
+    )
+    assert.deepEqual(
+      missing.map(([test]) => test),
+      [],
+    )
     const rows = model.split('\n').filter((line) => line.startsWith('| ') && !/^\| (?:Risk|Threat) /.test(line))
     for (const row of rows) assert.match(row, /\.test\.ts` "/, row)
   })

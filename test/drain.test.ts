@@ -36,13 +36,21 @@ describe('A stop with a drain', { concurrency: 3 }, () => {
     for (const connections of [idle, requests.map(() => new RawConnection(served.url))]) {
       for (const [index, connection] of connections.entries()) connection.send(requests[index]!)
       const answers = await Promise.all(connections.map((connection) => connection.answer()))
-      assert.deepEqual(answers.map(({ status }) => status), [201, 503, 200, 401])
+      assert.deepEqual(
+        answers.map(({ status }) => status),
+        [201, 503, 200, 401],
+      )
       assert.deepEqual(new Set(answers.map(({ headers }) => headers.get('connection'))), new Set(['close']))
       for (const connection of connections) await connection.closed()
     }
     const { code, stderr } = await served.ended
     assert.deepEqual([code, stderr], [0, ''])
-    assert.deepEqual(messages(served), ['listening', 'draining: not ready, still serving', 'stopping: finishing open requests', 'stopped'])
+    assert.deepEqual(messages(served), [
+      'listening',
+      'draining: not ready, still serving',
+      'stopping: finishing open requests',
+      'stopped',
+    ])
   })
 
   it('answers a request that comes on an open connection just after the listener has closed', async () => {
@@ -102,12 +110,18 @@ const fdOf = (server: Server) => (server as unknown as { _handle: { fd: number }
 
 describe('An inherited socket (LISTEN_PID, LISTEN_FDS)', () => {
   it('is listened on, whatever HOST and PORT say, and decides whether the service is at home', async () => {
-    for (const [address, signup] of [['127.0.0.1', 'open'], ['0.0.0.0', 'closed']] as const) {
+    for (const [address, signup] of [
+      ['127.0.0.1', 'open'],
+      ['0.0.0.0', 'closed'],
+    ] as const) {
       await using folder = await Folder.create()
       const holder = createServer().listen(0, address)
       await once(holder, 'listening')
       const { port } = holder.address() as { port: number }
-      const served = await serve(folder, { socket: fdOf(holder), env: { HOST: address === '0.0.0.0' ? '127.0.0.1' : '0.0.0.0' } })
+      const served = await serve(folder, {
+        socket: fdOf(holder),
+        env: { HOST: address === '0.0.0.0' ? '127.0.0.1' : '0.0.0.0' },
+      })
       holder.close()
       assert.equal(served.url, `http://${address}:${port}`)
       assert.match(String(served.lines[0]!['signup']), new RegExp(`^${signup} `))
@@ -129,7 +143,10 @@ describe('An inherited socket (LISTEN_PID, LISTEN_FDS)', () => {
     closeSync(file)
     assert.equal(refused.code, 1)
     assert.match(refused.stderr, /^petstore: Cannot listen on the socket that was passed on \(LISTEN_FDS\): .+\.\n$/)
-    assert.equal(several.stderr, 'petstore: Cannot listen on the socket that was passed on (LISTEN_FDS): there are 2 of them, and the service takes one.\n')
+    assert.equal(
+      several.stderr,
+      'petstore: Cannot listen on the socket that was passed on (LISTEN_FDS): there are 2 of them, and the service takes one.\n',
+    )
   })
 
   const plan = { restarts: 3, drainSeconds: 1, clients: 4, seed: 1 }

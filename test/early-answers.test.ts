@@ -28,9 +28,17 @@ interface Early {
 /** Requests that are refused without their body; `KEY` stands for the header with the key. */
 const EARLY: Record<string, Early> = {
   'without a key': { start: 'POST /v1/pets', headers: 'Content-Type: application/json\r\n', status: 401 },
-  'with a body that is too large': { start: 'POST /v1/pets', headers: 'KEYContent-Type: application/json\r\n', status: 413 },
+  'with a body that is too large': {
+    start: 'POST /v1/pets',
+    headers: 'KEYContent-Type: application/json\r\n',
+    status: 413,
+  },
   'with another Content-Type': { start: 'POST /v1/pets', headers: 'KEYContent-Type: text/plain\r\n', status: 400 },
-  'with another character set': { start: 'POST /v1/pets', headers: 'KEYContent-Type: application/json; charset=utf-16\r\n', status: 400 },
+  'with another character set': {
+    start: 'POST /v1/pets',
+    headers: 'KEYContent-Type: application/json; charset=utf-16\r\n',
+    status: 400,
+  },
   'with a method that is not allowed': { start: 'PUT /v1/pets', headers: 'KEY', status: 405 },
   'to an unknown path': { start: 'POST /v1/nothing', headers: 'KEY', status: 404 },
   'to an unknown page': { start: 'POST /nothing', headers: `Accept: text/html\r\n${FORM}`, status: 404 },
@@ -69,13 +77,19 @@ describeService('A request that is refused while it arrives', (service) => {
 
   it('with a form of another type: is not asked for the body that waits for 100 Continue', async () => {
     using connection = new RawConnection(service().url)
-    connection.send(`POST /sign-in HTTP/1.1\r\n${HOST}Content-Type: text/plain\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n`)
+    connection.send(
+      `POST /sign-in HTTP/1.1\r\n${HOST}Content-Type: text/plain\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n`,
+    )
     assert.equal((await connection.answer()).status, 415)
   })
 
   it('with a bad Idempotency-Key: is not asked for the body that waits for 100 Continue', async () => {
     using connection = new RawConnection(service().url)
-    const early = { start: 'POST /v1/pets', headers: 'KEYContent-Type: application/json\r\nIdempotency-Key: \r\n', status: 400 }
+    const early = {
+      start: 'POST /v1/pets',
+      headers: 'KEYContent-Type: application/json\r\nIdempotency-Key: \r\n',
+      status: 400,
+    }
     connection.send(head(early, 'Content-Length: 29\r\nExpect: 100-continue\r\n'))
     assert.equal((await connection.answer()).status, 400)
     await connection.closed()
@@ -133,23 +147,36 @@ describe('A client that goes on sending after its answer', () => {
   })
 })
 
-describeService('A client that leaves', (service) => {
-  it('during a sign-in or a sign-up: that is no fault of the service', async () => {
-    const petstore = service()
-    const client = new ConsoleClient(petstore.url)
-    for (const page of ['/sign-in', '/sign-up']) {
-      const fields = new URLSearchParams({ ...(await client.hiddenFields(page, page)), email: petstore.account.email, password: PASSWORD })
-      const form = fields.toString()
-      const cookie = [...client.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
-      for (let attempt = 0; attempt < 40; attempt += 1) {
-        using connection = new RawConnection(petstore.url)
-        await once(connection.socket, 'connect')
-        connection.send(`POST ${page} HTTP/1.1\r\n${HOST}Cookie: ${cookie}\r\n${FORM}Content-Length: ${form.length}\r\n\r\n${form}`)
-        await setTimeout(attempt / 4)
-        connection.socket.resetAndDestroy()
+describeService(
+  'A client that leaves',
+  (service) => {
+    it('during a sign-in or a sign-up: that is no fault of the service', async () => {
+      const petstore = service()
+      const client = new ConsoleClient(petstore.url)
+      for (const page of ['/sign-in', '/sign-up']) {
+        const fields = new URLSearchParams({
+          ...(await client.hiddenFields(page, page)),
+          email: petstore.account.email,
+          password: PASSWORD,
+        })
+        const form = fields.toString()
+        const cookie = [...client.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+        for (let attempt = 0; attempt < 40; attempt += 1) {
+          using connection = new RawConnection(petstore.url)
+          await once(connection.socket, 'connect')
+          connection.send(
+            `POST ${page} HTTP/1.1\r\n${HOST}Cookie: ${cookie}\r\n${FORM}Content-Length: ${form.length}\r\n\r\n${form}`,
+          )
+          await setTimeout(attempt / 4)
+          connection.socket.resetAndDestroy()
+        }
       }
-    }
-    await until(async () => (await client.get('/sign-in')).status === 200)
-    assert.deepEqual(petstore.logged.filter(({ level, status }) => level === 'error' || Number(status) >= 500), [])
-  })
-}, { env: { PETSTORE_SIGNUP: 'open' } })
+      await until(async () => (await client.get('/sign-in')).status === 200)
+      assert.deepEqual(
+        petstore.logged.filter(({ level, status }) => level === 'error' || Number(status) >= 500),
+        [],
+      )
+    })
+  },
+  { env: { PETSTORE_SIGNUP: 'open' } },
+)

@@ -35,7 +35,9 @@ let server: Promise<string> | undefined
 export const postgres: TestEngine = {
   name: 'PostgreSQL',
   async newDatabase() {
-    server ??= process.env[SHARED_POSTGRES] ? Promise.resolve(process.env[SHARED_POSTGRES]) : startPostgres().then(({ url }) => url)
+    server ??= process.env[SHARED_POSTGRES]
+      ? Promise.resolve(process.env[SHARED_POSTGRES])
+      : startPostgres().then(({ url }) => url)
     return newPostgresDatabase(await server)
   },
 }
@@ -49,7 +51,9 @@ export async function newPostgresDatabase(serverUrl: string): Promise<TestDataba
   const bouncer = process.env[THROUGH_PGBOUNCER]
   await asAdmin(serverUrl, `CREATE DATABASE ${name}`)
   return {
-    url: bouncer ? `${serverUrl.replace(/@.*$/, `@${bouncer}`)}/${name}?pgbouncer=true` : serverUrl.replace(/\/postgres$/, `/${name}`),
+    url: bouncer
+      ? `${serverUrl.replace(/@.*$/, `@${bouncer}`)}/${name}?pgbouncer=true`
+      : serverUrl.replace(/\/postgres$/, `/${name}`),
     [Symbol.asyncDispose]: () => asAdmin(serverUrl, `DROP DATABASE ${name} WITH (FORCE)`),
   }
 }

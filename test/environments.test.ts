@@ -55,8 +55,14 @@ for (const engine of ENGINES) {
       await using database = await engine.newDatabase()
       await servedOnce(database.url, PRODUCTION)
       for (const env of [STAGING, {}]) {
-        await assert.rejects(servedOnce(database.url, env), ({ name, message }: Error) =>
-          name === 'CannotOpenStore' && /belongs to production, but the setting is staging\. Set PETSTORE_ENVIRONMENT=production .*The command "environment set" moves it to staging, where its keys are refused\.$/.test(message))
+        await assert.rejects(
+          servedOnce(database.url, env),
+          ({ name, message }: Error) =>
+            name === 'CannotOpenStore' &&
+            /belongs to production, but the setting is staging\. Set PETSTORE_ENVIRONMENT=production .*The command "environment set" moves it to staging, where its keys are refused\.$/.test(
+              message,
+            ),
+        )
       }
       assert.equal(await recorded(database.url), 'production')
       await servedOnce(database.url, PRODUCTION)
@@ -65,7 +71,8 @@ for (const engine of ENGINES) {
     it('decides the prefix of a key that a command makes, whatever the setting says', async () => {
       await using database = await engine.newDatabase()
       await servedOnce(database.url, PRODUCTION)
-      const run = (words: string, input = '') => petstore([...words.split(' '), '--database', database.url], { input, env: STAGING })
+      const run = (words: string, input = '') =>
+        petstore([...words.split(' '), '--database', database.url], { input, env: STAGING })
       await run(`account create ${EMAIL} --password-stdin`, PASSWORD)
       assert.match((await run(`key create --account ${EMAIL} --name x`)).stdout, /^pets_live_/)
       const [listed] = JSON.parse((await run(`key list --account ${EMAIL} --json`)).stdout) as { redacted: string }[]
@@ -78,7 +85,10 @@ for (const engine of ENGINES) {
       await run(`account create ${EMAIL} --password-stdin`, PASSWORD)
       const { code, stdout, stderr } = await run(`key create --account ${EMAIL} --name x`)
       assert.deepEqual([code, stdout], [1, ''])
-      assert.match(stderr, /has no environment yet, which decides its keys\. .* petstore environment set production\|staging/)
+      assert.match(
+        stderr,
+        /has no environment yet, which decides its keys\. .* petstore environment set production\|staging/,
+      )
       assert.match((await run('environment show')).stderr, /has no environment yet/)
       assert.equal((await run('environment set staging')).code, 0)
       assert.match((await run(`key create --account ${EMAIL} --name x`)).stdout, /^pets_test_/)
@@ -94,19 +104,36 @@ for (const engine of ENGINES) {
       }
       const refused = await run('environment set production')
       assert.equal(refused.code, 2)
-      assert.match(refused.stderr, /belongs to staging and has 1 active key of staging \(pets_test_…\), which production refuses; add --yes to change it/)
+      assert.match(
+        refused.stderr,
+        /belongs to staging and has 1 active key of staging \(pets_test_…\), which production refuses; add --yes to change it/,
+      )
       assert.equal((await run('environment show')).stdout, 'staging\n')
       const changed = await run('environment set production --yes')
       assert.equal(changed.code, 0)
-      assert.match(changed.stderr, /belongs to production now\. Restart the service with PETSTORE_ENVIRONMENT=production[^]*Refused from then on: 1 active key of staging/)
-      assert.deepEqual(JSON.parse((await run('environment set production --json')).stdout), { environment: 'production', was: 'production', refusedKeys: 0 })
+      assert.match(
+        changed.stderr,
+        /belongs to production now\. Restart the service with PETSTORE_ENVIRONMENT=production[^]*Refused from then on: 1 active key of staging/,
+      )
+      assert.deepEqual(JSON.parse((await run('environment set production --json')).stdout), {
+        environment: 'production',
+        was: 'production',
+        refusedKeys: 0,
+      })
       const [{ redacted }] = JSON.parse((await run('key list --json')).stdout) as [{ redacted: string }]
       assert.equal(redacted, `pets_test_…${key.slice(-4)}`, 'a key is shown with its own prefix')
       {
         await using service = await startPetstore({ database: database.url, env: PRODUCTION })
-        await expectError(await service.call('/pets', { headers: { Authorization: `Bearer ${key}` } }), 'wrong_environment')
+        await expectError(
+          await service.call('/pets', { headers: { Authorization: `Bearer ${key}` } }),
+          'wrong_environment',
+        )
       }
-      assert.deepEqual(JSON.parse((await run('environment set staging --yes --json')).stdout), { environment: 'staging', was: 'production', refusedKeys: 1 })
+      assert.deepEqual(JSON.parse((await run('environment set staging --yes --json')).stdout), {
+        environment: 'staging',
+        was: 'production',
+        refusedKeys: 1,
+      })
       await using service = await startPetstore({ database: database.url })
       assert.equal((await service.call('/pets', { headers: { Authorization: `Bearer ${key}` } })).status, 200)
     })

@@ -21,7 +21,10 @@ describe('Framing', () => {
   // Whatever came before, the service lives, has nothing stored, and found no fault of its own.
   after(async () => {
     assert.equal(await (await petstore.call('/pets')).text(), '[]')
-    assert.deepEqual(petstore.logged.filter(({ level }) => level === 'error'), [])
+    assert.deepEqual(
+      petstore.logged.filter(({ level }) => level === 'error'),
+      [],
+    )
     await petstore[Symbol.asyncDispose]()
   })
 
@@ -39,7 +42,8 @@ describe('Framing', () => {
     }
     return message
   }
-  const get = (headers: string, target = '/v1/pets', version = '1.1') => `GET ${target} HTTP/${version}\r\n${headers}\r\n`
+  const get = (headers: string, target = '/v1/pets', version = '1.1') =>
+    `GET ${target} HTTP/${version}\r\n${headers}\r\n`
   const post = (headers: string, body: string | Buffer = '') =>
     Buffer.concat([Buffer.from(`POST /v1/pets HTTP/1.1\r\n${HOST}${headers}\r\n`), Buffer.from(body)])
 
@@ -65,7 +69,8 @@ describe('Framing', () => {
     'a lone CR in a header': () => get(`${HOST}${key}X-Pet: a\rb\r\n`),
     'a folded header': () => get(`${HOST}${key}X-Pet: a\r\n b\r\n`),
     'lines that end in LF': () => get(HOST + key).replaceAll('\r', ''),
-    'Content-Length and Transfer-Encoding': () => post(`${key}${JSON_TYPE}Content-Length: 3\r\nTransfer-Encoding: chunked\r\n`, `0\r\n\r\n`),
+    'Content-Length and Transfer-Encoding': () =>
+      post(`${key}${JSON_TYPE}Content-Length: 3\r\nTransfer-Encoding: chunked\r\n`, `0\r\n\r\n`),
     'two Content-Lengths': () => post(`${key}${JSON_TYPE}Content-Length: 29\r\nContent-Length: 29\r\n`, REX),
     'two different Content-Lengths': () => post(`${key}${JSON_TYPE}Content-Length: 29\r\nContent-Length: 5\r\n`, REX),
     'a negative Content-Length': () => post(`${key}${JSON_TYPE}Content-Length: -1\r\n`, REX),
@@ -75,11 +80,16 @@ describe('Framing', () => {
     'a list as Content-Length': () => post(`${key}${JSON_TYPE}Content-Length: 29, 29\r\n`, REX),
     'an unknown transfer coding': () => post(`${key}${JSON_TYPE}Transfer-Encoding: xchunked\r\n`, '0\r\n\r\n'),
     'a compressed transfer coding': () => post(`${key}${JSON_TYPE}Transfer-Encoding: gzip, chunked\r\n`, '0\r\n\r\n'),
-    'chunked twice': () => post(`${key}${JSON_TYPE}Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n`, '0\r\n\r\n'),
-    'a chunk whose size is no number': () => post(`${key}${JSON_TYPE}Transfer-Encoding: chunked\r\n`, `xx\r\n${REX}\r\n0\r\n\r\n`),
-    'a negative chunk size': () => post(`${key}${JSON_TYPE}Transfer-Encoding: chunked\r\n`, `-1d\r\n${REX}\r\n0\r\n\r\n`),
-    'a chunk longer than its size': () => post(`${key}${JSON_TYPE}Transfer-Encoding: chunked\r\n`, `5\r\n${REX}\r\n0\r\n\r\n`),
-    'a chunk size beyond 64 bits': () => post(`${key}${JSON_TYPE}Transfer-Encoding: chunked\r\n`, `fffffffffffffffff\r\n${REX}`),
+    'chunked twice': () =>
+      post(`${key}${JSON_TYPE}Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n`, '0\r\n\r\n'),
+    'a chunk whose size is no number': () =>
+      post(`${key}${JSON_TYPE}Transfer-Encoding: chunked\r\n`, `xx\r\n${REX}\r\n0\r\n\r\n`),
+    'a negative chunk size': () =>
+      post(`${key}${JSON_TYPE}Transfer-Encoding: chunked\r\n`, `-1d\r\n${REX}\r\n0\r\n\r\n`),
+    'a chunk longer than its size': () =>
+      post(`${key}${JSON_TYPE}Transfer-Encoding: chunked\r\n`, `5\r\n${REX}\r\n0\r\n\r\n`),
+    'a chunk size beyond 64 bits': () =>
+      post(`${key}${JSON_TYPE}Transfer-Encoding: chunked\r\n`, `fffffffffffffffff\r\n${REX}`),
   }
   for (const [what, bytes] of Object.entries(malformed)) {
     it(`refuses ${what}, and closes`, async () => {
@@ -88,8 +98,14 @@ describe('Framing', () => {
   }
 
   it('names the protocol that was spoken instead of HTTP/1.1', async () => {
-    assert.match(await refused(malformed['a TLS handshake']!(), 'malformed_request', 'closes'), /^This port speaks plain HTTP, but a TLS handshake came: /)
-    assert.match(await refused(malformed['the preface of HTTP/2']!(), 'malformed_request', 'closes'), /^This port speaks HTTP\/1\.1, but HTTP\/2 came: /)
+    assert.match(
+      await refused(malformed['a TLS handshake']!(), 'malformed_request', 'closes'),
+      /^This port speaks plain HTTP, but a TLS handshake came: /,
+    )
+    assert.match(
+      await refused(malformed['the preface of HTTP/2']!(), 'malformed_request', 'closes'),
+      /^This port speaks HTTP\/1\.1, but HTTP\/2 came: /,
+    )
   })
 
   it('refuses broken framing before it looks for a key', async () => {
@@ -107,7 +123,11 @@ describe('Framing', () => {
   })
 
   it('refuses 16 KiB of chunk extensions with 413: they count as body', async () => {
-    await refused(post(`${key}${JSON_TYPE}Transfer-Encoding: chunked\r\n`, `1;${'x'.repeat(20_000)}\r\n`), 'body_too_large', 'closes')
+    await refused(
+      post(`${key}${JSON_TYPE}Transfer-Encoding: chunked\r\n`, `1;${'x'.repeat(20_000)}\r\n`),
+      'body_too_large',
+      'closes',
+    )
   })
 
   it('refuses an Expect other than 100-continue', async () => {
@@ -125,28 +145,56 @@ describe('Framing', () => {
   it('refuses Authorization, Content-Type and Idempotency-Key that come twice', async () => {
     await refused(get(HOST + key + key), 'malformed_authorization', 'stays open')
     await refused(get(`${HOST}Authorization: Bearer x\r\n${key}`), 'malformed_authorization', 'stays open')
-    await refused(post(`${key}${JSON_TYPE}Content-Type: text/plain\r\nContent-Length: 29\r\n`, REX), 'unsupported_content_type', 'stays open')
-    await refused(post(`${key}${JSON_TYPE}Idempotency-Key: a\r\nidempotency-key: a\r\nContent-Length: 29\r\n`, REX), 'invalid_idempotency_key', 'stays open')
+    await refused(
+      post(`${key}${JSON_TYPE}Content-Type: text/plain\r\nContent-Length: 29\r\n`, REX),
+      'unsupported_content_type',
+      'stays open',
+    )
+    await refused(
+      post(`${key}${JSON_TYPE}Idempotency-Key: a\r\nidempotency-key: a\r\nContent-Length: 29\r\n`, REX),
+      'invalid_idempotency_key',
+      'stays open',
+    )
   })
 
   it('refuses a gzip body, another character set, and UTF-16, and goes on', async () => {
     const sized = (headers: string, body: Buffer) => post(`${key}${headers}Content-Length: ${body.length}\r\n`, body)
-    await refused(sized(`${JSON_TYPE}Content-Encoding: gzip\r\n`, gzipSync(REX)), 'unsupported_content_type', 'stays open')
+    await refused(
+      sized(`${JSON_TYPE}Content-Encoding: gzip\r\n`, gzipSync(REX)),
+      'unsupported_content_type',
+      'stays open',
+    )
     await refused(sized(JSON_TYPE, gzipSync(REX)), 'invalid_json', 'stays open')
-    await refused(sized('Content-Type: application/json; charset=utf-16\r\n', Buffer.from(REX, 'utf16le')), 'unsupported_content_type', 'stays open')
+    await refused(
+      sized('Content-Type: application/json; charset=utf-16\r\n', Buffer.from(REX, 'utf16le')),
+      'unsupported_content_type',
+      'stays open',
+    )
     await refused(sized(JSON_TYPE, Buffer.from(`\uFEFF${REX}`, 'utf16le')), 'invalid_json', 'stays open')
     await refused(sized(JSON_TYPE, Buffer.from(`\uFEFF${REX}`)), 'invalid_json', 'stays open')
   })
 
   it('takes the names of headers for nothing else where they stand as a value, and chunked in any case', async () => {
-    await refused(get(`Host: host\r\n${key}Vary: host\r\nAccess-Control-Request-Headers: authorization\r\n`, '/v1/pets/1'), 'pet_not_found', 'stays open')
-    await refused(post(`${key}${JSON_TYPE}Transfer-Encoding: Chunked\r\n`, '1\r\n{\r\n0\r\n\r\n'), 'invalid_json', 'stays open')
+    await refused(
+      get(`Host: host\r\n${key}Vary: host\r\nAccess-Control-Request-Headers: authorization\r\n`, '/v1/pets/1'),
+      'pet_not_found',
+      'stays open',
+    )
+    await refused(
+      post(`${key}${JSON_TYPE}Transfer-Encoding: Chunked\r\n`, '1\r\n{\r\n0\r\n\r\n'),
+      'invalid_json',
+      'stays open',
+    )
   })
 
   it('refuses a body past the limit, and goes on where it has arrived', async () => {
     const tooMuch = 'x'.repeat(17_000)
     await refused(post(`${key}${JSON_TYPE}Content-Length: 17000\r\n`, tooMuch), 'body_too_large', 'stays open')
-    await refused(post(`${key}${JSON_TYPE}Transfer-Encoding: chunked\r\n`, `4268\r\n${tooMuch}\r\n0\r\n\r\n`), 'body_too_large', 'stays open')
+    await refused(
+      post(`${key}${JSON_TYPE}Transfer-Encoding: chunked\r\n`, `4268\r\n${tooMuch}\r\n0\r\n\r\n`),
+      'body_too_large',
+      'stays open',
+    )
     await refused(post(`${JSON_TYPE}Content-Length: 17000\r\n`, tooMuch), 'missing_api_key', 'stays open')
   })
 
@@ -189,7 +237,9 @@ describe('Framing', () => {
 
   it('lets nothing of a request into the headers of its answer', async () => {
     using connection = new RawConnection(petstore.url)
-    connection.send(get(`${HOST}${key}Request-Id: a%0d%0aX-Evil:yes\r\nOrigin: x%0d%0aX-Evil: yes\r\nIf-None-Match: "\u00ff"\r\n`))
+    connection.send(
+      get(`${HOST}${key}Request-Id: a%0d%0aX-Evil:yes\r\nOrigin: x%0d%0aX-Evil: yes\r\nIf-None-Match: "\u00ff"\r\n`),
+    )
     const { status, headers } = await connection.answer()
     assert.equal(status, 200)
     assert.ok(!headers.has('x-evil'))

@@ -65,7 +65,8 @@ for (const engine of ENGINES) {
           for (const now of steps) {
             if (now.what === 'add') added.unshift(await add(now.at, `pet ${added.length}`, now.status))
             else if (now.what === 'list') assert.deepEqual(await read<Animal[]>(now.at, now.path), expected(now.path))
-            else if (added[now.age] !== undefined) assert.deepEqual(await read(now.at, `/pets/${added[now.age]!.id}`), added[now.age])
+            else if (added[now.age] !== undefined)
+              assert.deepEqual(await read(now.at, `/pets/${added[now.age]!.id}`), added[now.age])
           }
         }),
         { numRuns: 40 },
@@ -75,7 +76,9 @@ for (const engine of ENGINES) {
     function expected(path: string): Animal[] {
       const query = new URL(path, 'http://localhost').searchParams
       const status = query.get('status')
-      return added.filter((animal) => status === null || animal.status === status).slice(0, Number(query.get('limit') ?? 20))
+      return added
+        .filter((animal) => status === null || animal.status === status)
+        .slice(0, Number(query.get('limit') ?? 20))
     }
 
     it('shows it to many who write and read at the same time', async () => {
@@ -84,7 +87,10 @@ for (const engine of ENGINES) {
           const mine = await add((number + round) % 3, `worker ${number}`, 'sold')
           // At most 8 others can have come after it.
           const list = await read<Animal[]>(round % 3, '/pets?limit=100&status=sold')
-          assert.ok(list.some(({ id }) => id === mine.id), `animal ${mine.id} is not in the list that was asked for after it`)
+          assert.ok(
+            list.some(({ id }) => id === mine.id),
+            `animal ${mine.id} is not in the list that was asked for after it`,
+          )
         }
       }
       await Promise.all(Array.from({ length: 8 }, (_, number) => worker(number)))
@@ -115,7 +121,10 @@ for (const engine of ENGINES) {
         { path: '/pets?limit=2', init: { headers: { Authorization: 'Basic x' } } },
         { path: '/pets?limit=2', init: { headers: { Authorization: 'Bearer pets_test_0' } } },
         { path: `/pets/${id}` },
-        { path: `/pets/${id}`, init: { headers: { Authorization: 'Bearer pets_test_0', Origin: 'https://shop.example' } } },
+        {
+          path: `/pets/${id}`,
+          init: { headers: { Authorization: 'Bearer pets_test_0', Origin: 'https://shop.example' } },
+        },
       ]
       for (const { path, init } of variants) {
         await add(0, 'a new version of the store', 'available')
@@ -145,15 +154,22 @@ async function startAll(engine: TestEngine, servers: Call[], stack: AsyncDisposa
   const first = stack.use(await startPetstore({ database: database.url }))
   const second = stack.use(await startPetstore({ database: database.url }))
   const main = fileURLToPath(new URL('../src/main.ts', import.meta.url))
-  const child = spawn(process.execPath, [main, 'serve', '--port', '0', '--database', database.url], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(process.execPath, [main, 'serve', '--port', '0', '--database', database.url], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
   stack.defer(async () => {
     child.kill('SIGTERM')
     await once(child, 'exit')
   })
   const [line] = (await once(createInterface(child.stdout), 'line')) as [string]
   const { url } = JSON.parse(line) as { url: string }
-  const elsewhere: Call = (path, init) => fetch(`${url}/v1${path}`, { ...init, headers: { Authorization: `Bearer ${first.key}`, ...init?.headers } })
-  servers.push((path, init) => first.call(path, init), (path, init) => second.call(path, init), elsewhere)
+  const elsewhere: Call = (path, init) =>
+    fetch(`${url}/v1${path}`, { ...init, headers: { Authorization: `Bearer ${first.key}`, ...init?.headers } })
+  servers.push(
+    (path, init) => first.call(path, init),
+    (path, init) => second.call(path, init),
+    elsewhere,
+  )
   return { database, first }
 }
 

@@ -15,7 +15,12 @@ describe('Malformed requests', { concurrency: true }, () => {
       context.after(() => rmSync(folder, { recursive: true }))
       await using database = await engine.newDatabase()
       const seed = Date.now() % 1e9
-      const { statuses, violations } = await fuzz({ folder, database: database.url, requests: 500, random: seeded(seed) })
+      const { statuses, violations } = await fuzz({
+        folder,
+        database: database.url,
+        requests: 500,
+        random: seeded(seed),
+      })
       assert.deepEqual(violations, [], `seed ${seed}`)
       for (const status of [200, 400]) assert.ok(statuses.has(status), `no answer ${status}`)
     })

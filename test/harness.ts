@@ -48,7 +48,10 @@ export async function startPetstore(options: PetstoreOptions = {}): Promise<Pets
   const { engine = ENGINES[0]!, database, env, clock, monotonic, timeouts } = options
   const own = database === undefined ? await engine.newDatabase() : undefined
   const logged: Record<string, unknown>[] = []
-  const settings = readConfig({}, { PORT: await portFor(env), PETSTORE_LOG_LEVEL: 'info', DATABASE_URL: database ?? own!.url, ...WORKERS, ...env })
+  const settings = readConfig(
+    {},
+    { PORT: await portFor(env), PETSTORE_LOG_LEVEL: 'info', DATABASE_URL: database ?? own!.url, ...WORKERS, ...env },
+  )
   const config = { ...settings, ...options.config }
   const running = await startServer(config, createLog(config.logLevel, collectInto(logged)), {
     ...(clock && { clock }),
@@ -58,7 +61,10 @@ export async function startPetstore(options: PetstoreOptions = {}): Promise<Pets
   const { account, apiKey, key } = await makeKey(running)
 
   const call = async (path: string, init: RequestInit = {}) => {
-    const response = await fetch(`${running.url}/v1${path}`, { ...init, headers: { Authorization: `Bearer ${key}`, ...init.headers } })
+    const response = await fetch(`${running.url}/v1${path}`, {
+      ...init,
+      headers: { Authorization: `Bearer ${key}`, ...init.headers },
+    })
     assertDocumented(init.method ?? 'GET', response)
     return response
   }
@@ -89,14 +95,25 @@ async function portFor(env: Record<string, string> = {}): Promise<string> {
 }
 
 /** Calls an operation with the examples of its description: a new operation is covered the moment it is declared. */
-export function callExample(petstore: Petstore, operation: Operation, headers: Record<string, string> = {}): Promise<Response> {
+export function callExample(
+  petstore: Petstore,
+  operation: Operation,
+  headers: Record<string, string> = {},
+): Promise<Response> {
   const { method, body } = operation
-  const content = body && { body: JSON.stringify(body.example), headers: { 'Content-Type': 'application/json', ...headers } }
+  const content = body && {
+    body: JSON.stringify(body.example),
+    headers: { 'Content-Type': 'application/json', ...headers },
+  }
   return petstore.call(examplePath(operation), { method, headers, ...content })
 }
 
 /** One running service for a group of cases, on each engine. `service()` gives it inside a case. */
-export function describeService(title: string, cases: (service: () => Petstore) => void, options: PetstoreOptions = {}): void {
+export function describeService(
+  title: string,
+  cases: (service: () => Petstore) => void,
+  options: PetstoreOptions = {},
+): void {
   for (const engine of ENGINES) {
     describe(`${title}, on ${engine.name}`, () => {
       let petstore: Petstore
@@ -120,7 +137,8 @@ function assertDocumented(method: string, { url, status, headers }: Response): v
   const answer = responsesOf(operation)[status] as { headers: Record<string, object> } | undefined
   assert.ok(answer, `undocumented status ${status} of ${operation.id}`)
   const documented = new Set(Object.keys(answer.headers).map((name) => name.toLowerCase()))
-  for (const name of headerNames(headers)) assert.ok(documented.has(name), `undocumented header ${name} of ${operation.id}, ${status}`)
+  for (const name of headerNames(headers))
+    assert.ok(documented.has(name), `undocumented header ${name} of ${operation.id}, ${status}`)
 }
 
 /** The headers that belong to an operation, in lower case. */
@@ -134,7 +152,10 @@ export async function expectError(response: Response, code: ErrorCode): Promise<
   assert.equal(response.status, ERRORS[code].status, text)
   assert.equal(response.headers.get('content-type'), 'application/json')
   assert.ok(response.headers.get('request-id'))
-  assert.ok(response.headers.get('link')?.includes(`/docs/errors#${code}>; rel="help"`), 'it links to its documentation')
+  assert.ok(
+    response.headers.get('link')?.includes(`/docs/errors#${code}>; rel="help"`),
+    'it links to its documentation',
+  )
   const { message, ...rest } = JSON.parse(text) as ErrorBody
   assert.deepEqual(rest, { code, status: response.status })
   assert.match(message, /^[A-Za-z].*\.$/s, 'the message is a sentence')

@@ -8,7 +8,8 @@ const REX = '{"name":"Rex","categoryId":3}'
 const HOUR = 3_600_000
 
 const addOnce = (petstore: Petstore, key: string, body: string = REX) => petstore.add(body, { 'Idempotency-Key': key })
-const animals = async ({ store }: Petstore) => Object.values(await store.pets.countByStatus()).reduce((sum, some) => sum + some, 0)
+const animals = async ({ store }: Petstore) =>
+  Object.values(await store.pets.countByStatus()).reduce((sum, some) => sum + some, 0)
 
 describeService('A create with an Idempotency-Key', (service) => {
   it('gives the first answer again, and adds no other animal', async () => {
@@ -29,7 +30,10 @@ describeService('A create with an Idempotency-Key', (service) => {
 
   it('compares the animal, not its spelling', async () => {
     const first = await (await addOnce(service(), 'b', '{"name":"R\\u0065x","categoryId":100}')).text()
-    for (const body of ['{ "categoryId": 1e2, "name": "Rex", "status": "available" }', '{"name":"Rex","categoryId":100.0,"id":7,"owner":"me"}']) {
+    for (const body of [
+      '{ "categoryId": 1e2, "name": "Rex", "status": "available" }',
+      '{"name":"Rex","categoryId":100.0,"id":7,"owner":"me"}',
+    ]) {
       const again = await addOnce(service(), 'b', body)
       assert.equal(again.headers.get('idempotent-replayed'), 'true')
       assert.equal(await again.text(), first)
@@ -39,7 +43,12 @@ describeService('A create with an Idempotency-Key', (service) => {
   it('is refused with 422 for another animal, and adds none', async () => {
     await addOnce(service(), 'c')
     const before = await animals(service())
-    for (const body of ['{"name":"rex","categoryId":3}', '{"name":"Rex","categoryId":4}', '{"name":"Rex","categoryId":3,"status":"sold"}', '{"name":"Rex ","categoryId":3}']) {
+    for (const body of [
+      '{"name":"rex","categoryId":3}',
+      '{"name":"Rex","categoryId":4}',
+      '{"name":"Rex","categoryId":3,"status":"sold"}',
+      '{"name":"Rex ","categoryId":3}',
+    ]) {
       await expectError(await addOnce(service(), 'c', body), 'idempotency_key_reused')
     }
     assert.equal(await animals(service()), before)
@@ -60,7 +69,10 @@ describeService('A create with an Idempotency-Key', (service) => {
     const before = await animals(service())
     const bodies = Array.from({ length: 10 }, (_, index) => `{"name":"Rex","categoryId":${index}}`)
     const responses = await Promise.all(bodies.map((body) => addOnce(service(), 'e', body)))
-    assert.deepEqual(responses.map(({ status }) => status).toSorted((a, b) => a - b), [201, ...Array.from({ length: 9 }, () => 422)])
+    assert.deepEqual(
+      responses.map(({ status }) => status).toSorted((a, b) => a - b),
+      [201, ...Array.from({ length: 9 }, () => 422)],
+    )
     assert.equal(await animals(service()), before + 1)
   })
 
@@ -71,7 +83,12 @@ describeService('A create with an Idempotency-Key', (service) => {
   })
 
   it('takes a key in quotes for the same as without', async () => {
-    const pairs = [['g', '"g"'], ['g"\\', '"g\\"\\\\"'], ['g h', '"g h"'], ["g'", '"g\'"']] as const
+    const pairs = [
+      ['g', '"g"'],
+      ['g"\\', '"g\\"\\\\"'],
+      ['g h', '"g h"'],
+      ["g'", '"g\'"'],
+    ] as const
     for (const [plain, quoted] of pairs) {
       const first = await (await addOnce(service(), plain)).text()
       assert.equal(await (await addOnce(service(), quoted)).text(), first, quoted)
@@ -87,7 +104,10 @@ describeService('A create with an Idempotency-Key', (service) => {
   for (const key of ['', '""', 'x'.repeat(256), `"${'x'.repeat(256)}"`]) {
     it(`must have 1 to 255 characters: ${key.length} are refused`, async () => {
       const before = await animals(service())
-      assert.match(await expectError(await addOnce(service(), key), 'invalid_idempotency_key'), /must have 1 to 255 characters, got \d+/)
+      assert.match(
+        await expectError(await addOnce(service(), key), 'invalid_idempotency_key'),
+        /must have 1 to 255 characters, got \d+/,
+      )
       assert.equal(await animals(service()), before)
     })
   }

@@ -25,7 +25,8 @@ const ODD: NewPet[] = [
   { name: '🐈‍⬛ e\u0301 \uFEFF', categoryId: 0n, status: 'sold' },
 ]
 
-const numbered = (count: number, first = 0) => Array.from({ length: count }, (_, index) => `Rex ${first + index},${index}`).join('\n')
+const numbered = (count: number, first = 0) =>
+  Array.from({ length: count }, (_, index) => `Rex ${first + index},${index}`).join('\n')
 const csv = (rows: string) => `name,categoryId\n${rows}\n`
 
 async function withStore<T>(url: string, work: (store: Store) => Promise<T>): Promise<T> {
@@ -37,9 +38,15 @@ async function withStore<T>(url: string, work: (store: Store) => Promise<T>): Pr
   }
 }
 
-const all = (url: string) => withStore(url, async ({ pets }) => (await pets.list({ limit: 10_000 })).toReversed().map((pet) => ({ ...pet })))
+const all = (url: string) =>
+  withStore(url, async ({ pets }) => (await pets.list({ limit: 10_000 })).toReversed().map((pet) => ({ ...pet })))
 const namesIn = async (url: string) => (await all(url)).map(({ name }) => name)
-const namesOf = (content: string) => content.trimEnd().split('\n').slice(1).map((line) => line.split(',')[0])
+const namesOf = (content: string) =>
+  content
+    .trimEnd()
+    .split('\n')
+    .slice(1)
+    .map((line) => line.split(',')[0])
 
 for (const engine of ENGINES) {
   describe(`petstore import and export on ${engine.name}`, { concurrency: false }, () => {
@@ -62,8 +69,14 @@ for (const engine of ENGINES) {
         await withStore(target.url, ({ pets }) => pets.createMany([ODD[0]!]))
         assert.equal((await call(source.url, 0, ['export', file])).stderr, 'Exported 4 animals.\n')
         assert.equal((await call(target.url, 0, ['import', file])).stderr, 'Added 4 animals.\n')
-        assert.deepEqual((await all(target.url)).slice(1), ODD.map((pet, index) => ({ id: BigInt(index + 2), ...pet })))
-        assert.equal((await call(source.url, 0, ['export', '-', '--format', format])).stdout, readFileSync(file, 'utf8'))
+        assert.deepEqual(
+          (await all(target.url)).slice(1),
+          ODD.map((pet, index) => ({ id: BigInt(index + 2), ...pet })),
+        )
+        assert.equal(
+          (await call(source.url, 0, ['export', '-', '--format', format])).stdout,
+          readFileSync(file, 'utf8'),
+        )
       })
     }
 
@@ -71,7 +84,14 @@ for (const engine of ENGINES) {
       await using folder = await Folder.create()
       await using database = await engine.newDatabase()
       const file = join(folder.path, 'pets.csv')
-      writeFileSync(file, Buffer.concat([Buffer.from(`\uFEFF${csv(numbered(700))}Rex,twelve\n`), Buffer.from('B\xe9b\xe9,1\n', 'latin1'), Buffer.from(',1\nLast,2\n')]))
+      writeFileSync(
+        file,
+        Buffer.concat([
+          Buffer.from(`\uFEFF${csv(numbered(700))}Rex,twelve\n`),
+          Buffer.from('B\xe9b\xe9,1\n', 'latin1'),
+          Buffer.from(',1\nLast,2\n'),
+        ]),
+      )
       const refused = await call(database.url, 1, ['import', file])
       assert.match(
         refused.stderr,
@@ -84,7 +104,10 @@ for (const engine of ENGINES) {
       assert.equal((await all(database.url)).length, 0)
       const added = await call(database.url, 0, ['import', file, '--skip-bad', '--json'])
       assert.deepEqual(JSON.parse(added.stdout), { added: 701, earlier: 0, skipped: 3 })
-      assert.deepEqual(await namesIn(database.url), [...Array.from({ length: 700 }, (_, index) => `Rex ${index}`), 'Last'])
+      assert.deepEqual(await namesIn(database.url), [
+        ...Array.from({ length: 700 }, (_, index) => `Rex ${index}`),
+        'Last',
+      ])
     })
 
     it('go on exactly where kill -9 stopped them, and add a finished file again only when asked', async () => {
@@ -103,7 +126,10 @@ for (const engine of ENGINES) {
       assert.deepEqual(await namesIn(database.url), namesOf(content))
 
       const third = await call(database.url, 1, ['import', file])
-      assert.match(third.stderr, /^petstore: This file was imported already \(2600 rows, .*\); nothing was written\. To add its animals once more, add --again\.\n$/)
+      assert.match(
+        third.stderr,
+        /^petstore: This file was imported already \(2600 rows, .*\); nothing was written\. To add its animals once more, add --again\.\n$/,
+      )
       assert.equal((await all(database.url)).length, 2600)
       assert.equal((await call(database.url, 0, ['import', file, '--again'])).stderr, 'Added 2600 animals.\n')
       assert.deepEqual(await namesIn(database.url), [...namesOf(content), ...namesOf(content)])
@@ -118,11 +144,14 @@ for (const engine of ENGINES) {
       await once(spawn(process.execPath, [KILLED_IMPORT, database.url, file, '500'], { stdio: 'inherit' }), 'exit')
       writeFileSync(file, after)
       const refused = await call(database.url, 1, ['import', file])
-      assert.match(refused.stderr, /pets\.csv has changed since its import was interrupted after 500 of 1600 rows; nothing was written\. /)
+      assert.match(
+        refused.stderr,
+        /pets\.csv has changed since its import was interrupted after 500 of 1600 rows; nothing was written\. /,
+      )
       assert.equal((await all(database.url)).length, 500)
       await call(database.url, 0, ['import', file, '--again'])
       assert.deepEqual(await namesIn(database.url), [...namesOf(before).slice(0, 500), ...namesOf(after)])
-      assert.deepEqual([...await withStore(database.url, ({ imports }) => imports.unfinished())], [])
+      assert.deepEqual([...(await withStore(database.url, ({ imports }) => imports.unfinished()))], [])
     })
 
     it('stop when the file is changed during the import, and finish with the earlier file', async () => {
@@ -136,7 +165,10 @@ for (const engine of ENGINES) {
       }
       const stopped = await call(database.url, 1, ['import', file], { isTTY: true, onReport })
       assert.match(stopped.stderr, /was changed during its import, which stopped after 500 of 1600 rows\./)
-      assert.match((await call(database.url, 1, ['import', file])).stderr, /has changed since its import was interrupted/)
+      assert.match(
+        (await call(database.url, 1, ['import', file])).stderr,
+        /has changed since its import was interrupted/,
+      )
       writeFileSync(file, content)
       await call(database.url, 0, ['import', file])
       assert.deepEqual(await namesIn(database.url), namesOf(content))
@@ -149,7 +181,9 @@ for (const engine of ENGINES) {
       const file = join(folder.path, 'pets.csv')
       writeFileSync(file, content)
       await call(database.url, 0, ['migrate'])
-      const ended = await Promise.all([1, 2].map(() => folder.run(['import', file], { env: { DATABASE_URL: database.url } })))
+      const ended = await Promise.all(
+        [1, 2].map(() => folder.run(['import', file], { env: { DATABASE_URL: database.url } })),
+      )
       for (const { code, stderr } of ended.filter((one) => one.code !== 0)) {
         assert.match(stderr, /Another process imports the same file|was imported already/)
         assert.equal(code, 1)
@@ -164,13 +198,20 @@ describe('petstore import', { concurrency: 3 }, () => {
   it('spools standard input, leaves nothing of it behind, and recognises it again', async () => {
     await using folder = await Folder.create()
     const spooled = () => readdirSync(tmpdir()).filter((name) => name.startsWith('petstore-import-'))
-    const lines = '{"name":"Rex","categoryId":9223372036854775807}\n\n{"name":"Ada","categoryId":1,"status":"sold","id":9}\n'
+    const lines =
+      '{"name":"Rex","categoryId":9223372036854775807}\n\n{"name":"Ada","categoryId":1,"status":"sold","id":9}\n'
     const { code, stdout } = await folder.run(['import', '-', '--format', 'jsonl', '--json'], { input: lines })
     assert.deepEqual([code, JSON.parse(stdout)], [0, { added: 2, earlier: 0, skipped: 0 }])
     assert.deepEqual(spooled(), [])
     const exported = await folder.run(['export', '-', '--format', 'jsonl'])
-    assert.equal(exported.stdout, '{"id":1,"name":"Rex","categoryId":9223372036854775807,"status":"available"}\n{"id":2,"name":"Ada","categoryId":1,"status":"sold"}\n')
-    assert.match((await folder.run(['import', '-', '--format', 'jsonl'], { input: lines })).stderr, /This file was imported already/)
+    assert.equal(
+      exported.stdout,
+      '{"id":1,"name":"Rex","categoryId":9223372036854775807,"status":"available"}\n{"id":2,"name":"Ada","categoryId":1,"status":"sold"}\n',
+    )
+    assert.match(
+      (await folder.run(['import', '-', '--format', 'jsonl'], { input: lines })).stderr,
+      /This file was imported already/,
+    )
   })
 
   it('says what is wrong with a file or a call', async () => {
@@ -185,15 +226,35 @@ describe('petstore import', { concurrency: 3 }, () => {
     const calls: [words: string[], code: number, message: RegExp][] = [
       [['import', 'none.csv'], 1, /^petstore: Cannot read none\.csv: ENOENT/],
       [['import', '.', '--format', 'csv'], 1, /^petstore: Cannot read \.: EISDIR/],
-      [['import', 'wide.csv'], 1, /^petstore: .*wide\.csv is encoded in UTF-16\. Save it as UTF-8; nothing was written\.\n$/],
-      [['import', 'header.csv'], 1, /^petstore: line 1: the header must name the columns.* got "Name,Category"\. Nothing was written\.\n$/],
-      [['import', 'quote.csv', '--skip-bad'], 1, /^petstore: line 2: a quote is not closed until the end of the file\. .*nothing was written/],
+      [
+        ['import', 'wide.csv'],
+        1,
+        /^petstore: .*wide\.csv is encoded in UTF-16\. Save it as UTF-8; nothing was written\.\n$/,
+      ],
+      [
+        ['import', 'header.csv'],
+        1,
+        /^petstore: line 1: the header must name the columns.* got "Name,Category"\. Nothing was written\.\n$/,
+      ],
+      [
+        ['import', 'quote.csv', '--skip-bad'],
+        1,
+        /^petstore: line 2: a quote is not closed until the end of the file\. .*nothing was written/,
+      ],
       [['import', 'empty.jsonl'], 0, /^Added 0 animals\.\n$/],
-      [['import', 'pets.txt'], 2, /^petstore: The format of pets\.txt is unknown; name it with --format csv or --format jsonl\./],
+      [
+        ['import', 'pets.txt'],
+        2,
+        /^petstore: The format of pets\.txt is unknown; name it with --format csv or --format jsonl\./,
+      ],
       [['import', 'pets.txt', '--format', 'xml'], 2, /--format must be csv or jsonl, got "xml"\./],
       [['import', '-'], 2, /The format of - is unknown/],
       [['import'], 2, /import takes FILE\|-, got none\./],
-      [['export', 'pets.txt', '--format', 'csv'], 1, /^petstore: pets\.txt exists already; nothing was written\. Name another file, or add --force\.\n$/],
+      [
+        ['export', 'pets.txt', '--format', 'csv'],
+        1,
+        /^petstore: pets\.txt exists already; nothing was written\. Name another file, or add --force\.\n$/,
+      ],
       [['export', 'none/pets.csv'], 1, /^petstore: Cannot write none\/pets\.csv: ENOENT/],
       [['export', '-', '--format', 'csv', '--json'], 2, /--json needs a FILE/],
     ]
@@ -217,7 +278,11 @@ describe('petstore import', { concurrency: 3 }, () => {
     const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' }
     let created = 0
     while (child.exitCode === null) {
-      const response = await fetch(`${url}/v1/pets`, { method: 'POST', headers, body: '{"name":"In between","categoryId":1}' })
+      const response = await fetch(`${url}/v1/pets`, {
+        method: 'POST',
+        headers,
+        body: '{"name":"In between","categoryId":1}',
+      })
       assert.equal(response.status, 201, await response.text())
       created += 1
       assert.equal((await fetch(`${url}/v1/pets`, { headers })).status, 200)

@@ -6,7 +6,9 @@ import { describe, it } from 'node:test'
 import { fileURLToPath } from 'node:url'
 
 const SRC = fileURLToPath(new URL('../src/', import.meta.url))
-const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts') && !file.endsWith('.test.ts'))
+const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' }).filter(
+  (file) => file.endsWith('.ts') && !file.endsWith('.test.ts'),
+)
 const textOf = (file: string) => readFileSync(join(SRC, file), 'utf8')
 
 /** The files of ours that a file imports, for values or only for types, at its start or on demand. */
@@ -16,12 +18,38 @@ function importsOf(file: string): string[] {
 }
 
 /** Each layer may use those before it. The single files of src are layers of their own. */
-const LAYERS = ['contract', 'database-address.ts', 'config.ts', 'home.ts', 'own-name.ts', 'log.ts', 'node-http.ts', 'turns.ts', 'within-time.ts', 'store', 'accounts', 'opening.ts', 'chores.ts', 'listening.ts', 'http', 'front.ts', 'workers', 'console', 'server.ts', 'cli', 'main.ts']
+const LAYERS = [
+  'contract',
+  'database-address.ts',
+  'config.ts',
+  'home.ts',
+  'own-name.ts',
+  'log.ts',
+  'node-http.ts',
+  'turns.ts',
+  'within-time.ts',
+  'store',
+  'accounts',
+  'opening.ts',
+  'chores.ts',
+  'listening.ts',
+  'http',
+  'front.ts',
+  'workers',
+  'console',
+  'server.ts',
+  'cli',
+  'main.ts',
+]
 const layerOf = (file: string) => LAYERS.findIndex((layer) => file === layer || file.startsWith(`${layer}/`))
 const within = (folder: string) => files.filter((file) => file.startsWith(folder))
 
 function assertNone(of: readonly string[], target: (imported: string) => boolean): void {
-  const found = of.flatMap((file) => importsOf(file).filter(target).map((imported) => `${file} imports ${imported}`))
+  const found = of.flatMap((file) =>
+    importsOf(file)
+      .filter(target)
+      .map((imported) => `${file} imports ${imported}`),
+  )
   assert.deepEqual(found, [])
 }
 

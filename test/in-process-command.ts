@@ -27,7 +27,19 @@ export async function petstore(
     })
     return Object.assign(stream, { isTTY })
   }
-  const terminal = { env, program: 'petstore', stdin: Readable.from([Buffer.from(input)]), stdout: collect('stdout'), stderr: collect('stderr') }
-  const code = await run([...words], { ...terminal, pid: process.pid, nodeVersion: process.version, clock, stopSignal: () => new Promise<string>(() => {}) })
+  const terminal = {
+    env,
+    program: 'petstore',
+    stdin: Readable.from([Buffer.from(input)]),
+    stdout: collect('stdout'),
+    stderr: collect('stderr'),
+  }
+  const code = await run([...words], {
+    ...terminal,
+    pid: process.pid,
+    nodeVersion: process.version,
+    clock,
+    stopSignal: () => new Promise<string>(() => {}),
+  })
   return { code, ...written }
 }

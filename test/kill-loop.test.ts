@@ -14,9 +14,19 @@ describe('An instance that is killed under load', { concurrency: true }, () => {
     it(`loses and doubles nothing that was acknowledged (${engine.name}), and one lost animal would be noticed`, async (context) => {
       const folder = mkdtempSync(join(tmpdir(), 'petstore-test-'))
       context.after(() => rmSync(folder, { recursive: true }))
-      for (const { plant, kills } of [{ plant: false, kills: 2 }, { plant: true, kills: 1 }]) {
+      for (const { plant, kills } of [
+        { plant: false, kills: 2 },
+        { plant: true, kills: 1 },
+      ]) {
         await using database = await engine.newDatabase()
-        const books = await killUnderLoad({ folder, database: database.url, kills, clients: 4, random: seeded(1), plant })
+        const books = await killUnderLoad({
+          folder,
+          database: database.url,
+          kills,
+          clients: 4,
+          random: seeded(1),
+          plant,
+        })
         assert.deepEqual([isWhole(books), books.clients.failed, books.verdict.lost.length > 0], [!plant, [], plant])
       }
     })

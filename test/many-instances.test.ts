@@ -30,7 +30,10 @@ describe('several instances on one database', { concurrency: false }, () => {
 
   /** The key of `one`, used at `two`: accounts are shared. */
   const atTwo = (init: RequestInit = {}) =>
-    fetch(`${two.url}/v1/pets`, { ...init, headers: { Authorization: `Bearer ${one.key}`, 'Content-Type': 'application/json', ...init.headers } })
+    fetch(`${two.url}/v1/pets`, {
+      ...init,
+      headers: { Authorization: `Bearer ${one.key}`, 'Content-Type': 'application/json', ...init.headers },
+    })
 
   it('make one animal of 50 parallel requests with one Idempotency-Key', async () => {
     const soFar = await countPets(one)
@@ -72,7 +75,9 @@ describe('several instances on one database', { concurrency: false }, () => {
   })
 
   it('refuse a key within 5 s after it was revoked at the other', async () => {
-    const account = (await one.accounts.create('revoker@example.com', 'correct horse battery', 'command line')) as { id: string }
+    const account = (await one.accounts.create('revoker@example.com', 'correct horse battery', 'command line')) as {
+      id: string
+    }
     const made = await one.accounts.createKey(account as never, 'short-lived', undefined, 'command line')
     assert.ok('secret' in made)
     const ask = (url: string) => fetch(`${url}/v1/pets`, { headers: { Authorization: `Bearer ${made.secret}` } })
@@ -98,7 +103,9 @@ describe('several instances on one database', { concurrency: false }, () => {
   })
 
   it('page through while animals are added at the other: none twice, none of the old ones missed', async () => {
-    const old = await Promise.all(Array.from({ length: 60 }, async () => ((await (await one.add(rex)).json()) as Pet).id))
+    const old = await Promise.all(
+      Array.from({ length: 60 }, async () => ((await (await one.add(rex)).json()) as Pet).id),
+    )
     const adding = new AbortController()
     const adder = (async () => {
       while (!adding.signal.aborted) await Promise.all([two.add(rex), two.add(rex), one.add(rex)])

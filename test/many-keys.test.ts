@@ -35,12 +35,18 @@ function addExcess({ store }: Petstore, accountId: string, howMany: number): Pro
 const cardsOf = (body: string) => [...body.matchAll(/<li class="card" id="(\w+)"/g)].map(([, id]) => id!)
 
 describeService('An account with many keys', (service) => {
-  const create = (key: ApiKey) => service().store.accounts.createKey({ ...key, hash: hashKey(key.id) }, event(key.accountId, 'key.created'))
-  const keyOf = (accountId: string, nth: number): ApiKey => apiKey(`key_${accountId}_${String(nth).padStart(3, '0')}`, accountId)
+  const create = (key: ApiKey) =>
+    service().store.accounts.createKey({ ...key, hash: hashKey(key.id) }, event(key.accountId, 'key.created'))
+  const keyOf = (accountId: string, nth: number): ApiKey =>
+    apiKey(`key_${accountId}_${String(nth).padStart(3, '0')}`, accountId)
 
   it('has at most 100 active ones, however many are created at once', async () => {
-    const { account: { id } } = await makeKey(service())
-    const outcomes = await Promise.all(Array.from({ length: ACTIVE_KEYS_MOST + 20 }, (_, nth) => create(keyOf(id, nth))))
+    const {
+      account: { id },
+    } = await makeKey(service())
+    const outcomes = await Promise.all(
+      Array.from({ length: ACTIVE_KEYS_MOST + 20 }, (_, nth) => create(keyOf(id, nth))),
+    )
     assert.equal(outcomes.filter((outcome) => outcome === 'created').length, ACTIVE_KEYS_MOST - 1, 'one was there')
     assert.equal(outcomes.filter((outcome) => outcome === 'too many').length, 21)
     const trail = await service().store.accounts.auditTrail(id, 1000)
@@ -48,7 +54,9 @@ describeService('An account with many keys', (service) => {
   })
 
   it('can create another once one is revoked or has expired, and a form sent twice is told so even at the limit', async () => {
-    const { account: { id } } = await makeKey(service())
+    const {
+      account: { id },
+    } = await makeKey(service())
     const { accounts } = service().store
     assert.equal(await create({ ...keyOf(id, 0), expiresAt: NOW + HOUR }), 'created')
     for (let nth = 1; nth < ACTIVE_KEYS_MOST - 1; nth += 1) assert.equal(await create(keyOf(id, nth)), 'created')
@@ -61,10 +69,15 @@ describeService('An account with many keys', (service) => {
   })
 
   it('lists the active ones and the others a page at a time, newest first, each once', async () => {
-    const { account: { id } } = await makeKey(service())
+    const {
+      account: { id },
+    } = await makeKey(service())
     const { accounts } = service().store
     // Two at a time have the same age.
-    const made = Array.from({ length: 10 }, (_, nth) => ({ ...keyOf(id, nth), createdAt: NOW - 10 * HOUR + Math.floor(nth / 2) * HOUR }))
+    const made = Array.from({ length: 10 }, (_, nth) => ({
+      ...keyOf(id, nth),
+      createdAt: NOW - 10 * HOUR + Math.floor(nth / 2) * HOUR,
+    }))
     for (const key of made) await create(key)
     await accounts.revokeKey(made[4]!.id, NOW, event(id, 'key.revoked'))
     await create({ ...keyOf(id, 50), createdAt: NOW - 20 * HOUR, expiresAt: NOW })
@@ -83,11 +96,26 @@ describeService('An account with many keys', (service) => {
   })
 
   it('adds up the calls of the keys that are asked for, by operation, and of all of them, by hour', async () => {
-    const { account: { id } } = await makeKey(service())
+    const {
+      account: { id },
+    } = await makeKey(service())
     const { accounts } = service().store
     for (const nth of [1, 2, 3]) await create(keyOf(id, nth))
-    const usage = (nth: number, hour: number, operation: string, status: number, calls: number) => ({ keyId: keyOf(id, nth).id, hour, operation, status, calls })
-    const counts = [usage(1, HOUR, 'getPet', 200, 1), usage(1, 2 * HOUR, 'getPet', 200, 2), usage(1, 2 * HOUR, 'getPet', 404, 4), usage(1, 2 * HOUR, 'listPets', 200, 8), usage(2, 2 * HOUR, 'getPet', 200, 16), usage(3, 2 * HOUR, 'getPet', 200, 32)]
+    const usage = (nth: number, hour: number, operation: string, status: number, calls: number) => ({
+      keyId: keyOf(id, nth).id,
+      hour,
+      operation,
+      status,
+      calls,
+    })
+    const counts = [
+      usage(1, HOUR, 'getPet', 200, 1),
+      usage(1, 2 * HOUR, 'getPet', 200, 2),
+      usage(1, 2 * HOUR, 'getPet', 404, 4),
+      usage(1, 2 * HOUR, 'listPets', 200, 8),
+      usage(2, 2 * HOUR, 'getPet', 200, 16),
+      usage(3, 2 * HOUR, 'getPet', 200, 32),
+    ]
     await accounts.recordUsage(counts, new Map())
     const since = await accounts.callsSince([keyOf(id, 1).id, keyOf(id, 2).id], 2 * HOUR)
     const sorted = since.map((row) => ({ ...row })).toSorted((one, other) => other.calls - one.calls)
@@ -97,8 +125,20 @@ describeService('An account with many keys', (service) => {
       { keyId: keyOf(id, 1).id, operation: 'getPet', calls: 6 },
     ])
     assert.deepEqual(await accounts.callsSince([], 0), [])
-    const hourly = (await accounts.usageSince(id, 2 * HOUR)).map(({ operation, status, calls }) => [operation, status, calls])
-    assert.deepEqual(hourly, [['getPet', 200, 50], ['getPet', 404, 4], ['listPets', 200, 8]], 'of all keys together')
+    const hourly = (await accounts.usageSince(id, 2 * HOUR)).map(({ operation, status, calls }) => [
+      operation,
+      status,
+      calls,
+    ])
+    assert.deepEqual(
+      hourly,
+      [
+        ['getPet', 200, 50],
+        ['getPet', 404, 4],
+        ['listPets', 200, 8],
+      ],
+      'of all keys together',
+    )
   })
 
   it('keeps more that it had before, which the console lists a page at a time, and creates no others', async () => {
@@ -108,14 +148,17 @@ describeService('An account with many keys', (service) => {
     const account = (await service().store.accounts.accountByEmail(email))!
     await addExcess(service(), account.id, ACTIVE_KEYS_MOST + 45)
     const seen: string[] = []
-    for (let path: string | undefined = '/keys'; path !== undefined; ) {
+    for (let path: string | undefined = '/keys'; path !== undefined;) {
       const { body } = await client.get(path)
       const cards = cardsOf(body)
       assert.ok(cards.length > 0 && cards.length <= 20, `${cards.length} keys on a page`)
       seen.push(...cards)
       path = /rel="next" href="([^"]*)"/.exec(body)?.[1]
     }
-    assert.deepEqual(seen, (await service().store.accounts.listKeys(account.id)).map(({ id }) => id))
+    assert.deepEqual(
+      seen,
+      (await service().store.accounts.listKeys(account.id)).map(({ id }) => id),
+    )
     assert.equal(seen.length, ACTIVE_KEYS_MOST + 45)
     const refused = await client.submit('/keys', '/keys', { name: 'one more', expires: '' })
     assert.equal(refused.status, 400)
@@ -136,21 +179,30 @@ describeService('An account with many keys', (service) => {
     assert.match(first.body, /<summary>More than 20 keys no longer in use<\/summary>/)
     assert.match(first.body, /No active key/)
     const seen = cardsOf(first.body)
-    for (let next = first.body; ; ) {
-      const path = /rel="next" href="(\/keys\?state=inactive&amp;after=\w+|\/keys\?state=inactive&after=\w+)"/.exec(next)?.[1]
+    for (let next = first.body; ;) {
+      const path = /rel="next" href="(\/keys\?state=inactive&amp;after=\w+|\/keys\?state=inactive&after=\w+)"/.exec(
+        next,
+      )?.[1]
       if (path === undefined) break
       next = (await client.get(path.replace('&amp;', '&'))).body
       assert.doesNotMatch(next, /No active key|<summary>/)
       seen.push(...cardsOf(next))
     }
-    assert.deepEqual(seen, Array.from({ length: 45 }, (_, nth) => keyOf(id, 44 - nth).id))
+    assert.deepEqual(
+      seen,
+      Array.from({ length: 45 }, (_, nth) => keyOf(id, 44 - nth).id),
+    )
   })
 
   it('starts at the newest if the address names the key of somebody else', async () => {
     const client = await signedIn(service())
     const { apiKey: foreign } = await makeKey(service())
     for (const after of [foreign.id, 'key_none', '%00']) {
-      assert.deepEqual(cardsOf((await client.get(`/keys?after=${after}`)).body), cardsOf((await client.get('/keys')).body), after)
+      assert.deepEqual(
+        cardsOf((await client.get(`/keys?after=${after}`)).body),
+        cardsOf((await client.get('/keys')).body),
+        after,
+      )
     }
   })
 })
@@ -166,7 +218,10 @@ describe('petstore key create', () => {
       assert.equal((await petstoreCommand(words, options)).code, 0)
       const { code, stdout, stderr } = await petstoreCommand(words, options)
       assert.deepEqual([code, stdout], [1, ''])
-      assert.match(stderr, /^petstore: The account has 100 active keys or more\. Revoke one that is no longer used first\.\n$/)
+      assert.match(
+        stderr,
+        /^petstore: The account has 100 active keys or more\. Revoke one that is no longer used first\.\n$/,
+      )
     })
   }
 })

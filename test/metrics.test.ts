@@ -33,7 +33,9 @@ describe('The metrics', () => {
     idle.send('GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n')
     await idle.answer()
     using running = new RawConnection(petstore.url)
-    running.send(`POST /v1/pets HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${petstore.key}\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{`)
+    running.send(
+      `POST /v1/pets HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${petstore.key}\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{`,
+    )
     await new Promise((resolve) => setTimeout(resolve, 100))
     const samples = await scrape(petstore)
     assert.equal(samples.get('petstore_connections'), 2)
@@ -56,7 +58,13 @@ describe('The metrics', () => {
     await Promise.all(Array.from({ length: 20 }, () => petstore.add(REX)))
     for (let time = 0; time < 5; time += 1) await petstore.call('/pets')
     const samples = await scrape(petstore)
-    assert.deepEqual([samples.get('petstore_cache_lookups_total{result="hit"}'), samples.get('petstore_cache_lookups_total{result="miss"}')], [3, 2])
+    assert.deepEqual(
+      [
+        samples.get('petstore_cache_lookups_total{result="hit"}'),
+        samples.get('petstore_cache_lookups_total{result="miss"}'),
+      ],
+      [3, 2],
+    )
     const increase = (name: string) => samples.get(name)! - before.get(name)!
     assert.equal(increase('petstore_committed_writes_total'), 20)
     assert.ok(increase('petstore_commits_total') >= 1 && increase('petstore_commits_total') <= 20)
@@ -79,12 +87,18 @@ describe('The metrics', () => {
     const samples = [...(await scrape(petstore)).keys()]
     const alerts = readFileSync(new URL('../deploy/alerts.yaml', import.meta.url), 'utf8').replaceAll(/#.*/g, '')
     const expressions = [...alerts.matchAll(/expr: (?:\|\n)?([^]*?)\n {8}(?=\S)/g)].map(([, expression]) => expression!)
-    const asked = expressions.flatMap((expression) => [...expression.matchAll(/\b((?:petstore|nodejs)_\w+)(?:\{(.*?)\})?/g)])
+    const asked = expressions.flatMap((expression) => [
+      ...expression.matchAll(/\b((?:petstore|nodejs)_\w+)(?:\{(.*?)\})?/g),
+    ])
     assert.ok(asked.length >= expressions.length - 1, 'all but `up` are ours')
     for (const [, name = '', matchers = ''] of asked) {
       // The job is Prometheus's own label, and `rehearsed` is absent unless a failure was asked for.
-      const labels = [...matchers.matchAll(/(\w+)=/g)].map(([, label]) => label!).filter((label) => label !== 'job' && label !== 'rehearsed')
-      const found = samples.some((sample) => sample.split('{')[0] === name && labels.every((label) => sample.includes(`${label}="`)))
+      const labels = [...matchers.matchAll(/(\w+)=/g)]
+        .map(([, label]) => label!)
+        .filter((label) => label !== 'job' && label !== 'rehearsed')
+      const found = samples.some(
+        (sample) => sample.split('{')[0] === name && labels.every((label) => sample.includes(`${label}="`)),
+      )
       assert.ok(found, `${name} with ${labels.join(', ')}`)
     }
   })
@@ -128,9 +142,18 @@ describe('The log', () => {
   it('has the trace id of a request that carries a well-formed traceparent', async () => {
     await using petstore = await startPetstore()
     const id = '4bf92f3577b34da6a3ce929d0e0e4736'
-    const sent = [`00-${id}-00f067aa0ba902b7-01`, `ff-${id}-00f067aa0ba902b7-01`, `00-${'0'.repeat(32)}-00f067aa0ba902b7-01`, `00-${id}`, undefined]
+    const sent = [
+      `00-${id}-00f067aa0ba902b7-01`,
+      `ff-${id}-00f067aa0ba902b7-01`,
+      `00-${'0'.repeat(32)}-00f067aa0ba902b7-01`,
+      `00-${id}`,
+      undefined,
+    ]
     for (const traceparent of sent) await petstore.call('/pets', { headers: { ...(traceparent && { traceparent }) } })
     const lines = petstore.logged.filter(({ operation }) => operation === 'listPets')
-    assert.deepEqual(lines.map(({ traceId }) => traceId), [id, undefined, undefined, undefined, undefined])
+    assert.deepEqual(
+      lines.map(({ traceId }) => traceId),
+      [id, undefined, undefined, undefined, undefined],
+    )
   })
 })

@@ -78,7 +78,8 @@ describe('On PostgreSQL, where transactions overlap,', () => {
   }
 
   it('a session waits for a password change in progress, and is refused', async () => {
-    const change = "UPDATE accounts SET password_hash = 'new' WHERE id = 'acct'; DELETE FROM sessions WHERE account_id = 'acct'"
+    const change =
+      "UPDATE accounts SET password_hash = 'new' WHERE id = 'acct'; DELETE FROM sessions WHERE account_id = 'acct'"
     const started = await overlapping(change, (accounts) =>
       accounts.createSession(session, 'hash', event('acct', 'session.started')),
     )
@@ -87,7 +88,9 @@ describe('On PostgreSQL, where transactions overlap,', () => {
 
   it('a password change waits for a session in progress, and ends it', async () => {
     const start = `INSERT INTO sessions SELECT '\\x${'01'.repeat(32)}', id, 1, 1 FROM accounts WHERE id = 'acct' FOR SHARE`
-    const changed = await overlapping(start, (accounts) => accounts.setPassword('acct', 'new', event('acct', 'account.password_changed'), 'hash'))
+    const changed = await overlapping(start, (accounts) =>
+      accounts.setPassword('acct', 'new', event('acct', 'account.password_changed'), 'hash'),
+    )
     assert.deepEqual(changed, { result: true, session: undefined })
   })
 })

@@ -28,7 +28,9 @@ export interface OpenPostgres extends AsyncDisposable {
 /** `parameters` are those of the address, such as `pool_size=1`; `serverUrl` is a server of the test's own. */
 export async function openPostgres(parameters = '', serverUrl?: string): Promise<OpenPostgres> {
   await using parts = new AsyncDisposableStack()
-  const database = parts.use(serverUrl === undefined ? await postgres.newDatabase() : await newPostgresDatabase(serverUrl))
+  const database = parts.use(
+    serverUrl === undefined ? await postgres.newDatabase() : await newPostgresDatabase(serverUrl),
+  )
   const proxy = parts.use(await startCuttingProxy(database.url))
   const sql = connectTo(database.url, { max: 4, onnotice: () => {} })
   parts.defer(() => sql.end({ timeout: 1 }))
@@ -66,7 +68,8 @@ export async function openPostgres(parameters = '', serverUrl?: string): Promise
         await holding
       }
     },
-    untilBlocked: (count) => until(async () => (await backends(true)).length === count, `${count} statements wait for a lock`),
+    untilBlocked: (count) =>
+      until(async () => (await backends(true)).length === count, `${count} statements wait for a lock`),
     [Symbol.asyncDispose]: () => disposal.disposeAsync(),
   }
 }
@@ -82,5 +85,12 @@ export async function until(holds: () => Promise<boolean>, what: string): Promis
 
 /** Repeats a call until it does not fail. */
 export function untilWorks(call: () => Promise<unknown>): Promise<void> {
-  return until(() => call().then(() => true, () => false), 'the call works')
+  return until(
+    () =>
+      call().then(
+        () => true,
+        () => false,
+      ),
+    'the call works',
+  )
 }

@@ -37,7 +37,9 @@ export interface Document {
 }
 
 export function operationOf({ paths }: Document, id: string): Operation {
-  return Object.values(paths).flatMap((path) => Object.values(path)).find(({ operationId }) => operationId === id)!
+  return Object.values(paths)
+    .flatMap((path) => Object.values(path))
+    .find(({ operationId }) => operationId === id)!
 }
 
 const compiled = new WeakMap<JsonSchema, { Check(value: unknown): boolean }>()
@@ -76,18 +78,23 @@ export const codePoint = fc
 
 /** Values that the document calls valid. */
 export function validValues(document: Document, schema: JsonSchema): fc.Arbitrary<unknown> {
-  if (schema.$ref !== undefined) return validValues(document, document.components.schemas[schema.$ref.split('/').at(-1)!]!)
+  if (schema.$ref !== undefined)
+    return validValues(document, document.components.schemas[schema.$ref.split('/').at(-1)!]!)
   if (schema.enum !== undefined) return fc.constantFrom(...schema.enum)
   if (schema.type === 'integer') {
     return fc.bigInt({ min: BigInt(schema.minimum ?? INT64_MIN), max: BigInt(schema.maximum ?? INT64_MAX) })
   }
   if (schema.type === 'string') {
     const { minLength = 0, maxLength = 300, pattern = '' } = schema
-    return fc.string({ unit: codePoint, minLength, maxLength, size: 'max' }).filter((text) => new RegExp(pattern, 'u').test(text))
+    return fc
+      .string({ unit: codePoint, minLength, maxLength, size: 'max' })
+      .filter((text) => new RegExp(pattern, 'u').test(text))
   }
   assert.equal(schema.type, 'object')
   const fields = Object.entries(schema.properties ?? {}).map(([name, field]) => [name, validValues(document, field)])
-  return fc.record(Object.fromEntries(fields) as Record<string, fc.Arbitrary<unknown>>, { requiredKeys: (schema.required ?? []) as never[] })
+  return fc.record(Object.fromEntries(fields) as Record<string, fc.Arbitrary<unknown>>, {
+    requiredKeys: (schema.required ?? []) as never[],
+  })
 }
 
 // TypeScript's library does not know it yet.

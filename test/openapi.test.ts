@@ -8,14 +8,27 @@ import { renderOpenapi } from '../src/contract/openapi.ts'
 import { OPERATIONS } from '../src/contract/operations.ts'
 import { callExample, describeService, headerNames, type Petstore, startPetstore } from './harness.ts'
 import { RawConnection } from './raw-http.ts'
-import { assertDescribed, codePoint, type Document, isValid, operationOf, toJson, validValues } from './openapi-document.ts'
+import {
+  assertDescribed,
+  codePoint,
+  type Document,
+  isValid,
+  operationOf,
+  toJson,
+  validValues,
+} from './openapi-document.ts'
 
 const RUNS = { numRuns: 60 }
 
 const documentOf = async ({ url }: Petstore) => (await (await fetch(`${url}/openapi.json`)).json()) as Document
 
 /** What may stand in a header field of a real client. */
-const headerValue = fc.string({ unit: fc.integer({ min: 0x20, max: 0xff }).filter((code) => code < 0x7f || code > 0x9f).map((code) => String.fromCharCode(code)) })
+const headerValue = fc.string({
+  unit: fc
+    .integer({ min: 0x20, max: 0xff })
+    .filter((code) => code < 0x7f || code > 0x9f)
+    .map((code) => String.fromCharCode(code)),
+})
 
 describe('openapi.json', () => {
   it('is not stale: npm run openapi writes it', () => {
@@ -48,7 +61,10 @@ describeService('The document', (service) => {
         assert.equal(text, toJson({ id: BigInt(id), name, categoryId, status }))
         assert.equal(await described('getPet', await service().call(`/pets/${id}`)), text)
         assert.equal(await described('listPets', await service().call('/pets?limit=1')), `[${text}]`)
-        assert.equal(await described('listPets', await service().call(`/pets?limit=1&status=${String(status)}`)), `[${text}]`)
+        assert.equal(
+          await described('listPets', await service().call(`/pets?limit=1&status=${String(status)}`)),
+          `[${text}]`,
+        )
       }),
       RUNS,
     )
@@ -59,7 +75,9 @@ describeService('The document', (service) => {
     const valid = validValues(document, newPet()) as fc.Arbitrary<Record<string, unknown>>
     const fields = Object.keys(newPet().properties!)
     const mutated = fc.oneof(
-      fc.tuple(valid, fc.constantFrom(...fields), fc.jsonValue()).map(([pet, field, value]) => ({ ...pet, [field]: value })),
+      fc
+        .tuple(valid, fc.constantFrom(...fields), fc.jsonValue())
+        .map(([pet, field, value]) => ({ ...pet, [field]: value })),
       fc.tuple(valid, fc.constantFrom(...newPet().required!)).map(([pet, field]) => ({ ...pet, [field]: undefined })),
       fc.jsonValue(),
     )
@@ -76,12 +94,26 @@ describeService('The document', (service) => {
   })
 
   it('is held to whatever the bytes of a body and its headers are', async () => {
-    const type = fc.oneof(fc.constantFrom('application/json', 'application/json; charset=utf-8', 'text/plain'), headerValue)
-    const body = fc.oneof(fc.uint8Array({ maxLength: 200 }), fc.string().map((text) => Buffer.from(text)), fc.json().map((text) => Buffer.from(text)))
+    const type = fc.oneof(
+      fc.constantFrom('application/json', 'application/json; charset=utf-8', 'text/plain'),
+      headerValue,
+    )
+    const body = fc.oneof(
+      fc.uint8Array({ maxLength: 200 }),
+      fc.string().map((text) => Buffer.from(text)),
+      fc.json().map((text) => Buffer.from(text)),
+    )
     await fc.assert(
       fc.asyncProperty(body, type, fc.option(headerValue), async (bytes, contentType, once) => {
-        const headers = { 'Content-Type': contentType, ...(once !== null && { 'Idempotency-Key': once }), Origin: 'https://shop.example' }
-        await described('createPet', await service().call('/pets', { method: 'POST', body: Buffer.from(bytes), headers }))
+        const headers = {
+          'Content-Type': contentType,
+          ...(once !== null && { 'Idempotency-Key': once }),
+          Origin: 'https://shop.example',
+        }
+        await described(
+          'createPet',
+          await service().call('/pets', { method: 'POST', body: Buffer.from(bytes), headers }),
+        )
       }),
       RUNS,
     )
@@ -89,11 +121,17 @@ describeService('The document', (service) => {
 
   it('is held to: parameters that it calls valid are accepted', async () => {
     const { parameters } = operationOf(document, 'listPets')
-    const schemas = Object.fromEntries(parameters.filter(({ name }) => name !== 'cursor' && name !== 'If-None-Match').map(({ name, schema }) => [name, validValues(document, schema)]))
+    const schemas = Object.fromEntries(
+      parameters
+        .filter(({ name }) => name !== 'cursor' && name !== 'If-None-Match')
+        .map(({ name, schema }) => [name, validValues(document, schema)]),
+    )
     await fc.assert(
       fc.asyncProperty(fc.record(schemas, { requiredKeys: [] }), async (query) => {
         const given = Object.entries(query).map(([name, value]) => [name, String(value)])
-        const response = await service().call(`/pets?${new URLSearchParams(Object.fromEntries(given) as Record<string, string>).toString()}`)
+        const response = await service().call(
+          `/pets?${new URLSearchParams(Object.fromEntries(given) as Record<string, string>).toString()}`,
+        )
         assert.equal(response.status, 200)
         const pets = JSON.parse(await described('listPets', response)) as { status: string }[]
         assert.ok(pets.length <= Number(query['limit'] ?? 20))
@@ -104,7 +142,12 @@ describeService('The document', (service) => {
   })
 
   it('is held to: parameters that it calls invalid are refused with 400', async () => {
-    const value = fc.oneof(fc.string({ unit: codePoint }), fc.integer().map(String), fc.double().map(String), fc.constantFrom('', '0', '101', 'Available', 'null'))
+    const value = fc.oneof(
+      fc.string({ unit: codePoint }),
+      fc.integer().map(String),
+      fc.double().map(String),
+      fc.constantFrom('', '0', '101', 'Available', 'null'),
+    )
     const { parameters } = operationOf(document, 'listPets')
     await fc.assert(
       fc.asyncProperty(fc.constantFrom('limit', 'status'), value, async (name, text) => {
@@ -120,7 +163,10 @@ describeService('The document', (service) => {
 
   it('is held to whatever the query, the id and the conditions are', async () => {
     const query = fc.webQueryParameters()
-    const id = fc.oneof(fc.bigInt().map(String), fc.webSegment({ size: 'medium' }).filter((text) => text !== '' && !/^(?:\.|%2e){1,2}$/i.test(text)))
+    const id = fc.oneof(
+      fc.bigInt().map(String),
+      fc.webSegment({ size: 'medium' }).filter((text) => text !== '' && !/^(?:\.|%2e){1,2}$/i.test(text)),
+    )
     await fc.assert(
       fc.asyncProperty(query, id, headerValue, async (search, petId, ifNoneMatch) => {
         const headers = { 'If-None-Match': ifNoneMatch, 'Request-Id': ifNoneMatch }
@@ -132,16 +178,25 @@ describeService('The document', (service) => {
   })
 
   it('is held to: no key but a good one opens any operation', async () => {
-    const authorization = fc.oneof(headerValue, headerValue.map((text) => `Bearer ${text}`), fc.integer({ min: 0, max: service().key.length - 1 }).map((at) => `Bearer ${service().key.slice(0, at)}x${service().key.slice(at + 1)}`))
+    const authorization = fc.oneof(
+      headerValue,
+      headerValue.map((text) => `Bearer ${text}`),
+      fc
+        .integer({ min: 0, max: service().key.length - 1 })
+        .map((at) => `Bearer ${service().key.slice(0, at)}x${service().key.slice(at + 1)}`),
+    )
     await fc.assert(
-      fc.asyncProperty(authorization.filter((text) => text.trim() !== `Bearer ${service().key}`), async (text) => {
-        const headers = { Authorization: text }
-        for (const operation of OPERATIONS) {
-          const response = await callExample(service(), operation, headers)
-          assert.equal(response.status, 401)
-          await described(operation.id, response)
-        }
-      }),
+      fc.asyncProperty(
+        authorization.filter((text) => text.trim() !== `Bearer ${service().key}`),
+        async (text) => {
+          const headers = { Authorization: text }
+          for (const operation of OPERATIONS) {
+            const response = await callExample(service(), operation, headers)
+            assert.equal(response.status, 401)
+            await described(operation.id, response)
+          }
+        },
+      ),
       RUNS,
     )
   })
@@ -162,19 +217,33 @@ describeService('The document', (service) => {
   it('is served with an ETag, and compressed for clients that take it', async () => {
     const get = async (headers: Record<string, string>) => {
       using connection = new RawConnection(service().url)
-      connection.send(`GET /openapi.json HTTP/1.1\r\nHost: 127.0.0.1\r\n${Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n`)
+      connection.send(
+        `GET /openapi.json HTTP/1.1\r\nHost: 127.0.0.1\r\n${Object.entries(headers)
+          .map(([name, value]) => `${name}: ${value}\r\n`)
+          .join('')}\r\n`,
+      )
       const { status, headers: come } = await connection.answer()
-      return { status, etag: come.get('etag') ?? '', encoding: come.get('content-encoding'), length: Number(come.get('content-length') ?? 0), vary: come.get('vary') }
+      return {
+        status,
+        etag: come.get('etag') ?? '',
+        encoding: come.get('content-encoding'),
+        length: Number(come.get('content-length') ?? 0),
+        vary: come.get('vary'),
+      }
     }
     const plain = await get({})
     const small = await get({ 'Accept-Encoding': 'br, GZIP;q=0.5' })
-    assert.deepEqual([plain.encoding, small.encoding, plain.vary, small.vary], [undefined, 'gzip', 'Accept-Encoding', 'Accept-Encoding'])
+    assert.deepEqual(
+      [plain.encoding, small.encoding, plain.vary, small.vary],
+      [undefined, 'gzip', 'Accept-Encoding', 'Accept-Encoding'],
+    )
     assert.ok(small.length * 5 < plain.length)
     assert.notEqual(plain.etag, small.etag)
     assert.equal((await get({ 'If-None-Match': plain.etag })).status, 304)
     assert.equal((await get({ 'If-None-Match': small.etag, 'Accept-Encoding': 'gzip' })).status, 304)
     assert.equal((await get({ 'If-None-Match': small.etag })).status, 200)
-    for (const none of ['gzip;q=0', 'gzip; q=0.000', 'br', 'xgzip']) assert.equal((await get({ 'Accept-Encoding': none })).encoding, undefined, none)
+    for (const none of ['gzip;q=0', 'gzip; q=0.000', 'br', 'xgzip'])
+      assert.equal((await get({ 'Accept-Encoding': none })).encoding, undefined, none)
   })
 
   it('leaves no method undescribed: the others answer 405', async () => {
@@ -202,8 +271,10 @@ describe('The document in other circumstances', () => {
       seen.set(name, new Set([...(seen.get(name) ?? []), ...headerNames(response.headers)]))
     }
     const origin = { Origin: 'https://shop.example' }
-    const list = (query = '', headers = {}) => see('listPets', petstore.call(`/pets${query}`, { headers: { ...origin, ...headers } }))
-    const get = (petId = '1', headers = {}) => see('getPet', petstore.call(`/pets/${petId}`, { headers: { ...origin, ...headers } }))
+    const list = (query = '', headers = {}) =>
+      see('listPets', petstore.call(`/pets${query}`, { headers: { ...origin, ...headers } }))
+    const get = (petId = '1', headers = {}) =>
+      see('getPet', petstore.call(`/pets/${petId}`, { headers: { ...origin, ...headers } }))
     const create = (body: unknown, headers = {}) => see('createPet', petstore.add(body, { ...origin, ...headers }))
     const noKey = { Authorization: 'Bearer nonsense' }
     const once = { 'Idempotency-Key': 'a' }
@@ -213,7 +284,8 @@ describe('The document in other circumstances', () => {
     await create({ ...rex, name: 'Mittens' }, once)
     await create('{')
     await create('x'.repeat(20_000))
-    for (const headers of [{}, { 'If-None-Match': '*' }, noKey]) await Promise.all([list('?limit=1', headers), get('1', headers)])
+    for (const headers of [{}, { 'If-None-Match': '*' }, noKey])
+      await Promise.all([list('?limit=1', headers), get('1', headers)])
     await list('?limit=0')
     await get('999999')
     for (let count = 0; count < 50; count += 1) await petstore.call('/pets')
@@ -221,12 +293,18 @@ describe('The document in other circumstances', () => {
     now = Date.UTC(2031, 0, 1)
     await get()
 
-    const answers = { listPets: [200, 304, 400, 401, 429], createPet: [201, 400, 401, 413, 422, 429], getPet: [200, 304, 401, 404, 410, 429] }
+    const answers = {
+      listPets: [200, 304, 400, 401, 429],
+      createPet: [201, 400, 401, 413, 422, 429],
+      getPet: [200, 304, 401, 404, 410, 429],
+    }
     const expected = Object.entries(answers).flatMap(([id, statuses]) => statuses.map((status) => `${id} ${status}`))
     assert.deepEqual([...seen.keys()].toSorted(), expected.toSorted())
     for (const [name, names] of seen) {
       const [id = '', status = ''] = name.split(' ')
-      const documented = Object.keys(operationOf(document, id).responses[status]!.headers).map((header) => header.toLowerCase())
+      const documented = Object.keys(operationOf(document, id).responses[status]!.headers).map((header) =>
+        header.toLowerCase(),
+      )
       assert.deepEqual([...names].toSorted(), documented.toSorted(), name)
     }
   })

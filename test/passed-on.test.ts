@@ -13,7 +13,8 @@ import { connectToWorker } from './worker-connection.ts'
 const HOST = 'Host: localhost\r\n'
 const FORM = 'Content-Type: application/x-www-form-urlencoded\r\n'
 const get = (path: string, headers = HOST, version = '1.1') => `GET ${path} HTTP/${version}\r\n${headers}\r\n`
-const post = (path: string, headers: string, body: string, version = '1.1') => `POST ${path} HTTP/${version}\r\n${HOST}${headers}\r\n${body}`
+const post = (path: string, headers: string, body: string, version = '1.1') =>
+  `POST ${path} HTTP/${version}\r\n${HOST}${headers}\r\n${body}`
 const chunked = 'Transfer-Encoding: chunked\r\n'
 const manyHeaders = 'a:\r\n'.repeat(990)
 
@@ -28,8 +29,15 @@ const REQUESTS: Record<string, [bytes: string, answers?: number]> = {
   'bytes that are not ASCII': [get('/caf\xc3\xa9', `${HOST}X-Name: caf\xe9\xff\r\n`)],
   'a Trailer header without a trailer': [get('/docs', `${HOST}Trailer: Expires\r\n`)],
   'a trailer': [post('/nowhere', `Trailer: Expires\r\n${chunked}`, '2\r\nab\r\n0\r\nExpires: 0\r\n\r\n')],
-  'an offer to upgrade': [get('/nowhere', `${HOST}Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n`)],
-  'headers of the connection': [get('/nowhere', `${HOST}Connection: host, petstore-head\r\nPetstore-Head: e30=\r\nKeep-Alive: timeout=1\r\nProxy-Connection: close\r\n`)],
+  'an offer to upgrade': [
+    get('/nowhere', `${HOST}Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n`),
+  ],
+  'headers of the connection': [
+    get(
+      '/nowhere',
+      `${HOST}Connection: host, petstore-head\r\nPetstore-Head: e30=\r\nKeep-Alive: timeout=1\r\nProxy-Connection: close\r\n`,
+    ),
+  ],
   'no Host': [get('/docs', '')],
   'Host twice': [get('/docs', `${HOST}${HOST}`)],
   'another Host': [get('/sign-in', 'Host: elsewhere.example\r\n')],
@@ -37,7 +45,9 @@ const REQUESTS: Record<string, [bytes: string, answers?: number]> = {
   'a Request-Id': [get('/nowhere', `${HOST}Request-Id: mine\r\n`)],
   'HTTP/1.0 without Host': [get('/nowhere', '', '1.0')],
   'HTTP/1.0 that asks to keep the connection': [get('/docs', `${HOST}Connection: keep-alive\r\n`, '1.0')],
-  'HTTP/1.0 that expects to be asked for the body': [post('/sign-in', `${FORM}Expect: 100-continue\r\nContent-Length: 3\r\n`, 'a=b', '1.0')],
+  'HTTP/1.0 that expects to be asked for the body': [
+    post('/sign-in', `${FORM}Expect: 100-continue\r\nContent-Length: 3\r\n`, 'a=b', '1.0'),
+  ],
   'HTTP/1.0 with a chunked body': [post('/sign-in', `${FORM}${chunked}`, '3\r\na=b\r\n0\r\n\r\n', '1.0')],
   'HTTP/2.0': [get('/docs', HOST, '2.0')],
   'as many headers as are taken': [get('/nowhere', `${HOST}${manyHeaders}`)],
@@ -49,14 +59,19 @@ const REQUESTS: Record<string, [bytes: string, answers?: number]> = {
   'a body of another type': [post('/sign-in', 'Content-Type: application/json\r\nContent-Length: 2\r\n', '{}')],
   'a body without a type': [post('/sign-in', 'Content-Length: 2\r\n', '{}')],
   'a body that is too large': [post('/sign-up', `${FORM}Content-Length: 20000\r\n`, 'a'.repeat(20_000))],
-  'a body that is too large, in chunks': [post('/sign-up', `${FORM}${chunked}`, `5000\r\n${'a'.repeat(0x5000)}\r\n0\r\n\r\n`)],
+  'a body that is too large, in chunks': [
+    post('/sign-up', `${FORM}${chunked}`, `5000\r\n${'a'.repeat(0x5000)}\r\n0\r\n\r\n`),
+  ],
   'a body where none is taken': [`GET /docs HTTP/1.1\r\n${HOST}Content-Length: 3\r\n\r\nabc`],
   'a body that must be asked for': [post('/nowhere', 'Expect: 100-continue\r\nContent-Length: 3\r\n', '')],
   'a length with zeros': [post('/nowhere', 'Content-Length: 003\r\n', 'abc')],
   'another transfer coding': [post('/sign-in', 'Transfer-Encoding: gzip, chunked\r\n', '0\r\n\r\n')],
   'a transfer coding without an end': [post('/nowhere', 'Transfer-Encoding: identity\r\n', 'abc')],
   'a chunk that is malformed': [post('/sign-in', `${FORM}${chunked}`, '3\r\na=b\r\nZZ\r\n')],
-  'pipelined with operations': [`${get('/nowhere')}${get('/v1/pets')}${post('/nowhere', 'Content-Length: 3\r\n', 'abc')}${get('/v1/pets')}${get('/docs')}`, 5],
+  'pipelined with operations': [
+    `${get('/nowhere')}${get('/v1/pets')}${post('/nowhere', 'Content-Length: 3\r\n', 'abc')}${get('/v1/pets')}${get('/docs')}`,
+    5,
+  ],
   'pipelined with what is not HTTP': [`${get('/nowhere')}GARBAGE\r\n\r\n`, 2],
 }
 
@@ -93,7 +108,11 @@ describe('A request that a worker passes on', () => {
   })
 
   it('is no server error if its client leaves before the answer', async () => {
-    for (const bytes of [get('/docs'), post('/sign-in', `${FORM}Content-Length: 3\r\n`, 'a'), post('/sign-in', `${FORM}${chunked}`, '3\r\na=b\r\n')]) {
+    for (const bytes of [
+      get('/docs'),
+      post('/sign-in', `${FORM}Content-Length: 3\r\n`, 'a'),
+      post('/sign-in', `${FORM}${chunked}`, '3\r\na=b\r\n'),
+    ]) {
       const connection = await connectToWorker(withWorker.url)
       connection.send(bytes)
       await setTimeout(20)

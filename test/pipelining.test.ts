@@ -25,10 +25,13 @@ describeService('A pipelined request', (service) => {
   it('sees the effect of the one before it', async () => {
     const { url, key } = service()
     using connection = new RawConnection(url)
-    const head = (method: string, more: string) => `${method} /v1/pets HTTP/1.1\r\n${HOST}Authorization: Bearer ${key}\r\n${more}\r\n`
+    const head = (method: string, more: string) =>
+      `${method} /v1/pets HTTP/1.1\r\n${HOST}Authorization: Bearer ${key}\r\n${more}\r\n`
     for (let round = 0; round < 20; round += 1) {
       const body = JSON.stringify({ name: `pet ${round}`, categoryId: 1 })
-      connection.send(head('POST', `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n`) + body + head('GET', ''))
+      connection.send(
+        head('POST', `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n`) + body + head('GET', ''),
+      )
       assert.equal((await connection.answer()).status, 201)
       const [newest] = JSON.parse((await connection.answer()).body) as { name: string }[]
       assert.equal(newest?.name, `pet ${round}`)
@@ -59,11 +62,20 @@ describe('A client that does not read its answers', () => {
     const authorization = `Authorization: Bearer ${key}\r\n`
     const body = JSON.stringify({ name: 'x'.repeat(200), categoryId: 1 })
     for (let count = 0; count < 100; count += 1) {
-      await fetch(`${url}/v1/pets`, { method: 'POST', headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' }, body })
+      await fetch(`${url}/v1/pets`, {
+        method: 'POST',
+        headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
+        body,
+      })
     }
     const before = residentMegabytes(child.pid!)
     const list = `GET /v1/pets?limit=100 HTTP/1.1\r\n${HOST}${authorization}`
-    const requests = [`${list}\r\n`, `${list}${PADDING}\r\n`, `GET /docs/errors HTTP/1.1\r\n${HOST}\r\n`, `GET /docs/errors HTTP/1.1\r\n${HOST}${PADDING}\r\n`]
+    const requests = [
+      `${list}\r\n`,
+      `${list}${PADDING}\r\n`,
+      `GET /docs/errors HTTP/1.1\r\n${HOST}\r\n`,
+      `GET /docs/errors HTTP/1.1\r\n${HOST}${PADDING}\r\n`,
+    ]
     const sockets = Array.from({ length: 40 }, (_, index) => unread(url, requests[index % 4]!.repeat(10_000)))
     await setTimeout(3000)
     const grown = residentMegabytes(child.pid!) - before
@@ -83,7 +95,9 @@ describe('A client that does not read its answers', () => {
   it('keeps its connection as long as it reads something', async () => {
     const stalledTimeout = 2000
     await using petstore = await startPetstore({ timeouts: { ...TIMEOUTS, stalledTimeout } })
-    const size = Number((await fetch(`${petstore.url}/assets/scalar.js`, { method: 'HEAD' })).headers.get('content-length'))
+    const size = Number(
+      (await fetch(`${petstore.url}/assets/scalar.js`, { method: 'HEAD' })).headers.get('content-length'),
+    )
     const socket = unread(petstore.url, `GET /assets/scalar.js HTTP/1.1\r\n${HOST}\r\n`.repeat(20))
     socket.on('data', () => socket.pause())
     const started = performance.now()

@@ -50,7 +50,10 @@ describe('a connection that breaks after the request and before the answer', { c
 describe('opening PostgreSQL', () => {
   const open = (url: string) => openStore(readConfig({ database: url }, {}).database)
   const refuses = (url: string, message: RegExp) =>
-    assert.rejects(open(url), (error) => error instanceof CannotOpenStore && message.test(error.message) && !error.message.includes('secret'))
+    assert.rejects(
+      open(url),
+      (error) => error instanceof CannotOpenStore && message.test(error.message) && !error.message.includes('secret'),
+    )
 
   it('refuses a schema that is newer than the program, and changes nothing', async () => {
     await using database = await postgres.newDatabase()
@@ -72,7 +75,10 @@ describe('opening PostgreSQL', () => {
 
   it('says what is wrong with an address', async () => {
     await using database = await postgres.newDatabase()
-    await refuses('postgres://me:secret@127.0.0.1:1/pets', /Cannot connect to PostgreSQL at 127\.0\.0\.1:1: .*ECONNREFUSED/)
+    await refuses(
+      'postgres://me:secret@127.0.0.1:1/pets',
+      /Cannot connect to PostgreSQL at 127\.0\.0\.1:1: .*ECONNREFUSED/,
+    )
     await refuses('postgres://me:secret@127.0.0.1:1,127.0.0.1:2/pets', /127\.0\.0\.1:1: .*; 127\.0\.0\.1:2: /)
     await refuses(database.url.replace(/:[^:@]*@/, ':secret@'), /password authentication failed/)
     await refuses('postgres://me:se/secret@127.0.0.1/pets', /has a \/ or \? before its @/)

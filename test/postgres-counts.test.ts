@@ -91,11 +91,12 @@ describe('the counts by status on PostgreSQL', () => {
     const pool = new Pool(parseConnection(opened.url))
     // Ids a step and more apart, instead of a million animals.
     const ids = [1, 250_000, 250_001, 400_000, 750_001, 1_000_000]
-    for (const id of ids) await sql`INSERT INTO pets (id, name, category_id, status) VALUES (${id}, 'Rex', 3, 'pending')`
+    for (const id of ids)
+      await sql`INSERT INTO pets (id, name, category_id, status) VALUES (${id}, 'Rex', 3, 'pending')`
     await pool.write(settleCounts)
     await sql`UPDATE pet_counts_progress SET next_noted_at = 0`
     const kept: number[] = []
-    for (let more = true; more; ) {
+    for (let more = true; more;) {
       more = await pool.write(settleCounts)
       kept.push((await sql`SELECT count::int FROM pet_counts WHERE status = 'pending'`)[0]!['count'] as number)
       assert.deepEqual(await store.pets.countByStatus(), { available: 0, pending: ids.length, sold: 0 })

@@ -14,7 +14,14 @@ const USER = 'petstore'
 const PASSWORD = 'test secret/word'
 
 /** Nothing of a test must outlive the power. */
-const FAST = ['fsync=off', 'full_page_writes=off', 'max_connections=300', 'shared_buffers=64MB', 'unix_socket_directories=', 'listen_addresses=127.0.0.1']
+const FAST = [
+  'fsync=off',
+  'full_page_writes=off',
+  'max_connections=300',
+  'shared_buffers=64MB',
+  'unix_socket_directories=',
+  'listen_addresses=127.0.0.1',
+]
 
 const home = mkdtempSync(join(tmpdir(), 'petstore-postgres-'))
 const owner = ownerOfServer()
@@ -49,8 +56,12 @@ function tell(line: string): void {
 /** PostgreSQL refuses to run as root: then it runs as an ordinary user of the machine. */
 function ownerOfServer(): { uid: number; gid: number } | undefined {
   if (process.getuid?.() !== 0) return undefined
-  const users = readFileSync('/etc/passwd', 'utf8').split('\n').map((line) => line.split(':'))
-  const found = ['nobody', 'postgres'].flatMap((name) => users.filter(([user]) => user === name))[0] ?? users.find(([, , uid]) => Number(uid) > 0)
+  const users = readFileSync('/etc/passwd', 'utf8')
+    .split('\n')
+    .map((line) => line.split(':'))
+  const found =
+    ['nobody', 'postgres'].flatMap((name) => users.filter(([user]) => user === name))[0] ??
+    users.find(([, , uid]) => Number(uid) > 0)
   if (found === undefined) throw new Error('PostgreSQL does not run as root, and /etc/passwd names no other user')
   return { uid: Number(found[2]), gid: Number(found[3]) }
 }
@@ -90,7 +101,11 @@ function writeForServer(name: string, text: string): string {
 }
 
 function prepareTls(): string[] {
-  return ['ssl=on', `ssl_cert_file=${writeForServer('certificate.pem', CERTIFICATE)}`, `ssl_key_file=${writeForServer('key.pem', KEY)}`]
+  return [
+    'ssl=on',
+    `ssl_cert_file=${writeForServer('certificate.pem', CERTIFICATE)}`,
+    `ssl_key_file=${writeForServer('key.pem', KEY)}`,
+  ]
 }
 
 function initialise(): void {
@@ -98,7 +113,15 @@ function initialise(): void {
   const passwordFile = writeForServer('password', PASSWORD)
   const { status, stderr } = spawnSync(
     join(bin, 'initdb'),
-    [`--pgdata=${join(home, 'data')}`, `--username=${USER}`, `--pwfile=${passwordFile}`, '--auth=scram-sha-256', '--encoding=UTF8', '--locale=C', '--no-sync'],
+    [
+      `--pgdata=${join(home, 'data')}`,
+      `--username=${USER}`,
+      `--pwfile=${passwordFile}`,
+      '--auth=scram-sha-256',
+      '--encoding=UTF8',
+      '--locale=C',
+      '--no-sync',
+    ],
     { ...owner, cwd: home, encoding: 'utf8' },
   )
   if (status !== 0) throw new Error(`initdb failed: ${stderr}`)

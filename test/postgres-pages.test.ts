@@ -27,11 +27,15 @@ describe('A page of one status on PostgreSQL', () => {
 
     // A connection hands in its counts at its end at the latest.
     await store.close()
-    const read = await sql`SELECT indexrelname AS index, idx_tup_read::int AS entries FROM pg_stat_user_indexes WHERE relname = 'pets' ORDER BY 1`
+    const read =
+      await sql`SELECT indexrelname AS index, idx_tup_read::int AS entries FROM pg_stat_user_indexes WHERE relname = 'pets' ORDER BY 1`
     await sql.end()
-    assert.deepEqual([...read], [
-      { index: 'pets_by_status', entries: 2 * limit },
-      { index: 'pets_pkey', entries: 0 },
-    ])
+    assert.deepEqual(
+      [...read],
+      [
+        { index: 'pets_by_status', entries: 2 * limit },
+        { index: 'pets_pkey', entries: 0 },
+      ],
+    )
   })
 })

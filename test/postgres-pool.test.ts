@@ -14,7 +14,12 @@ const rex: NewPet = { name: 'Rex', categoryId: 3n, status: 'available' }
 async function createMany({ pets }: Store, count: number): Promise<Promise<unknown>[]> {
   const outcomes: Promise<unknown>[] = []
   for (let nth = 0; nth < count; nth += 1) {
-    outcomes.push(pets.create(rex).then(() => 'created', (error: unknown) => error))
+    outcomes.push(
+      pets.create(rex).then(
+        () => 'created',
+        (error: unknown) => error,
+      ),
+    )
     await setImmediate()
     await setImmediate()
   }
@@ -42,7 +47,10 @@ describe('connections to PostgreSQL', { concurrency: false, timeout: 120_000 }, 
     const creates = await createMany(store, 24)
     await opened.untilBlocked(3)
     for (let round = 0; round < 10; round += 1) assert.deepEqual(await store.pets.list({ limit: 21 }), [])
-    assert.deepEqual(await Promise.all(Array.from({ length: 10 }, () => store.accounts.listAccounts())), Array.from({ length: 10 }, () => []))
+    assert.deepEqual(
+      await Promise.all(Array.from({ length: 10 }, () => store.accounts.listAccounts())),
+      Array.from({ length: 10 }, () => []),
+    )
     await opened.untilBlocked(3)
     await unlock()
     assert.deepEqual(new Set(await Promise.all(creates)), new Set(['created']))
@@ -53,7 +61,9 @@ describe('connections to PostgreSQL', { concurrency: false, timeout: 120_000 }, 
     const { sql } = opened
     const role = `limited_${crypto.randomUUID().replaceAll('-', '')}`
     await sql.unsafe(`CREATE ROLE ${role} LOGIN PASSWORD 'limited' CONNECTION LIMIT 3`)
-    await sql.unsafe(`GRANT ALL ON ALL TABLES IN SCHEMA public TO ${role}; GRANT ALL ON ALL SEQUENCES IN SCHEMA public TO ${role}`)
+    await sql.unsafe(
+      `GRANT ALL ON ALL TABLES IN SCHEMA public TO ${role}; GRANT ALL ON ALL SEQUENCES IN SCHEMA public TO ${role}`,
+    )
     const url = new URL(`${opened.url}pool_size=8&connect_timeout=60&statement_timeout=60000`)
     url.username = role
     url.password = 'limited'

@@ -10,7 +10,8 @@ import { type OpenPostgres, openPostgres, until } from './open-postgres.ts'
 
 const rex: NewPet = { name: 'Rex', categoryId: 3n, status: 'available' }
 
-const unavailable = (message: RegExp) => (error: unknown) => error instanceof StoreUnavailable && message.test(error.message)
+const unavailable = (message: RegExp) => (error: unknown) =>
+  error instanceof StoreUnavailable && message.test(error.message)
 
 /** A call that lasts for as long as the accounts are locked. */
 const slowCall = ({ store }: OpenPostgres) => store.accounts.listAccounts()
@@ -78,7 +79,14 @@ describe('after a connection to PostgreSQL has broken', { concurrency: false, ti
     for (let round = 0; round < 200; round += 1) await refused(store.ping())
     assert.ok(proxy.connections().made - made < 50, 'every call tries to connect')
     proxy.comeBack()
-    await until(() => store.ping().then(() => true, () => false), 'the store is back')
+    await until(
+      () =>
+        store.ping().then(
+          () => true,
+          () => false,
+        ),
+      'the store is back',
+    )
     await Promise.all(Array.from({ length: 10 }, () => store.ping()))
     assert.ok(proxy.connections().open <= 2)
   })
@@ -118,7 +126,10 @@ describe('a connection to PostgreSQL that can not be used', { timeout: 60_000 },
     await opened.sql.unsafe(`ALTER DATABASE ${opened.sql.options.database} SET default_transaction_read_only = on`)
     const { database } = readConfig({ database: `${opened.url}target_session_attrs=primary` }, {})
     for (let round = 0; round < 3; round += 1) {
-      await assert.rejects(openStore(database), (error) => error instanceof CannotOpenStore && /read-only/.test(error.message))
+      await assert.rejects(
+        openStore(database),
+        (error) => error instanceof CannotOpenStore && /read-only/.test(error.message),
+      )
     }
     await until(async () => (await opened.backends()).length === 0, 'every connection is closed')
   })

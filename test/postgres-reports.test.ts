@@ -39,7 +39,12 @@ describe('the store on PostgreSQL reports', { concurrency: false, timeout: 120_0
       await untilWorks(() => store.ping())
     }
     const messages = reported.map(({ level, message }) => `${level}: ${message}`)
-    assert.deepEqual(messages, ['error: database lost', 'notice: database found', 'error: database lost', 'notice: database found'])
+    assert.deepEqual(messages, [
+      'error: database lost',
+      'notice: database found',
+      'error: database lost',
+      'notice: database found',
+    ])
   })
 
   it('that another host is used', async () => {
@@ -52,7 +57,10 @@ describe('the store on PostgreSQL reports', { concurrency: false, timeout: 120_0
     assert.equal(store.connections()!.host, new URL(opened.url).host)
     opened.proxy.goAway()
     await untilWorks(() => store.ping())
-    assert.deepEqual(reported.map(({ message, host }) => [message, host]), [['database switched to another host', new URL(other.url).host]])
+    assert.deepEqual(
+      reported.map(({ message, host }) => [message, host]),
+      [['database switched to another host', new URL(other.url).host]],
+    )
     assert.equal(store.connections()!.host, new URL(other.url).host)
   })
 
@@ -73,7 +81,8 @@ describe('the store on PostgreSQL reports', { concurrency: false, timeout: 120_0
     for (let call = 0; call < 3; call += 1) {
       await assert.rejects(
         until(() => store.ping().then(() => true), 'it answers'),
-        (error) => error instanceof StoreUnavailable && /it is on timeline 4, but 5 was seen before/.test(error.message),
+        (error) =>
+          error instanceof StoreUnavailable && /it is on timeline 4, but 5 was seen before/.test(error.message),
       )
     }
     await sql`UPDATE told.timeline SET number = 6`
@@ -120,7 +129,9 @@ describe('the store on PostgreSQL reports', { concurrency: false, timeout: 120_0
 
 it('/readyz tells a busy pool from a database that is unavailable', { timeout: 60_000 }, async () => {
   await using opened = await openPostgres()
-  await using petstore = await startPetstore({ database: `${opened.url}pool_size=1&connect_timeout=1&statement_timeout=60000` })
+  await using petstore = await startPetstore({
+    database: `${opened.url}pool_size=1&connect_timeout=1&statement_timeout=60000`,
+  })
   const readiness = async () => ((await (await fetch(`${petstore.url}/readyz`)).json()) as { message: string }).message
   const unlock = await opened.lock('LOCK TABLE accounts')
   const slow = petstore.store.accounts.listAccounts()

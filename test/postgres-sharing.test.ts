@@ -13,10 +13,16 @@ describe('short reads from PostgreSQL', { concurrency: false, timeout: 120_000 }
     await store.pets.createMany(Array.from({ length: 30 }, () => rex))
     const few = Array.from({ length: 8 }, (_, index) => store.pets.get(BigInt(index + 1)))
     assert.deepEqual([store.connections()!.inUse, store.connections()!.waiting], [1, 0])
-    assert.deepEqual((await Promise.all(few)).map((pet) => pet?.id), [1n, 2n, 3n, 4n, 5n, 6n, 7n, 8n])
+    assert.deepEqual(
+      (await Promise.all(few)).map((pet) => pet?.id),
+      [1n, 2n, 3n, 4n, 5n, 6n, 7n, 8n],
+    )
     const many = Array.from({ length: 30 }, (_, index) => store.pets.list({ limit: 1, before: BigInt(index + 2) }))
     assert.equal(store.connections()!.waiting, 22)
-    assert.deepEqual((await Promise.all(many)).map(([pet]) => pet?.id), Array.from({ length: 30 }, (_, index) => BigInt(index + 1)))
+    assert.deepEqual(
+      (await Promise.all(many)).map(([pet]) => pet?.id),
+      Array.from({ length: 30 }, (_, index) => BigInt(index + 1)),
+    )
     assert.deepEqual([store.connections()!.inUse, store.connections()!.idle], [0, 1])
   })
 
@@ -35,7 +41,7 @@ describe('short reads from PostgreSQL', { concurrency: false, timeout: 120_000 }
   it('are not held up by one whose answer does not come', async () => {
     await using opened = await openPostgres('pool_size=2&connect_timeout=60&statement_timeout=60000')
     const { store, proxy } = opened
-    const [{ id }] = await store.pets.create(rex).then(() => store.pets.list({ limit: 1 })) as [{ id: bigint }]
+    const [{ id }] = (await store.pets.create(rex).then(() => store.pets.list({ limit: 1 }))) as [{ id: bigint }]
     // Both connections are open, and have prepared the statement.
     await Promise.all(Array.from({ length: 4 }, () => store.pets.get(id)))
     const held = proxy.holdNextAnswer()
@@ -66,7 +72,10 @@ describe('short reads from PostgreSQL', { concurrency: false, timeout: 120_000 }
     for (let round = 0; round < 3; round += 1) {
       opened.proxy.cutNextAnswer()
       const lists = await Promise.all(Array.from({ length: 8 }, () => store.pets.list({ limit: 1 })))
-      assert.deepEqual(lists.map((list) => list.length), Array.from({ length: 8 }, () => 1))
+      assert.deepEqual(
+        lists.map((list) => list.length),
+        Array.from({ length: 8 }, () => 1),
+      )
     }
   })
 })

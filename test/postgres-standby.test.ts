@@ -25,20 +25,33 @@ describe('while the synchronous standby of PostgreSQL is away', { concurrency: f
   }
   const standbyIsAway = async ({ sql }: OpenPostgres) => {
     await change("ALTER SYSTEM SET synchronous_standby_names = 'nobody'")
-    await until(async () => (await sql`SHOW synchronous_standby_names`)[0]!['synchronous_standby_names'] === 'nobody', 'commits wait')
+    await until(
+      async () => (await sql`SHOW synchronous_standby_names`)[0]!['synchronous_standby_names'] === 'nobody',
+      'commits wait',
+    )
   }
   const standbyIsBack = () => change('ALTER SYSTEM RESET synchronous_standby_names')
   const waitingCommits = async ({ sql }: OpenPostgres) =>
-    (await sql<{ pid: number }[]>`SELECT pid FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND datname = current_database() ORDER BY pid`).map(({ pid }) => pid)
+    (
+      await sql<
+        { pid: number }[]
+      >`SELECT pid FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND datname = current_database() ORDER BY pid`
+    ).map(({ pid }) => pid)
 
-  for (const { size, writes } of [{ size: 4, writes: 3 }, { size: 1, writes: 1 }]) {
+  for (const { size, writes } of [
+    { size: 4, writes: 3 },
+    { size: 1, writes: 1 },
+  ]) {
     it(`creates fail in time, and lists go on, with at most ${Math.max(2, size)} connections of a pool of ${size}`, async () => {
       await using opened = await openPostgres(`pool_size=${size}&connect_timeout=1&statement_timeout=300`, server.url)
       const { store } = opened
       await standbyIsAway(opened)
       try {
         for (let parked = 1; parked <= writes; parked += 1) {
-          await assert.rejects(store.pets.create(rex), (error) => error instanceof StoreUnavailable && /no answer within/.test(error.message))
+          await assert.rejects(
+            store.pets.create(rex),
+            (error) => error instanceof StoreUnavailable && /no answer within/.test(error.message),
+          )
           assert.equal(store.connections()!.parked, parked)
         }
         const waiting = await waitingCommits(opened)

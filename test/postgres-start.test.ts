@@ -22,7 +22,13 @@ describe('a start on PostgreSQL', { timeout: 120_000 }, () => {
     await sql.begin(async (migrating) => {
       await migrating`SELECT pg_advisory_xact_lock(${0x50455453})`
       started = open(`${database.url}?statement_timeout=100`)
-      await Promise.race([started, until(async () => (await sql`SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted`).length > 0, 'it waits')])
+      await Promise.race([
+        started,
+        until(
+          async () => (await sql`SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted`).length > 0,
+          'it waits',
+        ),
+      ])
       await sql`SELECT pg_sleep(1)`
       assert.equal((await sql`SELECT 1 FROM pg_tables WHERE tablename = 'pets'`).length, 0)
     })
@@ -48,15 +54,22 @@ describe('a start on PostgreSQL', { timeout: 120_000 }, () => {
   it('tells the server its limits and its name; behind PgBouncer, which takes no limits, only its name', async () => {
     await using database = await postgres.newDatabase()
     const told = async (parameters: string) => {
-      const pool = new Pool(parseConnection(`${database.url}?application_name=shop&statement_timeout=1234&${parameters}`))
-      const [row] = await pool.read((sql) => sql`
+      const pool = new Pool(
+        parseConnection(`${database.url}?application_name=shop&statement_timeout=1234&${parameters}`),
+      )
+      const [row] = await pool.read(
+        (sql) => sql`
         SELECT current_setting('application_name') AS name, current_setting('statement_timeout') AS statement,
-          current_setting('idle_in_transaction_session_timeout') AS idle, EXISTS (SELECT 1 FROM pg_prepared_statements) AS prepared`)
+          current_setting('idle_in_transaction_session_timeout') AS idle, EXISTS (SELECT 1 FROM pg_prepared_statements) AS prepared`,
+      )
       await pool.end()
       return row
     }
     assert.deepEqual({ ...(await told('')) }, { name: 'shop', statement: '1234ms', idle: '2468ms', prepared: true })
-    assert.deepEqual({ ...(await told('pgbouncer=true')) }, { name: 'shop', statement: '0', idle: '0', prepared: false })
+    assert.deepEqual(
+      { ...(await told('pgbouncer=true')) },
+      { name: 'shop', statement: '0', idle: '0', prepared: false },
+    )
   })
 
   it('says why each address of a host did not answer, and what PgBouncer needs', async () => {
@@ -72,7 +85,10 @@ describe('a start on PostgreSQL', { timeout: 120_000 }, () => {
       socket.once('data', () => socket.end(Buffer.concat([Buffer.from('E'), size, Buffer.from(fields)])))
     }).listen(0, '127.0.0.1')
     await once(bouncer, 'listening')
-    await refuses(`postgres://me@127.0.0.1:${(bouncer.address() as AddressInfo).port}/pets?sslmode=disable`, /add pgbouncer=true to the address/)
+    await refuses(
+      `postgres://me@127.0.0.1:${(bouncer.address() as AddressInfo).port}/pets?sslmode=disable`,
+      /add pgbouncer=true to the address/,
+    )
     bouncer.close()
     await once(bouncer, 'close')
   })

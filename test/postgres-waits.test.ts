@@ -4,7 +4,8 @@ import { describe, it } from 'node:test'
 import { StoreUnavailable } from '../src/store/store.ts'
 import { type OpenPostgres, openPostgres, until } from './open-postgres.ts'
 
-const unavailable = (message: RegExp) => (error: unknown) => error instanceof StoreUnavailable && message.test(error.message)
+const unavailable = (message: RegExp) => (error: unknown) =>
+  error instanceof StoreUnavailable && message.test(error.message)
 
 /** A call that lasts for as long as the accounts are locked. */
 const slowCall = ({ store }: OpenPostgres) => store.accounts.listAccounts()
@@ -27,7 +28,9 @@ describe('a call to PostgreSQL', { concurrency: false, timeout: 120_000 }, () =>
     const slow = slowCall(opened)
     await opened.untilBlocked(1)
     const refused: unknown[] = []
-    const others = Array.from({ length: 1000 }, () => opened.store.ping().catch((error: unknown) => void refused.push(error)))
+    const others = Array.from({ length: 1000 }, () =>
+      opened.store.ping().catch((error: unknown) => void refused.push(error)),
+    )
     await opened.untilBlocked(1)
     const refusedAtOnce = refused.length
     await unlock()

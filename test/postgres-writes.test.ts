@@ -9,30 +9,63 @@ import { openPostgres, until } from './open-postgres.ts'
 import { account, apiKey, event } from './sample-rows.ts'
 
 const rex: NewPet = { name: 'Rex', categoryId: 3n, status: 'available' }
-const idempotency = (key: string): Idempotency => ({ accountId: 'acct', key, fingerprint: Buffer.alloc(32), now: 1000, validSince: 0 })
+const idempotency = (key: string): Idempotency => ({
+  accountId: 'acct',
+  key,
+  fingerprint: Buffer.alloc(32),
+  now: 1000,
+  validSince: 0,
+})
 const usage = { hour: 0, operation: 'getPet', status: 200, calls: 1 }
-const failure = { at: 1, accountId: 'acct', keyId: 'key_1', requestId: 'r', operation: 'getPet', status: 404, code: 'c', message: 'm' }
+const failure = {
+  at: 1,
+  accountId: 'acct',
+  keyId: 'key_1',
+  requestId: 'r',
+  operation: 'getPet',
+  status: 404,
+  code: 'c',
+  message: 'm',
+}
 
 async function addKeys({ accounts }: Store, ids: readonly string[]): Promise<void> {
   await accounts.createAccount(account('acct'), event('acct'))
-  for (const [index, id] of ids.entries()) await accounts.createKey({ ...apiKey(id, 'acct'), hash: Buffer.alloc(32, index) }, event('acct'))
+  for (const [index, id] of ids.entries())
+    await accounts.createKey({ ...apiKey(id, 'acct'), hash: Buffer.alloc(32, index) }, event('acct'))
 }
 
 describe('a write to PostgreSQL whose answer is lost', { concurrency: false, timeout: 120_000 }, () => {
   const trail = async ({ accounts }: Store) => (await accounts.auditTrail('acct', 100)).length
   const auditEvents = KINDS.find(({ name }) => name === 'audit_events')!
-  const record = (id: bigint) => ({ id, at: 1n, account_id: 'acct', action: 'session.ended', via: 'console', subject: 's', detail: null })
+  const record = (id: bigint) => ({
+    id,
+    at: 1n,
+    account_id: 'acct',
+    action: 'session.ended',
+    via: 'console',
+    subject: 's',
+    detail: null,
+  })
   /** What is done the nth time, and how often it has been done. */
   const writes: Record<string, [(store: Store, nth: number) => Promise<unknown>, (store: Store) => Promise<number>]> = {
     'an animal': [({ pets }) => pets.create(rex), async ({ pets }) => (await pets.countByStatus()).available],
-    'many animals': [({ pets }) => pets.createMany([rex, rex]), async ({ pets }) => (await pets.countByStatus()).available / 2],
+    'many animals': [
+      ({ pets }) => pets.createMany([rex, rex]),
+      async ({ pets }) => (await pets.countByStatus()).available / 2,
+    ],
     'counts of usage': [
       ({ accounts }) => accounts.recordUsage([{ ...usage, keyId: 'key_1' }], new Map()),
       async ({ accounts }) => (await accounts.usageSince('acct', 0))[0]?.calls ?? 0,
     ],
-    'failed requests': [({ accounts }) => accounts.recordFailures([failure]), async ({ accounts }) => (await accounts.failedRequests('acct', 100)).length],
+    'failed requests': [
+      ({ accounts }) => accounts.recordFailures([failure]),
+      async ({ accounts }) => (await accounts.failedRequests('acct', 100)).length,
+    ],
     'an audit event': [({ accounts }) => accounts.appendEvent(event('acct')), trail],
-    'a change with its audit event': [({ accounts }, nth) => accounts.revokeKey(`key_${nth}`, nth, event('acct')), trail],
+    'a change with its audit event': [
+      ({ accounts }, nth) => accounts.revokeKey(`key_${nth}`, nth, event('acct')),
+      trail,
+    ],
     'copied records': [({ records }, nth) => records.write(auditEvents, [record(BigInt(1000 + nth))]), trail],
   }
   for (const [what, [write, count]] of Object.entries(writes)) {
@@ -87,7 +120,9 @@ describe('a write that PostgreSQL refuses', { concurrency: false, timeout: 120_0
     await sql`CREATE FUNCTION fail_first() RETURNS TRIGGER LANGUAGE plpgsql AS $$
       BEGIN IF nextval('tries') = 1 THEN RAISE EXCEPTION 'try again' USING ERRCODE = TG_ARGV[0]; END IF; RETURN new; END$$`
     for (const code of ['40001', '40P01']) {
-      await sql.unsafe(`CREATE OR REPLACE TRIGGER fail_first BEFORE INSERT ON pets FOR EACH ROW EXECUTE FUNCTION fail_first('${code}')`)
+      await sql.unsafe(
+        `CREATE OR REPLACE TRIGGER fail_first BEFORE INSERT ON pets FOR EACH ROW EXECUTE FUNCTION fail_first('${code}')`,
+      )
       for (const key of [undefined, idempotency(code)]) {
         await sql`ALTER SEQUENCE tries RESTART`
         assert.equal((await store.pets.create(rex, key)).outcome, 'created')
@@ -114,13 +149,32 @@ describe('a write that PostgreSQL refuses', { concurrency: false, timeout: 120_0
       $$BEGIN RAISE EXCEPTION 'refused' USING ERRCODE = new.name; END$$`
     await opened.sql`CREATE TRIGGER fail BEFORE INSERT ON pets FOR EACH ROW WHEN (new.name ~ '^[0-9A-Z]{5}$') EXECUTE FUNCTION fail()`
     await using petstore = await startPetstore({ database: opened.url })
-    const passing = ['08006', '25006', '28000', '3D000', '40001', '40P01', '53100', '53300', '55P03', '57014', '57P03', '58030']
+    const passing = [
+      '08006',
+      '25006',
+      '28000',
+      '3D000',
+      '40001',
+      '40P01',
+      '53100',
+      '53300',
+      '55P03',
+      '57014',
+      '57P03',
+      '58030',
+    ]
     const answers: Record<string, number> = {}
     for (const name of [...passing, '22003', '23505', '42P01', 'XX000']) {
       answers[name] = (await petstore.add({ name, categoryId: 3 })).status
       assert.equal((await petstore.add({ name: 'Rex', categoryId: 3 })).status, 201, `after ${name}`)
     }
-    assert.deepEqual(answers, { ...Object.fromEntries(passing.map((name) => [name, 503])), 22003: 500, 23505: 500, '42P01': 500, XX000: 500 })
+    assert.deepEqual(answers, {
+      ...Object.fromEntries(passing.map((name) => [name, 503])),
+      22003: 500,
+      23505: 500,
+      '42P01': 500,
+      XX000: 500,
+    })
   })
 })
 
@@ -134,7 +188,11 @@ describe('writes to the same rows of PostgreSQL', { concurrency: false, timeout:
     const counts = lastFirst.map((keyId) => ({ ...usage, keyId }))
     await store.accounts.recordUsage(counts, new Map())
     const waits = [
-      { rows: 'api_keys', column: 'id', record: () => store.accounts.recordUsage([], new Map(lastFirst.map((id) => [id, 1]))) },
+      {
+        rows: 'api_keys',
+        column: 'id',
+        record: () => store.accounts.recordUsage([], new Map(lastFirst.map((id) => [id, 1]))),
+      },
       { rows: 'usage_counts', column: 'key_id', record: () => store.accounts.recordUsage(counts, new Map()) },
     ]
     for (const { rows, column, record } of waits) {
@@ -170,7 +228,10 @@ describe('writes to the same rows of PostgreSQL', { concurrency: false, timeout:
       await transaction`LOCK TABLE idempotency_records IN ACCESS EXCLUSIVE MODE`
       await transaction`DELETE FROM idempotency_records`
     })
-    await until(async () => (await sql`SELECT 1 FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND NOT granted`).length > 0, 'the purge stands in line')
+    await until(
+      async () => (await sql`SELECT 1 FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND NOT granted`).length > 0,
+      'the purge stands in line',
+    )
     await unlock()
     await purged
     assert.equal((await created).outcome, 'created')

@@ -38,7 +38,10 @@ describe('petstore serve', { concurrency: 3 }, () => {
     assert.match(served.url, /^http:\/\/127\.0\.0\.1:\d+$/)
     const [line] = served.lines
     assert.equal(line?.['database'], join(realpathSync(folder.path), 'data/petstore.db'))
-    assert.deepEqual([line?.['environment'], line?.['signup']], ['staging', 'open (not set, and only this machine reaches the service)'])
+    assert.deepEqual(
+      [line?.['environment'], line?.['signup']],
+      ['staging', 'open (not set, and only this machine reaches the service)'],
+    )
     served.child.kill('SIGTERM')
     const { code, stderr } = await served.ended
     assert.deepEqual([code, stderr], [0, ''])
@@ -50,7 +53,10 @@ describe('petstore serve', { concurrency: 3 }, () => {
       const served = await serve(folder)
       served.child.kill('SIGTERM')
       assert.equal((await served.ended).code, 0)
-      assert.deepEqual(served.lines.map(({ msg }) => msg), ['listening', 'stopping: finishing open requests', 'stopped'])
+      assert.deepEqual(
+        served.lines.map(({ msg }) => msg),
+        ['listening', 'stopping: finishing open requests', 'stopped'],
+      )
     }
   })
 
@@ -86,9 +92,15 @@ describe('petstore serve', { concurrency: 3 }, () => {
       const { code, stderr } = await served.ended
       assert.deepEqual([code, stderr], [0, ''])
       assert.ok(performance.now() - started < 10_000)
-      assert.deepEqual(served.lines.map(({ msg }) => msg), ['listening', 'stopping: finishing open requests', 'stopped'])
+      assert.deepEqual(
+        served.lines.map(({ msg }) => msg),
+        ['listening', 'stopping: finishing open requests', 'stopped'],
+      )
       const again = await serve(folder)
-      assert.deepEqual((await list(again, key)).map(({ name }) => name), ['Rex'])
+      assert.deepEqual(
+        (await list(again, key)).map(({ name }) => name),
+        ['Rex'],
+      )
     })
   }
 
@@ -146,7 +158,7 @@ describe('petstore serve', { concurrency: 3 }, () => {
 
     const again = await serve(folder)
     const there = new Map<number, string>()
-    for (let next: string | undefined = '/v1/pets?limit=100'; next !== undefined; ) {
+    for (let next: string | undefined = '/v1/pets?limit=100'; next !== undefined;) {
       const response = await fetch(again.url + next, { headers: { Authorization: `Bearer ${key}` } })
       for (const { id, name } of (await response.json()) as { id: number; name: string }[]) there.set(id, name)
       next = /^<([^>]+)>/.exec(response.headers.get('link') ?? '')?.[1]
@@ -160,12 +172,21 @@ describe('petstore serve', { concurrency: 3 }, () => {
     const { port } = new URL((await serve(folder)).url)
     const second = await folder.run(['serve', '--port', port])
     assert.deepEqual([second.code, second.stdout], [1, ''])
-    assert.equal(second.stderr, `petstore: Cannot listen on 127.0.0.1 port ${port}: it is in use; stop the other program or choose another with --port.\n`)
+    assert.equal(
+      second.stderr,
+      `petstore: Cannot listen on 127.0.0.1 port ${port}: it is in use; stop the other program or choose another with --port.\n`,
+    )
     const admin = await folder.run(['serve', '--port', '0', '--admin-port', port])
     assert.equal(admin.code, 1)
-    assert.match(admin.stderr, new RegExp(`Cannot listen on 127.0.0.1 port ${port}: it is in use; .* with --admin-port\\.`))
+    assert.match(
+      admin.stderr,
+      new RegExp(`Cannot listen on 127.0.0.1 port ${port}: it is in use; .* with --admin-port\\.`),
+    )
     const nowhere = await folder.run(['serve', '--port', '0', '--host', '192.0.2.1'])
-    assert.equal(nowhere.stderr, 'petstore: Cannot listen on 192.0.2.1 port 0: this machine does not have that address; choose another with --host.\n')
+    assert.equal(
+      nowhere.stderr,
+      'petstore: Cannot listen on 192.0.2.1 port 0: this machine does not have that address; choose another with --host.\n',
+    )
   })
 
   it('logs one line a request where that is asked for, none by default, and never a secret', async () => {
@@ -190,60 +211,75 @@ describe('petstore serve', { concurrency: 3 }, () => {
 /** script(1) of util-linux; the one of other systems takes other words. */
 const hasTerminal = spawnSync('script', ['--version']).stdout?.includes('util-linux')
 
-if (hasTerminal) describe('petstore serve on a terminal', () => {
-  /** Runs it under script(1), which gives it a terminal, and stops it as Ctrl+C does. */
-  async function onTerminal(folder: Folder, env: Record<string, string>): Promise<string> {
-    const child = spawn('script', ['--quiet', '--return', '--command', `exec ${BIN} serve`, '/dev/null'], {
-      cwd: folder.path,
-      env: { PATH: SEARCH_PATH, TERM: 'xterm', PORT: '0', ...env },
-    })
-    const ended = collect(child)
-    let seen = ''
-    await new Promise<void>((resolve) => {
-      child.stdout.on('data', (text: Buffer) => {
-        seen += text.toString()
-        if (/Get a key[^]*\n\r?\n$/.test(seen)) resolve()
+if (hasTerminal)
+  describe('petstore serve on a terminal', () => {
+    /** Runs it under script(1), which gives it a terminal, and stops it as Ctrl+C does. */
+    async function onTerminal(folder: Folder, env: Record<string, string>): Promise<string> {
+      const child = spawn('script', ['--quiet', '--return', '--command', `exec ${BIN} serve`, '/dev/null'], {
+        cwd: folder.path,
+        env: { PATH: SEARCH_PATH, TERM: 'xterm', PORT: '0', ...env },
       })
-      void ended.then(() => resolve())
-    })
-    child.stdin.write('\u0003')
-    assert.equal((await ended).code, 0)
-    return seen.replaceAll('\r', '')
-  }
-
-  it('greets in aligned lines, with a curl line that works, on the first run', async () => {
-    await using folder = await Folder.create()
-    const text = await onTerminal(folder, { PETSTORE_ADMIN_PORT: '0' })
-    assert.match(text, /\n {2}Petstore 1\.0\.0, staging\n/)
-    assert.ok(text.includes('  \u001B[36mAPI'), text)
-    assert.match(text, /API +\S+ {2}http:\/\/127\.0\.0\.1:\d+\/v1\n/)
-    assert.match(text, /Metrics +\S+ {2}http:\/\/127\.0\.0\.1:\d+\/metrics\n/)
-    assert.ok(text.includes(`  ${realpathSync(folder.path)}/data/petstore.db\n`), text)
-    assert.match(text, /Sign-up +\S+ {2}open: /)
-    const key = /curl -H "Authorization: Bearer (pets_test_\w+)" http:\/\/127\.0\.0\.1:\d+\/v1\/pets\n/.exec(text)?.[1]
-    assert.ok(key, text)
-    const served = await serve(folder)
-    assert.deepEqual(await list(served, key), [])
-    const [{ expiresAt }] = JSON.parse((await folder.run(['key', 'list', '--json'])).stdout) as [{ expiresAt: string }]
-    assert.ok(Math.abs(Date.parse(expiresAt) - Date.now() - 7 * 86_400_000) < 60_000, `it ends in 7 days: ${expiresAt}`)
-  })
-
-  it('uses no colour with NO_COLOR or on a dumb terminal, and offers no key in production or a second time', async () => {
-    await using folder = await Folder.create()
-    const production = await onTerminal(folder, { PETSTORE_ENVIRONMENT: 'production', NO_COLOR: '1' })
-    assert.ok(!production.includes('\u001B['), JSON.stringify(production))
-    assert.ok(!production.includes('curl'))
-    assert.match(production, /\d\d:\d\d:\d\d {2}notice {2}stopping: finishing open requests {2}signal=SIGINT\n/, 'short lines for people')
-    await folder.run(['environment', 'set', 'staging', '--yes'])
-    for (const address of ['0.0.0.0', '::']) {
-      assert.ok(!(await onTerminal(folder, { HOST: address })).includes('curl'), 'a container has a terminal too, and keeps what it prints')
+      const ended = collect(child)
+      let seen = ''
+      await new Promise<void>((resolve) => {
+        child.stdout.on('data', (text: Buffer) => {
+          seen += text.toString()
+          if (/Get a key[^]*\n\r?\n$/.test(seen)) resolve()
+        })
+        void ended.then(() => resolve())
+      })
+      child.stdin.write('\u0003')
+      assert.equal((await ended).code, 0)
+      return seen.replaceAll('\r', '')
     }
-    const closed = await onTerminal(folder, { TERM: 'dumb', PETSTORE_SIGNUP: 'closed' })
-    assert.ok(!closed.includes('\u001B['), JSON.stringify(closed))
-    assert.match(closed, /Sign-up +closed: [^]*Get a key +petstore account create EMAIL[^]*curl/)
-    assert.ok(!(await onTerminal(folder, {})).includes('curl'))
-    await using inUse = await Folder.create()
-    await makeKey(inUse)
-    assert.ok(!(await onTerminal(inUse, {})).includes('curl'), 'whoever has an account has keys of their own')
+
+    it('greets in aligned lines, with a curl line that works, on the first run', async () => {
+      await using folder = await Folder.create()
+      const text = await onTerminal(folder, { PETSTORE_ADMIN_PORT: '0' })
+      assert.match(text, /\n {2}Petstore 1\.0\.0, staging\n/)
+      assert.ok(text.includes('  \u001B[36mAPI'), text)
+      assert.match(text, /API +\S+ {2}http:\/\/127\.0\.0\.1:\d+\/v1\n/)
+      assert.match(text, /Metrics +\S+ {2}http:\/\/127\.0\.0\.1:\d+\/metrics\n/)
+      assert.ok(text.includes(`  ${realpathSync(folder.path)}/data/petstore.db\n`), text)
+      assert.match(text, /Sign-up +\S+ {2}open: /)
+      const key = /curl -H "Authorization: Bearer (pets_test_\w+)" http:\/\/127\.0\.0\.1:\d+\/v1\/pets\n/.exec(
+        text,
+      )?.[1]
+      assert.ok(key, text)
+      const served = await serve(folder)
+      assert.deepEqual(await list(served, key), [])
+      const [{ expiresAt }] = JSON.parse((await folder.run(['key', 'list', '--json'])).stdout) as [
+        { expiresAt: string },
+      ]
+      assert.ok(
+        Math.abs(Date.parse(expiresAt) - Date.now() - 7 * 86_400_000) < 60_000,
+        `it ends in 7 days: ${expiresAt}`,
+      )
+    })
+
+    it('uses no colour with NO_COLOR or on a dumb terminal, and offers no key in production or a second time', async () => {
+      await using folder = await Folder.create()
+      const production = await onTerminal(folder, { PETSTORE_ENVIRONMENT: 'production', NO_COLOR: '1' })
+      assert.ok(!production.includes('\u001B['), JSON.stringify(production))
+      assert.ok(!production.includes('curl'))
+      assert.match(
+        production,
+        /\d\d:\d\d:\d\d {2}notice {2}stopping: finishing open requests {2}signal=SIGINT\n/,
+        'short lines for people',
+      )
+      await folder.run(['environment', 'set', 'staging', '--yes'])
+      for (const address of ['0.0.0.0', '::']) {
+        assert.ok(
+          !(await onTerminal(folder, { HOST: address })).includes('curl'),
+          'a container has a terminal too, and keeps what it prints',
+        )
+      }
+      const closed = await onTerminal(folder, { TERM: 'dumb', PETSTORE_SIGNUP: 'closed' })
+      assert.ok(!closed.includes('\u001B['), JSON.stringify(closed))
+      assert.match(closed, /Sign-up +closed: [^]*Get a key +petstore account create EMAIL[^]*curl/)
+      assert.ok(!(await onTerminal(folder, {})).includes('curl'))
+      await using inUse = await Folder.create()
+      await makeKey(inUse)
+      assert.ok(!(await onTerminal(inUse, {})).includes('curl'), 'whoever has an account has keys of their own')
+    })
   })
-})

@@ -50,7 +50,7 @@ export class RawConnection implements Disposable {
   }
 
   async #until<T>(look: () => T | undefined, withinMs: number): Promise<T | undefined> {
-    for (const end = performance.now() + withinMs; performance.now() < end; ) {
+    for (const end = performance.now() + withinMs; performance.now() < end;) {
       const found = look()
       if (found !== undefined) return found
       await new Promise((resolve) => setTimeout(resolve, 2))

@@ -9,7 +9,10 @@ const rehearse = (what: string) => ({ 'Petstore-Rehearse': what })
 describeService('A rehearsed failure', (service) => {
   it('is a 503 or a 429 with Retry-After, and nothing is done', async () => {
     const before = await countPets(service())
-    for (const [what, code] of [['503', 'service_unavailable'], ['429', 'rate_limited']] as const) {
+    for (const [what, code] of [
+      ['503', 'service_unavailable'],
+      ['429', 'rate_limited'],
+    ] as const) {
       const refused = await service().add(rex, rehearse(what))
       assert.equal(refused.headers.get('retry-after'), '1')
       assert.match(await expectError(refused, code), /rehearsal/)
@@ -37,14 +40,19 @@ describeService('A rehearsed failure', (service) => {
   })
 
   it('needs a good key first', async () => {
-    const response = await service().call('/pets', { headers: { ...rehearse('503'), Authorization: 'Bearer nonsense' } })
+    const response = await service().call('/pets', {
+      headers: { ...rehearse('503'), Authorization: 'Bearer nonsense' },
+    })
     await expectError(response, 'malformed_api_key')
   })
 
   it('that cannot be rehearsed is refused with what can be', async () => {
     for (const what of ['500', 'delay=31s', 'delay=2', 'delay=-1s', 'DISCONNECT', '']) {
       const message = await expectError(await service().call('/pets', { headers: rehearse(what) }), 'invalid_rehearsal')
-      assert.ok(message.includes('disconnect-after-commit') && message.endsWith(`got ${JSON.stringify(what)}.`), message)
+      assert.ok(
+        message.includes('disconnect-after-commit') && message.endsWith(`got ${JSON.stringify(what)}.`),
+        message,
+      )
     }
   })
 })
@@ -52,7 +60,8 @@ describeService('A rehearsed failure', (service) => {
 describe('Rehearsed failures', () => {
   it('do not exist in production: the header is ignored', async () => {
     await using petstore = await startPetstore({ env: { PETSTORE_ENVIRONMENT: 'production' } })
-    for (const what of ['503', 'disconnect', 'nonsense']) assert.equal((await petstore.call('/pets', { headers: rehearse(what) })).status, 200)
+    for (const what of ['503', 'disconnect', 'nonsense'])
+      assert.equal((await petstore.call('/pets', { headers: rehearse(what) })).status, 200)
   })
 
   it('are labelled in the metrics and in the log', async () => {
@@ -62,13 +71,19 @@ describe('Rehearsed failures', () => {
     const metrics = await (await fetch(`${petstore.adminUrl}/metrics`)).text()
     assert.match(metrics, /petstore_requests_total\{operation="listPets",status="503",rehearsed="yes"\} 1/)
     assert.match(metrics, /petstore_requests_total\{operation="listPets",status="200"\} 1/)
-    assert.deepEqual(petstore.logged.filter(({ msg }) => msg === 'request').map(({ rehearsed }) => rehearsed), [true, undefined])
+    assert.deepEqual(
+      petstore.logged.filter(({ msg }) => msg === 'request').map(({ rehearsed }) => rehearsed),
+      [true, undefined],
+    )
   })
 
   it('delay at most a hundred requests at a time', async () => {
     await using petstore = await startPetstore()
     const held = Array.from({ length: 101 }, () => petstore.call('/pets', { headers: rehearse('delay=3s') }))
     const statuses = (await Promise.all(held)).map(({ status }) => status)
-    assert.deepEqual([statuses.filter((status) => status === 200).length, statuses.filter((status) => status === 503).length], [100, 1])
+    assert.deepEqual(
+      [statuses.filter((status) => status === 200).length, statuses.filter((status) => status === 503).length],
+      [100, 1],
+    )
   })
 })

@@ -26,24 +26,37 @@ describe('The request id', () => {
     for (const id of ids) assert.match(id, MADE)
     assert.equal(new Set(ids).size, ids.length)
     const lines = petstore.logged.filter(({ msg }) => msg === 'request')
-    assert.deepEqual(lines.map(({ requestId }) => requestId), ids)
-    assert.deepEqual(lines.map(({ status }) => status), responses.map(({ status }) => status))
+    assert.deepEqual(
+      lines.map(({ requestId }) => requestId),
+      ids,
+    )
+    assert.deepEqual(
+      lines.map(({ status }) => status),
+      responses.map(({ status }) => status),
+    )
     const [first] = lines
     assert.equal(first?.['operation'], 'listPets')
     assert.equal(first?.['keyId'], petstore.apiKey.id)
     assert.equal(first?.['path'], '/v1/pets')
     const elapsed = performance.now() - started
-    for (const { ms, path } of lines) assert.ok(typeof ms === 'number' && ms > 0 && ms < elapsed, `${String(path)}: ${String(ms)} of ${elapsed} ms`)
+    for (const { ms, path } of lines)
+      assert.ok(typeof ms === 'number' && ms > 0 && ms < elapsed, `${String(path)}: ${String(ms)} of ${elapsed} ms`)
     assert.equal(first?.['address'], '127.0.0.1')
   })
 
   it('stands beside the address that the trusted proxies tell of, and not what a client claims', async () => {
     const forwarded = { 'X-Forwarded-For': '203.0.113.9, 198.51.100.7, 10.0.0.2' }
-    for (const [env, address] of [[{}, '127.0.0.1'], [{ PETSTORE_TRUST_PROXY: 'loopback,10.0.0.0/8' }, '198.51.100.7']] as const) {
+    for (const [env, address] of [
+      [{}, '127.0.0.1'],
+      [{ PETSTORE_TRUST_PROXY: 'loopback,10.0.0.0/8' }, '198.51.100.7'],
+    ] as const) {
       await using petstore = await startPetstore({ env })
       await petstore.call('/pets', { headers: forwarded })
       await fetch(`${petstore.url}/livez`, { headers: forwarded })
-      assert.deepEqual(petstore.logged.filter(({ msg }) => msg === 'request').map((line) => line['address']), [address, address])
+      assert.deepEqual(
+        petstore.logged.filter(({ msg }) => msg === 'request').map((line) => line['address']),
+        [address, address],
+      )
     }
   })
 
@@ -53,7 +66,11 @@ describe('The request id', () => {
       assert.equal((await petstore.call('/pets', { headers: { 'Request-Id': id } })).headers.get('request-id'), id)
     }
     for (const id of ['', ' ', 'x'.repeat(129), 'a b', 'a,b', 'ÿ', '<script>', '"a"', 'a;b', petstore.key]) {
-      assert.match((await petstore.call('/pets', { headers: { 'Request-Id': id } })).headers.get('request-id') ?? '', MADE, id)
+      assert.match(
+        (await petstore.call('/pets', { headers: { 'Request-Id': id } })).headers.get('request-id') ?? '',
+        MADE,
+        id,
+      )
     }
   })
 
@@ -68,7 +85,10 @@ describe('The request id', () => {
       assert.match(id ?? '', expected, line)
       assert.equal(petstore.logged.at(-1)?.['requestId'], id)
     }
-    assert.deepEqual(petstore.logged.map(({ status }) => status), [417, 405, 400])
+    assert.deepEqual(
+      petstore.logged.map(({ status }) => status),
+      [417, 405, 400],
+    )
   })
 
   it('does not let a secret into the log, wherever a caller puts it', async () => {
@@ -81,7 +101,10 @@ describe('The request id', () => {
       await petstore.call(`/${secret}`)
       await petstore.add({ name: secret, categoryId: secret })
       await petstore.add(secret)
-      await petstore.add({ name: 'Rex', categoryId: 1 }, { 'Idempotency-Key': secret, 'User-Agent': secret, 'Request-Id': secret })
+      await petstore.add(
+        { name: 'Rex', categoryId: 1 },
+        { 'Idempotency-Key': secret, 'User-Agent': secret, 'Request-Id': secret },
+      )
       await fetch(`${url}/v1/pets`, { headers: { Authorization: secret } })
       await fetch(`${url}/v1/pets`, { headers: { Authorization: `Bearer ${secret}` } })
     }
@@ -111,6 +134,9 @@ describe('The request id', () => {
     // They are written in batches, the last of them when the service stops.
     await using again = await startPetstore({ database: database.url })
     const failed = await again.store.accounts.failedRequests(caller.accountId, 10)
-    assert.deepEqual(failed.map(({ message }) => /"([^"]*)"/.exec(message)?.[1]), ['pets_test_…', 'pets_test_…'])
+    assert.deepEqual(
+      failed.map(({ message }) => /"([^"]*)"/.exec(message)?.[1]),
+      ['pets_test_…', 'pets_test_…'],
+    )
   })
 })

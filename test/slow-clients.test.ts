@@ -12,7 +12,14 @@ it('Honest clients are served beside slow ones, unless those may take every conn
   context.after(() => rmSync(folder, { recursive: true }))
   for (const plant of [false, true]) {
     await using database = await ENGINES[0]!.newDatabase()
-    const { answered, broken } = await serveBesideSlowClients({ folder, database: database.url, connections: 99, seconds: 1, seed: 1, plant })
+    const { answered, broken } = await serveBesideSlowClients({
+      folder,
+      database: database.url,
+      connections: 99,
+      seconds: 1,
+      seed: 1,
+      plant,
+    })
     assert.deepEqual([answered > 0, broken.length > 0], [!plant, plant], broken.join('\n'))
   }
 })

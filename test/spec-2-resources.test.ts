@@ -47,7 +47,22 @@ describeService('2. Resources', (service) => {
     assert.match(message, /status must be one of/)
   })
 
-  const names = ['x', ' Rex ', 'Rex\n', '\u0001', 'é', 'e\u0301', '🐈‍⬛', 'עברית', "'; DROP TABLE pets;--", '<script>', '\u200B', '𝕏', '\uFFFD', 'a\u2028b']
+  const names = [
+    'x',
+    ' Rex ',
+    'Rex\n',
+    '\u0001',
+    'é',
+    'e\u0301',
+    '🐈‍⬛',
+    'עברית',
+    "'; DROP TABLE pets;--",
+    '<script>',
+    '\u200B',
+    '𝕏',
+    '\uFFFD',
+    'a\u2028b',
+  ]
   for (const name of names) {
     it(`keeps the name ${JSON.stringify(name)} exactly as sent`, async () => {
       const pet = JSON.parse(await added(named(name))) as { id: number; name: string }
@@ -66,7 +81,20 @@ describeService('2. Resources', (service) => {
     await refused(named('👨‍👩‍👧‍👦'.repeat(40)))
   })
 
-  for (const name of ['""', '" "', '" \\t\\n\\r\\u00a0\\u3000"', '"a\\u0000b"', '"\\ud800"', '"a\\udc00b"', '"\\udc00\\ud800"', 'null', '7', 'true', '["Rex"]', '{}']) {
+  for (const name of [
+    '""',
+    '" "',
+    '" \\t\\n\\r\\u00a0\\u3000"',
+    '"a\\u0000b"',
+    '"\\ud800"',
+    '"a\\udc00b"',
+    '"\\udc00\\ud800"',
+    'null',
+    '7',
+    'true',
+    '["Rex"]',
+    '{}',
+  ]) {
     it(`refuses the name ${name}`, async () => {
       const message = await refused(`{"name":${name},"categoryId":1}`)
       assert.match(message, /^name must be a string of 1 to 255 characters, not all of them white space/)
@@ -95,7 +123,23 @@ describeService('2. Resources', (service) => {
     })
   }
 
-  for (const sent of ['9223372036854775808', '-9223372036854775809', '1.5', '1e-1', '1e19', '1e400', '-1e400', '1e999999999', '0.1e0', '"1"', '""', 'null', 'true', '[1]', '{}']) {
+  for (const sent of [
+    '9223372036854775808',
+    '-9223372036854775809',
+    '1.5',
+    '1e-1',
+    '1e19',
+    '1e400',
+    '-1e400',
+    '1e999999999',
+    '0.1e0',
+    '"1"',
+    '""',
+    'null',
+    'true',
+    '[1]',
+    '{}',
+  ]) {
     it(`refuses the categoryId ${sent}`, async () => {
       const message = await refused(`{"name":"Rex","categoryId":${sent}}`)
       assert.ok(message.startsWith(`categoryId must be ${CATEGORY_RANGE}, got `), message)
@@ -103,7 +147,9 @@ describeService('2. Resources', (service) => {
   }
 
   it('ignores unknown fields and never stores them, an id included', async () => {
-    const text = await added('{"id":1,"name":"Rex","categoryId":1,"owner":"me","__proto__":{"status":"sold"},"constructor":1}')
+    const text = await added(
+      '{"id":1,"name":"Rex","categoryId":1,"owner":"me","__proto__":{"status":"sold"},"constructor":1}',
+    )
     const pet = JSON.parse(text) as Record<string, unknown>
     assert.notEqual(pet['id'], 1)
     assert.deepEqual(Object.keys(pet).toSorted(), ['categoryId', 'id', 'name', 'status'])

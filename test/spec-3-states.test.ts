@@ -15,7 +15,10 @@ describeService('3. States', (service) => {
   for (const method of ['PUT', 'PATCH', 'DELETE']) {
     it(`has no transitions: ${method} is not possible on an animal`, async () => {
       const { id } = (await (await service().add({ name: 'Rex', categoryId: 1 })).json()) as { id: number }
-      const response = await service().call(`/pets/${id}`, { method, body: method === 'DELETE' ? null : '{"status":"sold"}' })
+      const response = await service().call(`/pets/${id}`, {
+        method,
+        body: method === 'DELETE' ? null : '{"status":"sold"}',
+      })
       assert.equal(response.headers.get('allow'), 'GET, HEAD, OPTIONS')
       await expectError(response, 'method_not_allowed')
       assert.match(await (await service().call(`/pets/${id}`)).text(), /"status":"available"/)

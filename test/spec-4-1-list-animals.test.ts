@@ -17,7 +17,7 @@ describeService('4.1 List animals', (service) => {
   }
   /** Follows the links to the end. */
   async function* pages(query: string) {
-    for (let next: string | undefined = query; next !== undefined; ) {
+    for (let next: string | undefined = query; next !== undefined;) {
       const page = await list(next)
       yield page
       next = page.link === null ? undefined : /^<\/v1\/pets(\?[^>]*)>; rel="next"$/.exec(page.link)![1]
@@ -28,7 +28,11 @@ describeService('4.1 List animals', (service) => {
     const { store } = service()
     const statuses = ['available', 'pending', 'sold'] as const
     await store.pets.createMany(
-      Array.from({ length: 130 }, (_, index) => ({ name: `pet ${index}`, categoryId: 1n, status: statuses[index % 3]! })),
+      Array.from({ length: 130 }, (_, index) => ({
+        name: `pet ${index}`,
+        categoryId: 1n,
+        status: statuses[index % 3]!,
+      })),
     )
   })
 
@@ -42,7 +46,10 @@ describeService('4.1 List animals', (service) => {
     const made = (await (await service().add({ name: 'new', categoryId: 1 })).json()) as Listed
     const { ids } = await list('?limit=100')
     assert.equal(ids[0], made.id)
-    assert.deepEqual(ids, ids.toSorted((a, b) => b - a))
+    assert.deepEqual(
+      ids,
+      ids.toSorted((a, b) => b - a),
+    )
   })
 
   it('answers 20 animals where limit is omitted, and never more than 100', async () => {
@@ -50,7 +57,14 @@ describeService('4.1 List animals', (service) => {
     assert.equal((await list('?limit=100')).pets.length, 100)
   })
 
-  for (const [query, length] of Object.entries({ '?limit=1': 1, '?limit=99': 99, '?limit=007': 7, '?limit=0000000000000000000000100': 100, '?%6Cimit=3': 3, '?limit=%33': 3 })) {
+  for (const [query, length] of Object.entries({
+    '?limit=1': 1,
+    '?limit=99': 99,
+    '?limit=007': 7,
+    '?limit=0000000000000000000000100': 100,
+    '?%6Cimit=3': 3,
+    '?limit=%33': 3,
+  })) {
     it(`answers ${length} animals to ${query}`, async () => assert.equal((await list(query)).pets.length, length))
   }
 
@@ -83,7 +97,10 @@ describeService('4.1 List animals', (service) => {
       await Promise.all(Array.from({ length: 3 }, () => service().add({ name: 'meanwhile', categoryId: 1 })))
     }
     assert.equal(new Set(seen).size, seen.length)
-    assert.deepEqual(seen.filter((id) => old.has(id)), [...old])
+    assert.deepEqual(
+      seen.filter((id) => old.has(id)),
+      [...old],
+    )
   })
 
   it('pages through one status in the same way', async () => {
@@ -98,10 +115,35 @@ describeService('4.1 List animals', (service) => {
     assert.deepEqual((await list(`?cursor=${Buffer.from('018000000000000000', 'hex').toString('base64url')}`)).pets, [])
   })
 
-  for (const value of ['0', '101', '-1', '1.0', '1e1', '0x10', '%205', '5%20', '+5', '', 'ten', '٣', '９', '5,6', '99999999999999999999', 'NaN', 'null', '%00', '%zz', '5%0A', '%']) {
+  for (const value of [
+    '0',
+    '101',
+    '-1',
+    '1.0',
+    '1e1',
+    '0x10',
+    '%205',
+    '5%20',
+    '+5',
+    '',
+    'ten',
+    '٣',
+    '９',
+    '5,6',
+    '99999999999999999999',
+    'NaN',
+    'null',
+    '%00',
+    '%zz',
+    '5%0A',
+    '%',
+  ]) {
     it(`refuses limit=${value}`, async () => {
       const message = await expectError(await service().call(`/pets?limit=${value}`), 'invalid_parameter')
-      assert.match(message, /^The query parameter limit must be a whole number from 1 to 100 in decimal digits, got ".*"\.$/s)
+      assert.match(
+        message,
+        /^The query parameter limit must be a whole number from 1 to 100 in decimal digits, got ".*"\.$/s,
+      )
     })
   }
 
@@ -112,26 +154,62 @@ describeService('4.1 List animals', (service) => {
     })
   }
 
-  for (const value of ['', '1', 'AQAAAAAAAAAB=', 'AAAAAAAAAAAB', 'AQAAAAAAAAA', 'AQAAAAAAAA+B', '!!!!!!!!!!!!', 'AQAAAAAAAAABA', '%00'.repeat(12), '1'.repeat(5000)]) {
+  for (const value of [
+    '',
+    '1',
+    'AQAAAAAAAAAB=',
+    'AAAAAAAAAAAB',
+    'AQAAAAAAAAA',
+    'AQAAAAAAAA+B',
+    '!!!!!!!!!!!!',
+    'AQAAAAAAAAABA',
+    '%00'.repeat(12),
+    '1'.repeat(5000),
+  ]) {
     it(`refuses cursor=${value.slice(0, 40)}`, async () => {
       const message = await expectError(await service().call(`/pets?cursor=${value}`), 'invalid_parameter')
-      assert.match(message, /^The query parameter cursor must be taken unchanged from the Link header of the page before, got "/)
+      assert.match(
+        message,
+        /^The query parameter cursor must be taken unchanged from the Link header of the page before, got "/,
+      )
       assert.ok(message.length < 500)
     })
   }
 
-  for (const query of ['limit=5&limit=5', 'status=sold&status=sold', 'limit=5&limit', 'cursor=AQAAAAAAAAAB&cursor=AQAAAAAAAAAB', 'limit=5&%6cimit=6']) {
+  for (const query of [
+    'limit=5&limit=5',
+    'status=sold&status=sold',
+    'limit=5&limit',
+    'cursor=AQAAAAAAAAAB&cursor=AQAAAAAAAAAB',
+    'limit=5&%6cimit=6',
+  ]) {
     it(`refuses a parameter that comes twice: ${query}`, async () => {
-      assert.match(await expectError(await service().call(`/pets?${query}`), 'invalid_parameter'), /was given 2 times; give it once\.$/)
+      assert.match(
+        await expectError(await service().call(`/pets?${query}`), 'invalid_parameter'),
+        /was given 2 times; give it once\.$/,
+      )
     })
   }
 
   it('finds a parameter behind any number of others, and quotes as it came what cannot be decoded', async () => {
-    const message = await expectError(await service().call(`/pets?${'x=1&'.repeat(2000)}status=%FF`), 'invalid_parameter')
+    const message = await expectError(
+      await service().call(`/pets?${'x=1&'.repeat(2000)}status=%FF`),
+      'invalid_parameter',
+    )
     assert.match(message, /got "%FF"\.$/)
   })
 
-  for (const query of ['?', '?&&', '?page=2', '?offset=0&page=x', '?LIMIT=0', '?limit[]=0', '?__proto__=1', '?=5', '?%FF=%FF']) {
+  for (const query of [
+    '?',
+    '?&&',
+    '?page=2',
+    '?offset=0&page=x',
+    '?LIMIT=0',
+    '?limit[]=0',
+    '?__proto__=1',
+    '?=5',
+    '?%FF=%FF',
+  ]) {
     it(`ignores parameters it does not know: ${query}`, async () => assert.equal((await list(query)).pets.length, 20))
   }
 })

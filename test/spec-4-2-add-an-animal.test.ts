@@ -9,7 +9,8 @@ const REX = '{"name":"Rex","categoryId":3}'
 describeService('4.2 Add an animal', (service) => {
   const post = (body: NonNullable<RequestInit['body']> | null, headers: Record<string, string> = {}) =>
     service().call('/pets', { method: 'POST', body, headers })
-  const count = async ({ store }: Petstore) => Object.values(await store.pets.countByStatus()).reduce((sum, some) => sum + some, 0)
+  const count = async ({ store }: Petstore) =>
+    Object.values(await store.pets.countByStatus()).reduce((sum, some) => sum + some, 0)
   /** What is refused leaves nothing behind. */
   const refused = async (response: Promise<Response>, code: Parameters<typeof expectError>[1]) => {
     const before = await count(service())
@@ -36,11 +37,33 @@ describeService('4.2 Add an animal', (service) => {
     assert.equal(await (await service().call('/pets?limit=1')).text(), `[${made}]`)
   })
 
-  for (const type of ['application/json', 'APPLICATION/JSON', 'application/json; charset=utf-8', 'application/json;charset="UTF-8"', 'application/json ;a=b', 'application/json; charset=utf8']) {
+  for (const type of [
+    'application/json',
+    'APPLICATION/JSON',
+    'application/json; charset=utf-8',
+    'application/json;charset="UTF-8"',
+    'application/json ;a=b',
+    'application/json; charset=utf8',
+  ]) {
     it(`takes Content-Type: ${type}`, async () => assert.equal((await post(REX, { 'Content-Type': type })).status, 201))
   }
 
-  for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'application/json5', 'application/jsonx', 'text/json', 'application/vnd.api+json', 'application/json, text/plain', 'application/*', '*/*', ';', 'application/json; charset=utf-16', 'application/json; charset=latin1', 'application/json; charset=utf-8; charset=utf-16', 'application/json; charset=']) {
+  for (const type of [
+    'text/plain',
+    'application/x-www-form-urlencoded',
+    'application/json5',
+    'application/jsonx',
+    'text/json',
+    'application/vnd.api+json',
+    'application/json, text/plain',
+    'application/*',
+    '*/*',
+    ';',
+    'application/json; charset=utf-16',
+    'application/json; charset=latin1',
+    'application/json; charset=utf-8; charset=utf-16',
+    'application/json; charset=',
+  ]) {
     it(`refuses Content-Type: ${type}`, async () => {
       assert.match(await refused(post(REX, { 'Content-Type': type }), 'unsupported_content_type'), /, got /)
     })
@@ -63,9 +86,30 @@ describeService('4.2 Add an animal', (service) => {
     await refused(post('', { 'Content-Type': 'application/json' }), 'missing_body')
   })
 
-  for (const body of ['{', '}', '{"name":"Rex","categoryId":3,}', "{'name':'Rex'}", 'name=Rex', '{"name":"Rex","categoryId":03}', '{"name":"Rex","categoryId":NaN}', '{"name":"Rex" "categoryId":3}', REX + REX, `${REX} //`, '\u0000', '\uFEFF' + REX, ' ', '"Rex', '{"name":"a\nb","categoryId":1}', '['.repeat(8000) + ']'.repeat(8000), '{"a":'.repeat(3000)]) {
+  for (const body of [
+    '{',
+    '}',
+    '{"name":"Rex","categoryId":3,}',
+    "{'name':'Rex'}",
+    'name=Rex',
+    '{"name":"Rex","categoryId":03}',
+    '{"name":"Rex","categoryId":NaN}',
+    '{"name":"Rex" "categoryId":3}',
+    REX + REX,
+    `${REX} //`,
+    '\u0000',
+    '\uFEFF' + REX,
+    ' ',
+    '"Rex',
+    '{"name":"a\nb","categoryId":1}',
+    '['.repeat(8000) + ']'.repeat(8000),
+    '{"a":'.repeat(3000),
+  ]) {
     it(`refuses what is not JSON: ${JSON.stringify(body.slice(0, 40))}`, async () => {
-      assert.match(await refused(service().add(body), 'invalid_json'), /^The body is (?:not valid JSON: |nested too deep)/)
+      assert.match(
+        await refused(service().add(body), 'invalid_json'),
+        /^The body is (?:not valid JSON: |nested too deep)/,
+      )
     })
   }
 
@@ -79,7 +123,15 @@ describeService('4.2 Add an animal', (service) => {
     await refused(post(Buffer.from(REX, 'utf16le'), headers), 'invalid_json')
   })
 
-  for (const [body, came] of Object.entries({ '[]': 'an array', null: 'null', '"Rex"': '"Rex"', '7': '7', '1.5': '1.5', true: 'true', [`[${REX}]`]: 'an array' })) {
+  for (const [body, came] of Object.entries({
+    '[]': 'an array',
+    null: 'null',
+    '"Rex"': '"Rex"',
+    '7': '7',
+    '1.5': '1.5',
+    true: 'true',
+    [`[${REX}]`]: 'an array',
+  })) {
     it(`refuses a body that is no object: ${body}`, async () => {
       assert.equal(await refused(service().add(body), 'invalid_pet'), `The body must be a JSON object, got ${came}.`)
     })
@@ -97,7 +149,16 @@ describeService('4.2 Add an animal', (service) => {
   })
 
   it('takes no query parameters and ignores them', async () => {
-    assert.equal((await service().call('/pets?limit=0&status=x', { method: 'POST', body: REX, headers: { 'Content-Type': 'application/json' } })).status, 201)
+    assert.equal(
+      (
+        await service().call('/pets?limit=0&status=x', {
+          method: 'POST',
+          body: REX,
+          headers: { 'Content-Type': 'application/json' },
+        })
+      ).status,
+      201,
+    )
   })
 })
 

@@ -34,7 +34,39 @@ describeService('4.3 Get an animal', (service) => {
     assert.equal(await (await service().call(`/pets/${encoded}`)).text(), text)
   })
 
-  const ids = ['0', '-1', '9223372036854775807', '-9223372036854775808', '9223372036854775808', '1'.repeat(200), '9'.repeat(12_000), '1.0', '1e0', '+1', '01', '-0', '0x1', '%201', '1%20', 'abc', 'null', '%00', '1%00', '%zz', '%', '%E0%A4%A', '%FF', '1%2F2', '1%3F', '..%2f', '%E2%91%A0', "1'--", '1;2', '*', '🐈']
+  const ids = [
+    '0',
+    '-1',
+    '9223372036854775807',
+    '-9223372036854775808',
+    '9223372036854775808',
+    '1'.repeat(200),
+    '9'.repeat(12_000),
+    '1.0',
+    '1e0',
+    '+1',
+    '01',
+    '-0',
+    '0x1',
+    '%201',
+    '1%20',
+    'abc',
+    'null',
+    '%00',
+    '1%00',
+    '%zz',
+    '%',
+    '%E0%A4%A',
+    '%FF',
+    '1%2F2',
+    '1%3F',
+    '..%2f',
+    '%E2%91%A0',
+    "1'--",
+    '1;2',
+    '*',
+    '🐈',
+  ]
   for (const id of ids) {
     it(`answers 404 to the id ${id.slice(0, 30)}, key first and deprecated like any other`, async () => {
       const response = await service().call(`/pets/${id}`)
@@ -87,8 +119,13 @@ describe('4.3 The use of getPet', () => {
       }
       // Counts are written in batches, the last of them when the service stops.
       await using again = await startPetstore({ database: database.url })
-      const counts = (await again.store.accounts.callsSince([used.id], 0)).filter(({ operation }) => operation === 'getPet')
-      assert.deepEqual(counts.map((count) => ({ ...count })), [{ keyId: used.id, operation: 'getPet', calls: 2 }])
+      const counts = (await again.store.accounts.callsSince([used.id], 0)).filter(
+        ({ operation }) => operation === 'getPet',
+      )
+      assert.deepEqual(
+        counts.map((count) => ({ ...count })),
+        [{ keyId: used.id, operation: 'getPet', calls: 2 }],
+      )
     })
   }
 })

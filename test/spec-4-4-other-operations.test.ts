@@ -9,11 +9,20 @@ import { RawConnection } from './raw-http.ts'
 const SENDABLE = METHODS.filter((method) => !['CONNECT', 'TRACE'].includes(method))
 
 describeService('4.4 Other operations', (service) => {
-  for (const [path, allow] of Object.entries({ '/v1/pets': 'GET, HEAD, OPTIONS, POST', '/v1/pets/1': 'GET, HEAD, OPTIONS', '/livez': 'GET, HEAD, OPTIONS', '/v1/p%65ts': 'GET, HEAD, OPTIONS, POST' })) {
+  for (const [path, allow] of Object.entries({
+    '/v1/pets': 'GET, HEAD, OPTIONS, POST',
+    '/v1/pets/1': 'GET, HEAD, OPTIONS',
+    '/livez': 'GET, HEAD, OPTIONS',
+    '/v1/p%65ts': 'GET, HEAD, OPTIONS, POST',
+  })) {
     it(`answers 405 with Allow to every other method at ${path}, without a key and whatever the body`, async () => {
       for (const method of SENDABLE) {
         if (allow.split(', ').includes(method)) continue
-        const response = await fetch(service().url + path, { method, body: 'x'.repeat(20_000), headers: { 'Content-Type': 'text/plain' } })
+        const response = await fetch(service().url + path, {
+          method,
+          body: 'x'.repeat(20_000),
+          headers: { 'Content-Type': 'text/plain' },
+        })
         assert.equal(response.headers.get('allow'), allow, method)
         await expectError(response, 'method_not_allowed')
       }
@@ -27,7 +36,30 @@ describeService('4.4 Other operations', (service) => {
     })
   }
 
-  const nowhere = ['/v1', '/v1/', '/v2/pets', '/pets', '/V1/pets', '/v1/Pets', '/v1/pets.json', '/v1//pets', '//v1/pets', '/v1/store/orders', '/v1/categories', '/messages', '/v1/messages', '/metrics', '/v1/%zz', '/v1/pets%2F1', '/v1/pets%3Flimit=1', '/v1/pets;limit=1', '/livez/', '/.env', '/v1/__proto__', '/constructor']
+  const nowhere = [
+    '/v1',
+    '/v1/',
+    '/v2/pets',
+    '/pets',
+    '/V1/pets',
+    '/v1/Pets',
+    '/v1/pets.json',
+    '/v1//pets',
+    '//v1/pets',
+    '/v1/store/orders',
+    '/v1/categories',
+    '/messages',
+    '/v1/messages',
+    '/metrics',
+    '/v1/%zz',
+    '/v1/pets%2F1',
+    '/v1/pets%3Flimit=1',
+    '/v1/pets;limit=1',
+    '/livez/',
+    '/.env',
+    '/v1/__proto__',
+    '/constructor',
+  ]
   for (const path of nowhere) {
     it(`has nothing at ${path}, whatever the method, key or body`, async () => {
       await expectError(await fetch(service().url + path), 'unknown_path')
@@ -43,15 +75,32 @@ describeService('4.4 Other operations', (service) => {
   }
 
   it('hints at the address that was probably meant', async () => {
-    const hints = { '/v1': '/v1/pets', '/v1/': '/v1/pets', '/pets': '/v1/pets', '/pets/': '/v1/pets', '/pets/7': '/v1/pets/7', '/v1/pets/': '/v1/pets', '/v1/pets/7/': '/v1/pets/7' }
-    for (const [path, meant] of Object.entries(hints)) {
-      assert.ok((await expectError(await fetch(service().url + path), 'unknown_path')).includes(`; did you mean ${meant}? The operations are at`), path)
+    const hints = {
+      '/v1': '/v1/pets',
+      '/v1/': '/v1/pets',
+      '/pets': '/v1/pets',
+      '/pets/': '/v1/pets',
+      '/pets/7': '/v1/pets/7',
+      '/v1/pets/': '/v1/pets',
+      '/v1/pets/7/': '/v1/pets/7',
     }
-    for (const path of ['/nowhere', '/v1/orders', '/v2/pets']) assert.doesNotMatch(await expectError(await fetch(service().url + path), 'unknown_path'), /did you mean/, path)
+    for (const [path, meant] of Object.entries(hints)) {
+      assert.ok(
+        (await expectError(await fetch(service().url + path), 'unknown_path')).includes(
+          `; did you mean ${meant}? The operations are at`,
+        ),
+        path,
+      )
+    }
+    for (const path of ['/nowhere', '/v1/orders', '/v2/pets'])
+      assert.doesNotMatch(await expectError(await fetch(service().url + path), 'unknown_path'), /did you mean/, path)
   })
 
   it('names the console where the key is missing', async () => {
-    assert.match(await expectError(await fetch(`${service().url}/v1/pets`), 'missing_api_key'), /generate a key in the console, at \/ of this service/)
+    assert.match(
+      await expectError(await fetch(`${service().url}/v1/pets`), 'missing_api_key'),
+      /generate a key in the console, at \/ of this service/,
+    )
   })
 
   it('answers HEAD like GET, without the body', async () => {
@@ -95,7 +144,8 @@ describe('4.4 Outside /v1', () => {
       const headers = [...response.headers].filter(([name]) => name !== 'date' && name !== 'keep-alive')
       return { status: response.status, headers, body: await response.text() }
     }
-    for (const path of ['/livez', '/readyz']) assert.deepEqual(await ask(petstore.adminUrl, path), await ask(petstore.url, path))
+    for (const path of ['/livez', '/readyz'])
+      assert.deepEqual(await ask(petstore.adminUrl, path), await ask(petstore.url, path))
     await petstore.store.close()
     const notReady = await ask(petstore.adminUrl, '/readyz')
     assert.deepEqual([notReady.status, notReady.headers.some(([name]) => name === 'retry-after')], [503, true])
@@ -112,23 +162,34 @@ describe('4.4 Outside /v1', () => {
     assert.match(text, /petstore_requests_total\{operation="listPets",status="200"\} 1/)
     assert.match(text, /petstore_deprecated_requests_total\{operation="getPet"\} 1/)
     assert.match(text, /petstore_store_duration_seconds_count\{method="pets.list"\} 1/)
-    const listed = Number(/petstore_request_duration_seconds_sum\{operation="listPets",class="2xx"\} (\S+)/.exec(text)?.[1])
+    const listed = Number(
+      /petstore_request_duration_seconds_sum\{operation="listPets",class="2xx"\} (\S+)/.exec(text)?.[1],
+    )
     assert.ok(listed > 0 && listed < (performance.now() - started) / 1000, `a list took ${listed} s`)
     assert.match(text, /process_cpu_seconds_total/)
     await expectError(await fetch(`${petstore.url}/metrics`), 'unknown_path')
-    for (const path of ['/v1/pets', '/', '/metrics/more', '/metrics2']) assert.equal((await fetch(petstore.adminUrl + path)).status, 404, path)
+    for (const path of ['/v1/pets', '/', '/metrics/more', '/metrics2'])
+      assert.equal((await fetch(petstore.adminUrl + path)).status, 404, path)
   })
 
   it('counts in its metrics what never became a request too: broken HTTP, CONNECT, Expect', async () => {
     await using petstore = await startPetstore({ env: { PETSTORE_ADMIN_PORT: '0' } })
     const HOST = 'Host: pets.example\r\n'
-    for (const bytes of ['NONSENSE\r\n\r\n', `CONNECT pets.example:443 HTTP/1.1\r\n${HOST}\r\n`, `GET / HTTP/1.1\r\n${HOST}Expect: a pony\r\n\r\n`]) {
+    for (const bytes of [
+      'NONSENSE\r\n\r\n',
+      `CONNECT pets.example:443 HTTP/1.1\r\n${HOST}\r\n`,
+      `GET / HTTP/1.1\r\n${HOST}Expect: a pony\r\n\r\n`,
+    ]) {
       using connection = new RawConnection(petstore.url)
       connection.send(bytes)
       await connection.answer()
     }
     const text = await (await fetch(`${petstore.adminUrl}/metrics`)).text()
     const counted = [...text.matchAll(/^petstore_requests_total\{operation="none",status="(\d+)"\} (\d+)$/gm)]
-    assert.deepEqual(Object.fromEntries(counted.map(([, status, count]) => [status, count])), { 400: '1', 405: '1', 417: '1' })
+    assert.deepEqual(Object.fromEntries(counted.map(([, status, count]) => [status, count])), {
+      400: '1',
+      405: '1',
+      417: '1',
+    })
   })
 })

@@ -8,7 +8,13 @@ import { startCuttingProxy } from './cutting-proxy.ts'
 import { ENGINES, postgres } from './engines.ts'
 import { describeService, expectError, type Petstore, startPetstore } from './harness.ts'
 
-const OPERATIONS: [method: string, path: string][] = [['GET', '/v1/pets'], ['POST', '/v1/pets'], ['GET', '/v1/pets/1'], ['HEAD', '/v1/pets'], ['HEAD', '/v1/pets/1']]
+const OPERATIONS: [method: string, path: string][] = [
+  ['GET', '/v1/pets'],
+  ['POST', '/v1/pets'],
+  ['GET', '/v1/pets/1'],
+  ['HEAD', '/v1/pets'],
+  ['HEAD', '/v1/pets/1'],
+]
 const NO_KEY = 'Bearer realm="petstore"'
 const BAD_KEY = 'Bearer realm="petstore", error="invalid_token"'
 
@@ -20,7 +26,10 @@ async function newKey({ accounts, account }: Petstore, expiresAt?: number) {
 
 describeService('5. Authentication', (service) => {
   const callWith = (authorization: string | undefined, [method, path] = OPERATIONS[0]!) =>
-    fetch(service().url + path, { method, headers: authorization === undefined ? {} : { Authorization: authorization } })
+    fetch(service().url + path, {
+      method,
+      headers: authorization === undefined ? {} : { Authorization: authorization },
+    })
   const refused = async (authorization: string | undefined, code: ErrorCode, challenge: string) => {
     const response = await callWith(authorization)
     assert.equal(response.headers.get('www-authenticate'), challenge)
@@ -46,10 +55,23 @@ describeService('5. Authentication', (service) => {
   })
 
   it('tells that no key came', async () => {
-    assert.match(await refused(undefined, 'missing_api_key', NO_KEY), /no Authorization header.*Authorization: Bearer <API_KEY>/)
+    assert.match(
+      await refused(undefined, 'missing_api_key', NO_KEY),
+      /no Authorization header.*Authorization: Bearer <API_KEY>/,
+    )
   })
 
-  for (const authorization of ['', 'Bearer', 'Bearer ', 'Basic dXNlcjpwYXNz', 'pets_test_x', 'Bearer a b', 'Bearer, x', 'Token x', 'Bearer\tx']) {
+  for (const authorization of [
+    '',
+    'Bearer',
+    'Bearer ',
+    'Basic dXNlcjpwYXNz',
+    'pets_test_x',
+    'Bearer a b',
+    'Bearer, x',
+    'Token x',
+    'Bearer\tx',
+  ]) {
     it(`tells that this is not of the form Bearer <API_KEY>: ${JSON.stringify(authorization)}`, async () => {
       await refused(authorization, 'malformed_authorization', NO_KEY)
     })
@@ -59,13 +81,26 @@ describeService('5. Authentication', (service) => {
     const { key, url } = service()
     await refused(key, 'malformed_authorization', NO_KEY)
     await expectError(await fetch(`${url}/v1/pets?api_key=${key}&access_token=${key}`), 'missing_api_key')
-    await expectError(await fetch(`${url}/v1/pets`, { headers: { 'X-API-Key': key, Cookie: `key=${key}` } }), 'missing_api_key')
+    await expectError(
+      await fetch(`${url}/v1/pets`, { headers: { 'X-API-Key': key, Cookie: `key=${key}` } }),
+      'missing_api_key',
+    )
   })
 
   it('tells a typo from its characters alone', async () => {
     const { key } = service()
     const swapped = key.slice(0, -1) + (key.endsWith('0') ? '1' : '0')
-    for (const typo of [swapped, key.slice(0, -1), `${key}0`, key.toUpperCase(), key.replace('_test_', '_tent_'), 'nonsense', '"', 'ÿ', key.slice(0, 20)]) {
+    for (const typo of [
+      swapped,
+      key.slice(0, -1),
+      `${key}0`,
+      key.toUpperCase(),
+      key.replace('_test_', '_tent_'),
+      'nonsense',
+      '"',
+      'ÿ',
+      key.slice(0, 20),
+    ]) {
       assert.match(await refused(`Bearer ${typo}`, 'malformed_api_key', BAD_KEY), /Copy the whole key again/)
     }
   })
@@ -108,7 +143,10 @@ describeService('5. Authentication', (service) => {
   it('tells nothing of the content without a key: a bad body is still a 401, and nothing is stored', async () => {
     const before = await (await service().call('/pets?limit=1')).text()
     for (const body of ['{', '{"name":"Rex","categoryId":1}', 'x'.repeat(20_000)]) {
-      await expectError(await fetch(`${service().url}/v1/pets?limit=0`, { method: 'POST', body, headers: { 'Idempotency-Key': '' } }), 'missing_api_key')
+      await expectError(
+        await fetch(`${service().url}/v1/pets?limit=0`, { method: 'POST', body, headers: { 'Idempotency-Key': '' } }),
+        'missing_api_key',
+      )
     }
     await expectError(await fetch(`${service().url}/v1/pets?limit=0`), 'missing_api_key')
     assert.equal(await (await service().call('/pets?limit=1')).text(), before)

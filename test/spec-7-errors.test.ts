@@ -30,12 +30,18 @@ describeService('7. Errors', (service) => {
     await expectError(await send('/v1/pets', { headers: { Authorization: 'nonsense' } }), 'malformed_authorization')
     await expectError(await service().add('{'), 'invalid_json')
     await expectError(await service().add('{"name":"Rex"}'), 'invalid_pet')
-    await expectError(await service().call('/pets', { method: 'POST', body: new Blob(['{"name":"Rex","categoryId":1}']) }), 'unsupported_content_type')
+    await expectError(
+      await service().call('/pets', { method: 'POST', body: new Blob(['{"name":"Rex","categoryId":1}']) }),
+      'unsupported_content_type',
+    )
   })
 
   it('quote what came, shortened, and stay valid JSON whatever it was', async () => {
     for (const value of ['"', '\\', '\u0001', '\u2028', '🐈'.repeat(200), '\uFFFF', '<script>', '%s%n']) {
-      const message = await expectError(await service().call(`/pets?status=${encodeURIComponent(value)}`), 'invalid_parameter')
+      const message = await expectError(
+        await service().call(`/pets?status=${encodeURIComponent(value)}`),
+        'invalid_parameter',
+      )
       assert.ok(message.length < 300)
     }
     const message = await expectError(await service().add('{"name":"\\ud800","categoryId":1}'), 'invalid_pet')
@@ -48,7 +54,10 @@ describe('7. An internal error', () => {
     // No header can carry this base address, which no setting would let in: the answer to a create can't be written.
     await using petstore = await startPetstore({ config: { stagingBaseUrl: 'http://pets.example/🐈/v1' } })
     const response = await petstore.add({ name: 'Rex', categoryId: 1 }, { 'Request-Id': 'broken' })
-    assert.equal(await expectError(response, 'internal_error'), 'Internal error of the service; report it with the request id broken.')
+    assert.equal(
+      await expectError(response, 'internal_error'),
+      'Internal error of the service; report it with the request id broken.',
+    )
     const line = petstore.logged.find(({ level }) => level === 'error')
     assert.equal(line?.['requestId'], 'broken')
     assert.match(JSON.stringify(line), /Invalid character in header content/)
@@ -57,7 +66,11 @@ describe('7. An internal error', () => {
 })
 
 describe('7. Which check comes first', () => {
-  const everythingWrong = { method: 'POST', body: 'x'.repeat(20_000), headers: { 'Content-Type': 'text/plain', 'Idempotency-Key': '' } }
+  const everythingWrong = {
+    method: 'POST',
+    body: 'x'.repeat(20_000),
+    headers: { 'Content-Type': 'text/plain', 'Idempotency-Key': '' },
+  }
 
   it('is path, method, key, rate, content', async () => {
     await using petstore = await startPetstore({ env: { PETSTORE_RATE_LIMIT: '1/3600' } })
@@ -73,10 +86,20 @@ describe('7. Which check comes first', () => {
 
   it('is content last: its size, its type, the Idempotency-Key, then the body', async () => {
     await using petstore = await startPetstore()
-    const post = (headers: Record<string, string>, body: string) => petstore.call('/pets', { method: 'POST', headers, body })
-    await expectError(await post({ 'Content-Type': 'application/json', 'Idempotency-Key': '' }, 'x'.repeat(20_000)), 'body_too_large')
-    await expectError(await post({ 'Content-Type': 'text/plain', 'Idempotency-Key': '' }, '{'), 'unsupported_content_type')
-    await expectError(await post({ 'Content-Type': 'application/json', 'Idempotency-Key': '' }, '{'), 'invalid_idempotency_key')
+    const post = (headers: Record<string, string>, body: string) =>
+      petstore.call('/pets', { method: 'POST', headers, body })
+    await expectError(
+      await post({ 'Content-Type': 'application/json', 'Idempotency-Key': '' }, 'x'.repeat(20_000)),
+      'body_too_large',
+    )
+    await expectError(
+      await post({ 'Content-Type': 'text/plain', 'Idempotency-Key': '' }, '{'),
+      'unsupported_content_type',
+    )
+    await expectError(
+      await post({ 'Content-Type': 'application/json', 'Idempotency-Key': '' }, '{'),
+      'invalid_idempotency_key',
+    )
     await expectError(await post({ 'Content-Type': 'application/json' }, '{'), 'invalid_json')
   })
 })

@@ -33,7 +33,10 @@ describeService('8. The limit of a body', (service) => {
 
   it('is the same for a body that comes after the headers, in parts', async () => {
     const chunk = (text: string) => `${text.length.toString(16)}\r\n${text}\r\n`
-    for (const [bytes, status] of [[16_384, 201], [16_385, 413]] as const) {
+    for (const [bytes, status] of [
+      [16_384, 201],
+      [16_385, 413],
+    ] as const) {
       using connection = new RawConnection(service().url)
       const headers = `Host: pets.example\r\nAuthorization: Bearer ${service().key}\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n`
       connection.send(`POST /v1/pets HTTP/1.1\r\n${headers}Expect: 100-continue\r\n\r\n`)
@@ -50,7 +53,11 @@ describe('8. The rate limit', () => {
   it('is off unless set', async () => {
     await using petstore = await startPetstore()
     const responses = await Promise.all(Array.from({ length: 100 }, () => petstore.call('/pets?limit=1')))
-    assert.ok(responses.every(({ status, headers }) => status === 200 && !headers.has('ratelimit') && !headers.has('ratelimit-policy')))
+    assert.ok(
+      responses.every(
+        ({ status, headers }) => status === 200 && !headers.has('ratelimit') && !headers.has('ratelimit-policy'),
+      ),
+    )
   })
 
   it('counts per account, tells what is left, and answers 429 with Retry-After past it', async () => {
@@ -59,7 +66,10 @@ describe('8. The rate limit', () => {
     const second = await makeKey(petstore)
     for (const left of [2, 1, 0]) {
       const { status, headers } = await petstore.call('/pets')
-      assert.deepEqual([status, headers.get('ratelimit'), headers.get('ratelimit-policy')], [200, `"default";r=${left};t=60`, '"default";q=3;w=60'])
+      assert.deepEqual(
+        [status, headers.get('ratelimit'), headers.get('ratelimit-policy')],
+        [200, `"default";r=${left};t=60`, '"default";q=3;w=60'],
+      )
     }
     now += 20_500
     const limited = await petstore.call('/pets/1')

@@ -10,7 +10,10 @@ interface Document {
   paths: Record<string, Record<string, { operationId: string; description: string; deprecated?: boolean }>>
 }
 
-const ADDRESSES = { PETSTORE_BASE_URL: 'https://pets.example/v1', PETSTORE_STAGING_BASE_URL: 'https://staging.pets.example/sub/v1' }
+const ADDRESSES = {
+  PETSTORE_BASE_URL: 'https://pets.example/v1',
+  PETSTORE_STAGING_BASE_URL: 'https://staging.pets.example/sub/v1',
+}
 
 async function documentOf(env: Record<string, string>): Promise<Document> {
   await using petstore = await startPetstore({ env })
@@ -25,7 +28,10 @@ describe('9. Versioning', () => {
     const operations = Object.values(paths).flatMap((path) => Object.values(path))
     assert.deepEqual(operations.map(({ operationId }) => operationId).toSorted(), ['createPet', 'getPet', 'listPets'])
     const deprecated = operations.filter((operation) => operation.deprecated)
-    assert.deepEqual(deprecated.map(({ operationId }) => operationId), ['getPet'])
+    assert.deepEqual(
+      deprecated.map(({ operationId }) => operationId),
+      ['getPet'],
+    )
     assert.match(deprecated[0]!.description, /5 December 2030/)
     assert.match(deprecated[0]!.description, /GET \/pets.*status/)
   })
@@ -37,9 +43,15 @@ describe('9. The two environments', () => {
     await using staging = await startPetstore({ env: { PETSTORE_ENVIRONMENT: 'staging' } })
     assert.match(production.key, /^pets_live_[0-9A-Za-z]{36}$/)
     assert.match(staging.key, /^pets_test_[0-9A-Za-z]{36}$/)
-    for (const [here, there] of [[production, staging], [staging, production]] as const) {
+    for (const [here, there] of [
+      [production, staging],
+      [staging, production],
+    ] as const) {
       assert.equal((await here.call('/pets')).status, 200)
-      await expectError(await here.call('/pets', { headers: { Authorization: `Bearer ${there.key}` } }), 'wrong_environment')
+      await expectError(
+        await here.call('/pets', { headers: { Authorization: `Bearer ${there.key}` } }),
+        'wrong_environment',
+      )
     }
   })
 
@@ -49,21 +61,33 @@ describe('9. The two environments', () => {
     assert.deepEqual(await urls({ ...ADDRESSES, PETSTORE_ENVIRONMENT: 'production' }), [live, test])
     assert.deepEqual(await urls({ ...ADDRESSES, PETSTORE_ENVIRONMENT: 'staging' }), [test, live])
     assert.match((await urls({ PETSTORE_ENVIRONMENT: 'staging' })).join(), /^http:\/\/127\.0\.0\.1:\d+\/v1$/)
-    assert.match((await urls({ PETSTORE_ENVIRONMENT: 'staging', PETSTORE_BASE_URL: live! })).join(), /^http:\/\/127\.0\.0\.1:\d+\/v1,https:\/\/pets\.example\/v1$/)
+    assert.match(
+      (await urls({ PETSTORE_ENVIRONMENT: 'staging', PETSTORE_BASE_URL: live! })).join(),
+      /^http:\/\/127\.0\.0\.1:\d+\/v1,https:\/\/pets\.example\/v1$/,
+    )
   })
 
   it('list the address that a client uses only where its name can be believed, else a relative one', async () => {
     await using petstore = await startPetstore()
-    for (const [host, expected] of [['localhost:8080', 'http://localhost:8080/v1'], ['evil.example', '/v1']] as const) {
+    for (const [host, expected] of [
+      ['localhost:8080', 'http://localhost:8080/v1'],
+      ['evil.example', '/v1'],
+    ] as const) {
       using connection = new RawConnection(petstore.url)
       connection.send(`GET /openapi.json HTTP/1.1\r\nHost: ${host}\r\n\r\n`)
       const { servers } = JSON.parse((await connection.answer()).body) as Document
-      assert.deepEqual(servers.map(({ url }) => url), [expected])
+      assert.deepEqual(
+        servers.map(({ url }) => url),
+        [expected],
+      )
     }
   })
 
   it('make every link absolute with their own configured address', async () => {
-    for (const [environment, base] of [['production', ADDRESSES.PETSTORE_BASE_URL], ['staging', ADDRESSES.PETSTORE_STAGING_BASE_URL]] as const) {
+    for (const [environment, base] of [
+      ['production', ADDRESSES.PETSTORE_BASE_URL],
+      ['staging', ADDRESSES.PETSTORE_STAGING_BASE_URL],
+    ] as const) {
       await using petstore = await startPetstore({ env: { ...ADDRESSES, PETSTORE_ENVIRONMENT: environment } })
       const made = await petstore.add({ name: 'Rex', categoryId: 1 })
       const { id } = (await made.json()) as { id: number }
@@ -81,9 +105,11 @@ describe('9. The two environments', () => {
   it('ignore who the request says it was for: links never repeat a Host or forwarded header', async () => {
     await using petstore = await startPetstore()
     await petstore.add({ name: 'Rex', categoryId: 1 })
-    const made = await petstore.add({ name: 'Rex', categoryId: 1 }, { 'X-Forwarded-Host': 'evil.example', Forwarded: 'host=evil.example' })
+    const made = await petstore.add(
+      { name: 'Rex', categoryId: 1 },
+      { 'X-Forwarded-Host': 'evil.example', Forwarded: 'host=evil.example' },
+    )
     assert.match(made.headers.get('location') ?? '', /^\/v1\/pets\/\d+$/)
     assert.match((await petstore.call('/pets?limit=1')).headers.get('link') ?? '', /^<\/v1\/pets\?/)
   })
-
 })

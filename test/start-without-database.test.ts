@@ -27,12 +27,19 @@ describe('petstore serve, while the database is unavailable', { concurrency: 3, 
     const refused = await list()
     assert.deepEqual([refused.status, ((await refused.json()) as { code: string }).code], [503, 'service_unavailable'])
     assert.match(refused.headers.get('retry-after') ?? '', /^[1-9]$/)
-    assert.deepEqual([await status(served, '/livez'), await status(served, '/readyz'), await status(served, '/')], [200, 503, 200])
+    assert.deepEqual(
+      [await status(served, '/livez'), await status(served, '/readyz'), await status(served, '/')],
+      [200, 503, 200],
+    )
     const { made } = proxy.connections()
     await until(async () => proxy.connections().made > made + 1, 'it tries again')
     assert.equal(messages(served)[0], 'waiting for the database; requests are answered 503')
     assert.equal(messages(served)[1], 'listening')
-    assert.equal(messages(served).filter((message) => String(message).includes('database')).length, 2, 'one line, and one for the refused request')
+    assert.equal(
+      messages(served).filter((message) => String(message).includes('database')).length,
+      2,
+      'one line, and one for the refused request',
+    )
 
     proxy.comeBack()
     await isReady(served)

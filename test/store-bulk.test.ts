@@ -29,11 +29,21 @@ for (const engine of ENGINES) {
     })
 
     it('gives creates of one turn their ids in the order they came, each to its own animal', async () => {
-      const newPets = Array.from({ length: 50 }, (_, index): NewPet => ({ ...rex, name: `Rex ${99 - index}`, categoryId: INT64_MAX - BigInt(index) }))
+      const newPets = Array.from({ length: 50 }, (_, index): NewPet => ({
+        ...rex,
+        name: `Rex ${99 - index}`,
+        categoryId: INT64_MAX - BigInt(index),
+      }))
       const made = await Promise.all(newPets.map((newPet) => store.pets.create(newPet)))
       const listed = (await store.pets.list({ limit: 50 })).toReversed().map((pet) => ({ ...pet }))
-      assert.deepEqual(listed.map(({ id: _id, ...rest }) => rest), newPets)
-      assert.deepEqual(made.map((created) => ('pet' in created ? created.pet : undefined)), listed)
+      assert.deepEqual(
+        listed.map(({ id: _id, ...rest }) => rest),
+        newPets,
+      )
+      assert.deepEqual(
+        made.map((created) => ('pet' in created ? created.pet : undefined)),
+        listed,
+      )
     })
 
     it('adds up counts of the same key, hour, operation and status', async () => {
@@ -44,24 +54,50 @@ for (const engine of ENGINES) {
       await store.accounts.recordUsage([count, { ...count, calls: 3 }, { ...count, status: 404 }], new Map())
       const usage = (await store.accounts.usageSince(id, 0)).map((row) => ({ ...row }))
       const { keyId: _key, ...hourly } = count
-      assert.deepEqual(usage, [{ ...hourly, calls: 5 }, { ...hourly, status: 404 }])
+      assert.deepEqual(usage, [
+        { ...hourly, calls: 5 },
+        { ...hourly, status: 404 },
+      ])
     })
 
     it("lets go of an account's oldest failed requests, and of nobody else's", async () => {
-      const failed = (at: number, accountId: string) => ({ at, accountId, keyId: 'k', requestId: 'r', operation: 'getPet', status: 404, code: 'c', message: 'm' })
+      const failed = (at: number, accountId: string) => ({
+        at,
+        accountId,
+        keyId: 'k',
+        requestId: 'r',
+        operation: 'getPet',
+        status: 404,
+        code: 'c',
+        message: 'm',
+      })
       for (const id of ['acct_quiet', 'acct_busy']) await store.accounts.createAccount(account(id), event(id))
       await store.accounts.recordFailures([failed(1, 'acct_quiet')])
       for (let round = 0; round < 2; round += 1) {
-        await store.accounts.recordFailures(Array.from({ length: FAILED_REQUESTS_KEPT }, (_, at) => failed(at + round * 1000, 'acct_busy')))
+        await store.accounts.recordFailures(
+          Array.from({ length: FAILED_REQUESTS_KEPT }, (_, at) => failed(at + round * 1000, 'acct_busy')),
+        )
       }
       const busy = await store.accounts.failedRequests('acct_busy', 1000)
-      assert.deepEqual([busy.length, busy[0]?.at, busy.at(-1)?.at], [FAILED_REQUESTS_KEPT, 1000 + FAILED_REQUESTS_KEPT - 1, 1000])
+      assert.deepEqual(
+        [busy.length, busy[0]?.at, busy.at(-1)?.at],
+        [FAILED_REQUESTS_KEPT, 1000 + FAILED_REQUESTS_KEPT - 1, 1000],
+      )
       assert.equal((await store.accounts.failedRequests('acct_quiet', 1000)).length, 1)
     })
 
     it('purges idempotency records some at a time, until none is left that is old enough', async () => {
-      const record = (index: number) => ({ account_id: 'a', key: `k${index}`, fingerprint: Buffer.alloc(32), pet_id: 1n, created_at: BigInt(index) })
-      await store.records.write(kind('idempotency_records'), Array.from({ length: 2500 }, (_, index) => record(index)))
+      const record = (index: number) => ({
+        account_id: 'a',
+        key: `k${index}`,
+        fingerprint: Buffer.alloc(32),
+        pet_id: 1n,
+        created_at: BigInt(index),
+      })
+      await store.records.write(
+        kind('idempotency_records'),
+        Array.from({ length: 2500 }, (_, index) => record(index)),
+      )
       const purged: number[] = []
       do purged.push(await store.pets.purgeIdempotencyRecords(2400))
       while (purged.at(-1)! > 0)
@@ -71,12 +107,21 @@ for (const engine of ENGINES) {
 
     describe('records', () => {
       const usage = kind('usage_counts')
-      const row = (hour: bigint, status: bigint): StoredRecord => ({ key_id: 'key_rows', hour, operation: 'getPet', status, calls: 1n })
+      const row = (hour: bigint, status: bigint): StoredRecord => ({
+        key_id: 'key_rows',
+        hour,
+        operation: 'getPet',
+        status,
+        calls: 1n,
+      })
       const rows = [row(1n, 200n), row(1n, 404n), row(2n, 200n), row(10n, 200n), row(10n, 400n)]
 
       it('are read page by page in the order of their whole key, each once', async () => {
         await store.accounts.createAccount(account('acct_rows'), event('acct_rows'))
-        await store.accounts.createKey({ ...apiKey('key_rows', 'acct_rows'), hash: Buffer.alloc(32, 2) }, event('acct_rows'))
+        await store.accounts.createKey(
+          { ...apiKey('key_rows', 'acct_rows'), hash: Buffer.alloc(32, 2) },
+          event('acct_rows'),
+        )
         await store.records.remove(usage, await store.records.read(usage, undefined, 100))
         await store.records.write(usage, rows.toReversed())
         const read: StoredRecord[] = []
@@ -89,7 +134,10 @@ for (const engine of ENGINES) {
       })
 
       it('are removed by their whole key, and no others', async () => {
-        assert.deepEqual([await store.records.remove(usage, []), await store.records.remove(usage, [rows[1]!, rows[3]!])], [0, 2])
+        assert.deepEqual(
+          [await store.records.remove(usage, []), await store.records.remove(usage, [rows[1]!, rows[3]!])],
+          [0, 2],
+        )
         assert.deepEqual(await store.records.read(usage, undefined, 9), [rows[0], rows[2], rows[4]])
         assert.deepEqual([await store.records.remove(usage, rows), await store.records.remove(usage, rows)], [3, 0])
       })

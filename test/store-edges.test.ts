@@ -32,7 +32,10 @@ for (const engine of ENGINES) {
     async function makeAccount(name: string, byte: number) {
       const made = account(`acct_${name}`)
       await store.accounts.createAccount(made, event(made.id))
-      await store.accounts.createKey({ ...apiKey(`key_${name}`, made.id), hash: Buffer.alloc(32, byte) }, event(made.id, 'key.created'))
+      await store.accounts.createKey(
+        { ...apiKey(`key_${name}`, made.id), hash: Buffer.alloc(32, byte) },
+        event(made.id, 'key.created'),
+      )
       return made
     }
 
@@ -41,9 +44,13 @@ for (const engine of ENGINES) {
       const [mine, other] = [await makeAccount('usage', 1), await makeAccount('usage_other', 2)]
       const count = (hour: number) => ({ hour, operation: 'getPet', status: 200, calls: 1 })
       const counts = [count(HOUR), count(2 * HOUR)]
-      await accounts.recordUsage(counts.map((row) => ({ ...row, keyId: 'key_usage' })), new Map())
+      await accounts.recordUsage(
+        counts.map((row) => ({ ...row, keyId: 'key_usage' })),
+        new Map(),
+      )
       await accounts.recordUsage([{ ...count(2 * HOUR), keyId: 'key_usage_other' }], new Map())
-      const since = async (hour: number, { id } = mine) => (await accounts.usageSince(id, hour)).map((row) => ({ ...row }))
+      const since = async (hour: number, { id } = mine) =>
+        (await accounts.usageSince(id, hour)).map((row) => ({ ...row }))
       assert.deepEqual(await since(HOUR), counts)
       assert.deepEqual(await since(2 * HOUR), [counts[1]])
       assert.deepEqual(await since(2 * HOUR + 1), [])
@@ -55,14 +62,28 @@ for (const engine of ENGINES) {
     it('counts calls apart by operation, status and hour', async () => {
       const { id } = await makeAccount('apart', 3)
       const count = { keyId: 'key_apart', hour: HOUR, operation: 'getPet', status: 200, calls: 1 }
-      const counts = [count, { ...count, status: 404 }, { ...count, operation: 'listPets' }, { ...count, hour: 2 * HOUR }]
+      const counts = [
+        count,
+        { ...count, status: 404 },
+        { ...count, operation: 'listPets' },
+        { ...count, hour: 2 * HOUR },
+      ]
       await store.accounts.recordUsage(counts, new Map())
       await store.accounts.recordUsage(counts, new Map())
-      assert.deepEqual((await store.accounts.usageSince(id, 0)).map((row) => ({ ...row })), counts.map(({ keyId: _key, ...row }) => ({ ...row, calls: 2 })))
+      assert.deepEqual(
+        (await store.accounts.usageSince(id, 0)).map((row) => ({ ...row })),
+        counts.map(({ keyId: _key, ...row }) => ({ ...row, calls: 2 })),
+      )
     })
 
     it('replays a create whose record is exactly as old as it may be, and purges only what is older than asked', async () => {
-      const idempotency = (validSince: number): Idempotency => ({ accountId: 'acct_once', key: 'k', fingerprint: Buffer.alloc(32), now: 5 * HOUR, validSince })
+      const idempotency = (validSince: number): Idempotency => ({
+        accountId: 'acct_once',
+        key: 'k',
+        fingerprint: Buffer.alloc(32),
+        now: 5 * HOUR,
+        validSince,
+      })
       const first = await store.pets.create(rex, idempotency(0))
       assert.ok(first.outcome === 'created')
       assert.equal(await store.pets.purgeIdempotencyRecords(5 * HOUR), 0)
@@ -82,7 +103,10 @@ for (const engine of ENGINES) {
       await store.pets.create(rex, idempotency(1, 1))
       const second = await store.pets.create({ ...rex, name: 'Tom' }, idempotency(2, 30))
       assert.ok(second.outcome === 'created')
-      assert.deepEqual(await store.pets.create({ ...rex, name: 'Tom' }, idempotency(2, 50)), { outcome: 'replayed', pet: second.pet })
+      assert.deepEqual(await store.pets.create({ ...rex, name: 'Tom' }, idempotency(2, 50)), {
+        outcome: 'replayed',
+        pet: second.pet,
+      })
       assert.deepEqual(await store.pets.create(rex, idempotency(1, 50)), { outcome: 'mismatch' })
     })
 
@@ -97,7 +121,10 @@ for (const engine of ENGINES) {
       assert.equal(trail.length, 5)
       await accounts.endSession(session.tokenHash, event(made.id, 'session.ended'))
       await accounts.revokeKey('key_unchanged', 2, event(made.id, 'key.revoked'))
-      await accounts.createKey({ ...apiKey('key_unchanged', made.id), hash: Buffer.alloc(32, 5) }, event(made.id, 'key.created'))
+      await accounts.createKey(
+        { ...apiKey('key_unchanged', made.id), hash: Buffer.alloc(32, 5) },
+        event(made.id, 'key.created'),
+      )
       await accounts.setPassword('acct_none', 'new', event(made.id, 'account.password_changed'))
       await accounts.removeAccount('acct_none', event(made.id, 'account.removed'))
       assert.deepEqual(await accounts.auditTrail(made.id, 100), trail)
@@ -105,11 +132,24 @@ for (const engine of ENGINES) {
 
     it('moves and ends the sessions that are meant, and no others', async () => {
       const { accounts } = store
-      const session = (byte: number, accountId: string, createdAt: number, lastSeenAt: number): Session => ({ tokenHash: Buffer.alloc(32, byte), accountId, createdAt, lastSeenAt })
+      const session = (byte: number, accountId: string, createdAt: number, lastSeenAt: number): Session => ({
+        tokenHash: Buffer.alloc(32, byte),
+        accountId,
+        createdAt,
+        lastSeenAt,
+      })
       const [mine, other] = [await makeAccount('sessions', 6), await makeAccount('sessions_other', 7)]
-      const sessions = [session(1, mine.id, 100, 100), session(2, mine.id, 100, 300), session(3, mine.id, 200, 200), session(4, other.id, 200, 200)]
+      const sessions = [
+        session(1, mine.id, 100, 100),
+        session(2, mine.id, 100, 300),
+        session(3, mine.id, 200, 200),
+        session(4, other.id, 200, 200),
+      ]
       for (const made of sessions) await accounts.createSession(made, 'hash', event(made.accountId, 'session.started'))
-      const left = async () => (await Promise.all(sessions.map(({ tokenHash }) => accounts.sessionByHash(tokenHash)))).map((found) => found?.lastSeenAt)
+      const left = async () =>
+        (await Promise.all(sessions.map(({ tokenHash }) => accounts.sessionByHash(tokenHash)))).map(
+          (found) => found?.lastSeenAt,
+        )
       await accounts.moveSession(sessions[2]!.tokenHash, 250)
       assert.deepEqual(await left(), [100, 300, 250, 200])
       await accounts.purgeSessions(100, 200)
@@ -129,7 +169,10 @@ for (const engine of ENGINES) {
     })
 
     it('lists accounts oldest first', async () => {
-      await store.accounts.createAccount({ ...account('acct_newest'), createdAt: 1_790_000_000_001 }, event('acct_newest'))
+      await store.accounts.createAccount(
+        { ...account('acct_newest'), createdAt: 1_790_000_000_001 },
+        event('acct_newest'),
+      )
       await store.accounts.createAccount({ ...account('acct_oldest'), createdAt: 1 }, event('acct_oldest'))
       const ids = (await store.accounts.listAccounts()).map(({ id }) => id)
       assert.deepEqual([ids[0], ids.at(-1)], ['acct_oldest', 'acct_newest'])
@@ -138,13 +181,25 @@ for (const engine of ENGINES) {
     it('reads the records of each kind a page at a time, none twice and none left out', async () => {
       const { id } = await makeAccount('paged', 8)
       const count = { keyId: 'key_paged', hour: HOUR, operation: 'listPets', status: 200, calls: 1 }
-      const counts = [count, { ...count, status: 400 }, { ...count, operation: 'getPet', status: 404 }, { ...count, hour: 2 * HOUR, operation: 'createPet', status: 201 }]
+      const counts = [
+        count,
+        { ...count, status: 400 },
+        { ...count, operation: 'getPet', status: 404 },
+        { ...count, hour: 2 * HOUR, operation: 'createPet', status: 201 },
+      ]
       await store.accounts.recordUsage(counts, new Map())
-      const idempotency = (accountId: string, key: string): Idempotency => ({ accountId, key, fingerprint: Buffer.alloc(32), now: HOUR, validSince: 0 })
-      for (const each of [idempotency(id, 'a'), idempotency(id, 'b'), idempotency('acct_paged_before', 'c')]) await store.pets.create(rex, each)
+      const idempotency = (accountId: string, key: string): Idempotency => ({
+        accountId,
+        key,
+        fingerprint: Buffer.alloc(32),
+        now: HOUR,
+        validSince: 0,
+      })
+      for (const each of [idempotency(id, 'a'), idempotency(id, 'b'), idempotency('acct_paged_before', 'c')])
+        await store.pets.create(rex, each)
       for (const kind of KINDS) {
         const pages: StoredRecord[] = []
-        for (let last: StoredRecord | undefined; ; ) {
+        for (let last: StoredRecord | undefined; ;) {
           const [record] = await store.records.read(kind, last, 1)
           if (record === undefined) break
           pages.push(record)
@@ -172,7 +227,13 @@ for (const engine of ENGINES) {
       const closed = await open()
       const version = closed.version()
       await closed.close()
-      const calls = [() => closed.pets.get(1n), () => closed.pets.list({ limit: 1 }), () => closed.pets.create(rex), () => closed.accounts.listKeys(), () => closed.ping()]
+      const calls = [
+        () => closed.pets.get(1n),
+        () => closed.pets.list({ limit: 1 }),
+        () => closed.pets.create(rex),
+        () => closed.accounts.listKeys(),
+        () => closed.ping(),
+      ]
       for (const call of calls) await assert.rejects(call, StoreUnavailable)
       // Whether animals have changed is unknown from now on, so no cached page may be served.
       if (version !== undefined) assert.equal(new Set([version, closed.version(), closed.version()]).size, 3)

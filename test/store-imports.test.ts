@@ -35,7 +35,10 @@ for (const engine of ENGINES) {
         assert.equal(await imports.addRows(FILE.hash, 0, [rex, rex], 7), false, 'a second process with the same batch')
         assert.equal(await imports.addRows(FILE.hash, 1, [rex], 7), false)
         assert.deepEqual([await animals(store), await found(store)], [2, { ...FILE, rowsDone: 2, updatedAt: 6 }])
-        assert.deepEqual((await imports.unfinished()).map(({ hash }) => hash), [FILE.hash])
+        assert.deepEqual(
+          (await imports.unfinished()).map(({ hash }) => hash),
+          [FILE.hash],
+        )
         assert.equal(await imports.addRows(FILE.hash, 2, [rex], 8), true)
         assert.deepEqual([await animals(store), (await imports.unfinished()).length], [3, 0])
       }))
@@ -51,7 +54,11 @@ for (const engine of ENGINES) {
       withStore(engine, async (store) => {
         const { imports } = store
         await imports.begin(FILE, 5, false)
-        assert.deepEqual([await imports.begin(FILE, 6, false), await imports.begin(FILE, 6, true)], [false, false], 'while unfinished')
+        assert.deepEqual(
+          [await imports.begin(FILE, 6, false), await imports.begin(FILE, 6, true)],
+          [false, false],
+          'while unfinished',
+        )
         await imports.addRows(FILE.hash, 0, [rex, rex, rex], 7)
         await imports.abandon(FILE.hash)
         assert.equal((await found(store)).rowsDone, 3, 'a finished one stays')

@@ -21,7 +21,15 @@ const pets = kindOf('pets')
 
 function apiKey(id: string, byte: number): ApiKey & { hash: Buffer } {
   const times = { createdAt: 1, expiresAt: undefined, revokedAt: undefined, lastUsedAt: undefined }
-  return { id, accountId: 'acct_1', name: 'laptop', environment: 'staging', lastFour: 'abcd', hash: Buffer.alloc(32, byte), ...times }
+  return {
+    id,
+    accountId: 'acct_1',
+    name: 'laptop',
+    environment: 'staging',
+    lastFour: 'abcd',
+    hash: Buffer.alloc(32, byte),
+    ...times,
+  }
 }
 
 /** What a method does to the version, and calls of it that show this on a store with something of everything. */
@@ -35,7 +43,10 @@ const bookkeeping = (...calls: Case['calls']): Case => ({ kind: 'bookkeeping', c
 const reads = (...calls: Case['calls']): Case => ({ kind: 'read', calls })
 
 const PETS: Record<keyof PetStore, Case> = {
-  create: data((store) => store.pets.create(rex), (store) => store.pets.create(rex, { ...idempotency, key: 'other' })),
+  create: data(
+    (store) => store.pets.create(rex),
+    (store) => store.pets.create(rex, { ...idempotency, key: 'other' }),
+  ),
   createMany: data((store) => store.pets.createMany([rex])),
   get: reads((store) => store.pets.get(1n)),
   update: data((store) => store.pets.update(1n, rex, { ...rex, status: 'sold' }, event)),
@@ -59,18 +70,32 @@ const ACCOUNTS: Record<keyof AccountStore, Case> = {
   renameKey: data((store) => store.accounts.renameKey('key_1', 'desktop', event)),
   revokeKey: data((store) => store.accounts.revokeKey('key_1', 2, event)),
   recordUsage: bookkeeping((store) =>
-    store.accounts.recordUsage([{ keyId: 'key_1', hour: 1, operation: 'getPet', status: 200, calls: 1 }], new Map([['key_1', 2]])),
+    store.accounts.recordUsage(
+      [{ keyId: 'key_1', hour: 1, operation: 'getPet', status: 200, calls: 1 }],
+      new Map([['key_1', 2]]),
+    ),
   ),
   usageSince: reads((store) => store.accounts.usageSince('acct_1', 0)),
   callsSince: reads((store) => store.accounts.callsSince(['key_1'], 0)),
   recordFailures: bookkeeping((store) =>
     store.accounts.recordFailures([
-      { at: 1, accountId: 'acct_1', keyId: 'key_1', requestId: 'r', operation: 'getPet', status: 404, code: 'c', message: 'm' },
+      {
+        at: 1,
+        accountId: 'acct_1',
+        keyId: 'key_1',
+        requestId: 'r',
+        operation: 'getPet',
+        status: 404,
+        code: 'c',
+        message: 'm',
+      },
     ]),
   ),
   failedRequests: reads((store) => store.accounts.failedRequests('acct_1', 5)),
   purgeUsage: bookkeeping((store) => store.accounts.purgeUsage(5)),
-  createSession: bookkeeping((store) => store.accounts.createSession({ ...session, tokenHash: Buffer.alloc(32, 2) }, 'hash', event)),
+  createSession: bookkeeping((store) =>
+    store.accounts.createSession({ ...session, tokenHash: Buffer.alloc(32, 2) }, 'hash', event),
+  ),
   sessionByHash: reads((store) => store.accounts.sessionByHash(session.tokenHash)),
   moveSession: bookkeeping((store) => store.accounts.moveSession(session.tokenHash, 2)),
   endSession: bookkeeping((store) => store.accounts.endSession(session.tokenHash, event)),
@@ -128,7 +153,9 @@ async function allData({ records }: Store): Promise<unknown> {
 /** The names of the methods that an engine really has, private ones aside. */
 function methodsOf(part: object): string[] {
   const prototype: unknown = Object.getPrototypeOf(part)
-  return Object.getOwnPropertyNames(prototype === Object.prototype ? part : prototype).filter((name) => name !== 'constructor')
+  return Object.getOwnPropertyNames(prototype === Object.prototype ? part : prototype).filter(
+    (name) => name !== 'constructor',
+  )
 }
 
 describe('the version of a store', { concurrency: false }, () => {
@@ -137,10 +164,18 @@ describe('the version of a store', { concurrency: false }, () => {
       await using database = await engine.newDatabase()
       const store = await openStore(readConfig({ database: database.url }, {}).database)
       try {
-        for (const [part, cases] of [[store.pets, PETS], [store.accounts, ACCOUNTS], [store.imports, IMPORTS], [store.records, RECORDS]] as const) {
+        for (const [part, cases] of [
+          [store.pets, PETS],
+          [store.accounts, ACCOUNTS],
+          [store.imports, IMPORTS],
+          [store.records, RECORDS],
+        ] as const) {
           assert.deepEqual(methodsOf(part).toSorted(), Object.keys(cases).toSorted())
         }
-        assert.deepEqual(methodsOf(store).toSorted(), ['accounts', 'close', 'imports', 'opened', 'pets', 'records', ...Object.keys(STORE)].toSorted())
+        assert.deepEqual(
+          methodsOf(store).toSorted(),
+          ['accounts', 'close', 'imports', 'opened', 'pets', 'records', ...Object.keys(STORE)].toSorted(),
+        )
       } finally {
         await store.close()
       }

@@ -43,7 +43,17 @@ for (const engine of ENGINES) {
       })
 
       it('gives back what went in, int64 to the last digit and every character', async () => {
-        const names = ['Rex', ' spaces kept ', "Robert'); DROP TABLE pets;--", '🐈‍⬛', 'עברית', 'é', 'e\u0301', '\u0001', 'x'.repeat(255)]
+        const names = [
+          'Rex',
+          ' spaces kept ',
+          "Robert'); DROP TABLE pets;--",
+          '🐈‍⬛',
+          'עברית',
+          'é',
+          'e\u0301',
+          '\u0001',
+          'x'.repeat(255),
+        ]
         for (const [index, name] of names.entries()) {
           const newPet: NewPet = { name, categoryId: index % 2 === 0 ? INT64_MAX : INT64_MIN, status: 'sold' }
           const { id } = await addPet(newPet)
@@ -59,7 +69,8 @@ for (const engine of ENGINES) {
         const sold = await addPet({ ...rex, status: 'sold' })
         const pending = await addPet({ ...rex, status: 'pending' })
         const newest = await addPet({ ...rex, status: 'sold' })
-        const ids = async (query: Parameters<Store['pets']['list']>[0]) => (await store.pets.list(query)).map(({ id }) => id)
+        const ids = async (query: Parameters<Store['pets']['list']>[0]) =>
+          (await store.pets.list(query)).map(({ id }) => id)
         assert.deepEqual(await ids({ limit: 3 }), [newest.id, pending.id, sold.id])
         assert.deepEqual(await ids({ limit: 2, before: newest.id }), [pending.id, sold.id])
         assert.deepEqual(await ids({ limit: 2, status: 'sold' }), [newest.id, sold.id])
@@ -68,13 +79,20 @@ for (const engine of ENGINES) {
       })
 
       it('adds many at once', async () => {
-        await store.pets.createMany([{ ...rex, name: 'one' }, { ...rex, name: 'two' }])
+        await store.pets.createMany([
+          { ...rex, name: 'one' },
+          { ...rex, name: 'two' },
+        ])
         const names = (await store.pets.list({ limit: 2 })).map(({ name }) => name)
         assert.deepEqual(names, ['two', 'one'])
       })
 
       it('gives each of many creates at the same time its own animal, and one that fails, fails alone', async () => {
-        const one = fc.record({ name: fc.string({ minLength: 1 }), categoryId: fc.bigInt({ min: INT64_MIN, max: INT64_MAX }), good: fc.boolean() })
+        const one = fc.record({
+          name: fc.string({ minLength: 1 }),
+          categoryId: fc.bigInt({ min: INT64_MIN, max: INT64_MAX }),
+          good: fc.boolean(),
+        })
         await fc.assert(
           fc.asyncProperty(fc.array(one, { minLength: 1, maxLength: 40 }), async (wanted) => {
             const name = (index: number) => `${index} ${wanted[index]!.name.replaceAll('\0', '')}`
@@ -83,11 +101,19 @@ for (const engine of ENGINES) {
                 store.pets.create({ name: name(index), categoryId, status: good ? 'sold' : ('lost' as 'sold') }),
               ),
             )
-            assert.deepEqual(made.map(({ status }) => status === 'fulfilled'), wanted.map(({ good }) => good))
+            assert.deepEqual(
+              made.map(({ status }) => status === 'fulfilled'),
+              wanted.map(({ good }) => good),
+            )
             for (const [index, result] of made.entries()) {
               if (result.status === 'rejected') continue
               assert.ok(result.value.outcome === 'created')
-              const pet = { id: result.value.pet.id, name: name(index), categoryId: wanted[index]!.categoryId, status: 'sold' }
+              const pet = {
+                id: result.value.pet.id,
+                name: name(index),
+                categoryId: wanted[index]!.categoryId,
+                status: 'sold',
+              }
               assert.deepEqual(result.value.pet, pet)
               assert.deepEqual({ ...(await store.pets.get(pet.id)) }, pet)
             }
@@ -99,7 +125,10 @@ for (const engine of ENGINES) {
       it('counts animals by status', async () => {
         const { available, pending, sold } = await store.pets.countByStatus()
         await addPet({ ...rex, status: 'pending' })
-        await store.pets.createMany([{ ...rex, status: 'sold' }, { ...rex, status: 'sold' }])
+        await store.pets.createMany([
+          { ...rex, status: 'sold' },
+          { ...rex, status: 'sold' },
+        ])
         assert.deepEqual(await store.pets.countByStatus(), { available, pending: pending + 1, sold: sold + 2 })
       })
 
@@ -222,14 +251,32 @@ for (const engine of ENGINES) {
         const { accounts } = store
         await accounts.createAccount(made, event(made.id))
         await accounts.createKey({ ...apiKey('key_removed', made.id), hash: Buffer.alloc(32, 7) }, event(made.id))
-        await accounts.recordUsage([{ keyId: 'key_removed', hour: 0, operation: 'getPet', status: 200, calls: 1 }], new Map())
+        await accounts.recordUsage(
+          [{ keyId: 'key_removed', hour: 0, operation: 'getPet', status: 200, calls: 1 }],
+          new Map(),
+        )
         await accounts.recordFailures([
-          { at: 1, accountId: made.id, keyId: 'key_removed', requestId: 'r', operation: 'getPet', status: 404, code: 'c', message: 'm' },
+          {
+            at: 1,
+            accountId: made.id,
+            keyId: 'key_removed',
+            requestId: 'r',
+            operation: 'getPet',
+            status: 404,
+            code: 'c',
+            message: 'm',
+          },
         ])
-        await accounts.createSession({ tokenHash: Buffer.alloc(32, 7), accountId: made.id, createdAt: 1, lastSeenAt: 1 }, 'hash', event(made.id))
+        await accounts.createSession(
+          { tokenHash: Buffer.alloc(32, 7), accountId: made.id, createdAt: 1, lastSeenAt: 1 },
+          'hash',
+          event(made.id),
+        )
         assert.equal(await accounts.removeAccount(made.id, event(made.id, 'account.removed')), true)
         for (const kind of KINDS.filter(({ name }) => name !== 'audit_events')) {
-          const left = (await store.records.read(kind, undefined, 10_000)).filter((row) => ['acct_removed', 'key_removed'].some((id) => Object.values(row).includes(id)))
+          const left = (await store.records.read(kind, undefined, 10_000)).filter((row) =>
+            ['acct_removed', 'key_removed'].some((id) => Object.values(row).includes(id)),
+          )
           assert.deepEqual(left, [], kind.name)
         }
         assert.equal(await accounts.sessionByHash(Buffer.alloc(32, 7)), undefined)
@@ -272,7 +319,10 @@ for (const engine of ENGINES) {
         assert.equal(ids[0], 'key_newer')
         assert.deepEqual(ids.slice(-2), ['key_of_another', 'key_older'])
         assert.equal(ids.length, await store.records.count(KINDS.find(({ name }) => name === 'api_keys')!))
-        assert.deepEqual(await store.accounts.listKeys(owner.id), all.filter(({ accountId }) => accountId === owner.id))
+        assert.deepEqual(
+          await store.accounts.listKeys(owner.id),
+          all.filter(({ accountId }) => accountId === owner.id),
+        )
         assert.deepEqual(await store.accounts.listKeys('acct_other_keys'), [other])
       })
 
@@ -316,7 +366,10 @@ for (const engine of ENGINES) {
       await store.accounts.recordFailures([...all, failed(1, 'acct_none')])
       assert.equal((await store.accounts.failedRequests(other.id, 10)).length, 1, 'those of other accounts stay')
       const kept = await store.accounts.failedRequests(made.id, 1000)
-      assert.deepEqual(kept.map((request) => ({ ...request })), all.slice(5).toReversed())
+      assert.deepEqual(
+        kept.map((request) => ({ ...request })),
+        all.slice(5).toReversed(),
+      )
       assert.equal((await store.accounts.failedRequests(made.id, 3)).length, 3)
       assert.deepEqual(await store.accounts.failedRequests('acct_none', 3), [])
     })
@@ -352,7 +405,11 @@ for (const engine of ENGINES) {
         const made = account('acct_old_password')
         await accounts.createAccount(made, event(made.id))
         const tryWith = (byte: number, passwordHash: string) =>
-          accounts.createSession({ ...session(byte), accountId: made.id }, passwordHash, event(made.id, 'session.started'))
+          accounts.createSession(
+            { ...session(byte), accountId: made.id },
+            passwordHash,
+            event(made.id, 'session.started'),
+          )
         assert.equal(await tryWith(40, made.passwordHash), true)
         assert.equal(await accounts.setPassword(made.id, 'new', event(made.id), 'not the present one'), false)
         assert.ok(await accounts.sessionByHash(Buffer.alloc(32, 40)), 'a change that was not made ends no session')
@@ -385,7 +442,10 @@ for (const engine of ENGINES) {
       await store.accounts.createAccount(made, event(made.id))
       await store.accounts.setPassword(made.id, 'x', event(made.id, 'account.password_changed'))
       const trail = await store.accounts.auditTrail(made.id, 10)
-      assert.deepEqual(trail.map((entry) => ({ ...entry })), [event(made.id, 'account.password_changed'), event(made.id)])
+      assert.deepEqual(
+        trail.map((entry) => ({ ...entry })),
+        [event(made.id, 'account.password_changed'), event(made.id)],
+      )
       assert.equal((await store.accounts.auditTrail(made.id, 1)).length, 1)
     })
 

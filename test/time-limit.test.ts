@@ -15,7 +15,10 @@ async function runFile(text: string, seconds = 1): Promise<Ended> {
   const folder = await mkdtemp(join(tmpdir(), 'petstore-test-'))
   await writeFile(join(folder, 'some.test.mjs'), `import { test } from 'node:test'\n${text}`)
   // Without NODE_TEST_CONTEXT, which would make it a part of this run.
-  const runner = spawn(process.execPath, ['--test', '--import', LIMIT, 'some.test.mjs'], { cwd: folder, env: { TEST_FILE_SECONDS: String(seconds) } })
+  const runner = spawn(process.execPath, ['--test', '--import', LIMIT, 'some.test.mjs'], {
+    cwd: folder,
+    env: { TEST_FILE_SECONDS: String(seconds) },
+  })
   // Far past the limit: what it did not end, ends here.
   const late = setTimeout(() => runner.kill('SIGKILL'), 20_000)
   const ended = await collect(runner)
@@ -44,9 +47,12 @@ describe('A test file', { concurrency: true }, () => {
   })
 
   it('has its time limit in every script that runs tests', async () => {
-    const { scripts } = JSON.parse(await readFile(new URL('../package.json', import.meta.url), 'utf8')) as { scripts: Record<string, string> }
+    const { scripts } = JSON.parse(await readFile(new URL('../package.json', import.meta.url), 'utf8')) as {
+      scripts: Record<string, string>
+    }
     const running = Object.entries(scripts).filter(([, script]) => script.includes('node --test '))
     assert.ok(running.length >= 3)
-    for (const [name, script] of running) assert.match(script, / --import \.\/test\/time-limit\.ts .*--test-timeout=\d+ /, name)
+    for (const [name, script] of running)
+      assert.match(script, / --import \.\/test\/time-limit\.ts .*--test-timeout=\d+ /, name)
   })
 })

@@ -21,11 +21,21 @@ describe('petstore, given odd words', { concurrency: 3 }, () => {
     await folder.run(['migrate', '--environment', 'staging'])
     const key = generateKey('staging')
     const lines = [
-      ['key', 'revoke', key], ['key', 'revoke', 'x', key], ['key', key], [key], ['seed', '--count', key], ['seed', `--${key}`],
-      ['account', 'create', key], ['key', 'create', '--account', key, '--name', 'x'], ['serve', '--port', key],
+      ['key', 'revoke', key],
+      ['key', 'revoke', 'x', key],
+      ['key', key],
+      [key],
+      ['seed', '--count', key],
+      ['seed', `--${key}`],
+      ['account', 'create', key],
+      ['key', 'create', '--account', key, '--name', 'x'],
+      ['serve', '--port', key],
     ]
     for (const words of lines) {
-      const { code, stderr } = await folder.run([...words.slice(0, -1), words.at(-1)!.replace(key, `${key}\u001B[2J\u202E`)])
+      const { code, stderr } = await folder.run([
+        ...words.slice(0, -1),
+        words.at(-1)!.replace(key, `${key}\u001B[2J\u202E`),
+      ])
       assert.notEqual(code, 0)
       assert.match(stderr, /pets_test_…/, stderr)
       assert.ok(!stderr.includes(key.slice(-20)), stderr)

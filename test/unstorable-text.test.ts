@@ -11,7 +11,14 @@ import { event } from './sample-rows.ts'
 
 describeService('Text that no database can store', (service) => {
   it('is escaped in the failed requests of an account, and hides none of them', async () => {
-    const bodies = ['\0', '{"\0', `{"a":${'x'.repeat(30)}🐈\0`, '{"name":"\0"}', '"\\ud800', '{"name":"\\ud800\\u0000","categoryId":"\\udc00"}']
+    const bodies = [
+      '\0',
+      '{"\0',
+      `{"a":${'x'.repeat(30)}🐈\0`,
+      '{"name":"\0"}',
+      '"\\ud800',
+      '{"name":"\\ud800\\u0000","categoryId":"\\udc00"}',
+    ]
     for (const body of bodies) assert.equal((await service().add(body)).status, 400, body)
     await service().call('/pets?status=%00')
     await service().call('/pets/%00%ed%a0%80')
@@ -28,11 +35,15 @@ describeService('Text that no database can store', (service) => {
 
   it('finds nothing where something is looked up by it', async () => {
     const client = await signedIn(service())
-    for (const id of ['%00', 'key_%00', '%ef%bf%bd']) assert.equal((await client.get(`/keys/${id}/revoke`)).status, 404, id)
+    for (const id of ['%00', 'key_%00', '%ef%bf%bd'])
+      assert.equal((await client.get(`/keys/${id}/revoke`)).status, 404, id)
     const stranger = new ConsoleClient(service().url)
     assert.equal((await stranger.signIn(`\0${service().account.email}`, PASSWORD)).status, 400)
     assert.equal((await stranger.signIn(service().account.email, `${PASSWORD}\0`)).status, 400)
-    assert.equal((await stranger.submit('/sign-up', '/sign-up', { email: 'a\0b@example.com', password: PASSWORD })).status, 400)
+    assert.equal(
+      (await stranger.submit('/sign-up', '/sign-up', { email: 'a\0b@example.com', password: PASSWORD })).status,
+      400,
+    )
     await expectError(await service().call('/pets/%00'), 'pet_not_found')
     await expectError(await service().call('/pets?cursor=%00'), 'invalid_parameter')
   })
@@ -44,10 +55,22 @@ describe('A copy of a store', () => {
       await using from = await ENGINES[0]!.newDatabase()
       await using to = await engine.newDatabase()
       await using stores = new AsyncDisposableStack()
-      const open = async (url: string) => stores.adopt(await openStore(readConfig({}, { DATABASE_URL: url }).database), (store) => store.close())
+      const open = async (url: string) =>
+        stores.adopt(await openStore(readConfig({}, { DATABASE_URL: url }).database), (store) => store.close())
       const [source, target] = [await open(from.url), await open(to.url)]
-      const failed = { at: 1, accountId: 'acct_a', keyId: 'key_a', requestId: 'r', operation: 'createPet', status: 400, code: 'invalid_json' }
-      await source.accounts.createAccount({ id: 'acct_a', email: 'a@example.com', passwordHash: 'hash', createdAt: 1 }, event('acct_a'))
+      const failed = {
+        at: 1,
+        accountId: 'acct_a',
+        keyId: 'key_a',
+        requestId: 'r',
+        operation: 'createPet',
+        status: 400,
+        code: 'invalid_json',
+      }
+      await source.accounts.createAccount(
+        { id: 'acct_a', email: 'a@example.com', passwordHash: 'hash', createdAt: 1 },
+        event('acct_a'),
+      )
       await source.accounts.recordFailures([{ ...failed, message: "Unexpected token '\0'" }])
       await copyStore(source, target, () => {})
       const [copied] = await target.accounts.failedRequests('acct_a', 1)

@@ -13,7 +13,10 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const REX = { method: 'POST', body: '{"name":"Rex","categoryId":1}' }
 
 /** Makes a program in this folder that is newer by these migrations, and returns how to run it. */
-function newerProgram(folder: Folder, ...migrations: string[]): (words: readonly string[], databaseUrl: string) => Promise<Ended> {
+function newerProgram(
+  folder: Folder,
+  ...migrations: string[]
+): (words: readonly string[], databaseUrl: string) => Promise<Ended> {
   const program = join(folder.path, 'newer')
   cpSync(join(ROOT, 'src'), join(program, 'src'), { recursive: true })
   cpSync(join(ROOT, 'package.json'), join(program, 'package.json'))
@@ -36,7 +39,11 @@ for (const engine of ENGINES) {
       const env = { DATABASE_URL: database.url }
       const { key } = await makeKey(folder, { env })
       const { url: before } = await serve(folder, { env })
-      const newer = newerProgram(folder, '-- compatible from 1\nALTER TABLE pets ADD COLUMN nickname TEXT;', '-- compatible from 1\nCREATE TABLE toys (id INTEGER);')
+      const newer = newerProgram(
+        folder,
+        '-- compatible from 1\nALTER TABLE pets ADD COLUMN nickname TEXT;',
+        '-- compatible from 1\nCREATE TABLE toys (id INTEGER);',
+      )
       assert.equal((await newer(['migrate'], database.url)).code, 0)
       assert.ok('toys' in (await readSchema(database.url)))
       const { url: after } = await serve(folder, { env })
@@ -53,13 +60,20 @@ for (const engine of ENGINES) {
       await using database = await engine.newDatabase()
       const env = { DATABASE_URL: database.url }
       assert.equal((await folder.run(['migrate'], { env })).code, 0)
-      const newer = newerProgram(folder, '-- compatible from 2\nALTER TABLE pets ADD COLUMN must_be_known TEXT;', '-- compatible from 2\nCREATE TABLE toys (id INTEGER);')
+      const newer = newerProgram(
+        folder,
+        '-- compatible from 2\nALTER TABLE pets ADD COLUMN must_be_known TEXT;',
+        '-- compatible from 2\nCREATE TABLE toys (id INTEGER);',
+      )
       assert.equal((await newer(['migrate'], database.url)).code, 0)
       const schema = await readSchema(database.url)
       for (const words of [['serve', '--port', '0'], ['migrate']]) {
         const { code, stdout, stderr } = await folder.run(words, { env })
         assert.deepEqual([code, stdout], [1, ''])
-        assert.match(stderr, /^petstore: .* has schema version 3, this program knows only up to 1\. Run the newer program that wrote it; nothing was changed\.\n$/)
+        assert.match(
+          stderr,
+          /^petstore: .* has schema version 3, this program knows only up to 1\. Run the newer program that wrote it; nothing was changed\.\n$/,
+        )
       }
       assert.deepEqual(await readSchema(database.url), schema)
     })
@@ -70,10 +84,17 @@ for (const engine of ENGINES) {
       const env = { DATABASE_URL: database.url }
       assert.equal((await folder.run(['migrate'], { env })).code, 0)
       const schema = await readSchema(database.url)
-      const newer = newerProgram(folder, '-- compatible from 1\nCREATE TABLE toys (id INTEGER);', '-- compatible from 1\nCREATE TABLE balls (id INTEGER); INSERT INTO nowhere VALUES (1);')
+      const newer = newerProgram(
+        folder,
+        '-- compatible from 1\nCREATE TABLE toys (id INTEGER);',
+        '-- compatible from 1\nCREATE TABLE balls (id INTEGER); INSERT INTO nowhere VALUES (1);',
+      )
       const { code, stdout, stderr } = await newer(['migrate'], database.url)
       assert.deepEqual([code, stdout], [1, ''])
-      assert.match(stderr, /^petstore: Cannot open the database .*: migration 0003-newer failed, nothing was changed: .*nowhere.*\n$/)
+      assert.match(
+        stderr,
+        /^petstore: Cannot open the database .*: migration 0003-newer failed, nothing was changed: .*nowhere.*\n$/,
+      )
       assert.deepEqual(await readSchema(database.url), schema)
       assert.equal((await folder.run(['migrate'], { env })).code, 0)
       assert.equal((await folder.run(['account', 'list'], { env })).code, 0)

@@ -51,7 +51,8 @@ describe('When the wall clock is set back an hour', () => {
     await using petstore = await startPetstore(options)
     const client = new ConsoleClient(petstore.url)
     const { email } = petstore.account
-    for (let time = 0; time < SIGN_IN_BY_ACCOUNT_AND_ADDRESS.tries; time += 1) await client.signIn(email, 'wrong horse battery')
+    for (let time = 0; time < SIGN_IN_BY_ACCOUNT_AND_ADDRESS.tries; time += 1)
+      await client.signIn(email, 'wrong horse battery')
     setBack(HOUR_MS)
     assert.equal((await client.signIn(email, PASSWORD)).headers.get('retry-after'), '900')
     goOn(SIGN_IN_BY_ACCOUNT_AND_ADDRESS.withinMs)

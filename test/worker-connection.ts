@@ -18,7 +18,9 @@ export async function connectToWorker(url: string): Promise<RawConnection> {
 /** The inodes of the server's ends, by the ports of the clients; one that is not accepted yet has none. */
 export async function acceptedFrom(clientPorts: readonly number[], port: number): Promise<Map<number, string>> {
   for (;;) {
-    const rows = readFileSync('/proc/net/tcp', 'utf8').split('\n').map((line) => line.trim().split(/\s+/))
+    const rows = readFileSync('/proc/net/tcp', 'utf8')
+      .split('\n')
+      .map((line) => line.trim().split(/\s+/))
     const accepted = rows.filter(([, local, , , , , , , , inode]) => portOf(local) === port && inode !== '0')
     const inodes = new Map(accepted.map(([, , remote, , , , , , , inode]) => [portOf(remote), inode!]))
     if (clientPorts.every((clientPort) => inodes.has(clientPort))) return inodes

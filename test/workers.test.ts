@@ -11,7 +11,8 @@ import { RawConnection } from './raw-http.ts'
 
 const TWO = { PETSTORE_WORKERS: '2' }
 
-const list = (key: string, path = '/v1/pets') => `GET ${path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${key}\r\n\r\n`
+const list = (key: string, path = '/v1/pets') =>
+  `GET ${path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${key}\r\n\r\n`
 const create = (key: string, name: string) => {
   const body = JSON.stringify({ name, categoryId: 1 })
   return `POST /v1/pets HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`
@@ -36,50 +37,57 @@ function close(connections: readonly RawConnection[]): void {
   for (const { socket } of connections) socket.destroy()
 }
 
-describeService('Two workers', (service) => {
-  it('each show an animal from the moment its create is answered', async () => {
-    const petstore = service()
-    const connections = connectionsTo(petstore)
-    for (let round = 0; round < 10; round += 1) {
-      const writer = connections[round]!
-      writer.send(create(petstore.key, `Animal ${round}`))
-      assert.equal((await writer.answer()).status, 201)
-      for (const connection of connections) connection.send(list(petstore.key, '/v1/pets?limit=1'))
-      for (const connection of connections) assert.match((await connection.answer()).body, new RegExp(`"Animal ${round}"`))
-    }
-    close(connections)
-  })
+describeService(
+  'Two workers',
+  (service) => {
+    it('each show an animal from the moment its create is answered', async () => {
+      const petstore = service()
+      const connections = connectionsTo(petstore)
+      for (let round = 0; round < 10; round += 1) {
+        const writer = connections[round]!
+        writer.send(create(petstore.key, `Animal ${round}`))
+        assert.equal((await writer.answer()).status, 201)
+        for (const connection of connections) connection.send(list(petstore.key, '/v1/pets?limit=1'))
+        for (const connection of connections)
+          assert.match((await connection.answer()).body, new RegExp(`"Animal ${round}"`))
+      }
+      close(connections)
+    })
 
-  it('refuse a key from its revocation on, on every connection', async () => {
-    const petstore = service()
-    const { apiKey, key } = await makeKey(petstore)
-    const connections = connectionsTo(petstore)
-    assert.deepEqual(new Set(await ask(connections, list(key))), new Set([200]))
-    await petstore.accounts.revokeKey(apiKey, 'console')
-    assert.deepEqual(new Set(await ask(connections, list(key))), new Set([401]))
-    close(connections)
-  })
+    it('refuse a key from its revocation on, on every connection', async () => {
+      const petstore = service()
+      const { apiKey, key } = await makeKey(petstore)
+      const connections = connectionsTo(petstore)
+      assert.deepEqual(new Set(await ask(connections, list(key))), new Set([200]))
+      await petstore.accounts.revokeKey(apiKey, 'console')
+      assert.deepEqual(new Set(await ask(connections, list(key))), new Set([401]))
+      close(connections)
+    })
 
-  it('give ids that grow in the order of the creates, and lose none of many at once', async () => {
-    const petstore = service()
-    const answers = await Promise.all(Array.from({ length: 200 }, (_, index) => petstore.add({ name: `Crowd ${index}`, categoryId: 1 })))
-    const ids = await Promise.all(answers.map(async (answer) => ((await answer.json()) as { id: number }).id))
-    assert.equal(new Set(ids).size, 200)
-    const { id } = (await (await petstore.add({ name: 'Last', categoryId: 1 })).json()) as { id: number }
-    assert.ok(ids.every((earlier) => earlier < id))
-  })
+    it('give ids that grow in the order of the creates, and lose none of many at once', async () => {
+      const petstore = service()
+      const answers = await Promise.all(
+        Array.from({ length: 200 }, (_, index) => petstore.add({ name: `Crowd ${index}`, categoryId: 1 })),
+      )
+      const ids = await Promise.all(answers.map(async (answer) => ((await answer.json()) as { id: number }).id))
+      assert.equal(new Set(ids).size, 200)
+      const { id } = (await (await petstore.add({ name: 'Last', categoryId: 1 })).json()) as { id: number }
+      assert.ok(ids.every((earlier) => earlier < id))
+    })
 
-  it('show people the calls of all workers, also those of a moment ago', async () => {
-    const petstore = service()
-    const { account, key } = await makeKey(petstore)
-    const connections = connectionsTo(petstore)
-    await ask(connections, list(key))
-    close(connections)
-    const client = new ConsoleClient(petstore.url)
-    await client.signIn(account.email, PASSWORD)
-    assert.match((await client.get('/keys')).body, /Calls, 7 days<\/dt><dd class="number">16</)
-  })
-}, { env: TWO })
+    it('show people the calls of all workers, also those of a moment ago', async () => {
+      const petstore = service()
+      const { account, key } = await makeKey(petstore)
+      const connections = connectionsTo(petstore)
+      await ask(connections, list(key))
+      close(connections)
+      const client = new ConsoleClient(petstore.url)
+      await client.signIn(account.email, PASSWORD)
+      assert.match((await client.get('/keys')).body, /Calls, 7 days<\/dt><dd class="number">16</)
+    })
+  },
+  { env: TWO },
+)
 
 describe('Workers', () => {
   it('share the rate limit: an account gets exactly as many requests as it allows, on all connections together', async () => {
@@ -87,7 +95,10 @@ describe('Workers', () => {
     const connections = connectionsTo(petstore, 40)
     const statuses = await ask(connections, list(petstore.key))
     close(connections)
-    assert.deepEqual([200, 429].map((status) => statuses.filter((each) => each === status).length), [20, 20])
+    assert.deepEqual(
+      [200, 429].map((status) => statuses.filter((each) => each === status).length),
+      [20, 20],
+    )
   })
 
   it('have one page of metrics, with the sum of what each has counted', async () => {
@@ -106,7 +117,12 @@ describe('Workers', () => {
     await using folder = await Folder.create()
     const { key } = await makeKeyByCommand(folder)
     const served = await serve(folder, { env: { ...TWO, PETSTORE_ADMIN_PORT: '0' } })
-    const lists = async () => Number(/^petstore_requests_total\{operation="listPets",status="200"\} (\d+)$/m.exec(await (await fetch(`${served.adminUrl}/metrics`)).text())?.[1])
+    const lists = async () =>
+      Number(
+        /^petstore_requests_total\{operation="listPets",status="200"\} (\d+)$/m.exec(
+          await (await fetch(`${served.adminUrl}/metrics`)).text(),
+        )?.[1],
+      )
     const primary = await primaryOf(served.child.pid!)
     await fetch(`${served.url}/livez`)
     for (let round = 1; round <= 2; round += 1) {
@@ -122,7 +138,9 @@ describe('Workers', () => {
   })
 
   it('pass on pages and forms, and the address of the client', async () => {
-    await using petstore = await startPetstore({ env: { ...TWO, PETSTORE_TRUST_PROXY: 'loopback', PETSTORE_SIGNUP: 'open' } })
+    await using petstore = await startPetstore({
+      env: { ...TWO, PETSTORE_TRUST_PROXY: 'loopback', PETSTORE_SIGNUP: 'open' },
+    })
     const forwarded = { 'X-Forwarded-For': '203.0.113.7', 'Petstore-Client-Address': '198.51.100.9' }
     await fetch(`${petstore.url}/nowhere`, { headers: forwarded })
     const line = petstore.logged.find(({ path }) => path === '/nowhere')
@@ -133,15 +151,34 @@ describe('Workers', () => {
 
   it('are refused for a database in memory, with the way out', async () => {
     await using folder = await Folder.create()
-    const { code, stderr } = await folder.run(['serve', '--workers', '2', '--database', 'sqlite::memory:', '--port', '0'])
-    assert.deepEqual([code, stderr], [1, 'petstore: A database in memory belongs to one process. Use --workers 1, or a file with --database.\n'])
+    const { code, stderr } = await folder.run([
+      'serve',
+      '--workers',
+      '2',
+      '--database',
+      'sqlite::memory:',
+      '--port',
+      '0',
+    ])
+    assert.deepEqual(
+      [code, stderr],
+      [1, 'petstore: A database in memory belongs to one process. Use --workers 1, or a file with --database.\n'],
+    )
   })
 
   it('tell that the port is in use, as one process does', async () => {
     await using folder = await Folder.create()
     const first = await serve(folder)
     const { port } = new URL(first.url)
-    const { code, stderr } = await folder.run(['serve', '--workers', '2', '--port', port, '--database', 'sqlite:other.db'])
+    const { code, stderr } = await folder.run([
+      'serve',
+      '--workers',
+      '2',
+      '--port',
+      port,
+      '--database',
+      'sqlite:other.db',
+    ])
     assert.equal(code, 1)
     assert.match(stderr, new RegExp(`^petstore: Cannot listen on 127\\.0\\.0\\.1 port ${port}: it is in use;`))
   })
@@ -170,7 +207,9 @@ describe('A worker that is killed', { concurrency: 2 }, () => {
     close([...connections, ...more])
     const answer = await fetch(`${served.url}/v1/pets?limit=100`, { headers: { Authorization: `Bearer ${key}` } })
     assert.equal(((await answer.json()) as unknown[]).length, 16)
-    assert.ok(served.lines.some(({ msg, signal }) => msg === 'a worker ended; another one replaces it' && signal === 'SIGKILL'))
+    assert.ok(
+      served.lines.some(({ msg, signal }) => msg === 'a worker ended; another one replaces it' && signal === 'SIGKILL'),
+    )
   })
 
   it('again and again ends the service, with a message', async () => {
@@ -199,8 +238,16 @@ describe('The primary', () => {
     await mkdir(long)
     const { code, stderr } = await folder.run(['serve', '--workers', '2', '--port', '0'], { env: { TMPDIR: long } })
     assert.equal(code, 1)
-    assert.match(stderr, new RegExp(`^petstore: Workers need a socket in the folder for temporary files, ${long}: .+ or use --workers 1\\.\n$`))
-    assert.deepEqual((await readdir(long)).filter((name) => name.startsWith('petstore-')), [])
+    assert.match(
+      stderr,
+      new RegExp(
+        `^petstore: Workers need a socket in the folder for temporary files, ${long}: .+ or use --workers 1\\.\n$`,
+      ),
+    )
+    assert.deepEqual(
+      (await readdir(long)).filter((name) => name.startsWith('petstore-')),
+      [],
+    )
   })
 
   it('replaces a worker as soon as it can where the system refuses a new process', async () => {

@@ -11,16 +11,23 @@ describe('A thread that writes', () => {
   it('answers a create after its commit: the next list shows it, and ids grow', async () => {
     await using petstore = await startPetstore({ env: IN_THREAD })
     for (let round = 0; round < 20; round += 1) {
-      const answers = await Promise.all(Array.from({ length: 10 }, (_, index) => petstore.add({ name: `Animal ${round} ${index}`, categoryId: 1 })))
+      const answers = await Promise.all(
+        Array.from({ length: 10 }, (_, index) => petstore.add({ name: `Animal ${round} ${index}`, categoryId: 1 })),
+      )
       const ids = await Promise.all(answers.map(async (answer) => ((await answer.json()) as { id: number }).id))
       const page = (await (await petstore.call('/pets?limit=10')).json()) as { id: number }[]
-      assert.deepEqual(page.map(({ id }) => id), ids.toSorted((a, b) => b - a))
+      assert.deepEqual(
+        page.map(({ id }) => id),
+        ids.toSorted((a, b) => b - a),
+      )
     }
   })
 
   it('shares commits among creates that come together, and the metrics tell how well', async () => {
     await using petstore = await startPetstore({ env: { ...IN_THREAD, PETSTORE_ADMIN_PORT: '0' } })
-    await Promise.all(Array.from({ length: 100 }, (_, index) => petstore.add({ name: `Animal ${index}`, categoryId: 1 })))
+    await Promise.all(
+      Array.from({ length: 100 }, (_, index) => petstore.add({ name: `Animal ${index}`, categoryId: 1 })),
+    )
     const page = await (await fetch(`${petstore.adminUrl}/metrics`)).text()
     const read = (name: string) => Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(page)?.[1])
     // The account and its key are writes too.
@@ -35,7 +42,10 @@ describe('A thread that writes', () => {
     served.child.kill('SIGTERM')
     assert.equal((await served.ended).code, 0)
     assert.deepEqual(await readdir(`${folder.path}/data`), ['petstore.db'])
-    assert.equal((await folder.run(['doctor', '--database', 'sqlite:data/petstore.db', '--environment', 'staging'])).code, 0)
+    assert.equal(
+      (await folder.run(['doctor', '--database', 'sqlite:data/petstore.db', '--environment', 'staging'])).code,
+      0,
+    )
   })
 
   it('is not started for a database in memory, which belongs to one thread', async () => {

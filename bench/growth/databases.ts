@@ -18,7 +18,11 @@ export interface GrownStores extends AsyncDisposable {
   stores: GrownStore[]
 }
 
-export async function growAll(server: BenchServer, sizes: readonly number[], say: (line: string) => void): Promise<GrownStores> {
+export async function growAll(
+  server: BenchServer,
+  sizes: readonly number[],
+  say: (line: string) => void,
+): Promise<GrownStores> {
   const stores: GrownStore[] = []
   for (const size of sizes) {
     const started = performance.now()
@@ -33,7 +37,9 @@ export async function growAll(server: BenchServer, sizes: readonly number[], say
       }
     }
     await Promise.all(Array.from({ length: TOGETHER }, fill))
-    say(`${server.version}: ${size.toLocaleString('en')} animals in ${((performance.now() - started) / 1000).toFixed(1)} s`)
+    say(
+      `${server.version}: ${size.toLocaleString('en')} animals in ${((performance.now() - started) / 1000).toFixed(1)} s`,
+    )
   }
   return {
     stores,

@@ -44,15 +44,28 @@ const MEASURES: readonly Measure[] = [
   read('page', 'first page, pending', ({ store }) => store.pets.list({ limit, status: 'pending' })),
   read('page', 'first page, sold: all old', ({ store }) => store.pets.list({ limit, status: 'sold' })),
   { name: 'page on page', kind: 'page', seconds: READ_SECONDS, calls: CALLS, run: (grown) => walk(grown, {}) },
-  { name: 'page on page, pending', kind: 'page', seconds: READ_SECONDS, calls: CALLS, run: (grown) => walk(grown, { status: 'pending' }) },
+  {
+    name: 'page on page, pending',
+    kind: 'page',
+    seconds: READ_SECONDS,
+    calls: CALLS,
+    run: (grown) => walk(grown, { status: 'pending' }),
+  },
   read('animal', 'animal by id', ({ store, size }) => store.pets.get(anywhere(size))),
-  { name: 'create, alone', kind: 'create', seconds: CREATE_SECONDS, calls: 5, run: ({ store }) => repeat(5, () => store.pets.create(pet(1, 'available'))) },
+  {
+    name: 'create, alone',
+    kind: 'create',
+    seconds: CREATE_SECONDS,
+    calls: 5,
+    run: ({ store }) => repeat(5, () => store.pets.create(pet(1, 'available'))),
+  },
   {
     name: `create, ${TOGETHER} at once`,
     kind: 'create',
     seconds: CREATE_SECONDS,
     calls: TOGETHER,
-    run: ({ store }) => Promise.all(Array.from({ length: TOGETHER }, (_, index) => store.pets.create(pet(index, 'available')))),
+    run: ({ store }) =>
+      Promise.all(Array.from({ length: TOGETHER }, (_, index) => store.pets.create(pet(index, 'available')))),
   },
 ]
 
@@ -62,7 +75,10 @@ export async function measureAll(stores: readonly GrownStore[]): Promise<Measure
   return measured
 }
 
-async function measureOne({ name, kind, seconds, calls, run }: Measure, stores: readonly GrownStore[]): Promise<Measured> {
+async function measureOne(
+  { name, kind, seconds, calls, run }: Measure,
+  stores: readonly GrownStore[],
+): Promise<Measured> {
   const times: number[][] = []
   const warmUntil = performance.now() + seconds * 500
   const until = warmUntil + seconds * 1000

@@ -43,14 +43,23 @@ function panel({ version, sizes, measures }: EngineGrowth, top: number): string 
 <text class="soft" x="${PANEL.left - 10}" y="${y(ratio) + 4}" text-anchor="end">${ratio}×</text>`,
   )
   const ticks = sizes.map(
-    (size, index) => `<text class="soft" x="${round(x(index))}" y="${bottom + 22}" text-anchor="middle">${size.toLocaleString('en')}</text>`,
+    (size, index) =>
+      `<text class="soft" x="${round(x(index))}" y="${bottom + 22}" text-anchor="middle">${size.toLocaleString('en')}</text>`,
   )
   const limit = `<line class="limit" x1="${PANEL.left}" x2="${PANEL.right}" y1="${y(FLAT)}" y2="${y(FLAT)}"/>
 <text class="limit-name" x="${PANEL.left + 8}" y="${y(FLAT) - 7}">the limit, ${FLAT}×</text>`
   const lines = measures.map(
-    ({ kind, ratio }) => `<polyline class="${kind}" points="${ratio.map((value, index) => `${round(x(index))},${y(value)}`).join(' ')}"/>`,
+    ({ kind, ratio }) =>
+      `<polyline class="${kind}" points="${ratio.map((value, index) => `${round(x(index))},${y(value)}`).join(' ')}"/>`,
   )
-  return [`<text class="title" x="${PANEL.left}" y="${top - 12}">${version}</text>`, ...grid, ...ticks, limit, ...lines, ...labels(measures, y)].join('\n')
+  return [
+    `<text class="title" x="${PANEL.left}" y="${top - 12}">${version}</text>`,
+    ...grid,
+    ...ticks,
+    limit,
+    ...lines,
+    ...labels(measures, y),
+  ].join('\n')
 }
 
 /** At the lines' right ends, spread so that none covers another. */

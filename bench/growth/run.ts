@@ -16,10 +16,13 @@ const LARGEST = 10_000_000
 
 const { values } = parseArgs({ options: { max: { type: 'string' }, engine: { type: 'string' } } })
 const max = values.max === undefined ? LARGEST : Number(values.max)
-if (!(max >= SMALLEST * 10)) throw new Error(`--max must be a number from ${SMALLEST * 10} on, such as 1e6, got ${values.max}.`)
+if (!(max >= SMALLEST * 10))
+  throw new Error(`--max must be a number from ${SMALLEST * 10} on, such as 1e6, got ${values.max}.`)
 const sizes: number[] = []
 for (let size = SMALLEST; size <= max; size *= 10) sizes.push(size)
-const engines = ENGINES.filter(({ name }) => values.engine === undefined || name.toLowerCase() === values.engine.toLowerCase())
+const engines = ENGINES.filter(
+  ({ name }) => values.engine === undefined || name.toLowerCase() === values.engine.toLowerCase(),
+)
 
 const results: EngineGrowth[] = []
 for (const engine of engines) {

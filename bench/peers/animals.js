@@ -1,6 +1,8 @@
 // The animals of the peers made by hand in JavaScript: the runtime's own SQLite as its documentation shows it, with the same
 // durability as ours.
-const { Database } = process.versions.bun ? await import('bun:sqlite') : { Database: (await import('node:sqlite')).DatabaseSync }
+const { Database } = process.versions.bun
+  ? await import('bun:sqlite')
+  : { Database: (await import('node:sqlite')).DatabaseSync }
 
 const [path, key] = process.argv.slice(2)
 export const KEY = key

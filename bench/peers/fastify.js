@@ -4,7 +4,12 @@ import { create, get, KEY, list, listening, NOT_FOUND, UNAUTHORIZED } from './an
 
 const pet = {
   type: 'object',
-  properties: { id: { type: 'integer' }, name: { type: 'string' }, categoryId: { type: 'integer' }, status: { type: 'string' } },
+  properties: {
+    id: { type: 'integer' },
+    name: { type: 'string' },
+    categoryId: { type: 'integer' },
+    status: { type: 'string' },
+  },
 }
 const newPet = { ...pet, required: ['name', 'categoryId'] }
 
@@ -18,6 +23,8 @@ app.get('/v1/pets/:id', { schema: { response: { 200: pet } } }, async ({ params 
   const found = get(params.id)
   return found ?? reply.code(404).send(NOT_FOUND)
 })
-app.post('/v1/pets', { schema: { body: newPet, response: { 201: pet } } }, async ({ body }, reply) => reply.code(201).send(create(body)))
+app.post('/v1/pets', { schema: { body: newPet, response: { 201: pet } } }, async ({ body }, reply) =>
+  reply.code(201).send(create(body)),
+)
 await app.listen({ host: '127.0.0.1', port: 0 })
 listening(app.server.address().port)

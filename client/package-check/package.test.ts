@@ -30,11 +30,15 @@ const EXPECTED = {
 }
 
 /** Lets pages of any origin call, then responds. */
-const crossOrigin = (respond: Respond): Respond => (response, request) => {
-  response.setHeader('Access-Control-Allow-Origin', '*').setHeader('Access-Control-Allow-Headers', 'authorization, content-type, idempotency-key')
-  if (request.method === 'OPTIONS') response.end()
-  else respond(response, request)
-}
+const crossOrigin =
+  (respond: Respond): Respond =>
+  (response, request) => {
+    response
+      .setHeader('Access-Control-Allow-Origin', '*')
+      .setHeader('Access-Control-Allow-Headers', 'authorization, content-type, idempotency-key')
+    if (request.method === 'OPTIONS') response.end()
+    else respond(response, request)
+  }
 const hanging = crossOrigin((response) => response.writeHead(200, { 'Content-Type': 'application/json' }).write('['))
 const redirecting = crossOrigin((response) => response.writeHead(302, { Location: '/v1/elsewhere' }).end())
 
@@ -47,14 +51,27 @@ describe('The installed package', () => {
 
   before(async () => {
     install()
-    const [packed] = JSON.parse(execFileSync('npm', ['pack', '--silent', '--json', '--pack-destination', project], { cwd: CLIENT, encoding: 'utf8' })) as [{ filename: string }]
+    const [packed] = JSON.parse(
+      execFileSync('npm', ['pack', '--silent', '--json', '--pack-destination', project], {
+        cwd: CLIENT,
+        encoding: 'utf8',
+      }),
+    ) as [{ filename: string }]
     tarball = join(project, packed.filename)
     writeFileSync(join(project, 'package.json'), '{"type":"module","private":true}')
-    execFileSync('npm', ['install', '--offline', '--no-audit', '--no-fund', tarball], { cwd: project, stdio: ['ignore', 'ignore', 'inherit'] })
+    execFileSync('npm', ['install', '--offline', '--no-audit', '--no-fund', tarball], {
+      cwd: project,
+      stdio: ['ignore', 'ignore', 'inherit'],
+    })
     for (const file of ['tour.js', 'run-tour.js']) copyFileSync(join(FOLDER, file), join(project, file))
     service = await startPetstore()
     odd = { hanging: await startOddServer(hanging), redirecting: await startOddServer(redirecting) }
-    addresses = { baseUrl: `${service.url}/v1`, apiKey: service.key, hangingUrl: odd.hanging.baseUrl, redirectingUrl: odd.redirecting.baseUrl }
+    addresses = {
+      baseUrl: `${service.url}/v1`,
+      apiKey: service.key,
+      hangingUrl: odd.hanging.baseUrl,
+      redirectingUrl: odd.redirecting.baseUrl,
+    }
   })
   after(async () => {
     for (const server of [odd.hanging, odd.redirecting, service]) await server[Symbol.asyncDispose]()
@@ -74,7 +91,22 @@ describe('The installed package', () => {
     const code = Array.from(examples, ([, example]) => example).join('\n')
     assert.match(code, /new Petstore\(/)
     writeFileSync(join(project, 'readme.ts'), code)
-    const words = ['--allowJs', '--checkJs', '--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2022', '--lib', 'es2022,dom', '--types', '', 'tour.js', 'readme.ts']
+    const words = [
+      '--allowJs',
+      '--checkJs',
+      '--noEmit',
+      '--strict',
+      '--module',
+      'nodenext',
+      '--target',
+      'es2022',
+      '--lib',
+      'es2022,dom',
+      '--types',
+      '',
+      'tour.js',
+      'readme.ts',
+    ]
     execFileSync(TSC, words, { cwd: project, stdio: 'inherit' })
   })
 
@@ -82,7 +114,11 @@ describe('The installed package', () => {
     it(`runs on ${name}`, async () => {
       const [program = '', ...options] = words()
       const { baseUrl, apiKey, hangingUrl, redirectingUrl } = addresses
-      const { stdout, stderr } = await promisify(execFile)(program, [...options, 'run-tour.js', baseUrl, apiKey, hangingUrl, redirectingUrl], { cwd: project })
+      const { stdout, stderr } = await promisify(execFile)(
+        program,
+        [...options, 'run-tour.js', baseUrl, apiKey, hangingUrl, redirectingUrl],
+        { cwd: project },
+      )
       assert.deepEqual(JSON.parse(stdout), EXPECTED)
       assert.ok(stderr.includes(baseUrl) && !stderr.includes(apiKey), stderr)
     })
@@ -93,8 +129,14 @@ describe('The installed package', () => {
     assert.ok(executable, 'no Chromium was found; name one with CHROMIUM')
     const pages = createServer((request, response) => {
       const path = new URL(request.url!, 'http://page.example').pathname
-      if (path === '/') response.setHeader('Content-Type', 'text/html').end('<script type="importmap">{"imports":{"petstore-client":"/node_modules/petstore-client/dist/petstore.js"}}</script>')
-      else if (path.endsWith('.js')) response.setHeader('Content-Type', 'text/javascript').end(readFileSync(join(project, path)))
+      if (path === '/')
+        response
+          .setHeader('Content-Type', 'text/html')
+          .end(
+            '<script type="importmap">{"imports":{"petstore-client":"/node_modules/petstore-client/dist/petstore.js"}}</script>',
+          )
+      else if (path.endsWith('.js'))
+        response.setHeader('Content-Type', 'text/javascript').end(readFileSync(join(project, path)))
       else response.writeHead(404).end()
     })
     await new Promise<void>((resolve) => pages.listen(0, '127.0.0.1', resolve))

@@ -9,7 +9,10 @@ const MODULES = join(FOLDER, 'node_modules')
 /** Installs the tools and runtimes of package.json on the first run: some 350 MB, most of it runtimes. */
 export function install(): void {
   if (existsSync(join(MODULES, 'publint'))) return
-  execFileSync('npm', ['install', '--no-package-lock', '--no-audit', '--no-fund', '--ignore-scripts'], { cwd: FOLDER, stdio: 'inherit' })
+  execFileSync('npm', ['install', '--no-package-lock', '--no-audit', '--no-fund', '--ignore-scripts'], {
+    cwd: FOLDER,
+    stdio: 'inherit',
+  })
 }
 
 export const tool = (name: string) => join(MODULES, '.bin', name)

@@ -8,7 +8,12 @@ import { Petstore, PetstoreError } from 'petstore-client'
 export async function tour({ apiKey, baseUrl, hangingUrl, redirectingUrl }) {
   /** @type {string[]} */
   const notices = []
-  const petstore = new Petstore({ apiKey, baseUrl, maxRetries: 0, onDeprecation: ({ message }) => notices.push(message) })
+  const petstore = new Petstore({
+    apiKey,
+    baseUrl,
+    maxRetries: 0,
+    onDeprecation: ({ message }) => notices.push(message),
+  })
   const lowest = await petstore.createPet({ name: 'Lowest', categoryId: -(2n ** 63n), status: 'sold' })
   const highest = await petstore.createPet({ name: 'Høchst 🐕', categoryId: 2n ** 63n - 1n, status: 'sold' })
   const { pets, nextCursor } = await petstore.listPets({ status: 'sold', limit: 1 })

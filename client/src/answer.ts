@@ -57,9 +57,13 @@ function errorBodyOf(value: Json | undefined): { code: string; message: string }
 function explain(request: string, { status, headers, ok }: Response): { code: string; message: string } {
   const type = headers.get('Content-Type')?.split(';')[0]
   if (ok && type === 'application/json') {
-    return { code: 'malformed_response', message: `${request} answered ${status} with JSON that is malformed or breaks off.` }
+    return {
+      code: 'malformed_response',
+      message: `${request} answered ${status} with JSON that is malformed or breaks off.`,
+    }
   }
   const what = `${request} answered ${status} with ${type ?? 'no content type'} instead of the service's JSON`
-  const why = status === 404 || ok ? 'check that baseUrl is the address of a pet store' : 'a proxy in between may have answered'
+  const why =
+    status === 404 || ok ? 'check that baseUrl is the address of a pet store' : 'a proxy in between may have answered'
   return { code: 'unexpected_response', message: `${what}: ${why}.` }
 }

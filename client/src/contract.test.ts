@@ -5,7 +5,14 @@ import { describe, it } from 'node:test'
 import { ERRORS } from '../../src/contract/errors.ts'
 import { renderContract } from '../make-contract.ts'
 import { OPERATIONS } from './contract.ts'
-import { AuthenticationError, errorOfStatus, InvalidRequestError, NotFoundError, RateLimitError, ServerError } from './errors.ts'
+import {
+  AuthenticationError,
+  errorOfStatus,
+  InvalidRequestError,
+  NotFoundError,
+  RateLimitError,
+  ServerError,
+} from './errors.ts'
 import { Petstore } from './petstore.ts'
 
 const read = (path: string) => readFileSync(new URL(path, import.meta.url), 'utf8')
@@ -21,7 +28,9 @@ describe("The client's contract", () => {
   })
 
   it('marks the methods of deprecated operations, and no other, with the date of their removal', () => {
-    const { paths } = JSON.parse(read('../../openapi.json')) as { paths: Record<string, Record<string, { operationId: string; deprecated?: boolean; description: string }>> }
+    const { paths } = JSON.parse(read('../../openapi.json')) as {
+      paths: Record<string, Record<string, { operationId: string; deprecated?: boolean; description: string }>>
+    }
     const operations = Object.values(paths).flatMap((methods) => Object.values(methods))
     const marked = [...read('petstore.ts').matchAll(/@deprecated ([^\n]*)\n\s*\*\/\s*(?:async )?(\w+)\(/g)]
     assert.deepEqual(

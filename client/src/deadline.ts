@@ -17,7 +17,9 @@ export class Deadline {
     this.#end = performance.now() + timeout
     this.#callerSignal = callerSignal
     this.#timer = setTimeout(() => {
-      this.#controller.abort(new TimeoutError({ code: 'timeout', message: `${operation} took longer than ${timeout} ms.` }))
+      this.#controller.abort(
+        new TimeoutError({ code: 'timeout', message: `${operation} took longer than ${timeout} ms.` }),
+      )
     }, timeout)
     callerSignal?.addEventListener('abort', this.#abort)
   }

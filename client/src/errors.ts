@@ -92,10 +92,15 @@ export class TimeoutError extends PetstoreError {
   }
 }
 
-const BY_STATUS: Record<number, typeof PetstoreError> = { 401: AuthenticationError, 404: NotFoundError, 429: RateLimitError }
+const BY_STATUS: Record<number, typeof PetstoreError> = {
+  401: AuthenticationError,
+  404: NotFoundError,
+  429: RateLimitError,
+}
 
 /** Returns the error of an answer. Its class depends on the status alone, so an unknown code is still an error of its status. */
 export function errorOfStatus(status: number, fields: ErrorFields): PetstoreError {
-  const ErrorClass = BY_STATUS[status] ?? (status >= 500 ? ServerError : status >= 400 ? InvalidRequestError : UnexpectedResponseError)
+  const ErrorClass =
+    BY_STATUS[status] ?? (status >= 500 ? ServerError : status >= 400 ? InvalidRequestError : UnexpectedResponseError)
   return new ErrorClass({ ...fields, status })
 }

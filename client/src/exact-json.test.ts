@@ -20,7 +20,11 @@ function parsed(parse: (text: string) => unknown, text: string): unknown {
   }
 }
 
-const sameAsJsonParse = (text: string) => assert.deepEqual(parsed((json) => rounded(parseExactJson(json)), text), parsed(JSON.parse, text))
+const sameAsJsonParse = (text: string) =>
+  assert.deepEqual(
+    parsed((json) => rounded(parseExactJson(json)), text),
+    parsed(JSON.parse, text),
+  )
 
 describe('parseExactJson', () => {
   it('reads whatever JSON.parse reads, and alike', () => {
@@ -28,7 +32,13 @@ describe('parseExactJson', () => {
     fc.assert(
       fc.property(spaced, ([json, indent]) => {
         // -0 is no integer of its own; as a bigint it is 0.
-        sameAsJsonParse(` ${JSON.stringify(JSON.parse(json, (_, value: unknown) => (value === 0 ? 0 : value)), null, indent)}\r\n`)
+        sameAsJsonParse(
+          ` ${JSON.stringify(
+            JSON.parse(json, (_, value: unknown) => (value === 0 ? 0 : value)),
+            null,
+            indent,
+          )}\r\n`,
+        )
       }),
       { numRuns: 500 },
     )

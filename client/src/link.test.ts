@@ -8,7 +8,10 @@ describe('The next link', () => {
   const cases: [string | null, string | undefined][] = [
     ['</v1/pets?cursor=a>; rel="next"', 'https://pets.example/v1/pets?cursor=a'],
     ['<?cursor=a>;rel=next', 'https://pets.example/v1/pets?cursor=a'],
-    ['<https://other.example/v1/pets?cursor=a,b;c>; title="a, b; rel=x"; REL="prev Next"', 'https://other.example/v1/pets?cursor=a,b;c'],
+    [
+      '<https://other.example/v1/pets?cursor=a,b;c>; title="a, b; rel=x"; REL="prev Next"',
+      'https://other.example/v1/pets?cursor=a,b;c',
+    ],
     ['</docs>; rel="deprecation", </v1/pets?cursor=a>; rel="next"', 'https://pets.example/v1/pets?cursor=a'],
     ['</v1/pets?cursor=a>; rel="nextish"', undefined],
     ['</v1/pets?cursor=a>; anchor=x', undefined],

@@ -6,7 +6,8 @@ const PARAMETER = /;\s*([\w-]+)\s*=\s*(?:"([^"]*)"|([^\s",;]+))/g
 /** Returns the address of the first link with this relation, resolved against the address of the request. */
 export function linkTo(relation: string, header: string | null, requestUrl: URL): URL | undefined {
   for (const [, target = '', parameters = ''] of (header ?? '').matchAll(LINK)) {
-    if (relationsOf(parameters).includes(relation) && URL.canParse(target, requestUrl)) return new URL(target, requestUrl)
+    if (relationsOf(parameters).includes(relation) && URL.canParse(target, requestUrl))
+      return new URL(target, requestUrl)
   }
   return undefined
 }

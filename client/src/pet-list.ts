@@ -27,7 +27,10 @@ export class PetList implements PromiseLike<PetPage>, AsyncIterable<Pet> {
 
   /** Makes `await` fetch the first page; awaited again, it is the same page. */
   // oxlint-disable-next-line unicorn/no-thenable -- being awaitable is what it is for
-  then<A = PetPage, B = never>(onPage?: ((page: PetPage) => A | PromiseLike<A>) | null, onError?: ((reason: unknown) => B | PromiseLike<B>) | null): Promise<A | B> {
+  then<A = PetPage, B = never>(
+    onPage?: ((page: PetPage) => A | PromiseLike<A>) | null,
+    onError?: ((reason: unknown) => B | PromiseLike<B>) | null,
+  ): Promise<A | B> {
     this.#page ??= this.#fetchPage(this.#cursor, false)
     return this.#page.then(onPage, onError)
   }

@@ -1,5 +1,13 @@
 // The client: one method for each operation of the service.
-import { BASE_PATH, type ListPetsQuery, MAX_LIMIT, type NewPet, OPERATIONS, type OperationId, type Pet } from './contract.ts'
+import {
+  BASE_PATH,
+  type ListPetsQuery,
+  MAX_LIMIT,
+  type NewPet,
+  OPERATIONS,
+  type OperationId,
+  type Pet,
+} from './contract.ts'
 import { checkTimeout } from './deadline.ts'
 import type { DeprecationNotice } from './deprecation.ts'
 import { nextCursorOf, PetList, type PetPage } from './pet-list.ts'
@@ -69,7 +77,8 @@ export class Petstore implements Record<OperationId, (...parameters: never[]) =>
    */
   listPets(query: ListPetsQuery = {}, options: CallOptions = {}): PetList {
     const fetchPage = async (cursor: string | undefined, all: boolean): Promise<PetPage> => {
-      const path = OPERATIONS.listPets.path + searchOf({ ...query, limit: query.limit ?? (all ? MAX_LIMIT : undefined), cursor })
+      const path =
+        OPERATIONS.listPets.path + searchOf({ ...query, limit: query.limit ?? (all ? MAX_LIMIT : undefined), cursor })
       const { result: pets, answer } = await this.#transport.call('listPets', { path, parse: parsePets }, options)
       return { pets, nextCursor: nextCursorOf(answer, cursor), requestId: answer.requestId }
     }
@@ -80,7 +89,11 @@ export class Petstore implements Record<OperationId, (...parameters: never[]) =>
   async createPet(pet: NewPet, { idempotencyKey = randomKey(), ...options }: CreatePetOptions = {}): Promise<Pet> {
     const headers = { 'Content-Type': 'application/json', 'Idempotency-Key': idempotencyKey }
     const { path } = OPERATIONS.createPet
-    const { result } = await this.#transport.call('createPet', { path, headers, body: renderNewPet(pet), parse: parsePet }, options)
+    const { result } = await this.#transport.call(
+      'createPet',
+      { path, headers, body: renderNewPet(pet), parse: parsePet },
+      options,
+    )
     return result
   }
 
@@ -97,12 +110,17 @@ export class Petstore implements Record<OperationId, (...parameters: never[]) =>
 
 /** Never quotes the key: errors end up in logs. */
 function checkApiKey(apiKey: string): void {
-  if (typeof apiKey !== 'string' || apiKey === '') throw new TypeError('apiKey is missing: generate one in the console of the service.')
-  if (!/^[!-~]+$/.test(apiKey)) throw new TypeError('apiKey contains white space, a line break or a character that is not ASCII.')
+  if (typeof apiKey !== 'string' || apiKey === '')
+    throw new TypeError('apiKey is missing: generate one in the console of the service.')
+  if (!/^[!-~]+$/.test(apiKey))
+    throw new TypeError('apiKey contains white space, a line break or a character that is not ASCII.')
 }
 
 function readBaseUrl(baseUrl: string | URL): string {
-  if (!URL.canParse(baseUrl)) throw new TypeError(`baseUrl must be an absolute address that ends in ${BASE_PATH}, got ${JSON.stringify(baseUrl)}.`)
+  if (!URL.canParse(baseUrl))
+    throw new TypeError(
+      `baseUrl must be an absolute address that ends in ${BASE_PATH}, got ${JSON.stringify(baseUrl)}.`,
+    )
   const { protocol, username, password, origin, pathname, search, hash } = new URL(baseUrl)
   if (username !== '' || password !== '') throw new TypeError('baseUrl must not contain a user name or password.')
   const path = pathname.replace(/\/$/, '')

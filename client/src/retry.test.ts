@@ -17,7 +17,9 @@ describe('Retries', () => {
     [{ code: 'malformed_response', status: 200 }, true],
     [{ code: 'idempotency_in_progress', status: 409 }, true],
     ...[408, 429, 500, 502, 503, 504].map((status): [Partial<ErrorFields>, boolean] => [{ status }, true]),
-    ...[200, 302, 400, 401, 403, 404, 405, 409, 410, 413, 422, 431, 501].map((status): [Partial<ErrorFields>, boolean] => [{ status }, false]),
+    ...[200, 302, 400, 401, 403, 404, 405, 409, 410, 413, 422, 431, 501].map(
+      (status): [Partial<ErrorFields>, boolean] => [{ status }, false],
+    ),
     [{ code: 'timeout' }, false],
   ]
   for (const [fields, repeated] of cases) {
@@ -32,16 +34,25 @@ describe('Retries', () => {
   })
 
   it('wait twice as long each time, up to 8 s, half of it random', () => {
-    const delays = (random: number) => [1, 2, 3, 4, 5, 6, 9].map((attempt) => retryDelay(failed({ status: 503 }, attempt), () => random))
+    const delays = (random: number) =>
+      [1, 2, 3, 4, 5, 6, 9].map((attempt) => retryDelay(failed({ status: 503 }, attempt), () => random))
     assert.deepEqual(delays(1), [500, 1000, 2000, 4000, 8000, 8000, 8000])
     assert.deepEqual(delays(0), [250, 500, 1000, 2000, 4000, 4000, 4000])
   })
 
   it('never come before the Retry-After, and not all at the same moment after it', () => {
     fc.assert(
-      fc.property(fc.integer({ min: 0, max: 60_000 }), fc.integer({ min: 1, max: 10 }), fc.double({ min: 0, max: 1, noNaN: true }), (retryAfter, attempt, random) => {
-        assert.equal(retryDelay(failed({ status: 429, retryAfter }, attempt), () => random), retryAfter + 500 * random)
-      }),
+      fc.property(
+        fc.integer({ min: 0, max: 60_000 }),
+        fc.integer({ min: 1, max: 10 }),
+        fc.double({ min: 0, max: 1, noNaN: true }),
+        (retryAfter, attempt, random) => {
+          assert.equal(
+            retryDelay(failed({ status: 429, retryAfter }, attempt), () => random),
+            retryAfter + 500 * random,
+          )
+        },
+      ),
     )
   })
 

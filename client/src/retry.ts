@@ -20,7 +20,10 @@ export interface FailedAttempt {
 }
 
 /** Returns how many milliseconds to wait before the next attempt, or undefined if the error is final. */
-export function retryDelay({ error, attempt, maxRetries, timeLeft }: FailedAttempt, random: () => number = Math.random): number | undefined {
+export function retryDelay(
+  { error, attempt, maxRetries, timeLeft }: FailedAttempt,
+  random: () => number = Math.random,
+): number | undefined {
   // Every operation is safe to repeat: a read changes nothing, and all attempts of a create share one Idempotency-Key,
   // so the service adds one animal however many of them it receives. What remains is whether repeating can help.
   const transient =

@@ -67,7 +67,11 @@ export class Transport {
     }
   }
 
-  async #attempt<T>(operation: OperationId, { path, headers, body, parse }: Call<T>, signal: AbortSignal): Promise<Result<T>> {
+  async #attempt<T>(
+    operation: OperationId,
+    { path, headers, body, parse }: Call<T>,
+    signal: AbortSignal,
+  ): Promise<Result<T>> {
     const { method } = OPERATIONS[operation]
     const url = new URL(this.#settings.baseUrl + path)
     const { response, text } = await this.#fetch(url, {
@@ -84,7 +88,12 @@ export class Transport {
     const result = parse(answer.value)
     if (result !== undefined) return { result, answer }
     const message = `${method} ${url.href} answered ${response.status} with JSON that is not a result of ${operation}: check baseUrl.`
-    throw new UnexpectedResponseError({ code: 'unexpected_response', message, status: response.status, requestId: answer.requestId })
+    throw new UnexpectedResponseError({
+      code: 'unexpected_response',
+      message,
+      status: response.status,
+      requestId: answer.requestId,
+    })
   }
 
   async #fetch(url: URL, init: RequestInit): Promise<{ response: Response; text: string }> {
@@ -113,6 +122,7 @@ export class Transport {
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   const { cause } = error
-  const detail = cause instanceof Error ? cause.message || ('code' in cause ? String(cause.code) : cause.name) : undefined
+  const detail =
+    cause instanceof Error ? cause.message || ('code' in cause ? String(cause.code) : cause.name) : undefined
   return detail === undefined ? error.message : `${error.message} (${detail})`
 }

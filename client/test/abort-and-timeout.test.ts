@@ -7,7 +7,11 @@ import { KEY, PET, type Respond, sending, startOddServer } from './odd-server.ts
 
 const silent: Respond = () => {}
 const halfAnswered: Respond = (response) => response.writeHead(200, { 'Content-Type': 'application/json' }).write('[')
-const unavailable = sending(503, '{"code":"service_unavailable","message":"The database is unavailable.","status":503}', { 'Retry-After': '20' })
+const unavailable = sending(
+  503,
+  '{"code":"service_unavailable","message":"The database is unavailable.","status":503}',
+  { 'Retry-After': '20' },
+)
 
 const STAGES = [
   ['while it waits for an answer', silent],
@@ -18,7 +22,10 @@ const STAGES = [
 /** A signal may live as long as the program, and a timer would keep the program from ending. */
 function assertNothingLeft(signal: AbortSignal): void {
   assert.deepEqual(getEventListeners(signal, 'abort'), [])
-  assert.deepEqual(process.getActiveResourcesInfo().filter((name) => name === 'Timeout'), [])
+  assert.deepEqual(
+    process.getActiveResourcesInfo().filter((name) => name === 'Timeout'),
+    [],
+  )
 }
 
 describe('A call', () => {
@@ -32,7 +39,10 @@ describe('A call', () => {
         setTimeout(() => controller.abort(reason), 50)
       })
       const petstore = new Petstore({ apiKey: KEY, baseUrl: server.baseUrl })
-      await assert.rejects(async () => petstore.listPets({}, { signal }), (error) => error === reason)
+      await assert.rejects(
+        async () => petstore.listPets({}, { signal }),
+        (error) => error === reason,
+      )
       assert.equal(server.requests.length, 1)
       assertNothingLeft(signal)
     })
@@ -45,7 +55,10 @@ describe('A call', () => {
       const started = performance.now()
       await assert.rejects(petstore.createPet({ name: 'Rex', categoryId: 1 }, { timeout: 150 }), (error) => {
         assert.ok(error instanceof TimeoutError)
-        assert.deepEqual([error.code, error.status, error.message], ['timeout', undefined, 'createPet took longer than 150 ms.'])
+        assert.deepEqual(
+          [error.code, error.status, error.message],
+          ['timeout', undefined, 'createPet took longer than 150 ms.'],
+        )
         return true
       })
       assert.ok(performance.now() - started < 2000)

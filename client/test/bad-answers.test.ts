@@ -4,28 +4,124 @@ import { describe, it } from 'node:test'
 import { inspect } from 'node:util'
 import { freePort } from '../../test/free-port.ts'
 import { startPetstore } from '../../test/harness.ts'
-import { AuthenticationError, InvalidRequestError, NetworkError, NotFoundError, PetstoreError, Petstore, ServerError, UnexpectedResponseError } from '../src/petstore.ts'
+import {
+  AuthenticationError,
+  InvalidRequestError,
+  NetworkError,
+  NotFoundError,
+  PetstoreError,
+  Petstore,
+  ServerError,
+  UnexpectedResponseError,
+} from '../src/petstore.ts'
 import { KEY, PET, sending, startOddServer } from './odd-server.ts'
 
 const html = { 'Content-Type': 'text/html; charset=utf-8' }
-const listing = (baseUrl: string, maxRetries = 0) => async () => new Petstore({ apiKey: KEY, baseUrl, maxRetries }).listPets()
+const listing =
+  (baseUrl: string, maxRetries = 0) =>
+  async () =>
+    new Petstore({ apiKey: KEY, baseUrl, maxRetries }).listPets()
 
 describe('An answer that is not of the service', () => {
   const cases = [
-    ['an error page of a proxy', sending(502, '<h1>Bad Gateway</h1>', html), ServerError, 'unexpected_response', /answered 502 with text\/html instead of the service's JSON: a proxy/],
-    ['a page that was not found', sending(404, '<h1>Not Found</h1>', html), NotFoundError, 'unexpected_response', /answered 404 with text\/html.*check that baseUrl/],
-    ['a page instead of animals', sending(200, '<h1>Welcome</h1>', html), UnexpectedResponseError, 'unexpected_response', /answered 200 with text\/html.*check that baseUrl/],
-    ['an empty answer', sending(200, ''), UnexpectedResponseError, 'malformed_response', /JSON that is malformed or breaks off/],
-    ['truncated JSON', sending(200, '[{"id":1,"na'), UnexpectedResponseError, 'malformed_response', /JSON that is malformed or breaks off/],
-    ['JSON nested without end', sending(200, '['.repeat(1_000_000)), UnexpectedResponseError, 'malformed_response', /JSON that is malformed or breaks off/],
-    ['JSON of something else', sending(200, '{"users":[]}'), UnexpectedResponseError, 'unexpected_response', /not a result of listPets: check baseUrl/],
-    ['an animal without an id', sending(200, PET.replace('"id"', '"nr"')), UnexpectedResponseError, 'unexpected_response', /not a result of listPets/],
-    ['an id as a string', sending(200, `[${PET.replace(':1,', ':"1",')}]`), UnexpectedResponseError, 'unexpected_response', /not a result of listPets/],
-    ['an error of another shape', sending(403, '{"error":"forbidden"}'), InvalidRequestError, 'unexpected_response', /answered 403 with application\/json instead of the service's/],
-    ['a code that this version does not know', sending(401, '{"code":"key_asleep","message":"The key is asleep.","status":401}'), AuthenticationError, 'key_asleep', /^The key is asleep\.$/],
-    ['a code of a status that it does not know', sending(499, '{"code":"teapot","message":"Tea?","status":499}'), InvalidRequestError, 'teapot', /^Tea\?$/],
-    ['a redirect', sending(301, '', { Location: 'https://pets.example/v1/pets' }), UnexpectedResponseError, 'unexpected_response', /redirected to https:\/\/pets\.example.*Set baseUrl/],
-    ['a next page without a cursor', sending(200, '[]', { Link: '</v1/pets>; rel="next"' }), UnexpectedResponseError, 'unexpected_response', /does not lead on/],
+    [
+      'an error page of a proxy',
+      sending(502, '<h1>Bad Gateway</h1>', html),
+      ServerError,
+      'unexpected_response',
+      /answered 502 with text\/html instead of the service's JSON: a proxy/,
+    ],
+    [
+      'a page that was not found',
+      sending(404, '<h1>Not Found</h1>', html),
+      NotFoundError,
+      'unexpected_response',
+      /answered 404 with text\/html.*check that baseUrl/,
+    ],
+    [
+      'a page instead of animals',
+      sending(200, '<h1>Welcome</h1>', html),
+      UnexpectedResponseError,
+      'unexpected_response',
+      /answered 200 with text\/html.*check that baseUrl/,
+    ],
+    [
+      'an empty answer',
+      sending(200, ''),
+      UnexpectedResponseError,
+      'malformed_response',
+      /JSON that is malformed or breaks off/,
+    ],
+    [
+      'truncated JSON',
+      sending(200, '[{"id":1,"na'),
+      UnexpectedResponseError,
+      'malformed_response',
+      /JSON that is malformed or breaks off/,
+    ],
+    [
+      'JSON nested without end',
+      sending(200, '['.repeat(1_000_000)),
+      UnexpectedResponseError,
+      'malformed_response',
+      /JSON that is malformed or breaks off/,
+    ],
+    [
+      'JSON of something else',
+      sending(200, '{"users":[]}'),
+      UnexpectedResponseError,
+      'unexpected_response',
+      /not a result of listPets: check baseUrl/,
+    ],
+    [
+      'an animal without an id',
+      sending(200, PET.replace('"id"', '"nr"')),
+      UnexpectedResponseError,
+      'unexpected_response',
+      /not a result of listPets/,
+    ],
+    [
+      'an id as a string',
+      sending(200, `[${PET.replace(':1,', ':"1",')}]`),
+      UnexpectedResponseError,
+      'unexpected_response',
+      /not a result of listPets/,
+    ],
+    [
+      'an error of another shape',
+      sending(403, '{"error":"forbidden"}'),
+      InvalidRequestError,
+      'unexpected_response',
+      /answered 403 with application\/json instead of the service's/,
+    ],
+    [
+      'a code that this version does not know',
+      sending(401, '{"code":"key_asleep","message":"The key is asleep.","status":401}'),
+      AuthenticationError,
+      'key_asleep',
+      /^The key is asleep\.$/,
+    ],
+    [
+      'a code of a status that it does not know',
+      sending(499, '{"code":"teapot","message":"Tea?","status":499}'),
+      InvalidRequestError,
+      'teapot',
+      /^Tea\?$/,
+    ],
+    [
+      'a redirect',
+      sending(301, '', { Location: 'https://pets.example/v1/pets' }),
+      UnexpectedResponseError,
+      'unexpected_response',
+      /redirected to https:\/\/pets\.example.*Set baseUrl/,
+    ],
+    [
+      'a next page without a cursor',
+      sending(200, '[]', { Link: '</v1/pets>; rel="next"' }),
+      UnexpectedResponseError,
+      'unexpected_response',
+      /does not lead on/,
+    ],
   ] as const
   for (const [title, respond, ErrorClass, code, message] of cases) {
     it(`is a clear error: ${title}`, async () => {
@@ -43,7 +139,8 @@ describe('An answer that is not of the service', () => {
     const circle = sending(200, `[${PET}]`, { Link: '<?cursor=again>; rel="next"' })
     await using server = await startOddServer(circle, circle, sending(200, '[]'))
     const iterate = async () => {
-      for await (const pet of new Petstore({ apiKey: KEY, baseUrl: server.baseUrl }).listPets()) assert.equal(pet.id, 1n)
+      for await (const pet of new Petstore({ apiKey: KEY, baseUrl: server.baseUrl }).listPets())
+        assert.equal(pet.id, 1n)
     }
     await assert.rejects(iterate, /does not lead on/)
     assert.equal(server.requests.length, 2)
@@ -58,7 +155,8 @@ describe('The API key', () => {
       sending(307, '', { Location: `${stranger.baseUrl}/pets` }),
     )
     const iterate = async () => {
-      for await (const pet of new Petstore({ apiKey: KEY, baseUrl: server.baseUrl }).listPets()) assert.equal(pet.id, 1n)
+      for await (const pet of new Petstore({ apiKey: KEY, baseUrl: server.baseUrl }).listPets())
+        assert.equal(pet.id, 1n)
     }
     await assert.rejects(iterate, /redirected/)
     assert.equal(server.requests[1]?.url, '/v1/pets?limit=100&cursor=b')
@@ -67,7 +165,11 @@ describe('The API key', () => {
 
   it('is not shown with the client', () => {
     const petstore = new Petstore({ apiKey: KEY, baseUrl: 'http://127.0.0.1:1/v1' })
-    const shown = [inspect(petstore, { showHidden: true, depth: 9 }), JSON.stringify(petstore), inspect(petstore.listPets(), { showHidden: true, depth: 9 })]
+    const shown = [
+      inspect(petstore, { showHidden: true, depth: 9 }),
+      JSON.stringify(petstore),
+      inspect(petstore.listPets(), { showHidden: true, depth: 9 }),
+    ]
     for (const text of shown) assert.ok(!text.includes(KEY), text)
     assert.deepEqual({ ...petstore }, { baseUrl: 'http://127.0.0.1:1/v1' })
   })
@@ -84,7 +186,10 @@ describe('The API key', () => {
   for (const apiKey of ['', `${KEY}\n`, ` ${KEY}`, `${KEY}é`, undefined as unknown as string]) {
     it(`is refused without being quoted: ${JSON.stringify(apiKey)}`, () => {
       const options = { apiKey, baseUrl: 'http://127.0.0.1:1/v1' }
-      assert.throws(() => new Petstore(options), (error) => error instanceof TypeError && error.message.startsWith('apiKey ') && !error.message.includes(KEY))
+      assert.throws(
+        () => new Petstore(options),
+        (error) => error instanceof TypeError && error.message.startsWith('apiKey ') && !error.message.includes(KEY),
+      )
     })
   }
 })
@@ -93,41 +198,69 @@ describe('An Idempotency-Key that no header can hold', () => {
   it('is a TypeError at once, and nothing is sent', async () => {
     await using server = await startOddServer(sending(201, PET))
     const petstore = new Petstore({ apiKey: KEY, baseUrl: server.baseUrl })
-    for (const idempotencyKey of ['two\nlines', 'Žofie']) await assert.rejects(petstore.createPet({ name: 'Rex', categoryId: 3 }, { idempotencyKey }), TypeError)
+    for (const idempotencyKey of ['two\nlines', 'Žofie'])
+      await assert.rejects(petstore.createPet({ name: 'Rex', categoryId: 3 }, { idempotencyKey }), TypeError)
     assert.equal(server.requests.length, 0)
   })
 })
 
 describe('A wrong base address', () => {
-  for (const baseUrl of ['', 'pets.example/v1', '/v1', 'ftp://pets.example/v1', 'https://pets.example', 'https://pets.example/v1/pets', 'https://pets.example/v1?a=b', 'https://pets.example/v1#a']) {
+  for (const baseUrl of [
+    '',
+    'pets.example/v1',
+    '/v1',
+    'ftp://pets.example/v1',
+    'https://pets.example',
+    'https://pets.example/v1/pets',
+    'https://pets.example/v1?a=b',
+    'https://pets.example/v1#a',
+  ]) {
     it(`is refused: ${JSON.stringify(baseUrl)}`, () => {
-      assert.throws(() => new Petstore({ apiKey: KEY, baseUrl }), (error) => error instanceof TypeError && error.message.includes(`ends in /v1, got "${baseUrl}"`))
+      assert.throws(
+        () => new Petstore({ apiKey: KEY, baseUrl }),
+        (error) => error instanceof TypeError && error.message.includes(`ends in /v1, got "${baseUrl}"`),
+      )
     })
   }
 
   it('or number of retries is refused', () => {
-    assert.throws(() => new Petstore({ apiKey: KEY, baseUrl: 'https://pets.example/v1', maxRetries: Number.NaN }), /^RangeError: maxRetries must be 0 or more, got NaN\.$/)
+    assert.throws(
+      () => new Petstore({ apiKey: KEY, baseUrl: 'https://pets.example/v1', maxRetries: Number.NaN }),
+      /^RangeError: maxRetries must be 0 or more, got NaN\.$/,
+    )
   })
 
   it('with a password is refused without quoting it', () => {
-    assert.throws(() => new Petstore({ apiKey: KEY, baseUrl: 'https://me:secret@pets.example/v1' }), /^TypeError: baseUrl must not contain a user name or password\.$/)
+    assert.throws(
+      () => new Petstore({ apiKey: KEY, baseUrl: 'https://me:secret@pets.example/v1' }),
+      /^TypeError: baseUrl must not contain a user name or password\.$/,
+    )
   })
 
   it('is a network error if nobody listens there', async () => {
     const port = await freePort()
     await assert.rejects(listing(`http://127.0.0.1:${port}/v1`), (error) => {
       assert.ok(error instanceof NetworkError)
-      assert.match(error.message, new RegExp(`^GET http://127\\.0\\.0\\.1:${port}/v1/pets got no complete answer: .*ECONNREFUSED`))
+      assert.match(
+        error.message,
+        new RegExp(`^GET http://127\\.0\\.0\\.1:${port}/v1/pets got no complete answer: .*ECONNREFUSED`),
+      )
       return error.code === 'network_error'
     })
   })
 
   it('is told if it leads to another path of the service', async () => {
     await using service = await startPetstore()
-    await assert.rejects(listing(`${service.url}/api/v1`), (error) => error instanceof NotFoundError && error.code === 'unknown_path')
+    await assert.rejects(
+      listing(`${service.url}/api/v1`),
+      (error) => error instanceof NotFoundError && error.code === 'unknown_path',
+    )
   })
 
   it('may end in a slash, and have a path before /v1', () => {
-    assert.equal(new Petstore({ apiKey: KEY, baseUrl: new URL('https://example.com/pets/v1/') }).baseUrl, 'https://example.com/pets/v1')
+    assert.equal(
+      new Petstore({ apiKey: KEY, baseUrl: new URL('https://example.com/pets/v1/') }).baseUrl,
+      'https://example.com/pets/v1',
+    )
   })
 })

@@ -36,7 +36,8 @@ export const KEY = 'pets_test_0123456789012345678901234567890123456'
 
 /** A response with this status, body and headers; JSON unless the headers say otherwise. */
 export function sending(status: number, body: string, headers: Record<string, string> = {}): Respond {
-  return (response) => response.writeHead(status, { 'Content-Type': 'application/json', 'Request-Id': 'odd-1', ...headers }).end(body)
+  return (response) =>
+    response.writeHead(status, { 'Content-Type': 'application/json', 'Request-Id': 'odd-1', ...headers }).end(body)
 }
 
 export const PET = '{"id":1,"name":"Rex","categoryId":3,"status":"available"}'

@@ -4,7 +4,16 @@ import { describe, it } from 'node:test'
 import { describeService, type Petstore as Service, startPetstore } from '../../test/harness.ts'
 import { ENGINES } from '../../test/engines.ts'
 import { KINDS } from '../../src/store/records.ts'
-import { AuthenticationError, type DeprecationNotice, InvalidRequestError, NotFoundError, type Pet, Petstore, type PetstoreOptions, RateLimitError } from '../src/petstore.ts'
+import {
+  AuthenticationError,
+  type DeprecationNotice,
+  InvalidRequestError,
+  NotFoundError,
+  type Pet,
+  Petstore,
+  type PetstoreOptions,
+  RateLimitError,
+} from '../src/petstore.ts'
 
 const INT64_MAX = 2n ** 63n - 1n
 const INT64_MIN = -(2n ** 63n)
@@ -19,7 +28,9 @@ async function collect(pets: AsyncIterable<Pet>): Promise<Pet[]> {
 }
 
 const addMany = (petstore: Petstore, count: number) =>
-  Promise.all(Array.from({ length: count }, (_, index) => petstore.createPet({ name: `Pet ${index}`, categoryId: index })))
+  Promise.all(
+    Array.from({ length: count }, (_, index) => petstore.createPet({ name: `Pet ${index}`, categoryId: index })),
+  )
 
 describeService('The client', (service) => {
   it('adds an animal, and finds it by list and get', async () => {
@@ -32,7 +43,10 @@ describeService('The client', (service) => {
   })
 
   it('leaves the status to the service if none is given', async () => {
-    assert.equal((await clientOf(service()).createPet({ name: 'Rex', categoryId: 1, status: undefined })).status, 'available')
+    assert.equal(
+      (await clientOf(service()).createPet({ name: 'Rex', categoryId: 1, status: undefined })).status,
+      'available',
+    )
   })
 
   for (const categoryId of [INT64_MIN, INT64_MAX, 2n ** 53n + 1n, -1n, 0n]) {
@@ -47,7 +61,10 @@ describeService('The client', (service) => {
   it('refuses a number that may have been rounded, before anything is sent', async () => {
     const petstore = clientOf(service(), { fetch: () => assert.fail('a request was sent') })
     for (const value of [2 ** 53, 1.5, Number.NaN, Infinity, '3' as unknown as number]) {
-      await assert.rejects(petstore.createPet({ name: 'Rex', categoryId: value }), /^TypeError: categoryId must be a bigint or a safe integer/)
+      await assert.rejects(
+        petstore.createPet({ name: 'Rex', categoryId: value }),
+        /^TypeError: categoryId must be a bigint or a safe integer/,
+      )
       await assert.rejects(petstore.getPet(value), /^TypeError: id must be a bigint or a safe integer/)
     }
   })
@@ -99,19 +116,33 @@ describeService('The client', (service) => {
   it('throws what the service answers, with code, message, status and request id', async () => {
     const petstore = clientOf(service())
     const invalid = { name: 'InvalidRequestError', status: 400, requestId: /./ }
-    await assert.rejects(petstore.createPet({ name: ' ', categoryId: 1 }), { ...invalid, code: 'invalid_pet', message: /^name must be/ })
-    await assert.rejects(async () => petstore.listPets({ limit: 101 }), { ...invalid, code: 'invalid_parameter', message: /limit/ })
+    await assert.rejects(petstore.createPet({ name: ' ', categoryId: 1 }), {
+      ...invalid,
+      code: 'invalid_pet',
+      message: /^name must be/,
+    })
+    await assert.rejects(async () => petstore.listPets({ limit: 101 }), {
+      ...invalid,
+      code: 'invalid_parameter',
+      message: /limit/,
+    })
     await assert.rejects(petstore.getPet(INT64_MAX), NotFoundError)
     await assert.rejects(collect(petstore.listPets({ cursor: 'mine' })), InvalidRequestError)
     const stranger = clientOf(service(), { apiKey: 'mine' })
-    await assert.rejects(stranger.createPet({ name: 'Rex', categoryId: 1 }), (error) => error instanceof AuthenticationError && error.code === 'malformed_api_key')
+    await assert.rejects(
+      stranger.createPet({ name: 'Rex', categoryId: 1 }),
+      (error) => error instanceof AuthenticationError && error.code === 'malformed_api_key',
+    )
   })
 
   it('throws 422 for an Idempotency-Key that was used for another animal', async () => {
     const petstore = clientOf(service())
     const first = await petstore.createPet({ name: 'Rex', categoryId: 1 }, { idempotencyKey: 'rex-1' })
     assert.deepEqual(await petstore.createPet({ name: 'Rex', categoryId: 1 }, { idempotencyKey: 'rex-1' }), first)
-    await assert.rejects(petstore.createPet({ name: 'Max', categoryId: 1 }, { idempotencyKey: 'rex-1' }), { code: 'idempotency_key_reused', status: 422 })
+    await assert.rejects(petstore.createPet({ name: 'Max', categoryId: 1 }, { idempotencyKey: 'rex-1' }), {
+      code: 'idempotency_key_reused',
+      status: 422,
+    })
   })
 
   it('reports a deprecated operation once, also if its answer is an error', async () => {
@@ -125,7 +156,10 @@ describeService('The client', (service) => {
     assert.equal(notice?.operation, 'getPet')
     assert.equal(notice.since?.toISOString(), '2026-11-14T00:00:00.000Z')
     assert.equal(notice.sunset?.toISOString(), '2030-12-05T00:00:00.000Z')
-    assert.match(notice.message, /^The Petstore operation getPet is deprecated and will be removed on 2030-12-05: see http.*#getPet$/)
+    assert.match(
+      notice.message,
+      /^The Petstore operation getPet is deprecated and will be removed on 2030-12-05: see http.*#getPet$/,
+    )
     await clientOf(service(), { onDeprecation: (other) => void notices.push(other) }).getPet(id)
     assert.equal(notices.length, 2)
   })
@@ -136,10 +170,19 @@ describe('The client at the last id', () => {
     it(`returns it digit for digit, on ${engine.name}`, async () => {
       await using service = await startPetstore({ engine })
       const petstore = clientOf(service)
-      await service.store.records.raiseLastId(KINDS.find(({ name }) => name === 'pets')!, INT64_MAX - 2n)
-      const ids = [(await petstore.createPet({ name: 'Rex', categoryId: 1 })).id, (await petstore.createPet({ name: 'Max', categoryId: 1 })).id]
+      await service.store.records.raiseLastId(
+        KINDS.find(({ name }) => name === 'pets')!,
+        INT64_MAX - 2n,
+      )
+      const ids = [
+        (await petstore.createPet({ name: 'Rex', categoryId: 1 })).id,
+        (await petstore.createPet({ name: 'Max', categoryId: 1 })).id,
+      ]
       assert.deepEqual(ids, [INT64_MAX - 1n, INT64_MAX])
-      assert.deepEqual((await collect(petstore.listPets({ limit: 1 }))).map(({ id }) => id), [INT64_MAX, INT64_MAX - 1n])
+      assert.deepEqual(
+        (await collect(petstore.listPets({ limit: 1 }))).map(({ id }) => id),
+        [INT64_MAX, INT64_MAX - 1n],
+      )
       assert.equal((await petstore.getPet(INT64_MAX)).name, 'Max')
     })
   }
@@ -148,7 +191,12 @@ describe('The client at the last id', () => {
 describe('The client after the removal of getPet', () => {
   it('throws 410 with what the service suggests instead', async () => {
     await using service = await startPetstore({ clock: () => Date.UTC(2030, 11, 5) })
-    await assert.rejects(clientOf(service).getPet(1), { name: 'InvalidRequestError', code: 'operation_removed', status: 410, message: /status/ })
+    await assert.rejects(clientOf(service).getPet(1), {
+      name: 'InvalidRequestError',
+      code: 'operation_removed',
+      status: 410,
+      message: /status/,
+    })
   })
 })
 

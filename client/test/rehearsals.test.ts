@@ -34,11 +34,20 @@ describeService('A client on staging', (service) => {
   }
 
   it('says what failed when its retries are used up', async () => {
-    await assert.rejects(rehearsing('503', { maxRetries: 0 }).createPet(REX), (error) => error instanceof ServerError && error.code === 'service_unavailable')
-    await assert.rejects(async () => rehearsing('429', { maxRetries: 0 }).listPets(), (error) => error instanceof RateLimitError && error.retryAfter === 1000)
+    await assert.rejects(
+      rehearsing('503', { maxRetries: 0 }).createPet(REX),
+      (error) => error instanceof ServerError && error.code === 'service_unavailable',
+    )
+    await assert.rejects(
+      async () => rehearsing('429', { maxRetries: 0 }).listPets(),
+      (error) => error instanceof RateLimitError && error.retryAfter === 1000,
+    )
   })
 
   it('times out on an answer that is held up', async () => {
-    await assert.rejects(async () => rehearsing('delay=20s', { maxRetries: 0 }).listPets({}, { timeout: 300 }), TimeoutError)
+    await assert.rejects(
+      async () => rehearsing('delay=20s', { maxRetries: 0 }).listPets({}, { timeout: 300 }),
+      TimeoutError,
+    )
   })
 })

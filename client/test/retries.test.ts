@@ -28,7 +28,10 @@ describeService('A create whose answer is lost', (service) => {
     const petstore = new Petstore({ apiKey: service().key, baseUrl: `${proxy.url}v1`, maxRetries: 0 })
     const before = await countPets(service())
     proxy.cutNextAnswer()
-    await assert.rejects(petstore.createPet(REX, { idempotencyKey: 'lost' }), (error) => error instanceof NetworkError && error.status === undefined)
+    await assert.rejects(
+      petstore.createPet(REX, { idempotencyKey: 'lost' }),
+      (error) => error instanceof NetworkError && error.status === undefined,
+    )
     await petstore.createPet(REX, { idempotencyKey: 'lost' })
     assert.equal(await countPets(service()), before + 1)
   })
@@ -85,7 +88,11 @@ describe('A service that dies in the middle of creates', () => {
 
 describe('A failure that passes', () => {
   it('is retried, all attempts of a create with one Idempotency-Key, each create with its own', async () => {
-    await using server = await startOddServer(sending(503, UNAVAILABLE), sending(502, '<html>Bad gateway', { 'Content-Type': 'text/html' }), sending(201, PET))
+    await using server = await startOddServer(
+      sending(503, UNAVAILABLE),
+      sending(502, '<html>Bad gateway', { 'Content-Type': 'text/html' }),
+      sending(201, PET),
+    )
     const petstore = new Petstore({ apiKey: KEY, baseUrl: server.baseUrl })
     await petstore.createPet(REX)
     await petstore.createPet(REX)
@@ -97,7 +104,10 @@ describe('A failure that passes', () => {
 
   it('is retried if the answer breaks off, as a cut connection or as truncated JSON', async () => {
     await using server = await startOddServer(
-      (response) => response.writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': '100' }).write('[', () => response.destroy()),
+      (response) =>
+        response
+          .writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': '100' })
+          .write('[', () => response.destroy()),
       sending(200, `[${PET.slice(0, -5)}`),
       sending(200, `[${PET}]`),
     )
@@ -109,7 +119,14 @@ describe('A failure that passes', () => {
   it('is thrown once the retries are used up', async () => {
     await using server = await startOddServer(sending(503, UNAVAILABLE, { 'Retry-After': '0' }))
     const petstore = new Petstore({ apiKey: KEY, baseUrl: server.baseUrl, maxRetries: 2 })
-    const expected = { name: 'ServerError', code: 'service_unavailable', message: 'The database is unavailable.', status: 503, requestId: 'odd-1', retryAfter: 0 }
+    const expected = {
+      name: 'ServerError',
+      code: 'service_unavailable',
+      message: 'The database is unavailable.',
+      status: 503,
+      requestId: 'odd-1',
+      retryAfter: 0,
+    }
     await assert.rejects(petstore.createPet(REX), expected)
     assert.equal(server.requests.length, 3)
   })
@@ -118,13 +135,19 @@ describe('A failure that passes', () => {
     for (const header of ['3600', new Date(Date.now() + 3_600_000).toUTCString()]) {
       await using server = await startOddServer(sending(503, UNAVAILABLE, { 'Retry-After': header }))
       const petstore = new Petstore({ apiKey: KEY, baseUrl: server.baseUrl })
-      await assert.rejects(petstore.createPet(REX), (error: { retryAfter: number }) => error.retryAfter > 3_590_000 && error.retryAfter <= 3_600_000)
+      await assert.rejects(
+        petstore.createPet(REX),
+        (error: { retryAfter: number }) => error.retryAfter > 3_590_000 && error.retryAfter <= 3_600_000,
+      )
       assert.equal(server.requests.length, 1)
     }
   })
 
   it('is retried after the usual wait if the Retry-After is nonsense', async () => {
-    await using server = await startOddServer(sending(503, UNAVAILABLE, { 'Retry-After': 'next Tuesday' }), sending(201, PET))
+    await using server = await startOddServer(
+      sending(503, UNAVAILABLE, { 'Retry-After': 'next Tuesday' }),
+      sending(201, PET),
+    )
     const started = performance.now()
     await new Petstore({ apiKey: KEY, baseUrl: server.baseUrl }).createPet(REX)
     assert.ok(performance.now() - started < 5000)

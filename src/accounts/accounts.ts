@@ -1,7 +1,13 @@
 // What people do with accounts and keys, in the console and on the command line; each change writes an audit event.
 import type { Environment } from '../contract/operations.ts'
 import { FieldProblem } from '../contract/refused.ts'
-import { type Account, type AccountStore, ACTIVE_KEYS_MOST, type ApiKey, type AuditEvent } from '../store/account-store.ts'
+import {
+  type Account,
+  type AccountStore,
+  ACTIVE_KEYS_MOST,
+  type ApiKey,
+  type AuditEvent,
+} from '../store/account-store.ts'
 import { generateKey, hashKey, isExpired, randomText, textFrom } from './api-keys.ts'
 import { hashPassword, isTooLongPassword, passwordProblem, verifyPassword } from './passwords.ts'
 
@@ -56,13 +62,20 @@ export class Accounts {
   }
 
   /** Ends all sessions of the account, which were started with the old password; returns the account as it is now. */
-  async changePassword(account: Account, password: string, via: Via, signal?: AbortSignal): Promise<Account | FieldProblem> {
+  async changePassword(
+    account: Account,
+    password: string,
+    via: Via,
+    signal?: AbortSignal,
+  ): Promise<Account | FieldProblem> {
     const problem = passwordFieldProblem(password)
     if (problem !== undefined) return problem
     const event = this.#event(account.id, 'account.password_changed', via, account.email)
     const passwordHash = await hashPassword(password, signal)
     const changed = await this.#store.setPassword(account.id, passwordHash, event, account.passwordHash)
-    return changed ? { ...account, passwordHash } : new FieldProblem('current', 'The password was changed meanwhile. Try again.')
+    return changed
+      ? { ...account, passwordHash }
+      : new FieldProblem('current', 'The password was changed meanwhile. Try again.')
   }
 
   /** Removes the account and its keys. */
@@ -72,7 +85,12 @@ export class Accounts {
   }
 
   /** Returns the key with its secret, which can't be read again: only its hash is stored. */
-  async createKey(account: Account, name: string, expiresAt: number | undefined, via: Via): Promise<MadeKey | FieldProblem> {
+  async createKey(
+    account: Account,
+    name: string,
+    expiresAt: number | undefined,
+    via: Via,
+  ): Promise<MadeKey | FieldProblem> {
     const made = await this.createKeyFromForm(account, randomText(ID_LENGTH), name, expiresAt, via)
     if (made === undefined) throw new Error('the same random key id was generated twice')
     return made
@@ -117,7 +135,10 @@ export class Accounts {
   async renameKey(key: ApiKey, name: string, via: Via): Promise<FieldProblem | undefined> {
     const problem = keyProblem(name, undefined, this.#clock())
     if (problem !== undefined || name === key.name) return problem
-    const event = { ...this.#event(key.accountId, 'key.renamed', via, `${name} (${key.id})`), detail: `Name: ${key.name} → ${name}` }
+    const event = {
+      ...this.#event(key.accountId, 'key.renamed', via, `${name} (${key.id})`),
+      detail: `Name: ${key.name} → ${name}`,
+    }
     await this.#store.renameKey(key.id, name, event)
     return undefined
   }
@@ -127,7 +148,10 @@ export class Accounts {
   }
 }
 
-const TOO_MANY_KEYS = new FieldProblem('', `The account has ${ACTIVE_KEYS_MOST} active keys or more. Revoke one that is no longer used first.`)
+const TOO_MANY_KEYS = new FieldProblem(
+  '',
+  `The account has ${ACTIVE_KEYS_MOST} active keys or more. Revoke one that is no longer used first.`,
+)
 
 /** Whether no account can have this email address or password. Their lengths are documented, so the answer reveals nothing. */
 export function isTooLongToSignIn(email: string, password: string): boolean {
@@ -135,7 +159,8 @@ export function isTooLongToSignIn(email: string, password: string): boolean {
 }
 
 export function emailProblem(email: string): FieldProblem | undefined {
-  if (email.length <= EMAIL_MAX_LENGTH && /^[^\s@\p{Cc}]+@[^\s@\p{Cc}]+$/u.test(email) && email.isWellFormed()) return undefined
+  if (email.length <= EMAIL_MAX_LENGTH && /^[^\s@\p{Cc}]+@[^\s@\p{Cc}]+$/u.test(email) && email.isWellFormed())
+    return undefined
   return new FieldProblem(
     'email',
     `The email address must have the form name@host and at most ${EMAIL_MAX_LENGTH} characters, got ${JSON.stringify(email.slice(0, 60))}.`,
@@ -155,5 +180,7 @@ function keyProblem(name: string, expiresAt: number | undefined, now: number): F
       `The key's name must have 1 to ${KEY_NAME_MAX_LENGTH} printable characters, not all of them white space, got ${length}.`,
     )
   }
-  return isExpired({ expiresAt }, now) ? new FieldProblem('expires', 'The expiry date must be in the future.') : undefined
+  return isExpired({ expiresAt }, now)
+    ? new FieldProblem('expires', 'The expiry date must be in the future.')
+    : undefined
 }

@@ -41,8 +41,21 @@ describe('An API key', () => {
   })
 
   it('is active up to its expiry and not at it, and once revoked it is revoked', () => {
-    const key: ApiKey = { id: 'key_1', accountId: 'acct_1', name: 'k', environment: 'staging', lastFour: '1234', createdAt: 0, expiresAt: 1000, revokedAt: undefined, lastUsedAt: undefined }
-    assert.deepEqual([999, 1000, 1001].map((now) => stateOf(key, now)), ['active', 'expired', 'expired'])
+    const key: ApiKey = {
+      id: 'key_1',
+      accountId: 'acct_1',
+      name: 'k',
+      environment: 'staging',
+      lastFour: '1234',
+      createdAt: 0,
+      expiresAt: 1000,
+      revokedAt: undefined,
+      lastUsedAt: undefined,
+    }
+    assert.deepEqual(
+      [999, 1000, 1001].map((now) => stateOf(key, now)),
+      ['active', 'expired', 'expired'],
+    )
     assert.equal(stateOf({ ...key, revokedAt: 500 }, 2000), 'revoked')
     assert.equal(stateOf({ ...key, expiresAt: undefined }, Number.MAX_SAFE_INTEGER), 'active')
   })

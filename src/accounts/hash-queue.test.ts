@@ -47,7 +47,10 @@ describe('the queue of password hashes', () => {
     const running = Promise.all([run(1, leave.signal), run(2, leave.signal)])
     const refused = Promise.allSettled(Array.from({ length: HASHES_WAITING }, () => run(3, leave.signal)))
     leave.abort(left)
-    assert.deepEqual(new Set((await refused).map((result) => result.status === 'rejected' && result.reason)), new Set([left]))
+    assert.deepEqual(
+      new Set((await refused).map((result) => result.status === 'rejected' && result.reason)),
+      new Set([left]),
+    )
     await assert.rejects(run(3, leave.signal), left)
     const stays = run(1000)
     await endNext()
@@ -60,7 +63,11 @@ describe('the queue of password hashes', () => {
 
   it('goes on after one that failed', async () => {
     const queue = new HashQueue()
-    for (let time = 0; time < 5; time += 1) await assert.rejects(queue.run(() => Promise.reject(new Error('failed'))), /failed/)
+    for (let time = 0; time < 5; time += 1)
+      await assert.rejects(
+        queue.run(() => Promise.reject(new Error('failed'))),
+        /failed/,
+      )
     assert.equal(await queue.run(async () => 'done'), 'done')
   })
 })

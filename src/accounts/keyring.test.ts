@@ -12,7 +12,12 @@ describe('the keyring', () => {
   after(() => store.close())
 
   it('remembers a good key, until a key is revoked', async () => {
-    const keyring = new Keyring(store.accounts, 'staging', () => 1000, () => 0)
+    const keyring = new Keyring(
+      store.accounts,
+      'staging',
+      () => 1000,
+      () => 0,
+    )
     const [secret = ''] = await makeKeys(1)
     assert.equal(keyring.recall(secret), undefined)
     const key = await keyring.find(secret)
@@ -22,7 +27,12 @@ describe('the keyring', () => {
   })
 
   it('remembers at most 10,000 keys', async () => {
-    const keyring = new Keyring(store.accounts, 'staging', () => 1000, () => 0)
+    const keyring = new Keyring(
+      store.accounts,
+      'staging',
+      () => 1000,
+      () => 0,
+    )
     const secrets = await makeKeys(10_001)
     for (const secret of secrets) await keyring.find(secret)
     const remembered = secrets.filter((secret) => keyring.recall(secret) !== undefined)
@@ -34,14 +44,29 @@ describe('the keyring', () => {
 async function makeKeys(howMany: number): Promise<string[]> {
   const secrets = Array.from({ length: howMany }, () => generateKey('staging'))
   for (let start = 0; start < howMany; start += 100) {
-    const account: Account = { id: `acct_${randomText(16)}`, email: `${randomText(16)}@example.com`, passwordHash: '', createdAt: 0 }
+    const account: Account = {
+      id: `acct_${randomText(16)}`,
+      email: `${randomText(16)}@example.com`,
+      passwordHash: '',
+      createdAt: 0,
+    }
     const event: AuditEvent = { at: 0, accountId: account.id, action: 'account.created', via: 'console', subject: '' }
     await store.accounts.createAccount(account, event)
-    await Promise.all(secrets.slice(start, start + 100).map((secret) => {
-      const times = { createdAt: 0, expiresAt: undefined, revokedAt: undefined, lastUsedAt: undefined }
-      const key = { id: `key_${randomText(16)}`, accountId: account.id, name: 'k', environment: 'staging' as const, lastFour: secret.slice(-4), hash: hashKey(secret), ...times }
-      return store.accounts.createKey(key, { ...event, action: 'key.created' })
-    }))
+    await Promise.all(
+      secrets.slice(start, start + 100).map((secret) => {
+        const times = { createdAt: 0, expiresAt: undefined, revokedAt: undefined, lastUsedAt: undefined }
+        const key = {
+          id: `key_${randomText(16)}`,
+          accountId: account.id,
+          name: 'k',
+          environment: 'staging' as const,
+          lastFour: secret.slice(-4),
+          hash: hashKey(secret),
+          ...times,
+        }
+        return store.accounts.createKey(key, { ...event, action: 'key.created' })
+      }),
+    )
   }
   return secrets
 }

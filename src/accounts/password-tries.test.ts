@@ -1,6 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { PASSWORD_BY_SESSION, PasswordTries, SIGN_IN_BY_ACCOUNT, SIGN_IN_BY_ACCOUNT_AND_ADDRESS, SIGN_IN_BY_ADDRESS } from './password-tries.ts'
+import {
+  PASSWORD_BY_SESSION,
+  PasswordTries,
+  SIGN_IN_BY_ACCOUNT,
+  SIGN_IN_BY_ACCOUNT_AND_ADDRESS,
+  SIGN_IN_BY_ADDRESS,
+} from './password-tries.ts'
 
 const WAIT_MS = SIGN_IN_BY_ADDRESS.withinMs
 const newTries = () => new PasswordTries(() => 0)
@@ -8,7 +14,8 @@ const address = (index: number) => `192.0.2.${index}`
 
 /** Wrong passwords, as many times. */
 function guess(tries: PasswordTries, times: number, email: string, from: string): void {
-  for (let time = 0; time < times; time += 1) assert.equal(tries.atSignIn(email, from).take(), 0, `${email} from ${from}, try ${time}`)
+  for (let time = 0; time < times; time += 1)
+    assert.equal(tries.atSignIn(email, from).take(), 0, `${email} from ${from}, try ${time}`)
 }
 
 describe('tries at a password', () => {
@@ -23,14 +30,16 @@ describe('tries at a password', () => {
   it('at one account from many addresses are refused by a looser cap', () => {
     const tries = newTries()
     const each = SIGN_IN_BY_ACCOUNT_AND_ADDRESS.tries
-    for (let index = 0; index < SIGN_IN_BY_ACCOUNT.tries / each; index += 1) guess(tries, each, 'you@example.com', address(index))
+    for (let index = 0; index < SIGN_IN_BY_ACCOUNT.tries / each; index += 1)
+      guess(tries, each, 'you@example.com', address(index))
     assert.equal(tries.atSignIn('you@example.com', address(200)).take(), WAIT_MS)
     assert.equal(tries.atSignIn('other@example.com', address(200)).take(), 0)
   })
 
   it('from an address that is refused count against no account, so that it can lock out none', () => {
     const tries = newTries()
-    for (let index = 0; index < SIGN_IN_BY_ADDRESS.tries; index += 1) guess(tries, 1, `guess${index}@example.com`, address(1))
+    for (let index = 0; index < SIGN_IN_BY_ADDRESS.tries; index += 1)
+      guess(tries, 1, `guess${index}@example.com`, address(1))
     for (let time = 0; time < SIGN_IN_BY_ACCOUNT.tries; time += 1) {
       assert.equal(tries.atSignIn('you@example.com', address(1)).take(), WAIT_MS)
     }
@@ -40,7 +49,8 @@ describe('tries at a password', () => {
   it('at an account that is refused do not count against the address', () => {
     const tries = newTries()
     guess(tries, SIGN_IN_BY_ACCOUNT_AND_ADDRESS.tries, 'you@example.com', address(1))
-    for (let time = 0; time < SIGN_IN_BY_ADDRESS.tries; time += 1) assert.equal(tries.atSignIn('you@example.com', address(1)).take(), WAIT_MS)
+    for (let time = 0; time < SIGN_IN_BY_ADDRESS.tries; time += 1)
+      assert.equal(tries.atSignIn('you@example.com', address(1)).take(), WAIT_MS)
     assert.equal(tries.atSignIn('colleague@example.com', address(1)).take(), 0)
   })
 
@@ -52,7 +62,12 @@ describe('tries at a password', () => {
       assert.equal(attempt.take(), 0)
       attempt.right()
     }
-    guess(tries, SIGN_IN_BY_ADDRESS.tries - 5 * (SIGN_IN_BY_ACCOUNT_AND_ADDRESS.tries - 1), 'you@example.com', address(1))
+    guess(
+      tries,
+      SIGN_IN_BY_ADDRESS.tries - 5 * (SIGN_IN_BY_ACCOUNT_AND_ADDRESS.tries - 1),
+      'you@example.com',
+      address(1),
+    )
     assert.equal(tries.atSignIn('other@example.com', address(1)).take(), WAIT_MS)
   })
 
@@ -67,7 +82,12 @@ describe('tries at a password', () => {
 
   it('of a signed-in person have a count of their own, by session', () => {
     const tries = newTries()
-    const session = (byte: number) => ({ tokenHash: Buffer.alloc(32, byte), accountId: 'acct', createdAt: 0, lastSeenAt: 0 })
+    const session = (byte: number) => ({
+      tokenHash: Buffer.alloc(32, byte),
+      accountId: 'acct',
+      createdAt: 0,
+      lastSeenAt: 0,
+    })
     for (let time = 0; time < PASSWORD_BY_SESSION.tries; time += 1) assert.equal(tries.inSession(session(1)).take(), 0)
     assert.equal(tries.inSession(session(1)).take(), WAIT_MS)
     assert.equal(tries.inSession(session(2)).take(), 0)

@@ -24,7 +24,14 @@ describe('A password', () => {
 
   it('verifies a hash that was made at another cost', async () => {
     const nonce = Buffer.alloc(16, 7)
-    const tag = argon2Sync('argon2id', { message: 'an older password', nonce, memory: 64, passes: 1, parallelism: 2, tagLength: 24 })
+    const tag = argon2Sync('argon2id', {
+      message: 'an older password',
+      nonce,
+      memory: 64,
+      passes: 1,
+      parallelism: 2,
+      tagLength: 24,
+    })
     const stored = `$argon2id$v=19$m=64,t=1,p=2$${nonce.toString('base64')}$${tag.toString('base64')}`
     assert.equal(await verifyPassword('an older password', stored), true)
     assert.equal(await verifyPassword('another password', stored), false)
@@ -33,13 +40,22 @@ describe('A password', () => {
 
   it('waits its turn where many are hashed: all are answered', async () => {
     const stored = await hashPassword('correct horse battery')
-    const answers = await Promise.all(Array.from({ length: 8 }, (_, index) => verifyPassword(index % 2 === 0 ? 'correct horse battery' : 'wrong', stored)))
-    assert.deepEqual(answers, Array.from({ length: 8 }, (_, index) => index % 2 === 0))
+    const answers = await Promise.all(
+      Array.from({ length: 8 }, (_, index) =>
+        verifyPassword(index % 2 === 0 ? 'correct horse battery' : 'wrong', stored),
+      ),
+    )
+    assert.deepEqual(
+      answers,
+      Array.from({ length: 8 }, (_, index) => index % 2 === 0),
+    )
   })
 
   it('leaves threads to the rest of the service while many are hashed', async () => {
     let hashed = 0
-    const all = Promise.all(Array.from({ length: 16 }, () => hashPassword('correct horse battery').then(() => (hashed += 1))))
+    const all = Promise.all(
+      Array.from({ length: 16 }, () => hashPassword('correct horse battery').then(() => (hashed += 1))),
+    )
     await readFile(import.meta.filename)
     assert.ok(hashed < 8, `a file was read only after ${hashed} of 16 passwords`)
     await all
@@ -53,7 +69,10 @@ describe('A password', () => {
 
   it('is refused when its bytes are not UTF-8: all such bytes read as one character', () => {
     for (const bytes of ['e4'.repeat(13), 'ff'.repeat(13)]) {
-      assert.equal(passwordProblem(Buffer.from(bytes, 'hex').toString('utf8')), 'The password has characters that cannot be read. Send it as UTF-8.')
+      assert.equal(
+        passwordProblem(Buffer.from(bytes, 'hex').toString('utf8')),
+        'The password has characters that cannot be read. Send it as UTF-8.',
+      )
     }
     assert.equal(passwordProblem('ääääääääääää¿'), undefined)
   })
@@ -65,9 +84,14 @@ describe('A password', () => {
   })
 
   it('is compared with a list in which every line can ever match', () => {
-    const lines = readFileSync(new URL('common-passwords.txt', import.meta.url), 'utf8').trimEnd().split('\n')
+    const lines = readFileSync(new URL('common-passwords.txt', import.meta.url), 'utf8')
+      .trimEnd()
+      .split('\n')
     assert.ok(lines.length > 300)
-    assert.deepEqual(lines.filter((line) => [...line].length < PASSWORD_MIN_LENGTH || line !== line.toLowerCase()), [])
+    assert.deepEqual(
+      lines.filter((line) => [...line].length < PASSWORD_MIN_LENGTH || line !== line.toLowerCase()),
+      [],
+    )
     assert.equal(new Set(lines).size, lines.length)
   })
 })

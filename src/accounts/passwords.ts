@@ -44,12 +44,21 @@ function phc(salt: Buffer, tag: Buffer): string {
 }
 
 /** Hashes even without a stored hash, and then returns false, so that the time does not reveal whether an account exists. */
-export async function verifyPassword(password: string, stored: string | undefined, signal?: AbortSignal): Promise<boolean> {
+export async function verifyPassword(
+  password: string,
+  stored: string | undefined,
+  signal?: AbortSignal,
+): Promise<boolean> {
   const parts = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=(\d+)\$([^$]+)\$([^$]+)$/.exec(stored ?? UNMATCHED)
   if (parts === null) throw new Error('a stored password hash is not in the expected format')
   const [, memory, passes, parallelism, salt = '', tag = ''] = parts
   const expected = Buffer.from(tag, 'base64')
-  const cost = { memory: Number(memory), passes: Number(passes), parallelism: Number(parallelism), tagLength: expected.length }
+  const cost = {
+    memory: Number(memory),
+    passes: Number(passes),
+    parallelism: Number(parallelism),
+    tagLength: expected.length,
+  }
   const actual = await derive(password, Buffer.from(salt, 'base64'), cost, signal)
   return timingSafeEqual(actual, expected) && stored !== undefined
 }

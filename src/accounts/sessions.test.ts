@@ -8,7 +8,13 @@ const store = await openStore({ engine: 'sqlite', path: ':memory:' })
 const clock = { now: 1_790_000_000_000 }
 const sessions = new Sessions(store.accounts, () => clock.now)
 const account = { id: 'acct_1', email: 'you@example.com', passwordHash: '', createdAt: clock.now }
-await store.accounts.createAccount(account, { at: 0, accountId: account.id, action: 'account.created', via: 'console', subject: '' })
+await store.accounts.createAccount(account, {
+  at: 0,
+  accountId: account.id,
+  action: 'account.created',
+  via: 'console',
+  subject: '',
+})
 
 async function newSession(): Promise<string> {
   const token = await sessions.start(account, '192.0.2.1')
@@ -67,11 +73,13 @@ describe('a CSRF token', () => {
     const [token, other] = [newToken(), newToken()]
     assert.ok(isCsrfToken(token, csrfToken(token)))
     assert.equal(isCsrfToken(other, csrfToken(token)), false)
-    for (const wrong of ['', 'x', token, csrfToken(token).slice(1), `${csrfToken(token)}=`]) assert.equal(isCsrfToken(token, wrong), false)
+    for (const wrong of ['', 'x', token, csrfToken(token).slice(1), `${csrfToken(token)}=`])
+      assert.equal(isCsrfToken(token, wrong), false)
   })
 
   it('needs a token of ours', () => {
     assert.ok(isToken(newToken()))
-    for (const text of [undefined, '', 'x'.repeat(42), 'x'.repeat(44), `${'x'.repeat(42)};`]) assert.equal(isToken(text), false)
+    for (const text of [undefined, '', 'x'.repeat(42), 'x'.repeat(44), `${'x'.repeat(42)};`])
+      assert.equal(isToken(text), false)
   })
 })

@@ -64,7 +64,13 @@ export class Sessions {
   }
 
   #event(account: Account, action: AuditEvent['action'], address: string): AuditEvent {
-    return { at: this.#clock(), accountId: account.id, action, via: 'console', subject: `${account.email} from ${address}` }
+    return {
+      at: this.#clock(),
+      accountId: account.id,
+      action,
+      via: 'console',
+      subject: `${account.email} from ${address}`,
+    }
   }
 }
 

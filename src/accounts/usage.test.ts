@@ -25,15 +25,31 @@ let keysMade = 0
 async function newKey(): Promise<ApiKey> {
   keysMade += 1
   const times = { createdAt: 0, expiresAt: undefined, revokedAt: undefined, lastUsedAt: undefined }
-  const key = { id: `key_${keysMade}`, accountId: account.id, name: 'k', environment: 'staging' as const, lastFour: '1234', ...times }
+  const key = {
+    id: `key_${keysMade}`,
+    accountId: account.id,
+    name: 'k',
+    environment: 'staging' as const,
+    lastFour: '1234',
+    ...times,
+  }
   await store.accounts.createKey({ ...key, hash: Buffer.from(key.id) }, { ...event, action: 'key.created' })
   return key
 }
 
 async function countsOf({ id }: ApiKey) {
-  const counts = await store.records.read(KINDS.find(({ name }) => name === 'usage_counts')!, undefined, 1000)
+  const counts = await store.records.read(
+    KINDS.find(({ name }) => name === 'usage_counts')!,
+    undefined,
+    1000,
+  )
   const own = counts.filter((row) => row['key_id'] === id)
-  return own.map(({ hour, operation, status, calls }) => [Number(hour) - START, operation, Number(status), Number(calls)])
+  return own.map(({ hour, operation, status, calls }) => [
+    Number(hour) - START,
+    operation,
+    Number(status),
+    Number(calls),
+  ])
 }
 
 describe('the use of a key', () => {
@@ -49,7 +65,12 @@ describe('the use of a key', () => {
     await usage.flush()
     usage.count(key, 'listPets', 200)
     await usage.flush()
-    const expected = [[0, 'getPet', 404, 2], [0, 'listPets', 200, 2], [HOUR_MS, 'getPet', 404, 1], [HOUR_MS, 'listPets', 200, 2]]
+    const expected = [
+      [0, 'getPet', 404, 2],
+      [0, 'listPets', 200, 2],
+      [HOUR_MS, 'getPet', 404, 1],
+      [HOUR_MS, 'listPets', 200, 2],
+    ]
     assert.deepEqual(new Set(await countsOf(key)), new Set(expected))
   })
 
@@ -84,15 +105,23 @@ describe('the use of a key', () => {
     await usage.purge()
     assert.deepEqual(await countsOf(key), [[DAY_MS, 'listPets', 200, 1]])
   })
-
 })
 
 describe('failed requests', () => {
   const failedOf = (accountId: string, requestId: string, message = 'None.'): FailedRequest => ({
-    at: START, accountId, keyId: 'key', requestId, operation: 'getPet', status: 404, code: 'pet_not_found', message,
+    at: START,
+    accountId,
+    keyId: 'key',
+    requestId,
+    operation: 'getPet',
+    status: 404,
+    code: 'pet_not_found',
+    message,
   })
-  const many = (accountId: string, howMany: number) => Array.from({ length: howMany }, (_, index) => failedOf(accountId, `r${index}`))
-  const keptOf = async ({ accounts }: Store, accountId: string) => (await accounts.failedRequests(accountId, 10_000)).map(({ requestId }) => requestId).toReversed()
+  const many = (accountId: string, howMany: number) =>
+    Array.from({ length: howMany }, (_, index) => failedOf(accountId, `r${index}`))
+  const keptOf = async ({ accounts }: Store, accountId: string) =>
+    (await accounts.failedRequests(accountId, 10_000)).map(({ requestId }) => requestId).toReversed()
 
   /** A store of its own with these accounts, which is unavailable while another connection holds its lock. */
   async function openWith(accountIds: readonly string[]) {
@@ -101,7 +130,8 @@ describe('failed requests', () => {
     parts.defer(() => rm(folder, { recursive: true }))
     const own = await openStore({ engine: 'sqlite', path: join(folder, 'petstore.db') })
     parts.defer(() => own.close())
-    for (const id of accountIds) await own.accounts.createAccount({ ...account, id, email: `${id}@example.com` }, { ...event, accountId: id })
+    for (const id of accountIds)
+      await own.accounts.createAccount({ ...account, id, email: `${id}@example.com` }, { ...event, accountId: id })
     const usage = new Usage(own.accounts, () => START)
     const whileLocked = async (work: () => Promise<void>) => {
       using other = new DatabaseSync(join(folder, 'petstore.db'))
@@ -114,7 +144,8 @@ describe('failed requests', () => {
 
   it('of one noisy account do not hide those of others', async () => {
     await using opened = await openWith(['noisy', 'quiet'])
-    for (const failed of [...many('noisy', 3 * FAILED_WAITING.ofAccount), failedOf('quiet', 'only one')]) opened.usage.remember(failed)
+    for (const failed of [...many('noisy', 3 * FAILED_WAITING.ofAccount), failedOf('quiet', 'only one')])
+      opened.usage.remember(failed)
     await opened.usage.flush()
     assert.deepEqual(await keptOf(opened.store, 'quiet'), ['only one'])
     const first = Array.from({ length: FAILED_WAITING.ofAccount }, (_, index) => `r${index}`)
@@ -137,7 +168,8 @@ describe('failed requests', () => {
     await using opened = await openWith(accountIds)
     await opened.whileLocked(async () => {
       for (let round = 0; round < 2; round += 1) {
-        for (const failed of accountIds.flatMap((id) => many(id, FAILED_WAITING.ofAccount))) opened.usage.remember(failed)
+        for (const failed of accountIds.flatMap((id) => many(id, FAILED_WAITING.ofAccount)))
+          opened.usage.remember(failed)
         if (round === 0) await assert.rejects(opened.usage.flush(), StoreUnavailable)
       }
     })

@@ -1,5 +1,11 @@
 // Counts requests per key and remembers failed ones, in memory, and writes them in batches: no request waits for it.
-import { type AccountStore, type ApiKey, FAILED_REQUESTS_KEPT, type FailedRequest, type UsageCount } from '../store/account-store.ts'
+import {
+  type AccountStore,
+  type ApiKey,
+  FAILED_REQUESTS_KEPT,
+  type FailedRequest,
+  type UsageCount,
+} from '../store/account-store.ts'
 import { StoreUnavailable } from '../store/store.ts'
 
 const HOUR_MS = 3_600_000
@@ -18,7 +24,8 @@ interface KeyUse {
 /** Is told what could not be written, and what becomes of it. */
 type Report = (error: unknown, message: string) => void
 
-const NOT_WRITTEN = 'usage counts or failed requests could not be written; they are kept, as many as fit, and tried again'
+const NOT_WRITTEN =
+  'usage counts or failed requests could not be written; they are kept, as many as fit, and tried again'
 
 export class Usage {
   readonly #store: AccountStore
@@ -53,7 +60,10 @@ export class Usage {
   /** Writes periodically; what can't be written is reported, kept and tried again. */
   start(report: Report): void {
     this.#report = report
-    this.#timer = setInterval(() => void this.flush().catch((error: unknown) => report(error, NOT_WRITTEN)), FLUSH_EVERY_MS)
+    this.#timer = setInterval(
+      () => void this.flush().catch((error: unknown) => report(error, NOT_WRITTEN)),
+      FLUSH_EVERY_MS,
+    )
     this.#timer.unref()
   }
 
@@ -76,7 +86,8 @@ export class Usage {
       await this.#store.recordUsage(counts, new Map([...uses].map(([keyId, { lastUsedAt }]) => [keyId, lastUsedAt])))
     } catch (error) {
       for (const [keyId, { lastUsedAt, counts }] of uses) {
-        for (const { hour, operation, status, calls } of counts) this.#add(keyId, lastUsedAt, hour, operation, status, calls)
+        for (const { hour, operation, status, calls } of counts)
+          this.#add(keyId, lastUsedAt, hour, operation, status, calls)
       }
       throw error
     }
@@ -103,7 +114,11 @@ export class Usage {
         await this.#store.recordFailures(ofAccount)
       } catch (error) {
         if (error instanceof StoreUnavailable) this.#keep(new Map([[accountId, ofAccount]]))
-        else this.#report(error, `${ofAccount.length} failed requests of ${accountId} could not be written; they are dropped`)
+        else
+          this.#report(
+            error,
+            `${ofAccount.length} failed requests of ${accountId} could not be written; they are dropped`,
+          )
       }
     }
   }
@@ -129,7 +144,9 @@ export class Usage {
       this.#uses.set(keyId, use)
     }
     use.lastUsedAt = Math.max(use.lastUsedAt, at)
-    const present = use.counts.find((count) => count.status === status && count.operation === operation && count.hour === hour)
+    const present = use.counts.find(
+      (count) => count.status === status && count.operation === operation && count.hour === hour,
+    )
     if (present === undefined) use.counts.push({ keyId, hour, operation, status, calls })
     else present.calls += calls
   }

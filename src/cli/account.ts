@@ -5,7 +5,16 @@ import type { Environment } from '../contract/operations.ts'
 import { Refused } from '../contract/refused.ts'
 import type { Account } from '../store/account-store.ts'
 import { NoDatabase, type Store } from '../store/store.ts'
-import { type Command, CommandFailed, type Input, JSON_OPTION, nextCommand, settingOptions, UsageError, withStore } from './command.ts'
+import {
+  type Command,
+  CommandFailed,
+  type Input,
+  JSON_OPTION,
+  nextCommand,
+  settingOptions,
+  UsageError,
+  withStore,
+} from './command.ts'
 import { PASSWORD_OPTION, readPassword } from './password.ts'
 import { day, isoTime, print, printJson, printTable, report, type Terminal } from './terminal.ts'
 
@@ -47,7 +56,10 @@ const list: Command = {
     const accounts = await withStore(input, (store) => store.accounts.listAccounts())
     if (switches['json']) return printJson(terminal, accounts.map(accountJson))
     if (accounts.length === 0) {
-      return report(terminal, `No accounts yet in ${databasePlace(config.database)}. Create one: ${nextCommand(input, 'account create EMAIL')}`)
+      return report(
+        terminal,
+        `No accounts yet in ${databasePlace(config.database)}. Create one: ${nextCommand(input, 'account create EMAIL')}`,
+      )
     }
     const rows = accounts.map(({ id, email, createdAt }) => [id, email, day(createdAt)])
     printTable(terminal, ['Id', 'Email', 'Created'], rows)
@@ -68,7 +80,11 @@ const password: Command = {
     await withStore(input, async (store) => {
       const account = await findAccount(input, store, positionals[0]!)
       const chosen = await readPassword(input)
-      const changed = await accountsOf(store, config.environment, terminal).changePassword(account, chosen, 'command line')
+      const changed = await accountsOf(store, config.environment, terminal).changePassword(
+        account,
+        chosen,
+        'command line',
+      )
       if (changed instanceof Refused) throw new CommandFailed(changed.message)
       if (switches['json']) printJson(terminal, accountJson(account))
       else report(terminal, `Changed the password of ${account.email}.`)
@@ -80,7 +96,11 @@ const remove: Command = {
   name: 'account remove',
   summary: 'Remove an account and its keys',
   takes: ['EMAIL'],
-  options: { yes: { type: 'boolean', meaning: 'Confirm the removal' }, json: JSON_OPTION, ...settingOptions(['database']) },
+  options: {
+    yes: { type: 'boolean', meaning: 'Confirm the removal' },
+    json: JSON_OPTION,
+    ...settingOptions(['database']),
+  },
   examples: ['petstore account remove you@example.com --yes'],
   async run(input) {
     const { terminal, positionals, switches, config } = input
@@ -104,7 +124,9 @@ export function accountsOf(store: Store, environment: Environment, { clock }: Te
 export async function findAccount(input: Input, store: Store, email: string): Promise<Account> {
   const account = await store.accounts.accountByEmail(email)
   if (account !== undefined) return account
-  throw new CommandFailed(`There is no account for ${email} in ${databasePlace(input.config.database)}; see ${nextCommand(input, 'account list')}`)
+  throw new CommandFailed(
+    `There is no account for ${email} in ${databasePlace(input.config.database)}; see ${nextCommand(input, 'account list')}`,
+  )
 }
 
 /** Asked before the password is, and without creating a database: nobody types one in vain. */

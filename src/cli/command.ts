@@ -65,7 +65,11 @@ function settingOption({ variable, value, allowed, meaning, choices, default: fa
  * if there is none, unless the command may create it. A new database gets an environment only from a setting that was
  * given, not from its default.
  */
-export async function withStore<T>({ config, terminal }: Input, work: (store: Store) => Promise<T>, { create = false } = {}): Promise<T> {
+export async function withStore<T>(
+  { config, terminal }: Input,
+  work: (store: Store) => Promise<T>,
+  { create = false } = {},
+): Promise<T> {
   const store = await openStore(config.database, { create })
   try {
     if (store.opened.created) {

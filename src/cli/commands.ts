@@ -15,7 +15,21 @@ import { seed } from './seed.ts'
 import { serve } from './serve.ts'
 import { didYouMean } from './suggest.ts'
 
-const WORKING: readonly Command[] = [serve, migrate, ...ACCOUNT_COMMANDS, ...KEY_COMMANDS, ...ENVIRONMENT_COMMANDS, seed, importPets, exportPets, copy, backup, restore, doctor, openapi]
+const WORKING: readonly Command[] = [
+  serve,
+  migrate,
+  ...ACCOUNT_COMMANDS,
+  ...KEY_COMMANDS,
+  ...ENVIRONMENT_COMMANDS,
+  seed,
+  importPets,
+  exportPets,
+  copy,
+  backup,
+  restore,
+  doctor,
+  openapi,
+]
 
 export const COMMANDS: readonly Command[] = [...WORKING, ...completionCommands(WORKING)]
 
@@ -34,7 +48,8 @@ export function unknownCommand(words: readonly string[]): string {
   const group = commandsOf(first)
   const names = group.map(({ name }) => name)
   if (group.length > 0 && second === undefined) return `Which command? ${names.join(', ')}.`
-  if (group.length > 0) return `There is no command "${first} ${second}".${didYouMean(`${first} ${second}`, names) || ` There are ${names.join(', ')}.`}`
+  if (group.length > 0)
+    return `There is no command "${first} ${second}".${didYouMean(`${first} ${second}`, names) || ` There are ${names.join(', ')}.`}`
   const known = COMMANDS.filter(({ hidden }) => !hidden).map(({ name }) => name)
   const groups = new Set(known.map((name) => name.split(' ')[0]!))
   const suggestion = didYouMean(words.slice(0, 2).join(' '), known) || didYouMean(first, [...groups, 'help'])

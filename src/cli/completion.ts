@@ -44,7 +44,8 @@ export function completionCommands(others: readonly Command[]): readonly Command
     ],
     async run({ terminal, positionals }) {
       const script = SCRIPTS[positionals[0]!]
-      if (script === undefined) throw new UsageError(`SHELL must be ${SHELLS.join(', ')}, got ${JSON.stringify(positionals[0])}.`)
+      if (script === undefined)
+        throw new UsageError(`SHELL must be ${SHELLS.join(', ')}, got ${JSON.stringify(positionals[0])}.`)
       print(terminal, script)
     },
   }
@@ -56,7 +57,8 @@ export function completionCommands(others: readonly Command[]): readonly Command
     examples: ['petstore complete -- key cr'],
     hidden: true,
     async run({ terminal, positionals }) {
-      for (const [word, meaning] of candidates([...others, completion], positionals)) print(terminal, `${word}\t${meaning}`)
+      for (const [word, meaning] of candidates([...others, completion], positionals))
+        print(terminal, `${word}\t${meaning}`)
     },
   }
   return [completion, complete]
@@ -78,7 +80,8 @@ function nextWords(commands: readonly Command[], typed: readonly string[], befor
   for (const { name, summary } of commands) {
     const parts = name.split(' ')
     const next = before.every((word, index) => parts[index] === word) ? parts[before.length] : undefined
-    if (next !== undefined) words.set(next, words.has(next) || parts.length > before.length + 1 ? `Commands of ${next}` : summary)
+    if (next !== undefined)
+      words.set(next, words.has(next) || parts.length > before.length + 1 ? `Commands of ${next}` : summary)
   }
   if (typed.length === 0) words.set('help', 'Show help')
   return [...words]
@@ -88,7 +91,13 @@ function ofCommand({ name, takes, choices, options }: Command, before: readonly 
   const given = before.slice(name.split(' ').length)
   const last = options[given.at(-1)?.replace(/^--/, '') ?? '']
   if (last?.type === 'string') return (last.choices ?? []).map((choice) => [choice, last.meaning])
-  const positionals = given.filter((word, index) => !word.startsWith('-') && options[given[index - 1]?.replace(/^--/, '') ?? '']?.type !== 'string')
-  const flags = Object.entries(options).filter(([option]) => !given.includes(`--${option}`)).map(([option, { meaning }]) => [`--${option}`, meaning] as const)
-  return positionals.length < takes.length ? [...(choices ?? []).map((choice) => [choice, takes[0]!] as const), ...flags] : flags
+  const positionals = given.filter(
+    (word, index) => !word.startsWith('-') && options[given[index - 1]?.replace(/^--/, '') ?? '']?.type !== 'string',
+  )
+  const flags = Object.entries(options)
+    .filter(([option]) => !given.includes(`--${option}`))
+    .map(([option, { meaning }]) => [`--${option}`, meaning] as const)
+  return positionals.length < takes.length
+    ? [...(choices ?? []).map((choice) => [choice, takes[0]!] as const), ...flags]
+    : flags
 }

@@ -13,7 +13,11 @@ export const copy: Command = {
   summary: 'Copy a whole store into an empty database, ids and keys included',
   takes: [],
   options: {
-    from: { type: 'string', value: 'DATABASE', meaning: 'The store to copy, sqlite:PATH or postgres://…; stop the service on it first' },
+    from: {
+      type: 'string',
+      value: 'DATABASE',
+      meaning: 'The store to copy, sqlite:PATH or postgres://…; stop the service on it first',
+    },
     to: { type: 'string', value: 'DATABASE', meaning: 'An empty database, or one where this copy was interrupted' },
     json: JSON_OPTION,
   },
@@ -28,8 +32,15 @@ export const copy: Command = {
     const target = stores.adopt(await openStore(to, { unfinished: true }), (store) => store.close())
     try {
       const counts = await copyStore(source, target, (step, done, all) => showProgress(terminal, done, all, step))
-      if (switches['json']) return printJson(terminal, { copied: Object.fromEntries(Array.from(counts, ([{ name }, count]) => [name, count])) })
-      printTable(terminal, ['Kind', 'Records'], Array.from(counts, ([kind, count]) => [titleOf(kind), String(count)]))
+      if (switches['json'])
+        return printJson(terminal, {
+          copied: Object.fromEntries(Array.from(counts, ([{ name }, count]) => [name, count])),
+        })
+      printTable(
+        terminal,
+        ['Kind', 'Records'],
+        Array.from(counts, ([kind, count]) => [titleOf(kind), String(count)]),
+      )
       report(terminal, 'Copied; counts and checksums match. Sessions were not copied: people need to sign in again.')
     } catch (error) {
       throw error instanceof CopyRefused ? new CommandFailed(error.message) : error

@@ -51,7 +51,8 @@ export async function* readCsv(chunks: AsyncIterable<Buffer>): AsyncGenerator<Ro
     for await (const chunk of chunks) {
       bytesSinceRow += chunk.length
       await feed(chunk)
-      if (bytesSinceRow > LONGEST_ROW + chunk.length) throw unreadable(line, `the row has no end within ${LONGEST_ROW} bytes; is a quote not closed?`)
+      if (bytesSinceRow > LONGEST_ROW + chunk.length)
+        throw unreadable(line, `the row has no end within ${LONGEST_ROW} bytes; is a quote not closed?`)
       yield rows
       rows = []
     }
@@ -78,7 +79,10 @@ function wrongHeader(got: string): CommandFailed {
 
 function readRow(line: number, columns: readonly string[], fields: readonly Buffer[]): Row {
   if (fields.length !== columns.length) {
-    return { line, problem: `The row has ${fields.length} ${fields.length === 1 ? 'field' : 'fields'}, the header has ${columns.length}.` }
+    return {
+      line,
+      problem: `The row has ${fields.length} ${fields.length === 1 ? 'field' : 'fields'}, the header has ${columns.length}.`,
+    }
   }
   const broken = columns.find((_column, index) => !isUtf8(fields[index]!))
   if (broken !== undefined) return { line, problem: `${broken} is not valid UTF-8.` }
@@ -105,8 +109,10 @@ function newLinesIn(fields: readonly Buffer[]): number {
 }
 
 const EXPLANATIONS: Record<string, string> = {
-  CSV_INVALID_CLOSING_QUOTE: 'after the closing quote of a field comes more text; inside a quoted field, write a quote twice',
-  INVALID_OPENING_QUOTE: 'a field has a quote but does not start with one; put the whole field in quotes, and write the quote twice',
+  CSV_INVALID_CLOSING_QUOTE:
+    'after the closing quote of a field comes more text; inside a quoted field, write a quote twice',
+  INVALID_OPENING_QUOTE:
+    'a field has a quote but does not start with one; put the whole field in quotes, and write the quote twice',
   CSV_QUOTE_NOT_CLOSED: 'a quote is not closed until the end of the file',
 }
 
@@ -115,5 +121,7 @@ function explain({ code, message }: CsvError): string {
 }
 
 function unreadable(line: number, reason: string): CommandFailed {
-  return new CommandFailed(`line ${line}: ${reason}. Where the next row starts is unclear from here on, so nothing was written, and --skip-bad does not help.`)
+  return new CommandFailed(
+    `line ${line}: ${reason}. Where the next row starts is unclear from here on, so nothing was written, and --skip-bad does not help.`,
+  )
 }

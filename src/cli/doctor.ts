@@ -14,25 +14,39 @@ export const doctor: Command = {
   options: { json: JSON_OPTION, ...settingOptions(['database', 'environment']) },
   examples: ['petstore doctor', 'petstore doctor --json'],
   async run({ terminal, switches, config }) {
-    const checks = [checkSettings(terminal, config), fine('Node.js', terminal.nodeVersion), ...(await checkDatabase(config.database, terminal.clock))]
+    const checks = [
+      checkSettings(terminal, config),
+      fine('Node.js', terminal.nodeVersion),
+      ...(await checkDatabase(config.database, terminal.clock)),
+    ]
     // Opening the store would migrate a schema that is not up to date, and a doctor changes nothing.
-    if (checks.every(({ name, state }) => state !== 'problem' && (name !== 'Schema' || state === 'ok'))) checks.push(...(await checkStore(config)))
+    if (checks.every(({ name, state }) => state !== 'problem' && (name !== 'Schema' || state === 'ok')))
+      checks.push(...(await checkStore(config)))
     const problems = checks.filter(({ state }) => state === 'problem').length
-    if (switches['json']) printJson(terminal, { database: databasePlace(config.database), healthy: problems === 0, checks })
+    if (switches['json'])
+      printJson(terminal, { database: databasePlace(config.database), healthy: problems === 0, checks })
     else printChecks(terminal, checks)
     if (problems > 0) throw new CommandFailed(`${problems} ${problems === 1 ? 'problem' : 'problems'} found.`)
   },
 }
 
-const VARIABLES = Object.values<Setting>(SETTINGS).flatMap(({ variable, fileVariable }) => (fileVariable === undefined ? [variable] : [variable, fileVariable]))
+const VARIABLES = Object.values<Setting>(SETTINGS).flatMap(({ variable, fileVariable }) =>
+  fileVariable === undefined ? [variable] : [variable, fileVariable],
+)
 /** Set by the launcher. */
 const INTERNAL = new Set(['PETSTORE_CALLED_AS'])
 
 /** A bad value is refused before any command runs; a variable with a mistyped name would be ignored. */
 function checkSettings({ env }: Terminal, { given, environment }: Config): Check {
-  const unknown = Object.keys(env).filter((name) => name.startsWith('PETSTORE_') && !VARIABLES.includes(name) && !INTERNAL.has(name))
+  const unknown = Object.keys(env).filter(
+    (name) => name.startsWith('PETSTORE_') && !VARIABLES.includes(name) && !INTERNAL.has(name),
+  )
   if (unknown.length > 0) {
-    return warning('Settings', `${unknown.join(', ')} ${unknown.length === 1 ? 'is no setting and is' : 'are no settings and are'} ignored`, `Correct the name.${didYouMean(unknown[0]!, VARIABLES)}`)
+    return warning(
+      'Settings',
+      `${unknown.join(', ')} ${unknown.length === 1 ? 'is no setting and is' : 'are no settings and are'} ignored`,
+      `Correct the name.${didYouMean(unknown[0]!, VARIABLES)}`,
+    )
   }
   return fine('Settings', `${environment}; given: ${[...given].join(', ') || 'none, all are defaults'}`)
 }
@@ -42,9 +56,15 @@ async function checkStore(config: Config): Promise<Check[]> {
   try {
     return [
       checkEnvironment(config, await store.environment()),
-      (await store.isUnfinishedCopy()) ? problem('Copy', 'a copy into this database was interrupted', 'Run the same petstore copy again.') : fine('Copy', 'none is unfinished'),
+      (await store.isUnfinishedCopy())
+        ? problem('Copy', 'a copy into this database was interrupted', 'Run the same petstore copy again.')
+        : fine('Copy', 'none is unfinished'),
       ...(await store.imports.unfinished()).map(({ file, rowsDone, rowsTotal }) =>
-        warning('Import', `of ${file} stopped after ${rowsDone} of ${rowsTotal} rows`, 'Run the same petstore import again to finish it.'),
+        warning(
+          'Import',
+          `of ${file} stopped after ${rowsDone} of ${rowsTotal} rows`,
+          'Run the same petstore import again to finish it.',
+        ),
       ),
     ]
   } finally {
@@ -53,9 +73,18 @@ async function checkStore(config: Config): Promise<Check[]> {
 }
 
 function checkEnvironment({ environment, given }: Config, recorded: string | undefined): Check {
-  if (recorded === undefined) return warning('Environment', 'none is recorded yet', 'Start the service with PETSTORE_ENVIRONMENT, which records it.')
+  if (recorded === undefined)
+    return warning(
+      'Environment',
+      'none is recorded yet',
+      'Start the service with PETSTORE_ENVIRONMENT, which records it.',
+    )
   if (recorded === environment || !given.has('environment')) return fine('Environment', recorded)
-  return problem('Environment', `the database belongs to ${recorded}, the setting is ${environment}`, `Set PETSTORE_ENVIRONMENT=${recorded}, or name another database.`)
+  return problem(
+    'Environment',
+    `the database belongs to ${recorded}, the setting is ${environment}`,
+    `Set PETSTORE_ENVIRONMENT=${recorded}, or name another database.`,
+  )
 }
 
 function printChecks(terminal: Terminal, checks: readonly Check[]): void {

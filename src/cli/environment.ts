@@ -3,7 +3,16 @@ import { KEY_PREFIX, stateOf } from '../accounts/api-keys.ts'
 import { databasePlace } from '../database-address.ts'
 import { type Environment, ENVIRONMENTS } from '../contract/operations.ts'
 import type { Store } from '../store/store.ts'
-import { type Command, CommandFailed, type Input, JSON_OPTION, nextCommand, settingOptions, UsageError, withStore } from './command.ts'
+import {
+  type Command,
+  CommandFailed,
+  type Input,
+  JSON_OPTION,
+  nextCommand,
+  settingOptions,
+  UsageError,
+  withStore,
+} from './command.ts'
 import { print, printJson, report } from './terminal.ts'
 
 const show: Command = {
@@ -26,7 +35,11 @@ const set: Command = {
   summary: 'Change the environment of the database; keys of the other one are refused afterwards',
   takes: ['NAME'],
   choices: ENVIRONMENTS,
-  options: { yes: { type: 'boolean', meaning: 'Confirm the change' }, json: JSON_OPTION, ...settingOptions(['database']) },
+  options: {
+    yes: { type: 'boolean', meaning: 'Confirm the change' },
+    json: JSON_OPTION,
+    ...settingOptions(['database']),
+  },
   examples: ['petstore environment set production --yes'],
   async run(input) {
     const { terminal, switches, config } = input
@@ -35,8 +48,15 @@ const set: Command = {
     const { was, refused } = await withStore(input, (store) => change(store, environment, input))
     if (switches['json']) return printJson(terminal, { environment, was: was ?? null, refusedKeys: refused })
     if (was === environment) return report(terminal, `${place} already belongs to ${environment}.`)
-    report(terminal, `${place} belongs to ${environment} now. Restart the service with PETSTORE_ENVIRONMENT=${environment}.`)
-    if (refused > 0) report(terminal, `Refused from then on: ${keysOf(refused, other(environment))}. They are kept, and accepted again if the change is undone.`)
+    report(
+      terminal,
+      `${place} belongs to ${environment} now. Restart the service with PETSTORE_ENVIRONMENT=${environment}.`,
+    )
+    if (refused > 0)
+      report(
+        terminal,
+        `Refused from then on: ${keysOf(refused, other(environment))}. They are kept, and accepted again if the change is undone.`,
+      )
   },
 }
 
@@ -61,18 +81,30 @@ function readEnvironment({ positionals }: Input): Environment {
   throw new UsageError(`NAME must be ${ENVIRONMENTS.join(' or ')}, got ${JSON.stringify(positionals[0])}.`)
 }
 
-async function change(store: Store, environment: Environment, input: Input): Promise<{ was: Environment | undefined; refused: number }> {
+async function change(
+  store: Store,
+  environment: Environment,
+  input: Input,
+): Promise<{ was: Environment | undefined; refused: number }> {
   const { terminal, switches, config } = input
   const was = await store.environment()
   if (was === environment) return { was, refused: 0 }
   const keys = await store.accounts.listKeys()
-  const refused = keys.filter((key) => key.environment !== environment && stateOf(key, terminal.clock()) === 'active').length
+  const refused = keys.filter(
+    (key) => key.environment !== environment && stateOf(key, terminal.clock()) === 'active',
+  ).length
   if ((was !== undefined || refused > 0) && !switches['yes']) {
-    const consequence = refused === 0 ? '' : ` and has ${keysOf(refused, other(environment))}, which ${environment} refuses`
-    throw new UsageError(`${databasePlace(config.database)} belongs to ${was ?? 'no environment'}${consequence}; add --yes to change it to ${environment}.`)
+    const consequence =
+      refused === 0 ? '' : ` and has ${keysOf(refused, other(environment))}, which ${environment} refuses`
+    throw new UsageError(
+      `${databasePlace(config.database)} belongs to ${was ?? 'no environment'}${consequence}; add --yes to change it to ${environment}.`,
+    )
   }
   const recorded = await store.recordEnvironment(environment, was)
-  if (recorded !== environment) throw new CommandFailed(`Another process has just changed the environment to ${recorded}; nothing was changed here.`)
+  if (recorded !== environment)
+    throw new CommandFailed(
+      `Another process has just changed the environment to ${recorded}; nothing was changed here.`,
+    )
   return { was, refused }
 }
 

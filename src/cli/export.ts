@@ -32,8 +32,11 @@ export const exportPets: Command = {
     const format = formatOf(path, flags['format'])
     const toStdout = path === STANDARD_STREAM
     if (toStdout && switches['json']) throw new UsageError('--json needs a FILE: standard output carries the animals.')
-    if (!toStdout && !switches['force'] && existsSync(path)) throw new CommandFailed(`${path} exists already; nothing was written. Name another file, or add --force.`)
-    const count = await withStore(input, (store) => (toStdout ? writeTo(terminal, store, format) : writeFile(terminal, store, format, path)))
+    if (!toStdout && !switches['force'] && existsSync(path))
+      throw new CommandFailed(`${path} exists already; nothing was written. Name another file, or add --force.`)
+    const count = await withStore(input, (store) =>
+      toStdout ? writeTo(terminal, store, format) : writeFile(terminal, store, format, path),
+    )
     if (switches['json']) return printJson(terminal, { exported: count })
     report(terminal, `Exported ${count} ${count === 1 ? 'animal' : 'animals'}.`)
   },
@@ -53,7 +56,12 @@ async function writeFile(terminal: Terminal, store: Store, format: Format, path:
   }
 }
 
-async function writeTo(terminal: Terminal, { pets, records }: Store, format: Format, target = terminal.stdout): Promise<number> {
+async function writeTo(
+  terminal: Terminal,
+  { pets, records }: Store,
+  format: Format,
+  target = terminal.stdout,
+): Promise<number> {
   const all = Object.values(await pets.countByStatus()).reduce((sum, count) => sum + count, 0)
   const rate = startRate()
   let count = 0

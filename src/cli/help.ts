@@ -27,7 +27,13 @@ export function groupHelp(commands: readonly Command[], program: string): string
   const [group = ''] = commands[0]!.name.split(' ')
   return [
     `petstore ${group}: ${commands.map(({ name }) => name.slice(group.length + 1)).join(', ')}`,
-    ...section('Examples', asCalled(commands.map(({ examples }) => examples[0]!), program)),
+    ...section(
+      'Examples',
+      asCalled(
+        commands.map(({ examples }) => examples[0]!),
+        program,
+      ),
+    ),
     ...section('Commands', columns(commands.map(({ name, summary }) => [name, summary]))),
     '',
     `More: ${program} help ${commands[0]!.name}`,

@@ -12,7 +12,10 @@ import { day, printJson, report, type Terminal } from './terminal.ts'
 
 const BATCH = 500
 
-const READERS: Record<Format, (chunks: AsyncIterable<Buffer>) => AsyncGenerator<Row[]>> = { csv: readCsv, jsonl: readJsonLines }
+const READERS: Record<Format, (chunks: AsyncIterable<Buffer>) => AsyncGenerator<Row[]>> = {
+  csv: readCsv,
+  jsonl: readJsonLines,
+}
 
 export const importPets: Command = {
   name: 'import',
@@ -26,7 +29,11 @@ export const importPets: Command = {
     json: JSON_OPTION,
     ...settingOptions(['database']),
   },
-  examples: ['petstore import animals.csv --dry-run', 'petstore import animals.csv', 'zcat animals.jsonl.gz | petstore import - --format jsonl'],
+  examples: [
+    'petstore import animals.csv --dry-run',
+    'petstore import animals.csv',
+    'zcat animals.jsonl.gz | petstore import - --format jsonl',
+  ],
   async run(input) {
     const { terminal, positionals, flags, switches } = input
     const format = formatOf(positionals[0]!, flags['format'])
@@ -34,17 +41,31 @@ export const importPets: Command = {
     const { hash, valid, bad } = await check(terminal, file, format)
     const rows = `${valid + bad} ${valid + bad === 1 ? 'row' : 'rows'}`
     if (bad > 0 && !switches['skip-bad']) {
-      throw new CommandFailed(`${bad} of ${rows} ${bad === 1 ? 'is' : 'are'} bad; nothing was written. Correct the file, or add --skip-bad.`)
+      throw new CommandFailed(
+        `${bad} of ${rows} ${bad === 1 ? 'is' : 'are'} bad; nothing was written. Correct the file, or add --skip-bad.`,
+      )
     }
     if (switches['dry-run']) {
       if (switches['json']) return printJson(terminal, { valid, bad })
       return report(terminal, `${rows} checked: ${valid} valid, ${bad} bad. Nothing was written.`)
     }
-    const added = valid === 0 ? 0 : await withStore(input, async ({ imports }) => {
-      const from = await whereToStart(imports, { hash, file: file.name, rowsTotal: valid }, switches['again'] === true, terminal)
-      await addRows(terminal, imports, file, format, { hash, from, all: valid })
-      return valid - from
-    }, { create: true })
+    const added =
+      valid === 0
+        ? 0
+        : await withStore(
+            input,
+            async ({ imports }) => {
+              const from = await whereToStart(
+                imports,
+                { hash, file: file.name, rowsTotal: valid },
+                switches['again'] === true,
+                terminal,
+              )
+              await addRows(terminal, imports, file, format, { hash, from, all: valid })
+              return valid - from
+            },
+            { create: true },
+          )
     if (switches['json']) return printJson(terminal, { added, earlier: valid - added, skipped: bad })
     const before = added < valid ? ` ${valid - added} were added before the interruption.` : ''
     const skipped = bad > 0 ? ` Skipped ${bad} bad ${bad === 1 ? 'row' : 'rows'}.` : ''
@@ -53,7 +74,11 @@ export const importPets: Command = {
 }
 
 /** Reads the whole file, reports every bad row, and makes the hash by which the store recognises the file. */
-async function check(terminal: Terminal, file: PetFile, format: Format): Promise<{ hash: string; valid: number; bad: number }> {
+async function check(
+  terminal: Terminal,
+  file: PetFile,
+  format: Format,
+): Promise<{ hash: string; valid: number; bad: number }> {
   const hash = createHash('sha256')
   const rate = startRate()
   let bytes = 0
@@ -79,11 +104,18 @@ async function check(terminal: Terminal, file: PetFile, format: Format): Promise
 }
 
 /** Returns how many rows are done already: none for a new file, some after an interruption. */
-async function whereToStart(imports: ImportStore, file: Pick<FileImport, 'hash' | 'file' | 'rowsTotal'>, again: boolean, terminal: Terminal): Promise<number> {
+async function whereToStart(
+  imports: ImportStore,
+  file: Pick<FileImport, 'hash' | 'file' | 'rowsTotal'>,
+  again: boolean,
+  terminal: Terminal,
+): Promise<number> {
   const earlier = await imports.find(file.hash)
   if (earlier !== undefined && earlier.rowsDone < earlier.rowsTotal) return earlier.rowsDone
   if (earlier !== undefined && !again) {
-    throw new CommandFailed(`This file was imported already (${earlier.rowsTotal} rows, ${day(earlier.updatedAt)}); nothing was written. To add its animals once more, add --again.`)
+    throw new CommandFailed(
+      `This file was imported already (${earlier.rowsTotal} rows, ${day(earlier.updatedAt)}); nothing was written. To add its animals once more, add --again.`,
+    )
   }
   const changed = (await imports.unfinished()).find((other) => other.file === file.file)
   if (changed !== undefined && !again) {
@@ -97,12 +129,20 @@ async function whereToStart(imports: ImportStore, file: Pick<FileImport, 'hash' 
   return 0
 }
 
-async function addRows(terminal: Terminal, imports: ImportStore, file: PetFile, format: Format, { hash, from, all }: { hash: string; from: number; all: number }): Promise<void> {
+async function addRows(
+  terminal: Terminal,
+  imports: ImportStore,
+  file: PetFile,
+  format: Format,
+  { hash, from, all }: { hash: string; from: number; all: number },
+): Promise<void> {
   const rate = startRate()
   let done = from
   for await (const batch of batchesAfter(from, READERS[format](file.chunks()))) {
     if (await file.hasChanged()) {
-      throw new CommandFailed(`${file.name} was changed during its import, which stopped after ${done} of ${all} rows. Put the earlier file back and run the same import again to finish it.`)
+      throw new CommandFailed(
+        `${file.name} was changed during its import, which stopped after ${done} of ${all} rows. Put the earlier file back and run the same import again to finish it.`,
+      )
     }
     if (!(await imports.addRows(hash, done, batch, terminal.clock()))) throw takenOver(done - from)
     done += batch.length
@@ -111,7 +151,9 @@ async function addRows(terminal: Terminal, imports: ImportStore, file: PetFile, 
 }
 
 function takenOver(added: number): CommandFailed {
-  return new CommandFailed(`Another process imports the same file; this one stopped after ${added} rows. No row was added twice.`)
+  return new CommandFailed(
+    `Another process imports the same file; this one stopped after ${added} rows. No row was added twice.`,
+  )
 }
 
 async function* batchesAfter(skip: number, source: AsyncIterable<Row[]>): AsyncGenerator<NewPet[]> {

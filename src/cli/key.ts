@@ -4,7 +4,15 @@ import { Refused } from '../contract/refused.ts'
 import { databasePlace } from '../database-address.ts'
 import type { Account, ApiKey } from '../store/account-store.ts'
 import { accountsOf, findAccount } from './account.ts'
-import { type Command, CommandFailed, JSON_OPTION, nextCommand, settingOptions, UsageError, withStore } from './command.ts'
+import {
+  type Command,
+  CommandFailed,
+  JSON_OPTION,
+  nextCommand,
+  settingOptions,
+  UsageError,
+  withStore,
+} from './command.ts'
 import { environmentOfKeys } from './environment.ts'
 import { day, isoTime, print, printJson, printTable, report } from './terminal.ts'
 
@@ -17,7 +25,11 @@ const create: Command = {
   options: {
     account: { type: 'string', value: 'EMAIL', meaning: 'Account that the key belongs to' },
     name: { type: 'string', value: 'NAME', meaning: 'Name to recognise the key by' },
-    expires: { type: 'string', value: 'WHEN', meaning: 'When it expires: 12h, 90d, 4w, or a date such as 2027-01-31; unset: never' },
+    expires: {
+      type: 'string',
+      value: 'WHEN',
+      meaning: 'When it expires: 12h, 90d, 4w, or a date such as 2027-01-31; unset: never',
+    },
     json: JSON_OPTION,
     ...STORE_OPTIONS,
   },
@@ -33,7 +45,12 @@ const create: Command = {
     const expiresAt = expires === undefined ? undefined : parseExpiry(expires, terminal.clock())
     const made = await withStore(input, async (store) => {
       const account = await findAccount(input, store, email)
-      return accountsOf(store, await environmentOfKeys(input, store), terminal).createKey(account, name, expiresAt, 'command line')
+      return accountsOf(store, await environmentOfKeys(input, store), terminal).createKey(
+        account,
+        name,
+        expiresAt,
+        'command line',
+      )
     })
     if (made instanceof Refused) throw new CommandFailed(made.message)
     const { key, secret } = made
@@ -61,10 +78,17 @@ const list: Command = {
     const { emails, keys } = await withStore(input, async (store) => {
       const account = flags['account'] === undefined ? undefined : await findAccount(input, store, flags['account'])
       const accounts = account === undefined ? await store.accounts.listAccounts() : [account]
-      return { emails: new Map(accounts.map(({ id, email }) => [id, email])), keys: await store.accounts.listKeys(account?.id) }
+      return {
+        emails: new Map(accounts.map(({ id, email }) => [id, email])),
+        keys: await store.accounts.listKeys(account?.id),
+      }
     })
     const emailOf = ({ accountId }: ApiKey) => emails.get(accountId) ?? accountId
-    if (switches['json']) return printJson(terminal, keys.map((key) => keyJson(key, emailOf(key), now)))
+    if (switches['json'])
+      return printJson(
+        terminal,
+        keys.map((key) => keyJson(key, emailOf(key), now)),
+      )
     if (keys.length === 0) {
       const command = nextCommand(input, `key create --account ${flags['account'] ?? 'EMAIL'} --name NAME`)
       return report(terminal, `No keys yet in ${databasePlace(config.database)}. Generate one: ${command}`)
@@ -94,7 +118,9 @@ const revoke: Command = {
     await withStore(input, async (store) => {
       const key = await store.accounts.keyById(positionals[0]!)
       if (key === undefined) {
-        throw new CommandFailed(`There is no key ${positionals[0]!} in ${databasePlace(config.database)}; see ${nextCommand(input, 'key list')}`)
+        throw new CommandFailed(
+          `There is no key ${positionals[0]!} in ${databasePlace(config.database)}; see ${nextCommand(input, 'key list')}`,
+        )
       }
       const revoked = await accountsOf(store, key.environment, terminal).revokeKey(key, 'command line')
       if (switches['json']) {
@@ -117,7 +143,9 @@ function parseExpiry(text: string, now: number): number {
   const date = /^\d{4}-\d{2}-\d{2}$/.test(text) ? Date.parse(text) : Number.NaN
   // Date.parse takes 31 February for 3 March.
   if (!Number.isNaN(date) && new Date(date).toISOString().startsWith(text)) return date
-  throw new UsageError(`--expires must be hours, days or weeks (12h, 90d, 4w) or a date such as 2027-01-31, got ${JSON.stringify(text)}.`)
+  throw new UsageError(
+    `--expires must be hours, days or weeks (12h, 90d, 4w) or a date such as 2027-01-31, got ${JSON.stringify(text)}.`,
+  )
 }
 
 function keyJson(key: ApiKey, account: Account['email'], now: number): object {

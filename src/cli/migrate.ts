@@ -5,7 +5,7 @@ import { printJson, report } from './terminal.ts'
 
 export const migrate: Command = {
   name: 'migrate',
-  summary: "Create the database, or upgrade its schema to this version",
+  summary: 'Create the database, or upgrade its schema to this version',
   takes: [],
   options: { json: JSON_OPTION, ...settingOptions(['database', 'environment']) },
   examples: ['petstore migrate', 'petstore migrate --database sqlite:/srv/petstore.db --environment production'],
@@ -18,8 +18,12 @@ export const migrate: Command = {
       { create: true },
     )
     const { created, migrations, warnings } = opened
-    if (switches['json']) return printJson(terminal, { database, environment: environment ?? null, created, migrations })
-    report(terminal, migrations.length === 0 ? `${database} was up to date.` : `Applied to ${database}: ${migrations.join(', ')}.`)
+    if (switches['json'])
+      return printJson(terminal, { database, environment: environment ?? null, created, migrations })
+    report(
+      terminal,
+      migrations.length === 0 ? `${database} was up to date.` : `Applied to ${database}: ${migrations.join(', ')}.`,
+    )
     for (const warning of warnings) report(terminal, `Warning: ${warning}`)
   },
 }

@@ -9,13 +9,20 @@ type Parsed = Pick<Input, 'positionals' | 'flags' | 'switches'>
 export function parseWords(command: Command, words: readonly string[]): Parsed {
   const { name, takes, options } = command
   const types = Object.fromEntries(Object.entries(options).map(([option, { type }]) => [option, { type }]))
-  const { tokens, positionals } = parseArgs({ args: [...words], options: types, allowPositionals: true, strict: false, tokens: true })
+  const { tokens, positionals } = parseArgs({
+    args: [...words],
+    options: types,
+    allowPositionals: true,
+    strict: false,
+    tokens: true,
+  })
   const parsed: Parsed = { positionals, flags: {}, switches: {} }
   for (const token of tokens) {
     if (token.kind !== 'option') continue
     // Not just any property: every object has a constructor.
     const option = Object.hasOwn(options, token.name) ? options[token.name] : undefined
-    if (option === undefined || !token.rawName.startsWith('--')) throw new UsageError(unknownOption(command, token.rawName))
+    if (option === undefined || !token.rawName.startsWith('--'))
+      throw new UsageError(unknownOption(command, token.rawName))
     const value = valueOf(option, token)
     if (value === undefined) parsed.switches[token.name] = true
     else parsed.flags[token.name] = value
@@ -32,7 +39,10 @@ interface OptionToken {
 }
 
 /** Returns undefined for an option that takes no value. */
-function valueOf({ type, value: placeholder }: Option, { rawName, value, inlineValue }: OptionToken): string | undefined {
+function valueOf(
+  { type, value: placeholder }: Option,
+  { rawName, value, inlineValue }: OptionToken,
+): string | undefined {
   if (type === 'boolean') {
     if (value === undefined) return undefined
     throw new UsageError(`${rawName} takes no value, got ${JSON.stringify(value)}.`)
@@ -44,5 +54,8 @@ function valueOf({ type, value: placeholder }: Option, { rawName, value, inlineV
 }
 
 function unknownOption({ name, options }: Command, rawName: string): string {
-  return `${name} has no option ${rawName}.${didYouMean(rawName, Object.keys(options).map((option) => `--${option}`))}`
+  return `${name} has no option ${rawName}.${didYouMean(
+    rawName,
+    Object.keys(options).map((option) => `--${option}`),
+  )}`
 }

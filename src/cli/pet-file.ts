@@ -14,7 +14,12 @@ export type Row = { line: number; pet: NewPet } | { line: number; problem: strin
 const FORMATS = ['csv', 'jsonl'] as const
 export type Format = (typeof FORMATS)[number]
 
-export const FORMAT_OPTION: Option = { type: 'string', value: 'FORMAT', meaning: `${FORMATS.join(' or ')}; by default as the file's name ends`, choices: FORMATS }
+export const FORMAT_OPTION: Option = {
+  type: 'string',
+  value: 'FORMAT',
+  meaning: `${FORMATS.join(' or ')}; by default as the file's name ends`,
+  choices: FORMATS,
+}
 
 /** The name that stands for standard input or output. */
 export const STANDARD_STREAM = '-'
@@ -72,7 +77,11 @@ export class PetFile implements AsyncDisposable {
   /** Yields the bytes without a byte order mark, and calls `onChunk` with all bytes. */
   async *chunks(onChunk: (chunk: Buffer) => void = () => {}): AsyncGenerator<Buffer> {
     let isFirst = true
-    for await (const chunk of this.#handle.createReadStream({ start: 0, autoClose: false, highWaterMark: CHUNK_BYTES }) as AsyncIterable<Buffer>) {
+    for await (const chunk of this.#handle.createReadStream({
+      start: 0,
+      autoClose: false,
+      highWaterMark: CHUNK_BYTES,
+    }) as AsyncIterable<Buffer>) {
       onChunk(chunk)
       yield isFirst ? withoutMark(this.name, chunk) : chunk
       isFirst = false
@@ -93,6 +102,7 @@ export class PetFile implements AsyncDisposable {
 function withoutMark(name: string, chunk: Buffer): Buffer {
   if (chunk.subarray(0, 3).equals(UTF8_BOM)) return chunk.subarray(3)
   const start = chunk.subarray(0, 2).toString('hex')
-  if (start === 'fffe' || start === 'feff') throw new CommandFailed(`${name} is encoded in UTF-16. Save it as UTF-8; nothing was written.`)
+  if (start === 'fffe' || start === 'feff')
+    throw new CommandFailed(`${name} is encoded in UTF-16. Save it as UTF-8; nothing was written.`)
   return chunk
 }

@@ -21,23 +21,43 @@ async function read(reader: Reader, content: string | Buffer, size = 7): Promise
 }
 
 /** Every animal that the interface accepts. */
-const pets: fc.Arbitrary<NewPet> = fc.record({
-  name: fc
-    .string({ unit: fc.oneof(fc.constantFrom('"', ',', '\n', '\r', '\\', ' '), fc.string({ unit: 'binary', minLength: 1, maxLength: 1 })), minLength: 1, maxLength: 40 })
-    .filter((name) => name.trim() !== '' && !name.includes('\0')),
-  categoryId: fc.bigInt({ min: INT64_MIN, max: INT64_MAX }),
-  status: fc.constantFrom(...PET_STATUSES),
-}, { noNullPrototype: true })
+const pets: fc.Arbitrary<NewPet> = fc.record(
+  {
+    name: fc
+      .string({
+        unit: fc.oneof(
+          fc.constantFrom('"', ',', '\n', '\r', '\\', ' '),
+          fc.string({ unit: 'binary', minLength: 1, maxLength: 1 }),
+        ),
+        minLength: 1,
+        maxLength: 40,
+      })
+      .filter((name) => name.trim() !== '' && !name.includes('\0')),
+    categoryId: fc.bigInt({ min: INT64_MIN, max: INT64_MAX }),
+    status: fc.constantFrom(...PET_STATUSES),
+  },
+  { noNullPrototype: true },
+)
 
 describe('rows of a file', () => {
   it('are the animals that were exported, exactly, wherever chunks end', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(pets, { maxLength: 6 }), fc.integer({ min: 1, max: 50 }), async (given, size) => {
         const withIds = given.map((pet, index) => ({ id: BigInt(index), ...pet }))
-        const csv = await read(readCsv, `id,name,categoryId,status\n${withIds.map((pet) => `${csvLine(pet)}\n`).join('')}`, size)
-        assert.deepEqual(csv.map((row) => ('pet' in row ? row.pet : row)), given)
+        const csv = await read(
+          readCsv,
+          `id,name,categoryId,status\n${withIds.map((pet) => `${csvLine(pet)}\n`).join('')}`,
+          size,
+        )
+        assert.deepEqual(
+          csv.map((row) => ('pet' in row ? row.pet : row)),
+          given,
+        )
         const jsonl = await read(readJsonLines, withIds.map((pet) => `${renderPet(pet)}\n`).join(''), size)
-        assert.deepEqual(jsonl.map((row) => ('pet' in row ? row.pet : row)), given)
+        assert.deepEqual(
+          jsonl.map((row) => ('pet' in row ? row.pet : row)),
+          given,
+        )
       }),
       { numRuns: 200 },
     )
@@ -45,8 +65,14 @@ describe('rows of a file', () => {
 
   it('of CSV have the line on which they start, with line ends of any kind and names over several lines', async () => {
     const rows = await read(readCsv, 'name,categoryId\r\n"a\r\nb",1\r\n\r\n"c\nd",x\n"e",2\nf,y')
-    assert.deepEqual(rows.map(({ line }) => line), [2, 5, 7, 8])
-    assert.deepEqual(rows.map((row) => ('pet' in row ? row.pet.name : row.problem.slice(0, 10))), ['a\r\nb', 'categoryId', 'e', 'categoryId'])
+    assert.deepEqual(
+      rows.map(({ line }) => line),
+      [2, 5, 7, 8],
+    )
+    assert.deepEqual(
+      rows.map((row) => ('pet' in row ? row.pet.name : row.problem.slice(0, 10))),
+      ['a\r\nb', 'categoryId', 'e', 'categoryId'],
+    )
   })
 
   it('of CSV keep spaces, take an empty status for the default, and columns in any order', async () => {
@@ -71,9 +97,15 @@ describe('rows of a file', () => {
   ]
   for (const [row, problem] of BAD_CSV) {
     it(`of CSV are refused with the reason: ${problem}`, async () => {
-      const rows = await read(readCsv, Buffer.concat([Buffer.from('name,categoryId,status\n'), Buffer.from(row), Buffer.from('\nGood,1,\n')]))
+      const rows = await read(
+        readCsv,
+        Buffer.concat([Buffer.from('name,categoryId,status\n'), Buffer.from(row), Buffer.from('\nGood,1,\n')]),
+      )
       assert.equal(rows.length, 2)
-      assert.ok('problem' in rows[0]! && rows[0].line === 2 && rows[0].problem.startsWith(problem), JSON.stringify(rows[0]))
+      assert.ok(
+        'problem' in rows[0]! && rows[0].line === 2 && rows[0].problem.startsWith(problem),
+        JSON.stringify(rows[0]),
+      )
       assert.ok('pet' in rows[1]!)
     })
   }
@@ -88,7 +120,11 @@ describe('rows of a file', () => {
   ]
   for (const [line, problem] of BAD_LINES) {
     it(`of JSON Lines are refused with the reason: ${problem}`, async () => {
-      const rows = await read(readJsonLines, Buffer.concat([Buffer.from(' \r\n'), Buffer.from(line), Buffer.from('\n{"name":"Good","categoryId":1}')]), 1000)
+      const rows = await read(
+        readJsonLines,
+        Buffer.concat([Buffer.from(' \r\n'), Buffer.from(line), Buffer.from('\n{"name":"Good","categoryId":1}')]),
+        1000,
+      )
       assert.deepEqual(rows[0], { line: 2, problem })
       assert.deepEqual(rows[1], { line: 3, pet: { name: 'Good', categoryId: 1n, status: 'available' } })
     })

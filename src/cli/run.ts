@@ -37,7 +37,9 @@ export async function run(words: readonly string[], terminal: Terminal): Promise
 /** Returns undefined if the words do not ask for help; throws `UsageError` for help on a command that does not exist. */
 function helpText(words: readonly string[], program: string): string | undefined {
   const isHelp = words.length === 0 || words[0] === 'help'
-  const asksForHelp = words.slice(0, words.includes('--') ? words.indexOf('--') : undefined).some((word) => word === '--help' || word === '-h')
+  const asksForHelp = words
+    .slice(0, words.includes('--') ? words.indexOf('--') : undefined)
+    .some((word) => word === '--help' || word === '-h')
   if (!isHelp && !asksForHelp) return undefined
   const sought = (isHelp ? words.slice(1) : words).filter((word) => !word.startsWith('-'))
   const command = findCommand(sought)
@@ -53,7 +55,8 @@ function warnOfPasswords(flags: Record<string, string | undefined>, terminal: Te
   const { flag, variable, fileVariable } = SETTINGS.database
   for (const [name, value] of Object.entries(flags)) {
     if (value === undefined || !holdsPassword(value)) continue
-    const instead = name === flag ? `Set ${variable} or ${fileVariable} instead.` : 'Leave it out and set PGPASSWORD instead.'
+    const instead =
+      name === flag ? `Set ${variable} or ${fileVariable} instead.` : 'Leave it out and set PGPASSWORD instead.'
     report(terminal, `petstore: Warning: others can read the password of --${name} in the process list. ${instead}`)
   }
 }
@@ -74,5 +77,8 @@ function explainFailure(error: unknown, command: Command | undefined, terminal: 
 
 /** A message repeats words that were typed: neither a key in the wrong place nor a control character may reach the terminal. */
 function repeatable(message: string): string {
-  return message.split('\n').map((line) => escapeControls(redactSecrets(line))).join('\n')
+  return message
+    .split('\n')
+    .map((line) => escapeControls(redactSecrets(line)))
+    .join('\n')
 }

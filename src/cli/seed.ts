@@ -20,14 +20,18 @@ export const seed: Command = {
   async run(input) {
     const { terminal, flags, switches } = input
     const count = parseCount(flags['count'])
-    await withStore(input, async ({ pets }) => {
-      for (let added = 0; added < count; ) {
-        const batch = Array.from({ length: Math.min(BATCH, count - added) }, madeUpPet)
-        await pets.createMany(batch)
-        added += batch.length
-        showProgress(terminal, added, count)
-      }
-    }, { create: true })
+    await withStore(
+      input,
+      async ({ pets }) => {
+        for (let added = 0; added < count;) {
+          const batch = Array.from({ length: Math.min(BATCH, count - added) }, madeUpPet)
+          await pets.createMany(batch)
+          added += batch.length
+          showProgress(terminal, added, count)
+        }
+      },
+      { create: true },
+    )
     if (switches['json']) printJson(terminal, { added: count })
     else report(terminal, `Added ${count} ${count === 1 ? 'animal' : 'animals'}.`)
   },
@@ -43,7 +47,9 @@ function parseCount(text: string | undefined): number {
 const NAMES = `
   Bella Luna Max Charlie Milo Coco Rocky Daisy Buddy Nala Simba Oscar Ruby Leo Rosie Toby
   Willow Jasper Poppy Finn Hazel Otto Pepper Ziggy Mochi Biscuit Clover Juniper Maple Pickles Waffles Olive
-`.trim().split(/\s+/)
+`
+  .trim()
+  .split(/\s+/)
 const TITLES = ['', '', '', '', ' Junior', ' the Brave', ' the Quiet', ' II']
 const CATEGORIES = 12
 

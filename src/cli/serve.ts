@@ -46,7 +46,12 @@ export const serve: Command = {
   },
 }
 
-async function startServer({ startServer: start }: typeof import('../server.ts'), terminal: Terminal, config: Config, log: Log): Promise<Running> {
+async function startServer(
+  { startServer: start }: typeof import('../server.ts'),
+  terminal: Terminal,
+  config: Config,
+  log: Log,
+): Promise<Running> {
   const { env, pid, clock } = terminal
   try {
     return await start(config, log, { socket: inheritedSocket(env, pid), clock })
@@ -57,7 +62,9 @@ async function startServer({ startServer: start }: typeof import('../server.ts')
 
 async function announce(terminal: Terminal, config: Config, running: Running, log: Log): Promise<void> {
   if (terminal.stdout.isTTY) {
-    const key = isWatched(terminal, config, running) ? await firstRunKey(running, terminal.clock()).catch(ifUnavailable) : undefined
+    const key = isWatched(terminal, config, running)
+      ? await firstRunKey(running, terminal.clock()).catch(ifUnavailable)
+      : undefined
     print(terminal, welcome(terminal, config, running, key))
     return
   }
@@ -83,7 +90,9 @@ function explainListenFailure({ where, cause }: CannotListen): CommandFailed {
   const told = cause instanceof Error ? cause.message : String(cause)
   if ('fd' in where) return new CommandFailed(`Cannot listen on the socket that was passed on (LISTEN_FDS): ${told}.`)
   if ('folder' in where) {
-    return new CommandFailed(`Workers need a socket in the folder for temporary files, ${where.folder}: ${told}. Set TMPDIR to another folder, with a short path, or use --workers 1.`)
+    return new CommandFailed(
+      `Workers need a socket in the folder for temporary files, ${where.folder}: ${told}. Set TMPDIR to another folder, with a short path, or use --workers 1.`,
+    )
   }
   const { host, port, setting } = where
   const reasons: Record<string, string> = {

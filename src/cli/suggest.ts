@@ -2,8 +2,12 @@
 
 /** Returns undefined if none is near: at most one letter in three may differ. */
 export function nearest(word: string, known: readonly string[]): string | undefined {
-  const [best] = known.map((candidate) => ({ candidate, far: distance(word, candidate) })).toSorted((a, b) => a.far - b.far)
-  return best !== undefined && best.far <= Math.max(1, Math.floor(best.candidate.length / 3)) ? best.candidate : undefined
+  const [best] = known
+    .map((candidate) => ({ candidate, far: distance(word, candidate) }))
+    .toSorted((a, b) => a.far - b.far)
+  return best !== undefined && best.far <= Math.max(1, Math.floor(best.candidate.length / 3))
+    ? best.candidate
+    : undefined
 }
 
 export function didYouMean(word: string, known: readonly string[]): string {

@@ -44,7 +44,10 @@ export function printTable(terminal: Terminal, heading: readonly string[], rows:
   const lines = terminal.stdout.isTTY ? [heading, ...cells] : cells
   const widths = heading.map((_, column) => Math.max(...lines.map((line) => line[column]!.length)))
   for (const [index, line] of lines.entries()) {
-    const text = line.map((cell, column) => cell.padEnd(widths[column]!)).join('  ').trimEnd()
+    const text = line
+      .map((cell, column) => cell.padEnd(widths[column]!))
+      .join('  ')
+      .trimEnd()
     print(terminal, index === 0 && terminal.stdout.isTTY ? accent(terminal, text) : text)
   }
 }
@@ -53,7 +56,9 @@ export function printTable(terminal: Terminal, heading: readonly string[], rows:
 export async function readAll(stream: Readable): Promise<string> {
   const chunks: Buffer[] = []
   for await (const chunk of stream) chunks.push(Buffer.from(chunk as Buffer))
-  return Buffer.concat(chunks).toString('utf8').replace(/\r?\n$/, '')
+  return Buffer.concat(chunks)
+    .toString('utf8')
+    .replace(/\r?\n$/, '')
 }
 
 /** A person ended the program at a prompt: nothing to report, exit code 130. */

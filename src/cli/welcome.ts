@@ -43,7 +43,9 @@ export function welcome(terminal: Terminal, config: Config, running: Running, ke
 /** Says why sign-up is open or closed where nobody has set it; empty where it is set. */
 export function reasonForSignup(config: Config, { signup }: Running): string {
   if (config.signup !== undefined) return ''
-  return signup === 'open' ? ' (not set, and only this machine reaches the service)' : ' (not set: open it with --signup open)'
+  return signup === 'open'
+    ? ' (not set, and only this machine reaches the service)'
+    : ' (not set: open it with --signup open)'
 }
 
 function signupRows({ program }: Terminal, config: Config, running: Running): [string, string][] {

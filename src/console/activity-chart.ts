@@ -25,7 +25,10 @@ export interface Span {
 /** Returns consecutive buckets up to now, empty ones included. */
 export function bucketsOf(counts: readonly HourlyCount[], { bucketMs, buckets }: Span, now: number): Bucket[] {
   const first = firstBucket({ bucketMs, buckets }, now)
-  const filled = Array.from({ length: buckets }, (_, index): Bucket => ({ start: first + index * bucketMs, totals: noCalls() }))
+  const filled = Array.from({ length: buckets }, (_, index): Bucket => ({
+    start: first + index * bucketMs,
+    totals: noCalls(),
+  }))
   for (const { hour, status, calls } of counts) {
     const bucket = filled[Math.floor((hour - first) / bucketMs)]
     if (bucket !== undefined) bucket.totals[classOf(status)] += calls

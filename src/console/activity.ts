@@ -1,7 +1,17 @@
 // What the account's keys have been used for: how often, with which result, and why requests failed.
 import { OPERATIONS } from '../contract/operations.ts'
 import type { HourlyCount } from '../store/account-store.ts'
-import { barChart, bucketsOf, bucketTable, chartWords, CLASSES, firstBucket, type Span, sparkline, totalsOf } from './activity-chart.ts'
+import {
+  barChart,
+  bucketsOf,
+  bucketTable,
+  chartWords,
+  CLASSES,
+  firstBucket,
+  type Span,
+  sparkline,
+  totalsOf,
+} from './activity-chart.ts'
 import { failedRequests } from './failed-requests.ts'
 import { html, type Html } from './html.ts'
 import { count, DAY_MS } from './times.ts'
@@ -45,7 +55,8 @@ async function activityPage(visit: MemberVisit): Promise<HtmlPage> {
 
 function spanChoice(chosen: SpanName): Html {
   return html`<nav aria-label="Time span"><ul class="switch">${Object.entries(SPANS).map(
-    ([name, { words }]) => html`<li><a href="/activity?span=${name}" ${name === chosen && html`aria-current="true"`}>${words}</a></li>`,
+    ([name, { words }]) =>
+      html`<li><a href="/activity?span=${name}" ${name === chosen && html`aria-current="true"`}>${words}</a></li>`,
   )}</ul></nav>`
 }
 

@@ -30,19 +30,29 @@ export function animalFields(typed: (name: string) => string, problems: Problems
 export function readAnimal(typed: URLSearchParams): NewPet | InvalidFields {
   const text = (name: string) => typed.get(name) || undefined
   const category = typed.get('categoryId')?.trim() ?? ''
-  const parsed = parseNewPet({ name: text('name'), categoryId: int64FromJsonNumber(category) ?? (category || undefined), status: text('status') })
+  const parsed = parseNewPet({
+    name: text('name'),
+    categoryId: int64FromJsonNumber(category) ?? (category || undefined),
+    status: text('status'),
+  })
   if (!(parsed instanceof InvalidFields)) return parsed
-  return new InvalidFields(parsed.problems.map(({ field: name }) => new FieldProblem(name, inPlainWords(name, typed.get(name) ?? ''))))
+  return new InvalidFields(
+    parsed.problems.map(({ field: name }) => new FieldProblem(name, inPlainWords(name, typed.get(name) ?? ''))),
+  )
 }
 
 function inPlainWords(name: string, value: string): string {
   switch (name) {
     case 'name':
       if (value.trim() === '') return 'Enter a name'
-      return value.length > NAME_MAX_LENGTH ? `The name must have at most ${NAME_MAX_LENGTH} characters` : 'The name has a character that cannot be stored'
+      return value.length > NAME_MAX_LENGTH
+        ? `The name must have at most ${NAME_MAX_LENGTH} characters`
+        : 'The name has a character that cannot be stored'
     case 'categoryId':
       if (value.trim() === '') return 'Enter a category'
-      return /^\s*[+-]?\d+\s*$/.test(value) ? `Category must be from ${INT64_MIN} to ${INT64_MAX}` : 'Category must be a whole number, like 3'
+      return /^\s*[+-]?\d+\s*$/.test(value)
+        ? `Category must be from ${INT64_MIN} to ${INT64_MAX}`
+        : 'Category must be a whole number, like 3'
     default:
       return 'Choose one of the listed statuses'
   }

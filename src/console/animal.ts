@@ -13,7 +13,11 @@ import { notFoundPage } from './problem-pages.ts'
 import { type ConsoleRoute, forMembers, type HtmlPage, type MemberVisit, type Outcome, param } from './visit.ts'
 
 export const animalRoutes: readonly ConsoleRoute[] = [
-  forMembers('GET', '/animals/:id', withAnimal((visit, pet) => animalPage(visit, pet))),
+  forMembers(
+    'GET',
+    '/animals/:id',
+    withAnimal((visit, pet) => animalPage(visit, pet)),
+  ),
   forMembers('POST', '/animals/:id', withAnimal(change)),
 ]
 
@@ -25,7 +29,11 @@ interface Shown {
   conflict?: boolean
 }
 
-async function animalPage(visit: MemberVisit, pet: Pet, { problems = [], conflict = false }: Shown = {}): Promise<HtmlPage> {
+async function animalPage(
+  visit: MemberVisit,
+  pet: Pet,
+  { problems = [], conflict = false }: Shown = {},
+): Promise<HtmlPage> {
   const typed = (name: string) => visit.form.get(name) ?? String(pet[name as keyof Pet] ?? '')
   return {
     title: pet.name,
@@ -83,11 +91,20 @@ async function change(visit: MemberVisit, pet: Pet): Promise<Outcome> {
 
 function difference(from: NewPet, to: NewPet): string {
   const changed = FIELDS.filter((name) => from[name] !== to[name])
-  return changed.map((name) => `${LABELS[name]}: ${shown(name, String(from[name]))} → ${shown(name, String(to[name]))}`).join('; ')
+  return changed
+    .map((name) => `${LABELS[name]}: ${shown(name, String(from[name]))} → ${shown(name, String(to[name]))}`)
+    .join('; ')
 }
 
 function changeEvent({ who, now }: MemberVisit, { id, name }: Pet, detail: string): AuditEvent {
-  return { at: now, accountId: who.account.id, action: 'pet.changed', via: 'console', subject: `${name} (${id})`, detail }
+  return {
+    at: now,
+    accountId: who.account.id,
+    action: 'pet.changed',
+    via: 'console',
+    subject: `${name} (${id})`,
+    detail,
+  }
 }
 
 function withAnimal(handle: (visit: MemberVisit, pet: Pet) => Promise<Outcome>) {

@@ -94,7 +94,8 @@ function paging(query: ListQuery, last: bigint | undefined): Html | undefined {
 function nothing({ status, before }: ListQuery, environment: Environment): Html {
   if (before !== undefined) return empty('No older animals', html`<a href="/animals">Go to the newest</a>`)
   if (status !== undefined) return empty(`No animal is ${status}`, html`<a href="/animals">Show all animals</a>`)
-  const seed = environment === 'staging' && html`, or fill the store with made-up ones: <code>petstore seed --count 100</code>`
+  const seed =
+    environment === 'staging' && html`, or fill the store with made-up ones: <code>petstore seed --count 100</code>`
   return empty('No animals yet', html`<a href="/animals/new">Add the first one</a>${seed}`)
 }
 

@@ -1,5 +1,12 @@
 // The console as a Fastify plugin: finds the session, checks access and forms, and sends the page with its headers.
-import type { FastifyError, FastifyInstance, FastifyPluginCallback, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify'
+import type {
+  FastifyError,
+  FastifyInstance,
+  FastifyPluginCallback,
+  FastifyReply,
+  FastifyRequest,
+  HTTPMethods,
+} from 'fastify'
 import { TooManyHashes } from '../accounts/hash-queue.ts'
 import { PasswordTries } from '../accounts/password-tries.ts'
 import { isCsrfToken, type SignedIn } from '../accounts/sessions.ts'
@@ -22,7 +29,14 @@ import { errorCodeRoutes } from './error-codes.ts'
 import { isOwnName } from '../own-name.ts'
 import { keyRoutes } from './keys.ts'
 import { layout } from './layout.ts'
-import { badRequestPage, busyPage, misdirectedPage, notFoundPage, serverErrorPage, staleFormPage } from './problem-pages.ts'
+import {
+  badRequestPage,
+  busyPage,
+  misdirectedPage,
+  notFoundPage,
+  serverErrorPage,
+  staleFormPage,
+} from './problem-pages.ts'
 import { referencePage } from './reference.ts'
 import { SECURITY_HEADERS } from './security-headers.ts'
 import { signInRoutes } from './sign-in.ts'
@@ -75,7 +89,9 @@ export function createConsole(parts: ConsoleParts): Console {
   }
 
   /** Without a session the first token is the one that forms are bound to. */
-  async function findSession(tokens: readonly string[]): Promise<{ token: string | undefined; who: SignedIn | undefined }> {
+  async function findSession(
+    tokens: readonly string[],
+  ): Promise<{ token: string | undefined; who: SignedIn | undefined }> {
     for (const token of tokens) {
       const who = await sessions.find(token)
       if (who !== undefined) return { token, who }
@@ -84,7 +100,8 @@ export function createConsole(parts: ConsoleParts): Console {
   }
 
   async function outcomeOf({ method, path, handle, forAnyone }: ConsoleRoute, visit: Visit): Promise<Outcome> {
-    if (method === 'POST' && !isOurForm(visit)) return visit.who || forAnyone ? staleFormPage(visit) : toSignIn(path, visit)
+    if (method === 'POST' && !isOurForm(visit))
+      return visit.who || forAnyone ? staleFormPage(visit) : toSignIn(path, visit)
     if (visit.who === undefined && !forAnyone) return toSignIn(path, visit)
     return handle(visit)
   }
@@ -111,7 +128,9 @@ export function createConsole(parts: ConsoleParts): Console {
       record(request, reply.statusCode)
       finished()
     })
-    app.setErrorHandler(async (error: FastifyError, request, reply) => answer(reply, await openAnyway(request, reply), explain(error, request)))
+    app.setErrorHandler(async (error: FastifyError, request, reply) =>
+      answer(reply, await openAnyway(request, reply), explain(error, request)),
+    )
     for (const route of ROUTES) {
       app.route({
         method: route.method === 'GET' ? ['GET', 'HEAD'] : route.method,
@@ -138,7 +157,10 @@ export function createConsole(parts: ConsoleParts): Console {
       handler: async (request, reply) => {
         const visit = await open(request, reply)
         const { body, headers } = referencePage(visit)
-        return reply.headers({ ...freshness(visit), ...headers }).type(HTML_TYPE).send(body.text)
+        return reply
+          .headers({ ...freshness(visit), ...headers })
+          .type(HTML_TYPE)
+          .send(body.text)
       },
     })
     app.route({
@@ -154,7 +176,8 @@ export function createConsole(parts: ConsoleParts): Console {
 
   /** For a request under another name at home: a browser gets a page, everyone else the Error body. */
   function refuseHost(request: FastifyRequest, reply: FastifyReply): void {
-    if (/\btext\/html\b/.test(request.headers.accept ?? '')) return void answer(reply, anonymous(request), misdirectedPage(url))
+    if (/\btext\/html\b/.test(request.headers.accept ?? ''))
+      return void answer(reply, anonymous(request), misdirectedPage(url))
     const message = `The console answers only to IP addresses and localhost, such as ${url}/, got the Host ${quote(request.host)}.`
     const body = errorBody('misdirected_request', message)
     // As bytes: to a text Fastify would add a charset, which JSON has not.
@@ -167,7 +190,9 @@ export function createConsole(parts: ConsoleParts): Console {
 
   async function finish({ afterwards, request }: Visit): Promise<void> {
     for (const work of afterwards) {
-      await work().catch((error: unknown) => log.error({ requestId: request.id, error }, 'the work after the response failed'))
+      await work().catch((error: unknown) =>
+        log.error({ requestId: request.id, error }, 'the work after the response failed'),
+      )
     }
   }
 
@@ -182,8 +207,24 @@ export function createConsole(parts: ConsoleParts): Console {
 
   function anonymous(request: FastifyRequest): Visit {
     const nothing = new URLSearchParams()
-    const common = { who: undefined, form: nothing, query: nothing, token: undefined, tokenIsNew: false, afterwards: [] }
-    return { ...parts, throttles, request, address: addressOf(request), left: STAYING, now: clock(), secure: isHttps, ...common }
+    const common = {
+      who: undefined,
+      form: nothing,
+      query: nothing,
+      token: undefined,
+      tokenIsNew: false,
+      afterwards: [],
+    }
+    return {
+      ...parts,
+      throttles,
+      request,
+      address: addressOf(request),
+      left: STAYING,
+      now: clock(),
+      secure: isHttps,
+      ...common,
+    }
   }
 
   function explain(error: FastifyError, request: FastifyRequest): Outcome {
@@ -218,7 +259,8 @@ function answer(reply: FastifyReply, visit: Visit, outcome: Outcome): FastifyRep
   else if (outcome.session !== undefined) reply.header('Set-Cookie', cookieHeader(outcome.session, visit.secure))
   if ('redirect' in outcome) return reply.header('Cache-Control', 'no-store').redirect(outcome.redirect, 303)
   const body = layout(visit, outcome).text
-  if (visit.tokenIsNew && outcome.session === undefined) reply.header('Set-Cookie', cookieHeader(visit.token!, visit.secure))
+  if (visit.tokenIsNew && outcome.session === undefined)
+    reply.header('Set-Cookie', cookieHeader(visit.token!, visit.secure))
   return reply
     .code(outcome.status ?? 200)
     .headers({ ...freshness(visit), ...outcome.headers })

@@ -21,6 +21,9 @@ export async function firstRequestPage(visit: MemberVisit, key: ApiKey): Promise
 }
 
 export function firstRequest(key: ApiKey, total: number): Html {
-  const words = total === 0 ? 'Waiting for the first request with this key…' : `${counted(total, 'request')} with this key so far: it works.`
+  const words =
+    total === 0
+      ? 'Waiting for the first request with this key…'
+      : `${counted(total, 'request')} with this key so far: it works.`
   return html`<p class="notice ${total > 0 && 'good'}" role="status" data-first-request="/keys/${key.id}/first-request">${words}</p>`
 }

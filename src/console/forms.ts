@@ -41,7 +41,17 @@ interface FieldParts {
   numeric?: boolean
 }
 
-export function field({ name, label, problems, hint, value = '', type = 'text', autocomplete = 'off', numeric, suggestions = [] }: FieldParts): Html {
+export function field({
+  name,
+  label,
+  problems,
+  hint,
+  value = '',
+  type = 'text',
+  autocomplete = 'off',
+  numeric,
+  suggestions = [],
+}: FieldParts): Html {
   const list = suggestions.length > 0 && `${name}-suggestions`
   const problem = problemOf(name, problems)
   return html`<div class="field${problem && ' wrong'}">
@@ -79,7 +89,9 @@ export function hidden(name: string, value: string): Html {
 
 /** Lists the problems above the form, each with a link to its field. */
 export function problemSummary(problems: Problems): Html | false {
-  const lines = problems.map(({ field: name, message }) => (name === '' ? html`${message}` : html`<a href="#${name}">${message}</a>`))
+  const lines = problems.map(({ field: name, message }) =>
+    name === '' ? html`${message}` : html`<a href="#${name}">${message}</a>`,
+  )
   if (lines.length < 2) return lines.length === 1 && html`<p class="notice bad" role="alert">${lines}</p>`
   return html`<div class="notice bad" role="alert">
     <p><strong>${lines.length} fields need another look</strong></p>
@@ -101,7 +113,9 @@ function problemLine(name: string, problem: string | undefined): Html | undefine
 
 /** Ties hint and problem to the field, for screen readers. */
 function described(name: string, hint: string | undefined, problem: string | undefined): Html | undefined {
-  const ids = [hint !== undefined && `${name}-hint`, problem !== undefined && `${name}-problem`].filter(Boolean).join(' ')
+  const ids = [hint !== undefined && `${name}-hint`, problem !== undefined && `${name}-problem`]
+    .filter(Boolean)
+    .join(' ')
   if (ids === '') return undefined
   return problem === undefined ? html`aria-describedby="${ids}"` : html`aria-describedby="${ids}" aria-invalid="true"`
 }

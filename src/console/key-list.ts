@@ -28,7 +28,10 @@ export async function readKeys({ store, who, now, query }: MemberVisit, active: 
   const after = last?.accountId === accountId ? last : undefined
   const found = await store.accounts.pageOfKeys({ accountId, active, now, after, limit: KEYS_SHOWN + 1 })
   const keys = found.slice(0, KEYS_SHOWN)
-  const calls = await store.accounts.callsSince(keys.map(({ id }) => id), now - CALLS_DAYS * DAY_MS)
+  const calls = await store.accounts.callsSince(
+    keys.map(({ id }) => id),
+    now - CALLS_DAYS * DAY_MS,
+  )
   const byKey = Map.groupBy(calls, ({ keyId }) => keyId)
   return { keys, calls: byKey, active, isFirst: after === undefined, hasMore: found.length > keys.length }
 }
@@ -79,7 +82,10 @@ function keyCard({ now }: MemberVisit, key: ApiKey, own: readonly KeyCalls[]): H
   </li>`
 }
 
-function deprecationWarning({ id, deprecation }: (typeof DEPRECATED)[number], own: readonly KeyCalls[]): Html | undefined {
+function deprecationWarning(
+  { id, deprecation }: (typeof DEPRECATED)[number],
+  own: readonly KeyCalls[],
+): Html | undefined {
   const calls = sum(own.filter(({ operation }) => operation === id))
   if (calls === 0) return undefined
   return html`<p class="notice warn">Called <code>${id}</code> ${counted(calls, 'time')} in the last ${CALLS_DAYS} days.

@@ -76,7 +76,10 @@ function generateForm(visit: MemberVisit, problems: Problems): Html {
 
 function inactiveKeys(visit: MemberVisit, page: KeyPage): Html | false {
   const total = page.hasMore ? `More than ${page.keys.length} keys` : counted(page.keys.length, 'key')
-  return page.keys.length > 0 && html`<details class="inactive"><summary>${total} no longer in use</summary>${keyList(visit, page)}</details>`
+  return (
+    page.keys.length > 0 &&
+    html`<details class="inactive"><summary>${total} no longer in use</summary>${keyList(visit, page)}</details>`
+  )
 }
 
 function empty(hadSome: boolean): Html {
@@ -100,7 +103,13 @@ async function generate(visit: MemberVisit): Promise<Outcome> {
   const { form: typed, accounts, who, now } = visit
   const expires = readExpiry(typed.get('expires') ?? '', now)
   if (expires instanceof Refused) return keysPage(visit, [expires])
-  const made = await accounts.createKeyFromForm(who.account, typed.get('formId') ?? '', typed.get('name') ?? '', expires, 'console')
+  const made = await accounts.createKeyFromForm(
+    who.account,
+    typed.get('formId') ?? '',
+    typed.get('name') ?? '',
+    expires,
+    'console',
+  )
   if (made === undefined) return { redirect: '/keys?made=yes' }
   return made instanceof Refused ? keysPage(visit, [made]) : newKeyPage(visit, made)
 }

@@ -5,6 +5,7 @@ const TABS = { '/docs': 'Operations', '/docs/errors': 'Error codes', '/docs/depr
 
 export function referenceTabs(current: keyof typeof TABS): Html {
   return html`<nav aria-label="Reference"><ul class="switch">${Object.entries(TABS).map(
-    ([address, words]) => html`<li><a href="${address}" ${address === current && html`aria-current="page"`}>${words}</a></li>`,
+    ([address, words]) =>
+      html`<li><a href="${address}" ${address === current && html`aria-current="page"`}>${words}</a></li>`,
   )}</ul></nav>`
 }

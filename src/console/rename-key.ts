@@ -20,7 +20,13 @@ export function renamePage(visit: MemberVisit, key: ApiKey, problems: Problems =
         action: `/keys/${key.id}/rename`,
         submit: 'Rename',
         cancel: '/keys',
-        fields: field({ name: 'name', label: 'Name', hint: `1 to ${KEY_NAME_MAX_LENGTH} characters.`, value: visit.form.get('name') ?? key.name, problems }),
+        fields: field({
+          name: 'name',
+          label: 'Name',
+          hint: `1 to ${KEY_NAME_MAX_LENGTH} characters.`,
+          value: visit.form.get('name') ?? key.name,
+          problems,
+        }),
       })}
     </div>`,
   }

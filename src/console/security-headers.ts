@@ -36,5 +36,7 @@ export function referencePolicy(baseUrls: readonly (string | undefined)[]): stri
 }
 
 function policy(directives: Record<string, string>): string {
-  return Object.entries(directives).map(([name, value]) => `${name} ${value}`).join('; ')
+  return Object.entries(directives)
+    .map(([name, value]) => `${name} ${value}`)
+    .join('; ')
 }

@@ -10,7 +10,9 @@ import { tooManyTriesPage } from './problem-pages.ts'
 import { type ConsoleRoute, forAnyone, type Outcome, type HtmlPage, safeNext, type Visit } from './visit.ts'
 
 export const signInRoutes: readonly ConsoleRoute[] = [
-  forAnyone('GET', '/sign-in', (visit) => (visit.who ? { redirect: safeNext(visit.query.get('next')) } : signInPage(visit))),
+  forAnyone('GET', '/sign-in', (visit) =>
+    visit.who ? { redirect: safeNext(visit.query.get('next')) } : signInPage(visit),
+  ),
   forAnyone('POST', '/sign-in', signIn),
   forAnyone('GET', '/sign-out', () => ({ redirect: '/' })),
   forAnyone('POST', '/sign-out', signOut),
@@ -42,7 +44,15 @@ function signInPage(visit: Visit, problems: Problems = []): HtmlPage {
 
 export function emailField(visit: Visit, problems: Problems, hint?: string): Html {
   const value = visit.form.get('email') ?? ''
-  return field({ name: 'email', label: 'Email address', type: 'email', autocomplete: 'username', value, problems, ...(hint && { hint }) })
+  return field({
+    name: 'email',
+    label: 'Email address',
+    type: 'email',
+    autocomplete: 'username',
+    value,
+    problems,
+    ...(hint && { hint }),
+  })
 }
 
 function notice({ query }: Visit): Html | undefined {
@@ -57,14 +67,19 @@ function notice({ query }: Visit): Html | undefined {
 async function signIn(visit: Visit): Promise<Outcome> {
   const account = await checkCredentials(visit, visit.form.get('email') ?? '', visit.form.get('password') ?? '')
   if (account instanceof TooManyTries) return tooManyTriesPage(account)
-  if (account instanceof Refused) return signInPage(visit, [new FieldProblem('email', 'The email address or the password is wrong.')])
+  if (account instanceof Refused)
+    return signInPage(visit, [new FieldProblem('email', 'The email address or the password is wrong.')])
   // Ends the session of whoever used this browser before.
   if (visit.who !== undefined) await visit.sessions.end(visit.who, visit.address)
   return openAs(visit, account, safeNext(visit.form.get('next')))
 }
 
 /** For visitors who are not signed in: sign-in, and sign-up with an email address that is taken, are throttled together. */
-export function checkCredentials(visit: Visit, email: string, password: string): Promise<Account | Refused | TooManyTries> {
+export function checkCredentials(
+  visit: Visit,
+  email: string,
+  password: string,
+): Promise<Account | Refused | TooManyTries> {
   return checkPassword(visit, visit.throttles.passwords.atSignIn(email, visit.address), email, password)
 }
 

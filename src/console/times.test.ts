@@ -10,7 +10,14 @@ describe('times and numbers', () => {
     assert.equal(shortDay(time), '5 Dec')
     assert.equal(clockTime(time), '04:07')
     assert.match(minute(time).text, />5 Dec 2030, 04:07 UTC</)
-    assert.deepEqual([0, 12, 123, 1234, 123_456, 10_000_000].map(count), ['0', '12', '123', '1,234', '123,456', '10,000,000'])
+    assert.deepEqual([0, 12, 123, 1234, 123_456, 10_000_000].map(count), [
+      '0',
+      '12',
+      '123',
+      '1,234',
+      '123,456',
+      '10,000,000',
+    ])
     assert.deepEqual([counted(1, 'call'), counted(2, 'call')], ['1 call', '2 calls'])
   })
 
@@ -20,7 +27,10 @@ describe('times and numbers', () => {
     try {
       const midnight = Date.UTC(2030, 11, 5)
       assert.equal(new Date(midnight).getDate(), 4)
-      assert.deepEqual([longDay(midnight), shortDay(midnight), clockTime(midnight)], ['5 December 2030', '5 Dec', '00:00'])
+      assert.deepEqual(
+        [longDay(midnight), shortDay(midnight), clockTime(midnight)],
+        ['5 December 2030', '5 Dec', '00:00'],
+      )
       assert.match(minute(Date.UTC(2031, 0, 1)).text, />1 Jan 2031, 00:00 UTC</)
     } finally {
       if (zone === undefined) delete process.env['TZ']
@@ -31,8 +41,32 @@ describe('times and numbers', () => {
   it('are told by their distance while that says more', () => {
     const words = (ms: number) => />(.*)</.exec(ago(time - ms, time).text)![1]
     assert.deepEqual(
-      [0, 59_999, 60_000, 119_999, 3_599_999, 3_600_000, 7_199_999, 86_399_999, 86_400_000, 14 * 86_400_000 - 1, 14 * 86_400_000].map(words),
-      ['just now', 'just now', '1 minute ago', '1 minute ago', '59 minutes ago', '1 hour ago', '1 hour ago', '23 hours ago', '1 day ago', '13 days ago', '21 November 2030'],
+      [
+        0,
+        59_999,
+        60_000,
+        119_999,
+        3_599_999,
+        3_600_000,
+        7_199_999,
+        86_399_999,
+        86_400_000,
+        14 * 86_400_000 - 1,
+        14 * 86_400_000,
+      ].map(words),
+      [
+        'just now',
+        'just now',
+        '1 minute ago',
+        '1 minute ago',
+        '59 minutes ago',
+        '1 hour ago',
+        '1 hour ago',
+        '23 hours ago',
+        '1 day ago',
+        '13 days ago',
+        '21 November 2030',
+      ],
     )
   })
 })

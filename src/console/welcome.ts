@@ -18,7 +18,10 @@ const READY = html`<span class="mark good">Ready</span>`
 const DATABASE_UNAVAILABLE = html`<span class="mark bad">Database unavailable</span>`
 
 async function welcomePage(visit: Visit): Promise<HtmlPage> {
-  const ready = await visit.store.ping().then(() => true, () => false)
+  const ready = await visit.store.ping().then(
+    () => true,
+    () => false,
+  )
   const base = baseAddress(visit)
   const key = `${KEY_PREFIX[visit.config.environment]}…`
   return {
@@ -75,8 +78,9 @@ function actions({ who, signup }: Visit): Html {
   if (who !== undefined) {
     return html`<a class="button primary" href="/keys">Go to your keys</a> <a class="button" href="/animals">See the animals</a>`
   }
-  const first = signup === 'open'
-    ? html`<a class="button primary" href="/sign-up">Create account</a> <a class="button" href="/sign-in">Sign in</a>`
-    : html`<a class="button primary" href="/sign-in">Sign in</a>`
+  const first =
+    signup === 'open'
+      ? html`<a class="button primary" href="/sign-up">Create account</a> <a class="button" href="/sign-in">Sign in</a>`
+      : html`<a class="button primary" href="/sign-in">Sign in</a>`
   return html`${first} <a class="button" href="/docs">Read the reference</a>`
 }

@@ -78,12 +78,24 @@ function describeString(text: string, place: number): BrokenJson {
   const where = lineAndColumn(text, place)
   if (place === text.length) return { ...where, expected: 'the closing quote of a string', found: '', advice: '' }
   const found = text[place]!
-  if (found === '\\') return { ...where, expected: 'a valid escape such as \\n or \\u0041', found: text.slice(place, place + 2), advice: '' }
-  return { ...where, expected: 'the rest of a string', found, advice: 'Write control characters as escapes, such as \\n.' }
+  if (found === '\\')
+    return {
+      ...where,
+      expected: 'a valid escape such as \\n or \\u0041',
+      found: text.slice(place, place + 2),
+      advice: '',
+    }
+  return {
+    ...where,
+    expected: 'the rest of a string',
+    found,
+    advice: 'Write control characters as escapes, such as \\n.',
+  }
 }
 
 function adviceFor(found: string, expected: Expected, afterComma: boolean): string {
-  if (found === "'" || (found !== '' && /^[A-Za-z_$]$/.test(found) && expected.includes('name'))) return 'Write names and strings in double quotes.'
+  if (found === "'" || (found !== '' && /^[A-Za-z_$]$/.test(found) && expected.includes('name')))
+    return 'Write names and strings in double quotes.'
   if (afterComma && (found === '}' || found === ']')) return 'Remove the comma before it.'
   return ''
 }

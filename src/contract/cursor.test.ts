@@ -24,7 +24,14 @@ describe('A cursor', () => {
       }),
     )
     const cursor = encodeCursor(43n)
-    for (const other of [`${cursor}=`, cursor.slice(0, -1), ` ${cursor}`, cursor.toLowerCase(), `A${cursor}`, cursor.replace('A', '+')]) {
+    for (const other of [
+      `${cursor}=`,
+      cursor.slice(0, -1),
+      ` ${cursor}`,
+      cursor.toLowerCase(),
+      `A${cursor}`,
+      cursor.replace('A', '+'),
+    ]) {
       assert.equal(decodeCursor(other), undefined)
     }
     // The same bytes in the other alphabet of base64, which the decoder takes too.

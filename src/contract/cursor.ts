@@ -14,6 +14,7 @@ export function encodeCursor(before: bigint): string {
 export function decodeCursor(cursor: string): bigint | undefined {
   if (cursor.length !== (BYTES / 3) * 4) return undefined
   const bytes = Buffer.from(cursor, 'base64url')
-  if (bytes.length !== BYTES || bytes.readUInt8(0) !== VERSION || bytes.toString('base64url') !== cursor) return undefined
+  if (bytes.length !== BYTES || bytes.readUInt8(0) !== VERSION || bytes.toString('base64url') !== cursor)
+    return undefined
   return bytes.readBigInt64BE(1)
 }

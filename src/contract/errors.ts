@@ -13,7 +13,8 @@ interface ErrorKind {
 export const ERRORS = {
   malformed_request: {
     status: 400,
-    cause: 'The request breaks a rule of HTTP itself: no Host header or two of them, an unreadable header, line or chunk.',
+    cause:
+      'The request breaks a rule of HTTP itself: no Host header or two of them, an unreadable header, line or chunk.',
     fix: 'Send well-formed HTTP/1.1, as any ordinary HTTP client does. The message names the broken part.',
   },
   invalid_parameter: {
@@ -63,7 +64,8 @@ export const ERRORS = {
   },
   malformed_api_key: {
     status: 401,
-    cause: 'The key does not have the form of a key of this service, or its checksum is wrong: a character was lost or changed.',
+    cause:
+      'The key does not have the form of a key of this service, or its checksum is wrong: a character was lost or changed.',
     fix: 'Copy the whole key again, from pets_ to its last character.',
   },
   wrong_environment: {
@@ -128,7 +130,8 @@ export const ERRORS = {
   },
   misdirected_request: {
     status: 421,
-    cause: 'The console was called under a host name that is not its own, while the service runs on its own machine only.',
+    cause:
+      'The console was called under a host name that is not its own, while the service runs on its own machine only.',
     fix: 'Open the console at an IP address or localhost; to serve it under a name, configure its base address.',
   },
   idempotency_key_reused: {

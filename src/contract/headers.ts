@@ -3,10 +3,19 @@
 const text = { type: 'string' }
 
 export const HEADERS = {
-  'Request-Id': { description: 'Identifies this request in the logs; a well-formed one from the client is kept', schema: text },
-  'Cache-Control': { description: 'Always `private, no-cache`: store it, but revalidate before each use', schema: text },
+  'Request-Id': {
+    description: 'Identifies this request in the logs; a well-formed one from the client is kept',
+    schema: text,
+  },
+  'Cache-Control': {
+    description: 'Always `private, no-cache`: store it, but revalidate before each use',
+    schema: text,
+  },
   'Access-Control-Allow-Origin': { description: 'Always `*`; only when the request has an Origin', schema: text },
-  'Access-Control-Expose-Headers': { description: 'Headers that a page may read; only when the request has an Origin', schema: text },
+  'Access-Control-Expose-Headers': {
+    description: 'Headers that a page may read; only when the request has an Origin',
+    schema: text,
+  },
   Vary: { description: 'Always `Origin`; only when the request has an Origin', schema: text },
   ETag: { description: 'Strong validator of the body, for If-None-Match', schema: text },
   Link: { description: 'Links to related addresses (RFC 8288)', schema: text },

@@ -13,13 +13,33 @@ describe('int64FromText', () => {
   })
 
   it('reads nothing else: one animal has one address', () => {
-    for (const text of ['', '-', '-0', '00', '01', '+1', ' 1', '1 ', '1\n', '1.0', '1e2', '0x1', '٣', '９', String(INT64_MAX + 1n), String(INT64_MIN - 1n), '9'.repeat(10_000)]) {
+    for (const text of [
+      '',
+      '-',
+      '-0',
+      '00',
+      '01',
+      '+1',
+      ' 1',
+      '1 ',
+      '1\n',
+      '1.0',
+      '1e2',
+      '0x1',
+      '٣',
+      '９',
+      String(INT64_MAX + 1n),
+      String(INT64_MIN - 1n),
+      '9'.repeat(10_000),
+    ]) {
       assert.equal(int64FromText(text), undefined, text)
     }
-    fc.assert(fc.property(fc.string(), (text) => {
-      const value = int64FromText(text)
-      return value === undefined || String(value) === text
-    }))
+    fc.assert(
+      fc.property(fc.string(), (text) => {
+        const value = int64FromText(text)
+        return value === undefined || String(value) === text
+      }),
+    )
   })
 })
 
@@ -37,13 +57,22 @@ describe('int64FromJsonNumber', () => {
   })
 
   it('agrees with exact arithmetic on any JSON number', () => {
-    const number = fc.tuple(fc.bigInt({ min: -(10n ** 25n), max: 10n ** 25n }), fc.stringMatching(/^[0-9]{0,6}$/), fc.integer({ min: -30, max: 30 }))
+    const number = fc.tuple(
+      fc.bigInt({ min: -(10n ** 25n), max: 10n ** 25n }),
+      fc.stringMatching(/^[0-9]{0,6}$/),
+      fc.integer({ min: -30, max: 30 }),
+    )
     fc.assert(
       fc.property(number, ([whole, fraction, exponent]) => {
         const source = `${whole}${fraction && `.${fraction}`}e${exponent}`
         const unscaled = BigInt(`${whole}${fraction}`)
         const scale = exponent - fraction.length
-        const exact = scale >= 0 ? unscaled * 10n ** BigInt(scale) : unscaled % 10n ** BigInt(-scale) === 0n ? unscaled / 10n ** BigInt(-scale) : undefined
+        const exact =
+          scale >= 0
+            ? unscaled * 10n ** BigInt(scale)
+            : unscaled % 10n ** BigInt(-scale) === 0n
+              ? unscaled / 10n ** BigInt(-scale)
+              : undefined
         assert.equal(int64FromJsonNumber(source), exact !== undefined && isInt64(exact) ? exact : undefined, source)
       }),
     )
@@ -51,7 +80,14 @@ describe('int64FromJsonNumber', () => {
 
   it('settles the size before it makes a number', () => {
     const started = performance.now()
-    for (const source of ['1e999999999', '-1e999999999', `1e${'9'.repeat(5000)}`, `1e-${'9'.repeat(5000)}`, '9'.repeat(16_000), `0.${'0'.repeat(16_000)}1`]) {
+    for (const source of [
+      '1e999999999',
+      '-1e999999999',
+      `1e${'9'.repeat(5000)}`,
+      `1e-${'9'.repeat(5000)}`,
+      '9'.repeat(16_000),
+      `0.${'0'.repeat(16_000)}1`,
+    ]) {
       assert.equal(int64FromJsonNumber(source), undefined)
     }
     assert.equal(int64FromJsonNumber(`0e${'9'.repeat(5000)}`), 0n)

@@ -14,7 +14,8 @@ describe('parseJson', () => {
       if (typeof value === 'bigint' || Object.is(value, -0)) return Number(value) + 0
       if (value instanceof OtherNumber) return Number(value.source)
       if (Array.isArray(value)) return value.map(plain)
-      if (typeof value === 'object' && value !== null) return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, plain(part)]))
+      if (typeof value === 'object' && value !== null)
+        return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, plain(part)]))
       return value
     }
     fc.assert(
@@ -76,26 +77,42 @@ describe('quote', () => {
 function fields(text: string): unknown {
   const parsed = parseJson(Buffer.from(text))
   assert.ok('value' in parsed, text)
-  const entries = Object.entries(parsed.value as object).filter(([, value]) => typeof value !== 'object' || value instanceof OtherNumber)
+  const entries = Object.entries(parsed.value as object).filter(
+    ([, value]) => typeof value !== 'object' || value instanceof OtherNumber,
+  )
   return entries.map(([name, value]) => [name, value instanceof OtherNumber ? value.source : value])
 }
 
 describe('the short way through parseJson', () => {
   it('reads every integer exactly, whatever stands beside it', () => {
     fc.assert(
-      fc.property(fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }), fc.string(), fc.json(), (integer, name, deeper) => {
-        const easy = `{"categoryId": ${integer}, "name": ${JSON.stringify(name)}, "deeper": ${deeper}}`
-        const hard = easy.replace('{', '{"hard": 1.5, ')
-        const expected = fields(hard) as unknown[]
-        assert.deepEqual(fields(easy), expected.slice(1))
-        assert.deepEqual(expected[0], ['hard', '1.5'])
-        assert.equal((expected[1] as unknown[])[1], integer)
-      }),
+      fc.property(
+        fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }),
+        fc.string(),
+        fc.json(),
+        (integer, name, deeper) => {
+          const easy = `{"categoryId": ${integer}, "name": ${JSON.stringify(name)}, "deeper": ${deeper}}`
+          const hard = easy.replace('{', '{"hard": 1.5, ')
+          const expected = fields(hard) as unknown[]
+          assert.deepEqual(fields(easy), expected.slice(1))
+          assert.deepEqual(expected[0], ['hard', '1.5'])
+          assert.equal((expected[1] as unknown[])[1], integer)
+        },
+      ),
     )
   })
 
   it('is not misled by a number that a double rounds', () => {
-    for (const source of ['3.0000000000000000001', '9007199254740993', '-0', '1e2', '999999999999999', '1000000000000000', '0.5', '1e400']) {
+    for (const source of [
+      '3.0000000000000000001',
+      '9007199254740993',
+      '-0',
+      '1e2',
+      '999999999999999',
+      '1000000000000000',
+      '0.5',
+      '1e400',
+    ]) {
       const [[, alone]] = fields(`{"n":${source}}`) as [[string, unknown]]
       const [[, beside]] = fields(`{"n":${source},"x":0.5}`) as [[string, unknown]]
       assert.equal(alone, beside, source)

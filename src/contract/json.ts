@@ -28,7 +28,8 @@ export function parseJson(bytes: Buffer, source: JsonSource = 'body'): ParsedJso
   try {
     return { value: parseEasy(text) ?? parseWithSource(text, exactNumber) }
   } catch (error) {
-    if (error instanceof SyntaxError) return new Refused(`The ${source} is not valid JSON: ${explainBrokenJson(text, source)}`)
+    if (error instanceof SyntaxError)
+      return new Refused(`The ${source} is not valid JSON: ${explainBrokenJson(text, source)}`)
     if (error instanceof RangeError) return new Refused(`The ${source} is nested too deep.`)
     throw error
   }
@@ -84,7 +85,10 @@ export function quote(text: string): string {
 
 /** Escapes what could end a line, steer a terminal or turn the direction of a text around. */
 export function escapeControls(text: string): string {
-  return text.replaceAll(/[\p{Cc}\u2028\u2029\u202A-\u202E\u2066-\u2069]/gu, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
+  return text.replaceAll(
+    /[\p{Cc}\u2028\u2029\u202A-\u202E\u2066-\u2069]/gu,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
 }
 
 function shorten(text: string): string {

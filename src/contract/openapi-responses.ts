@@ -53,14 +53,25 @@ export function responsesOf(operation: Operation): Record<string, object> {
       ...(success.content && { content: { 'application/json': success.content } }),
     },
   }
-  if (conditional) responses[304] = { description: 'Not modified since the ETag in If-None-Match', headers: headersOf(operation, [...RATE, ...own]) }
+  if (conditional)
+    responses[304] = {
+      description: 'Not modified since the ETag in If-None-Match',
+      headers: headersOf(operation, [...RATE, ...own]),
+    }
   const byStatus = Map.groupBy([...refusals, ...COMMON_REFUSALS], (code) => ERRORS[code].status)
   for (const [status, codes] of [...byStatus].toSorted(([a], [b]) => a - b)) {
     responses[status] = {
       description: ERROR_DESCRIPTIONS[status],
-      headers: headersOf(operation, ['Link', ...(BEFORE_RATE.has(status) ? [] : RATE), ...(ERROR_HEADERS[status] ?? [])]),
+      headers: headersOf(operation, [
+        'Link',
+        ...(BEFORE_RATE.has(status) ? [] : RATE),
+        ...(ERROR_HEADERS[status] ?? []),
+      ]),
       content: {
-        'application/json': { schema: ErrorSchema, examples: Object.fromEntries(codes.map((code) => [code, errorExample(code)])) },
+        'application/json': {
+          schema: ErrorSchema,
+          examples: Object.fromEntries(codes.map((code) => [code, errorExample(code)])),
+        },
       },
     }
   }
@@ -69,7 +80,9 @@ export function responsesOf(operation: Operation): Record<string, object> {
 
 function headersOf({ deprecation }: Operation, own: readonly HeaderName[]): Record<string, object> {
   const deprecated: readonly HeaderName[] = deprecation === undefined ? [] : ['Deprecation', 'Sunset', 'Link']
-  return Object.fromEntries([...ALWAYS, ...deprecated, ...own].map((name) => [name, { $ref: `#/components/headers/${name}` }]))
+  return Object.fromEntries(
+    [...ALWAYS, ...deprecated, ...own].map((name) => [name, { $ref: `#/components/headers/${name}` }]),
+  )
 }
 
 function errorExample(code: ErrorCode): object {

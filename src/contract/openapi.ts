@@ -80,7 +80,11 @@ function server(environment: Environment, url: string | undefined, variable: str
   const description = environment === 'production' ? 'Production' : 'Staging'
   if (url !== undefined) return { url, description }
   const meaning = `The base address of ${environment}, ending in ${BASE_PATH}`
-  return { url: `{${variable}}`, description, variables: { [variable]: { default: placeholder, description: meaning } } }
+  return {
+    url: `{${variable}}`,
+    description,
+    variables: { [variable]: { default: placeholder, description: meaning } },
+  }
 }
 
 function describeOperation(operation: Operation): object {

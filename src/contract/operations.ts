@@ -104,7 +104,14 @@ const getPet = {
   summary: 'Get an animal',
   description: 'Returns one animal.',
   parameters: [
-    { name: 'petId', in: 'path', required: true, description: 'Identifier of the animal', schema: int64Schema, example: EXAMPLE_PET.id },
+    {
+      name: 'petId',
+      in: 'path',
+      required: true,
+      description: 'Identifier of the animal',
+      schema: int64Schema,
+      example: EXAMPLE_PET.id,
+    },
   ],
   success: { status: 200, description: 'The animal', content: { schema: PetSchema, example: EXAMPLE_PET } },
   conditional: true,

@@ -14,7 +14,12 @@ export const DEFAULT_STATUS: PetStatus = 'available'
 /** Its parts never overlap, so no name makes it backtrack: `[^\u0000]*` at its start would take quadratic time. */
 const NAME_PATTERN = String.raw`^\s*[^\s\u0000][^\u0000]*$`
 
-export const PetStatusSchema = { title: 'PetStatus', type: 'string', enum: PET_STATUSES, description: 'Availability of the animal' } as const
+export const PetStatusSchema = {
+  title: 'PetStatus',
+  type: 'string',
+  enum: PET_STATUSES,
+  description: 'Availability of the animal',
+} as const
 
 const fields = {
   name: {
@@ -94,7 +99,10 @@ export function parseNewPet(body: unknown, source: JsonSource = 'body'): NewPet 
   const problems = Object.entries(sent).flatMap(([field, value]) => {
     const { check, expected } = RULES[field as keyof NewPet]
     if (check(value)) return []
-    const message = value === undefined ? `${field} is missing: it must be ${expected}.` : `${field} must be ${expected}, got ${describe(value)}.`
+    const message =
+      value === undefined
+        ? `${field} is missing: it must be ${expected}.`
+        : `${field} must be ${expected}, got ${describe(value)}.`
     return [new FieldProblem(field, message)]
   })
   return new InvalidFields(problems)

@@ -11,7 +11,12 @@ const [key, live, token] = [generateKey('staging'), generateKey('production'), n
 
 /** Encodes every character, as often as asked. */
 function encoded(text: string, times: number): string {
-  return times === 0 ? text : encoded(text.replaceAll(/[^]/g, (character) => `%${character.charCodeAt(0).toString(16)}`), times - 1)
+  return times === 0
+    ? text
+    : encoded(
+        text.replaceAll(/[^]/g, (character) => `%${character.charCodeAt(0).toString(16)}`),
+        times - 1,
+      )
 }
 
 describe('A secret in a text', () => {
@@ -21,10 +26,15 @@ describe('A secret in a text', () => {
   })
 
   it('is recognised however it was percent-encoded', () => {
-    for (const [secret, left] of [[key, 'pets_test_…'], [token, '…']] as const) {
-      for (const times of [0, 1, 2, 3]) assert.equal(redactSecrets(`/${encoded(secret, times)}/`), `/${left}/`, String(times))
+    for (const [secret, left] of [
+      [key, 'pets_test_…'],
+      [token, '…'],
+    ] as const) {
+      for (const times of [0, 1, 2, 3])
+        assert.equal(redactSecrets(`/${encoded(secret, times)}/`), `/${left}/`, String(times))
     }
-    for (const underscore of ['%5f', '%255F', `%${'25'.repeat(50)}5f`]) assert.equal(redactSecrets(key.replaceAll('_', underscore)), 'pets_test_…', underscore)
+    for (const underscore of ['%5f', '%255F', `%${'25'.repeat(50)}5f`])
+      assert.equal(redactSecrets(key.replaceAll('_', underscore)), 'pets_test_…', underscore)
   })
 
   it('is recognised without its prefix, and with one that was written in another way', () => {
@@ -37,15 +47,29 @@ describe('A secret in a text', () => {
 
   it('leaves no part of itself in a quotation that is cut', () => {
     fc.assert(
-      fc.property(fc.string({ maxLength: 80, size: 'max' }), fc.string(), fc.constantFrom(key, token), (before, after, secret) => {
-        const quoted = quote(`${before} ${secret} ${after}`)
-        assert.ok(!quoted.includes(secret.slice(-20)) && !quoted.includes(secret.slice(10, 20)))
-      }),
+      fc.property(
+        fc.string({ maxLength: 80, size: 'max' }),
+        fc.string(),
+        fc.constantFrom(key, token),
+        (before, after, secret) => {
+          const quoted = quote(`${before} ${secret} ${after}`)
+          assert.ok(!quoted.includes(secret.slice(-20)) && !quoted.includes(secret.slice(10, 20)))
+        },
+      ),
     )
   })
 
   it('is all that changes: other texts stay as they are', () => {
-    for (const text of ['/v1/pets/42', '/v1/pets/%zz%', '7d1f5c2e-3a54-4f0e-9f0b-5c1f3f3d8a10', 'a'.repeat(42), 'a'.repeat(44), 'pets_test', 'pets_dev_x', '100% sure_of_it']) {
+    for (const text of [
+      '/v1/pets/42',
+      '/v1/pets/%zz%',
+      '7d1f5c2e-3a54-4f0e-9f0b-5c1f3f3d8a10',
+      'a'.repeat(42),
+      'a'.repeat(44),
+      'pets_test',
+      'pets_dev_x',
+      '100% sure_of_it',
+    ]) {
       assert.equal(redactSecrets(text), text)
     }
   })

@@ -27,7 +27,9 @@ const MOST_DECODINGS = 4
 function decoded(word: string): string {
   let text = word
   for (let round = 0; round < MOST_DECODINGS && text.includes('%'); round += 1) {
-    const next = text.replaceAll(/%(?:25)*([0-7][0-9a-f])/gi, (_escape, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
+    const next = text.replaceAll(/%(?:25)*([0-7][0-9a-f])/gi, (_escape, code: string) =>
+      String.fromCharCode(Number.parseInt(code, 16)),
+    )
     if (next === text) break
     text = next
   }

@@ -101,12 +101,16 @@ describe('the answer cache', () => {
     const turn = [ask(), ask(), ask()]
     cache.refresh()
     const next = [ask(), ask()]
-    assert.deepEqual((await Promise.all([...turn, ...next])).map((read) => 'body' in read && read.body), ['1', '1', '1', '2', '2'])
+    assert.deepEqual(
+      (await Promise.all([...turn, ...next])).map((read) => 'body' in read && read.body),
+      ['1', '1', '1', '2', '2'],
+    )
   })
 
   it('keeps no refusal', async () => {
     const cache = cacheOf({ version: 1 })
-    for (let count = 0; count < 3; count += 1) await cache.read('/v1/pets', 1, async () => new Refusal('invalid_parameter', ''))
+    for (let count = 0; count < 3; count += 1)
+      await cache.read('/v1/pets', 1, async () => new Refusal('invalid_parameter', ''))
     assert.equal(cache.find('/v1/pets'), undefined)
   })
 
@@ -125,7 +129,10 @@ describe('the answer cache', () => {
     assert.equal(addresses.filter((address) => cache.find(address)).length, 1024)
     assert.ok(cache.find('/v1/pets/4999'))
     for (const address of ['/a', '/b', '/c']) await askTwice(cache, address, page('x'.repeat(3 * 1024 * 1024)))
-    assert.deepEqual(['/a', '/b', '/c'].map((address) => cache.find(address) !== undefined), [false, true, true])
+    assert.deepEqual(
+      ['/a', '/b', '/c'].map((address) => cache.find(address) !== undefined),
+      [false, true, true],
+    )
     assert.equal(cache.find('/v1/pets/4999'), undefined)
   })
 

@@ -89,7 +89,11 @@ export class AnswerCache {
    * who asked before it began. A client that walks through a list asks for each page once: keeping those would only cost
    * garbage collection (a third of such a request).
    */
-  read(address: string, version: number | undefined, read: () => Promise<CachedAnswer | Refusal>): Promise<CachedAnswer | Refusal> {
+  read(
+    address: string,
+    version: number | undefined,
+    read: () => Promise<CachedAnswer | Refusal>,
+  ): Promise<CachedAnswer | Refusal> {
     // The store has moved on since the request arrived, so the version of what is read now is unknown.
     if (version !== this.#version || this.#isNew(address)) return read()
     return this.#reading.get(address) ?? this.#readAndKeep(address, version, read)
@@ -102,12 +106,17 @@ export class AnswerCache {
     return true
   }
 
-  async #readAndKeep(address: string, version: number | undefined, read: () => Promise<CachedAnswer | Refusal>): Promise<CachedAnswer | Refusal> {
+  async #readAndKeep(
+    address: string,
+    version: number | undefined,
+    read: () => Promise<CachedAnswer | Refusal>,
+  ): Promise<CachedAnswer | Refusal> {
     const reading = read()
     this.#reading.set(address, reading)
     try {
       const answer = await reading
-      if (version !== undefined && version === this.#version && !(answer instanceof Refusal)) this.#keep(address, answer)
+      if (version !== undefined && version === this.#version && !(answer instanceof Refusal))
+        this.#keep(address, answer)
       return answer
     } finally {
       if (this.#reading.get(address) === reading) this.#reading.delete(address)

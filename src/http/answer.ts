@@ -21,8 +21,12 @@ export interface SendParts {
 }
 
 export function createSend({ record, baseUrl, isStopping }: SendParts): Send {
-  const refusalAnswer = createRefusalAnswer(baseUrl === undefined ? '' : new URL(baseUrl).href.slice(0, -BASE_PATH.length))
-  const deprecation = new Map(OPERATIONS.map((operation) => [operation.id as string, deprecationHeaders(operation, baseUrl)]))
+  const refusalAnswer = createRefusalAnswer(
+    baseUrl === undefined ? '' : new URL(baseUrl).href.slice(0, -BASE_PATH.length),
+  )
+  const deprecation = new Map(
+    OPERATIONS.map((operation) => [operation.id as string, deprecationHeaders(operation, baseUrl)]),
+  )
 
   return (request, response, result) => {
     const { status, headers: own, body } = result instanceof Refusal ? refusalAnswer(result) : result
@@ -64,7 +68,11 @@ export function createRefusalAnswer(root = ''): (refusal: Refusal) => RefusalAns
     if (known !== undefined) return known
     const { code, message, headers } = refusal
     const content = jsonContent(JSON.stringify(errorBody(code, message)))
-    const answer = { status: ERRORS[code].status, headers: [...content.headers, ...headers, 'Link', helpLink(code, root)], body: content.body }
+    const answer = {
+      status: ERRORS[code].status,
+      headers: [...content.headers, ...headers, 'Link', helpLink(code, root)],
+      body: content.body,
+    }
     rendered.set(refusal, answer)
     return answer
   }

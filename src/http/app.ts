@@ -68,7 +68,20 @@ export interface AppParts {
 }
 
 export function createApp(parts: AppParts): Server {
-  const { config, store, cache, keyring, clock, monotonic, log, record, send, elsewhere, lease, timeouts = TIMEOUTS } = parts
+  const {
+    config,
+    store,
+    cache,
+    keyring,
+    clock,
+    monotonic,
+    log,
+    record,
+    send,
+    elsewhere,
+    lease,
+    timeouts = TIMEOUTS,
+  } = parts
   const serveOperation = createPipeline({
     cache,
     admit: createAdmission([

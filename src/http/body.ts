@@ -63,7 +63,8 @@ export function readBody(request: IncomingMessage): Buffer | Refusal | Promise<B
  */
 export function readArrived(request: IncomingMessage): Buffer {
   const chunks: Buffer[] = []
-  for (let chunk = request.read() as Buffer | null; chunk !== null; chunk = request.read() as Buffer | null) chunks.push(chunk)
+  for (let chunk = request.read() as Buffer | null; chunk !== null; chunk = request.read() as Buffer | null)
+    chunks.push(chunk)
   return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)
 }
 

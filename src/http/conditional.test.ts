@@ -17,7 +17,9 @@ describe('An ETag', () => {
 
   it('matches where it is in the list, weak or strong, and by *', () => {
     const etag = etagOf('x')
-    for (const value of [etag, `W/${etag}`, `"a", ${etag}`, `"a",${etag},"b"`, '*', ' * ']) assert.ok(matchesEtag(value, etag), value)
-    for (const value of [undefined, '', '"a"', etag.slice(1), `w/${etag}`, `${etag} x`, '**', 'W/*']) assert.ok(!matchesEtag(value, etag), String(value))
+    for (const value of [etag, `W/${etag}`, `"a", ${etag}`, `"a",${etag},"b"`, '*', ' * '])
+      assert.ok(matchesEtag(value, etag), value)
+    for (const value of [undefined, '', '"a"', etag.slice(1), `w/${etag}`, `${etag} x`, '**', 'W/*'])
+      assert.ok(!matchesEtag(value, etag), String(value))
   })
 })

@@ -32,7 +32,10 @@ export function createPet({ store, clock, base }: HandlerParts): Handler {
 
   function createdAnswer(created: Created): Answer | Refusal {
     if (created.outcome === 'mismatch') {
-      return new Refusal('idempotency_key_reused', 'This Idempotency-Key was used for a different animal; use a new one.')
+      return new Refusal(
+        'idempotency_key_reused',
+        'This Idempotency-Key was used for a different animal; use a new one.',
+      )
     }
     if (created.outcome === 'in progress') {
       const message = 'The first request with this Idempotency-Key is still running; send this one again shortly.'

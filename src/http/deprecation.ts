@@ -11,9 +11,12 @@ export function deprecationHeaders(operation: Operation, baseUrl: string | undef
   const base = baseUrl ?? BASE_PATH
   const root = base.slice(0, -BASE_PATH.length)
   return [
-    'Deprecation', `@${since / 1000}`,
-    'Sunset', new Date(sunset).toUTCString(),
-    'Link', `<${root}${documentation}>; rel="deprecation"; type="text/html", <${base}${successor}>; rel="successor-version"`,
+    'Deprecation',
+    `@${since / 1000}`,
+    'Sunset',
+    new Date(sunset).toUTCString(),
+    'Link',
+    `<${root}${documentation}>; rel="deprecation"; type="text/html", <${base}${successor}>; rel="successor-version"`,
   ]
 }
 

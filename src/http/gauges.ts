@@ -20,7 +20,11 @@ export function frontGauges({ server, cache }: FrontGauged): Metric[] {
     sockets.add(socket)
     socket.once('close', () => sockets.delete(socket))
   })
-  const inFlight = () => sockets.values().filter((socket) => socket._httpMessage).toArray().length
+  const inFlight = () =>
+    sockets
+      .values()
+      .filter((socket) => socket._httpMessage)
+      .toArray().length
   return [
     gauge('petstore_connections', 'Open connections of clients', () => sockets.size),
     gauge('petstore_requests_in_flight', 'Requests that are not answered yet', inFlight),
@@ -35,16 +39,28 @@ export function storeGauges(store: StoreGauged): Metric[] {
     total('petstore_commits_total', 'Commits of data that writes can share', () => store.commits().commits),
     total('petstore_committed_writes_total', 'Writes of data in these commits', () => store.commits().writes),
     databaseConnections(store),
-    gauge('petstore_database_calls_waiting', 'Calls that wait for a connection to the database', () => store.connections()?.waiting ?? 0),
+    gauge(
+      'petstore_database_calls_waiting',
+      'Calls that wait for a connection to the database',
+      () => store.connections()?.waiting ?? 0,
+    ),
     databaseInfo(store),
   ]
 }
 
 /** Of the instance as a whole. */
 export function instanceGauges(readiness: Readiness): Metric[] {
-  const build = new Gauge<string>({ name: 'petstore_build_info', help: 'The version that runs', labelNames: ['version'], registers: [] })
+  const build = new Gauge<string>({
+    name: 'petstore_build_info',
+    help: 'The version that runs',
+    labelNames: ['version'],
+    registers: [],
+  })
   build.set({ version: VERSION }, 1)
-  return [gauge('petstore_ready', 'Whether /readyz answers 200', async () => ((await readiness()) === undefined ? 1 : 0)), build]
+  return [
+    gauge('petstore_ready', 'Whether /readyz answers 200', async () => ((await readiness()) === undefined ? 1 : 0)),
+    build,
+  ]
 }
 
 function gauge(name: string, help: string, read: () => number | Promise<number>) {

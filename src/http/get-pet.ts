@@ -11,6 +11,8 @@ export function getPet({ store }: HandlerParts): Read {
     const petId = route.parameters['petId']!
     const id = int64FromText(petId)
     const pet = id === undefined ? undefined : await store.pets.get(id)
-    return pet === undefined ? new Refusal('pet_not_found', `No animal has the id ${quote(petId)}.`) : rendered(route, renderPet(pet))
+    return pet === undefined
+      ? new Refusal('pet_not_found', `No animal has the id ${quote(petId)}.`)
+      : rendered(route, renderPet(pet))
   }
 }

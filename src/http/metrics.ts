@@ -1,5 +1,14 @@
 // Prometheus metrics, for the admin port. Without that port nothing is measured.
-import { AggregatorRegistry, collectDefaultMetrics, Counter, Histogram, type Metric, type MetricObjectWithValues, type MetricValue, Registry } from 'prom-client'
+import {
+  AggregatorRegistry,
+  collectDefaultMetrics,
+  Counter,
+  Histogram,
+  type Metric,
+  type MetricObjectWithValues,
+  type MetricValue,
+  Registry,
+} from 'prom-client'
 import type { Operation } from '../contract/operation.ts'
 import { OPERATIONS } from '../contract/operations.ts'
 import { type FrontGauged, frontGauges, instanceGauges, type StoreGauged, storeGauges } from './gauges.ts'

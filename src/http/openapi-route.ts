@@ -18,7 +18,11 @@ interface Representation {
 /** Few names lead to one machine; whoever sends others must not fill the memory. */
 const MOST_KEPT = 8
 
-export function createOpenapiRoute({ environment, baseUrl, stagingBaseUrl }: Config): (request: FastifyRequest) => Answer {
+export function createOpenapiRoute({
+  environment,
+  baseUrl,
+  stagingBaseUrl,
+}: Config): (request: FastifyRequest) => Answer {
   const kept = new Map<string, { plain: Representation; compressed: Representation }>()
 
   function documentFor(address: string) {
@@ -51,7 +55,14 @@ function plain(json: string): Representation {
 
 function compressed(json: string): Representation {
   const bytes = gzipSync(json)
-  const headers = ['Content-Type', 'application/json', 'Content-Encoding', 'gzip', 'Content-Length', String(bytes.length)]
+  const headers = [
+    'Content-Type',
+    'application/json',
+    'Content-Encoding',
+    'gzip',
+    'Content-Length',
+    String(bytes.length),
+  ]
   return { headers, body: bytes.toString('latin1') as Bytes, etag: etagOf(bytes) }
 }
 

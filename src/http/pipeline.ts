@@ -83,7 +83,13 @@ class PipelineCall implements OperationCall {
   rehearsed: boolean | undefined
   disconnects: boolean | undefined
 
-  constructor(raw: IncomingMessage, route: Route, at: number, version: number | undefined, clientAddress: PipelineParts['clientAddress']) {
+  constructor(
+    raw: IncomingMessage,
+    route: Route,
+    at: number,
+    version: number | undefined,
+    clientAddress: PipelineParts['clientAddress'],
+  ) {
     this.id = requestId(raw)
     this.raw = raw
     this.route = route

@@ -25,7 +25,14 @@ export interface PublicAppParts {
   notFoundPage: NotFoundPage
 }
 
-export function createPublicApp({ config, health, log, send, isStopping, notFoundPage }: PublicAppParts): FastifyInstance {
+export function createPublicApp({
+  config,
+  health,
+  log,
+  send,
+  isStopping,
+  notFoundPage,
+}: PublicAppParts): FastifyInstance {
   const app = fastify({
     genReqId: requestId,
     trustProxy: config.trustProxy,

@@ -13,20 +13,25 @@ describe('The rate step', () => {
   it('lets through at most the allowance of each account in each window, and exactly that under load', () => {
     const call = fc.record({ account: fc.constantFrom('a', 'b', 'c'), after: fc.integer({ min: 0, max: 3000 }) })
     fc.assert(
-      fc.property(fc.integer({ min: 1, max: 5 }), fc.integer({ min: 1, max: 10 }), fc.array(call, { maxLength: 200 }), (requests, seconds, calls) => {
-        let now = 1_790_000_000_000
-        const step = createRateLimit({ requests, seconds }, () => now)
-        const counts = new Map<string, number>()
-        for (const { account, after } of calls) {
-          now += after
-          const slot = `${account} ${Math.floor(now / (seconds * 1000))}`
-          const count = (counts.get(slot) ?? 0) + 1
-          counts.set(slot, count)
-          const verdict = step(requestOf(account))
-          assert.ok(!(verdict instanceof Promise))
-          assert.equal(verdict instanceof Refusal, count > requests)
-        }
-      }),
+      fc.property(
+        fc.integer({ min: 1, max: 5 }),
+        fc.integer({ min: 1, max: 10 }),
+        fc.array(call, { maxLength: 200 }),
+        (requests, seconds, calls) => {
+          let now = 1_790_000_000_000
+          const step = createRateLimit({ requests, seconds }, () => now)
+          const counts = new Map<string, number>()
+          for (const { account, after } of calls) {
+            now += after
+            const slot = `${account} ${Math.floor(now / (seconds * 1000))}`
+            const count = (counts.get(slot) ?? 0) + 1
+            counts.set(slot, count)
+            const verdict = step(requestOf(account))
+            assert.ok(!(verdict instanceof Promise))
+            assert.equal(verdict instanceof Refusal, count > requests)
+          }
+        },
+      ),
     )
   })
 
@@ -35,16 +40,32 @@ describe('The rate step', () => {
     let now = 10_000
     const window = createRateWindow(limit, () => now)
     // A process whose leases arrive late, and one whose leases do not: they share the window.
-    const late = createRateLimit(limit, () => now, async (account, wanted) => {
-      const grant = window(account, wanted)
-      await Promise.resolve()
-      if (now < 11_000) now = 11_000
-      return grant
-    })
-    const prompt = createRateLimit(limit, () => now, async (account, wanted) => window(account, wanted))
+    const late = createRateLimit(
+      limit,
+      () => now,
+      async (account, wanted) => {
+        const grant = window(account, wanted)
+        await Promise.resolve()
+        if (now < 11_000) now = 11_000
+        return grant
+      },
+    )
+    const prompt = createRateLimit(
+      limit,
+      () => now,
+      async (account, wanted) => window(account, wanted),
+    )
     now = 10_900
-    const verdicts = [await late(requestOf('a')), await prompt(requestOf('a')), await prompt(requestOf('a')), await late(requestOf('a'))]
-    assert.deepEqual(verdicts.map((verdict) => verdict instanceof Refusal), [false, false, true, true])
+    const verdicts = [
+      await late(requestOf('a')),
+      await prompt(requestOf('a')),
+      await prompt(requestOf('a')),
+      await late(requestOf('a')),
+    ]
+    assert.deepEqual(
+      verdicts.map((verdict) => verdict instanceof Refusal),
+      [false, false, true, true],
+    )
   })
 
   it('tells a wait of at least a second and at most the window', () => {
@@ -57,7 +78,12 @@ describe('The rate step', () => {
         assert.ok(refusal !== undefined && !(refusal instanceof Promise))
         const wait = Number(refusal.headers?.[1])
         assert.ok(wait >= 1 && wait <= seconds)
-        assert.deepEqual(request.answerHeaders, ['RateLimit', `"default";r=0;t=${wait}`, 'RateLimit-Policy', `"default";q=1;w=${seconds}`])
+        assert.deepEqual(request.answerHeaders, [
+          'RateLimit',
+          `"default";r=0;t=${wait}`,
+          'RateLimit-Policy',
+          `"default";q=1;w=${seconds}`,
+        ])
       }),
     )
   })

@@ -16,7 +16,10 @@ export interface Grant {
 export type Lease = (account: string, wanted: number) => Grant | Promise<Grant>
 
 /** Counts what was leased. Windows are measured with a monotonic clock: a wall clock that is set back would make one last for hours. */
-export function createRateWindow({ requests, seconds }: RateLimit, monotonic: () => number): (account: string, wanted: number) => Grant {
+export function createRateWindow(
+  { requests, seconds }: RateLimit,
+  monotonic: () => number,
+): (account: string, wanted: number) => Grant {
   const windowMs = seconds * 1000
   let leased = new Map<string, number>()
   let windowStart = 0
@@ -80,14 +83,23 @@ export function createRateLimit(limit: RateLimit | undefined, monotonic: () => n
     const refused = allowance.own === 0
     if (!refused) allowance.own -= 1
     const reset = Math.ceil((allowance.until - monotonic()) / 1000)
-    call.answerHeaders = ['RateLimit', `"default";r=${allowance.own + allowance.left};t=${reset}`, 'RateLimit-Policy', policy]
+    call.answerHeaders = [
+      'RateLimit',
+      `"default";r=${allowance.own + allowance.left};t=${reset}`,
+      'RateLimit-Policy',
+      policy,
+    ]
     if (!refused) return undefined
     const message = `The account made more than ${requests} requests in ${seconds} s. Try again in ${reset} s.`
     return new Refusal('rate_limited', message, ['Retry-After', String(reset)])
   }
 
   /** Others that waited for the same lease may have spent it, or its window may have ended on the way. */
-  async function spendLater(call: OperationCall, account: string, asked: Promise<Allowance>): Promise<Refusal | undefined> {
+  async function spendLater(
+    call: OperationCall,
+    account: string,
+    asked: Promise<Allowance>,
+  ): Promise<Refusal | undefined> {
     let allowance = await asked
     while (!isUsable(allowance)) allowance = await ask(account)
     return spend(call, allowance)

@@ -36,20 +36,45 @@ export function createRecorder({ log, usage, metrics, clock }: RecorderParts): R
     if (operation !== undefined) {
       if (caller !== undefined) usage.count(caller, operation.id, status)
       const owner = caller ?? refusedKey
-      if (owner !== undefined && refusal !== undefined) usage.remember(failedRequest(request.id, owner, operation, refusal, clock()))
+      if (owner !== undefined && refusal !== undefined)
+        usage.remember(failedRequest(request.id, owner, operation, refusal, clock()))
     }
-    metrics?.answered(operation, status, startedAt === undefined ? undefined : (performance.now() - startedAt) / 1000, request.rehearsed)
+    metrics?.answered(
+      operation,
+      status,
+      startedAt === undefined ? undefined : (performance.now() - startedAt) / 1000,
+      request.rehearsed,
+    )
     if (log.isLevelEnabled('info')) log.info(logLine(request, status, refusal), 'request')
   }
 }
 
-function failedRequest(requestId: string, key: ApiKey, operation: Operation, { code, message }: Refusal, at: number): FailedRequest {
+function failedRequest(
+  requestId: string,
+  key: ApiKey,
+  operation: Operation,
+  { code, message }: Refusal,
+  at: number,
+): FailedRequest {
   const { status } = ERRORS[code]
-  return { at, accountId: key.accountId, keyId: key.id, requestId, operation: operation.id, status, code, message: redactSecrets(message) }
+  return {
+    at,
+    accountId: key.accountId,
+    keyId: key.id,
+    requestId,
+    operation: operation.id,
+    status,
+    code,
+    message: redactSecrets(message),
+  }
 }
 
 /** Never the query or a header: a key that was sent in the wrong place must not end up in a log. */
-function logLine({ id, raw, startedAt, operation, caller, ip, rehearsed }: Answered, status: number, refusal: Refusal | undefined): object {
+function logLine(
+  { id, raw, startedAt, operation, caller, ip, rehearsed }: Answered,
+  status: number,
+  refusal: Refusal | undefined,
+): object {
   return {
     requestId: id,
     method: raw?.method,

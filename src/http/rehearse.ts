@@ -7,9 +7,17 @@ import { REHEARSAL, RETRY_AFTER } from '../contract/limits.ts'
 import type { OperationCall, Step } from './call.ts'
 
 const RETRY = ['Retry-After', String(RETRY_AFTER.rehearsed)]
-const UNAVAILABLE = new Refusal('service_unavailable', 'The database is unavailable: a rehearsal, as requested by Petstore-Rehearse.', RETRY)
+const UNAVAILABLE = new Refusal(
+  'service_unavailable',
+  'The database is unavailable: a rehearsal, as requested by Petstore-Rehearse.',
+  RETRY,
+)
 const LIMITED = new Refusal('rate_limited', 'Too many requests: a rehearsal, as requested by Petstore-Rehearse.', RETRY)
-const CROWDED = new Refusal('service_unavailable', `At most ${REHEARSAL.heldRequests} requests are delayed at a time; try again shortly.`, RETRY)
+const CROWDED = new Refusal(
+  'service_unavailable',
+  `At most ${REHEARSAL.heldRequests} requests are delayed at a time; try again shortly.`,
+  RETRY,
+)
 
 /** So many workers share the bound on requests that are delayed. */
 export function createRehearsal(workers: number): Step {

@@ -7,5 +7,7 @@ const SANE = /^[\w.:/+=-]{1,128}$/
 
 export function requestId(raw: RawRequestDefaultExpression): string {
   const incoming = raw.headers['request-id']
-  return typeof incoming === 'string' && SANE.test(incoming) && redactSecrets(incoming) === incoming ? incoming : randomUUID()
+  return typeof incoming === 'string' && SANE.test(incoming) && redactSecrets(incoming) === incoming
+    ? incoming
+    : randomUUID()
 }

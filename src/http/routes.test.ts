@@ -22,15 +22,19 @@ describe('originForm', () => {
     '/v1/pets/%41%zz?x=%zz': '/v1/pets/%2541%25zz?x=%zz',
     '/v1/pets/%41?x=%zz': '/v1/pets/%41?x=%zz',
   }
-  for (const [target, form] of Object.entries(forms)) it(`makes ${form} of ${target}`, () => assert.equal(originForm(target), form))
+  for (const [target, form] of Object.entries(forms))
+    it(`makes ${form} of ${target}`, () => assert.equal(originForm(target), form))
 
   it('gives a path that can be decoded, whatever came', () => {
     const part = fc.constantFrom('/', '%', '%4', '%41', '%ff', '%E2%82%AC', '?', '#', 'http://', 'a', ':', '@', '..')
     fc.assert(
-      fc.property(fc.array(part).map((parts) => parts.join('')), (target) => {
-        const [path = ''] = originForm(target).split('?')
-        assert.doesNotThrow(() => decodeURI(path))
-      }),
+      fc.property(
+        fc.array(part).map((parts) => parts.join('')),
+        (target) => {
+          const [path = ''] = originForm(target).split('?')
+          assert.doesNotThrow(() => decodeURI(path))
+        },
+      ),
     )
   })
 })

@@ -25,7 +25,9 @@ export function findOperation(method: string, url: string): Route | undefined {
 
 /** Takes the values of `{name}` from their places in the path. */
 function parametersOf(parts: readonly string[], came: readonly string[]): Record<string, string> {
-  return Object.fromEntries(parts.flatMap((part, index) => (isParameter(part) ? [[part.slice(1, -1), came[index]!]] : [])))
+  return Object.fromEntries(
+    parts.flatMap((part, index) => (isParameter(part) ? [[part.slice(1, -1), came[index]!]] : [])),
+  )
 }
 
 /** Decodes part by part: an encoded slash belongs to its part. */
@@ -39,7 +41,10 @@ function isParameter(part: string): boolean {
 
 /** A parameter matches one part of the path, and not an empty one. */
 function fits(expected: readonly string[], came: readonly string[]): boolean {
-  return expected.length === came.length && expected.every((part, index) => (isParameter(part) ? came[index] !== '' : came[index] === part))
+  return (
+    expected.length === came.length &&
+    expected.every((part, index) => (isParameter(part) ? came[index] !== '' : came[index] === part))
+  )
 }
 
 /** HEAD is a GET without the body. */
@@ -97,12 +102,19 @@ export function createRouteTable(app: FastifyInstance, notFoundPage: NotFoundPag
       return { status: 404, headers: [...Object.entries(headers).flat(), ...content.headers], body: content.body }
     }
     if (isPreflight(request) && (allow !== undefined || isBelowBase(path))) {
-      return { status: 204, headers: [...(allow === undefined ? [] : ['Allow', allow]), ...PREFLIGHT_HEADERS], body: undefined }
+      return {
+        status: 204,
+        headers: [...(allow === undefined ? [] : ['Allow', allow]), ...PREFLIGHT_HEADERS],
+        body: undefined,
+      }
     }
     if (allow === undefined) {
       const near = nearestPath(encoded)
       const hint = near === undefined ? '; the' : `; did you mean ${near}? The`
-      return new Refusal('unknown_path', `There is nothing at ${quote(path)}${hint} operations are at ${OPERATION_ADDRESSES}.`)
+      return new Refusal(
+        'unknown_path',
+        `There is nothing at ${quote(path)}${hint} operations are at ${OPERATION_ADDRESSES}.`,
+      )
     }
     if (request.method !== 'OPTIONS') {
       const message = `${request.method} is not allowed at ${quote(path)}; allowed are ${allow}.`
@@ -125,7 +137,9 @@ function isBelowBase(path: string): boolean {
 function nearestPath(path: string): string | undefined {
   const trimmed = path.endsWith('/') ? path.slice(0, -1) : path
   if (trimmed === BASE_PATH) return BASE_PATH + OPERATIONS[0]!.path
-  return [trimmed, BASE_PATH + trimmed].find((candidate) => OPERATION_PATHS.some(({ parts }) => fits(parts, decodedParts(candidate))))
+  return [trimmed, BASE_PATH + trimmed].find((candidate) =>
+    OPERATION_PATHS.some(({ parts }) => fits(parts, decodedParts(candidate))),
+  )
 }
 
 /** A browser at a wrong address; a caller of the interface gets the Error body, whatever it accepts. */

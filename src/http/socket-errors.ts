@@ -96,13 +96,19 @@ function afterEarlierAnswers(socket: HttpSocket, write: () => void): void {
 function parserRefusal({ code, reason, rawPacket }: SocketError): Refusal {
   switch (code) {
     case 'HPE_HEADER_OVERFLOW':
-      return new Refusal('headers_too_large', `The address and headers may have at most ${kibibytes(HEADERS_LIMIT)} together.`)
+      return new Refusal(
+        'headers_too_large',
+        `The address and headers may have at most ${kibibytes(HEADERS_LIMIT)} together.`,
+      )
     case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
       return new Refusal('body_too_large', 'The chunk extensions of the body are too large.')
     case 'ERR_HTTP_REQUEST_TIMEOUT':
       return new Refusal('request_timeout', 'The request did not arrive completely in time.')
     default:
-      return new Refusal('malformed_request', otherProtocol(rawPacket) ?? `The request is not well-formed HTTP${reason ? `: ${reason}` : ''}.`)
+      return new Refusal(
+        'malformed_request',
+        otherProtocol(rawPacket) ?? `The request is not well-formed HTTP${reason ? `: ${reason}` : ''}.`,
+      )
   }
 }
 

@@ -33,7 +33,10 @@ export function threadWire(end: MessagePort | Worker): Wire {
   return { events: end as Pick<EventEmitter, 'on'>, send: (message) => end.postMessage(message, []) }
 }
 
-type Message = ['call', id: number, name: string, parameters: unknown[]] | ['result', id: number, value: unknown] | ['failure', id: number, error: CarriedError]
+type Message =
+  | ['call', id: number, name: string, parameters: unknown[]]
+  | ['result', id: number, value: unknown]
+  | ['failure', id: number, error: CarriedError]
 
 /** The other side has ended, so it is unknown what became of the call. */
 export class ChannelClosed extends StoreUnavailable {
@@ -62,7 +65,10 @@ export class Channel<Theirs extends Callable> {
   }
 
   /** Rejects with what the other side threw, or with `ChannelClosed` if it has ended. */
-  call<Name extends keyof Theirs & string>(name: Name, ...parameters: Parameters<Theirs[Name]>): Promise<Awaited<ReturnType<Theirs[Name]>>> {
+  call<Name extends keyof Theirs & string>(
+    name: Name,
+    ...parameters: Parameters<Theirs[Name]>
+  ): Promise<Awaited<ReturnType<Theirs[Name]>>> {
     const waiting = Promise.withResolvers<never>()
     const id = (this.#lastId += 1)
     this.#waiting.set(id, waiting)

@@ -26,5 +26,9 @@ export function problem(name: string, found: string, fix: string): Check {
 /** A schema that lacks migrations is upgraded by the next start; a new instance may wait for that. */
 export function schemaCheck(lacking: readonly { name: string }[]): Check {
   if (lacking.length === 0) return fine('Schema', 'up to date')
-  return warning('Schema', `lacks ${lacking.map(({ name }) => name).join(', ')}`, 'Run petstore migrate, or start the service: it migrates.')
+  return warning(
+    'Schema',
+    `lacks ${lacking.map(({ name }) => name).join(', ')}`,
+    'Run petstore migrate, or start the service: it migrates.',
+  )
 }

@@ -20,7 +20,7 @@ export async function* pairRecords(kind: Kind, first: RecordStore, second: Recor
 }
 
 export async function* readBatches(store: RecordStore, kind: Kind): AsyncGenerator<StoredRecord[]> {
-  for (let last: StoredRecord | undefined; ; ) {
+  for (let last: StoredRecord | undefined; ;) {
     const records = await store.read(kind, last, BATCH)
     if (records.length > 0) yield records
     if (records.length < BATCH) return

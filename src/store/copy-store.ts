@@ -16,7 +16,8 @@ export class CopyRefused extends Error {
 
 /** Resolves with the number of records of each kind; throws `CopyRefused`. */
 export async function copyStore(source: Store, target: Store, progress: Progress): Promise<Map<Kind, number>> {
-  if (await source.isUnfinishedCopy()) throw new CopyRefused('The source is itself an unfinished copy; finish that one first.')
+  if (await source.isUnfinishedCopy())
+    throw new CopyRefused('The source is itself an unfinished copy; finish that one first.')
   if (!(await target.isUnfinishedCopy())) await requireEmpty(target.records)
   await copyEnvironment(source, target)
   await target.setUnfinishedCopy(true)
@@ -35,7 +36,9 @@ async function requireEmpty(target: RecordStore): Promise<void> {
   for (const kind of KINDS) {
     const count = await target.count(kind)
     if (count === 0) continue
-    throw new CopyRefused(`The target has data already (${titleOf(kind)}: ${count}); nothing was changed. Copy into an empty database.`)
+    throw new CopyRefused(
+      `The target has data already (${titleOf(kind)}: ${count}); nothing was changed. Copy into an empty database.`,
+    )
   }
 }
 
@@ -45,7 +48,9 @@ async function copyEnvironment(source: Store, target: Store): Promise<void> {
   if (environment === undefined) return
   const recorded = await target.recordEnvironment(environment)
   if (recorded === environment) return
-  throw new CopyRefused(`The source belongs to ${environment}, the target to ${recorded}; nothing was changed. Copy into another database.`)
+  throw new CopyRefused(
+    `The source belongs to ${environment}, the target to ${recorded}; nothing was changed. Copy into another database.`,
+  )
 }
 
 async function removeOutdated(kind: Kind, source: RecordStore, target: RecordStore, progress: Progress): Promise<void> {
@@ -87,7 +92,9 @@ async function addMissing(kind: Kind, source: RecordStore, target: RecordStore, 
 
 async function requireSame(kind: Kind, source: RecordStore, target: RecordStore, progress: Progress): Promise<number> {
   const all = await target.count(kind)
-  const there = await summarise(target, kind, (done) => progress(`Checking ${titleOf(kind)}`, done, Math.max(done, all)))
+  const there = await summarise(target, kind, (done) =>
+    progress(`Checking ${titleOf(kind)}`, done, Math.max(done, all)),
+  )
   const here = await summarise(source, kind, () => {})
   if (here.count === there.count && here.checksum === there.checksum) return there.count
   throw new CopyRefused(
@@ -97,7 +104,11 @@ async function requireSame(kind: Kind, source: RecordStore, target: RecordStore,
 }
 
 /** The checksum is the sum of a hash of each record, so that it does not depend on the order of reading. */
-async function summarise(store: RecordStore, kind: Kind, onBatch: (done: number) => void): Promise<{ count: number; checksum: bigint }> {
+async function summarise(
+  store: RecordStore,
+  kind: Kind,
+  onBatch: (done: number) => void,
+): Promise<{ count: number; checksum: bigint }> {
   let count = 0
   let checksum = 0n
   for await (const records of readBatches(store, kind)) {

@@ -9,7 +9,10 @@ type EnvironmentSettings = Pick<Config, 'environment' | 'given' | 'database'>
  * Records the environment of a database that has none, if it was just created or if the setting was given. A default does
  * not decide for a database that exists. Throws `CannotOpenStore` if the database belongs to the other environment.
  */
-export async function requireEnvironment(store: Store, { environment, given, database }: EnvironmentSettings): Promise<void> {
+export async function requireEnvironment(
+  store: Store,
+  { environment, given, database }: EnvironmentSettings,
+): Promise<void> {
   const decides = store.opened.created || given.has('environment')
   const recorded = (await store.environment()) ?? (decides ? await store.recordEnvironment(environment) : undefined)
   if (recorded === undefined || recorded === environment) return

@@ -13,10 +13,13 @@ const ENVIRONMENT = 'environment'
 const UNFINISHED_COPY = 'unfinished_copy'
 const YES = 'yes'
 
-export function factsOfStore(facts: Facts): Pick<Store, 'environment' | 'recordEnvironment' | 'isUnfinishedCopy' | 'setUnfinishedCopy'> {
+export function factsOfStore(
+  facts: Facts,
+): Pick<Store, 'environment' | 'recordEnvironment' | 'isUnfinishedCopy' | 'setUnfinishedCopy'> {
   return {
     environment: () => facts.get(ENVIRONMENT) as Promise<Environment | undefined>,
-    recordEnvironment: (environment, instead) => facts.change(ENVIRONMENT, instead, environment) as Promise<Environment | undefined>,
+    recordEnvironment: (environment, instead) =>
+      facts.change(ENVIRONMENT, instead, environment) as Promise<Environment | undefined>,
     isUnfinishedCopy: async () => (await facts.get(UNFINISHED_COPY)) !== undefined,
     async setUnfinishedCopy(unfinished) {
       await facts.change(UNFINISHED_COPY, unfinished ? undefined : YES, unfinished ? YES : undefined)

@@ -10,7 +10,12 @@ import { type Migration, missingMigrations, readMigrations } from './migrations.
 
 /** Migrations 1, 2, 3 … that are compatible from these numbers. */
 function migrations(...compatibleFrom: number[]): Migration[] {
-  return compatibleFrom.map((from, index) => ({ number: index + 1, name: `000${index + 1}`, compatibleFrom: from, sql: '' }))
+  return compatibleFrom.map((from, index) => ({
+    number: index + 1,
+    name: `000${index + 1}`,
+    compatibleFrom: from,
+    sql: '',
+  }))
 }
 
 function read(files: Record<string, string>): Migration[] {
@@ -28,16 +33,33 @@ describe('Migrations', () => {
 
   it('are read in the order of their numbers, with what they say of themselves', () => {
     const two = read({ '0002-more.sql': FIRST, '0001-first.sql': FIRST })
-    assert.deepEqual(two.map(({ sql: _sql, ...rest }) => rest), [
-      { number: 1, name: '0001-first', compatibleFrom: 1 },
-      { number: 2, name: '0002-more', compatibleFrom: 1 },
-    ])
+    assert.deepEqual(
+      two.map(({ sql: _sql, ...rest }) => rest),
+      [
+        { number: 1, name: '0001-first', compatibleFrom: 1 },
+        { number: 2, name: '0002-more', compatibleFrom: 1 },
+      ],
+    )
   })
 
   it('must not leave out a number, or be silent about who can use them', () => {
-    assert.throws(() => read({ '0001-first.sql': FIRST, '0003-more.sql': FIRST }), /0003-more\.sql should have the number 2/)
-    for (const head of ['', '-- compatible from 0\n', '-- compatible from 2\n', '-- compatible\n', '-- Compatible from 1\n', '\n-- compatible from 1\n']) {
-      assert.throws(() => read({ '0001-first.sql': `${head}SELECT 1;` }), /must begin with "-- compatible from N"/, head)
+    assert.throws(
+      () => read({ '0001-first.sql': FIRST, '0003-more.sql': FIRST }),
+      /0003-more\.sql should have the number 2/,
+    )
+    for (const head of [
+      '',
+      '-- compatible from 0\n',
+      '-- compatible from 2\n',
+      '-- compatible\n',
+      '-- Compatible from 1\n',
+      '\n-- compatible from 1\n',
+    ]) {
+      assert.throws(
+        () => read({ '0001-first.sql': `${head}SELECT 1;` }),
+        /must begin with "-- compatible from N"/,
+        head,
+      )
     }
   })
 
@@ -57,12 +79,25 @@ describe('Migrations', () => {
 
   it('that a program does not know stop it, unless all of them are compatible with it', () => {
     const program = migrations(1, 1)
-    for (const compatible of [[1, 1, 1], [1, 1, 2], [1, 1, 2, 1], [1, 1, 2, 2, 2]]) {
+    for (const compatible of [
+      [1, 1, 1],
+      [1, 1, 2],
+      [1, 1, 2, 1],
+      [1, 1, 2, 2, 2],
+    ]) {
       assert.deepEqual(missingMigrations(program, migrations(...compatible), 'x'), [])
     }
-    for (const incompatible of [[1, 1, 3], [1, 1, 3, 1], [1, 1, 1, 4], [1, 1, 3, 3]]) {
+    for (const incompatible of [
+      [1, 1, 3],
+      [1, 1, 3, 1],
+      [1, 1, 1, 4],
+      [1, 1, 3, 3],
+    ]) {
       const { length } = incompatible
-      assert.throws(() => missingMigrations(program, migrations(...incompatible), 'x'), new RegExp(`^CannotOpenStore: x has schema version ${length}, this program knows only up to 2\\.`))
+      assert.throws(
+        () => missingMigrations(program, migrations(...incompatible), 'x'),
+        new RegExp(`^CannotOpenStore: x has schema version ${length}, this program knows only up to 2\\.`),
+      )
     }
   })
 })

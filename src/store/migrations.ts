@@ -28,19 +28,26 @@ export interface Migration extends AppliedMigration {
 export const MIGRATIONS_TABLE = 'petstore_migrations'
 
 export function readMigrations(folder: URL): Migration[] {
-  const files = readdirSync(folder).filter((file) => file.endsWith('.sql')).toSorted()
+  const files = readdirSync(folder)
+    .filter((file) => file.endsWith('.sql'))
+    .toSorted()
   return files.map((file, index) => {
     const number = Number.parseInt(file, 10)
     if (number !== index + 1) throw new Error(`migration ${file} should have the number ${index + 1}`)
     const sql = readFileSync(new URL(file, folder), 'utf8')
     const compatibleFrom = Number(/^-- compatible from ([1-9][0-9]*)\n/.exec(sql)?.[1])
-    if (!(compatibleFrom <= number)) throw new Error(`migration ${file} must begin with "-- compatible from N", where N is at most ${number}`)
+    if (!(compatibleFrom <= number))
+      throw new Error(`migration ${file} must begin with "-- compatible from N", where N is at most ${number}`)
     return { number, name: file.replace('.sql', ''), compatibleFrom, sql }
   })
 }
 
 /** Returns the migrations that a database lacks; throws `CannotOpenStore` if it has one that is not compatible with this program. */
-export function missingMigrations(migrations: readonly Migration[], applied: readonly AppliedMigration[], place: string): Migration[] {
+export function missingMigrations(
+  migrations: readonly Migration[],
+  applied: readonly AppliedMigration[],
+  place: string,
+): Migration[] {
   const known = migrations.length
   const version = Math.max(0, ...applied.map(({ number }) => number))
   if (applied.some(({ number, compatibleFrom }) => number > known && compatibleFrom > known)) {
@@ -58,5 +65,8 @@ export function openedBy(applied: readonly Migration[], warnings: readonly strin
 
 /** Returns the error for a migration that failed; `reason` is the database's message. */
 export function migrationFailed(place: string, { name }: Migration, reason: string, cause: unknown): CannotOpenStore {
-  return new CannotOpenStore(`Cannot open the database ${place}: migration ${name} failed, nothing was changed: ${reason}`, { cause })
+  return new CannotOpenStore(
+    `Cannot open the database ${place}: migration ${name} failed, nothing was changed: ${reason}`,
+    { cause },
+  )
 }

@@ -8,7 +8,9 @@ export async function openStore(address: DatabaseAddress, options: OpenOptions =
   const store = await openEngine(address, options)
   try {
     if (options.unfinished !== true && (await store.isUnfinishedCopy())) {
-      throw new CannotOpenStore(`${databasePlace(address)} holds a copy that was interrupted; run the same copy again to finish it.`)
+      throw new CannotOpenStore(
+        `${databasePlace(address)} holds a copy that was interrupted; run the same copy again to finish it.`,
+      )
     }
     return store
   } catch (error) {

@@ -64,7 +64,15 @@ export const KINDS: readonly Kind[] = [
   },
   {
     name: 'audit_events',
-    columns: { id: 'integer', at: 'integer', account_id: 'text', action: 'text', via: 'text', subject: 'text', detail: 'text' },
+    columns: {
+      id: 'integer',
+      at: 'integer',
+      account_id: 'text',
+      action: 'text',
+      via: 'text',
+      subject: 'text',
+      detail: 'text',
+    },
     key: ['id'],
     appendOnly: true,
   },
@@ -87,7 +95,7 @@ export const LEFT_BEHIND: Readonly<Record<string, string>> = {
   pet_counts_progress: 'belongs to pet_counts',
   petstore_migrations: 'describes the schema of the one database',
   store_facts: 'describes the one database; copy-store.ts carries the environment',
-  sqlite_sequence: 'SQLite\'s own; the last ids are carried by `raiseLastId`',
+  sqlite_sequence: "SQLite's own; the last ids are carried by `raiseLastId`",
 }
 
 /** The kinds whose ids the database assigns. */

@@ -24,8 +24,14 @@ const READ_HERE: Record<Part, ReadonlySet<string>> = {
 export function withRemoteWrites(local: Store, remote: RemoteStore): Store {
   const create = gatherCreates(remote)
   const createOne: Store['pets']['create'] = (newPet, idempotency) =>
-    idempotency === undefined ? create(newPet) : (remote.call('pets', 'create', [newPet, idempotency]) as Promise<Created>)
-  return { ...local, pets: partOf('pets', local.pets, remote, { create: createOne }), accounts: partOf('accounts', local.accounts, remote) }
+    idempotency === undefined
+      ? create(newPet)
+      : (remote.call('pets', 'create', [newPet, idempotency]) as Promise<Created>)
+  return {
+    ...local,
+    pets: partOf('pets', local.pets, remote, { create: createOne }),
+    accounts: partOf('accounts', local.accounts, remote),
+  }
 }
 
 function partOf<T extends object>(part: Part, local: T, remote: RemoteStore, own: Partial<T> = {}): T {

@@ -117,7 +117,9 @@ export class CannotOpenStore extends Error {
 export class NoDatabase extends CannotOpenStore {
   override name = 'NoDatabase'
   constructor(place: string) {
-    super(`There is no petstore database at ${place}. The service creates one when it starts; --database or DATABASE_URL names another.`)
+    super(
+      `There is no petstore database at ${place}. The service creates one when it starts; --database or DATABASE_URL names another.`,
+    )
   }
 }
 

@@ -78,10 +78,12 @@ function waitFor(open: () => Promise<Store>, firstReason: string, report: Report
 /** Stands for a part of the store whose methods all return promises. */
 function later<T extends object>(part: () => T): T {
   return new Proxy({} as T, {
-    get: (_target, name) => async (...parameters: unknown[]) => {
-      const present = part()
-      return (Reflect.get(present, name) as (...parameters: unknown[]) => unknown).apply(present, parameters)
-    },
+    get:
+      (_target, name) =>
+      async (...parameters: unknown[]) => {
+        const present = part()
+        return (Reflect.get(present, name) as (...parameters: unknown[]) => unknown).apply(present, parameters)
+      },
   })
 }
 

@@ -28,7 +28,10 @@ export async function openBack(serve: RequestListener, log: Log): Promise<Back> 
     // First the rest of what has arrived is read: the answer to an incomplete request would end the client's connection.
     setImmediate(() => serve(raw, response))
   }
-  const server: Server & { httpAllowHalfOpen?: boolean } = createServer({ maxHeaderSize: PACKED_LIMIT, keepAliveTimeout: 1 }, receive)
+  const server: Server & { httpAllowHalfOpen?: boolean } = createServer(
+    { maxHeaderSize: PACKED_LIMIT, keepAliveTimeout: 1 },
+    receive,
+  )
   server.on('checkContinue', (raw, response) => {
     expectContinue(raw, response)
     receive(raw, response)
@@ -44,7 +47,10 @@ export async function openBack(serve: RequestListener, log: Log): Promise<Back> 
 async function listen(server: Server): Promise<string> {
   let path: string | undefined
   try {
-    path = platform() === 'win32' ? `\\\\.\\pipe\\petstore-${randomUUID()}` : join(await mkdtemp(join(tmpdir(), 'petstore-')), 'back')
+    path =
+      platform() === 'win32'
+        ? `\\\\.\\pipe\\petstore-${randomUUID()}`
+        : join(await mkdtemp(join(tmpdir(), 'petstore-')), 'back')
     const options = { path, backlog: BACKLOG }
     await new Promise<void>((resolve, reject) => server.once('error', reject).listen(options, resolve))
     return path

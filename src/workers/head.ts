@@ -9,7 +9,10 @@ export const HEAD = 'petstore-head'
 /** Names and values travel twice, and in base64. */
 export const PACKED_LIMIT = 8 * HEADERS_LIMIT
 
-type Head = Pick<IncomingMessage, 'url' | 'httpVersion' | 'httpVersionMajor' | 'httpVersionMinor' | 'headers' | 'rawHeaders'>
+type Head = Pick<
+  IncomingMessage,
+  'url' | 'httpVersion' | 'httpVersionMajor' | 'httpVersionMinor' | 'headers' | 'rawHeaders'
+>
 
 export function packHead(raw: IncomingMessage): string {
   const { url, httpVersion, httpVersionMajor, httpVersionMinor, headers, rawHeaders } = raw
@@ -19,7 +22,10 @@ export function packHead(raw: IncomingMessage): string {
 
 /** Makes a request that was passed on look as if it had come from the client itself. */
 export function unpackHead(raw: IncomingMessage): void {
-  const [remoteAddress, head] = JSON.parse(Buffer.from(String(raw.headers[HEAD]), 'base64').toString()) as [string | null, Head]
+  const [remoteAddress, head] = JSON.parse(Buffer.from(String(raw.headers[HEAD]), 'base64').toString()) as [
+    string | null,
+    Head,
+  ]
   Object.defineProperty(raw.socket, 'remoteAddress', { value: remoteAddress ?? undefined })
   Object.assign(raw, head)
 }

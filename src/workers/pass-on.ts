@@ -11,10 +11,18 @@ import { isLast } from '../http/connections.ts'
 import { requestId } from '../http/request-id.ts'
 import { HEAD, packHead } from './head.ts'
 
-const UNAVAILABLE = new Refusal('service_unavailable', 'The service cannot answer this now. Try again shortly.', ['Retry-After', String(RETRY_AFTER.notReady)])
+const UNAVAILABLE = new Refusal('service_unavailable', 'The service cannot answer this now. Try again shortly.', [
+  'Retry-After',
+  String(RETRY_AFTER.notReady),
+])
 
 /** `path` is that of the primary's socket (back.ts). */
-export function passOnTo(path: string, send: Send, isStopping: () => boolean, trustProxy: string[] | false): RequestListener {
+export function passOnTo(
+  path: string,
+  send: Send,
+  isStopping: () => boolean,
+  trustProxy: string[] | false,
+): RequestListener {
   const clientAddress = createClientAddress(trustProxy)
   let request: typeof import('node:http').request | undefined
 
@@ -76,7 +84,8 @@ function headersOf({ rawHeaders }: IncomingMessage, mustClose: boolean): string[
   const headers: string[] = []
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const name = rawHeaders[index]!.toLowerCase()
-    if (name !== 'keep-alive' && (name !== 'connection' || mustClose)) headers.push(rawHeaders[index]!, rawHeaders[index + 1]!)
+    if (name !== 'keep-alive' && (name !== 'connection' || mustClose))
+      headers.push(rawHeaders[index]!, rawHeaders[index + 1]!)
   }
   return headers
 }

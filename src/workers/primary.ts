@@ -32,9 +32,14 @@ const STOP_WITHIN_MS = 8000
 const PROGRAM = fileURLToPath(new URL(`worker${extname(import.meta.url)}`, import.meta.url))
 
 /** Starts workers beside this process; resolves when all accept connections from the socket of its front. */
-export async function startWorkers({ config, log, store, metrics, elsewhere, lease, timeouts }: FrontParts, { server }: Front): Promise<Workers> {
+export async function startWorkers(
+  { config, log, store, metrics, elsewhere, lease, timeouts }: FrontParts,
+  { server }: Front,
+): Promise<Workers> {
   if (config.database.engine === 'sqlite' && config.database.path === IN_MEMORY) {
-    throw new CannotOpenStore('A database in memory belongs to one process. Use --workers 1, or a file with --database.')
+    throw new CannotOpenStore(
+      'A database in memory belongs to one process. Use --workers 1, or a file with --database.',
+    )
   }
   const ours: ForPrimary = {
     callStore: (...call) => callRemote(store, ...call),
@@ -104,7 +109,9 @@ export class Workers {
   async snapshots(): Promise<Snapshot[]> {
     await Promise.all(
       [...this.#running].map(async (running) => {
-        running.snapshot = await withinTime(running.channel.call('snapshot'), TOLD_WITHIN_MS).catch(() => running.snapshot)
+        running.snapshot = await withinTime(running.channel.call('snapshot'), TOLD_WITHIN_MS).catch(
+          () => running.snapshot,
+        )
       }),
     )
     // Both at one moment: a worker that ends meanwhile is counted once.
@@ -170,12 +177,17 @@ export class Workers {
     this.#running.delete(running)
     if (this.#stopping) return
     const { snapshot } = running
-    if (snapshot !== undefined) this.#ended = this.#ended.then((sum) => this.#parts.metrics!.sum([sum, counted(snapshot)]))
+    if (snapshot !== undefined)
+      this.#ended = this.#ended.then((sum) => this.#parts.metrics!.sum([sum, counted(snapshot)]))
     const isYoung = performance.now() - running.startedAt < YOUNG_MS
     this.#youngEnds = isYoung ? this.#youngEnds + 1 : 0
     this.#parts.log.error({ worker: running.child.pid, code, signal }, 'a worker ended; another one replaces it')
     if (this.#youngEnds >= CRASH_LOOP) {
-      this.#breaking.reject(new Error(`${CRASH_LOOP} workers in a row ended within ${YOUNG_MS / 1000} s of their start; the log above says how.`))
+      this.#breaking.reject(
+        new Error(
+          `${CRASH_LOOP} workers in a row ended within ${YOUNG_MS / 1000} s of their start; the log above says how.`,
+        ),
+      )
       return
     }
     this.#startAfter(isYoung ? REPLACE_AFTER_MS : 0)

@@ -8,8 +8,26 @@ import { fillStore, SAMPLE_EMAIL, SAMPLE_PASSWORD, type Sample } from './sample-
 
 const clock = { now: Date.parse('2026-11-15T09:24:00Z') }
 
-const OPEN_PAGES = ['/', '/sign-in', '/sign-in?signed-out=yes', '/sign-up', '/docs/errors', '/docs/deprecations', '/nothing-here']
-const MEMBER_PAGES = ['/', '/keys', '/animals', '/animals?status=sold', '/animals?status=lost', '/animals/new', '/activity', '/account', '/account/delete']
+const OPEN_PAGES = [
+  '/',
+  '/sign-in',
+  '/sign-in?signed-out=yes',
+  '/sign-up',
+  '/docs/errors',
+  '/docs/deprecations',
+  '/nothing-here',
+]
+const MEMBER_PAGES = [
+  '/',
+  '/keys',
+  '/animals',
+  '/animals?status=sold',
+  '/animals?status=lost',
+  '/animals/new',
+  '/activity',
+  '/account',
+  '/account/delete',
+]
 
 describeInBrowser('every page for everybody', { clock: () => clock.now }, (browsing) => {
   let sample: Sample

@@ -38,7 +38,11 @@ export function describeInBrowser(name: string, options: PetstoreOptions, tests:
         return petstore
       },
       async open(contextOptions) {
-        const context = await browser.newContext({ baseURL: petstore.url, viewport: { width: 1280, height: 900 }, ...contextOptions })
+        const context = await browser.newContext({
+          baseURL: petstore.url,
+          viewport: { width: 1280, height: 900 },
+          ...contextOptions,
+        })
         const page = await context.newPage()
         page.setDefaultTimeout(15_000)
         watch(page, petstore.url, wrong)

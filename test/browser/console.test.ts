@@ -7,7 +7,8 @@ import { PASSWORD } from '../harness.ts'
 import { describeInBrowser, generateKey, signIn, signUp } from './browsing.ts'
 
 describeInBrowser('the console in a browser', {}, (browsing) => {
-  const list = (key: string) => fetch(`${browsing.petstore.url}/v1/pets`, { headers: { Authorization: `Bearer ${key}` } })
+  const list = (key: string) =>
+    fetch(`${browsing.petstore.url}/v1/pets`, { headers: { Authorization: `Bearer ${key}` } })
 
   it('leads from nothing to an account, a key, its use, its last use and its end', async () => {
     const page = await browsing.open({ permissions: ['clipboard-read', 'clipboard-write'] })
@@ -48,19 +49,32 @@ describeInBrowser('the console in a browser', {}, (browsing) => {
   })
 
   it('filters and pages through the animals', async () => {
-    const newPets = Array.from({ length: 50 }, (_, index): NewPet => ({ name: `pet ${index}`, categoryId: 1n, status: index % 2 ? 'sold' : 'pending' }))
+    const newPets = Array.from({ length: 50 }, (_, index): NewPet => ({
+      name: `pet ${index}`,
+      categoryId: 1n,
+      status: index % 2 ? 'sold' : 'pending',
+    }))
     await browsing.petstore.store.pets.createMany(newPets)
     const page = await browsing.open()
     await signIn(page, browsing.petstore.account.email, PASSWORD)
     await page.getByRole('link', { name: 'Animals', exact: true }).click()
-    assert.deepEqual((await rows(page)).slice(0, 2).map(([name]) => name), ['pet 49', 'pet 48'])
+    assert.deepEqual(
+      (await rows(page)).slice(0, 2).map(([name]) => name),
+      ['pet 49', 'pet 48'],
+    )
     await page.getByRole('link', { name: /^Sold/ }).click()
     await page.waitForURL('**/animals?status=sold')
     const first = await rows(page)
     await page.getByRole('link', { name: 'Older' }).click()
     await page.getByRole('link', { name: 'Newest' }).waitFor()
     const second = await rows(page)
-    assert.deepEqual([...first, ...second].map(([name]) => name), newPets.filter(({ status }) => status === 'sold').toReversed().map(({ name }) => name))
+    assert.deepEqual(
+      [...first, ...second].map(([name]) => name),
+      newPets
+        .filter(({ status }) => status === 'sold')
+        .toReversed()
+        .map(({ name }) => name),
+    )
     assert.ok([...first, ...second].every(([, status]) => status === 'Sold'))
     await page.goBack()
     assert.deepEqual(await rows(page), first)

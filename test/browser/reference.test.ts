@@ -10,9 +10,15 @@ describeInBrowser('the reference in a browser', {}, (browsing) => {
     const page = await browsing.open()
     await page.goto('/docs')
     await page.getByPlaceholder('Token').first().fill(petstore.key)
-    await page.getByRole('button', { name: /Test Request.*get \/pets/s }).first().click()
+    await page
+      .getByRole('button', { name: /Test Request.*get \/pets/s })
+      .first()
+      .click()
     const answered = page.waitForResponse((response) => response.url().startsWith(`${petstore.url}/v1/pets`))
-    await page.getByRole('button', { name: /^Send.*request to/s }).first().click()
+    await page
+      .getByRole('button', { name: /^Send.*request to/s })
+      .first()
+      .click()
     const response = await answered
     assert.equal(response.status(), 200)
     assert.equal(response.url(), `${petstore.url}/v1/pets`)

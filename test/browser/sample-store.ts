@@ -11,8 +11,30 @@ export const SAMPLE_EMAIL = 'robin@feather-and-fur.example'
 export const SAMPLE_PASSWORD = 'seven quiet lizards'
 
 const NAMES = [
-  'Mochi', 'Bella', 'Ziggy the Brave', 'Juniper', 'Otto', 'Pickles', 'Nala', 'Señor Whiskers', 'Luna', 'Waffles',
-  'Clover', 'Finn', 'Biscuit', 'Hazel', 'Rosie', 'Toby', 'Olive', 'Maple', 'Jasper', 'Poppy', 'Willow', 'Leo', 'كعكة', '雪',
+  'Mochi',
+  'Bella',
+  'Ziggy the Brave',
+  'Juniper',
+  'Otto',
+  'Pickles',
+  'Nala',
+  'Señor Whiskers',
+  'Luna',
+  'Waffles',
+  'Clover',
+  'Finn',
+  'Biscuit',
+  'Hazel',
+  'Rosie',
+  'Toby',
+  'Olive',
+  'Maple',
+  'Jasper',
+  'Poppy',
+  'Willow',
+  'Leo',
+  'كعكة',
+  '雪',
 ]
 const STATUSES = ['available', 'available', 'pending', 'available', 'sold', 'available', 'available', 'sold'] as const
 
@@ -33,7 +55,11 @@ export async function fillStore({ accounts, store }: Running, clock: SettableClo
   const account = await accounts.create(SAMPLE_EMAIL, SAMPLE_PASSWORD, 'console')
   if (account instanceof Refused) throw new Error(account.message)
   const keys: ApiKey[] = []
-  for (const [name, daysAgo, lasts] of [['Old till', 74, undefined], ['Nightly import', 31, 90], ['Shop window', 9, undefined]] as const) {
+  for (const [name, daysAgo, lasts] of [
+    ['Old till', 74, undefined],
+    ['Nightly import', 31, 90],
+    ['Shop window', 9, undefined],
+  ] as const) {
     clock.now = now - daysAgo * DAY_MS
     const made = await accounts.createKey(account, name, lasts && clock.now + lasts * DAY_MS, 'console')
     if (made instanceof Refused) throw new Error(made.message)
@@ -44,7 +70,11 @@ export async function fillStore({ accounts, store }: Running, clock: SettableClo
   const [till, nightly, shop] = keys as [ApiKey, ApiKey, ApiKey]
   await store.accounts.recordUsage(
     sampleUsage(now, till, nightly, shop),
-    new Map([[till.id, now - 3 * HOUR_MS], [nightly.id, now - 8 * HOUR_MS], [shop.id, now - 40_000]]),
+    new Map([
+      [till.id, now - 3 * HOUR_MS],
+      [nightly.id, now - 8 * HOUR_MS],
+      [shop.id, now - 40_000],
+    ]),
   )
   await store.accounts.recordFailures(sampleFailures(now, account, nightly, shop))
   return { account, keys }
@@ -81,16 +111,34 @@ function sampleUsage(now: number, till: ApiKey, nightly: ApiKey, shop: ApiKey): 
 function sampleFailures(now: number, { id: accountId }: Account, nightly: ApiKey, shop: ApiKey): FailedRequest[] {
   return [
     {
-      at: now - 2.6 * DAY_MS, accountId, keyId: shop.id, requestId: '0f7b5d6e-51ce-4f0e-8a5e-3f0f2f1e9a77', operation: 'listPets',
-      status: 503, code: 'service_unavailable', message: 'The database is not available at the moment. Nothing was stored; try again shortly.',
+      at: now - 2.6 * DAY_MS,
+      accountId,
+      keyId: shop.id,
+      requestId: '0f7b5d6e-51ce-4f0e-8a5e-3f0f2f1e9a77',
+      operation: 'listPets',
+      status: 503,
+      code: 'service_unavailable',
+      message: 'The database is not available at the moment. Nothing was stored; try again shortly.',
     },
     {
-      at: now - 9 * HOUR_MS, accountId, keyId: shop.id, requestId: 'c2a41d0f-7d2c-4a9b-9b6e-1f5a0a8f3b21', operation: 'listPets',
-      status: 400, code: 'invalid_parameter', message: 'The query parameter limit must be a whole number from 1 to 100 in decimal digits, got "250".',
+      at: now - 9 * HOUR_MS,
+      accountId,
+      keyId: shop.id,
+      requestId: 'c2a41d0f-7d2c-4a9b-9b6e-1f5a0a8f3b21',
+      operation: 'listPets',
+      status: 400,
+      code: 'invalid_parameter',
+      message: 'The query parameter limit must be a whole number from 1 to 100 in decimal digits, got "250".',
     },
     {
-      at: now - 8 * HOUR_MS, accountId, keyId: nightly.id, requestId: '9be0c7a4-0f6c-4c58-b0a1-7b8e2d4f6c10', operation: 'createPet',
-      status: 400, code: 'invalid_pet', message: 'categoryId must be an integer from -9223372036854775808 to 9223372036854775807, got "12".',
+      at: now - 8 * HOUR_MS,
+      accountId,
+      keyId: nightly.id,
+      requestId: '9be0c7a4-0f6c-4c58-b0a1-7b8e2d4f6c10',
+      operation: 'createPet',
+      status: 400,
+      code: 'invalid_pet',
+      message: 'categoryId must be an integer from -9223372036854775808 to 9223372036854775807, got "12".',
     },
   ]
 }

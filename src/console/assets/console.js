@@ -38,7 +38,8 @@ for (const source of document.querySelectorAll('[data-copy], [data-copy-field]')
 }
 
 /** Selects the whole key when its field is focused, ready to copy. */
-for (const input of document.querySelectorAll('[data-copy-field]')) input.addEventListener('focus', () => input.select())
+for (const input of document.querySelectorAll('[data-copy-field]'))
+  input.addEventListener('focus', () => input.select())
 
 /** Sends a form only once, even if its button is pressed twice; the server would not process it twice either. */
 for (const form of document.querySelectorAll('form[method="post"]')) {

@@ -2,14 +2,22 @@
 import type { Fragment } from 'postgres'
 import { foldEmail } from '../email.ts'
 import { asEvent, asKey, type EventRow, type KeyRow } from '../rows.ts'
-import { type Account, type AccountStore, ACTIVE_KEYS_MOST, type ApiKey, type AuditEvent, FAILED_REQUESTS_KEPT } from '../account-store.ts'
+import {
+  type Account,
+  type AccountStore,
+  ACTIVE_KEYS_MOST,
+  type ApiKey,
+  type AuditEvent,
+  FAILED_REQUESTS_KEPT,
+} from '../account-store.ts'
 import type { FailedRequest, HourlyCount, KeyCalls, KeyQuery, Session, UsageCount } from '../account-store.ts'
 import { insertEvent, withEvent } from './audit.ts'
 import type { Database } from './connection.ts'
 import type { Pool } from './pool.ts'
 
 /** Times are read as float8, which is exact for milliseconds and becomes a plain number. */
-const account = (sql: Database): Fragment => sql`id, email, password_hash AS "passwordHash", created_at::float8 AS "createdAt"`
+const account = (sql: Database): Fragment =>
+  sql`id, email, password_hash AS "passwordHash", created_at::float8 AS "createdAt"`
 const apiKey = (sql: Database): Fragment => sql`
   id, account_id AS "accountId", name, environment, last_four AS "lastFour", created_at::float8 AS "createdAt",
   expires_at::float8 AS "expiresAt", revoked_at::float8 AS "revokedAt", last_used_at::float8 AS "lastUsedAt"`
@@ -27,9 +35,12 @@ export class PostgresAccounts implements AccountStore {
   }
 
   createAccount({ id, email, passwordHash, createdAt }: Account, event: AuditEvent): Promise<boolean> {
-    return this.#change(event, (sql) => sql`
+    return this.#change(
+      event,
+      (sql) => sql`
       INSERT INTO accounts (id, email, email_folded, password_hash, created_at)
-      VALUES (${id}, ${email}, ${foldEmail(email)}, ${passwordHash}, ${createdAt}) ON CONFLICT (email_folded) DO NOTHING`)
+      VALUES (${id}, ${email}, ${foldEmail(email)}, ${passwordHash}, ${createdAt}) ON CONFLICT (email_folded) DO NOTHING`,
+    )
   }
 
   async accountByEmail(email: string): Promise<Account | undefined> {
@@ -48,9 +59,13 @@ export class PostgresAccounts implements AccountStore {
   /** Two statements: only the second one sees a session that was being created while the first waited for the account. */
   setPassword(accountId: string, passwordHash: string, event: AuditEvent, instead?: string): Promise<boolean> {
     return this.#transaction(async (sql) => {
-      const changed = await withEvent(sql, event, sql`
+      const changed = await withEvent(
+        sql,
+        event,
+        sql`
         UPDATE accounts SET password_hash = ${passwordHash}
-        WHERE id = ${accountId} AND password_hash = coalesce(${instead ?? null}, password_hash)`)
+        WHERE id = ${accountId} AND password_hash = coalesce(${instead ?? null}, password_hash)`,
+      )
       if (changed) await sql`DELETE FROM sessions WHERE account_id = ${accountId}`
       return changed
     })
@@ -70,9 +85,13 @@ export class PostgresAccounts implements AccountStore {
         FROM api_keys WHERE account_id = ${accountId} AND ${active(sql, createdAt)}`
       if (present!.exists) return 'exists'
       if (present!.active >= ACTIVE_KEYS_MOST) return 'too many'
-      await withEvent(sql, event, sql`
+      await withEvent(
+        sql,
+        event,
+        sql`
         INSERT INTO api_keys (id, account_id, name, hash, environment, last_four, created_at, expires_at)
-        VALUES (${id}, ${accountId}, ${name}, ${hash}, ${environment}, ${lastFour}, ${createdAt}, ${expiresAt ?? null})`)
+        VALUES (${id}, ${accountId}, ${name}, ${hash}, ${environment}, ${lastFour}, ${createdAt}, ${expiresAt ?? null})`,
+      )
       return 'created'
     })
   }
@@ -96,16 +115,21 @@ export class PostgresAccounts implements AccountStore {
 
   async pageOfKeys({ accountId, active: isActive, now, limit, after }: KeyQuery): Promise<ApiKey[]> {
     const { createdAt, id } = after ?? { createdAt: Number.MAX_SAFE_INTEGER, id: '' }
-    const rows = await this.#rows<KeyRow>((sql) => sql`
+    const rows = await this.#rows<KeyRow>(
+      (sql) => sql`
       SELECT ${apiKey(sql)} FROM api_keys
       WHERE account_id = ${accountId} AND ${isActive ? active(sql, now) : sql`NOT (${active(sql, now)})`}
         AND (created_at < ${createdAt} OR (created_at = ${createdAt} AND id > ${id}))
-      ORDER BY created_at DESC, id LIMIT ${limit}`)
+      ORDER BY created_at DESC, id LIMIT ${limit}`,
+    )
     return rows.map((row) => asKey(row)!)
   }
 
   revokeKey(id: string, at: number, event: AuditEvent): Promise<boolean> {
-    return this.#change(event, (sql) => sql`UPDATE api_keys SET revoked_at = ${at} WHERE id = ${id} AND revoked_at IS NULL`)
+    return this.#change(
+      event,
+      (sql) => sql`UPDATE api_keys SET revoked_at = ${at} WHERE id = ${id} AND revoked_at IS NULL`,
+    )
   }
 
   renameKey(id: string, name: string, event: AuditEvent): Promise<boolean> {
@@ -115,7 +139,8 @@ export class PostgresAccounts implements AccountStore {
   /** Locks rows in the order of their keys, so that two instances can't deadlock. */
   async recordUsage(counts: readonly UsageCount[], lastUsed: ReadonlyMap<string, number>): Promise<void> {
     const uses = Array.from(lastUsed, ([id, at]) => ({ id, at }))
-    await this.#pool.write((sql) => sql`
+    await this.#pool.write(
+      (sql) => sql`
       WITH counted AS (
         INSERT INTO usage_counts (key_id, hour, operation, status, calls)
         SELECT k.id, c.hour, c.operation, c.status, sum(c.calls)
@@ -131,22 +156,27 @@ export class PostgresAccounts implements AccountStore {
         JOIN json_to_recordset(${JSON.stringify(uses)}::text::json) AS u (id TEXT, at BIGINT) ON u.id = k.id
         WHERE coalesce(k.last_used_at, 0) < u.at ORDER BY k.id FOR NO KEY UPDATE OF k
       ) AS used
-      WHERE api_keys.id = used.id`)
+      WHERE api_keys.id = used.id`,
+    )
   }
 
   usageSince(accountId: string, hour: number): Promise<HourlyCount[]> {
-    return this.#rows((sql) => sql`
+    return this.#rows(
+      (sql) => sql`
       SELECT u.hour::float8 AS hour, u.operation, u.status, sum(u.calls)::float8 AS calls
       FROM usage_counts u JOIN api_keys k ON k.id = u.key_id
       WHERE k.account_id = ${accountId} AND u.hour >= ${hour}
-      GROUP BY u.hour, u.operation, u.status ORDER BY u.hour, u.operation, u.status`)
+      GROUP BY u.hour, u.operation, u.status ORDER BY u.hour, u.operation, u.status`,
+    )
   }
 
   callsSince(keyIds: readonly string[], hour: number): Promise<KeyCalls[]> {
-    return this.#rows((sql) => sql`
+    return this.#rows(
+      (sql) => sql`
       SELECT key_id AS "keyId", operation, sum(calls)::float8 AS calls FROM usage_counts
       WHERE key_id IN (SELECT json_array_elements_text(${JSON.stringify(keyIds)}::text::json)) AND hour >= ${hour}
-      GROUP BY key_id, operation`)
+      GROUP BY key_id, operation`,
+    )
   }
 
   async recordFailures(failed: readonly FailedRequest[]): Promise<void> {
@@ -167,9 +197,11 @@ export class PostgresAccounts implements AccountStore {
   }
 
   failedRequests(accountId: string, limit: number): Promise<FailedRequest[]> {
-    return this.#rows((sql) => sql`
+    return this.#rows(
+      (sql) => sql`
       SELECT at::float8 AS at, account_id AS "accountId", key_id AS "keyId", request_id AS "requestId", operation, status, code, message
-      FROM failed_requests WHERE account_id = ${accountId} ORDER BY id DESC LIMIT ${limit}`)
+      FROM failed_requests WHERE account_id = ${accountId} ORDER BY id DESC LIMIT ${limit}`,
+    )
   }
 
   async purgeUsage(before: number): Promise<void> {
@@ -177,22 +209,33 @@ export class PostgresAccounts implements AccountStore {
   }
 
   /** FOR SHARE waits for a password change in progress, and then compares with the new hash. */
-  createSession({ tokenHash, accountId, createdAt, lastSeenAt }: Session, passwordHash: string, event: AuditEvent): Promise<boolean> {
-    return this.#change(event, (sql) => sql`
+  createSession(
+    { tokenHash, accountId, createdAt, lastSeenAt }: Session,
+    passwordHash: string,
+    event: AuditEvent,
+  ): Promise<boolean> {
+    return this.#change(
+      event,
+      (sql) => sql`
       INSERT INTO sessions (token_hash, account_id, created_at, last_seen_at)
       SELECT ${tokenHash}::bytea, id, ${createdAt}::bigint, ${lastSeenAt}::bigint
-      FROM accounts WHERE id = ${accountId} AND password_hash = ${passwordHash} FOR SHARE`)
+      FROM accounts WHERE id = ${accountId} AND password_hash = ${passwordHash} FOR SHARE`,
+    )
   }
 
   sessionByHash(tokenHash: Uint8Array): Promise<Session | undefined> {
-    return this.#first((sql) => sql`
+    return this.#first(
+      (sql) => sql`
       SELECT token_hash AS "tokenHash", account_id AS "accountId",
         created_at::float8 AS "createdAt", last_seen_at::float8 AS "lastSeenAt"
-      FROM sessions WHERE token_hash = ${tokenHash}`)
+      FROM sessions WHERE token_hash = ${tokenHash}`,
+    )
   }
 
   async moveSession(tokenHash: Uint8Array, lastSeenAt: number): Promise<void> {
-    await this.#pool.writeRepeatable((sql) => sql`UPDATE sessions SET last_seen_at = ${lastSeenAt} WHERE token_hash = ${tokenHash}`)
+    await this.#pool.writeRepeatable(
+      (sql) => sql`UPDATE sessions SET last_seen_at = ${lastSeenAt} WHERE token_hash = ${tokenHash}`,
+    )
   }
 
   endSession(tokenHash: Uint8Array, event: AuditEvent): Promise<boolean> {
@@ -200,8 +243,10 @@ export class PostgresAccounts implements AccountStore {
   }
 
   async purgeSessions(createdBefore: number, seenBefore: number): Promise<void> {
-    await this.#pool.writeRepeatable((sql) => sql`
-      DELETE FROM sessions WHERE created_at < ${createdBefore} OR last_seen_at < ${seenBefore}`)
+    await this.#pool.writeRepeatable(
+      (sql) => sql`
+      DELETE FROM sessions WHERE created_at < ${createdBefore} OR last_seen_at < ${seenBefore}`,
+    )
   }
 
   async appendEvent(event: AuditEvent): Promise<void> {
@@ -209,9 +254,11 @@ export class PostgresAccounts implements AccountStore {
   }
 
   async auditTrail(accountId: string, limit: number): Promise<AuditEvent[]> {
-    const rows = await this.#rows<EventRow>((sql) => sql`
+    const rows = await this.#rows<EventRow>(
+      (sql) => sql`
       SELECT at::float8 AS at, account_id AS "accountId", action, via, subject, detail
-      FROM audit_events WHERE account_id = ${accountId} ORDER BY id DESC LIMIT ${limit}`)
+      FROM audit_events WHERE account_id = ${accountId} ORDER BY id DESC LIMIT ${limit}`,
+    )
     return rows.map(asEvent)
   }
 

@@ -27,15 +27,32 @@ export async function checkPostgres(url: string, clock: () => number): Promise<C
     return await pool.read(async (sql) => {
       const facts = await askFacts(sql)
       return [
-        fine('PostgreSQL', `${facts.version}, ${facts.standby ? 'standby' : 'primary'}, data checksums ${facts.checksums}`),
-        ...(facts.standby ? [problem('Role', 'this server is a standby and accepts no writes', 'Name the primary, or all hosts of the cluster, in DATABASE_URL.')] : []),
+        fine(
+          'PostgreSQL',
+          `${facts.version}, ${facts.standby ? 'standby' : 'primary'}, data checksums ${facts.checksums}`,
+        ),
+        ...(facts.standby
+          ? [
+              problem(
+                'Role',
+                'this server is a standby and accepts no writes',
+                'Name the primary, or all hosts of the cluster, in DATABASE_URL.',
+              ),
+            ]
+          : []),
         schemaCheck(await lackingMigrations(sql)),
         checkConnections(facts, settings.poolSize),
         checkClock(facts, clock()),
       ]
     })
   } catch (error) {
-    return [problem('Database', explain(error), 'Is the server running, and are host, user, password and database in DATABASE_URL right? See docs/databases.md.')]
+    return [
+      problem(
+        'Database',
+        explain(error),
+        'Is the server running, and are host, user, password and database in DATABASE_URL right? See docs/databases.md.',
+      ),
+    ]
   } finally {
     await pool?.end()
   }
@@ -55,7 +72,11 @@ async function askFacts(sql: Database): Promise<Facts> {
 function checkConnections({ used, most }: Facts, poolSize: number): Check {
   const found = `${used} of ${most} in use, pool_size ${poolSize}`
   if (most - used >= poolSize) return fine('Connections', found)
-  return warning('Connections', found, 'Lower pool_size, raise max_connections, or put PgBouncer in between; see docs/databases.md.')
+  return warning(
+    'Connections',
+    found,
+    'Lower pool_size, raise max_connections, or put PgBouncer in between; see docs/databases.md.',
+  )
 }
 
 function checkClock({ now }: Facts, own: number): Check {

@@ -30,15 +30,28 @@ describe('an address of PostgreSQL', () => {
     'postgres:///pets': { hosts: [{ host: 'localhost', port: 5432 }], database: 'pets' },
     'postgres://[::1]:6000': { hosts: [{ host: '::1', port: 6000 }] },
     'postgres://me@h:6000,[fe80::1],10.0.0.5/pets': {
-      hosts: [{ host: 'h', port: 6000 }, { host: 'fe80::1', port: 5432 }, { host: '10.0.0.5', port: 5432 }],
+      hosts: [
+        { host: 'h', port: 6000 },
+        { host: 'fe80::1', port: 5432 },
+        { host: '10.0.0.5', port: 5432 },
+      ],
       user: 'me',
       database: 'pets',
       needsWritable: true,
     },
-    'postgres://h,h?target_session_attrs=any': { hosts: [{ host: 'h', port: 5432 }, { host: 'h', port: 5432 }] },
+    'postgres://h,h?target_session_attrs=any': {
+      hosts: [
+        { host: 'h', port: 5432 },
+        { host: 'h', port: 5432 },
+      ],
+    },
     'postgres://h?target_session_attrs=read-write': { needsWritable: true },
     'postgres://h?target_session_attrs=primary': { needsWritable: true },
-    'postgres://me@/pets?host=/var/run/postgresql': { hosts: [{ host: '/var/run/postgresql', port: 5432 }], user: 'me', database: 'pets' },
+    'postgres://me@/pets?host=/var/run/postgresql': {
+      hosts: [{ host: '/var/run/postgresql', port: 5432 }],
+      user: 'me',
+      database: 'pets',
+    },
     'postgres://h?sslmode=disable': { tls: false },
     'postgres://h?sslmode=require': { tls: 'require' },
     'postgres://h?sslmode=verify-ca': { tls: { ca: undefined, name: false } },
@@ -69,21 +82,46 @@ describe('an address of PostgreSQL', () => {
   for (const [name, values] of Object.entries(refused)) {
     it(`is refused for a ${name} that it can't have, and says what it may be`, () => {
       for (const value of values) {
-        assert.throws(() => parseConnection(`postgres://me:secret@h?${name}=${value}`), (error) =>
-          error instanceof CannotOpenStore && error.message.startsWith(`The parameter ${name} `) && error.message.endsWith(`got "${value}".`))
+        assert.throws(
+          () => parseConnection(`postgres://me:secret@h?${name}=${value}`),
+          (error) =>
+            error instanceof CannotOpenStore &&
+            error.message.startsWith(`The parameter ${name} `) &&
+            error.message.endsWith(`got "${value}".`),
+        )
       }
     })
   }
 
   it('is refused for a host that is none', () => {
-    for (const hosts of ['h:port', 'h:123456', 'h,,h', '::1', '[::1']) assert.throws(() => parseConnection(`postgres://${hosts}/pets`), /has no valid host/)
+    for (const hosts of ['h:port', 'h:123456', 'h,,h', '::1', '[::1'])
+      assert.throws(() => parseConnection(`postgres://${hosts}/pets`), /has no valid host/)
   })
 
   it('never has a part of its password in a message, however it is mistyped', () => {
-    const mistyped = ['me:hunter?2secret@db', 'me:hunter/2secret@db', 'me:hunter2secret', 'me:hunter2secret/pets', 'me:hunter?2secret', 'me:hunter?secret=1', 'me:hunter?secret@db?pool_size=1', 'me:a@hunter?secret', 'me:hunter%2secret@db', 'me:hunter2secret?host=/run/postgresql', 'hunter:2secret:5432']
+    const mistyped = [
+      'me:hunter?2secret@db',
+      'me:hunter/2secret@db',
+      'me:hunter2secret',
+      'me:hunter2secret/pets',
+      'me:hunter?2secret',
+      'me:hunter?secret=1',
+      'me:hunter?secret@db?pool_size=1',
+      'me:a@hunter?secret',
+      'me:hunter%2secret@db',
+      'me:hunter2secret?host=/run/postgresql',
+      'hunter:2secret:5432',
+    ]
     for (const rest of mistyped) {
-      assert.throws(() => parseConnection(`postgres://${rest}`), (error) => error instanceof CannotOpenStore && !/hunter|secret/.test(error.message), rest)
+      assert.throws(
+        () => parseConnection(`postgres://${rest}`),
+        (error) => error instanceof CannotOpenStore && !/hunter|secret/.test(error.message),
+        rest,
+      )
     }
-    assert.throws(() => parseConnection('postgres://me:secret@db/pets?poolsize=3'), /unknown parameter poolsize; known are host, sslmode/)
+    assert.throws(
+      () => parseConnection('postgres://me:secret@db/pets?poolsize=3'),
+      /unknown parameter poolsize; known are host, sslmode/,
+    )
   })
 })

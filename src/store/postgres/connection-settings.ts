@@ -35,19 +35,29 @@ const DEFAULT_PORT = 5432
 /** The query parameters: the values that each accepts, in words and as a pattern. Defaults are in `parseConnection`. */
 const PARAMETERS: Record<string, { takes: string; accepts: RegExp }> = {
   host: { takes: 'a host, or the folder of a Unix socket', accepts: /./ },
-  sslmode: { takes: 'disable, prefer, require, verify-ca or verify-full', accepts: /^(?:disable|prefer|require|verify-ca|verify-full)$/ },
+  sslmode: {
+    takes: 'disable, prefer, require, verify-ca or verify-full',
+    accepts: /^(?:disable|prefer|require|verify-ca|verify-full)$/,
+  },
   sslrootcert: { takes: 'the path of a file of certificates, or system', accepts: /./ },
   target_session_attrs: { takes: 'any, read-write or primary', accepts: /^(?:any|read-write|primary)$/ },
   pool_size: { takes: 'a number of connections from 1 to 1000', accepts: /^(?:[1-9][0-9]{0,2}|1000)$/ },
   connect_timeout: { takes: 'seconds from 1 to 60', accepts: /^(?:[1-9]|[1-5][0-9]|60)$/ },
-  statement_timeout: { takes: 'milliseconds from 100 to 600000', accepts: /^(?:[1-9][0-9]{2,4}|[1-5][0-9]{5}|600000)$/ },
+  statement_timeout: {
+    takes: 'milliseconds from 100 to 600000',
+    accepts: /^(?:[1-9][0-9]{2,4}|[1-5][0-9]{5}|600000)$/,
+  },
   pgbouncer: { takes: 'true or false', accepts: /^(?:true|false)$/ },
   application_name: { takes: 'a name', accepts: /./ },
 }
 
 export function parseConnection(url: string): ConnectionSettings {
-  const [, authority = '', path = '', query = ''] = /^postgres(?:ql)?:\/\/([^/?]*)(?:\/([^?]*))?(?:\?(.*))?$/s.exec(url) ?? []
-  if (`${path}${query}`.includes('@')) throw new CannotOpenStore('The database address has a / or ? before its @; in a user name or password write / as %2F, ? as %3F and @ as %40.')
+  const [, authority = '', path = '', query = ''] =
+    /^postgres(?:ql)?:\/\/([^/?]*)(?:\/([^?]*))?(?:\?(.*))?$/s.exec(url) ?? []
+  if (`${path}${query}`.includes('@'))
+    throw new CannotOpenStore(
+      'The database address has a / or ? before its @; in a user name or password write / as %2F, ? as %3F and @ as %40.',
+    )
   const at = authority.lastIndexOf('@')
   const [user, password] = authority.slice(0, Math.max(at, 0)).split(/:(.*)/s, 2).map(decode)
   // Before the parameters: without its host, what looks like a parameter may be a part of the password.
@@ -76,10 +86,14 @@ function readParameters(query: string): Map<string, string> {
     if (known === undefined) {
       // A name without a value, or with other characters, may be a part of a password.
       const shown = /^[a-z_]+$/.test(name) && value !== '' ? ` ${name}` : ''
-      throw new CannotOpenStore(`The database address has an unknown parameter${shown}; known are ${Object.keys(PARAMETERS).join(', ')}.`)
+      throw new CannotOpenStore(
+        `The database address has an unknown parameter${shown}; known are ${Object.keys(PARAMETERS).join(', ')}.`,
+      )
     }
     if (!known.accepts.test(value)) {
-      throw new CannotOpenStore(`The parameter ${name} of the database address must be ${known.takes}, got ${JSON.stringify(value)}.`)
+      throw new CannotOpenStore(
+        `The parameter ${name} of the database address must be ${known.takes}, got ${JSON.stringify(value)}.`,
+      )
     }
     read.set(name, value)
   }
@@ -91,7 +105,10 @@ function readHosts(text: string): Host[] {
   return places.split(',').map((place) => {
     const [, host, port] = /^(\[[^\]]+\]|[^:]+)(?::([0-9]{1,5}))?$/.exec(place) ?? []
     // Not repeated: if the host was forgotten, this is the user and the password.
-    if (host === undefined) throw new CannotOpenStore('The database address has no valid host: it must be postgres://USER:PASSWORD@HOST:PORT/NAME, several HOST:PORT separated by commas.')
+    if (host === undefined)
+      throw new CannotOpenStore(
+        'The database address has no valid host: it must be postgres://USER:PASSWORD@HOST:PORT/NAME, several HOST:PORT separated by commas.',
+      )
     return { host: host.replaceAll(/[[\]]/g, ''), port: port === undefined ? DEFAULT_PORT : Number(port) }
   })
 }
@@ -100,14 +117,19 @@ function readHosts(text: string): Host[] {
 function readTls(mode = 'prefer', rootCertificate = 'system'): Tls {
   if (mode === 'disable') return false
   if (mode === 'prefer' || mode === 'require') return mode
-  return { ca: rootCertificate === 'system' ? undefined : readCertificates(rootCertificate), name: mode === 'verify-full' }
+  return {
+    ca: rootCertificate === 'system' ? undefined : readCertificates(rootCertificate),
+    name: mode === 'verify-full',
+  }
 }
 
 function readCertificates(path: string): string {
   try {
     return readFileSync(path, 'utf8')
   } catch (error) {
-    throw new CannotOpenStore(`Cannot read sslrootcert of the database address: ${(error as Error).message}`, { cause: error })
+    throw new CannotOpenStore(`Cannot read sslrootcert of the database address: ${(error as Error).message}`, {
+      cause: error,
+    })
   }
 }
 
@@ -115,6 +137,8 @@ function decode(text: string): string {
   try {
     return decodeURIComponent(text)
   } catch {
-    throw new CannotOpenStore('The database address has a % that is not followed by two hexadecimal digits; write a % as %25.')
+    throw new CannotOpenStore(
+      'The database address has a % that is not followed by two hexadecimal digits; write a % as %25.',
+    )
   }
 }

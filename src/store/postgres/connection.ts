@@ -48,7 +48,9 @@ export class Connection {
       types: { bigint: postgres.BigInt },
       connection: {
         application_name: applicationName,
-        ...(pgbouncer ? {} : { statement_timeout: statementTimeoutMs, idle_in_transaction_session_timeout: 2 * statementTimeoutMs }),
+        ...(pgbouncer
+          ? {}
+          : { statement_timeout: statementTimeoutMs, idle_in_transaction_session_timeout: 2 * statementTimeoutMs }),
       },
       onnotice: () => {},
       onclose: () => this.destroy(),
@@ -62,7 +64,11 @@ export class Connection {
   }
 
   /** Connects to this host; rejects if that fails, or if the host must accept writes and does not. */
-  static async open(settings: ConnectionSettings, host: Host, onGone: (connection: Connection) => void): Promise<Connection> {
+  static async open(
+    settings: ConnectionSettings,
+    host: Host,
+    onGone: (connection: Connection) => void,
+  ): Promise<Connection> {
     const connection = new Connection(settings, host, onGone)
     await connection.probe(settings.connectTimeoutMs)
     return connection
@@ -103,7 +109,8 @@ export class Connection {
 
 /** For an IP address, the driver passes no server name to Node, which would then verify the name "localhost". */
 function verifying({ ca, name }: Exclude<Tls, string | false>, host: string): ConnectionOptions {
-  const checkName = (_name: string, certificate: PeerCertificate) => (name ? checkServerIdentity(host, certificate) : undefined)
+  const checkName = (_name: string, certificate: PeerCertificate) =>
+    name ? checkServerIdentity(host, certificate) : undefined
   return { ...(ca === undefined ? {} : { ca }), checkServerIdentity: checkName }
 }
 

@@ -67,7 +67,9 @@ export class Connections {
     this.#refuseIfHopeless(kind)
     const { connectTimeoutMs, hosts } = this.#settings
     // A little longer than connecting can take, so that a call learns why that failed.
-    const waiting = this.#waiting.add(kind, isShared, connectTimeoutMs * hosts.length + PAUSE_MS, () => this.#busy(kind))
+    const waiting = this.#waiting.add(kind, isShared, connectTimeoutMs * hosts.length + PAUSE_MS, () =>
+      this.#busy(kind),
+    )
     this.#serveWaiting()
     return waiting
   }
@@ -145,7 +147,9 @@ export class Connections {
     const failure = this.#lastFailure
     if (failure !== undefined && !this.#hasHope() && performance.now() - failure.at < PAUSE_MS) throw failure.error
     if (kind === 'write' && this.#parked.size >= this.#limit.writes) {
-      throw new StoreBusy(`${this.#parked.size} writes have no answer from PostgreSQL yet, and there is no connection for more; it may be waiting for a synchronous standby.`)
+      throw new StoreBusy(
+        `${this.#parked.size} writes have no answer from PostgreSQL yet, and there is no connection for more; it may be waiting for a synchronous standby.`,
+      )
     }
     const places = kind === 'read' ? this.#limit.all : this.#limit.writes
     if (this.#waiting.count(kind) >= places * WAITING_PER_CONNECTION) throw this.#busy(kind)
@@ -153,7 +157,9 @@ export class Connections {
 
   #busy(kind: Kind): StoreBusy {
     const { inUse, parked } = this.stats
-    return new StoreBusy(`All connections to PostgreSQL are busy: ${inUse} in use, ${parked} without an answer; ${this.#waiting.count(kind)} ${kind}s wait.`)
+    return new StoreBusy(
+      `All connections to PostgreSQL are busy: ${inUse} in use, ${parked} without an answer; ${this.#waiting.count(kind)} ${kind}s wait.`,
+    )
   }
 
   /** Hands idle connections to the calls that have waited longest, and opens more for the rest. */

@@ -35,7 +35,10 @@ describe('Creates of one turn, when their statement fails', () => {
     it(`are not sent again where ${what}: they may be stored`, async () => {
       const { creates, statements } = failing(error)
       const results = await Promise.allSettled([creates.add(rex), creates.add(rex), creates.add(rex)])
-      assert.deepEqual(results.map(({ status }) => status), ['rejected', 'rejected', 'rejected'])
+      assert.deepEqual(
+        results.map(({ status }) => status),
+        ['rejected', 'rejected', 'rejected'],
+      )
       assert.equal(statements(), 1)
     })
   }

@@ -30,7 +30,12 @@ export class Creates {
 
   async #insertAll(batch: readonly Job[]): Promise<void> {
     try {
-      const ids = await this.#pool.write((sql) => insert(sql, batch.map(({ newPet }) => newPet)))
+      const ids = await this.#pool.write((sql) =>
+        insert(
+          sql,
+          batch.map(({ newPet }) => newPet),
+        ),
+      )
       this.commits.commits += 1
       this.commits.writes += batch.length
       for (const [index, job] of batch.entries()) job.resolve(ids[index]!)
@@ -43,7 +48,9 @@ export class Creates {
 
   async #insertSingly(batch: readonly Job[]): Promise<void> {
     await Promise.all(
-      batch.map(({ newPet, resolve, reject }) => this.#pool.write((sql) => insert(sql, [newPet])).then(([id]) => resolve(id!), reject)),
+      batch.map(({ newPet, resolve, reject }) =>
+        this.#pool.write((sql) => insert(sql, [newPet])).then(([id]) => resolve(id!), reject),
+      ),
     )
   }
 }

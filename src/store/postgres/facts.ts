@@ -17,7 +17,8 @@ export class PostgresFacts implements Facts {
   change(name: string, present: string | undefined, value: string | undefined): Promise<string | undefined> {
     return this.#pool.writeRepeatable(async (sql) => {
       if (value === undefined) await sql`DELETE FROM store_facts WHERE name = ${name} AND value = ${present ?? null}`
-      else if (present === undefined) await sql`INSERT INTO store_facts (name, value) VALUES (${name}, ${value}) ON CONFLICT DO NOTHING`
+      else if (present === undefined)
+        await sql`INSERT INTO store_facts (name, value) VALUES (${name}, ${value}) ON CONFLICT DO NOTHING`
       else await sql`UPDATE store_facts SET value = ${value} WHERE name = ${name} AND value = ${present}`
       return read(sql, name)
     })

@@ -12,7 +12,10 @@ it('A host with several addresses that all fail is explained address by address'
 })
 
 it('A worker that Citus has lost is an unavailable database; another internal error of the server is a bug', () => {
-  const internal = (message: string) => Object.assign(new postgres.PostgresError(message), { severity: 'ERROR', code: 'XX000', message })
-  assert.ok(asStoreFailure(internal('failure on connection marked as essential: worker-1:5432')) instanceof StoreUnavailable)
+  const internal = (message: string) =>
+    Object.assign(new postgres.PostgresError(message), { severity: 'ERROR', code: 'XX000', message })
+  assert.ok(
+    asStoreFailure(internal('failure on connection marked as essential: worker-1:5432')) instanceof StoreUnavailable,
+  )
   assert.ok(!(asStoreFailure(internal('cache lookup failed for type 0')) instanceof StoreUnavailable))
 })

@@ -75,11 +75,16 @@ function unavailable(error: unknown): StoreUnavailable {
 
 /** Recognises errors of the driver and of Node by their `code`. */
 function isNetworkError(error: unknown): boolean {
-  return error instanceof Overdue || (error instanceof Error && 'code' in error && /^(?:CONNECT|E[A-Z]+$)/.test(String(error.code)))
+  return (
+    error instanceof Overdue ||
+    (error instanceof Error && 'code' in error && /^(?:CONNECT|E[A-Z]+$)/.test(String(error.code)))
+  )
 }
 
 export function explain(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(explain).join('; ')
   const said = error instanceof Error ? error.message.replace(/^write /, '') : String(error)
-  return said.includes('unsupported startup parameter') ? `${said} (behind PgBouncer, add pgbouncer=true to the address)` : said
+  return said.includes('unsupported startup parameter')
+    ? `${said} (behind PgBouncer, add pgbouncer=true to the address)`
+    : said
 }

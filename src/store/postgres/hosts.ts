@@ -73,7 +73,8 @@ export class Hosts {
     const what = `it is on timeline ${timeline.number}, but ${highest} was seen before: a primary that was replaced`
     if (this.#reportedAsOutdated !== `${place} ${what}`) {
       this.#reportedAsOutdated = `${place} ${what}`
-      const message = 'database outdated: not used; restart this instance if you went back to an earlier state on purpose'
+      const message =
+        'database outdated: not used; restart this instance if you went back to an earlier state on purpose'
       this.#report({ level: 'error', message, details: { host: place, timeline: timeline.number, highest } })
     }
     throw new Error(what)
@@ -85,7 +86,8 @@ export class Hosts {
     this.#last = connection
     if (this.#isLost) this.#report({ level: 'notice', message: 'database found', details: { host, role: server.role } })
     else if (last !== undefined && (last.place !== host || last.server.startedAt !== server.startedAt)) {
-      const message = last.place === host ? 'database server was replaced or restarted' : 'database switched to another host'
+      const message =
+        last.place === host ? 'database server was replaced or restarted' : 'database switched to another host'
       this.#report({ level: 'notice', message, details: { host, before: last.place, role: server.role } })
     }
     this.#isLost = false

@@ -13,19 +13,29 @@ export class PostgresImports implements ImportStore {
   }
 
   async find(hash: string): Promise<FileImport | undefined> {
-    const [found] = await this.#pool.read((sql) => sql<FileImport[]>`SELECT ${columns(sql)} FROM imports WHERE hash = ${hash}`)
+    const [found] = await this.#pool.read(
+      (sql) => sql<FileImport[]>`SELECT ${columns(sql)} FROM imports WHERE hash = ${hash}`,
+    )
     return found
   }
 
   unfinished(): Promise<FileImport[]> {
-    return this.#pool.read((sql) => sql<FileImport[]>`SELECT ${columns(sql)} FROM imports WHERE rows_done < rows_total ORDER BY updated_at`)
+    return this.#pool.read(
+      (sql) => sql<FileImport[]>`SELECT ${columns(sql)} FROM imports WHERE rows_done < rows_total ORDER BY updated_at`,
+    )
   }
 
-  async begin({ hash, file, rowsTotal }: Pick<FileImport, 'hash' | 'file' | 'rowsTotal'>, now: number, again: boolean): Promise<boolean> {
-    const { count } = await this.#pool.write((sql) => sql`
+  async begin(
+    { hash, file, rowsTotal }: Pick<FileImport, 'hash' | 'file' | 'rowsTotal'>,
+    now: number,
+    again: boolean,
+  ): Promise<boolean> {
+    const { count } = await this.#pool.write(
+      (sql) => sql`
       INSERT INTO imports (hash, file, rows_done, rows_total, updated_at) VALUES (${hash}, ${file}, 0, ${rowsTotal}, ${now})
       ON CONFLICT (hash) DO UPDATE SET file = excluded.file, rows_done = 0, updated_at = excluded.updated_at
-        WHERE imports.rows_done = imports.rows_total AND ${again}`)
+        WHERE imports.rows_done = imports.rows_total AND ${again}`,
+    )
     return count === 1
   }
 

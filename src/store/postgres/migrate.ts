@@ -1,5 +1,12 @@
 // Brings the schema up to date. Of several instances that start at once, one does it and the others wait for it.
-import { type AppliedMigration, type Migration, migrationFailed, MIGRATIONS_TABLE, missingMigrations, readMigrations } from '../migrations.ts'
+import {
+  type AppliedMigration,
+  type Migration,
+  migrationFailed,
+  MIGRATIONS_TABLE,
+  missingMigrations,
+  readMigrations,
+} from '../migrations.ts'
 import { CannotOpenStore } from '../store.ts'
 import type { Database } from './connection.ts'
 import { explain, sqlState, wasRefused } from './failures.ts'
@@ -67,7 +74,8 @@ function ofAnotherProgram(error: unknown): CannotOpenStore {
 
 /** Returns none for a new database. Queries the catalogue, because `to_regclass` may answer from the connection's cache. */
 async function readApplied(sql: Database): Promise<AppliedMigration[]> {
-  const tables = await sql`SELECT 1 FROM pg_catalog.pg_tables WHERE schemaname = current_schema() AND tablename = ${MIGRATIONS_TABLE}`
+  const tables =
+    await sql`SELECT 1 FROM pg_catalog.pg_tables WHERE schemaname = current_schema() AND tablename = ${MIGRATIONS_TABLE}`
   if (tables.length === 0) return []
   return sql<AppliedMigration[]>`SELECT number, name, compatible_from AS "compatibleFrom" FROM ${sql(MIGRATIONS_TABLE)}`
 }

@@ -25,7 +25,8 @@ export class PostgresPets implements PetStore {
   }
 
   async create(newPet: NewPet, idempotency?: Idempotency): Promise<Created> {
-    if (idempotency !== undefined) return this.#pool.writeRepeatable((sql) => insertIdempotently(sql, newPet, idempotency))
+    if (idempotency !== undefined)
+      return this.#pool.writeRepeatable((sql) => insertIdempotently(sql, newPet, idempotency))
     const { name, categoryId, status } = newPet
     return { outcome: 'created', pet: { id: await this.#creates.add(newPet), name, categoryId, status } }
   }
@@ -48,9 +49,13 @@ export class PostgresPets implements PetStore {
 
   async update(id: bigint, expected: NewPet, wanted: NewPet, event: AuditEvent): Promise<Updated> {
     const updated = await this.#pool.write((sql) =>
-      withEvent(sql, event, sql`
+      withEvent(
+        sql,
+        event,
+        sql`
         UPDATE pets SET name = ${wanted.name}, category_id = ${wanted.categoryId}, status = ${wanted.status}
-        WHERE id = ${id} AND name = ${expected.name} AND category_id = ${expected.categoryId} AND status = ${expected.status}`),
+        WHERE id = ${id} AND name = ${expected.name} AND category_id = ${expected.categoryId} AND status = ${expected.status}`,
+      ),
     )
     if (updated) return { outcome: 'updated' }
     const pet = await this.get(id)
@@ -81,7 +86,10 @@ const BY_ID = `SELECT ${COLUMNS} FROM pets WHERE id = $1`
 function pageStatement({ status, before, limit }: ListQuery): { text: string; parameters: (string | bigint)[] } {
   const below = before === undefined ? [] : [before]
   if (status !== undefined) return { text: pageOfStatus(below.length > 0, limit), parameters: [status, ...below] }
-  return { text: `SELECT ${COLUMNS} FROM pets ${below.length > 0 ? 'WHERE id < $1' : ''} ORDER BY id DESC LIMIT ${limit}`, parameters: below }
+  return {
+    text: `SELECT ${COLUMNS} FROM pets ${below.length > 0 ? 'WHERE id < $1' : ''} ORDER BY id DESC LIMIT ${limit}`,
+    parameters: below,
+  }
 }
 
 /**

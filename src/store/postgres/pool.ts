@@ -150,7 +150,9 @@ export class Pool {
   /** Closes the parked connections that the server has left, or waits for us on. Behind PgBouncer it does not know ours. */
   async #closeAbandoned(sql: Database): Promise<void> {
     const candidates = [...this.#connections.parked]
-    const working = await sql<{ pid: number }[]>`SELECT pid FROM pg_stat_activity WHERE wait_event_type IS DISTINCT FROM 'Client'`
+    const working = await sql<
+      { pid: number }[]
+    >`SELECT pid FROM pg_stat_activity WHERE wait_event_type IS DISTINCT FROM 'Client'`
     const pids = new Set(working.map(({ pid }) => pid))
     for (const connection of candidates) {
       const isWorkedOn = this.#settings.pgbouncer || pids.has(connection.server.pid)

@@ -22,7 +22,10 @@ const START_WITHIN_MS = 600_000
  * Connects to the database of this address and migrates it, or fills an empty one unless told not to. Throws
  * `CannotOpenStore` with a message for the operator.
  */
-export async function openPostgresStore(url: string, { create = true, processes = 1, report = () => {} }: OpenOptions = {}): Promise<Store> {
+export async function openPostgresStore(
+  url: string,
+  { create = true, processes = 1, report = () => {} }: OpenOptions = {},
+): Promise<Store> {
   const parsed = parseConnection(url)
   const settings = { ...parsed, poolSize: Math.max(1, Math.floor(parsed.poolSize / processes)) }
   let isOpen = false
@@ -69,15 +72,23 @@ async function settle(pool: Pool, report: Report): Promise<void> {
   try {
     while (await pool.write(settleCounts));
   } catch (error) {
-    report({ level: 'error', message: 'counts by status could not be settled; this is retried in a minute', details: { error } })
+    report({
+      level: 'error',
+      message: 'counts by status could not be settled; this is retried in a minute',
+      details: { error },
+    })
   }
 }
 
 /** Behind PgBouncer no limit can be sent when connecting, so only the role's own can end a statement. */
 async function warningsBehindPgbouncer(pool: Pool): Promise<string[]> {
-  const [row] = await pool.read((sql) => sql<{ limit: string; role: string }[]>`
-    SELECT current_setting('statement_timeout') AS limit, current_user AS role`)
+  const [row] = await pool.read(
+    (sql) => sql<{ limit: string; role: string }[]>`
+    SELECT current_setting('statement_timeout') AS limit, current_user AS role`,
+  )
   const { limit, role } = row!
   if (limit !== '0') return []
-  return [`Behind PgBouncer, the role ${role} of the database needs a time limit of its own: ALTER ROLE ${role} SET statement_timeout = '5s'`]
+  return [
+    `Behind PgBouncer, the role ${role} of the database needs a time limit of its own: ALTER ROLE ${role} SET statement_timeout = '5s'`,
+  ]
 }

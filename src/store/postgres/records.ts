@@ -11,14 +11,18 @@ export class PostgresRecords implements RecordStore {
   }
 
   async count({ name }: Kind): Promise<number> {
-    const [row] = await this.#pool.read((sql) => sql<{ count: number }[]>`SELECT count(*)::float8 AS count FROM ${sql(name)}`)
+    const [row] = await this.#pool.read(
+      (sql) => sql<{ count: number }[]>`SELECT count(*)::float8 AS count FROM ${sql(name)}`,
+    )
     return row!.count
   }
 
   async read(kind: Kind, after: StoredRecord | undefined, limit: number): Promise<StoredRecord[]> {
     const { name, columns, key } = kind
     const rows = await this.#pool.read((sql) => {
-      const values = key.map((column, index) => (index === 0 ? sql`${after?.[column] ?? null}` : sql`, ${after?.[column] ?? null}`))
+      const values = key.map((column, index) =>
+        index === 0 ? sql`${after?.[column] ?? null}` : sql`, ${after?.[column] ?? null}`,
+      )
       const behind = after === undefined ? sql`` : sql`WHERE (${sql(key)}) > (${values})`
       return sql`SELECT ${sql(Object.keys(columns))} FROM ${sql(name)} ${behind} ORDER BY ${sql(key)} LIMIT ${limit}`
     })
@@ -33,15 +37,19 @@ export class PostgresRecords implements RecordStore {
   async remove({ name, columns, key }: Kind, records: readonly StoredRecord[]): Promise<number> {
     const keys = records.map((record) => Object.fromEntries(key.map((column) => [column, record[column]])))
     const types = key.map((column) => `${column} ${columns[column] === 'integer' ? 'BIGINT' : 'TEXT'}`).join()
-    const { count } = await this.#pool.write((sql) => sql`
+    const { count } = await this.#pool.write(
+      (sql) => sql`
       DELETE FROM ${sql(name)} WHERE (${sql(key)}) IN
-        (SELECT * FROM json_to_recordset(${toJson(keys)}::text::json) AS gone (${sql.unsafe(types)}))`)
+        (SELECT * FROM json_to_recordset(${toJson(keys)}::text::json) AS gone (${sql.unsafe(types)}))`,
+    )
     return count
   }
 
   async lastId({ name }: Kind): Promise<bigint> {
-    const [row] = await this.#pool.read((sql) => sql<{ last: bigint }[]>`
-      SELECT CASE WHEN is_called THEN last_value ELSE 0 END AS last FROM ${sql(sequenceOf(name))}`)
+    const [row] = await this.#pool.read(
+      (sql) => sql<{ last: bigint }[]>`
+      SELECT CASE WHEN is_called THEN last_value ELSE 0 END AS last FROM ${sql(sequenceOf(name))}`,
+    )
     return row!.last
   }
 

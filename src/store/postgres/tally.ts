@@ -16,7 +16,9 @@ const STEP = 250_000
 
 /** Reads the id first, as a value of its own: the planner needs it to know that few animals lie above it. */
 export async function countPets(sql: Database): Promise<Record<PetStatus, number>> {
-  const [{ untilId } = { untilId: 0n }] = await sql<{ untilId: bigint }[]>`SELECT until_id AS "untilId" FROM pet_counts_progress`
+  const [{ untilId } = { untilId: 0n }] = await sql<
+    { untilId: bigint }[]
+  >`SELECT until_id AS "untilId" FROM pet_counts_progress`
   const rows = await sql<{ status: PetStatus; count: number; current: boolean }[]>`
     SELECT status, count::float8 AS count, until_id = ${untilId} AS current FROM pet_counts, pet_counts_progress
     UNION ALL
@@ -45,7 +47,9 @@ export async function settleCounts(sql: Database): Promise<boolean> {
     await transaction`UPDATE pet_counts_progress SET until_id = ${reached}`
     if (reached < nextId) return true
     // Two statements: Citus refuses a clock in an UPDATE beside a subquery on a distributed table.
-    const [{ newest } = { newest: 0n }] = await transaction<{ newest: bigint }[]>`SELECT coalesce(max(id), 0) AS newest FROM pets`
+    const [{ newest } = { newest: 0n }] = await transaction<
+      { newest: bigint }[]
+    >`SELECT coalesce(max(id), 0) AS newest FROM pets`
     await transaction`
       UPDATE pet_counts_progress SET
         next_id = greatest(until_id, ${newest}),

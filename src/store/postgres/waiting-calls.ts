@@ -31,7 +31,13 @@ export class WaitingCalls {
       queue.splice(queue.indexOf(call), 1)
       call.reject(refusal())
     }, limitMs)
-    const call: WaitingCall = { ...Promise.withResolvers<Connection>(), kind, isShared, since: performance.now(), timer }
+    const call: WaitingCall = {
+      ...Promise.withResolvers<Connection>(),
+      kind,
+      isShared,
+      since: performance.now(),
+      timer,
+    }
     queue.push(call)
     return call.promise
   }

@@ -2,7 +2,14 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { foldEmail } from '../email.ts'
 import { asEvent, asKey, type EventRow, type KeyRow } from '../rows.ts'
-import { type Account, type AccountStore, ACTIVE_KEYS_MOST, type ApiKey, type AuditEvent, FAILED_REQUESTS_KEPT } from '../account-store.ts'
+import {
+  type Account,
+  type AccountStore,
+  ACTIVE_KEYS_MOST,
+  type ApiKey,
+  type AuditEvent,
+  FAILED_REQUESTS_KEPT,
+} from '../account-store.ts'
 import type { FailedRequest, HourlyCount, KeyCalls, KeyQuery, Session, UsageCount } from '../account-store.ts'
 import { prepareAppendEvent } from './audit.ts'
 import { read } from './failures.ts'
@@ -84,14 +91,20 @@ export class SqliteAccounts implements AccountStore {
 
   listKeys(accountId?: string): Promise<ApiKey[]> {
     const { listKeys, listKeysOf } = this.#statements
-    return read(() => (accountId === undefined ? listKeys.all() : listKeysOf.all(accountId)).map((row) => asKey(row as unknown as KeyRow)!))
+    return read(() =>
+      (accountId === undefined ? listKeys.all() : listKeysOf.all(accountId)).map((row) =>
+        asKey(row as unknown as KeyRow)!,
+      ),
+    )
   }
 
   pageOfKeys({ accountId, active, now, limit, after }: KeyQuery): Promise<ApiKey[]> {
     const { activeKeys, inactiveKeys } = this.#statements
     const { createdAt, id } = after ?? { createdAt: Number.MAX_SAFE_INTEGER, id: '' }
     const statement = active ? activeKeys : inactiveKeys
-    return read(() => statement.all(accountId, now, createdAt, createdAt, id, limit).map((row) => asKey(row as unknown as KeyRow)!))
+    return read(() =>
+      statement.all(accountId, now, createdAt, createdAt, id, limit).map((row) => asKey(row as unknown as KeyRow)!),
+    )
   }
 
   revokeKey(id: string, at: number, event: AuditEvent): Promise<boolean> {
@@ -142,7 +155,11 @@ export class SqliteAccounts implements AccountStore {
     })
   }
 
-  createSession({ tokenHash, accountId, createdAt, lastSeenAt }: Session, passwordHash: string, event: AuditEvent): Promise<boolean> {
+  createSession(
+    { tokenHash, accountId, createdAt, lastSeenAt }: Session,
+    passwordHash: string,
+    event: AuditEvent,
+  ): Promise<boolean> {
     return this.#changeSession(event, () =>
       this.#statements.insertSession.run(tokenHash, createdAt, lastSeenAt, accountId, passwordHash),
     )
@@ -222,9 +239,7 @@ function prepareStatements(db: DatabaseSync) {
        SELECT id, ?, ?, ?, ? FROM api_keys WHERE id = ?
        ON CONFLICT DO UPDATE SET calls = calls + excluded.calls`,
     ),
-    moveLastUse: db.prepare(
-      'UPDATE api_keys SET last_used_at = ? WHERE id = ? AND coalesce(last_used_at, 0) < ?',
-    ),
+    moveLastUse: db.prepare('UPDATE api_keys SET last_used_at = ? WHERE id = ? AND coalesce(last_used_at, 0) < ?'),
     usageSince: db.prepare(
       `SELECT u.hour, u.operation, u.status, sum(u.calls) AS calls
        FROM api_keys k JOIN usage_counts u ON u.key_id = k.id

@@ -17,7 +17,8 @@ const COMPANIONS = ['-wal', '-shm', '-journal']
 /** Writes the database as it is now to a new file, for its owner only, and returns its size. Throws `CannotOpenStore`. */
 export function backUp(path: string, file: string, replace: boolean): number {
   if (!existsSync(path)) throw new NoDatabase(path)
-  if (resolve(path) === resolve(file)) throw new CannotOpenStore(`${file} is the database itself; name another file for the backup.`)
+  if (resolve(path) === resolve(file))
+    throw new CannotOpenStore(`${file} is the database itself; name another file for the backup.`)
   refuseExisting(file, replace)
   const partial = `${file}.${randomUUID()}.partial`
   try {
@@ -37,7 +38,8 @@ export function backUp(path: string, file: string, replace: boolean): number {
 }
 
 function refuseExisting(file: string, replace: boolean): void {
-  if (!replace && existsSync(file)) throw new CannotOpenStore(`${file} exists already; nothing was written. Name another file, or add --force.`)
+  if (!replace && existsSync(file))
+    throw new CannotOpenStore(`${file} exists already; nothing was written. Name another file, or add --force.`)
 }
 
 /** Reads all in one transaction, so that the copy is the database of one moment. */
@@ -53,7 +55,8 @@ function writeCopy(path: string, copy: string): void {
  */
 export async function restore(file: string, path: string): Promise<void> {
   if (!existsSync(file)) throw new CannotOpenStore(`There is no file ${file} to restore.`)
-  if (resolve(path) === resolve(file)) throw new CannotOpenStore(`${file} is the database itself; --database names where to restore it.`)
+  if (resolve(path) === resolve(file))
+    throw new CannotOpenStore(`${file} is the database itself; --database names where to restore it.`)
   try {
     using source = new DatabaseSync(file, { readOnly: true, timeout: LOCK_WAIT_MS })
     requirePetstore(source, file)
@@ -76,7 +79,8 @@ export async function restore(file: string, path: string): Promise<void> {
 /** Refuses other programs' databases and empty files. */
 function requirePetstore(db: DatabaseSync, path: string): void {
   requireOurs(db, path)
-  if (readPragma(db, 'application_id') !== APPLICATION_ID) throw new CannotOpenStore(`${path} is empty; it holds no petstore database.`)
+  if (readPragma(db, 'application_id') !== APPLICATION_ID)
+    throw new CannotOpenStore(`${path} is empty; it holds no petstore database.`)
 }
 
 function requireIntact(path: string): void {
@@ -89,7 +93,12 @@ function requireIntact(path: string): void {
 function requireUnused(path: string): void {
   using db = new DatabaseSync(path, { timeout: 0 })
   requireOurs(db, path)
-  const tables = new Set(db.prepare('SELECT name FROM sqlite_schema').all().map(({ name }) => name))
+  const tables = new Set(
+    db
+      .prepare('SELECT name FROM sqlite_schema')
+      .all()
+      .map(({ name }) => name),
+  )
   for (const { name } of KINDS.filter((kind) => tables.has(kind.name))) {
     const { count } = db.prepare(`SELECT count(*) AS count FROM ${name}`).get() as { count: number }
     if (count === 0) continue

@@ -17,7 +17,8 @@ const LEAST_FREE = 100 * MEBIBYTE
 /** Events may be stamped by another clock that is a little ahead. */
 const CLOCK_TOLERANCE_MS = 60_000
 
-const RESTORE = 'stop the service, move the file away with its -wal and -shm, and restore a backup: petstore restore FILE.'
+const RESTORE =
+  'stop the service, move the file away with its -wal and -shm, and restore a backup: petstore restore FILE.'
 
 export function checkSqlite(path: string, now: number): Check[] {
   if (!existsSync(path)) return [problem('Database', `${path} is missing`, new NoDatabase(path).message)]
@@ -42,8 +43,14 @@ function checkSpace(path: string): Check {
 
 export function spaceCheck(free: number, size: number): Check {
   const found = `${Math.floor(free / MEBIBYTE)} MiB free, the database has ${Math.ceil(size / MEBIBYTE)} MiB`
-  if (free < LEAST_FREE) return problem('Disk space', found, 'Free space on the disk of the database: without it the service answers creates with 503.')
-  if (free < size) return warning('Disk space', found, 'Free space for a copy of the database: a backup to this disk needs as much.')
+  if (free < LEAST_FREE)
+    return problem(
+      'Disk space',
+      found,
+      'Free space on the disk of the database: without it the service answers creates with 503.',
+    )
+  if (free < size)
+    return warning('Disk space', found, 'Free space for a copy of the database: a backup to this disk needs as much.')
   return fine('Disk space', found)
 }
 
@@ -51,18 +58,30 @@ function checkAccess(path: string): Check[] {
   try {
     requireWritable(path)
   } catch (error) {
-    return [problem('File modes', (error as Error).message, 'Run this as the user of the service; if it is, change the owner or mode of the file and its folder.')]
+    return [
+      problem(
+        'File modes',
+        (error as Error).message,
+        'Run this as the user of the service; if it is, change the owner or mode of the file and its folder.',
+      ),
+    ]
   }
   const warnings = modeWarnings(path)
   if (warnings.length === 0) return [fine('File modes', 'only the owner can read the database')]
-  return warnings.map((text) => warning('File modes', text, 'Follow it unless others are meant to read password hashes and key hashes.'))
+  return warnings.map((text) =>
+    warning('File modes', text, 'Follow it unless others are meant to read password hashes and key hashes.'),
+  )
 }
 
 function checkVersion(db: DatabaseSync): Check {
   try {
     return fine('SQLite', requireSqliteVersion(db))
   } catch (error) {
-    return problem('SQLite', (error as Error).message, 'Start it with bin/petstore, which uses the Node.js that npm ci installs.')
+    return problem(
+      'SQLite',
+      (error as Error).message,
+      'Start it with bin/petstore, which uses the Node.js that npm ci installs.',
+    )
   }
 }
 
@@ -70,7 +89,8 @@ function checkIntegrity(db: DatabaseSync): Check {
   const result = String(readPragma(db, 'quick_check'))
   if (result !== 'ok') return problem('Integrity', result, `The file is damaged: ${RESTORE}`)
   const broken = db.prepare('PRAGMA foreign_key_check').all().length
-  if (broken > 0) return problem('Integrity', `${broken} rows refer to rows that do not exist`, `The file is damaged: ${RESTORE}`)
+  if (broken > 0)
+    return problem('Integrity', `${broken} rows refer to rows that do not exist`, `The file is damaged: ${RESTORE}`)
   return fine('Integrity', 'quick_check and foreign_key_check found nothing')
 }
 
@@ -79,5 +99,9 @@ function checkClock(db: DatabaseSync, now: number): Check {
   const [newest] = db.prepare('SELECT at FROM audit_events ORDER BY id DESC LIMIT 1').all() as { at: number }[]
   const time = new Date(now).toISOString()
   if (newest === undefined || newest.at <= now + CLOCK_TOLERANCE_MS) return fine('Clock', time)
-  return problem('Clock', `${time}, but the newest audit event is of ${new Date(newest.at).toISOString()}`, 'Set the clock, and keep it with NTP: keys and sessions expire by it.')
+  return problem(
+    'Clock',
+    `${time}, but the newest audit event is of ${new Date(newest.at).toISOString()}`,
+    'Set the clock, and keep it with NTP: keys and sessions expire by it.',
+  )
 }

@@ -25,7 +25,10 @@ describe('A database file that is open', () => {
     const { db } = openDatabase(IN_MEMORY)
     db.exec("INSERT INTO pets (name, category_id, status) VALUES ('Rex', 1, 'available'), ('Kit', 1, 'available')")
     db.exec("UPDATE pets SET status = 'sold' WHERE name = 'Rex'")
-    const counts = db.prepare('SELECT status, count FROM pet_counts').all().map(({ status, count }) => [status, count])
+    const counts = db
+      .prepare('SELECT status, count FROM pet_counts')
+      .all()
+      .map(({ status, count }) => [status, count])
     assert.deepEqual(Object.fromEntries(counts), { available: 1, pending: 0, sold: 1 })
   })
 })
@@ -40,7 +43,11 @@ describe('A new database file', () => {
     let questions = 0
     db.prepare = (sql) => {
       questions += 1
-      if (questions === 2) assert.throws(() => other.exec(`BEGIN; CREATE TABLE pets (id); PRAGMA application_id = ${APPLICATION_ID}; COMMIT`), /locked/)
+      if (questions === 2)
+        assert.throws(
+          () => other.exec(`BEGIN; CREATE TABLE pets (id); PRAGMA application_id = ${APPLICATION_ID}; COMMIT`),
+          /locked/,
+        )
       return DatabaseSync.prototype.prepare.call(db, sql)
     }
     requireOurs(db, path)

@@ -20,7 +20,10 @@ const START_WAIT_MS = 10_000
 const SERVING_WAIT_MS = 2
 
 /** Throws `CannotOpenStore`; `NoDatabase` if there is none and it must not be created. */
-export function openDatabase(path: string, { create = true, lockWaitMs = START_WAIT_MS }: OpenOptions = {}): { db: DatabaseSync; opened: Opened } {
+export function openDatabase(
+  path: string,
+  { create = true, lockWaitMs = START_WAIT_MS }: OpenOptions = {},
+): { db: DatabaseSync; opened: Opened } {
   let db: DatabaseSync | undefined
   const isFile = path !== IN_MEMORY
   try {
@@ -36,7 +39,10 @@ export function openDatabase(path: string, { create = true, lockWaitMs = START_W
   } catch (error) {
     db?.close()
     if (error instanceof CannotOpenStore) throw error
-    throw new CannotOpenStore(`Cannot open the database ${path}: ${explain(error)}`, { cause: error, passing: isBusy(error) })
+    throw new CannotOpenStore(`Cannot open the database ${path}: ${explain(error)}`, {
+      cause: error,
+      passing: isBusy(error),
+    })
   }
 }
 
@@ -121,4 +127,3 @@ export function readPragma(db: DatabaseSync, name: string): unknown {
   const row = db.prepare(`PRAGMA ${name}`).get() ?? {}
   return Object.values(row)[0]
 }
-

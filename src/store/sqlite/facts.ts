@@ -34,7 +34,9 @@ export class SqliteFacts implements Facts {
 function prepareStatements(db: DatabaseSync) {
   return {
     get: db.prepare('SELECT value FROM store_facts WHERE name = ?'),
-    set: db.prepare('INSERT INTO store_facts (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value'),
+    set: db.prepare(
+      'INSERT INTO store_facts (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value',
+    ),
     remove: db.prepare('DELETE FROM store_facts WHERE name = ?'),
   }
 }

@@ -24,6 +24,8 @@ export function modeWarnings(path: string): string[] {
   return [dirname(path), path].flatMap((place) => {
     const mode = statSync(place).mode & 0o777
     if ((mode & READABLE_BY_OTHERS) === 0) return []
-    return [`Other users of this machine can read ${place}; its mode is ${mode.toString(8)}. If only the service uses it: chmod go= ${place}`]
+    return [
+      `Other users of this machine can read ${place}; its mode is ${mode.toString(8)}. If only the service uses it: chmod go= ${place}`,
+    ]
   })
 }

@@ -23,8 +23,14 @@ export class SqliteImports implements ImportStore {
     return read(() => this.#statements.unfinished.all() as unknown as FileImport[])
   }
 
-  begin({ hash, file, rowsTotal }: Pick<FileImport, 'hash' | 'file' | 'rowsTotal'>, now: number, again: boolean): Promise<boolean> {
-    return this.#writer.writeBookkeeping(() => this.#statements.begin.run(hash, file, rowsTotal, now, Number(again)).changes === 1)
+  begin(
+    { hash, file, rowsTotal }: Pick<FileImport, 'hash' | 'file' | 'rowsTotal'>,
+    now: number,
+    again: boolean,
+  ): Promise<boolean> {
+    return this.#writer.writeBookkeeping(
+      () => this.#statements.begin.run(hash, file, rowsTotal, now, Number(again)).changes === 1,
+    )
   }
 
   addRows(hash: string, rowsDone: number, rows: readonly NewPet[], now: number): Promise<boolean> {
@@ -42,7 +48,8 @@ export class SqliteImports implements ImportStore {
 }
 
 function prepareStatements(db: DatabaseSync) {
-  const select = 'SELECT hash, file, rows_done AS "rowsDone", rows_total AS "rowsTotal", updated_at AS "updatedAt" FROM imports'
+  const select =
+    'SELECT hash, file, rows_done AS "rowsDone", rows_total AS "rowsTotal", updated_at AS "updatedAt" FROM imports'
   const insert = db.prepare(INSERT_PET)
   // node:sqlite also returns the row's id, and throws if it must convert one above 2⁵³ to a number.
   insert.setReadBigInts(true)

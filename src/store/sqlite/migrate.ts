@@ -1,6 +1,13 @@
 // Brings the schema of a database file up to date. Of several processes that start at once, one does it.
 import type { DatabaseSync } from 'node:sqlite'
-import { type AppliedMigration, type Migration, migrationFailed, MIGRATIONS_TABLE, missingMigrations, readMigrations } from '../migrations.ts'
+import {
+  type AppliedMigration,
+  type Migration,
+  migrationFailed,
+  MIGRATIONS_TABLE,
+  missingMigrations,
+  readMigrations,
+} from '../migrations.ts'
 import { explain } from './failures.ts'
 
 /** "PETS" in ASCII; in the header of a file it marks the database as ours. */
@@ -53,5 +60,7 @@ function ownMigrations(): Migration[] {
 function readApplied(db: DatabaseSync): AppliedMigration[] {
   const tables = db.prepare('SELECT 1 FROM sqlite_schema WHERE name = ?').all(MIGRATIONS_TABLE)
   if (tables.length === 0) return []
-  return db.prepare(`SELECT number, name, compatible_from AS "compatibleFrom" FROM ${MIGRATIONS_TABLE}`).all() as unknown as AppliedMigration[]
+  return db
+    .prepare(`SELECT number, name, compatible_from AS "compatibleFrom" FROM ${MIGRATIONS_TABLE}`)
+    .all() as unknown as AppliedMigration[]
 }

@@ -26,7 +26,9 @@ export class SqlitePets implements PetStore {
   }
 
   create(newPet: NewPet, idempotency?: Idempotency): Promise<Created> {
-    return this.#writer.write(() => (idempotency === undefined ? this.#insert(newPet) : this.#insertIdempotently(newPet, idempotency)))
+    return this.#writer.write(() =>
+      idempotency === undefined ? this.#insert(newPet) : this.#insertIdempotently(newPet, idempotency),
+    )
   }
 
   createMany(newPets: readonly NewPet[]): Promise<void> {
@@ -56,7 +58,8 @@ export class SqlitePets implements PetStore {
       const row = this.#statements.get.get(id) as PetRow | undefined
       if (row === undefined) return { outcome: 'missing' }
       const pet = toPet(row)
-      if (pet.name !== expected.name || pet.categoryId !== expected.categoryId || pet.status !== expected.status) return { outcome: 'conflict', pet }
+      if (pet.name !== expected.name || pet.categoryId !== expected.categoryId || pet.status !== expected.status)
+        return { outcome: 'conflict', pet }
       this.#statements.update.run(wanted.name, wanted.categoryId, wanted.status, id)
       this.#appendEvent(event)
       return { outcome: 'updated' }
@@ -69,7 +72,9 @@ export class SqlitePets implements PetStore {
   }
 
   purgeIdempotencyRecords(before: number): Promise<number> {
-    return this.#writer.writeBookkeeping(() => Number(this.#statements.purgeIdempotencyRecords.run(before, PURGE_AT_ONCE).changes))
+    return this.#writer.writeBookkeeping(() =>
+      Number(this.#statements.purgeIdempotencyRecords.run(before, PURGE_AT_ONCE).changes),
+    )
   }
 
   #insert({ name, categoryId, status }: NewPet): Created {

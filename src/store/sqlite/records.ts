@@ -53,7 +53,9 @@ export class SqliteRecords implements RecordStore {
   }
 
   raiseLastId({ name }: Kind, id: bigint): Promise<void> {
-    const start = this.#db.prepare('INSERT INTO sqlite_sequence (name, seq) SELECT ?, 0 WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = ?)')
+    const start = this.#db.prepare(
+      'INSERT INTO sqlite_sequence (name, seq) SELECT ?, 0 WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = ?)',
+    )
     const raise = this.#db.prepare('UPDATE sqlite_sequence SET seq = ? WHERE name = ? AND seq < ?')
     return this.#writer.write(() => {
       start.run(name, name)

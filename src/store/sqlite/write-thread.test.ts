@@ -14,14 +14,22 @@ describe('The thread that writes', () => {
   })
   after(() => rm(folder, { recursive: true }))
 
-  for (const [when, syncMs, inThread] of [['auto', 0.2, false], ['auto', 5, true], ['on', 0.2, true], ['off', 5, false]] as const) {
+  for (const [when, syncMs, inThread] of [
+    ['auto', 0.2, false],
+    ['auto', 5, true],
+    ['on', 0.2, true],
+    ['off', 5, false],
+  ] as const) {
     it(`is ${inThread ? '' : 'not '}started with "${when}" where a sync takes ${syncMs} ms`, async () => {
       const path = join(folder, `${when}-${syncMs}.db`)
       const store = openSqliteStore(path)
       const chosen = inWriteThread(store, path, when, () => syncMs)
       assert.equal(chosen !== store, inThread)
       const created = await chosen.pets.create({ name: 'Rex', categoryId: 1n, status: 'available' })
-      assert.deepEqual(created, { outcome: 'created', pet: { id: 1n, name: 'Rex', categoryId: 1n, status: 'available' } })
+      assert.deepEqual(created, {
+        outcome: 'created',
+        pet: { id: 1n, name: 'Rex', categoryId: 1n, status: 'available' },
+      })
       assert.deepEqual(chosen.commits(), { commits: 1, writes: 1 })
       await chosen.close()
     })

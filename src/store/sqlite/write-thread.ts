@@ -26,11 +26,18 @@ export interface ThreadStart {
 }
 
 /** Returns a store that reads by `store` and writes in a thread; or the store itself, if no thread is wanted. */
-export function inWriteThread(store: Store, path: string, when: WriteThread, measure: (folder: string) => number = syncTime): Store {
+export function inWriteThread(
+  store: Store,
+  path: string,
+  when: WriteThread,
+  measure: (folder: string) => number = syncTime,
+): Store {
   if (path === IN_MEMORY || when === 'off' || (when === 'auto' && measure(dirname(path)) < SLOW_SYNC_MS)) return store
   const start: ThreadStart = { path, counts: new BigInt64Array(new SharedArrayBuffer(16)) }
   // An error in the thread is not listened for: it ends the process, as an error in this thread would.
-  const thread = new Worker(new URL(`write-thread-program${extname(import.meta.url)}`, import.meta.url), { workerData: start })
+  const thread = new Worker(new URL(`write-thread-program${extname(import.meta.url)}`, import.meta.url), {
+    workerData: start,
+  })
   const channel = new Channel<ForThread>(threadWire(thread), {})
   const remote: RemoteStore = {
     call: (...call) => channel.call('call', ...call),

@@ -16,7 +16,11 @@ function newWriter(path = IN_MEMORY) {
   const db = new DatabaseSync(path, { timeout: 0 })
   db.exec('CREATE TABLE IF NOT EXISTS numbers (n INTEGER PRIMARY KEY CHECK (n >= 0)) STRICT')
   const insert = db.prepare('INSERT INTO numbers VALUES (?)')
-  const numbers = () => db.prepare('SELECT n FROM numbers ORDER BY n').all().map(({ n }) => Number(n))
+  const numbers = () =>
+    db
+      .prepare('SELECT n FROM numbers ORDER BY n')
+      .all()
+      .map(({ n }) => Number(n))
   return { db, writer: new Writer(db), add: (n: number) => insert.run(n), numbers }
 }
 
@@ -39,7 +43,10 @@ describe('The writer', () => {
   it('lets a thousand writes wait, refuses more at once, and goes on', async () => {
     const { writer, add, numbers } = newWriter()
     const waiting = Array.from({ length: 1000 }, (_, n) => writer.write(() => add(n)))
-    await assert.rejects(writer.write(() => add(1000)), StoreBusy)
+    await assert.rejects(
+      writer.write(() => add(1000)),
+      StoreBusy,
+    )
     await Promise.all(waiting)
     await writer.write(() => add(1001))
     assert.deepEqual(numbers().slice(-2), [999, 1001])
@@ -61,8 +68,14 @@ describe('The writer', () => {
       fc.asyncProperty(fc.array(fc.boolean(), { minLength: 1, maxLength: 20 }), async (good) => {
         const { writer, add, numbers } = newWriter()
         const results = await Promise.allSettled(good.map((fine, n) => writer.write(() => add(fine ? n : -1))))
-        assert.deepEqual(results.map(({ status }) => status === 'fulfilled'), good)
-        assert.deepEqual(numbers(), good.flatMap((fine, n) => (fine ? [n] : [])))
+        assert.deepEqual(
+          results.map(({ status }) => status === 'fulfilled'),
+          good,
+        )
+        assert.deepEqual(
+          numbers(),
+          good.flatMap((fine, n) => (fine ? [n] : [])),
+        )
       }),
     )
   })
@@ -92,12 +105,18 @@ describe('The writer', () => {
     const { db, writer, add, numbers } = newWriter()
     const queued = writer.write(() => add(1))
     const closing = writer.close()
-    await assert.rejects(writer.write(() => add(2)), StoreUnavailable)
+    await assert.rejects(
+      writer.write(() => add(2)),
+      StoreUnavailable,
+    )
     await Promise.all([queued, closing])
     assert.deepEqual(numbers(), [1])
     await writer.close()
     db.close()
-    await assert.rejects(writer.write(() => add(3)), StoreUnavailable)
+    await assert.rejects(
+      writer.write(() => add(3)),
+      StoreUnavailable,
+    )
   })
 
   describe('while another process holds the lock', () => {

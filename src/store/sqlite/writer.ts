@@ -58,11 +58,17 @@ export class Writer {
 
   #add<T>(work: () => T, isData: boolean): Promise<T> {
     if (this.#closed !== undefined) return Promise.reject(new StoreUnavailable('the database is closed'))
-    if (this.#queue.length >= QUEUE_LIMIT) return Promise.reject(new StoreBusy(`${QUEUE_LIMIT} writes wait for the database`))
+    if (this.#queue.length >= QUEUE_LIMIT)
+      return Promise.reject(new StoreBusy(`${QUEUE_LIMIT} writes wait for the database`))
     return new Promise<T>((resolve, reject) => {
       this.#queue.push({ work, isData, resolve, reject, deadline: performance.now() + LOCK_WAIT_MS })
       // A commit of thirty costs as much as a commit of ten.
-      this.#schedule(() => whileGrowing(() => this.#queue.length, () => this.#flush()))
+      this.#schedule(() =>
+        whileGrowing(
+          () => this.#queue.length,
+          () => this.#flush(),
+        ),
+      )
     })
   }
 
