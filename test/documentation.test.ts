@@ -54,7 +54,7 @@ describe('the documents', () => {
 
   it('name only tests that exist, one for each threat', () => {
     const model = read('docs/threat-model.md')
-    const named = [...model.matchAll(/`((?:test|src)\/[\w/.-]+\.test\.ts)` "([^"]+)"/g)]
+    const named = [...model.matchAll(/`((?:client\/)?(?:test|src)\/[\w/.-]+\.test\.ts)` "([^"]+)"/g)]
     assert.ok(named.length > 50)
     const missing = named.filter(
       ([, file = '', title = '']) =>

@@ -78,7 +78,7 @@ export class UnexpectedResponseError extends PetstoreError {
   }
 }
 
-/** No answer arrived: the address is wrong, the service is down, or the connection was lost. `cause` has the details. */
+/** No answer arrived: the address is wrong, the service is down, or the connection was lost. `cause` is a copy of what fetch threw. */
 export class NetworkError extends PetstoreError {
   static {
     this.prototype.name = 'NetworkError'

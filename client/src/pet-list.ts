@@ -3,6 +3,7 @@ import type { Answer } from './answer.ts'
 import type { Pet } from './contract.ts'
 import { UnexpectedResponseError } from './errors.ts'
 import { linkTo } from './link.ts'
+import { parsePets } from './pets.ts'
 
 export interface PetPage {
   pets: Pet[]
@@ -46,11 +47,17 @@ export class PetList implements PromiseLike<PetPage>, AsyncIterable<Pet> {
   }
 }
 
+/** Returns undefined for an answer that is not a list of animals. */
+export function parsePage(answer: Answer, cursor: string | undefined): PetPage | undefined {
+  const pets = parsePets(answer.value)
+  return pets && { pets, nextCursor: nextCursorOf(answer, cursor), requestId: answer.requestId }
+}
+
 /**
  * Returns the cursor of the page after this answer, from its Link header. Nothing else of the link is used, so the API
  * key goes to no other address than baseUrl, whatever the link says.
  */
-export function nextCursorOf({ url, headers, requestId }: Answer, cursor: string | undefined): string | undefined {
+function nextCursorOf({ url, headers, requestId }: Answer, cursor: string | undefined): string | undefined {
   const next = linkTo('next', headers.get('Link'), url)
   if (next === undefined) return undefined
   const nextCursor = next.searchParams.get('cursor')

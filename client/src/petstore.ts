@@ -10,8 +10,8 @@ import {
 } from './contract.ts'
 import { checkTimeout } from './deadline.ts'
 import type { DeprecationNotice } from './deprecation.ts'
-import { nextCursorOf, PetList, type PetPage } from './pet-list.ts'
-import { exactInteger, parsePet, parsePets, renderNewPet } from './pets.ts'
+import { parsePage, PetList, type PetPage } from './pet-list.ts'
+import { exactInteger, parsePet, renderNewPet } from './pets.ts'
 import { type CallOptions, Transport } from './transport.ts'
 
 // This is the entry of the package: what callers can import.
@@ -79,8 +79,7 @@ export class Petstore implements Record<OperationId, (...parameters: never[]) =>
     const fetchPage = async (cursor: string | undefined, all: boolean): Promise<PetPage> => {
       const path =
         OPERATIONS.listPets.path + searchOf({ ...query, limit: query.limit ?? (all ? MAX_LIMIT : undefined), cursor })
-      const { result: pets, answer } = await this.#transport.call('listPets', { path, parse: parsePets }, options)
-      return { pets, nextCursor: nextCursorOf(answer, cursor), requestId: answer.requestId }
+      return this.#transport.call('listPets', { path, parse: (answer) => parsePage(answer, cursor) }, options)
     }
     return new PetList(fetchPage, query.cursor)
   }
@@ -89,12 +88,11 @@ export class Petstore implements Record<OperationId, (...parameters: never[]) =>
   async createPet(pet: NewPet, { idempotencyKey = randomKey(), ...options }: CreatePetOptions = {}): Promise<Pet> {
     const headers = { 'Content-Type': 'application/json', 'Idempotency-Key': idempotencyKey }
     const { path } = OPERATIONS.createPet
-    const { result } = await this.#transport.call(
+    return this.#transport.call(
       'createPet',
-      { path, headers, body: renderNewPet(pet), parse: parsePet },
+      { path, headers, body: renderNewPet(pet), parse: ({ value }) => parsePet(value) },
       options,
     )
-    return result
   }
 
   /**
@@ -103,8 +101,7 @@ export class Petstore implements Record<OperationId, (...parameters: never[]) =>
    */
   async getPet(id: number | bigint, options: CallOptions = {}): Promise<Pet> {
     const path = OPERATIONS.getPet.path.replace('{petId}', String(exactInteger('id', id)))
-    const { result } = await this.#transport.call('getPet', { path, parse: parsePet }, options)
-    return result
+    return this.#transport.call('getPet', { path, parse: ({ value }) => parsePet(value) }, options)
   }
 }
 

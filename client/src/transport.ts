@@ -4,7 +4,7 @@ import { OPERATIONS, type OperationId } from './contract.ts'
 import { Deadline } from './deadline.ts'
 import { type DeprecationNotice, readDeprecation } from './deprecation.ts'
 import { NetworkError, PetstoreError, UnexpectedResponseError } from './errors.ts'
-import type { Json } from './exact-json.ts'
+import { Redactor } from './redactor.ts'
 import { retryDelay } from './retry.ts'
 
 export interface CallOptions {
@@ -28,26 +28,23 @@ export interface Call<T> {
   headers?: Record<string, string>
   body?: string
   /** Returns undefined for an answer that is not what the operation returns. */
-  parse: (value: Json) => T | undefined
-}
-
-export interface Result<T> {
-  result: T
-  answer: Answer
+  parse: (answer: Answer) => T | undefined
 }
 
 export class Transport {
   // Private to the language: neither console.log nor JSON.stringify shows it.
   readonly #apiKey: string
+  readonly #redactor: Redactor
   readonly #settings: TransportSettings
   readonly #reported = new Set<OperationId>()
 
   constructor(apiKey: string, settings: TransportSettings) {
     this.#apiKey = apiKey
+    this.#redactor = new Redactor(apiKey)
     this.#settings = settings
   }
 
-  async call<T>(operation: OperationId, call: Call<T>, options: CallOptions): Promise<Result<T>> {
+  async call<T>(operation: OperationId, call: Call<T>, options: CallOptions): Promise<T> {
     const { timeout, maxRetries } = this.#settings
     const deadline = new Deadline(operation, options.timeout ?? timeout, options.signal)
     try {
@@ -58,7 +55,7 @@ export class Transport {
           deadline.signal.throwIfAborted()
           if (!(error instanceof PetstoreError)) throw error
           const delay = retryDelay({ error, attempt, maxRetries, timeLeft: deadline.timeLeft })
-          if (delay === undefined) throw error
+          if (delay === undefined) throw this.#redactor.error(error)
           await deadline.wait(delay)
         }
       }
@@ -67,11 +64,7 @@ export class Transport {
     }
   }
 
-  async #attempt<T>(
-    operation: OperationId,
-    { path, headers, body, parse }: Call<T>,
-    signal: AbortSignal,
-  ): Promise<Result<T>> {
+  async #attempt<T>(operation: OperationId, { path, headers, body, parse }: Call<T>, signal: AbortSignal): Promise<T> {
     const { method } = OPERATIONS[operation]
     const url = new URL(this.#settings.baseUrl + path)
     const { response, text } = await this.#fetch(url, {
@@ -85,15 +78,11 @@ export class Transport {
     })
     this.#reportDeprecation(operation, url, response.headers)
     const answer = readAnswer({ method, url, response, text })
-    const result = parse(answer.value)
-    if (result !== undefined) return { result, answer }
+    const requestId = this.#redactor.optional(answer.requestId)
+    const result = parse({ ...answer, requestId })
+    if (result !== undefined) return result
     const message = `${method} ${url.href} answered ${response.status} with JSON that is not a result of ${operation}: check baseUrl.`
-    throw new UnexpectedResponseError({
-      code: 'unexpected_response',
-      message,
-      status: response.status,
-      requestId: answer.requestId,
-    })
+    throw new UnexpectedResponseError({ code: 'unexpected_response', message, status: response.status, requestId })
   }
 
   async #fetch(url: URL, init: RequestInit): Promise<{ response: Response; text: string }> {
@@ -101,9 +90,7 @@ export class Transport {
     const { fetch } = this.#settings
     try {
       const response = await fetch(url, init)
-      const text = await response.text()
-      // An error page may echo the request, and its text may become the message of an error.
-      return { response, text: response.ok ? text : text.replaceAll(this.#apiKey, '[apiKey]') }
+      return { response, text: await response.text() }
     } catch (cause) {
       const message = `${init.method} ${url.href} got no complete answer: ${reasonOf(cause)}.`
       throw new NetworkError({ code: 'network_error', message, cause })
@@ -114,7 +101,7 @@ export class Transport {
     const notice = this.#reported.has(operation) ? undefined : readDeprecation(operation, url, headers)
     if (notice === undefined) return
     this.#reported.add(operation)
-    this.#settings.onDeprecation(notice)
+    this.#settings.onDeprecation(this.#redactor.notice(notice))
   }
 }
 
