@@ -146,6 +146,13 @@ describe('readConfig', () => {
 
   it('never repeats a password of a database address', () => {
     for (const value of [
+      'sqlite://u:secret@h/d',
+      'sqlite:u:secret@h/d',
+      'sqlite:/u:secret@h/d',
+      'sqlite:///u:secret@h/d',
+      'sqlite:u%3Asecret%40h',
+      'host=h password=secret',
+      'postgres%3A%2F%2Fu%3Asecret%40h',
       'mysql://u:secret@h/d',
       'postgre://u:se@secret@h/d',
       'pg:u:secret@h',
@@ -161,6 +168,30 @@ describe('readConfig', () => {
         () => from({ DATABASE_URL: value }),
         ({ message }: Error) => message.includes('…"') && !message.includes('secret'),
         value,
+      )
+    }
+  })
+})
+
+describe('A setting with an address in the wrong place', () => {
+  it('never has its password in the message, whether flag or variable', () => {
+    for (const { variable, flag } of Object.values(SETTINGS)) {
+      for (const value of [
+        'sqlite://u:secret@h',
+        'https://u:se cret secret@h/v2',
+        'https://h/v2?password=secret',
+        'u:secret@h',
+      ]) {
+        const isRedacted = (error: unknown) =>
+          error instanceof BadSetting && error.message.includes('…') && !error.message.includes('secret')
+        assert.throws(() => from({ [variable]: value }), isRedacted, `${variable}=${value}`)
+        assert.throws(() => readConfig({ [flag]: value }, {}), isRedacted, `--${flag} ${value}`)
+      }
+    }
+    for (const value of ['postgres://u:secret@h/d', 'postgres://u:secret s@h/d']) {
+      assert.throws(
+        () => from({ DATABASE_URL_FILE: value }),
+        ({ message }: Error) => message.startsWith('DATABASE_URL_FILE must name a file') && !message.includes('secret'),
       )
     }
   })
@@ -192,6 +223,11 @@ describe('What follows from the settings', () => {
     'postgresql://me:secret@one:1,two:2/pets': 'PostgreSQL at one:1,two:2/pets',
     'postgres://me@[::1]:5433,db-2.example': 'PostgreSQL at [::1]:5433,db-2.example',
     'postgres://me:secret?2secret@db': 'PostgreSQL at db',
+    'postgres://h/pets?host=me:secret@db': 'PostgreSQL at db',
+    'postgres://h/pets?host=me:secret%40db': 'PostgreSQL',
+    'postgres://h/pets;password=secret': 'PostgreSQL',
+    'postgres://h/pets%3Fpassword%3Dsecret': 'PostgreSQL',
+    'sqlite:/srv/me:secret@db/pets.db': '/srv/…@db/pets.db',
     'postgres://me:secret': 'PostgreSQL',
     'postgres://me:secret/pets': 'PostgreSQL',
     'postgres://me:sec,ret': 'PostgreSQL',

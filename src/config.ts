@@ -3,7 +3,8 @@ import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { BASE_PATH, ENVIRONMENTS } from './contract/operations.ts'
-import { type DatabaseAddress, parseDatabase, withoutCredentials } from './database-address.ts'
+import { redactAddress, redactValue } from './contract/redact.ts'
+import { type DatabaseAddress, parseDatabase } from './database-address.ts'
 
 export interface RateLimit {
   requests: number
@@ -34,7 +35,7 @@ export interface Setting {
   meaning: string
   /** Returns undefined for a value that is not allowed. */
   parse: (value: string) => unknown
-  /** Returns what a message may repeat of a value. */
+  /** Returns what a message may repeat of a value; unset: what does not look like credentials. */
   redact?: (value: string) => string
   /** A second variable, which names a file that holds the value: for a value with a secret. */
   fileVariable?: string
@@ -67,7 +68,7 @@ export const SETTINGS = {
     allowed: 'sqlite:PATH or postgres://USER:PASSWORD@HOST/NAME',
     meaning: 'Database that holds the data; a relative path starts in the working directory',
     parse: parseDatabase,
-    redact: withoutCredentials,
+    redact: redactAddress,
     fileVariable: 'DATABASE_URL_FILE',
   },
   environment: {
@@ -89,6 +90,7 @@ export const SETTINGS = {
     allowed: `an http or https URL that ends in ${BASE_PATH}`,
     meaning: 'Public base address of production',
     parse: parseBaseUrl,
+    redact: redactAddress,
   },
   stagingBaseUrl: {
     variable: 'PETSTORE_STAGING_BASE_URL',
@@ -97,6 +99,7 @@ export const SETTINGS = {
     allowed: `an http or https URL that ends in ${BASE_PATH}`,
     meaning: 'Public base address of staging',
     parse: parseBaseUrl,
+    redact: redactAddress,
   },
   signup: {
     variable: 'PETSTORE_SIGNUP',
@@ -230,7 +233,11 @@ function readSecret({ variable, fileVariable = '' }: Setting, env: Record<string
   try {
     return readFileSync(env[fileVariable]!, 'utf8').trim()
   } catch (error) {
-    throw new BadSetting(`${fileVariable} must name a file that can be read: ${(error as Error).message}.`)
+    const path = env[fileVariable]!
+    // Whoever sets the address itself here reads no password in the message.
+    throw new BadSetting(
+      `${fileVariable} must name a file that can be read: ${(error as Error).message.replaceAll(path, redactValue(path))}.`,
+    )
   }
 }
 
@@ -242,7 +249,8 @@ export function readDatabaseAddress(source: string, text: string): DatabaseAddre
 function parse(setting: Setting, source: string, text: string): unknown {
   const value = setting.parse(text)
   if (value !== undefined) return value
-  throw new BadSetting(`${source} must be ${setting.allowed}, got ${JSON.stringify(setting.redact?.(text) ?? text)}.`)
+  const { allowed, redact = redactValue } = setting
+  throw new BadSetting(`${source} must be ${allowed}, got ${JSON.stringify(redact(text))}.`)
 }
 
 /** Returns the public base address of this deployment, if it is configured. */

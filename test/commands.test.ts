@@ -307,6 +307,43 @@ describe('petstore', { concurrency: 3 }, () => {
     assert.deepEqual([flag.code, variable.code, file.code], [2, 2, 2])
   })
 
+  it('repeats no password of an address, wherever it was typed', async () => {
+    await using folder = await Folder.create()
+    const address = 'sqlite://me:hunter2@db/pets'
+    const calls: [words: string[], env?: Record<string, string>][] = [
+      [['serve', '--database', address]],
+      [['serve', '--base-url', 'https://me:hunter2@pets.example/v1']],
+      [['migrate'], { DATABASE_URL: address }],
+      [['migrate'], { PORT: address }],
+      [['migrate'], { DATABASE_URL_FILE: address }],
+      [['migrate', address]],
+      [['serve', 'postgres://me:hunt hunter2@db']],
+      [[address]],
+      [['postgres://me:hunt hunter2@db']],
+      [['key', address]],
+      [['key', 'list', `--json=${address}`]],
+      [['backup', address]],
+      [['restore', address]],
+      [['import', address, '--format', 'csv']],
+      [['import', address]],
+      [['export', address, '--format', 'csv']],
+      [['key', 'revoke', address]],
+      [['copy', '--from', address, '--to', address]],
+    ]
+    for (const [words, env = {}] of calls) {
+      const { code, stdout, stderr } = await folder.run(words, { env, input: PASSWORD })
+      assert.ok(
+        code !== 0 && stdout === '' && stderr.startsWith('petstore: ') && !stderr.includes('hunter2'),
+        `${words.join(' ')}: ${stderr}`,
+      )
+    }
+    writeFileSync(join(folder.path, '.env'), `DATABASE_URL=${address}\n`)
+    assert.match(
+      (await folder.run(['serve'])).stderr,
+      /^petstore: DATABASE_URL must be sqlite:PATH or postgres:\/\/USER:PASSWORD@HOST\/NAME, got "sqlite:…"\.\n/,
+    )
+  })
+
   it('reads a .env file; the environment wins over it, and a flag over both', async () => {
     await using folder = await Folder.create()
     const migrate = async (words: readonly string[] = [], env: Record<string, string> = {}) => {

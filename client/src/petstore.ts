@@ -115,14 +115,19 @@ function checkApiKey(apiKey: string): void {
 
 function readBaseUrl(baseUrl: string | URL): string {
   if (!URL.canParse(baseUrl))
-    throw new TypeError(
-      `baseUrl must be an absolute address that ends in ${BASE_PATH}, got ${JSON.stringify(baseUrl)}.`,
-    )
+    throw new TypeError(`baseUrl must be an absolute address that ends in ${BASE_PATH}, got ${shown(baseUrl)}.`)
   const { protocol, username, password, origin, pathname, search, hash } = new URL(baseUrl)
   if (username !== '' || password !== '') throw new TypeError('baseUrl must not contain a user name or password.')
   const path = pathname.replace(/\/$/, '')
   if (/^https?:$/.test(protocol) && path.endsWith(BASE_PATH) && search === '' && hash === '') return origin + path
-  throw new TypeError(`baseUrl must be an http or https address that ends in ${BASE_PATH}, got "${String(baseUrl)}".`)
+  throw new TypeError(`baseUrl must be an http or https address that ends in ${BASE_PATH}, got ${shown(baseUrl)}.`)
+}
+
+/** Returns what a message may repeat of a base address: nothing of one that could contain a password. */
+function shown(baseUrl: string | URL): string {
+  return /@|%40|:(?!\/\/|[0-9]{1,5}(?!\w))|(?:password|pwd|secret|token)\w*=/i.test(String(baseUrl))
+    ? 'one that may contain a password'
+    : `"${String(baseUrl)}"`
 }
 
 function searchOf(query: ListPetsQuery): string {

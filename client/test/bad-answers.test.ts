@@ -226,6 +226,19 @@ describe('A wrong base address', () => {
       () => new Petstore({ apiKey: KEY, baseUrl: 'https://me:secret@pets.example/v1' }),
       /^TypeError: baseUrl must not contain a user name or password\.$/,
     )
+    for (const baseUrl of [
+      '//me:secret@pets.example/v1',
+      'me:secret@pets.example/v1',
+      'https://me:secret/v1',
+      'https://me:secret@pets example/v1',
+      'https://pets.example/v1?password=secret',
+    ]) {
+      assert.throws(
+        () => new Petstore({ apiKey: KEY, baseUrl }),
+        ({ message }: Error) => message.startsWith('baseUrl must ') && !message.includes('secret'),
+        baseUrl,
+      )
+    }
   })
 
   it('is a network error if nobody listens there', async () => {

@@ -1,4 +1,5 @@
 // All commands, and how a command line names one of them.
+import { redactValue } from '../contract/redact.ts'
 import { ACCOUNT_COMMANDS } from './account.ts'
 import { backup, restore } from './backup.ts'
 import type { Command } from './command.ts'
@@ -44,7 +45,7 @@ export function commandsOf(group: string | undefined): readonly Command[] {
 
 /** Says which command may have been meant. */
 export function unknownCommand(words: readonly string[]): string {
-  const [first = '', second] = words
+  const [first = '', second] = words.map(redactValue)
   const group = commandsOf(first)
   const names = group.map(({ name }) => name)
   if (group.length > 0 && second === undefined) return `Which command? ${names.join(', ')}.`

@@ -4,6 +4,7 @@ import type { DatabaseAddress } from '../database-address.ts'
 import { CopyRefused, copyStore, titleOf } from '../store/copy-store.ts'
 import { openStore } from '../store/open-store.ts'
 import { parseConnection } from '../store/postgres/connection-settings.ts'
+import { partOfDatabase } from '../store/sqlite/database-files.ts'
 import { type Command, CommandFailed, JSON_OPTION, UsageError } from './command.ts'
 import { showProgress } from './progress.ts'
 import { printJson, printTable, report } from './terminal.ts'
@@ -25,7 +26,7 @@ export const copy: Command = {
   async run({ terminal, flags, switches }) {
     const from = readAddress('from', flags['from'])
     const to = readAddress('to', flags['to'])
-    if (identity(from) === identity(to)) throw new UsageError('--from and --to name the same database.')
+    requireApart(from, to)
 
     await using stores = new AsyncDisposableStack()
     const source = stores.adopt(await openStore(from, { unfinished: true, create: false }), (store) => store.close())
@@ -48,10 +49,26 @@ export const copy: Command = {
   },
 }
 
-/** Two addresses with the same identity name one database; its user and other parameters do not matter. */
-function identity(address: DatabaseAddress): string {
-  if (address.engine === 'sqlite') return address.path
-  const { hosts, database, user } = parseConnection(address.url)
+/** Refuses two addresses of one database; the user and other parameters of a PostgreSQL do not matter. */
+function requireApart(from: DatabaseAddress, to: DatabaseAddress): void {
+  if (from.engine === 'sqlite' && to.engine === 'sqlite') {
+    const [there, here] = [partOfDatabase(to.path, from.path), partOfDatabase(from.path, to.path)]
+    if (there !== undefined)
+      throw new UsageError(
+        `--from and --to name the same database: ${to.path} is ${there}. Nothing was written; copy to another file.`,
+      )
+    if (here !== undefined)
+      throw new UsageError(
+        `--from and --to name the same database: ${from.path} is ${here}. Nothing was written; copy from another file.`,
+      )
+  }
+  if (from.engine === 'postgres' && to.engine === 'postgres' && placeOf(from.url) === placeOf(to.url)) {
+    throw new UsageError('--from and --to name the same database.')
+  }
+}
+
+function placeOf(url: string): string {
+  const { hosts, database, user } = parseConnection(url)
   return JSON.stringify([hosts, database ?? user])
 }
 

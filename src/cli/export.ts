@@ -7,6 +7,7 @@ import { pipeline } from 'node:stream/promises'
 import { type Pet, type PetStatus, renderPet } from '../contract/pets.ts'
 import { readBatches } from '../store/compare-stores.ts'
 import { KINDS, type StoredRecord } from '../store/records.ts'
+import { partOfDatabase } from '../store/sqlite/database-files.ts'
 import type { Store } from '../store/store.ts'
 import { type Command, CommandFailed, JSON_OPTION, settingOptions, UsageError, withStore } from './command.ts'
 import { type Format, FORMAT_OPTION, formatOf, STANDARD_STREAM } from './pet-file.ts'
@@ -27,11 +28,20 @@ export const exportPets: Command = {
   },
   examples: ['petstore export animals.csv', 'petstore export - --format jsonl | gzip > animals.jsonl.gz'],
   async run(input) {
-    const { terminal, positionals, flags, switches } = input
+    const {
+      terminal,
+      positionals,
+      flags,
+      switches,
+      config: { database },
+    } = input
     const path = positionals[0]!
     const format = formatOf(path, flags['format'])
     const toStdout = path === STANDARD_STREAM
     if (toStdout && switches['json']) throw new UsageError('--json needs a FILE: standard output carries the animals.')
+    const part = toStdout || database.engine !== 'sqlite' ? undefined : partOfDatabase(path, database.path)
+    if (part !== undefined)
+      throw new CommandFailed(`${path} is ${part}; nothing was written. Name another file for the animals.`)
     if (!toStdout && !switches['force'] && existsSync(path))
       throw new CommandFailed(`${path} exists already; nothing was written. Name another file, or add --force.`)
     const count = await withStore(input, (store) =>

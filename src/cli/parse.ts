@@ -1,5 +1,6 @@
 // Reads the words after a command's name: options and positional arguments, with messages of our own.
 import { parseArgs } from 'node:util'
+import { redactValue } from '../contract/redact.ts'
 import { type Command, type Input, type Option, UsageError } from './command.ts'
 import { didYouMean } from './suggest.ts'
 
@@ -29,7 +30,9 @@ export function parseWords(command: Command, words: readonly string[]): Parsed {
   }
   if (positionals.length === takes.length || takes[0]?.endsWith('…')) return parsed
   const expected = takes.length === 0 ? 'no arguments' : takes.join(' ')
-  throw new UsageError(`${name} takes ${expected}, got ${positionals.length === 0 ? 'none' : positionals.join(' ')}.`)
+  throw new UsageError(
+    `${name} takes ${expected}, got ${positionals.length === 0 ? 'none' : positionals.map(redactValue).join(' ')}.`,
+  )
 }
 
 interface OptionToken {
@@ -45,7 +48,7 @@ function valueOf(
 ): string | undefined {
   if (type === 'boolean') {
     if (value === undefined) return undefined
-    throw new UsageError(`${rawName} takes no value, got ${JSON.stringify(value)}.`)
+    throw new UsageError(`${rawName} takes no value, got ${JSON.stringify(redactValue(value))}.`)
   }
   // The next word is an option of its own; a value that looks like one is written --name=--value. A number may be negative.
   const isOption = !inlineValue && /^--?[^0-9]/.test(value ?? '')

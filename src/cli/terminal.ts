@@ -2,6 +2,7 @@
 import { createInterface } from 'node:readline/promises'
 import { type Readable, Writable } from 'node:stream'
 import { escapeControls } from '../contract/json.ts'
+import { redactCredentials } from '../contract/redact.ts'
 
 export interface Terminal {
   env: Record<string, string | undefined>
@@ -28,9 +29,9 @@ export function print(terminal: Terminal, text: string): void {
   terminal.stdout.write(text + '\n')
 }
 
-/** Writes a message to stderr, so that stdout carries only data. */
+/** Writes a message to stderr, so that stdout carries only data. An address may stand where a file was meant: no password is repeated. */
 export function report(terminal: Terminal, text: string): void {
-  terminal.stderr.write(text + '\n')
+  terminal.stderr.write(redactCredentials(text) + '\n')
 }
 
 export function printJson(terminal: Terminal, value: unknown): void {

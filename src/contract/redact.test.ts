@@ -5,7 +5,7 @@ import * as fc from 'fast-check'
 import { generateKey } from '../accounts/api-keys.ts'
 import { newToken } from '../accounts/sessions.ts'
 import { quote } from './json.ts'
-import { redactSecrets } from './redact.ts'
+import { redactAddress, redactCredentials, redactSecrets, redactValue } from './redact.ts'
 
 const [key, live, token] = [generateKey('staging'), generateKey('production'), newToken()]
 
@@ -71,6 +71,114 @@ describe('A secret in a text', () => {
       '100% sure_of_it',
     ]) {
       assert.equal(redactSecrets(text), text)
+    }
+  })
+})
+
+/** Ways to write an address with the secret in it, right and wrong. */
+const ADDRESSES: ((secret: string) => string)[] = [
+  ...['sqlite', 'postgres', 'postgresql', 'postgre', 'mysql', 'https', 'jdbc:postgresql', 'redis+tls'].map(
+    (scheme) => (secret: string) => `${scheme}://me:${secret}@db.example:5432/pets`,
+  ),
+  (secret) => `sqlite:me:${secret}@db/pets`,
+  (secret) => `sqlite:/me:${secret}@db/pets`,
+  (secret) => `sqlite:///me:${secret}@db/pets`,
+  (secret) => `//me:${secret}@db/pets`,
+  (secret) => `me:${secret}@db/pets`,
+  (secret) => `://me:${secret}@db`,
+  (secret) => `:${secret}@db`,
+  (secret) => `postgres://${secret}@db`,
+  (secret) => `postgres://:${secret}@db`,
+  (secret) => `postgres://me:a@${secret}@db@x/pets`,
+  (secret) => `postgres://me:a/${secret}@db/pets`,
+  (secret) => `postgres://me:a?${secret}@db/pets`,
+  (secret) => `postgres://me:a:${secret}@db/pets`,
+  (secret) => `postgres:/me:${secret}@db/pets`,
+  (secret) => `postgres:me:${secret}@db/pets`,
+  (secret) => `postgres://me:${secret}/pets`,
+  (secret) => `"postgres://me:${secret}@db/pets"`,
+  (secret) => `postgres://db/pets?password=${secret}&sslpassword=${secret}`,
+  (secret) => `sqlite:pets.db?PASSWORD=${secret}`,
+  (secret) => `host=db;pwd=${secret};user=me`,
+  (secret) => `postgres%3A%2F%2Fme%3A${secret}%40db%2Fpets`,
+  (secret) => `postgres%253A%252F%252Fme%253A${secret}%2540db%252Fpets`,
+  (secret) => `postgres://me%3A${secret}%40db/pets`,
+]
+
+describe('The password of an address', () => {
+  const characters = [...'abcXYZ019!$&\'()*+,-._~^|\\<>{}`"%']
+  const secrets = fc
+    .array(fc.constantFrom(...characters), { minLength: 0, maxLength: 12 })
+    .map((middle) => `hunter${middle.join('').replaceAll('&', '+')}x`)
+
+  it('is in no text, however the address is written', () => {
+    fc.assert(
+      fc.property(fc.constantFrom(...ADDRESSES), secrets, (write, secret) => {
+        assert.ok(!redactCredentials(`Cannot read ${write(secret)}: no such file`).includes('hunter'))
+      }),
+      { numRuns: 2000 },
+    )
+  })
+
+  it('is not repeated with a value that may be an address, also one with spaces in it', () => {
+    fc.assert(
+      fc.property(
+        fc.constantFrom(...ADDRESSES),
+        secrets,
+        fc.constantFrom('', ' ', '\n', '\t '),
+        (write, secret, space) => {
+          for (const redact of [redactAddress, redactValue])
+            assert.ok(!redact(write(`a${space}${secret}${space}${secret}`)).includes('hunter'))
+        },
+      ),
+      { numRuns: 2000 },
+    )
+  })
+
+  it('may be any part of a broken address, of which the scheme is left', () => {
+    const left = {
+      'sqlite://me:secret@db': 'sqlite:…',
+      'mysql://u:p@secret': 'mysql:…',
+      'u@secret': '…',
+      'u:secret': '…',
+      ':secret': '…',
+      'host=db password=secret': '…',
+      'pets?secret': '…',
+    }
+    for (const [address, expected] of Object.entries(left)) assert.equal(redactAddress(address), expected)
+  })
+
+  it('is all that changes: other texts stay as they are', () => {
+    const plain = [
+      'pets.db',
+      'sqlite:',
+      'postgres://',
+      'sqlite://pets.db',
+      'mysql://db.example:3306/pets',
+      'https://pets.example/v1/',
+      'http://[::1]:8080/v1',
+      '/v1',
+      '{}"\\',
+    ]
+    for (const text of plain)
+      for (const redact of [redactAddress, redactValue, redactCredentials]) assert.equal(redact(text), text)
+    const values = [
+      'me@example.com',
+      'fd00::/129',
+      '10.0.0.0/33',
+      '127.0.0.1:8080',
+      '600/60',
+      '12:30:00',
+      '100%',
+      'C:\\pets.db',
+    ]
+    for (const text of values) for (const redact of [redactValue, redactCredentials]) assert.equal(redact(text), text)
+    for (const text of [
+      'must be sqlite:PATH or postgres://USER:PASSWORD@HOST/NAME, got',
+      'There is no account for me@example.com: see petstore account list',
+      'Cannot connect to http://127.0.0.1:8080.',
+    ]) {
+      assert.equal(redactCredentials(text), text)
     }
   })
 })

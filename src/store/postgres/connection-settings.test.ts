@@ -111,6 +111,8 @@ describe('an address of PostgreSQL', () => {
       'me:hunter%2secret@db',
       'me:hunter2secret?host=/run/postgresql',
       'hunter:2secret:5432',
+      'db/pets?sslmode=require;password=hunter2secret',
+      'db/pets?sslmode=verify-full&sslrootcert=/none;password=hunter2secret',
     ]
     for (const rest of mistyped) {
       assert.throws(

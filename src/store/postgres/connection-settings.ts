@@ -1,5 +1,6 @@
 // Parses the DATABASE_URL of PostgreSQL: hosts, limits, TLS. Refuses parameters that it does not know.
 import { readFileSync } from 'node:fs'
+import { redactCredentials, redactValue } from '../../contract/redact.ts'
 import { CannotOpenStore } from '../store.ts'
 
 export interface Host {
@@ -92,7 +93,7 @@ function readParameters(query: string): Map<string, string> {
     }
     if (!known.accepts.test(value)) {
       throw new CannotOpenStore(
-        `The parameter ${name} of the database address must be ${known.takes}, got ${JSON.stringify(value)}.`,
+        `The parameter ${name} of the database address must be ${known.takes}, got ${JSON.stringify(redactValue(value))}.`,
       )
     }
     read.set(name, value)
@@ -127,9 +128,10 @@ function readCertificates(path: string): string {
   try {
     return readFileSync(path, 'utf8')
   } catch (error) {
-    throw new CannotOpenStore(`Cannot read sslrootcert of the database address: ${(error as Error).message}`, {
-      cause: error,
-    })
+    throw new CannotOpenStore(
+      `Cannot read sslrootcert of the database address: ${redactCredentials((error as Error).message)}`,
+      { cause: error },
+    )
   }
 }
 

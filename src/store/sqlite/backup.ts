@@ -2,23 +2,22 @@
 import { randomUUID } from 'node:crypto'
 import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync } from 'node:fs'
 import { platform } from 'node:os'
-import { dirname, resolve } from 'node:path'
+import { dirname } from 'node:path'
 import { backup, DatabaseSync } from 'node:sqlite'
 import { KINDS } from '../records.ts'
 import { CannotOpenStore, NoDatabase } from '../store.ts'
+import { companionsOf, partOfDatabase } from './database-files.ts'
 import { readPragma, requireOurs } from './database.ts'
 import { explain, isBusy, LOCK_WAIT_MS } from './failures.ts'
 import { createFile, createFolder } from './file-modes.ts'
 import { APPLICATION_ID, lackingMigrations } from './migrate.ts'
 
-/** Files that SQLite keeps beside a database; they belong to that one database and would damage another. */
-const COMPANIONS = ['-wal', '-shm', '-journal']
-
 /** Writes the database as it is now to a new file, for its owner only, and returns its size. Throws `CannotOpenStore`. */
 export function backUp(path: string, file: string, replace: boolean): number {
   if (!existsSync(path)) throw new NoDatabase(path)
-  if (resolve(path) === resolve(file))
-    throw new CannotOpenStore(`${file} is the database itself; name another file for the backup.`)
+  const part = partOfDatabase(file, path)
+  if (part !== undefined)
+    throw new CannotOpenStore(`${file} is ${part}; nothing was written. Name another file for the backup.`)
   refuseExisting(file, replace)
   const partial = `${file}.${randomUUID()}.partial`
   try {
@@ -55,15 +54,21 @@ function writeCopy(path: string, copy: string): void {
  */
 export async function restore(file: string, path: string): Promise<void> {
   if (!existsSync(file)) throw new CannotOpenStore(`There is no file ${file} to restore.`)
-  if (resolve(path) === resolve(file))
-    throw new CannotOpenStore(`${file} is the database itself; --database names where to restore it.`)
+  const part = partOfDatabase(file, path)
+  if (part !== undefined)
+    throw new CannotOpenStore(
+      `${file} is ${part}; nothing was changed. Name the backup, and with --database where to restore it.`,
+    )
+  const partOfBackup = partOfDatabase(path, file)
+  if (partOfBackup !== undefined)
+    throw new CannotOpenStore(`${path} is ${partOfBackup}; nothing was changed. Name another file with --database.`)
   try {
     using source = new DatabaseSync(file, { readOnly: true, timeout: LOCK_WAIT_MS })
     requirePetstore(source, file)
     lackingMigrations(source, file)
     requireIntact(file)
     if (existsSync(path)) requireUnused(path)
-    else for (const companion of COMPANIONS) rmSync(path + companion, { force: true })
+    else for (const companion of companionsOf(path)) rmSync(companion, { force: true })
     createFolder(dirname(path))
     createFile(path)
     // One transaction under SQLite's own locks: after an interruption the target is as empty as before.
