@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import connectTo from 'postgres'
 import type { NewPet } from '../src/contract/pets.ts'
-import { StoreBusy, StoreUnavailable } from '../src/store/store.ts'
+import { NoWrites, StoreBusy, StoreUnavailable } from '../src/store/store.ts'
 import { type OpenPostgres, openPostgres, until } from './open-postgres.ts'
 import { type PostgresServer, startPostgres } from './postgres-server.ts'
 
@@ -53,6 +53,7 @@ describe('while the synchronous standby of PostgreSQL is away', { concurrency: f
             (error) => error instanceof StoreUnavailable && /no answer within/.test(error.message),
           )
           assert.equal(store.connections()!.parked, parked)
+          await assert.rejects(store.ping(), NoWrites)
         }
         const waiting = await waitingCommits(opened)
         assert.equal(waiting.length, writes)
@@ -69,6 +70,7 @@ describe('while the synchronous standby of PostgreSQL is away', { concurrency: f
         await standbyIsBack()
       }
       await until(async () => store.connections()!.parked === 0, 'the answers have come')
+      await store.ping()
       assert.equal((await store.pets.create(rex)).outcome, 'created')
       assert.equal((await store.pets.countByStatus()).available, writes + 1)
       await until(async () => (await opened.backends()).length <= size, 'there are no more connections than before')

@@ -1,5 +1,5 @@
 // Whether the service can serve: for /readyz and the metrics.
-import { type Store, StoreBusy } from '../store/store.ts'
+import { NoWrites, type Store, StoreBusy } from '../store/store.ts'
 import { withinTime } from '../within-time.ts'
 
 /** Load balancers and Prometheus wait a few seconds for an answer; a database that takes this long counts as unavailable. */
@@ -15,6 +15,7 @@ export function createReadiness(store: Store, isStopping: () => boolean): Readin
       await withinTime(store.ping(), ANSWER_WITHIN_MS)
       return undefined
     } catch (error) {
+      if (error instanceof NoWrites) return 'The database accepts no writes.'
       return error instanceof StoreBusy ? 'All connections to the database are busy.' : 'The database does not answer.'
     }
   }

@@ -36,7 +36,7 @@ export interface Store {
   connections(): ConnectionStats | undefined
   /** How well writes have shared commits in this process so far. */
   commits(): CommitStats
-  /** Resolves when the database answers; rejects with `StoreUnavailable` when it does not. */
+  /** Resolves when the database answers and accepts writes; rejects with `StoreUnavailable` when it does not. */
   ping(): Promise<void>
   close(): Promise<void>
 }
@@ -58,6 +58,11 @@ export class StoreUnavailable extends Error {
 /** The database answers, but all connections are in use, or wait for an answer that is overdue. */
 export class StoreBusy extends StoreUnavailable {
   override name = 'StoreBusy'
+}
+
+/** The database answers, but accepts no writes: it is read-only, or a write is overdue. */
+export class NoWrites extends StoreUnavailable {
+  override name = 'NoWrites'
 }
 
 /** Commits of data, and the writes in them, as far as writes can share one: on PostgreSQL, creates without idempotency key. */

@@ -28,6 +28,7 @@ export class Connections {
   readonly #inUse = new Uses()
   readonly #parked = new Set<Connection>()
   #opening = 0
+  /** Why no connection worked, until one does again. */
   #lastFailure: { error: StoreUnavailable; at: number } | undefined
   #ended = false
 
@@ -51,6 +52,11 @@ export class Connections {
       host: last?.place,
       role: last?.server.role,
     }
+  }
+
+  /** Whether every connection that writes may use is parked, so that a write is refused at once. */
+  get hasOnlyParkedWrites(): boolean {
+    return this.#parked.size >= this.#limit.writes
   }
 
   /** Whether this is the server that connections are opened to now. */
@@ -86,6 +92,7 @@ export class Connections {
   release(connection: Connection): void {
     if (!this.#inUse.end(connection)) return
     if (!connection.closed) {
+      this.#works()
       if (this.#isDone(connection)) void connection.end()
       else this.#idle.push(connection)
     }
@@ -130,6 +137,13 @@ export class Connections {
     return this.#ended || isOld || isSpare || this.#hosts.isOutdated(server)
   }
 
+  /** After an outage: that connections were refused meanwhile does not mean that the database accepts only a few. */
+  #works(): void {
+    if (this.#lastFailure === undefined) return
+    this.#lastFailure = undefined
+    this.#limit.opened()
+  }
+
   #mayWrite(): boolean {
     return this.#writeRoom() > 0
   }
@@ -146,7 +160,7 @@ export class Connections {
   #refuseIfHopeless(kind: Kind): void {
     const failure = this.#lastFailure
     if (failure !== undefined && !this.#hasHope() && performance.now() - failure.at < PAUSE_MS) throw failure.error
-    if (kind === 'write' && this.#parked.size >= this.#limit.writes) {
+    if (kind === 'write' && this.hasOnlyParkedWrites) {
       throw new StoreBusy(
         `${this.#parked.size} writes have no answer from PostgreSQL yet, and there is no connection for more; it may be waiting for a synchronous standby.`,
       )

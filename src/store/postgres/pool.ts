@@ -7,7 +7,7 @@
 //   synchronous standby, where no statement timeout applies; cancelling it would reveal what is not replicated. So its
 //   connection is parked: open and counted until the answer comes, and then used again. The server never has more of our
 //   processes than `pool_size`, however long its standby is away. If every connection for writes is parked, writes are
-//   refused at once.
+//   refused at once. The store is not ready then, nor from an overdue write until another write has succeeded.
 // - A parked connection whose server is gone would never answer. So while some are parked, another connection asks every
 //   second which of them the server still works on, and the others are closed.
 // - Writes leave a share of the connections to reads (connection-limit.ts), so a lock that every create waits for stops
@@ -22,7 +22,7 @@
 //
 // Connections.ts keeps the connections, this file decides about the calls: time limits, retries, parking.
 import { setTimeout } from 'node:timers/promises'
-import { type ConnectionStats, type Report, StoreUnavailable } from '../store.ts'
+import { type ConnectionStats, NoWrites, type Report, StoreUnavailable } from '../store.ts'
 import type { Connection, Database } from './connection.ts'
 import type { ConnectionSettings } from './connection-settings.ts'
 import { Connections } from './connections.ts'
@@ -46,6 +46,8 @@ export class Pool {
   readonly #limitMs: number
   readonly #mayShare: boolean
   #isAsking = false
+  /** Whether a write got no answer in time, and none has succeeded since. */
+  #hasOverdueWrite = false
 
   constructor(settings: ConnectionSettings, report: Report = () => {}) {
     this.#settings = settings
@@ -90,6 +92,19 @@ export class Pool {
     return this.#run('write', work, limitMs, false)
   }
 
+  /** Resolves if reads work, and writes too as far as is known without one. A pool that is merely busy with writes is fine. */
+  async ping(): Promise<void> {
+    await this.read(async (sql) => {
+      const [row] = await sql<{ readOnly: string }[]>`SELECT current_setting('transaction_read_only') AS "readOnly"`
+      // Thrown here, the error closes the connection, as that of a refused write does: another host may accept writes.
+      if (row!.readOnly === 'on')
+        throw new NoWrites('PostgreSQL is read-only: a standby, or a primary that was demoted.')
+    })
+    const { parked, hasOnlyParkedWrites } = this.#connections
+    if (hasOnlyParkedWrites || (parked.size > 0 && this.#hasOverdueWrite))
+      throw new NoWrites(`${parked.size} writes have no answer from PostgreSQL yet.`)
+  }
+
   get stats(): ConnectionStats {
     return this.#connections.stats
   }
@@ -116,6 +131,11 @@ export class Pool {
     let answer: Promise<T> | undefined
     try {
       answer = work(connection.sql)
+      if (kind === 'write')
+        answer.then(
+          () => (this.#hasOverdueWrite = false),
+          () => {},
+        )
       const result = await withinTime(answer, limitMs)
       this.#connections.release(connection)
       return result
@@ -129,7 +149,10 @@ export class Pool {
 
   #abandon(connection: Connection, kind: Kind, answer: Promise<unknown>): void {
     if (kind === 'read') connection.destroy()
-    else this.#connections.park(connection, answer)
+    else {
+      this.#hasOverdueWrite = true
+      this.#connections.park(connection, answer)
+    }
     this.#connections.probeIdle()
     void this.#askAboutParked()
   }
@@ -149,12 +172,15 @@ export class Pool {
 
   /** Closes the parked connections that the server has left, or waits for us on. Behind PgBouncer it does not know ours. */
   async #closeAbandoned(sql: Database): Promise<void> {
-    const candidates = [...this.#connections.parked]
+    const { parked } = this.#connections
+    const candidates = [...parked]
     const working = await sql<
       { pid: number }[]
     >`SELECT pid FROM pg_stat_activity WHERE wait_event_type IS DISTINCT FROM 'Client'`
     const pids = new Set(working.map(({ pid }) => pid))
     for (const connection of candidates) {
+      // Answered meanwhile: another call may be using it by now.
+      if (!parked.has(connection)) continue
       const isWorkedOn = this.#settings.pgbouncer || pids.has(connection.server.pid)
       if (!this.#connections.isCurrent(connection) || !isWorkedOn) connection.destroy()
     }
