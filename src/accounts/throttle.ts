@@ -1,6 +1,6 @@
 // Slows down guessing: counts tries by name (an account, an address) in windows of time, in this process and in bounded memory.
 import { hash } from 'node:crypto'
-import { Refused } from '../contract/refused.ts'
+import { Refused } from '../contract/errors.ts'
 
 export interface Allowance {
   tries: number

@@ -2,7 +2,7 @@
 import { Accounts, emailProblem } from '../accounts/accounts.ts'
 import { databasePlace } from '../database-address.ts'
 import type { Environment } from '../contract/operations.ts'
-import { Refused } from '../contract/refused.ts'
+import { Refused } from '../contract/errors.ts'
 import type { Account } from '../store/account-store.ts'
 import { NoDatabase, type Store } from '../store/store.ts'
 import {

@@ -4,7 +4,7 @@ import { CsvError, parse } from 'csv-parse'
 import { int64FromText } from '../contract/int64.ts'
 import { describe, quote } from '../contract/json.ts'
 import { type NewPet, parseNewPet } from '../contract/pets.ts'
-import { Refused } from '../contract/refused.ts'
+import { Refused } from '../contract/errors.ts'
 import { CommandFailed } from './command.ts'
 import type { Row } from './pet-file.ts'
 

@@ -2,7 +2,7 @@
 import { parseJson } from '../contract/json.ts'
 import { BODY_LIMIT, kibibytes } from '../contract/limits.ts'
 import { parseNewPet } from '../contract/pets.ts'
-import { Refused } from '../contract/refused.ts'
+import { Refused } from '../contract/errors.ts'
 import type { Row } from './pet-file.ts'
 
 const NEW_LINE = '\n'.charCodeAt(0)

@@ -1,6 +1,6 @@
 // What `serve` prints on a terminal once it has started: addresses, and how to get a key.
 import { randomText } from '../accounts/api-keys.ts'
-import { Refused } from '../contract/refused.ts'
+import { Refused } from '../contract/errors.ts'
 import type { Config } from '../config.ts'
 import { databasePlace } from '../database-address.ts'
 import { BASE_PATH, VERSION } from '../contract/operations.ts'

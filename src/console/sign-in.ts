@@ -2,7 +2,7 @@
 import { isTooLongToSignIn } from '../accounts/accounts.ts'
 import type { PasswordTry } from '../accounts/password-tries.ts'
 import { TooManyTries } from '../accounts/throttle.ts'
-import { FieldProblem, Refused } from '../contract/refused.ts'
+import { FieldProblem, Refused } from '../contract/errors.ts'
 import type { Account } from '../store/account-store.ts'
 import { field, form, hidden, type Problems, problemSummary } from './forms.ts'
 import { html, type Html } from './html.ts'
