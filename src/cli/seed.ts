@@ -1,8 +1,7 @@
 // petstore seed: adds made-up animals, in short transactions, so that a running server stays responsive.
 import type { NewPet } from '../contract/pets.ts'
 import { type Command, JSON_OPTION, settingOptions, UsageError, withStore } from './command.ts'
-import { showProgress } from './progress.ts'
-import { printJson, report } from './terminal.ts'
+import { printJson, report, showProgress } from './terminal.ts'
 
 const MAX_COUNT = 100_000_000
 const BATCH = 500
