@@ -1,5 +1,5 @@
 // The rows of the bench: what is asked, and what share of the ceiling it must and should reach.
-import { encodeCursor } from '../src/contract/cursor.ts'
+import { encodeCursor } from '../src/contract/list-query.ts'
 
 export interface Row {
   id: string

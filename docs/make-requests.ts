@@ -1,7 +1,6 @@
 // Writes docs/requests.http, a request for each operation, from the table of operations. Run by `npm run openapi`.
 import { writeFileSync } from 'node:fs'
-import { examplePath, longDate, type Operation } from '../src/contract/operation.ts'
-import { OPERATIONS } from '../src/contract/operations.ts'
+import { examplePath, longDate, type Operation, OPERATIONS } from '../src/contract/operations.ts'
 
 export function renderRequests(): string {
   return [

@@ -8,12 +8,12 @@ export interface MutatedFolder {
 export const FOLDERS: readonly MutatedFolder[] = [
   {
     name: 'contract',
-    mutate: ['src/contract/{cursor,int64,json,list-query,pets,refused}.ts'],
+    mutate: ['src/contract/{int64,json,list-query,pets}.ts'],
     tests: ['src/contract/*.test.ts'],
   },
   {
     name: 'openapi',
-    mutate: ['src/contract/{errors,headers,limits,openapi*,operation*}.ts'],
+    mutate: ['src/contract/{errors,headers,limits,openapi,operations}.ts'],
     tests: ['test/openapi.test.ts', 'test/spec-9-versioning.test.ts'],
   },
   {

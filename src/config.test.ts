@@ -73,6 +73,7 @@ describe('readConfig', () => {
     ],
     ['PETSTORE_DRAIN_SECONDS', 'drainSeconds', { 0: 0, 600: 600 }],
     ['PETSTORE_MAX_CONNECTIONS', 'maxConnections', { 1: 1, 65535: 65_535 }],
+    ['PETSTORE_WORKERS', 'workers', { 1: 1, 64: 64 }],
     ['PETSTORE_RATE_LIMIT', 'rateLimit', { '600/60': { requests: 600, seconds: 60 } }],
   ]
   for (const [variable, name, values] of accepted) {
@@ -111,6 +112,7 @@ describe('readConfig', () => {
     PETSTORE_LOG_LEVEL: ['verbose', 'INFO'],
     PETSTORE_DRAIN_SECONDS: ['-1', '601', '1.5', '5s'],
     PETSTORE_MAX_CONNECTIONS: ['0', '65536', '-1', '1e3', 'many'],
+    PETSTORE_WORKERS: ['0', '65', '1.5', 'Auto'],
   }
   for (const [variable, values] of Object.entries(refused)) {
     for (const value of values)

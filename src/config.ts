@@ -1,4 +1,4 @@
-// Every setting once: its variable, flag, default, allowed values and meaning. The type of a configuration follows from it.
+// Every setting once: its name, default, allowed values and meaning. Its flag and its variable follow from its name.
 import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { availableParallelism } from 'node:os'
@@ -21,9 +21,10 @@ export type WriteThread = (typeof WRITE_THREAD)[number]
 
 const SIGNUP_MODES = ['open', 'closed'] as const
 
-export interface Setting {
-  variable: string
-  flag: string
+/** A setting as the table below states it. */
+interface Entry {
+  /** Only where it does not follow from the name. */
+  variable?: string
   /** Stands for the value in the help, such as PORT in `--port PORT`. */
   value: string
   /** As it would be typed. Without a default, the setting may stay unset. */
@@ -41,10 +42,15 @@ export interface Setting {
   fileVariable?: string
 }
 
-export const SETTINGS = {
+export interface Setting extends Entry {
+  variable: string
+  /** Without its dashes. */
+  flag: string
+}
+
+export const SETTINGS = named({
   host: {
     variable: 'HOST',
-    flag: 'host',
     value: 'HOST',
     default: '127.0.0.1',
     allowed: 'an IP address or a host name',
@@ -53,16 +59,14 @@ export const SETTINGS = {
   },
   port: {
     variable: 'PORT',
-    flag: 'port',
     value: 'PORT',
     default: '8080',
     allowed: 'a port number from 0 to 65535 (0 picks a free one)',
     meaning: 'Port to listen on',
-    parse: parsePort,
+    parse: wholeNumber(0, 65_535),
   },
   database: {
     variable: 'DATABASE_URL',
-    flag: 'database',
     value: 'URL',
     default: 'sqlite:data/petstore.db',
     allowed: 'sqlite:PATH or postgres://USER:PASSWORD@HOST/NAME',
@@ -72,8 +76,6 @@ export const SETTINGS = {
     fileVariable: 'DATABASE_URL_FILE',
   },
   environment: {
-    variable: 'PETSTORE_ENVIRONMENT',
-    flag: 'environment',
     value: 'NAME',
     // A first run at home is a trial: its keys should not pass for production keys, nor its console for the real one.
     default: 'staging',
@@ -84,8 +86,6 @@ export const SETTINGS = {
     parse: (value) => oneOf(ENVIRONMENTS, value),
   },
   baseUrl: {
-    variable: 'PETSTORE_BASE_URL',
-    flag: 'base-url',
     value: 'URL',
     allowed: `an http or https URL that ends in ${BASE_PATH}`,
     meaning: 'Public base address of production',
@@ -93,8 +93,6 @@ export const SETTINGS = {
     redact: redactAddress,
   },
   stagingBaseUrl: {
-    variable: 'PETSTORE_STAGING_BASE_URL',
-    flag: 'staging-base-url',
     value: 'URL',
     allowed: `an http or https URL that ends in ${BASE_PATH}`,
     meaning: 'Public base address of staging',
@@ -102,8 +100,6 @@ export const SETTINGS = {
     redact: redactAddress,
   },
   signup: {
-    variable: 'PETSTORE_SIGNUP',
-    flag: 'signup',
     value: 'MODE',
     allowed: SIGNUP_MODES.join(' or '),
     choices: SIGNUP_MODES,
@@ -112,43 +108,33 @@ export const SETTINGS = {
     parse: (value) => oneOf(SIGNUP_MODES, value),
   },
   trustProxy: {
-    variable: 'PETSTORE_TRUST_PROXY',
-    flag: 'trust-proxy',
     value: 'PROXIES',
     allowed: 'IP addresses, networks such as 10.0.0.0/8, loopback, linklocal or uniquelocal, separated by commas',
     meaning: 'Proxies whose X-Forwarded-* headers are trusted; unset: none',
     parse: parseProxies,
   },
   rateLimit: {
-    variable: 'PETSTORE_RATE_LIMIT',
-    flag: 'rate-limit',
     value: 'LIMIT',
     allowed: 'REQUESTS/SECONDS, such as 600/60',
     meaning: 'Requests that an account may make in a period, counted by each instance; unset: no limit',
     parse: parseRateLimit,
   },
   maxConnections: {
-    variable: 'PETSTORE_MAX_CONNECTIONS',
-    flag: 'max-connections',
     value: 'COUNT',
     default: '1000',
     allowed: 'a whole number from 1 to 65535',
     meaning: 'Connections that may be open at a time; more are closed at once',
-    parse: parseMaxConnections,
+    parse: wholeNumber(1, 65_535),
   },
   workers: {
-    variable: 'PETSTORE_WORKERS',
-    flag: 'workers',
     value: 'COUNT',
     default: '1',
-    allowed: 'a whole number from 1 to 64, or auto for one per core',
+    allowed: `a whole number from 1 to ${MOST_WORKERS}, or auto for one per core`,
     meaning:
       'Processes that accept connections and serve the operations; the first also writes, and serves everything else',
     parse: parseWorkers,
   },
   writeThread: {
-    variable: 'PETSTORE_WRITE_THREAD',
-    flag: 'write-thread',
     value: 'WHEN',
     default: 'auto',
     allowed: 'auto, on or off',
@@ -158,8 +144,6 @@ export const SETTINGS = {
     parse: (value) => oneOf(WRITE_THREAD, value),
   },
   logLevel: {
-    variable: 'PETSTORE_LOG_LEVEL',
-    flag: 'log-level',
     value: 'LEVEL',
     default: 'notice',
     allowed: `one of ${LOG_LEVELS.join(', ')}`,
@@ -168,18 +152,14 @@ export const SETTINGS = {
     parse: (value) => oneOf(LOG_LEVELS, value),
   },
   drainSeconds: {
-    variable: 'PETSTORE_DRAIN_SECONDS',
-    flag: 'drain-seconds',
     value: 'SECONDS',
     default: '0',
     allowed: 'a number of seconds from 0 to 600',
     meaning:
       'How long SIGTERM leaves everything served while /readyz answers 503; longer than a load balancer needs to notice',
-    parse: parseSeconds,
+    parse: wholeNumber(0, 600),
   },
   adminHost: {
-    variable: 'PETSTORE_ADMIN_HOST',
-    flag: 'admin-host',
     value: 'HOST',
     default: '127.0.0.1',
     allowed: 'an IP address or a host name',
@@ -187,16 +167,25 @@ export const SETTINGS = {
     parse: parseHost,
   },
   adminPort: {
-    variable: 'PETSTORE_ADMIN_PORT',
-    flag: 'admin-port',
     value: 'PORT',
     allowed: 'a port number from 0 to 65535 (0 picks a free one)',
     meaning: 'Port that serves /metrics, /livez and /readyz; unset: none',
-    parse: parsePort,
+    parse: wholeNumber(0, 65_535),
   },
-} satisfies Record<string, Setting>
+} satisfies Record<string, Entry>)
 
 export type SettingName = keyof typeof SETTINGS
+
+/** Gives each setting its flag and its variable: `baseUrl` is --base-url and PETSTORE_BASE_URL. */
+function named<Table extends Record<string, Entry>>(
+  table: Table,
+): { [Name in keyof Table]: Table[Name] & { flag: string; variable: string } } {
+  const settings = Object.entries(table).map(([name, entry]) => {
+    const flag = name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
+    return [name, { flag, variable: `PETSTORE_${flag.toUpperCase().replaceAll('-', '_')}`, ...entry }]
+  })
+  return Object.fromEntries(settings)
+}
 
 /** What `parse` returns; undefined only where there is no default. */
 type Value<S extends Setting> =
@@ -266,21 +255,14 @@ function oneOf<const T extends string>(values: readonly T[], value: string): T |
   return values.find((candidate) => candidate === value)
 }
 
-function parsePort(value: string): number | undefined {
-  return /^[0-9]{1,5}$/.test(value) && Number(value) <= 65_535 ? Number(value) : undefined
-}
-
-function parseSeconds(value: string): number | undefined {
-  return /^[0-9]{1,3}$/.test(value) && Number(value) <= 600 ? Number(value) : undefined
-}
-
-function parseMaxConnections(value: string): number | undefined {
-  return /^[1-9][0-9]{0,4}$/.test(value) && Number(value) <= 65_535 ? Number(value) : undefined
+/** Returns a parser for decimal digits; zeros at the start do not matter. */
+export function wholeNumber(min: number, max: number): (value: string) => number | undefined {
+  return (value) => (/^[0-9]+$/.test(value) && Number(value) >= min && Number(value) <= max ? Number(value) : undefined)
 }
 
 function parseWorkers(value: string): number | undefined {
   if (value === 'auto') return Math.min(availableParallelism(), MOST_WORKERS)
-  return /^[1-9][0-9]?$/.test(value) && Number(value) <= MOST_WORKERS ? Number(value) : undefined
+  return wholeNumber(1, MOST_WORKERS)(value)
 }
 
 function parseBaseUrl(value: string): string | undefined {

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { parseEnv } from 'node:util'
-import { programName } from './cli/program.ts'
+import { programName } from './cli/terminal.ts'
 import { run } from './cli/run.ts'
 
 const STOP_SIGNALS = ['SIGTERM', 'SIGINT'] as const

@@ -1,8 +1,7 @@
 // Calls from web pages: CORS for any origin, its headers only where an Origin came.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { examplePath } from '../src/contract/operation.ts'
-import { BASE_PATH, OPERATIONS } from '../src/contract/operations.ts'
+import { BASE_PATH, examplePath, OPERATIONS } from '../src/contract/operations.ts'
 import { callExample, startPetstore } from './harness.ts'
 
 const ORIGIN = { Origin: 'https://shop.example' }

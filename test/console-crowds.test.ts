@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { describe, it } from 'node:test'
-import { HASHES_WAITING } from '../src/accounts/hash-queue.ts'
+import { HASHES_WAITING } from '../src/accounts/passwords.ts'
 import { ConsoleClient, until } from './console-client.ts'
 import { PASSWORD, type Petstore, startPetstore } from './harness.ts'
 

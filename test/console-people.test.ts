@@ -1,7 +1,7 @@
 // What the console does for the people who use it: names, filters, refused keys, first requests, words that help.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { Refused } from '../src/contract/refused.ts'
+import { Refused } from '../src/contract/errors.ts'
 import { ConsoleClient, signedIn } from './console-client.ts'
 import { describeService, makeKey, startPetstore } from './harness.ts'
 

@@ -5,8 +5,8 @@ import {
   PASSWORD_BY_SESSION,
   SIGN_IN_BY_ACCOUNT_AND_ADDRESS,
   SIGN_IN_BY_ADDRESS,
-} from '../src/accounts/password-tries.ts'
-import { SIGN_UP_BY_ADDRESS } from '../src/accounts/throttle.ts'
+  SIGN_UP_BY_ADDRESS,
+} from '../src/accounts/throttle.ts'
 import { ConsoleClient, signedIn } from './console-client.ts'
 import { PASSWORD, startPetstore } from './harness.ts'
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { hashKey } from '../src/accounts/api-keys.ts'
-import { Refused } from '../src/contract/refused.ts'
+import { Refused } from '../src/contract/errors.ts'
 import { KINDS } from '../src/store/records.ts'
 import { ACTIVE_KEYS_MOST, type ApiKey, type KeyQuery } from '../src/store/account-store.ts'
 import { ConsoleClient, signedIn } from './console-client.ts'

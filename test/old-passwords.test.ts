@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { Sessions } from '../src/accounts/sessions.ts'
-import { Refused } from '../src/contract/refused.ts'
+import { Refused } from '../src/contract/errors.ts'
 import type { AccountStore, Session } from '../src/store/account-store.ts'
 import { ConsoleClient } from './console-client.ts'
 import { startCuttingProxy } from './cutting-proxy.ts'

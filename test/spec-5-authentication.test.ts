@@ -1,9 +1,8 @@
 // Section 5 of the specification: who may call, and what a caller without a good key is told.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { Refused } from '../src/contract/refused.ts'
+import { type ErrorCode, Refused } from '../src/contract/errors.ts'
 import { generateKey } from '../src/accounts/api-keys.ts'
-import type { ErrorCode } from '../src/contract/errors.ts'
 import { startCuttingProxy } from './cutting-proxy.ts'
 import { ENGINES, postgres } from './engines.ts'
 import { describeService, expectError, type Petstore, startPetstore } from './harness.ts'

@@ -1,7 +1,7 @@
 // A wall clock that is set back, as by an administrator or a time server, lengthens no window and no age.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { SIGN_IN_BY_ACCOUNT_AND_ADDRESS } from '../src/accounts/password-tries.ts'
+import { SIGN_IN_BY_ACCOUNT_AND_ADDRESS } from '../src/accounts/throttle.ts'
 import { ConsoleClient } from './console-client.ts'
 import { ENGINES } from './engines.ts'
 import { expectError, PASSWORD, type PetstoreOptions, startPetstore } from './harness.ts'

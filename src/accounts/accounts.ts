@@ -1,6 +1,6 @@
 // What people do with accounts and keys, in the console and on the command line; each change writes an audit event.
 import type { Environment } from '../contract/operations.ts'
-import { FieldProblem } from '../contract/refused.ts'
+import { FieldProblem } from '../contract/errors.ts'
 import {
   type Account,
   type AccountStore,

@@ -1,7 +1,6 @@
 // Finds the API key that a request was sent with. Remembers good keys for a moment, so that most requests need no look-up.
-import type { ErrorCode } from '../contract/errors.ts'
+import { type ErrorCode, Refused } from '../contract/errors.ts'
 import type { Environment } from '../contract/operations.ts'
-import { Refused } from '../contract/refused.ts'
 import type { AccountStore, ApiKey } from '../store/account-store.ts'
 import { environmentOf, hashKey, isExpired, isWellFormedKey } from './api-keys.ts'
 

@@ -1,14 +1,25 @@
-// Password rules, and hashing with argon2id.
+// Password rules, hashing with argon2id, and the queue in which hashes wait.
 import { argon2, randomBytes, timingSafeEqual } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { promisify } from 'node:util'
-import { isCommonPassword } from './common-passwords.ts'
-import { HashQueue } from './hash-queue.ts'
 
 export const PASSWORD_MIN_LENGTH = 12
 const PASSWORD_MAX_LENGTH = 1024
 
 /** 19 MiB and 2 passes, the first choice of OWASP's password storage cheat sheet. */
 const COST = { memory: 19_456, passes: 2, parallelism: 1, tagLength: 32 }
+
+/**
+ * The most common passwords, which attackers try first. One per line, in lower case, each of 12 characters or more: shorter
+ * ones are refused for their length. They follow the patterns at the top of every published list of leaked
+ * passwords: runs of digits and of keyboard keys; `password`, `admin`, `welcome` and the like followed by digits; names and
+ * teams; and the same in a few other languages.
+ */
+const COMMON = new Set(
+  readFileSync(new URL('common-passwords.txt', import.meta.url), 'utf8')
+    .trimEnd()
+    .split('\n'),
+)
 
 /** Returns what is wrong with a new password, as a sentence; undefined if it is accepted. */
 export function passwordProblem(password: string): string | undefined {
@@ -21,7 +32,7 @@ export function passwordProblem(password: string): string | undefined {
   }
   // Bytes that are not UTF-8 all become this character, so that many passwords would be the same one.
   if (password.includes('\uFFFD')) return 'The password has characters that cannot be read. Send it as UTF-8.'
-  if (isCommonPassword(password)) {
+  if (COMMON.has(password.toLowerCase())) {
     return 'This is one of the most common passwords, which attackers try first. Choose another, such as a few unrelated words.'
   }
   return undefined
@@ -66,6 +77,55 @@ export async function verifyPassword(
 const UNMATCHED = phc(Buffer.alloc(16), Buffer.alloc(COST.tagLength))
 
 const argon2id = promisify(argon2)
+
+/** Each hash takes 19 MiB and a thread of Node's small pool, which file access needs too. */
+const AT_A_TIME = 2
+
+/** At 30 to 100 ms for each, the last one waits for a few seconds at most. */
+export const HASHES_WAITING = 64
+
+/** So many hashes are waiting that one more would take too long; the same call may work later. */
+export class TooManyHashes extends Error {
+  override name = 'TooManyHashes'
+}
+
+/** Runs password hashes: a few at a time, with a bounded number waiting, and none for a client that has left. */
+export class HashQueue {
+  #running = 0
+  /** In the order in which they came; each starts the one that waits. */
+  readonly #waiting = new Set<() => void>()
+
+  /** Rejects with `TooManyHashes` if the queue is full, and with the signal's reason if that aborts before it is its turn. */
+  async run<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+    signal?.throwIfAborted()
+    if (this.#running < AT_A_TIME) this.#running += 1
+    else await this.#turn(signal)
+    try {
+      return await work()
+    } finally {
+      const [next] = this.#waiting
+      if (next === undefined) this.#running -= 1
+      else next()
+    }
+  }
+
+  #turn(signal: AbortSignal | undefined): Promise<void> {
+    if (this.#waiting.size >= HASHES_WAITING) throw new TooManyHashes(`${HASHES_WAITING} password hashes are waiting`)
+    return new Promise((resolve, reject) => {
+      const leave = () => {
+        this.#waiting.delete(start)
+        reject(signal!.reason as Error)
+      }
+      const start = () => {
+        this.#waiting.delete(start)
+        signal?.removeEventListener('abort', leave)
+        resolve()
+      }
+      this.#waiting.add(start)
+      signal?.addEventListener('abort', leave, { once: true })
+    })
+  }
+}
 
 /** One for the process, whose threads they share. */
 const queue = new HashQueue()

@@ -1,8 +1,9 @@
 // petstore account …: manages accounts, for deployments where sign-up is closed.
 import { Accounts, emailProblem } from '../accounts/accounts.ts'
-import { databasePlace } from '../database-address.ts'
+import { PASSWORD_MIN_LENGTH, passwordProblem } from '../accounts/passwords.ts'
+import { Refused } from '../contract/errors.ts'
 import type { Environment } from '../contract/operations.ts'
-import { Refused } from '../contract/refused.ts'
+import { databasePlace } from '../database-address.ts'
 import type { Account } from '../store/account-store.ts'
 import { NoDatabase, type Store } from '../store/store.ts'
 import {
@@ -11,12 +12,14 @@ import {
   type Input,
   JSON_OPTION,
   nextCommand,
+  type Option,
   settingOptions,
   UsageError,
   withStore,
 } from './command.ts'
-import { PASSWORD_OPTION, readPassword } from './password.ts'
-import { day, isoTime, print, printJson, printTable, report, type Terminal } from './terminal.ts'
+import { askHidden, day, isoTime, print, printJson, printTable, readAll, report, type Terminal } from './terminal.ts'
+
+const PASSWORD_OPTION: Option = { type: 'boolean', meaning: 'Read the password from standard input' }
 
 const create: Command = {
   name: 'account create',
@@ -66,7 +69,7 @@ const list: Command = {
   },
 }
 
-const password: Command = {
+const changePassword: Command = {
   name: 'account password',
   summary: "Change an account's password",
   takes: ['EMAIL'],
@@ -114,7 +117,7 @@ const remove: Command = {
   },
 }
 
-export const ACCOUNT_COMMANDS: readonly Command[] = [create, list, password, remove]
+export const ACCOUNT_COMMANDS: readonly Command[] = [create, list, changePassword, remove]
 
 /** The environment is that of new keys. */
 export function accountsOf(store: Store, environment: Environment, { clock }: Terminal): Accounts {
@@ -142,4 +145,19 @@ async function takenProblem(input: Input, email: string): Promise<Refused | unde
 
 function accountJson({ id, email, createdAt }: Account): object {
   return { id, email, createdAt: isoTime(createdAt) }
+}
+
+/** Reads a new password: asks for it on a terminal, twice, or takes it from standard input. */
+async function readPassword({ terminal, switches }: Input): Promise<string> {
+  if (switches['password-stdin']) return accepted(await readAll(terminal.stdin))
+  if (!terminal.stdin.isTTY) throw new UsageError('Give the password on standard input, with --password-stdin.')
+  const password = accepted(await askHidden(terminal, `Password (at least ${PASSWORD_MIN_LENGTH} characters): `))
+  if (password === (await askHidden(terminal, 'The same password again: '))) return password
+  throw new CommandFailed('The two passwords differ; nothing was changed.')
+}
+
+function accepted(password: string): string {
+  const problem = passwordProblem(password)
+  if (problem === undefined) return password
+  throw new CommandFailed(problem)
 }

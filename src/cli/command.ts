@@ -39,6 +39,11 @@ export interface Input {
   config: Config
 }
 
+/** Returns the command whose name the words start with. */
+export function findCommand(commands: readonly Command[], words: readonly string[]): Command | undefined {
+  return commands.find(({ name }) => name.split(' ').every((word, index) => words[index] === word))
+}
+
 /** The command line is wrong: reported with a pointer to the help, exit code 2. */
 export class UsageError extends Error {
   override name = 'UsageError'

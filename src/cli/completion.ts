@@ -1,6 +1,6 @@
 // petstore completion: prints a script that makes a shell complete our commands. The script asks `petstore complete` for
 // the words that may come next, so that it never grows old.
-import { type Command, UsageError } from './command.ts'
+import { type Command, findCommand, UsageError } from './command.ts'
 import { print } from './terminal.ts'
 
 /** The words so far are passed as they stand, the one under the cursor last; each line is a word, a tab, its meaning. */
@@ -70,7 +70,7 @@ type Candidate = readonly [word: string, meaning: string]
 function candidates(commands: readonly Command[], words: readonly string[]): Candidate[] {
   const [typed, current = ''] = [words.slice(0, -1), words.at(-1)]
   const before = typed[0] === 'help' ? typed.slice(1) : typed
-  const command = commands.find(({ name }) => name.split(' ').every((word, index) => before[index] === word))
+  const command = findCommand(commands, before)
   const all = command === undefined ? nextWords(commands, typed, before) : ofCommand(command, before)
   return all.filter(([word]) => word.startsWith(current))
 }

@@ -6,8 +6,7 @@ import { openStore } from '../store/open-store.ts'
 import { parseConnection } from '../store/postgres/connection-settings.ts'
 import { partOfDatabase } from '../store/sqlite/database-files.ts'
 import { type Command, CommandFailed, JSON_OPTION, UsageError } from './command.ts'
-import { showProgress } from './progress.ts'
-import { printJson, printTable, report } from './terminal.ts'
+import { printJson, printTable, report, showProgress } from './terminal.ts'
 
 export const copy: Command = {
   name: 'copy',

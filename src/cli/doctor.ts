@@ -4,7 +4,7 @@ import { databasePlace } from '../database-address.ts'
 import { type Check, fine, problem, warning } from '../store/check.ts'
 import { checkDatabase, openStore } from '../store/open-store.ts'
 import { type Command, CommandFailed, JSON_OPTION, settingOptions } from './command.ts'
-import { didYouMean } from './suggest.ts'
+import { didYouMean } from './help.ts'
 import { accent, print, printJson, type Terminal } from './terminal.ts'
 
 export const doctor: Command = {

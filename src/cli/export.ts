@@ -11,8 +11,8 @@ import { partOfDatabase } from '../store/sqlite/database-files.ts'
 import type { Store } from '../store/store.ts'
 import { type Command, CommandFailed, JSON_OPTION, settingOptions, UsageError, withStore } from './command.ts'
 import { type Format, FORMAT_OPTION, formatOf, STANDARD_STREAM } from './pet-file.ts'
-import { showProgress, startRate } from './progress.ts'
-import { printJson, report, type Terminal } from './terminal.ts'
+import { CSV_HEADER, csvLine } from './pet-rows.ts'
+import { printJson, report, showProgress, startRate, type Terminal } from './terminal.ts'
 
 const PETS = KINDS.find(({ name }) => name === 'pets')!
 
@@ -76,7 +76,7 @@ async function writeTo(
   const rate = startRate()
   let count = 0
   async function* render(): AsyncGenerator<string> {
-    if (format === 'csv') yield 'id,name,categoryId,status\n'
+    if (format === 'csv') yield `${CSV_HEADER}\n`
     for await (const batch of readBatches(records, PETS)) {
       yield batch.map((record) => `${format === 'csv' ? csvLine(asPet(record)) : renderPet(asPet(record))}\n`).join('')
       count += batch.length
@@ -90,9 +90,4 @@ async function writeTo(
 
 function asPet({ id, name, category_id, status }: StoredRecord): Pet {
   return { id: id as bigint, name: name as string, categoryId: category_id as bigint, status: status as PetStatus }
-}
-
-/** The name is always quoted, and kept exactly as it is. */
-export function csvLine({ id, name, categoryId, status }: Pet): string {
-  return `${id},"${name.replaceAll('"', '""')}",${categoryId},${status}`
 }

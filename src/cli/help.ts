@@ -1,4 +1,5 @@
-// Help leads with examples: most people look for a line to copy. It names the program as it was called.
+// Help leads with examples: most people look for a line to copy. It names the program as it was called. For a word that is
+// mistyped, it suggests the nearest one.
 import { VERSION } from '../contract/operations.ts'
 import type { Command } from './command.ts'
 
@@ -64,4 +65,33 @@ function asCalled(examples: readonly string[], program: string): string[] {
 function columns(rows: readonly (readonly [string, string])[]): string[] {
   const width = Math.max(...rows.map(([left]) => left.length))
   return rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}`)
+}
+
+/** Suggests the known word that is nearest to a mistyped one; empty if none is near: at most one letter in three may differ. */
+export function didYouMean(word: string, known: readonly string[]): string {
+  const [best] = known
+    .map((candidate) => ({ candidate, far: distance(word, candidate) }))
+    .toSorted((a, b) => a.far - b.far)
+  const isNear = best !== undefined && best.far <= Math.max(1, Math.floor(best.candidate.length / 3))
+  return isNear ? ` Did you mean ${best.candidate}?` : ''
+}
+
+/** How many letters must be added, removed, replaced or swapped with their neighbour (optimal string alignment). */
+function distance(from: string, to: string): number {
+  let [before, last]: [number[], number[]] = [[], Array.from({ length: to.length + 1 }, (_, index) => index)]
+  for (let row = 1; row <= from.length; row += 1) {
+    const current = [row]
+    for (let column = 1; column <= to.length; column += 1) {
+      const same = from[row - 1] === to[column - 1]
+      const swapped = from[row - 1] === to[column - 2] && from[row - 2] === to[column - 1]
+      current[column] = Math.min(
+        last[column]! + 1,
+        current[column - 1]! + 1,
+        last[column - 1]! + (same ? 0 : 1),
+        swapped ? before[column - 2]! + 1 : Number.POSITIVE_INFINITY,
+      )
+    }
+    ;[before, last] = [last, current]
+  }
+  return last[to.length]!
 }

@@ -4,11 +4,9 @@ import { createHash } from 'node:crypto'
 import type { NewPet } from '../contract/pets.ts'
 import type { FileImport, ImportStore } from '../store/imports.ts'
 import { type Command, CommandFailed, JSON_OPTION, settingOptions, withStore } from './command.ts'
-import { readCsv } from './csv-rows.ts'
-import { readJsonLines } from './jsonl-rows.ts'
-import { type Format, FORMAT_OPTION, formatOf, PetFile, type Row } from './pet-file.ts'
-import { clearProgress, showProgress, startRate } from './progress.ts'
-import { day, printJson, report, type Terminal } from './terminal.ts'
+import { type Format, FORMAT_OPTION, formatOf, PetFile } from './pet-file.ts'
+import { readCsv, readJsonLines, type Row } from './pet-rows.ts'
+import { clearProgress, day, printJson, report, showProgress, startRate, type Terminal } from './terminal.ts'
 
 const BATCH = 500
 

@@ -5,11 +5,7 @@ import { type FileHandle, open, unlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { extname, join, resolve } from 'node:path'
 import type { Readable } from 'node:stream'
-import type { NewPet } from '../contract/pets.ts'
 import { CommandFailed, type Option, UsageError } from './command.ts'
-
-/** A row of a file: an animal, or the reason why it is none. */
-export type Row = { line: number; pet: NewPet } | { line: number; problem: string }
 
 const FORMATS = ['csv', 'jsonl'] as const
 export type Format = (typeof FORMATS)[number]

@@ -5,10 +5,9 @@ import { escapeControls } from '../contract/json.ts'
 import { VERSION } from '../contract/operations.ts'
 import { redactSecrets } from '../contract/redact.ts'
 import { CannotOpenStore, StoreUnavailable } from '../store/store.ts'
-import { type Command, CommandFailed, UsageError } from './command.ts'
-import { COMMANDS, commandsOf, findCommand, unknownCommand } from './commands.ts'
+import { type Command, CommandFailed, findCommand, UsageError } from './command.ts'
+import { COMMANDS, commandsOf, parseWords, unknownCommand } from './commands.ts'
 import { groupHelp, helpFor, overview } from './help.ts'
-import { parseWords } from './parse.ts'
 import { Interrupted, print, report, type Terminal } from './terminal.ts'
 
 export async function run(words: readonly string[], terminal: Terminal): Promise<number> {
@@ -17,7 +16,7 @@ export async function run(words: readonly string[], terminal: Terminal): Promise
     print(terminal, VERSION)
     return 0
   }
-  const command = findCommand(words)
+  const command = findCommand(COMMANDS, words)
   try {
     const help = helpText(words, terminal.program)
     if (help !== undefined) {
@@ -42,7 +41,7 @@ function helpText(words: readonly string[], program: string): string | undefined
     .some((word) => word === '--help' || word === '-h')
   if (!isHelp && !asksForHelp) return undefined
   const sought = (isHelp ? words.slice(1) : words).filter((word) => !word.startsWith('-'))
-  const command = findCommand(sought)
+  const command = findCommand(COMMANDS, sought)
   if (command !== undefined) return helpFor(command, program)
   const group = commandsOf(sought[0])
   if (group.length > 0) return groupHelp(group, program)

@@ -1,8 +1,8 @@
 // petstore seed: adds made-up animals, in short transactions, so that a running server stays responsive.
+import { wholeNumber } from '../config.ts'
 import type { NewPet } from '../contract/pets.ts'
 import { type Command, JSON_OPTION, settingOptions, UsageError, withStore } from './command.ts'
-import { showProgress } from './progress.ts'
-import { printJson, report } from './terminal.ts'
+import { printJson, report, showProgress } from './terminal.ts'
 
 const MAX_COUNT = 100_000_000
 const BATCH = 500
@@ -38,8 +38,8 @@ export const seed: Command = {
 }
 
 function parseCount(text: string | undefined): number {
-  const count = text !== undefined && /^[0-9]{1,9}$/.test(text) ? Number(text) : 0
-  if (count >= 1 && count <= MAX_COUNT) return count
+  const count = text === undefined ? undefined : wholeNumber(1, MAX_COUNT)(text)
+  if (count !== undefined) return count
   const got = text === undefined ? 'nothing' : JSON.stringify(text)
   throw new UsageError(`--count must be a whole number from 1 to ${MAX_COUNT}, got ${got}.`)
 }

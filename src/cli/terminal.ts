@@ -1,4 +1,5 @@
-// What a command knows of its surroundings: environment variables, streams, clock and signals.
+// What a command knows of its surroundings (environment variables, streams, clock and signals), and how it prints and asks.
+import { basename, delimiter, dirname, isAbsolute, relative } from 'node:path'
 import { createInterface } from 'node:readline/promises'
 import { type Readable, Writable } from 'node:stream'
 import { escapeControls } from '../contract/json.ts'
@@ -90,4 +91,41 @@ export function day(time: number | undefined): string {
 
 export function isoTime(time: number | undefined): string | null {
   return time === undefined ? null : new Date(time).toISOString()
+}
+
+const BAR_WIDTH = 30
+const CLEAR_LINE = '\r\u001B[K'
+
+/** Shows a progress bar, only on a terminal. */
+export function showProgress({ stderr }: Terminal, done: number, all: number, step = ''): void {
+  if (!stderr.isTTY) return
+  const filled = Math.round((done / all) * BAR_WIDTH)
+  const bar = '█'.repeat(filled) + '░'.repeat(BAR_WIDTH - filled)
+  stderr.write(`${CLEAR_LINE}${bar} ${done} of ${all}${step && `  ${step}`}${done === all ? '\n' : ''}`)
+}
+
+/** Makes room for a message where a bar may stand. */
+export function clearProgress({ stderr }: Terminal): void {
+  if (stderr.isTTY) stderr.write(CLEAR_LINE)
+}
+
+/** Returns a function that says how fast the work goes since now, and how long it will still take. */
+export function startRate(): (done: number, all: number) => string {
+  const started = performance.now()
+  return (done, all) => {
+    const rate = done / ((performance.now() - started) / 1000)
+    const left = Math.ceil((all - done) / rate)
+    return `${Math.round(rate)}/s, ${left < 60 ? `${left} s` : `${Math.ceil(left / 60)} min`} left`
+  }
+}
+
+/**
+ * Returns the bare name for a program that the shell finds by itself, else the path as it was typed. `called` is the
+ * launcher's own name; without a launcher, as in `npm start`, the one in `launcher` is named from the working directory.
+ */
+export function programName(called: string | undefined, launcher: string, folder: string, searchPath = ''): string {
+  const typed = called ?? relative(folder, launcher)
+  const isFound = isAbsolute(typed) && searchPath.split(delimiter).includes(dirname(typed))
+  const name = isFound ? basename(typed) : typed
+  return /^[\w./@:\\+-]+$/.test(name) ? name : `'${name}'`
 }

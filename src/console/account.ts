@@ -2,7 +2,7 @@
 import type { AuditEvent } from '../store/account-store.ts'
 import { PASSWORD_MIN_LENGTH } from '../accounts/passwords.ts'
 import { TooManyTries } from '../accounts/throttle.ts'
-import { FieldProblem, Refused } from '../contract/refused.ts'
+import { FieldProblem, Refused } from '../contract/errors.ts'
 import { field, form, type Problems, problemSummary } from './forms.ts'
 import { html, type Html } from './html.ts'
 import { tooManyTriesPage } from './problem-pages.ts'

@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto'
 import { newToken } from '../accounts/sessions.ts'
 import type { NewPet } from '../contract/pets.ts'
-import { FieldProblem, InvalidFields } from '../contract/refused.ts'
+import { FieldProblem, InvalidFields } from '../contract/errors.ts'
 import { fingerprintOf, idempotencyFor } from '../store/idempotency.ts'
 import { animalFields, readAnimal } from './animal-form.ts'
 import { categoriesInUse } from './categories.ts'

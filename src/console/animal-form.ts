@@ -2,7 +2,7 @@
 import { INT64_MAX, INT64_MIN, int64FromJsonNumber } from '../contract/int64.ts'
 import { NAME_MAX_LENGTH } from '../contract/limits.ts'
 import { DEFAULT_STATUS, type NewPet, parseNewPet, PET_STATUSES, type PetStatus } from '../contract/pets.ts'
-import { FieldProblem, InvalidFields } from '../contract/refused.ts'
+import { FieldProblem, InvalidFields } from '../contract/errors.ts'
 import { choice, field, type Problems } from './forms.ts'
 import { html, type Html } from './html.ts'
 

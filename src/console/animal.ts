@@ -2,7 +2,7 @@
 // overwritten: the page shows what is stored now, and asks.
 import { int64FromText } from '../contract/int64.ts'
 import type { NewPet, Pet } from '../contract/pets.ts'
-import { InvalidFields } from '../contract/refused.ts'
+import { InvalidFields } from '../contract/errors.ts'
 import { fingerprintOf } from '../store/idempotency.ts'
 import type { AuditEvent } from '../store/account-store.ts'
 import { animalFields, readAnimal, STATUS_WORDS } from './animal-form.ts'

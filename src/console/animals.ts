@@ -2,7 +2,7 @@
 import { type ListQuery, nextPageQuery, parseListQuery } from '../contract/list-query.ts'
 import type { Environment } from '../contract/operations.ts'
 import { PET_STATUSES, type Pet, type PetStatus } from '../contract/pets.ts'
-import { Refused } from '../contract/refused.ts'
+import { Refused } from '../contract/errors.ts'
 import { STATUS_WORDS } from './animal-form.ts'
 import { html, type Html } from './html.ts'
 import { count } from './times.ts'

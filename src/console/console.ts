@@ -7,10 +7,9 @@ import type {
   FastifyRequest,
   HTTPMethods,
 } from 'fastify'
-import { TooManyHashes } from '../accounts/hash-queue.ts'
-import { PasswordTries } from '../accounts/password-tries.ts'
+import { TooManyHashes } from '../accounts/passwords.ts'
+import { PasswordTries, SIGN_UP_BY_ADDRESS, Throttle } from '../accounts/throttle.ts'
 import { isCsrfToken, type SignedIn } from '../accounts/sessions.ts'
-import { SIGN_UP_BY_ADDRESS, Throttle } from '../accounts/throttle.ts'
 import { ownBaseUrl } from '../config.ts'
 import { errorBody, helpLink } from '../contract/errors.ts'
 import { quote } from '../contract/json.ts'

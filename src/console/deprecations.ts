@@ -1,6 +1,5 @@
 // Deprecated operations: since when, until when, and a migration guide. This is where rel="deprecation" leads.
-import type { Operation } from '../contract/operation.ts'
-import { BASE_PATH, OPERATIONS } from '../contract/operations.ts'
+import { BASE_PATH, type Operation, OPERATIONS } from '../contract/operations.ts'
 import { html, type Html } from './html.ts'
 import { referenceTabs } from './reference-tabs.ts'
 import { day } from './times.ts'

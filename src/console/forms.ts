@@ -1,5 +1,5 @@
 // Forms: each field has a label, a hint and, after a rejected attempt, its problem; what was typed is kept.
-import type { FieldProblem } from '../contract/refused.ts'
+import type { FieldProblem } from '../contract/errors.ts'
 import { html, type Html } from './html.ts'
 import { csrfTokenFor, type Visit } from './visit.ts'
 

@@ -1,7 +1,7 @@
 // API keys: generate one, see how each is used, revoke one.
 import { redacted } from '../accounts/api-keys.ts'
 import { newToken } from '../accounts/sessions.ts'
-import { FieldProblem, Refused } from '../contract/refused.ts'
+import { FieldProblem, Refused } from '../contract/errors.ts'
 import type { ApiKey } from '../store/account-store.ts'
 import { firstRequestPage } from './first-request.ts'
 import { choice, field, form, hidden, type Problems, problemSummary } from './forms.ts'

@@ -1,7 +1,7 @@
 // Renaming a key.
 import { KEY_NAME_MAX_LENGTH } from '../accounts/accounts.ts'
 import { redacted } from '../accounts/api-keys.ts'
-import { Refused } from '../contract/refused.ts'
+import { Refused } from '../contract/errors.ts'
 import type { ApiKey } from '../store/account-store.ts'
 import { field, form, type Problems, problemSummary } from './forms.ts'
 import { html } from './html.ts'

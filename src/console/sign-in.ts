@@ -1,8 +1,7 @@
 // Signing in and out. A refusal reads the same and takes the same time whether or not the account exists.
 import { isTooLongToSignIn } from '../accounts/accounts.ts'
-import type { PasswordTry } from '../accounts/password-tries.ts'
-import { TooManyTries } from '../accounts/throttle.ts'
-import { FieldProblem, Refused } from '../contract/refused.ts'
+import { type PasswordTry, TooManyTries } from '../accounts/throttle.ts'
+import { FieldProblem, Refused } from '../contract/errors.ts'
 import type { Account } from '../store/account-store.ts'
 import { field, form, hidden, type Problems, problemSummary } from './forms.ts'
 import { html, type Html } from './html.ts'

@@ -1,5 +1,5 @@
 // Creating an account, which also signs in.
-import { Refused } from '../contract/refused.ts'
+import { Refused } from '../contract/errors.ts'
 import { PASSWORD_MIN_LENGTH } from '../accounts/passwords.ts'
 import { addressGroup, TooManyTries } from '../accounts/throttle.ts'
 import { field, form, type Problems, problemSummary } from './forms.ts'

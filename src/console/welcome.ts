@@ -1,6 +1,5 @@
 // The start page: what this is, its base address and state, and how to get a key.
-import type { Operation } from '../contract/operation.ts'
-import { BASE_PATH, OPERATIONS, VERSION } from '../contract/operations.ts'
+import { BASE_PATH, type Operation, OPERATIONS, VERSION } from '../contract/operations.ts'
 import { KEY_PREFIX } from '../accounts/api-keys.ts'
 import { html, type Html } from './html.ts'
 import { baseAddress, type ConsoleRoute, forAnyone, type HtmlPage, type Visit } from './visit.ts'

@@ -1,6 +1,6 @@
 // Every error code of the service, once: its status, its cause and its fix. The reference is made from this table.
+// Below it, the classes in which a refusal is returned.
 import { BODY_LIMIT, HEADERS_LIMIT, IDEMPOTENCY, kibibytes } from './limits.ts'
-import { Refused } from './refused.ts'
 
 interface ErrorKind {
   status: number
@@ -164,18 +164,6 @@ export const ERRORS = {
 export type ErrorCode = keyof typeof ERRORS
 export type ErrorStatus = (typeof ERRORS)[ErrorCode]['status']
 
-/** Why a request is refused, as data: it becomes a response in http/answer.ts. */
-export class Refusal extends Refused {
-  readonly code: ErrorCode
-  /** Headers that the response must carry, name and value in turn. */
-  readonly headers: readonly string[]
-  constructor(code: ErrorCode, message: string, headers: readonly string[] = []) {
-    super(message)
-    this.code = code
-    this.headers = headers
-  }
-}
-
 export const ErrorSchema = {
   title: 'Error',
   type: 'object',
@@ -205,4 +193,46 @@ export function errorBody(code: ErrorCode, message: string): ErrorBody {
 /** The Link of an error to its documentation; `root` is the public address of the deployment, if that is configured. */
 export function helpLink(code: ErrorCode, root = ''): string {
   return `<${root}/docs/errors#${code}>; rel="help"`
+}
+
+/**
+ * The one shape for "a value or a reason why not": a function that may refuse returns its value or a `Refused`, and callers
+ * test with `instanceof Refused`.
+ */
+export class Refused {
+  /** A whole sentence for whoever asked. */
+  readonly message: string
+  constructor(message: string) {
+    this.message = message
+  }
+}
+
+/** One field of a form or of a body has a bad value; `field` is empty when the whole is meant. */
+export class FieldProblem extends Refused {
+  readonly field: string
+  constructor(field: string, message: string) {
+    super(message)
+    this.field = field
+  }
+}
+
+/** Several fields have bad values; at least one. */
+export class InvalidFields extends Refused {
+  readonly problems: readonly FieldProblem[]
+  constructor(problems: readonly FieldProblem[]) {
+    super(problems.map(({ message }) => message).join(' '))
+    this.problems = problems
+  }
+}
+
+/** Why a request is refused, as data: it becomes a response in http/answer.ts. */
+export class Refusal extends Refused {
+  readonly code: ErrorCode
+  /** Headers that the response must carry, name and value in turn. */
+  readonly headers: readonly string[]
+  constructor(code: ErrorCode, message: string, headers: readonly string[] = []) {
+    super(message)
+    this.code = code
+    this.headers = headers
+  }
 }

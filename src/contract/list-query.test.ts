@@ -2,12 +2,11 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import * as fc from 'fast-check'
-import { decodeCursor, encodeCursor } from './cursor.ts'
+import { decodeCursor, encodeCursor, nextPageQuery, parseListQuery, type RawQuery } from './list-query.ts'
 import { INT64_MAX, INT64_MIN } from './int64.ts'
 import { LIMIT } from './limits.ts'
-import { nextPageQuery, parseListQuery, type RawQuery } from './list-query.ts'
 import { PET_STATUSES } from './pets.ts'
-import { Refused } from './refused.ts'
+import { Refused } from './errors.ts'
 
 describe('parseListQuery', () => {
   it('fills in the default and nothing else', () => assert.deepEqual(parseListQuery({}), { limit: 20 }))
@@ -78,5 +77,39 @@ describe('nextPageQuery', () => {
     const query = new URLSearchParams(nextPageQuery({ limit: 7, status: 'sold', before: 9n }, 3n))
     assert.deepEqual([query.get('limit'), query.get('status'), decodeCursor(query.get('cursor')!)], ['7', 'sold', 3n])
     assert.equal(nextPageQuery({ limit: 7 }, 3n), `limit=7&cursor=${encodeCursor(3n)}`)
+  })
+})
+
+const id = fc.bigInt({ min: INT64_MIN, max: INT64_MAX })
+
+describe('A cursor', () => {
+  it('gives back the id it was made from', () => {
+    fc.assert(fc.property(id, (before) => decodeCursor(encodeCursor(before)) === before))
+  })
+
+  it('is safe in an address as it stands', () => {
+    fc.assert(fc.property(id, (before) => encodeURIComponent(encodeCursor(before)) === encodeCursor(before)))
+  })
+
+  it('is read only as it was written: no other text means the same page', () => {
+    fc.assert(
+      fc.property(fc.oneof(fc.string(), fc.base64String(), fc.string({ minLength: 12, maxLength: 12 })), (text) => {
+        const before = decodeCursor(text)
+        assert.ok(before === undefined || encodeCursor(before) === text)
+      }),
+    )
+    const cursor = encodeCursor(43n)
+    for (const other of [
+      `${cursor}=`,
+      cursor.slice(0, -1),
+      ` ${cursor}`,
+      cursor.toLowerCase(),
+      `A${cursor}`,
+      cursor.replace('A', '+'),
+    ]) {
+      assert.equal(decodeCursor(other), undefined)
+    }
+    // The same bytes in the other alphabet of base64, which the decoder takes too.
+    assert.equal(decodeCursor(encodeCursor(-1n).replace('_', '/')), undefined)
   })
 })

@@ -1,15 +1,34 @@
-// The query of listPets (spec, section 4.1): what each parameter takes, stated once, and its parsing.
-import { decodeCursor, encodeCursor } from './cursor.ts'
+// The query of listPets (spec, section 4.1): what each parameter takes, stated once, its parsing, and the cursor of a page.
 import { quote } from './json.ts'
 import { LIMIT } from './limits.ts'
 import { isPetStatus, PET_STATUSES, type PetStatus, PetStatusSchema } from './pets.ts'
-import { Refused } from './refused.ts'
+import { Refused } from './errors.ts'
 
 export interface ListQuery {
   limit: number
   status?: PetStatus
   /** Only animals with an id below this one: where the page before ended. */
   before?: bigint
+}
+
+// A cursor is the position in a list, opaque to clients: the id of the last animal of the page before.
+const CURSOR_VERSION = 1
+const CURSOR_BYTES = 9
+
+const scratch = Buffer.alloc(CURSOR_BYTES, CURSOR_VERSION)
+
+export function encodeCursor(before: bigint): string {
+  scratch.writeBigInt64BE(before, 1)
+  return scratch.toString('base64url')
+}
+
+/** The id the page starts below; undefined for anything that `encodeCursor` did not make. */
+export function decodeCursor(cursor: string): bigint | undefined {
+  if (cursor.length !== (CURSOR_BYTES / 3) * 4) return undefined
+  const bytes = Buffer.from(cursor, 'base64url')
+  if (bytes.length !== CURSOR_BYTES || bytes.readUInt8(0) !== CURSOR_VERSION || bytes.toString('base64url') !== cursor)
+    return undefined
+  return bytes.readBigInt64BE(1)
 }
 
 /** What the document says of each parameter. */

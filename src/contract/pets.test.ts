@@ -4,7 +4,7 @@ import { describe, it } from 'node:test'
 import * as fc from 'fast-check'
 import { INT64_MAX, INT64_MIN } from './int64.ts'
 import { parseNewPet, PET_STATUSES } from './pets.ts'
-import { InvalidFields } from './refused.ts'
+import { InvalidFields } from './errors.ts'
 
 const unit = fc.integer({ min: 0, max: 0x10ffff }).map((code) => String.fromCodePoint(code))
 const rex = { name: 'Rex', categoryId: 1n }

@@ -4,7 +4,7 @@ import type { XStatic } from 'typebox/schema'
 import { INT64_MAX, INT64_MIN, int64Schema, type WithInt64 } from './int64.ts'
 import { describe, type JsonSource, OtherNumber } from './json.ts'
 import { NAME_MAX_LENGTH } from './limits.ts'
-import { FieldProblem, InvalidFields } from './refused.ts'
+import { FieldProblem, InvalidFields } from './errors.ts'
 
 export const PET_STATUSES = ['available', 'pending', 'sold'] as const
 export type PetStatus = (typeof PET_STATUSES)[number]

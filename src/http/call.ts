@@ -1,8 +1,7 @@
 // The request as it goes down the pipeline, and the answer that comes up.
 import type { IncomingMessage } from 'node:http'
 import type { Refusal } from '../contract/errors.ts'
-import type { Operation } from '../contract/operation.ts'
-import type { OperationId } from '../contract/operations.ts'
+import type { Operation, OperationId } from '../contract/operations.ts'
 import type { ApiKey } from '../store/account-store.ts'
 
 /** A request as it is answered: Fastify's is one, and so is that of an operation. */

@@ -1,9 +1,8 @@
 // createPet: adds an animal; safe to retry with an Idempotency-Key (spec, section 4.2).
-import { Refusal } from '../contract/errors.ts'
+import { Refusal, Refused } from '../contract/errors.ts'
 import { RETRY_AFTER } from '../contract/limits.ts'
 import { petsHaveAddress } from '../contract/operations.ts'
 import { parseNewPet, renderPet } from '../contract/pets.ts'
-import { Refused } from '../contract/refused.ts'
 import { idempotencyFor } from '../store/idempotency.ts'
 import type { Created } from '../store/store.ts'
 import { jsonContent } from './answer.ts'

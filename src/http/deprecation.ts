@@ -1,7 +1,6 @@
 // A deprecated operation says so on every answer (RFC 9745, RFC 8594), and answers 410 from its removal date on.
 import { Refusal } from '../contract/errors.ts'
-import { isRemoved, type Operation } from '../contract/operation.ts'
-import { BASE_PATH } from '../contract/operations.ts'
+import { BASE_PATH, isRemoved, type Operation } from '../contract/operations.ts'
 import type { Call } from './call.ts'
 
 /** Without a configured public base address, `baseUrl`, the links are relative. */

@@ -1,7 +1,6 @@
 // The JSON body of a request: its media type and encoding, and its value.
-import { Refusal } from '../contract/errors.ts'
+import { Refusal, Refused } from '../contract/errors.ts'
 import { type ParsedJson, parseJson, quote } from '../contract/json.ts'
-import { Refused } from '../contract/refused.ts'
 import { announcesBody } from './body.ts'
 import { type Call, cameTwice } from './call.ts'
 

@@ -1,8 +1,7 @@
 // listPets: a page of animals, newest first (spec, section 4.1).
-import { Refusal } from '../contract/errors.ts'
+import { Refusal, Refused } from '../contract/errors.ts'
 import { nextPageQuery, parseListQuery } from '../contract/list-query.ts'
 import { renderPets } from '../contract/pets.ts'
-import { Refused } from '../contract/refused.ts'
 import { type Read, rendered } from './answer-cache.ts'
 import type { HandlerParts } from './handler.ts'
 import { parseQueryString } from './query-string.ts'

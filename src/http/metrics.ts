@@ -9,8 +9,7 @@ import {
   type MetricValue,
   Registry,
 } from 'prom-client'
-import type { Operation } from '../contract/operation.ts'
-import { OPERATIONS } from '../contract/operations.ts'
+import { type Operation, OPERATIONS } from '../contract/operations.ts'
 import { type FrontGauged, frontGauges, instanceGauges, type StoreGauged, storeGauges } from './gauges.ts'
 import type { Readiness } from './readiness.ts'
 

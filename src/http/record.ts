@@ -3,7 +3,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Usage } from '../accounts/usage.ts'
 import { ERRORS, type Refusal } from '../contract/errors.ts'
-import type { Operation } from '../contract/operation.ts'
+import type { Operation } from '../contract/operations.ts'
 import { redactSecrets } from '../contract/redact.ts'
 import type { Log } from '../log.ts'
 import type { ApiKey, FailedRequest } from '../store/account-store.ts'

@@ -1,5 +1,5 @@
 // A store that has been in use for a while, for pictures and for tests that look at whole pages.
-import { Refused } from '../../src/contract/refused.ts'
+import { Refused } from '../../src/contract/errors.ts'
 import type { NewPet } from '../../src/contract/pets.ts'
 import type { Account, ApiKey, FailedRequest, UsageCount } from '../../src/store/account-store.ts'
 import type { Running } from '../../src/server.ts'

@@ -1,23 +1,38 @@
-// Reads animals from CSV. Values stay text until our own rules have read them, so that an int64 is never rounded.
+// The rows of a file of animals, in CSV or JSON Lines: reading them, whatever chunks the file arrives in, and writing CSV.
 import { isUtf8 } from 'node:buffer'
 import { CsvError, parse } from 'csv-parse'
+import { Refused } from '../contract/errors.ts'
 import { int64FromText } from '../contract/int64.ts'
-import { describe, quote } from '../contract/json.ts'
-import { type NewPet, parseNewPet } from '../contract/pets.ts'
-import { Refused } from '../contract/refused.ts'
+import { describe, parseJson, quote } from '../contract/json.ts'
+import { BODY_LIMIT, kibibytes } from '../contract/limits.ts'
+import { type NewPet, NewPetSchema, parseNewPet, type Pet } from '../contract/pets.ts'
 import { CommandFailed } from './command.ts'
-import type { Row } from './pet-file.ts'
 
-const REQUIRED = ['name', 'categoryId']
+/** A row of a file: an animal, or the reason why it is none. */
+export type Row = { line: number; pet: NewPet } | { line: number; problem: string }
+
+/** The columns of a CSV file, as an export writes them. A file to import may have them in any order. */
+const COLUMNS = ['id', 'name', 'categoryId', 'status'] as const
+const REQUIRED: readonly string[] = NewPetSchema.required
 /** `id` is read and ignored, so that an export can be imported; the store assigns new ids. */
-const COLUMNS = new Set(['id', ...REQUIRED, 'status'])
+const OPTIONAL: readonly string[] = COLUMNS.filter((column) => !REQUIRED.includes(column))
+
+export const CSV_HEADER = COLUMNS.join()
+
+/** The name is always quoted, and kept exactly as it is. */
+export function csvLine(pet: Pet): string {
+  return COLUMNS.map((column) => (column === 'name' ? `"${pet.name.replaceAll('"', '""')}"` : pet[column])).join()
+}
 
 /** A row without an end within this many bytes is not read further: memory stays bounded. */
 const LONGEST_ROW = 1024 * 1024
 
 const NEW_LINE = '\n'.charCodeAt(0)
 
-/** Throws `CommandFailed` for a wrong header, and where a broken quote makes it unclear where the next row starts. */
+/**
+ * Reads CSV. Values stay text until our own rules have read them, so that an int64 is never rounded. Throws `CommandFailed`
+ * for a wrong header, and where a broken quote makes it unclear where the next row starts.
+ */
 export async function* readCsv(chunks: AsyncIterable<Buffer>): AsyncGenerator<Row[]> {
   let columns: readonly string[] | undefined
   let rows: Row[] = []
@@ -66,14 +81,16 @@ export async function* readCsv(chunks: AsyncIterable<Buffer>): AsyncGenerator<Ro
 
 function readHeader(fields: readonly Buffer[]): readonly string[] {
   const columns = fields.map((field) => field.toString())
-  const known = columns.every((column) => COLUMNS.has(column)) && new Set(columns).size === columns.length
+  const known =
+    columns.every((column) => REQUIRED.includes(column) || OPTIONAL.includes(column)) &&
+    new Set(columns).size === columns.length
   if (known && REQUIRED.every((column) => columns.includes(column))) return columns
   throw wrongHeader(quote(columns.join()))
 }
 
 function wrongHeader(got: string): CommandFailed {
   return new CommandFailed(
-    `line 1: the header must name the columns, separated by commas: ${REQUIRED.join(' and ')}, and optionally id and status; got ${got}. Nothing was written.`,
+    `line 1: the header must name the columns, separated by commas: ${REQUIRED.join(' and ')}, and optionally ${OPTIONAL.join(' and ')}; got ${got}. Nothing was written.`,
   )
 }
 
@@ -124,4 +141,37 @@ function unreadable(line: number, reason: string): CommandFailed {
   return new CommandFailed(
     `line ${line}: ${reason}. Where the next row starts is unclear from here on, so nothing was written, and --skip-bad does not help.`,
   )
+}
+
+/** Reads JSON Lines: one JSON object a line, as the body of a create. */
+export async function* readJsonLines(chunks: AsyncIterable<Buffer>): AsyncGenerator<Row[]> {
+  let line = 1
+  /** The start of a line that goes on in the next chunk; of an overlong one, only as much as shows that it is. */
+  let rest = Buffer.alloc(0)
+  for await (const chunk of chunks) {
+    const rows: Row[] = []
+    let from = 0
+    for (let end = chunk.indexOf(NEW_LINE); end >= 0; end = chunk.indexOf(NEW_LINE, from)) {
+      rows.push(...readLine(line, join(rest, chunk.subarray(from, end))))
+      rest = Buffer.alloc(0)
+      from = end + 1
+      line += 1
+    }
+    rest = join(rest, chunk.subarray(from))
+    yield rows
+  }
+  yield readLine(line, rest)
+}
+
+function join(start: Buffer, more: Buffer): Buffer<ArrayBuffer> {
+  return Buffer.concat([start, more.subarray(0, BODY_LIMIT + 1)]).subarray(0, BODY_LIMIT + 1)
+}
+
+/** Returns no row for a blank line. */
+function readLine(line: number, bytes: Buffer): Row[] {
+  if (bytes.length > BODY_LIMIT) return [{ line, problem: `The line is larger than ${kibibytes(BODY_LIMIT)}.` }]
+  if (bytes.every((byte) => byte === 0x20 || byte === 0x09 || byte === 0x0d)) return []
+  const json = parseJson(bytes, 'line')
+  const pet = json instanceof Refused ? json : parseNewPet(json.value, 'line')
+  return [pet instanceof Refused ? { line, problem: pet.message } : { line, pet }]
 }

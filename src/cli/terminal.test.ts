@@ -1,7 +1,7 @@
 // Hints name the program in a way that works when it is typed again.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { programName } from './program.ts'
+import { programName } from './terminal.ts'
 
 const LAUNCHER = '/opt/petstore/bin/petstore'
 const name = (called: string | undefined, folder = '/opt/petstore') =>
