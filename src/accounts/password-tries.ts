@@ -1,5 +1,5 @@
 // Slows down the guessing of passwords: how many wrong ones an address, an account and a session may try.
-import { foldEmail } from '../store/email.ts'
+import { foldEmail } from '../store/account-store.ts'
 import type { Session } from '../store/account-store.ts'
 import { addressGroup, type Allowance, Throttle } from './throttle.ts'
 

@@ -8,7 +8,7 @@ import { after, describe, it } from 'node:test'
 import type { ApiKey, AuditEvent, FailedRequest } from '../store/account-store.ts'
 import { type Store, StoreUnavailable } from '../store/store.ts'
 import { openStore } from '../store/open-store.ts'
-import { KINDS } from '../store/records.ts'
+import { kindOf } from '../store/records.ts'
 import { FAILED_WAITING, Usage } from './usage.ts'
 
 const HOUR_MS = 3_600_000
@@ -38,11 +38,7 @@ async function newKey(): Promise<ApiKey> {
 }
 
 async function countsOf({ id }: ApiKey) {
-  const counts = await store.records.read(
-    KINDS.find(({ name }) => name === 'usage_counts')!,
-    undefined,
-    1000,
-  )
+  const counts = await store.records.read(kindOf('usage_counts'), undefined, 1000)
   const own = counts.filter((row) => row['key_id'] === id)
   return own.map(({ hour, operation, status, calls }) => [
     Number(hour) - START,

@@ -41,7 +41,10 @@ export const copy: Command = {
         ['Kind', 'Records'],
         Array.from(counts, ([kind, count]) => [titleOf(kind), String(count)]),
       )
-      report(terminal, 'Copied; counts and checksums match. Sessions were not copied: people need to sign in again.')
+      report(
+        terminal,
+        'Copied and compared; all records match. Sessions were not copied: people need to sign in again.',
+      )
     } catch (error) {
       throw error instanceof CopyRefused ? new CommandFailed(error.message) : error
     }

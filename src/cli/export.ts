@@ -5,15 +5,12 @@ import { rename, rm } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { type Pet, type PetStatus, renderPet } from '../contract/pets.ts'
-import { readBatches } from '../store/compare-stores.ts'
-import { KINDS, type StoredRecord } from '../store/records.ts'
+import { kindOf, readBatches, type StoredRecord } from '../store/records.ts'
 import type { Store } from '../store/store.ts'
 import { type Command, CommandFailed, JSON_OPTION, settingOptions, UsageError, withStore } from './command.ts'
 import { type Format, FORMAT_OPTION, formatOf, STANDARD_STREAM } from './pet-file.ts'
 import { showProgress, startRate } from './progress.ts'
 import { printJson, report, type Terminal } from './terminal.ts'
-
-const PETS = KINDS.find(({ name }) => name === 'pets')!
 
 export const exportPets: Command = {
   name: 'export',
@@ -67,7 +64,7 @@ async function writeTo(
   let count = 0
   async function* render(): AsyncGenerator<string> {
     if (format === 'csv') yield 'id,name,categoryId,status\n'
-    for await (const batch of readBatches(records, PETS)) {
+    for await (const batch of readBatches(records, kindOf('pets'))) {
       yield batch.map((record) => `${format === 'csv' ? csvLine(asPet(record)) : renderPet(asPet(record))}\n`).join('')
       count += batch.length
       // More may have been added since they were counted.

@@ -1,14 +1,17 @@
 // Accounts, keys, usage and the audit trail in SQLite.
 import type { DatabaseSync } from 'node:sqlite'
-import { foldEmail } from '../email.ts'
-import { asEvent, asKey, type EventRow, type KeyRow } from '../rows.ts'
 import {
   type Account,
   type AccountStore,
   ACTIVE_KEYS_MOST,
   type ApiKey,
+  asEvent,
+  asKey,
   type AuditEvent,
+  type EventRow,
   FAILED_REQUESTS_KEPT,
+  foldEmail,
+  type KeyRow,
 } from '../account-store.ts'
 import type { FailedRequest, HourlyCount, KeyCalls, KeyQuery, Session, UsageCount } from '../account-store.ts'
 import { prepareAppendEvent } from './audit.ts'
