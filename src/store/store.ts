@@ -85,6 +85,9 @@ export interface StoreEvent {
   details?: object
 }
 
+/** Receives the name of a call, such as `pets.create`, when it has ended. */
+export type Observe = (call: string, seconds: number) => void
+
 /** How a store is opened. */
 export interface OpenOptions {
   /** Whether a copy that was interrupted may be opened. */
@@ -99,6 +102,8 @@ export interface OpenOptions {
   processes?: number
   /** Receives what the engine has to tell while the store is open. */
   report?: Report
+  /** Receives the duration of each call to a part of the store. */
+  observe?: Observe | undefined
 }
 
 /** The database can't be opened; the message is for the operator. */
