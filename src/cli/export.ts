@@ -1,12 +1,11 @@
 // petstore export: writes all animals to a CSV or JSON Lines file, oldest first, in the memory of one batch.
-import { randomUUID } from 'node:crypto'
 import { createWriteStream, existsSync } from 'node:fs'
-import { rename, rm } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { type Pet, type PetStatus, renderPet } from '../contract/pets.ts'
 import { kindOf, readBatches, type StoredRecord } from '../store/records.ts'
 import type { Store } from '../store/store.ts'
+import { writeWholeFile } from '../store/whole-file.ts'
 import { type Command, CommandFailed, JSON_OPTION, settingOptions, UsageError, withStore } from './command.ts'
 import { type Format, FORMAT_OPTION, formatOf, STANDARD_STREAM } from './pet-file.ts'
 import { showProgress, startRate } from './progress.ts'
@@ -39,15 +38,12 @@ export const exportPets: Command = {
   },
 }
 
-/** Under another name until it is whole, so that an interrupted export never passes for a whole one. */
 async function writeFile(terminal: Terminal, store: Store, format: Format, path: string): Promise<number> {
-  const partial = `${path}.${randomUUID()}.partial`
   try {
-    const count = await writeTo(terminal, store, format, createWriteStream(partial, { flags: 'wx', flush: true }))
-    await rename(partial, path)
-    return count
+    return await writeWholeFile(path, (partial) =>
+      writeTo(terminal, store, format, createWriteStream(partial, { flags: 'wx' })),
+    )
   } catch (error) {
-    await rm(partial, { force: true })
     const { syscall, message } = error as NodeJS.ErrnoException
     throw syscall === undefined ? error : new CommandFailed(`Cannot write ${path}: ${message}.`, { cause: error })
   }

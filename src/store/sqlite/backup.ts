@@ -1,11 +1,10 @@
 // Backs up a database file while others write to it, and restores it. A copy with `cp` would miss what is in the -wal file.
-import { randomUUID } from 'node:crypto'
-import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync } from 'node:fs'
-import { platform } from 'node:os'
+import { existsSync, rmSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { backup, DatabaseSync } from 'node:sqlite'
 import { KINDS } from '../records.ts'
 import { CannotOpenStore, NoDatabase } from '../store.ts'
+import { writeWholeFile } from '../whole-file.ts'
 import { readPragma, requireOurs } from './database.ts'
 import { explain, isBusy, LOCK_WAIT_MS } from './failures.ts'
 import { createFile, createFolder } from './file-modes.ts'
@@ -14,26 +13,22 @@ import { APPLICATION_ID, lackingMigrations } from './migrate.ts'
 /** Files that SQLite keeps beside a database; they belong to that one database and would damage another. */
 const COMPANIONS = ['-wal', '-shm', '-journal']
 
-/** Writes the database as it is now to a new file, for its owner only, and returns its size. Throws `CannotOpenStore`. */
-export function backUp(path: string, file: string, replace: boolean): number {
+/** Writes the database as it is now to a new file, for its owner only, and resolves with its size. Throws `CannotOpenStore`. */
+export async function backUp(path: string, file: string, replace: boolean): Promise<number> {
   if (!existsSync(path)) throw new NoDatabase(path)
   if (resolve(path) === resolve(file))
     throw new CannotOpenStore(`${file} is the database itself; name another file for the backup.`)
   refuseExisting(file, replace)
-  const partial = `${file}.${randomUUID()}.partial`
   try {
-    createFile(partial)
-    writeCopy(path, partial)
-    requireIntact(partial)
-    sync(partial, 'r+')
-    refuseExisting(file, replace)
-    renameSync(partial, file)
-    syncFolder(file)
-    return statSync(file).size
+    return await writeWholeFile(file, (partial) => {
+      createFile(partial)
+      writeCopy(path, partial)
+      requireIntact(partial)
+      refuseExisting(file, replace)
+      return statSync(partial).size
+    })
   } catch (error) {
     throw asRefusal(`Cannot back up ${path} to ${file}`, error)
-  } finally {
-    rmSync(partial, { force: true })
   }
 }
 
@@ -113,17 +108,6 @@ function requireUnused(path: string): void {
     if (!isBusy(error)) throw error
     throw new CannotOpenStore(`${path} is in use; nothing was changed. Stop the service first.`, { cause: error })
   }
-}
-
-function sync(path: string, mode: 'r' | 'r+'): void {
-  const descriptor = openSync(path, mode)
-  fsyncSync(descriptor)
-  closeSync(descriptor)
-}
-
-/** Makes the file's name durable. Windows can't open a folder, and keeps names in its journal. */
-function syncFolder(file: string): void {
-  if (platform() !== 'win32') sync(dirname(file), 'r')
 }
 
 function asRefusal(what: string, error: unknown): CannotOpenStore {
