@@ -1,9 +1,10 @@
 // petstore copy: copies a whole store from one database to another, such as from SQLite to PostgreSQL.
 import { readDatabaseAddress } from '../config.ts'
 import type { DatabaseAddress } from '../database-address.ts'
-import { CopyRefused, copyStore, titleOf } from '../store/copy-store.ts'
+import { CopyRefused, copyStore } from '../store/copy-store.ts'
 import { openStore } from '../store/open-store.ts'
 import { parseConnection } from '../store/postgres/connection-settings.ts'
+import { titleOf } from '../store/records.ts'
 import { type Command, CommandFailed, JSON_OPTION, UsageError } from './command.ts'
 import { showProgress } from './progress.ts'
 import { printJson, printTable, report } from './terminal.ts'

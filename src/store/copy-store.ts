@@ -8,6 +8,7 @@ import {
   readBatches,
   type RecordStore,
   type StoredRecord,
+  titleOf,
   toJson,
   type Value,
 } from './records.ts'
@@ -113,11 +114,6 @@ async function requireSame(kind: Kind, source: RecordStore, target: RecordStore,
     `${titleOf(kind)} differ: ${atSource} at the source, ${atTarget} at the target, ${atSource === atTarget ? 'with other contents' : 'so some are missing'}. ` +
       'Is a service still running on one of them? Stop it and run the same copy again; if that does not help, empty the target first.',
   )
-}
-
-/** Returns the name of a kind as shown to people, such as "api keys". */
-export function titleOf({ name }: Kind): string {
-  return name.replaceAll('_', ' ')
 }
 
 /** The records of two stores that have the same key; undefined for a store that has no such record. */

@@ -103,6 +103,11 @@ export function kindOf(table: string): Kind {
   return KINDS.find(({ name }) => name === table)!
 }
 
+/** Returns the name of a kind as shown to people, such as "api keys". */
+export function titleOf({ name }: Kind): string {
+  return name.replaceAll('_', ' ')
+}
+
 /** The kinds whose ids the database assigns. */
 export const COUNTED_KINDS = KINDS.filter(({ key, columns }) => key.length === 1 && columns[key[0]!] === 'integer')
 

@@ -2,7 +2,7 @@
 import { existsSync, rmSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { backup, DatabaseSync } from 'node:sqlite'
-import { KINDS } from '../records.ts'
+import { KINDS, titleOf } from '../records.ts'
 import { CannotOpenStore, NoDatabase } from '../store.ts'
 import { writeWholeFile } from '../whole-file.ts'
 import { readPragma, requireOurs } from './database.ts'
@@ -94,11 +94,11 @@ function requireUnused(path: string): void {
       .all()
       .map(({ name }) => name),
   )
-  for (const { name } of KINDS.filter((kind) => tables.has(kind.name))) {
-    const { count } = db.prepare(`SELECT count(*) AS count FROM ${name}`).get() as { count: number }
+  for (const kind of KINDS.filter(({ name }) => tables.has(name))) {
+    const { count } = db.prepare(`SELECT count(*) AS count FROM ${kind.name}`).get() as { count: number }
     if (count === 0) continue
     throw new CannotOpenStore(
-      `${path} has data already (${name.replaceAll('_', ' ')}: ${count}); nothing was changed. Restore to another file, or move this one away first, with its -wal and -shm.`,
+      `${path} has data already (${titleOf(kind)}: ${count}); nothing was changed. Restore to another file, or move this one away first, with its -wal and -shm.`,
     )
   }
   try {
