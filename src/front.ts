@@ -10,8 +10,7 @@ import type { Metrics } from './http/metrics.ts'
 import type { Lease } from './http/rate-limit.ts'
 import { createRecorder, type Recorder } from './http/record.ts'
 import { type Log, logRepeated } from './log.ts'
-import type { Store } from './store/store.ts'
-import { timedStore } from './store/timed-store.ts'
+import type { Observe, Store } from './store/store.ts'
 import { lastStep } from './within-time.ts'
 
 /** What both the front and the public app answer and record with. */
@@ -31,7 +30,7 @@ interface AnsweringParts {
 }
 
 export function createAnswering({ config, log, store, clock, metrics, isStopping }: AnsweringParts): Answering {
-  const usage = new Usage(store.accounts, clock)
+  const usage = new Usage(store, clock)
   usage.start((error, message) => logRepeated(log, 'error', { error }, message))
   const record = createRecorder({ log, usage, metrics, clock })
   return { usage, record, send: createSend({ record, baseUrl: ownBaseUrl(config), isStopping }) }
@@ -40,13 +39,13 @@ export function createAnswering({ config, log, store, clock, metrics, isStopping
 /** A call to the database that takes longer is logged. */
 const SLOW_SECONDS = 1
 
-/** Returns the store with its calls measured. SQLite answers at once, so it is left alone unless there are metrics. */
-export function observedStore(store: Store, { database }: Config, metrics: Metrics | undefined, log: Log): Store {
-  if (metrics === undefined && database.engine === 'sqlite') return store
-  return timedStore(store, (method, seconds) => {
-    metrics?.storeCall(method, seconds)
-    if (seconds > SLOW_SECONDS) logRepeated(log, 'warn', { seconds }, `slow database call: ${method}`)
-  })
+/** Returns what observes the calls to the store. SQLite answers at once, so it is not observed unless there are metrics. */
+export function storeObserver({ database }: Config, metrics: Metrics | undefined, log: Log): Observe | undefined {
+  if (metrics === undefined && database.engine === 'sqlite') return undefined
+  return (call, seconds) => {
+    metrics?.storeCall(call, seconds)
+    if (seconds > SLOW_SECONDS) logRepeated(log, 'warn', { seconds }, `slow database call: ${call}`)
+  }
 }
 
 /** Loaded on demand: without an admin port its libraries are not needed. */
@@ -85,7 +84,7 @@ export function createFront(parts: FrontParts): Front {
   const { workers, maxConnections } = parts.config
   const config = { ...parts.config, maxConnections: Math.ceil(maxConnections / workers) }
   const cache = new AnswerCache(store)
-  const keyring = new Keyring(store.accounts, config.environment, clock, monotonic)
+  const keyring = new Keyring(store, config.environment, clock, monotonic)
   const server = createApp({
     config,
     store,

@@ -13,7 +13,7 @@ import {
   type Front,
   type FrontParts,
   loadMetrics,
-  observedStore,
+  storeObserver,
 } from './front.ts'
 import { createAdmin } from './http/admin.ts'
 import type { Send } from './http/answer.ts'
@@ -24,7 +24,7 @@ import { createReadiness } from './http/readiness.ts'
 import { type Reach, reachOf } from './home.ts'
 import { addressOf, cutOff, finish, type InheritedSocket, listen } from './listening.ts'
 import type { Log } from './log.ts'
-import { openForServing } from './opening.ts'
+import { openForServing } from './store/opening-store.ts'
 import type { Store } from './store/store.ts'
 import { lastStep } from './within-time.ts'
 import type { Workers } from './workers/primary.ts'
@@ -59,8 +59,7 @@ export interface World {
 export async function startServer(config: Config, log: Log, world: World = {}): Promise<Running> {
   const { socket, clock = Date.now, monotonic = () => performance.now(), timeouts } = world
   const metrics = await loadMetrics(config)
-  const { store: plain, opened } = await openForServing(config, log)
-  const store = observedStore(plain, config, metrics, log)
+  const { store, opened } = await openForServing(config, log, { observe: storeObserver(config, metrics, log) })
   let stopping = false
   const isStopping = () => stopping
   const readiness = createReadiness(store, isStopping)
@@ -69,7 +68,7 @@ export async function startServer(config: Config, log: Log, world: World = {}): 
 
   const answering = createAnswering({ config, log, store, clock, metrics, isStopping })
   const { usage, record, send } = answering
-  const sessions = new Sessions(store.accounts, clock)
+  const sessions = new Sessions(store, clock)
   const publicApp = Promise.withResolvers<PublicApp>()
   const elsewhere: RequestListener = (raw, response) =>
     void publicApp.promise.then(({ routing }) => routing(raw, response))
@@ -91,7 +90,7 @@ export async function startServer(config: Config, log: Log, world: World = {}): 
     throw error
   }
   const accounts = new Accounts({
-    store: store.accounts,
+    store,
     environment: config.environment,
     clock,
     onRevoked: forgetKeys,

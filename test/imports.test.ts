@@ -30,7 +30,6 @@ const LAYERS = [
   'within-time.ts',
   'store',
   'accounts',
-  'opening.ts',
   'chores.ts',
   'listening.ts',
   'http',

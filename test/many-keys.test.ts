@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { hashKey } from '../src/accounts/api-keys.ts'
 import { Refused } from '../src/contract/errors.ts'
-import { KINDS } from '../src/store/records.ts'
+import { kindOf } from '../src/store/records.ts'
 import { ACTIVE_KEYS_MOST, type ApiKey, type KeyQuery } from '../src/store/account-store.ts'
 import { ConsoleClient, signedIn } from './console-client.ts'
 import { ENGINES } from './engines.ts'
@@ -13,7 +13,7 @@ import { apiKey, event } from './sample-rows.ts'
 
 const NOW = 1_790_000_000_000
 const HOUR = 3_600_000
-const API_KEYS = KINDS.find(({ name }) => name === 'api_keys')!
+const API_KEYS = kindOf('api_keys')
 
 /** Keys from before there was a limit, by the way of a copy. */
 function addExcess({ store }: Petstore, accountId: string, howMany: number): Promise<void> {

@@ -18,7 +18,7 @@ for (const engine of ENGINES) {
     it('while someone signs in with the old one leaves them no session', async () => {
       await using petstore = await startPetstore({ engine })
       const { accounts, store } = petstore
-      const sessions = new Sessions(store.accounts, Date.now)
+      const sessions = new Sessions(store, Date.now)
       const verified = (await accounts.signIn(petstore.account.email, PASSWORD))!
       assert.ok(!((await accounts.changePassword(petstore.account, NEW_PASSWORD, 'console')) instanceof Refused))
       assert.equal(await sessions.start(verified, '192.0.2.1'), undefined)

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { NewPet } from '../src/contract/pets.ts'
-import { KINDS } from '../src/store/records.ts'
+import { kindOf } from '../src/store/records.ts'
 import { type Idempotency, type Store, StoreUnavailable } from '../src/store/store.ts'
 import { startPetstore } from './harness.ts'
 import { openPostgres, until } from './open-postgres.ts'
@@ -36,7 +36,7 @@ async function addKeys({ accounts }: Store, ids: readonly string[]): Promise<voi
 
 describe('a write to PostgreSQL whose answer is lost', { concurrency: false, timeout: 120_000 }, () => {
   const trail = async ({ accounts }: Store) => (await accounts.auditTrail('acct', 100)).length
-  const auditEvents = KINDS.find(({ name }) => name === 'audit_events')!
+  const auditEvents = kindOf('audit_events')
   const record = (id: bigint) => ({
     id,
     at: 1n,

@@ -4,7 +4,7 @@ import { after, before, describe, it } from 'node:test'
 import { readConfig } from '../src/config.ts'
 import type { NewPet } from '../src/contract/pets.ts'
 import { openStore } from '../src/store/open-store.ts'
-import { KINDS, type StoredRecord } from '../src/store/records.ts'
+import { kindOf, KINDS, type StoredRecord } from '../src/store/records.ts'
 import type { Session } from '../src/store/account-store.ts'
 import { type Idempotency, type Store, StoreUnavailable } from '../src/store/store.ts'
 import { ENGINES, type TestDatabase } from './engines.ts'
@@ -161,7 +161,7 @@ for (const engine of ENGINES) {
     })
 
     it('lets nobody change or remove what is in the audit trail', async () => {
-      const trail = KINDS.find(({ name }) => name === 'audit_events')!
+      const trail = kindOf('audit_events')
       await store.accounts.appendEvent(event('acct_trail'))
       const entries = await store.records.read(trail, undefined, 1000)
       await assert.rejects(store.records.remove(trail, entries.slice(0, 1)), /the audit trail is append-only/)
@@ -213,7 +213,7 @@ for (const engine of ENGINES) {
     it('gives the id of an animal that was removed by hand to no other, and counts it no more', async () => {
       const removed = await store.pets.create(rex)
       assert.ok(removed.outcome === 'created')
-      const pets = KINDS.find(({ name }) => name === 'pets')!
+      const pets = kindOf('pets')
       const animals = await store.records.read(pets, undefined, 1000)
       assert.equal(await store.records.remove(pets, animals), animals.length)
       assert.deepEqual(await store.pets.countByStatus(), { available: 0, pending: 0, sold: 0 })

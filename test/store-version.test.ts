@@ -3,12 +3,11 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { readConfig } from '../src/config.ts'
 import type { NewPet } from '../src/contract/pets.ts'
-import type { ImportStore } from '../src/store/imports.ts'
 import { openStore } from '../src/store/open-store.ts'
-import { KINDS, type RecordStore } from '../src/store/records.ts'
+import { kindOf, KINDS, type RecordStore } from '../src/store/records.ts'
 import { openSqliteStore } from '../src/store/sqlite/sqlite-store.ts'
 import type { AccountStore, ApiKey, AuditEvent, Session } from '../src/store/account-store.ts'
-import type { PetStore, Store } from '../src/store/store.ts'
+import type { ImportStore, PetStore, Store } from '../src/store/store.ts'
 import { ENGINES } from './engines.ts'
 
 const rex: NewPet = { name: 'Rex', categoryId: 3n, status: 'available' }
@@ -16,7 +15,6 @@ const event: AuditEvent = { at: 1, accountId: 'acct_1', action: 'account.created
 const account = (id: string) => ({ id, email: `${id}@example.com`, passwordHash: 'hash', createdAt: 1 })
 const session: Session = { tokenHash: Buffer.alloc(32, 1), accountId: 'acct_1', createdAt: 1, lastSeenAt: 1 }
 const idempotency = { accountId: 'acct_1', key: 'k', fingerprint: Buffer.alloc(32, 1), now: 1, validSince: 0 }
-const kindOf = (table: string) => KINDS.find(({ name }) => name === table)!
 const pets = kindOf('pets')
 
 function apiKey(id: string, byte: number): ApiKey & { hash: Buffer } {

@@ -6,7 +6,7 @@ import { readConfig } from '../src/config.ts'
 import { INT64_MAX, INT64_MIN } from '../src/contract/int64.ts'
 import { type NewPet, PET_STATUSES } from '../src/contract/pets.ts'
 import { openStore } from '../src/store/open-store.ts'
-import { KINDS } from '../src/store/records.ts'
+import { kindOf, KINDS } from '../src/store/records.ts'
 import { FAILED_REQUESTS_KEPT, type FailedRequest, type Session } from '../src/store/account-store.ts'
 import type { Idempotency, Store } from '../src/store/store.ts'
 import { ENGINES, type TestDatabase } from './engines.ts'
@@ -318,7 +318,7 @@ for (const engine of ENGINES) {
         const ids = all.map(({ id }) => id)
         assert.equal(ids[0], 'key_newer')
         assert.deepEqual(ids.slice(-2), ['key_of_another', 'key_older'])
-        assert.equal(ids.length, await store.records.count(KINDS.find(({ name }) => name === 'api_keys')!))
+        assert.equal(ids.length, await store.records.count(kindOf('api_keys')))
         assert.deepEqual(
           await store.accounts.listKeys(owner.id),
           all.filter(({ accountId }) => accountId === owner.id),

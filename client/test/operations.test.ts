@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { describeService, type Petstore as Service, startPetstore } from '../../test/harness.ts'
 import { ENGINES } from '../../test/engines.ts'
-import { KINDS } from '../../src/store/records.ts'
+import { kindOf } from '../../src/store/records.ts'
 import {
   AuthenticationError,
   type DeprecationNotice,
@@ -170,10 +170,7 @@ describe('The client at the last id', () => {
     it(`returns it digit for digit, on ${engine.name}`, async () => {
       await using service = await startPetstore({ engine })
       const petstore = clientOf(service)
-      await service.store.records.raiseLastId(
-        KINDS.find(({ name }) => name === 'pets')!,
-        INT64_MAX - 2n,
-      )
+      await service.store.records.raiseLastId(kindOf('pets'), INT64_MAX - 2n)
       const ids = [
         (await petstore.createPet({ name: 'Rex', categoryId: 1 })).id,
         (await petstore.createPet({ name: 'Max', categoryId: 1 })).id,

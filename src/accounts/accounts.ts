@@ -1,13 +1,8 @@
 // What people do with accounts and keys, in the console and on the command line; each change writes an audit event.
 import type { Environment } from '../contract/operations.ts'
 import { FieldProblem } from '../contract/errors.ts'
-import {
-  type Account,
-  type AccountStore,
-  ACTIVE_KEYS_MOST,
-  type ApiKey,
-  type AuditEvent,
-} from '../store/account-store.ts'
+import { type Account, ACTIVE_KEYS_MOST, type ApiKey, type AuditEvent } from '../store/account-store.ts'
+import type { Store } from '../store/store.ts'
 import { generateKey, hashKey, isExpired, randomText, textFrom } from './api-keys.ts'
 import { hashPassword, isTooLongPassword, passwordProblem, verifyPassword } from './passwords.ts'
 
@@ -20,7 +15,7 @@ const ID_LENGTH = 16
 type Via = 'console' | 'command line'
 
 interface AccountsParts {
-  store: AccountStore
+  store: Pick<Store, 'accounts'>
   environment: Environment
   clock: () => number
   /** Called when a key is revoked or an account removed; resolves when this instance refuses the key. */
@@ -33,7 +28,7 @@ export interface MadeKey {
 }
 
 export class Accounts {
-  readonly #store: AccountStore
+  readonly #store: Pick<Store, 'accounts'>
   readonly #environment: Environment
   readonly #clock: () => number
   readonly #onRevoked: () => Promise<void>
@@ -51,13 +46,16 @@ export class Accounts {
     if (problem !== undefined) return problem
     const passwordHash = await hashPassword(password, signal)
     const account = { id: `acct_${randomText(ID_LENGTH)}`, email, passwordHash, createdAt: this.#clock() }
-    const created = await this.#store.createAccount(account, this.#event(account.id, 'account.created', via, email))
+    const created = await this.#store.accounts.createAccount(
+      account,
+      this.#event(account.id, 'account.created', via, email),
+    )
     return created ? account : new FieldProblem('email', `There is already an account for ${email}.`)
   }
 
   /** Returns the account if the password is right, else undefined; takes the same time either way. */
   async signIn(email: string, password: string, signal?: AbortSignal): Promise<Account | undefined> {
-    const account = await this.#store.accountByEmail(email)
+    const account = await this.#store.accounts.accountByEmail(email)
     return (await verifyPassword(password, account?.passwordHash, signal)) ? account : undefined
   }
 
@@ -72,7 +70,7 @@ export class Accounts {
     if (problem !== undefined) return problem
     const event = this.#event(account.id, 'account.password_changed', via, account.email)
     const passwordHash = await hashPassword(password, signal)
-    const changed = await this.#store.setPassword(account.id, passwordHash, event, account.passwordHash)
+    const changed = await this.#store.accounts.setPassword(account.id, passwordHash, event, account.passwordHash)
     return changed
       ? { ...account, passwordHash }
       : new FieldProblem('current', 'The password was changed meanwhile. Try again.')
@@ -80,7 +78,7 @@ export class Accounts {
 
   /** Removes the account and its keys. */
   async remove(account: Account, via: Via): Promise<void> {
-    await this.#store.removeAccount(account.id, this.#event(account.id, 'account.removed', via, account.email))
+    await this.#store.accounts.removeAccount(account.id, this.#event(account.id, 'account.removed', via, account.email))
     await this.#onRevoked()
   }
 
@@ -119,7 +117,7 @@ export class Accounts {
       lastUsedAt: undefined,
     }
     const event = this.#event(account.id, 'key.created', via, `${name} (${key.id})`)
-    const outcome = await this.#store.createKey({ ...key, hash: hashKey(secret) }, event)
+    const outcome = await this.#store.accounts.createKey({ ...key, hash: hashKey(secret) }, event)
     if (outcome === 'too many') return TOO_MANY_KEYS
     return outcome === 'created' ? { key, secret } : undefined
   }
@@ -127,7 +125,7 @@ export class Accounts {
   /** Returns false if the key was already revoked. */
   async revokeKey(key: ApiKey, via: Via): Promise<boolean> {
     const event = this.#event(key.accountId, 'key.revoked', via, `${key.name} (${key.id})`)
-    const revoked = await this.#store.revokeKey(key.id, this.#clock(), event)
+    const revoked = await this.#store.accounts.revokeKey(key.id, this.#clock(), event)
     await this.#onRevoked()
     return revoked
   }
@@ -139,7 +137,7 @@ export class Accounts {
       ...this.#event(key.accountId, 'key.renamed', via, `${name} (${key.id})`),
       detail: `Name: ${key.name} → ${name}`,
     }
-    await this.#store.renameKey(key.id, name, event)
+    await this.#store.accounts.renameKey(key.id, name, event)
     return undefined
   }
 

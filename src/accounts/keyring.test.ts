@@ -13,7 +13,7 @@ describe('the keyring', () => {
 
   it('remembers a good key, until a key is revoked', async () => {
     const keyring = new Keyring(
-      store.accounts,
+      store,
       'staging',
       () => 1000,
       () => 0,
@@ -28,7 +28,7 @@ describe('the keyring', () => {
 
   it('remembers at most 10,000 keys', async () => {
     const keyring = new Keyring(
-      store.accounts,
+      store,
       'staging',
       () => 1000,
       () => 0,

@@ -1,7 +1,8 @@
 // Finds the API key that a request was sent with. Remembers good keys for a moment, so that most requests need no look-up.
 import { type ErrorCode, Refused } from '../contract/errors.ts'
 import type { Environment } from '../contract/operations.ts'
-import type { AccountStore, ApiKey } from '../store/account-store.ts'
+import type { ApiKey } from '../store/account-store.ts'
+import type { Store } from '../store/store.ts'
 import { environmentOf, hashKey, isExpired, isWellFormedKey } from './api-keys.ts'
 
 /** A key revoked by another process is refused here after at most this time; the documentation promises 5 seconds. */
@@ -29,7 +30,7 @@ const OTHER_ENVIRONMENT = new RefusedKey('wrong_environment')
 const UNKNOWN = new RefusedKey('unknown_api_key')
 
 export class Keyring {
-  readonly #store: AccountStore
+  readonly #store: Pick<Store, 'accounts'>
   readonly #environment: Environment
   readonly #clock: () => number
   /** Ages are measured with it, so that a wall clock that is set back lengthens none. */
@@ -38,7 +39,7 @@ export class Keyring {
   #revocations = 0
   readonly #remembered = new Map<string, { key: ApiKey; until: number }>()
 
-  constructor(store: AccountStore, environment: Environment, clock: () => number, monotonic: () => number) {
+  constructor(store: Pick<Store, 'accounts'>, environment: Environment, clock: () => number, monotonic: () => number) {
     this.#store = store
     this.#environment = environment
     this.#clock = clock
@@ -65,7 +66,7 @@ export class Keyring {
   /** Looks up a well-formed secret; returns the key, or what is wrong with it. */
   async find(secret: string): Promise<ApiKey | RefusedKey> {
     const [revocations, asked] = [this.#revocations, this.#monotonic()]
-    const key = await this.#store.keyByHash(hashKey(secret))
+    const key = await this.#store.accounts.keyByHash(hashKey(secret))
     if (key === undefined) return UNKNOWN
     if (key.revokedAt !== undefined) return new RefusedKey('revoked_api_key', key)
     if (isExpired(key, this.#clock())) return new RefusedKey('expired_api_key', key)

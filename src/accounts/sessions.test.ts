@@ -6,7 +6,7 @@ import { csrfToken, isCsrfToken, isToken, newToken, SESSION_IDLE_MS, SESSION_MAX
 
 const store = await openStore({ engine: 'sqlite', path: ':memory:' })
 const clock = { now: 1_790_000_000_000 }
-const sessions = new Sessions(store.accounts, () => clock.now)
+const sessions = new Sessions(store, () => clock.now)
 const account = { id: 'acct_1', email: 'you@example.com', passwordHash: '', createdAt: clock.now }
 await store.accounts.createAccount(account, {
   at: 0,

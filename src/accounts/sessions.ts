@@ -1,6 +1,7 @@
 // Console sessions. They live in the store, so that every instance knows them and can end them.
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
-import type { Account, AccountStore, AuditEvent, Session } from '../store/account-store.ts'
+import type { Account, AuditEvent, Session } from '../store/account-store.ts'
+import type { Store } from '../store/store.ts'
 
 /** A session ends after this time without use, and after this time in any case. */
 export const SESSION_IDLE_MS = 2 * 3_600_000
@@ -18,10 +19,10 @@ export interface SignedIn {
 }
 
 export class Sessions {
-  readonly #store: AccountStore
+  readonly #store: Pick<Store, 'accounts'>
   readonly #clock: () => number
 
-  constructor(store: AccountStore, clock: () => number) {
+  constructor(store: Pick<Store, 'accounts'>, clock: () => number) {
     this.#store = store
     this.#clock = clock
   }
@@ -35,32 +36,32 @@ export class Sessions {
     const now = this.#clock()
     const session = { tokenHash: hashToken(token), accountId: account.id, createdAt: now, lastSeenAt: now }
     const event = this.#event(account, 'session.started', address)
-    return (await this.#store.createSession(session, account.passwordHash, event)) ? token : undefined
+    return (await this.#store.accounts.createSession(session, account.passwordHash, event)) ? token : undefined
   }
 
   /** Returns undefined if there is no such session or it has ended. */
   async find(token: string): Promise<SignedIn | undefined> {
-    const session = await this.#store.sessionByHash(hashToken(token))
+    const session = await this.#store.accounts.sessionByHash(hashToken(token))
     const now = this.#clock()
     if (session === undefined || hasEnded(session, now)) return undefined
-    const account = await this.#store.accountById(session.accountId)
+    const account = await this.#store.accounts.accountById(session.accountId)
     if (account === undefined) return undefined
-    if (now - session.lastSeenAt >= MOVE_AFTER_MS) await this.#store.moveSession(session.tokenHash, now)
+    if (now - session.lastSeenAt >= MOVE_AFTER_MS) await this.#store.accounts.moveSession(session.tokenHash, now)
     return { account, session }
   }
 
   async end({ account, session }: SignedIn, address: string): Promise<void> {
-    await this.#store.endSession(session.tokenHash, this.#event(account, 'session.ended', address))
+    await this.#store.accounts.endSession(session.tokenHash, this.#event(account, 'session.ended', address))
   }
 
   /** Records a refused sign-in in the account's security log, for its owner to see. */
   async noteRefusal(account: Account, address: string): Promise<void> {
-    await this.#store.appendEvent(this.#event(account, 'session.refused', address))
+    await this.#store.accounts.appendEvent(this.#event(account, 'session.refused', address))
   }
 
   async purge(): Promise<void> {
     const now = this.#clock()
-    await this.#store.purgeSessions(now - SESSION_MAX_MS, now - SESSION_IDLE_MS)
+    await this.#store.accounts.purgeSessions(now - SESSION_MAX_MS, now - SESSION_IDLE_MS)
   }
 
   #event(account: Account, action: AuditEvent['action'], address: string): AuditEvent {

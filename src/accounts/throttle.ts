@@ -2,8 +2,7 @@
 // address. Tries are counted by name (an account, an address) in windows of time, in this process and in bounded memory.
 import { hash } from 'node:crypto'
 import { Refused } from '../contract/errors.ts'
-import type { Session } from '../store/account-store.ts'
-import { foldEmail } from '../store/email.ts'
+import { foldEmail, type Session } from '../store/account-store.ts'
 
 export interface Allowance {
   tries: number

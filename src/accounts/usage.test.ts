@@ -8,7 +8,7 @@ import { after, describe, it } from 'node:test'
 import type { ApiKey, AuditEvent, FailedRequest } from '../store/account-store.ts'
 import { type Store, StoreUnavailable } from '../store/store.ts'
 import { openStore } from '../store/open-store.ts'
-import { KINDS } from '../store/records.ts'
+import { kindOf } from '../store/records.ts'
 import { FAILED_WAITING, Usage } from './usage.ts'
 
 const HOUR_MS = 3_600_000
@@ -38,11 +38,7 @@ async function newKey(): Promise<ApiKey> {
 }
 
 async function countsOf({ id }: ApiKey) {
-  const counts = await store.records.read(
-    KINDS.find(({ name }) => name === 'usage_counts')!,
-    undefined,
-    1000,
-  )
+  const counts = await store.records.read(kindOf('usage_counts'), undefined, 1000)
   const own = counts.filter((row) => row['key_id'] === id)
   return own.map(({ hour, operation, status, calls }) => [
     Number(hour) - START,
@@ -56,7 +52,7 @@ describe('the use of a key', () => {
   after(() => store.close())
 
   it('is counted by hour, operation and status, over several writes', async () => {
-    const [usage, key] = [new Usage(store.accounts, () => clock.now), await newKey()]
+    const [usage, key] = [new Usage(store, () => clock.now), await newKey()]
     for (const at of [0, HOUR_MS - 1, HOUR_MS]) {
       clock.now = START + at
       usage.count(key, 'listPets', 200)
@@ -75,7 +71,7 @@ describe('the use of a key', () => {
   })
 
   it('leaves the time of the last call with the key', async () => {
-    const [usage, key] = [new Usage(store.accounts, () => clock.now), await newKey()]
+    const [usage, key] = [new Usage(store, () => clock.now), await newKey()]
     for (const at of [0, 5000]) {
       clock.now = START + at
       usage.count(key, 'listPets', 200)
@@ -85,14 +81,14 @@ describe('the use of a key', () => {
   })
 
   it('is written when the service stops', async () => {
-    const [usage, key] = [new Usage(store.accounts, () => START), await newKey()]
+    const [usage, key] = [new Usage(store, () => START), await newKey()]
     usage.count(key, 'listPets', 200)
     await usage.stop()
     assert.deepEqual(await countsOf(key), [[0, 'listPets', 200, 1]])
   })
 
   it('is forgotten after 90 days and not before', async () => {
-    const [usage, key] = [new Usage(store.accounts, () => clock.now), await newKey()]
+    const [usage, key] = [new Usage(store, () => clock.now), await newKey()]
     for (const days of [0, 1]) {
       clock.now = START + days * DAY_MS
       usage.count(key, 'listPets', 200)
@@ -132,7 +128,7 @@ describe('failed requests', () => {
     parts.defer(() => own.close())
     for (const id of accountIds)
       await own.accounts.createAccount({ ...account, id, email: `${id}@example.com` }, { ...event, accountId: id })
-    const usage = new Usage(own.accounts, () => START)
+    const usage = new Usage(own, () => START)
     const whileLocked = async (work: () => Promise<void>) => {
       using other = new DatabaseSync(join(folder, 'petstore.db'))
       other.exec('BEGIN IMMEDIATE')

@@ -1,12 +1,6 @@
 // Counts requests per key and remembers failed ones, in memory, and writes them in batches: no request waits for it.
-import {
-  type AccountStore,
-  type ApiKey,
-  FAILED_REQUESTS_KEPT,
-  type FailedRequest,
-  type UsageCount,
-} from '../store/account-store.ts'
-import { StoreUnavailable } from '../store/store.ts'
+import { type ApiKey, FAILED_REQUESTS_KEPT, type FailedRequest, type UsageCount } from '../store/account-store.ts'
+import { type Store, StoreUnavailable } from '../store/store.ts'
 
 const HOUR_MS = 3_600_000
 const FLUSH_EVERY_MS = 2000
@@ -28,7 +22,7 @@ const NOT_WRITTEN =
   'usage counts or failed requests could not be written; they are kept, as many as fit, and tried again'
 
 export class Usage {
-  readonly #store: AccountStore
+  readonly #store: Pick<Store, 'accounts'>
   readonly #clock: () => number
   #uses = new Map<string, KeyUse>()
   /** By account, so that one with many does not hide those of others. */
@@ -37,7 +31,7 @@ export class Usage {
   #report: Report = () => {}
   #timer: NodeJS.Timeout | undefined
 
-  constructor(store: AccountStore, clock: () => number) {
+  constructor(store: Pick<Store, 'accounts'>, clock: () => number) {
     this.#store = store
     this.#clock = clock
   }
@@ -83,7 +77,10 @@ export class Usage {
     this.#uses = new Map()
     try {
       const counts = [...uses.values()].flatMap((use) => use.counts)
-      await this.#store.recordUsage(counts, new Map([...uses].map(([keyId, { lastUsedAt }]) => [keyId, lastUsedAt])))
+      await this.#store.accounts.recordUsage(
+        counts,
+        new Map([...uses].map(([keyId, { lastUsedAt }]) => [keyId, lastUsedAt])),
+      )
     } catch (error) {
       for (const [keyId, { lastUsedAt, counts }] of uses) {
         for (const { hour, operation, status, calls } of counts)
@@ -99,7 +96,7 @@ export class Usage {
     this.#failed = new Map()
     this.#failedCount = 0
     try {
-      await this.#store.recordFailures([...failed.values()].flat())
+      await this.#store.accounts.recordFailures([...failed.values()].flat())
     } catch (error) {
       if (!(error instanceof StoreUnavailable)) return this.#writeSingly(failed)
       this.#keep(failed)
@@ -111,7 +108,7 @@ export class Usage {
   async #writeSingly(failed: ReadonlyMap<string, FailedRequest[]>): Promise<void> {
     for (const [accountId, ofAccount] of failed) {
       try {
-        await this.#store.recordFailures(ofAccount)
+        await this.#store.accounts.recordFailures(ofAccount)
       } catch (error) {
         if (error instanceof StoreUnavailable) this.#keep(new Map([[accountId, ofAccount]]))
         else
@@ -134,7 +131,7 @@ export class Usage {
   }
 
   async purge(): Promise<void> {
-    await this.#store.purgeUsage(this.#clock() - KEPT_MS)
+    await this.#store.accounts.purgeUsage(this.#clock() - KEPT_MS)
   }
 
   #add(keyId: string, at: number, hour: number, operation: string, status: number, calls: number): void {

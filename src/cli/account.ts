@@ -121,7 +121,7 @@ export const ACCOUNT_COMMANDS: readonly Command[] = [create, list, changePasswor
 
 /** The environment is that of new keys. */
 export function accountsOf(store: Store, environment: Environment, { clock }: Terminal): Accounts {
-  return new Accounts({ store: store.accounts, environment, clock })
+  return new Accounts({ store, environment, clock })
 }
 
 export async function findAccount(input: Input, store: Store, email: string): Promise<Account> {

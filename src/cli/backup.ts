@@ -21,7 +21,7 @@ export const backup: Command = {
       'pg_dump --format=custom --file=FILE for a copy of one moment, pgBackRest for continuous archiving',
     )
     const { backUp } = await import('../store/sqlite/backup.ts')
-    const bytes = backUp(path, file, switches['force'] === true)
+    const bytes = await backUp(path, file, switches['force'] === true)
     if (switches['json']) return printJson(terminal, { file, bytes })
     report(
       terminal,

@@ -1,9 +1,10 @@
 // petstore copy: copies a whole store from one database to another, such as from SQLite to PostgreSQL.
 import { readDatabaseAddress } from '../config.ts'
 import type { DatabaseAddress } from '../database-address.ts'
-import { CopyRefused, copyStore, titleOf } from '../store/copy-store.ts'
+import { CopyRefused, copyStore } from '../store/copy-store.ts'
 import { openStore } from '../store/open-store.ts'
 import { parseConnection } from '../store/postgres/connection-settings.ts'
+import { titleOf } from '../store/records.ts'
 import { partOfDatabase } from '../store/sqlite/database-files.ts'
 import { type Command, CommandFailed, JSON_OPTION, UsageError } from './command.ts'
 import { printJson, printTable, report, showProgress } from './terminal.ts'
@@ -41,7 +42,10 @@ export const copy: Command = {
         ['Kind', 'Records'],
         Array.from(counts, ([kind, count]) => [titleOf(kind), String(count)]),
       )
-      report(terminal, 'Copied; counts and checksums match. Sessions were not copied: people need to sign in again.')
+      report(
+        terminal,
+        'Copied and compared; all records match. Sessions were not copied: people need to sign in again.',
+      )
     } catch (error) {
       throw error instanceof CopyRefused ? new CommandFailed(error.message) : error
     }

@@ -1,20 +1,16 @@
 // petstore export: writes all animals to a CSV or JSON Lines file, oldest first, in the memory of one batch.
-import { randomUUID } from 'node:crypto'
 import { createWriteStream, existsSync } from 'node:fs'
-import { rename, rm } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { type Pet, type PetStatus, renderPet } from '../contract/pets.ts'
-import { readBatches } from '../store/compare-stores.ts'
-import { KINDS, type StoredRecord } from '../store/records.ts'
+import { kindOf, readBatches, type StoredRecord } from '../store/records.ts'
 import { partOfDatabase } from '../store/sqlite/database-files.ts'
 import type { Store } from '../store/store.ts'
+import { writeWholeFile } from '../store/whole-file.ts'
 import { type Command, CommandFailed, JSON_OPTION, settingOptions, UsageError, withStore } from './command.ts'
 import { type Format, FORMAT_OPTION, formatOf, STANDARD_STREAM } from './pet-file.ts'
 import { CSV_HEADER, csvLine } from './pet-rows.ts'
 import { printJson, report, showProgress, startRate, type Terminal } from './terminal.ts'
-
-const PETS = KINDS.find(({ name }) => name === 'pets')!
 
 export const exportPets: Command = {
   name: 'export',
@@ -52,15 +48,12 @@ export const exportPets: Command = {
   },
 }
 
-/** Under another name until it is whole, so that an interrupted export never passes for a whole one. */
 async function writeFile(terminal: Terminal, store: Store, format: Format, path: string): Promise<number> {
-  const partial = `${path}.${randomUUID()}.partial`
   try {
-    const count = await writeTo(terminal, store, format, createWriteStream(partial, { flags: 'wx', flush: true }))
-    await rename(partial, path)
-    return count
+    return await writeWholeFile(path, (partial) =>
+      writeTo(terminal, store, format, createWriteStream(partial, { flags: 'wx' })),
+    )
   } catch (error) {
-    await rm(partial, { force: true })
     const { syscall, message } = error as NodeJS.ErrnoException
     throw syscall === undefined ? error : new CommandFailed(`Cannot write ${path}: ${message}.`, { cause: error })
   }
@@ -77,7 +70,7 @@ async function writeTo(
   let count = 0
   async function* render(): AsyncGenerator<string> {
     if (format === 'csv') yield `${CSV_HEADER}\n`
-    for await (const batch of readBatches(records, PETS)) {
+    for await (const batch of readBatches(records, kindOf('pets'))) {
       yield batch.map((record) => `${format === 'csv' ? csvLine(asPet(record)) : renderPet(asPet(record))}\n`).join('')
       count += batch.length
       // More may have been added since they were counted.

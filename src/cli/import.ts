@@ -2,7 +2,7 @@
 // transactions that also record how far the import has come, so that it goes on where it was interrupted.
 import { createHash } from 'node:crypto'
 import type { NewPet } from '../contract/pets.ts'
-import type { FileImport, ImportStore } from '../store/imports.ts'
+import type { FileImport, ImportStore } from '../store/store.ts'
 import { type Command, CommandFailed, JSON_OPTION, settingOptions, withStore } from './command.ts'
 import { type Format, FORMAT_OPTION, formatOf, PetFile } from './pet-file.ts'
 import { readCsv, readJsonLines, type Row } from './pet-rows.ts'

@@ -159,3 +159,28 @@ export interface AccountStore {
   /** The account's events, newest first. */
   auditTrail(accountId: string, limit: number): Promise<AuditEvent[]>
 }
+
+/** Returns the same text for addresses that differ only in case: they are one account. */
+export function foldEmail(email: string): string {
+  return email.toLowerCase()
+}
+
+/** Rows as databases return them, where a missing value is NULL. */
+export type KeyRow = { [Field in keyof ApiKey]: ApiKey[Field] | null }
+
+export function asKey(row: KeyRow | undefined): ApiKey | undefined {
+  if (row === undefined) return undefined
+  const { expiresAt, revokedAt, lastUsedAt, ...key } = row
+  return {
+    ...key,
+    expiresAt: expiresAt ?? undefined,
+    revokedAt: revokedAt ?? undefined,
+    lastUsedAt: lastUsedAt ?? undefined,
+  } as ApiKey
+}
+
+export type EventRow = Omit<AuditEvent, 'detail'> & { detail: string | null }
+
+export function asEvent({ detail, ...event }: EventRow): AuditEvent {
+  return detail === null ? event : { ...event, detail }
+}

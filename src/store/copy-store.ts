@@ -1,10 +1,18 @@
-// Copies one store into another, of any engine, in batches. After an interruption it can be run again. At the end it checks
-// the result by counts and checksums of all records on both sides.
-import { hash } from 'node:crypto'
-import { BATCH, isSame, pairRecords, readBatches } from './compare-stores.ts'
-import { COUNTED_KINDS, type Kind, KINDS, type RecordStore, type StoredRecord } from './records.ts'
+// Copies one store into another, of any engine, in batches. After an interruption it can be run again. At the end it
+// compares all records of both sides.
+import {
+  BATCH,
+  COUNTED_KINDS,
+  type Kind,
+  KINDS,
+  readBatches,
+  type RecordStore,
+  type StoredRecord,
+  titleOf,
+  toJson,
+  type Value,
+} from './records.ts'
 import type { Store } from './store.ts'
-import { toJson } from './to-json.ts'
 
 /** Called after each batch with the step, the number of records done and the number of all. */
 type Progress = (step: string, done: number, all: number) => void
@@ -90,40 +98,77 @@ async function addMissing(kind: Kind, source: RecordStore, target: RecordStore, 
   await add()
 }
 
+/** Compares every record of both sides. */
 async function requireSame(kind: Kind, source: RecordStore, target: RecordStore, progress: Progress): Promise<number> {
   const all = await target.count(kind)
-  const there = await summarise(target, kind, (done) =>
-    progress(`Checking ${titleOf(kind)}`, done, Math.max(done, all)),
-  )
-  const here = await summarise(source, kind, () => {})
-  if (here.count === there.count && here.checksum === there.checksum) return there.count
+  let [atSource, atTarget, different] = [0, 0, 0]
+  for await (const [here, there] of pairRecords(kind, source, target)) {
+    if (here !== undefined) atSource += 1
+    if (there !== undefined) atTarget += 1
+    if (here === undefined || there === undefined || !isSame(here, there)) different += 1
+    if (there !== undefined && (atTarget % BATCH === 0 || atTarget === all))
+      progress(`Checking ${titleOf(kind)}`, atTarget, Math.max(atTarget, all))
+  }
+  if (different === 0) return atTarget
   throw new CopyRefused(
-    `${titleOf(kind)} differ: ${here.count} at the source, ${there.count} at the target, ${here.count === there.count ? 'with other contents' : 'so some are missing'}. ` +
+    `${titleOf(kind)} differ: ${atSource} at the source, ${atTarget} at the target, ${atSource === atTarget ? 'with other contents' : 'so some are missing'}. ` +
       'Is a service still running on one of them? Stop it and run the same copy again; if that does not help, empty the target first.',
   )
 }
 
-/** The checksum is the sum of a hash of each record, so that it does not depend on the order of reading. */
-async function summarise(
-  store: RecordStore,
-  kind: Kind,
-  onBatch: (done: number) => void,
-): Promise<{ count: number; checksum: bigint }> {
-  let count = 0
-  let checksum = 0n
-  for await (const records of readBatches(store, kind)) {
-    for (const record of records) checksum = BigInt.asUintN(64, checksum + hashOf(record))
-    count += records.length
-    onBatch(count)
+/** The records of two stores that have the same key; undefined for a store that has no such record. */
+type Pair = readonly [StoredRecord | undefined, StoredRecord | undefined]
+
+/** Reads both stores in the order of the key. */
+async function* pairRecords(kind: Kind, first: RecordStore, second: RecordStore): AsyncGenerator<Pair> {
+  const [one, other] = [new Walk(first, kind), new Walk(second, kind)]
+  await Promise.all([one.advance(), other.advance()])
+  while (one.current !== undefined || other.current !== undefined) {
+    const order = compareKeys(kind, one.current, other.current)
+    yield [order <= 0 ? one.current : undefined, order >= 0 ? other.current : undefined]
+    if (order <= 0) await one.advance()
+    if (order >= 0) await other.advance()
   }
-  return { count, checksum }
 }
 
-function hashOf(record: StoredRecord): bigint {
-  return hash('sha256', toJson(record), 'buffer').readBigUInt64LE()
+function isSame(record: StoredRecord, other: StoredRecord): boolean {
+  return toJson(record) === toJson(other)
 }
 
-/** Returns the name of a kind as shown to people, such as "api keys". */
-export function titleOf({ name }: Kind): string {
-  return name.replaceAll('_', ' ')
+/** Steps through all records of a kind in the order of the key; `current` is undefined at the end. */
+class Walk {
+  current: StoredRecord | undefined
+  readonly #batches: AsyncGenerator<StoredRecord[]>
+  #batch: readonly StoredRecord[] = []
+  #position = 0
+
+  constructor(store: RecordStore, kind: Kind) {
+    this.#batches = readBatches(store, kind)
+  }
+
+  async advance(): Promise<void> {
+    if (this.#position === this.#batch.length) {
+      const next = await this.#batches.next()
+      this.#batch = next.done ? [] : next.value
+      this.#position = 0
+    }
+    this.current = this.#batch[this.#position]
+    if (this.current !== undefined) this.#position += 1
+  }
+}
+
+/** Returns a negative number if `one` comes first, 0 for the same key. A store that is at its end (undefined) comes last. */
+function compareKeys({ key }: Kind, one: StoredRecord | undefined, other: StoredRecord | undefined): number {
+  if (one === undefined || other === undefined) return one === undefined ? 1 : -1
+  for (const column of key) {
+    const order = compareValues(one[column]!, other[column]!)
+    if (order !== 0) return order
+  }
+  return 0
+}
+
+/** Compares text by its UTF-8 bytes as both engines do, not by UTF-16 units as JavaScript does. */
+function compareValues(one: Value, other: Value): number {
+  if (typeof one === 'bigint' && typeof other === 'bigint') return one < other ? -1 : Number(one > other)
+  return Buffer.compare(Buffer.from(String(one)), Buffer.from(String(other)))
 }

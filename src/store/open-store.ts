@@ -1,7 +1,7 @@
 // Opens the store at a database address; the only place that knows all engines.
 import { type DatabaseAddress, databasePlace } from '../database-address.ts'
 import type { Check } from './check.ts'
-import { CannotOpenStore, type OpenOptions, type Store } from './store.ts'
+import { CannotOpenStore, type Observe, type OpenOptions, type Store } from './store.ts'
 
 /** Throws `CannotOpenStore`. */
 export async function openStore(address: DatabaseAddress, options: OpenOptions = {}): Promise<Store> {
@@ -12,7 +12,7 @@ export async function openStore(address: DatabaseAddress, options: OpenOptions =
         `${databasePlace(address)} holds a copy that was interrupted; run the same copy again to finish it.`,
       )
     }
-    return store
+    return options.observe === undefined ? store : observed(store, options.observe)
   } catch (error) {
     await store.close()
     throw error
@@ -30,6 +30,36 @@ async function openEngine(address: DatabaseAddress, options: OpenOptions): Promi
   }
   const { openPostgresStore } = await import('./postgres/postgres-store.ts')
   return openPostgresStore(address.url, options)
+}
+
+/** Returns the store with the calls to its parts measured; its own methods, such as `ping`, are not. */
+function observed(store: Store, observe: Observe): Store {
+  return {
+    ...store,
+    pets: observedPart('pets', store.pets, observe),
+    accounts: observedPart('accounts', store.accounts, observe),
+    imports: observedPart('imports', store.imports, observe),
+    records: observedPart('records', store.records, observe),
+  }
+}
+
+type Method = (...parameters: unknown[]) => Promise<unknown>
+
+/** Has the methods of the part's class, each of which returns a promise. */
+function observedPart<T extends object>(name: string, part: T, observe: Observe): T {
+  const methods = Object.getOwnPropertyNames(Object.getPrototypeOf(part)).filter((method) => method !== 'constructor')
+  const measured = methods.map((method): [string, Method] => [
+    method,
+    async (...parameters) => {
+      const started = performance.now()
+      try {
+        return await (part as Record<string, Method>)[method]!(...parameters)
+      } finally {
+        observe(`${name}.${method}`, (performance.now() - started) / 1000)
+      }
+    },
+  ])
+  return Object.fromEntries(measured) as T
 }
 
 /** Checks the database without changing it, whatever its state. */

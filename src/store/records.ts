@@ -98,6 +98,16 @@ export const LEFT_BEHIND: Readonly<Record<string, string>> = {
   sqlite_sequence: "SQLite's own; the last ids are carried by `raiseLastId`",
 }
 
+/** Returns the kind of a table. */
+export function kindOf(table: string): Kind {
+  return KINDS.find(({ name }) => name === table)!
+}
+
+/** Returns the name of a kind as shown to people, such as "api keys". */
+export function titleOf({ name }: Kind): string {
+  return name.replaceAll('_', ' ')
+}
+
 /** The kinds whose ids the database assigns. */
 export const COUNTED_KINDS = KINDS.filter(({ key, columns }) => key.length === 1 && columns[key[0]!] === 'integer')
 
@@ -131,4 +141,21 @@ export function asRecord({ columns }: Kind, row: Record<string, unknown>): Store
 /** SQLite can hold U+0000, from messages that an earlier release stored; PostgreSQL can't, and a copy must not fail on it. */
 function storable(text: string): string {
   return text.replaceAll('\0', '\uFFFD')
+}
+
+/** How many records are read or written at a time. */
+export const BATCH = 5000
+
+export async function* readBatches(store: RecordStore, kind: Kind): AsyncGenerator<StoredRecord[]> {
+  for (let last: StoredRecord | undefined; ;) {
+    const records = await store.read(kind, last, BATCH)
+    if (records.length > 0) yield records
+    if (records.length < BATCH) return
+    last = records.at(-1)
+  }
+}
+
+/** Writes an int64 as text: a JSON number may lose its last digits on the way. */
+export function toJson(value: unknown): string {
+  return JSON.stringify(value, (_name, part: unknown) => (typeof part === 'bigint' ? String(part) : part))
 }

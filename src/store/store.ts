@@ -3,7 +3,6 @@ import type { WriteThread } from '../config.ts'
 import type { ListQuery } from '../contract/list-query.ts'
 import type { Environment } from '../contract/operations.ts'
 import type { NewPet, Pet, PetStatus } from '../contract/pets.ts'
-import type { ImportStore } from './imports.ts'
 import type { AccountStore, AuditEvent } from './account-store.ts'
 import type { RecordStore } from './records.ts'
 
@@ -91,6 +90,9 @@ export interface StoreEvent {
   details?: object
 }
 
+/** Receives the name of a call, such as `pets.create`, when it has ended. */
+export type Observe = (call: string, seconds: number) => void
+
 /** How a store is opened. */
 export interface OpenOptions {
   /** Whether a copy that was interrupted may be opened. */
@@ -105,6 +107,8 @@ export interface OpenOptions {
   processes?: number
   /** Receives what the engine has to tell while the store is open. */
   report?: Report
+  /** Receives the duration of each call to a part of the store. */
+  observe?: Observe | undefined
 }
 
 /** The database can't be opened; the message is for the operator. */
@@ -175,3 +179,34 @@ export type Created =
   | { outcome: 'in progress' }
 
 export type Updated = { outcome: 'updated' } | { outcome: 'conflict'; pet: Pet } | { outcome: 'missing' }
+
+/** The import of a file, as far as it has come; finished when all rows are done. */
+export interface FileImport {
+  /** SHA-256 of the file, in hexadecimal. */
+  hash: string
+  /** Where the file was read from. */
+  file: string
+  rowsDone: number
+  rowsTotal: number
+  updatedAt: number
+}
+
+/** "False" below is what the promise resolves with. */
+export interface ImportStore {
+  /** Undefined if no import of this file was begun. */
+  find(hash: string): Promise<FileImport | undefined>
+  /** Those that were begun and not finished, oldest first. */
+  unfinished(): Promise<FileImport[]>
+  /**
+   * Records that an import begins, before its first row. False if there is a record of this file already, unless that
+   * import is finished and `again` asks for another.
+   */
+  begin(file: Pick<FileImport, 'hash' | 'file' | 'rowsTotal'>, now: number, again: boolean): Promise<boolean>
+  /**
+   * Adds the rows that follow the first `rowsDone` of a file, and records in the same transaction that they are done. False,
+   * and nothing is added, if the import is not at `rowsDone`, because another process has gone on with it.
+   */
+  addRows(hash: string, rowsDone: number, rows: readonly NewPet[], now: number): Promise<boolean>
+  /** Forgets an unfinished import; its rows stay. */
+  abandon(hash: string): Promise<void>
+}

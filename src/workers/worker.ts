@@ -1,12 +1,12 @@
 // The program of a worker: a front like the primary's, which leaves writes and requests for anything but an operation to it.
 import type { Server } from 'node:net'
 import type { Usage } from '../accounts/usage.ts'
-import { closeStore, createAnswering, createFront, type Front, loadMetrics, observedStore } from '../front.ts'
+import { closeStore, createAnswering, createFront, type Front, loadMetrics, storeObserver } from '../front.ts'
 import type { Metrics } from '../http/metrics.ts'
 import { finish } from '../listening.ts'
 import { createLogTo, type Log } from '../log.ts'
-import { openForServing } from '../opening.ts'
 import { Channel, processWire } from '../store/channel.ts'
+import { openForServing } from '../store/opening-store.ts'
 import { type RemoteStore, withRemoteWrites } from '../store/remote-writes.ts'
 import type { Store } from '../store/store.ts'
 import { removeBack } from './back.ts'
@@ -49,11 +49,11 @@ async function start({ config, back: path, timeouts }: WorkerStart): Promise<voi
   back = path
   const log = createLogTo(process.stdout, config.logLevel)
   metrics = await loadMetrics(config)
-  const { store: local, opened } = await openForServing(config, log, true)
+  const observe = storeObserver(config, metrics, log)
+  const { store: local, opened } = await openForServing(config, log, { observe, isWorker: true })
   // The primary finds the same, tells it, and ends.
   opened.catch(() => {})
-  const shared = config.database.engine === 'sqlite' ? withRemoteWrites(local, remote) : local
-  const store = observedStore(shared, config, metrics, log)
+  const store = config.database.engine === 'sqlite' ? withRemoteWrites(local, remote) : local
   metrics?.watchStore(store)
   const clock = Date.now
   const answering = createAnswering({ config, log, store, clock, metrics, isStopping })

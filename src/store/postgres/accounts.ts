@@ -1,17 +1,19 @@
 // Accounts, keys, usage and the audit trail in PostgreSQL.
 import type { Fragment } from 'postgres'
-import { foldEmail } from '../email.ts'
-import { asEvent, asKey, type EventRow, type KeyRow } from '../rows.ts'
 import {
   type Account,
   type AccountStore,
   ACTIVE_KEYS_MOST,
   type ApiKey,
+  asEvent,
+  asKey,
   type AuditEvent,
+  type EventRow,
   FAILED_REQUESTS_KEPT,
+  foldEmail,
+  type KeyRow,
 } from '../account-store.ts'
 import type { FailedRequest, HourlyCount, KeyCalls, KeyQuery, Session, UsageCount } from '../account-store.ts'
-import { insertEvent, withEvent } from './audit.ts'
 import type { Database } from './connection.ts'
 import type { Pool } from './pool.ts'
 
@@ -278,4 +280,17 @@ export class PostgresAccounts implements AccountStore {
   async #first<T>(select: (sql: Database) => Fragment): Promise<T | undefined> {
     return (await this.#rows<T>(select))[0]
   }
+}
+
+/** Makes a change and adds its audit event in one statement; resolves with false, and adds none, if nothing was changed. */
+export async function withEvent(sql: Database, event: AuditEvent, change: Fragment): Promise<boolean> {
+  const { count } = await sql`WITH changed AS (${change} RETURNING 1) ${insertEvent(sql, event)} FROM changed`
+  return count > 0
+}
+
+/** The statement ends in a SELECT, so that a FROM can be appended. */
+function insertEvent(sql: Database, { at, accountId, action, via, subject, detail }: AuditEvent) {
+  return sql`
+    INSERT INTO audit_events (at, account_id, action, via, subject, detail)
+    SELECT ${at}::bigint, ${accountId}, ${action}, ${via}, ${subject}, ${detail ?? null}::text`
 }

@@ -3,11 +3,29 @@ import { connect, type Socket } from 'node:net'
 import { checkServerIdentity, type ConnectionOptions, type PeerCertificate } from 'node:tls'
 import postgres, { type Sql } from 'postgres'
 import { type ConnectionSettings, type Host, placeOf, type Tls } from './connection-settings.ts'
-import { askServer, type ServerFacts } from './server-facts.ts'
+import { wasRefused } from './failures.ts'
 import { withinTime } from '../../within-time.ts'
 
 /** The driver's query function; int8 is a bigint in both directions. */
 export type Database = Sql<{ bigint: bigint }>
+
+/** What a server says about itself. */
+export interface ServerFacts {
+  /** The process that serves the connection. */
+  pid: number
+  /** When the server was started; another time means another server, or that it was restarted. */
+  startedAt: string
+  role: 'primary' | 'standby'
+  readOnly: boolean
+  /** The timeline of a primary: each promotion of a standby begins a higher one. Undefined if the database can't tell. */
+  timeline?: Timeline | undefined
+}
+
+interface Timeline {
+  /** The identifier of the cluster, the same on a primary and its standbys. */
+  system: string
+  number: number
+}
 
 /** A connection is never reopened: when it breaks, the pool opens another. */
 export class Connection {
@@ -131,4 +149,26 @@ function connected(socket: Socket): Promise<Socket> {
       resolve(socket)
     })
   })
+}
+
+/** Asks whether the server accepts writes, and which server it is: behind one address it may be another after a failover. */
+async function askServer(sql: Database, { pgbouncer }: ConnectionSettings): Promise<ServerFacts> {
+  const [facts] = await sql<ServerFacts[]>`
+    SELECT pg_backend_pid() AS pid, pg_postmaster_start_time()::text AS "startedAt",
+      CASE WHEN pg_is_in_recovery() THEN 'standby' ELSE 'primary' END AS role,
+      pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on' AS "readOnly"`
+  // Behind PgBouncer the next statement may run on another server.
+  return { ...facts!, timeline: pgbouncer || facts!.role === 'standby' ? undefined : await askTimeline(sql) }
+}
+
+/** The name of a WAL file begins with its timeline, in eight hexadecimal digits. Some managed databases refuse to tell. */
+async function askTimeline(sql: Database): Promise<Timeline | undefined> {
+  try {
+    const [told] = await sql<{ system: string; file: string }[]>`
+      SELECT system_identifier::text AS system, pg_walfile_name(pg_current_wal_lsn()) AS file FROM pg_control_system()`
+    return { system: told!.system, number: Number.parseInt(told!.file.slice(0, 8), 16) }
+  } catch (error) {
+    if (wasRefused(error)) return undefined
+    throw error
+  }
 }

@@ -1,12 +1,19 @@
 // The connections of a pool: who has which, who waits, and when another is opened. pool.ts describes the rules.
+//
+//     open         acquire           park: a write is overdue
+//   --------> idle ---------> in use --------------------------> parked
+//             ^ | ^              |                                 |
+//     release | | +-- release ---+------ release: it is answered --+
+//             | v
+//            probed (probeIdle: does the server still answer?)
+//
+// From every state a connection leaves the pool when it breaks, is closed, or is done (`#isDone`).
 import { type ConnectionStats, type Report, StoreBusy, StoreUnavailable } from '../store.ts'
+import { type Kind, Uses, WaitingCalls } from './calls.ts'
 import type { Connection } from './connection.ts'
-import { ConnectionLimit } from './connection-limit.ts'
 import type { ConnectionSettings } from './connection-settings.ts'
 import { breaksConnection } from './failures.ts'
 import { Hosts } from './hosts.ts'
-import { Uses } from './uses.ts'
-import { type Kind, WaitingCalls } from './waiting-calls.ts'
 
 /** How long calls are refused at once after no host has accepted a connection, to spare a database that is unavailable. */
 const PAUSE_MS = 250
@@ -14,13 +21,19 @@ const PAUSE_MS = 250
 /** How many calls may wait for each connection. */
 const WAITING_PER_CONNECTION = 50
 
+/** After a refused connection, one more is tried after this time; after each further refusal, after twice the time. */
+const FIRST_PAUSE_MS = 250
+const LONGEST_PAUSE_MS = 30_000
+
+/** Writes leave this share of the connections to reads: with a lock on a table, they may all wait for seconds. */
+const READ_SHARE = 0.25
+
 /** A connection is replaced after this time, so that changes of DNS take effect. */
 const LIFETIME_MS = 30 * 60_000
 
 export class Connections {
   readonly #settings: ConnectionSettings
   readonly #hosts: Hosts
-  readonly #limit: ConnectionLimit
   readonly #waiting = new WaitingCalls()
   /** Every open connection. Those that are neither idle, in use nor parked are being probed, or are ending. */
   readonly #all = new Set<Connection>()
@@ -28,6 +41,10 @@ export class Connections {
   readonly #inUse = new Uses()
   readonly #parked = new Set<Connection>()
   #opening = 0
+  /** How many connections the database accepts, as far as we know; `poolSize` at most. */
+  #accepted: number
+  #pauseMs = FIRST_PAUSE_MS
+  #mayTryMoreAt = 0
   /** Why no connection worked, until one does again. */
   #lastFailure: { error: StoreUnavailable; at: number } | undefined
   #ended = false
@@ -35,7 +52,7 @@ export class Connections {
   constructor(settings: ConnectionSettings, report: Report) {
     this.#settings = settings
     this.#hosts = new Hosts(settings, report)
-    this.#limit = new ConnectionLimit(settings.poolSize)
+    this.#accepted = settings.poolSize
   }
 
   get parked(): ReadonlySet<Connection> {
@@ -56,7 +73,7 @@ export class Connections {
 
   /** Whether every connection that writes may use is parked, so that a write is refused at once. */
   get hasOnlyParkedWrites(): boolean {
-    return this.#parked.size >= this.#limit.writes
+    return this.#parked.size >= this.#writePlaces
   }
 
   /** Whether this is the server that connections are opened to now. */
@@ -141,7 +158,17 @@ export class Connections {
   #works(): void {
     if (this.#lastFailure === undefined) return
     this.#lastFailure = undefined
-    this.#limit.opened()
+    this.#acceptsAll()
+  }
+
+  /** How many connections writes may use, those parked included. A single connection is shared. */
+  get #writePlaces(): number {
+    return Math.max(1, this.#accepted - Math.max(1, Math.floor(this.#accepted * READ_SHARE)))
+  }
+
+  #acceptsAll(): void {
+    this.#accepted = this.#settings.poolSize
+    this.#pauseMs = FIRST_PAUSE_MS
   }
 
   #mayWrite(): boolean {
@@ -149,7 +176,7 @@ export class Connections {
   }
 
   #writeRoom(): number {
-    return this.#limit.writes - this.#parked.size - this.#inUse.writes
+    return this.#writePlaces - this.#parked.size - this.#inUse.writes
   }
 
   /** Whether there is a connection that answers, as far as we know, or one that may soon. */
@@ -165,7 +192,7 @@ export class Connections {
         `${this.#parked.size} writes have no answer from PostgreSQL yet, and there is no connection for more; it may be waiting for a synchronous standby.`,
       )
     }
-    const places = kind === 'read' ? this.#limit.all : this.#limit.writes
+    const places = kind === 'read' ? this.#accepted : this.#writePlaces
     if (this.#waiting.count(kind) >= places * WAITING_PER_CONNECTION) throw this.#busy(kind)
   }
 
@@ -197,7 +224,8 @@ export class Connections {
   #mayOpen(): boolean {
     if (this.#ended) return false
     const open = this.#all.size + this.#opening
-    return this.#limit.allowsMore(open) || open <= this.#parked.size
+    const mayTryMore = open < this.#settings.poolSize && performance.now() >= this.#mayTryMoreAt
+    return open < this.#accepted || mayTryMore || open <= this.#parked.size
   }
 
   async #open(): Promise<void> {
@@ -213,7 +241,7 @@ export class Connections {
   }
 
   #adopt(connection: Connection): void {
-    this.#limit.opened()
+    this.#acceptsAll()
     if (!connection.closed) this.#all.add(connection)
     for (const other of this.#idle.filter(({ server }) => this.#hosts.isOutdated(server))) other.destroy()
     this.release(connection)
@@ -221,7 +249,9 @@ export class Connections {
 
   /** Calls that wait are refused only if no connection works; otherwise they get one of those in use. */
   #couldNotOpen(error: StoreUnavailable): void {
-    this.#limit.refused(this.#all.size + this.#opening)
+    this.#accepted = Math.max(1, this.#all.size + this.#opening)
+    this.#mayTryMoreAt = performance.now() + this.#pauseMs
+    this.#pauseMs = Math.min(2 * this.#pauseMs, LONGEST_PAUSE_MS)
     if (this.#hasHope()) return
     this.#lastFailure = { error, at: performance.now() }
     this.#hosts.lost(error.message)

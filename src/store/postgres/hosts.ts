@@ -1,9 +1,8 @@
 // Opens connections at the first host that will do, and tells one server from another.
 import { type Report, StoreUnavailable } from '../store.ts'
-import { Connection } from './connection.ts'
+import { Connection, type ServerFacts } from './connection.ts'
 import { type ConnectionSettings, placeOf } from './connection-settings.ts'
 import { explain } from './failures.ts'
-import type { ServerFacts } from './server-facts.ts'
 
 export class Hosts {
   readonly #settings: ConnectionSettings

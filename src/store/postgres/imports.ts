@@ -1,6 +1,6 @@
 // Imports of files in PostgreSQL.
 import type { NewPet } from '../../contract/pets.ts'
-import type { FileImport, ImportStore } from '../imports.ts'
+import type { FileImport, ImportStore } from '../store.ts'
 import type { Database } from './connection.ts'
 import { insert } from './creates.ts'
 import type { Pool } from './pool.ts'

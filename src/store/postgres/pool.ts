@@ -10,10 +10,10 @@
 //   refused at once. The store is not ready then, nor from an overdue write until another write has succeeded.
 // - A parked connection whose server is gone would never answer. So while some are parked, another connection asks every
 //   second which of them the server still works on, and the others are closed.
-// - Writes leave a share of the connections to reads (connection-limit.ts), so a lock that every create waits for stops
+// - Writes leave a share of the connections to reads, so a lock that every create waits for stops
 //   no list. Calls wait in order, but a read passes writes that may not go on. The queues are bounded.
 // - Short reads, of one statement that an index answers, are sent one behind the other on a connection if none is free: the
-//   driver and the server take several at once for little more than one (uses.ts). A read that is held up by the one before
+//   driver and the server take several at once for little more than one (calls.ts). A read that is held up by the one before
 //   it for a quarter of a second is sent again, alone. Behind PgBouncer nothing is shared.
 // - A connection that can't be opened fails no call while others work: fewer are used for a while, then one more is tried.
 //   If none works, the calls that wait are refused, and new ones for a moment too, to spare a database that is unavailable.
@@ -23,11 +23,11 @@
 // Connections.ts keeps the connections, this file decides about the calls: time limits, retries, parking.
 import { setTimeout } from 'node:timers/promises'
 import { type ConnectionStats, NoWrites, type Report, StoreUnavailable } from '../store.ts'
+import type { Kind } from './calls.ts'
 import type { Connection, Database } from './connection.ts'
 import type { ConnectionSettings } from './connection-settings.ts'
 import { Connections } from './connections.ts'
 import { asStoreFailure, breaksConnection, wasRolledBack } from './failures.ts'
-import type { Kind } from './waiting-calls.ts'
 import { Overdue, withinTime } from '../../within-time.ts'
 
 type Work<T> = (sql: Database) => Promise<T>

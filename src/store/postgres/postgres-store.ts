@@ -10,10 +10,9 @@ import { PostgresFacts } from './facts.ts'
 import { asStoreFailure } from './failures.ts'
 import { migrate } from './migrate.ts'
 import { PostgresImports } from './imports.ts'
-import { PostgresPets } from './pets.ts'
+import { PostgresPets, SETTLED_MS, settleCounts } from './pets.ts'
 import { Pool } from './pool.ts'
 import { PostgresRecords } from './records.ts'
-import { SETTLED_MS, settleCounts } from './tally.ts'
 
 /** How long migrating may take, or waiting for another instance that migrates. */
 const START_WITHIN_MS = 600_000

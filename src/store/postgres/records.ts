@@ -1,6 +1,5 @@
 // Reads and writes whole records in PostgreSQL, for copies.
-import { asRecord, type Kind, type RecordStore, type StoredRecord } from '../records.ts'
-import { toJson } from '../to-json.ts'
+import { asRecord, type Kind, type RecordStore, type StoredRecord, toJson } from '../records.ts'
 import type { Pool } from './pool.ts'
 
 export class PostgresRecords implements RecordStore {

@@ -1,17 +1,19 @@
 // Accounts, keys, usage and the audit trail in SQLite.
 import type { DatabaseSync } from 'node:sqlite'
-import { foldEmail } from '../email.ts'
-import { asEvent, asKey, type EventRow, type KeyRow } from '../rows.ts'
 import {
   type Account,
   type AccountStore,
   ACTIVE_KEYS_MOST,
   type ApiKey,
+  asEvent,
+  asKey,
   type AuditEvent,
+  type EventRow,
   FAILED_REQUESTS_KEPT,
+  foldEmail,
+  type KeyRow,
 } from '../account-store.ts'
 import type { FailedRequest, HourlyCount, KeyCalls, KeyQuery, Session, UsageCount } from '../account-store.ts'
-import { prepareAppendEvent } from './audit.ts'
 import { read } from './failures.ts'
 import type { Writer } from './writer.ts'
 
@@ -279,5 +281,15 @@ function prepareStatements(db: DatabaseSync) {
       `SELECT at, account_id AS "accountId", action, via, subject, detail
        FROM audit_events WHERE account_id = ? ORDER BY id DESC LIMIT ?`,
     ),
+  }
+}
+
+/** The event is added inside the transaction of the change that it describes. */
+export function prepareAppendEvent(db: DatabaseSync): (event: AuditEvent) => void {
+  const insert = db.prepare(
+    'INSERT INTO audit_events (at, account_id, action, via, subject, detail) VALUES (?, ?, ?, ?, ?, ?)',
+  )
+  return ({ at, accountId, action, via, subject, detail }) => {
+    insert.run(at, accountId, action, via, subject, detail ?? null)
   }
 }

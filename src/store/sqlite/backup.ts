@@ -1,38 +1,33 @@
 // Backs up a database file while others write to it, and restores it. A copy with `cp` would miss what is in the -wal file.
-import { randomUUID } from 'node:crypto'
-import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync } from 'node:fs'
-import { platform } from 'node:os'
+import { existsSync, rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { backup, DatabaseSync } from 'node:sqlite'
-import { KINDS } from '../records.ts'
+import { KINDS, titleOf } from '../records.ts'
 import { CannotOpenStore, NoDatabase } from '../store.ts'
+import { writeWholeFile } from '../whole-file.ts'
 import { companionsOf, partOfDatabase } from './database-files.ts'
 import { readPragma, requireOurs } from './database.ts'
 import { explain, isBusy, LOCK_WAIT_MS } from './failures.ts'
 import { createFile, createFolder } from './file-modes.ts'
 import { APPLICATION_ID, lackingMigrations } from './migrate.ts'
 
-/** Writes the database as it is now to a new file, for its owner only, and returns its size. Throws `CannotOpenStore`. */
-export function backUp(path: string, file: string, replace: boolean): number {
+/** Writes the database as it is now to a new file, for its owner only, and resolves with its size. Throws `CannotOpenStore`. */
+export async function backUp(path: string, file: string, replace: boolean): Promise<number> {
   if (!existsSync(path)) throw new NoDatabase(path)
   const part = partOfDatabase(file, path)
   if (part !== undefined)
     throw new CannotOpenStore(`${file} is ${part}; nothing was written. Name another file for the backup.`)
   refuseExisting(file, replace)
-  const partial = `${file}.${randomUUID()}.partial`
   try {
-    createFile(partial)
-    writeCopy(path, partial)
-    requireIntact(partial)
-    sync(partial, 'r+')
-    refuseExisting(file, replace)
-    renameSync(partial, file)
-    syncFolder(file)
-    return statSync(file).size
+    return await writeWholeFile(file, (partial) => {
+      createFile(partial)
+      writeCopy(path, partial)
+      requireIntact(partial)
+      refuseExisting(file, replace)
+      return statSync(partial).size
+    })
   } catch (error) {
     throw asRefusal(`Cannot back up ${path} to ${file}`, error)
-  } finally {
-    rmSync(partial, { force: true })
   }
 }
 
@@ -104,11 +99,11 @@ function requireUnused(path: string): void {
       .all()
       .map(({ name }) => name),
   )
-  for (const { name } of KINDS.filter((kind) => tables.has(kind.name))) {
-    const { count } = db.prepare(`SELECT count(*) AS count FROM ${name}`).get() as { count: number }
+  for (const kind of KINDS.filter(({ name }) => tables.has(name))) {
+    const { count } = db.prepare(`SELECT count(*) AS count FROM ${kind.name}`).get() as { count: number }
     if (count === 0) continue
     throw new CannotOpenStore(
-      `${path} has data already (${name.replaceAll('_', ' ')}: ${count}); nothing was changed. Restore to another file, or move this one away first, with its -wal and -shm.`,
+      `${path} has data already (${titleOf(kind)}: ${count}); nothing was changed. Restore to another file, or move this one away first, with its -wal and -shm.`,
     )
   }
   try {
@@ -118,17 +113,6 @@ function requireUnused(path: string): void {
     if (!isBusy(error)) throw error
     throw new CannotOpenStore(`${path} is in use; nothing was changed. Stop the service first.`, { cause: error })
   }
-}
-
-function sync(path: string, mode: 'r' | 'r+'): void {
-  const descriptor = openSync(path, mode)
-  fsyncSync(descriptor)
-  closeSync(descriptor)
-}
-
-/** Makes the file's name durable. Windows can't open a folder, and keeps names in its journal. */
-function syncFolder(file: string): void {
-  if (platform() !== 'win32') sync(dirname(file), 'r')
 }
 
 function asRefusal(what: string, error: unknown): CannotOpenStore {

@@ -1,7 +1,7 @@
 // Imports of files in SQLite.
 import type { DatabaseSync } from 'node:sqlite'
 import type { NewPet } from '../../contract/pets.ts'
-import type { FileImport, ImportStore } from '../imports.ts'
+import type { FileImport, ImportStore } from '../store.ts'
 import { read } from './failures.ts'
 import { INSERT_PET } from './pets.ts'
 import type { Writer } from './writer.ts'

@@ -4,7 +4,7 @@ import type { ListQuery } from '../../contract/list-query.ts'
 import type { NewPet, Pet, PetStatus } from '../../contract/pets.ts'
 import type { AuditEvent } from '../account-store.ts'
 import type { Created, Idempotency, PetStore, Updated } from '../store.ts'
-import { prepareAppendEvent } from './audit.ts'
+import { prepareAppendEvent } from './accounts.ts'
 import { read } from './failures.ts'
 import type { Writer } from './writer.ts'
 

@@ -1,0 +1,148 @@
+// Opens the store for serving. While the database is unavailable the service is live but not ready: the store refuses every
+// call until an attempt to open it succeeds. A database of the other environment is refused.
+import { setTimeout } from 'node:timers/promises'
+import type { Config } from '../config.ts'
+import { databasePlace } from '../database-address.ts'
+import type { Log } from '../log.ts'
+import { openStore } from './open-store.ts'
+import { CannotOpenStore, type Observe, type Report, type Store, StoreUnavailable } from './store.ts'
+
+const FIRST_PAUSE_MS = 250
+const LONGEST_PAUSE_MS = 10_000
+
+export interface Opening {
+  /** While it is not open, reading one of its parts throws `StoreUnavailable`: read `store.pets` for each call anew. */
+  store: Store
+  /** Resolves when the store is open, or closed before it was; rejects if it can't be opened, now or later. */
+  opened: Promise<void>
+}
+
+export interface OpeningOptions {
+  /** Receives the duration of each call. */
+  observe?: Observe | undefined
+  /** A worker leaves it to the primary to tell how it went. */
+  isWorker?: boolean
+}
+
+/** Throws `CannotOpenStore` if the store can't be opened, now or later. */
+export async function openForServing(
+  config: Config,
+  log: Log,
+  { observe, isWorker = false }: OpeningOptions = {},
+): Promise<Opening> {
+  const report: Report = ({ level, message, details }) => log[level](details ?? {}, message)
+  // Before it listens, the service may stand still while another process holds the lock of a SQLite file; later it may not.
+  let lockWait: { lockWaitMs?: number } = {}
+  const open = async () => {
+    const options = {
+      ...lockWait,
+      report,
+      observe,
+      processes: config.workers,
+      writeThread: isWorker ? ('off' as const) : config.writeThread,
+    }
+    lockWait = { lockWaitMs: 0 }
+    const store = await openStore(config.database, options)
+    try {
+      await requireEnvironment(store, config)
+    } catch (error) {
+      await store.close()
+      throw error
+    }
+    if (!isWorker) for (const warning of store.opened.warnings) log.warn(warning)
+    return store
+  }
+  return openOrWait(open, isWorker ? () => {} : report)
+}
+
+/**
+ * Records the environment of a database that has none, if it was just created or if the setting was given. A default does
+ * not decide for a database that exists. Throws `CannotOpenStore` if the database belongs to the other environment.
+ */
+async function requireEnvironment(store: Store, { environment, given, database }: Config): Promise<void> {
+  const decides = store.opened.created || given.has('environment')
+  const recorded = (await store.environment()) ?? (decides ? await store.recordEnvironment(environment) : undefined)
+  if (recorded === undefined || recorded === environment) return
+  throw new CannotOpenStore(
+    `${databasePlace(database)} belongs to ${recorded}, but the setting is ${environment}. Set PETSTORE_ENVIRONMENT=${recorded} to serve it, ` +
+      `or name another database. The command "environment set" moves it to ${environment}, where its keys are refused.`,
+  )
+}
+
+/** Opens the store. If that fails for now, resolves with one that refuses every call until a later attempt succeeds. */
+async function openOrWait(open: () => Promise<Store>, report: Report): Promise<Opening> {
+  try {
+    return { store: await open(), opened: Promise.resolve() }
+  } catch (error) {
+    const reason = passingReason(error)
+    report({ level: 'error', message: 'waiting for the database; requests are answered 503', details: { reason } })
+    return waitFor(open, reason, report)
+  }
+}
+
+function waitFor(open: () => Promise<Store>, firstReason: string, report: Report): Opening {
+  let store: Store | undefined
+  let reason = firstReason
+  let closed = false
+  const waking = new AbortController()
+
+  async function keepTrying(): Promise<void> {
+    for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
+      await setTimeout(pauseMs, undefined, { signal: waking.signal }).catch(() => {})
+      if (closed) return
+      try {
+        store = await open()
+        if (closed) await store.close()
+        else report({ level: 'notice', message: 'database found; ready', details: store.connections() ?? {} })
+        return
+      } catch (error) {
+        reason = passingReason(error)
+      }
+    }
+  }
+
+  function opened(): Store {
+    if (store === undefined) throw new StoreUnavailable(`The database has not been opened yet: ${reason}`)
+    return store
+  }
+
+  return {
+    opened: keepTrying(),
+    store: {
+      get opened() {
+        return store?.opened ?? { created: false, migrations: [], warnings: [] }
+      },
+      get pets() {
+        return opened().pets
+      },
+      get accounts() {
+        return opened().accounts
+      },
+      get imports() {
+        return opened().imports
+      },
+      get records() {
+        return opened().records
+      },
+      version: () => store?.version(),
+      connections: () => store?.connections(),
+      commits: () => store?.commits() ?? { commits: 0, writes: 0 },
+      environment: async () => opened().environment(),
+      recordEnvironment: async (...parameters) => opened().recordEnvironment(...parameters),
+      isUnfinishedCopy: async () => opened().isUnfinishedCopy(),
+      setUnfinishedCopy: async (unfinished) => opened().setUnfinishedCopy(unfinished),
+      ping: async () => opened().ping(),
+      async close() {
+        closed = true
+        waking.abort()
+        await store?.close()
+      },
+    },
+  }
+}
+
+/** Returns why the database can't be opened for now; throws what no later attempt can change. */
+function passingReason(error: unknown): string {
+  if (error instanceof StoreUnavailable || (error instanceof CannotOpenStore && error.passing)) return error.message
+  throw error
+}

@@ -1,0 +1,125 @@
+// The calls of a pool: those that wait for a connection, and those that use one.
+import type { StoreUnavailable } from '../store.ts'
+import type { Connection } from './connection.ts'
+
+/** A write may take effect; a read has none, so it can be repeated and abandoned. */
+export type Kind = 'read' | 'write'
+
+/** How many short reads may be under way on one connection. */
+const SHARED_BY = 8
+
+/** A short read is answered in about a millisecond; nobody joins one that takes longer than this. */
+const JOINED_WITHIN_MS = 20
+
+interface WaitingCall extends PromiseWithResolvers<Connection> {
+  kind: Kind
+  /** Whether the connection may be shared afterwards. */
+  isShared: boolean
+  since: number
+  timer: NodeJS.Timeout
+}
+
+/** In two queues: a write may have to wait longer than a read that came after it. */
+export class WaitingCalls {
+  readonly #queues: Record<Kind, WaitingCall[]> = { read: [], write: [] }
+
+  get isEmpty(): boolean {
+    return this.#queues.read.length === 0 && this.#queues.write.length === 0
+  }
+
+  count(kind: Kind): number {
+    return this.#queues[kind].length
+  }
+
+  /** Resolves with a connection; rejects with `refusal()` after this time. */
+  add(kind: Kind, isShared: boolean, limitMs: number, refusal: () => StoreUnavailable): Promise<Connection> {
+    const queue = this.#queues[kind]
+    const timer = setTimeout(() => {
+      queue.splice(queue.indexOf(call), 1)
+      call.reject(refusal())
+    }, limitMs)
+    const call: WaitingCall = {
+      ...Promise.withResolvers<Connection>(),
+      kind,
+      isShared,
+      since: performance.now(),
+      timer,
+    }
+    queue.push(call)
+    return call.promise
+  }
+
+  /** Removes the call that has waited longest and returns it; passes over writes unless they may go on. */
+  next(mayWrite: boolean): WaitingCall | undefined {
+    const { read, write } = this.#queues
+    const writeFirst = mayWrite && write.length > 0 && (read.length === 0 || write[0]!.since < read[0]!.since)
+    const call = (writeFirst ? write : read).shift()
+    clearTimeout(call?.timer)
+    return call
+  }
+
+  refuseAll(error: StoreUnavailable): void {
+    for (const call of Object.values(this.#queues).flatMap((queue) => queue.splice(0))) {
+      clearTimeout(call.timer)
+      call.reject(error)
+    }
+  }
+}
+
+interface Use {
+  kind: Kind
+  isShared: boolean
+  calls: number
+  /** Since when the oldest call has been worked on. */
+  since: number
+}
+
+/** Which connections are in use, for what, and by how many calls: short reads may share one. */
+export class Uses {
+  readonly #uses = new Map<Connection, Use>()
+
+  get count(): number {
+    return this.#uses.size
+  }
+
+  get writes(): number {
+    let writes = 0
+    for (const { kind } of this.#uses.values()) if (kind === 'write') writes += 1
+    return writes
+  }
+
+  begin(connection: Connection, kind: Kind, isShared: boolean): Connection {
+    this.#uses.set(connection, { kind, isShared, calls: 1, since: performance.now() })
+    return connection
+  }
+
+  /** Adds a call to the connection with the fewest, of those that short reads share; undefined if none has room. */
+  join(): Connection | undefined {
+    const now = performance.now()
+    let found: Connection | undefined
+    let fewest = SHARED_BY
+    for (const [connection, { isShared, calls, since }] of this.#uses) {
+      if (!isShared || calls >= fewest || connection.closed || now - since > JOINED_WITHIN_MS) continue
+      found = connection
+      fewest = calls
+    }
+    if (found !== undefined) this.#uses.get(found)!.calls += 1
+    return found
+  }
+
+  /** A call has ended. Returns whether it was the last one. */
+  end(connection: Connection): boolean {
+    const use = this.#uses.get(connection)
+    if (use === undefined || use.calls === 1) {
+      this.#uses.delete(connection)
+      return true
+    }
+    use.calls -= 1
+    use.since = performance.now()
+    return false
+  }
+
+  forget(connection: Connection): void {
+    this.#uses.delete(connection)
+  }
+}
