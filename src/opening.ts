@@ -3,11 +3,19 @@ import type { Config } from './config.ts'
 import type { Log } from './log.ts'
 import { requireEnvironment } from './store/environment.ts'
 import { openStore } from './store/open-store.ts'
-import type { Report } from './store/store.ts'
+import type { Report, Serving } from './store/store.ts'
 import { type Opening, openOrWait } from './store/waiting-store.ts'
 
-/** Throws `CannotOpenStore` if the store can't be opened, now or later. A worker leaves it to the primary to tell how it went. */
-export function openForServing(config: Config, log: Log, isWorker = false): Promise<Opening> {
+/**
+ * Throws `CannotOpenStore` if the store can't be opened, now or later. A worker leaves it to the primary to tell how it went.
+ * For `onBroken` see `Serving`.
+ */
+export function openForServing(
+  config: Config,
+  log: Log,
+  onBroken: Serving['onBroken'],
+  isWorker = false,
+): Promise<Opening> {
   const report: Report = ({ level, message, details }) => log[level](details ?? {}, message)
   // Before it listens, the service may stand still while another process holds the lock of a SQLite file; later it may not.
   let lockWait: { lockWaitMs?: number } = {}
@@ -17,7 +25,7 @@ export function openForServing(config: Config, log: Log, isWorker = false): Prom
         ...lockWait,
         report,
         processes: config.workers,
-        writeThread: isWorker ? ('off' as const) : config.writeThread,
+        serving: { checkpoints: !isWorker, onBroken },
       }
       lockWait = { lockWaitMs: 0 }
       const store = await openStore(config.database, options)

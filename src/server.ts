@@ -59,7 +59,10 @@ export interface World {
 export async function startServer(config: Config, log: Log, world: World = {}): Promise<Running> {
   const { socket, clock = Date.now, monotonic = () => performance.now(), timeouts } = world
   const metrics = await loadMetrics(config)
-  const { store: plain, opened } = await openForServing(config, log)
+  const broken = Promise.withResolvers<never>()
+  // The command that serves waits for it; a test may not.
+  broken.promise.catch(() => {})
+  const { store: plain, opened } = await openForServing(config, log, broken.reject)
   const store = observedStore(plain, config, metrics, log)
   let stopping = false
   const isStopping = () => stopping
@@ -85,6 +88,7 @@ export async function startServer(config: Config, log: Log, world: World = {}): 
     await listen(front.server, socket ?? { host: config.host, port: config.port, setting: '' })
     if (admin !== undefined) await listen(admin, { host: config.adminHost, port: config.adminPort!, setting: 'admin-' })
     if (config.workers > 1) workers = await loadWorkers(frontParts, front)
+    workers?.broken.catch(broken.reject)
   } catch (error) {
     await Promise.all([cutOff(front.server), cutOff(admin)])
     await store.close()
@@ -143,7 +147,7 @@ export async function startServer(config: Config, log: Log, world: World = {}): 
     accounts,
     store,
     opened,
-    broken: workers?.broken ?? new Promise(() => {}),
+    broken: broken.promise,
     drain,
     stop,
   }

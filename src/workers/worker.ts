@@ -49,7 +49,7 @@ async function start({ config, back: path, timeouts }: WorkerStart): Promise<voi
   back = path
   const log = createLogTo(process.stdout, config.logLevel)
   metrics = await loadMetrics(config)
-  const { store: local, opened } = await openForServing(config, log, true)
+  const { store: local, opened } = await openForServing(config, log, () => process.exit(1), true)
   // The primary finds the same, tells it, and ends.
   opened.catch(() => {})
   const shared = config.database.engine === 'sqlite' ? withRemoteWrites(local, remote) : local
