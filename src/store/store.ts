@@ -109,7 +109,7 @@ export interface Serving {
    * instance must end by `process.exit` or a signal: Node.js closes an open database when the event loop runs empty, and
    * closing would copy the log without a look at its checksums. The next start recovers it.
    */
-  onBroken(error: StoreUnavailable): void
+  onBroken: (error: StoreUnavailable) => void
 }
 
 /** The database can't be opened; the message is for the operator. */

@@ -7,7 +7,7 @@ import { CannotOpenStore, NoDatabase, type Opened, type OpenOptions, type Servin
 import { explain, isBusy, LOCK_RETRY_MS } from './failures.ts'
 import { createFile, createFolder, modeWarnings } from './file-modes.ts'
 import { APPLICATION_ID, migrate } from './migrate.ts'
-import { openWal, type Wal } from './wal.ts'
+import { openWal, SERVING_WAIT_MS, type Wal } from './wal.ts'
 
 export const IN_MEMORY = ':memory:'
 
@@ -16,9 +16,6 @@ const SQLITE_MINIMUM = '3.51.3'
 
 /** How long a start may wait for another process that starts or migrates. */
 const START_WAIT_MS = 10_000
-
-/** While serving, a wait inside SQLite would stop every other request, so writer.ts waits outside of it. */
-const SERVING_WAIT_MS = 2
 
 /** Throws `CannotOpenStore`; `NoDatabase` if there is none and it must not be created. */
 export function openDatabase(
