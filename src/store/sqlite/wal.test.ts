@@ -22,7 +22,7 @@ describe('The write-ahead log', () => {
   it('is the one beside the real file where the database is a link', async () => {
     const real = join(folder, 'real')
     mkdirSync(real)
-    openSqliteStore(join(real, 'pets.db')).close()
+    await openSqliteStore(join(real, 'pets.db')).close()
     const link = join(folder, 'link.db')
     symlinkSync(join(real, 'pets.db'), link)
     const store = openSqliteStore(link, serving(true))
