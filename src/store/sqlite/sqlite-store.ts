@@ -17,9 +17,9 @@ const SHORTEN_EVERY_MS = 100
 export function openSqliteStore(path: string, options: OpenOptions = {}): Store {
   const { db, opened, wal } = openDatabase(path, options)
   const writer = new Writer(db, { wal, onBroken: options.serving?.onBroken })
-  // With other processes the log grows also while this one writes nothing.
-  const shortening =
-    wal && (options.processes ?? 1) > 1 ? setInterval(() => writer.shortenWal(), SHORTEN_EVERY_MS).unref() : undefined
+  // Where other processes write too, the log also grows while this one writes nothing.
+  const isShared = options.serving?.checkpoints === true && (options.processes ?? 1) > 1
+  const shortening = isShared ? setInterval(() => writer.shortenWal(), SHORTEN_EVERY_MS).unref() : undefined
   const ask = db.prepare('SELECT 1 FROM sqlite_schema LIMIT 1')
   return {
     opened,

@@ -251,6 +251,22 @@ describe('The writer, where it syncs the log itself,', () => {
     })
   }
 
+  it('refuses the whole batch if a sync fails while its writes are retried alone', async () => {
+    const disk = new Disk()
+    const { writer, add } = newWriter(IN_MEMORY, { wal: disk })
+    const failed = () => {
+      throw Object.assign(new Error('disk I/O error'), { errcode: 1034 })
+    }
+    let tries = 0
+    const results = await Promise.allSettled([
+      writer.write(() => add(1)),
+      writer.write(() => (tries++ === 0 ? add(-1) : failed())),
+      writer.write(() => add(2)),
+    ])
+    assert.ok(results.every((result) => result.status === 'rejected' && result.reason instanceof StoreUnavailable))
+    assert.deepEqual([writer.isBroken, disk.syncs], [true, 0])
+  })
+
   it('refuses calls while a sync takes too long, and goes on when it ends', async () => {
     const disk = new Disk()
     const { writer, add, numbers } = newWriter(IN_MEMORY, { wal: disk, syncWaitMs: 50 })

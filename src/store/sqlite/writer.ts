@@ -132,15 +132,16 @@ export class Writer {
   async #writeAll(): Promise<void> {
     while (this.#queue.length > 0) {
       await this.#gather()
-      const committed = this.#commit(this.#queue.splice(0))
-      if (committed.length > 0 && this.#wal !== undefined)
-        await this.#sync(
-          this.#wal,
-          committed.map(({ job }) => job),
-        )
-      if (this.#isBroken) return
-      this.#countSynced()
-      for (const { job, result } of committed) job.resolve(result as never)
+      const batch = this.#queue.splice(0)
+      try {
+        const committed = this.#commit(batch)
+        if (committed.length > 0) await this.#sync(batch)
+        this.#countSynced()
+        for (const { job, result } of committed) job.resolve(result as never)
+      } catch (error) {
+        this.#break(error, batch)
+        return
+      }
       if (this.#wal === undefined) continue
       // The answers leave first.
       await setImmediate()
@@ -157,7 +158,10 @@ export class Writer {
     this.#isLockedOut = false
   }
 
-  /** Writes the batch in one transaction. Returns what was committed; the rest was rejected, or is queued again. */
+  /**
+   * Writes the batch in one transaction. Returns what was committed; the rest was rejected, or is queued again. Throws if
+   * SQLite could not sync.
+   */
   #commit(batch: readonly Job[]): Committed[] {
     try {
       this.#db.exec('BEGIN IMMEDIATE')
@@ -170,8 +174,8 @@ export class Writer {
       return committed
     } catch (error) {
       if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
-      if (isFailedSync(error)) this.#break(error, batch)
-      else if (isBusy(error)) this.#tryAgainLater(batch, error)
+      if (isFailedSync(error)) throw error
+      if (isBusy(error)) this.#tryAgainLater(batch, error)
       // One bad row must not fail its neighbours: each gets a transaction of its own.
       else if (batch.length > 1) return batch.flatMap((job) => this.#commit([job]))
       else batch[0]!.reject(asStoreFailure(error))
@@ -188,19 +192,18 @@ export class Writer {
     this.#isLockedOut = true
   }
 
-  /** Resolves when these are durable. If that takes too long, they and all other calls are refused until the disk answers. */
-  async #sync(wal: Wal, jobs: readonly Job[]): Promise<void> {
-    const sync = wal.sync()
-    this.#syncing = withinTime(sync, this.#syncWaitMs).catch((error: unknown) => this.#refuse(error, jobs))
+  /**
+   * Resolves when the batch is durable; rejects if the sync failed. If it takes too long, the batch and all other calls are
+   * refused until the disk answers.
+   */
+  async #sync(batch: readonly Job[]): Promise<void> {
+    if (this.#wal === undefined) return
+    const sync = this.#wal.sync()
+    this.#syncing = withinTime(sync, this.#syncWaitMs).catch((error: unknown) => this.#refuse(error, batch))
     await this.#syncing
-    try {
-      await sync
-      this.#refusal = undefined
-    } catch (error) {
-      this.#break(error, jobs)
-    } finally {
-      this.#syncing = undefined
-    }
+    await sync
+    this.#syncing = undefined
+    this.#refusal = undefined
   }
 
   /** Refuses these writes, those that wait, and all calls to come. */
