@@ -56,8 +56,7 @@ describe('A create on SQLite', { concurrency: 2 }, () => {
     await expectError(await add('unknown'), 'service_unavailable')
     const { code, stderr } = await served.ended
     assert.deepEqual([code, stderr], [1, 'petstore: the disk did not sync: EIO: i/o error, fdatasync\n'])
-    const last = served.lines.findLast(({ level }) => level === 'error')
-    assert.equal(last?.['msg'], 'exiting; the next start recovers the database')
+    assert.ok(served.lines.some(({ msg }) => msg === 'exiting; the next start recovers the database'))
     const wal = join(folder.path, 'data/petstore.db-wal')
     assert.ok((await stat(wal)).size > 0, 'the database was not closed')
     const again = await serve(folder, { env: DATABASE })
