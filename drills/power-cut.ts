@@ -5,9 +5,10 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { conduct } from './conduct.ts'
 import { requirePrograms } from './debian.ts'
-import { COMPILER, cutPowerUnderLoad } from './power.ts'
+import { cutPowerUnderLoad } from './power.ts'
 import { killAll } from './processes.ts'
 import { summary } from './report.ts'
+import { COMPILER } from './shim.ts'
 import { isWhole } from './verdict.ts'
 
 const CLIENTS = 8

@@ -4,16 +4,12 @@ import { once } from 'node:events'
 import { copyFileSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import { freePort } from '../test/free-port.ts'
 import { Clients } from './clients.ts'
 import { createKey, launchInstance, startInstance } from './instance.ts'
-import { run } from './processes.ts'
 import { below, type Random } from './random.ts'
+import { compileShim } from './shim.ts'
 import { type Books, closeBooks } from './verdict.ts'
-
-export const COMPILER = '/usr/bin/gcc'
-const SHIM = fileURLToPath(new URL('power-cut-shim.c', import.meta.url))
 
 const PATIENCE_MS = 60_000
 /** A life lasts up to this many writes and syncs: from within the start to past a checkpoint. */
@@ -32,8 +28,7 @@ export interface PowerCuts {
 }
 
 export async function cutPowerUnderLoad({ folder, cuts, clients: count, random, plant }: PowerCuts): Promise<Books> {
-  const shim = join(folder, 'power-cut-shim.so')
-  run(COMPILER, ['-O2', '-shared', '-fPIC', '-o', shim, SHIM])
+  const shim = compileShim('power-cut-shim', folder)
   const file = join(folder, 'petstore.db')
   const database = `sqlite:${file}`
   const log = join(folder, 'instance.log')

@@ -23,7 +23,6 @@ describe('readConfig', () => {
       rateLimit: undefined,
       maxConnections: 1000,
       workers: 1,
-      writeThread: 'auto',
       logLevel: 'notice',
       drainSeconds: 0,
       adminHost: '127.0.0.1',

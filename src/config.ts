@@ -16,9 +16,6 @@ export type LogLevel = (typeof LOG_LEVELS)[number]
 
 const MOST_WORKERS = 64
 
-const WRITE_THREAD = ['auto', 'on', 'off'] as const
-export type WriteThread = (typeof WRITE_THREAD)[number]
-
 const SIGNUP_MODES = ['open', 'closed'] as const
 
 /** A setting as the table below states it. */
@@ -133,15 +130,6 @@ export const SETTINGS = named({
     meaning:
       'Processes that accept connections and serve the operations; the first also writes, and serves everything else',
     parse: parseWorkers,
-  },
-  writeThread: {
-    value: 'WHEN',
-    default: 'auto',
-    allowed: 'auto, on or off',
-    choices: WRITE_THREAD,
-    meaning:
-      'Whether a thread of its own writes to SQLite, so that requests are served while the disk syncs; auto: where a sync takes over a millisecond',
-    parse: (value) => oneOf(WRITE_THREAD, value),
   },
   logLevel: {
     value: 'LEVEL',

@@ -59,7 +59,11 @@ export interface World {
 export async function startServer(config: Config, log: Log, world: World = {}): Promise<Running> {
   const { socket, clock = Date.now, monotonic = () => performance.now(), timeouts } = world
   const metrics = await loadMetrics(config)
-  const { store, opened } = await openForServing(config, log, { observe: storeObserver(config, metrics, log) })
+  const broken = Promise.withResolvers<never>()
+  // The command that serves waits for it; a test may not.
+  broken.promise.catch(() => {})
+  const observe = storeObserver(config, metrics, log)
+  const { store, opened } = await openForServing(config, log, { observe, onBroken: broken.reject })
   let stopping = false
   const isStopping = () => stopping
   const readiness = createReadiness(store, isStopping)
@@ -84,6 +88,7 @@ export async function startServer(config: Config, log: Log, world: World = {}): 
     await listen(front.server, socket ?? { host: config.host, port: config.port, setting: '' })
     if (admin !== undefined) await listen(admin, { host: config.adminHost, port: config.adminPort!, setting: 'admin-' })
     if (config.workers > 1) workers = await loadWorkers(frontParts, front)
+    workers?.broken.catch(broken.reject)
   } catch (error) {
     await Promise.all([cutOff(front.server), cutOff(admin)])
     await store.close()
@@ -142,7 +147,7 @@ export async function startServer(config: Config, log: Log, world: World = {}): 
     accounts,
     store,
     opened,
-    broken: workers?.broken ?? new Promise(() => {}),
+    broken: broken.promise,
     drain,
     stop,
   }

@@ -1,8 +1,6 @@
-// A run of tests against services with workers and a thread that writes: `npm run test:workers`.
+// A run of tests against services with workers: `npm run test:workers`.
 
 /** The settings that each service of such a run starts with; nothing otherwise. */
-export const WORKERS: { PETSTORE_WORKERS?: string; PETSTORE_WRITE_THREAD?: string } = process.env[
-  'PETSTORE_TEST_WORKERS'
-]
-  ? { PETSTORE_WORKERS: process.env['PETSTORE_TEST_WORKERS'], PETSTORE_WRITE_THREAD: 'on' }
+export const WORKERS: { PETSTORE_WORKERS?: string } = process.env['PETSTORE_TEST_WORKERS']
+  ? { PETSTORE_WORKERS: process.env['PETSTORE_TEST_WORKERS'] }
   : {}

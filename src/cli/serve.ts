@@ -37,7 +37,9 @@ export const serve: Command = {
       await Promise.race([running.opened, stopSignal])
       signal = await Promise.race([stopSignal, running.broken.catch(asCommandFailed)])
     } catch (error) {
-      await running.stop()
+      // A stop would close the store, which must not be: the process exits a moment later, after the last answers.
+      if (error instanceof StoreUnavailable) log.error({ error }, 'exiting; the next start recovers the database')
+      else await running.stop()
       throw error
     }
     // Nobody who presses Ctrl-C wants to wait for a load balancer.
@@ -88,7 +90,7 @@ function isWatched({ stdin, stdout }: Terminal, { environment }: Config, { atHom
 }
 
 function asCommandFailed(error: Error): never {
-  throw new CommandFailed(error.message)
+  throw error instanceof StoreUnavailable ? error : new CommandFailed(error.message)
 }
 
 function explainListenFailure({ where, cause }: CannotListen): CommandFailed {

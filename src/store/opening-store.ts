@@ -5,7 +5,7 @@ import type { Config } from '../config.ts'
 import { databasePlace } from '../database-address.ts'
 import type { Log } from '../log.ts'
 import { openStore } from './open-store.ts'
-import { CannotOpenStore, type Observe, type Report, type Store, StoreUnavailable } from './store.ts'
+import { CannotOpenStore, type Observe, type Report, type Serving, type Store, StoreUnavailable } from './store.ts'
 
 const FIRST_PAUSE_MS = 250
 const LONGEST_PAUSE_MS = 10_000
@@ -20,6 +20,7 @@ export interface Opening {
 export interface OpeningOptions {
   /** Receives the duration of each call. */
   observe?: Observe | undefined
+  onBroken: Serving['onBroken']
   /** A worker leaves it to the primary to tell how it went. */
   isWorker?: boolean
 }
@@ -28,7 +29,7 @@ export interface OpeningOptions {
 export async function openForServing(
   config: Config,
   log: Log,
-  { observe, isWorker = false }: OpeningOptions = {},
+  { observe, onBroken, isWorker = false }: OpeningOptions,
 ): Promise<Opening> {
   const report: Report = ({ level, message, details }) => log[level](details ?? {}, message)
   // Before it listens, the service may stand still while another process holds the lock of a SQLite file; later it may not.
@@ -39,7 +40,7 @@ export async function openForServing(
       report,
       observe,
       processes: config.workers,
-      writeThread: isWorker ? ('off' as const) : config.writeThread,
+      serving: { checkpoints: !isWorker, onBroken },
     }
     lockWait = { lockWaitMs: 0 }
     const store = await openStore(config.database, options)

@@ -1,4 +1,4 @@
-// A store that reads here and writes elsewhere, in the primary (workers/) or in a thread (sqlite/write-thread.ts): all share
+// A store that reads here and writes elsewhere, in the primary (workers/): all share
 // one writer, and so its commits.
 import type { NewPet, PetStatus } from '../contract/pets.ts'
 import type { Created, Store } from './store.ts'

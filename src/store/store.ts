@@ -1,5 +1,4 @@
 // The port: what the service requires of a database engine. SQLite and PostgreSQL implement it, and one suite tests both.
-import type { WriteThread } from '../config.ts'
 import type { ListQuery } from '../contract/list-query.ts'
 import type { Environment } from '../contract/operations.ts'
 import type { NewPet, Pet, PetStatus } from '../contract/pets.ts'
@@ -101,14 +100,25 @@ export interface OpenOptions {
   create?: boolean
   /** How long to wait for a process that holds the lock of a SQLite file; the wait blocks everything else. */
   lockWaitMs?: number
-  /** Whether a SQLite store writes in a thread of its own (sqlite/write-thread.ts); off by default. */
-  writeThread?: WriteThread
+  /** Given for a store that serves requests; SQLite then syncs its commits outside the event loop. */
+  serving?: Serving
   /** How many processes of one instance open this database, and share the connections that the instance may have. */
   processes?: number
   /** Receives what the engine has to tell while the store is open. */
   report?: Report
   /** Receives the duration of each call to a part of the store. */
   observe?: Observe | undefined
+}
+
+export interface Serving {
+  /** Whether this process keeps the write-ahead log of SQLite short: one process of an instance does. */
+  checkpoints: boolean
+  /**
+   * Called once if a sync of the database has failed. The store refuses every call from then on. All processes of the
+   * instance must end by `process.exit` or a signal: Node.js closes an open database when the event loop runs empty, and
+   * closing would copy the log without a look at its checksums. The next start recovers it.
+   */
+  onBroken: (error: StoreUnavailable) => void
 }
 
 /** The database can't be opened; the message is for the operator. */

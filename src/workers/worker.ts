@@ -50,7 +50,8 @@ async function start({ config, back: path, timeouts }: WorkerStart): Promise<voi
   const log = createLogTo(process.stdout, config.logLevel)
   metrics = await loadMetrics(config)
   const observe = storeObserver(config, metrics, log)
-  const { store: local, opened } = await openForServing(config, log, { observe, isWorker: true })
+  const options = { observe, isWorker: true, onBroken: () => process.exit(1) }
+  const { store: local, opened } = await openForServing(config, log, options)
   // The primary finds the same, tells it, and ends.
   opened.catch(() => {})
   const store = config.database.engine === 'sqlite' ? withRemoteWrites(local, remote) : local

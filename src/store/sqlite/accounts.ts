@@ -14,7 +14,6 @@ import {
   type KeyRow,
 } from '../account-store.ts'
 import type { FailedRequest, HourlyCount, KeyCalls, KeyQuery, Session, UsageCount } from '../account-store.ts'
-import { read } from './failures.ts'
 import type { Writer } from './writer.ts'
 
 const ACCOUNT = 'id, email, password_hash AS "passwordHash", created_at AS "createdAt"'
@@ -47,15 +46,15 @@ export class SqliteAccounts implements AccountStore {
   }
 
   accountByEmail(email: string): Promise<Account | undefined> {
-    return read(() => this.#statements.accountByEmail.get(foldEmail(email)) as Account | undefined)
+    return this.#writer.read(() => this.#statements.accountByEmail.get(foldEmail(email)) as Account | undefined)
   }
 
   accountById(id: string): Promise<Account | undefined> {
-    return read(() => this.#statements.accountById.get(id) as Account | undefined)
+    return this.#writer.read(() => this.#statements.accountById.get(id) as Account | undefined)
   }
 
   listAccounts(): Promise<Account[]> {
-    return read(() => this.#statements.listAccounts.all() as unknown as Account[])
+    return this.#writer.read(() => this.#statements.listAccounts.all() as unknown as Account[])
   }
 
   setPassword(accountId: string, passwordHash: string, event: AuditEvent, instead?: string): Promise<boolean> {
@@ -84,16 +83,16 @@ export class SqliteAccounts implements AccountStore {
   }
 
   keyByHash(hash: Buffer): Promise<ApiKey | undefined> {
-    return read(() => asKey(this.#statements.keyByHash.get(hash) as KeyRow | undefined))
+    return this.#writer.read(() => asKey(this.#statements.keyByHash.get(hash) as KeyRow | undefined))
   }
 
   keyById(id: string): Promise<ApiKey | undefined> {
-    return read(() => asKey(this.#statements.keyById.get(id) as KeyRow | undefined))
+    return this.#writer.read(() => asKey(this.#statements.keyById.get(id) as KeyRow | undefined))
   }
 
   listKeys(accountId?: string): Promise<ApiKey[]> {
     const { listKeys, listKeysOf } = this.#statements
-    return read(() =>
+    return this.#writer.read(() =>
       (accountId === undefined ? listKeys.all() : listKeysOf.all(accountId)).map((row) =>
         asKey(row as unknown as KeyRow)!,
       ),
@@ -104,7 +103,7 @@ export class SqliteAccounts implements AccountStore {
     const { activeKeys, inactiveKeys } = this.#statements
     const { createdAt, id } = after ?? { createdAt: Number.MAX_SAFE_INTEGER, id: '' }
     const statement = active ? activeKeys : inactiveKeys
-    return read(() =>
+    return this.#writer.read(() =>
       statement.all(accountId, now, createdAt, createdAt, id, limit).map((row) => asKey(row as unknown as KeyRow)!),
     )
   }
@@ -128,11 +127,13 @@ export class SqliteAccounts implements AccountStore {
   }
 
   usageSince(accountId: string, hour: number): Promise<HourlyCount[]> {
-    return read(() => this.#statements.usageSince.all(accountId, hour) as unknown as HourlyCount[])
+    return this.#writer.read(() => this.#statements.usageSince.all(accountId, hour) as unknown as HourlyCount[])
   }
 
   callsSince(keyIds: readonly string[], hour: number): Promise<KeyCalls[]> {
-    return read(() => this.#statements.callsSince.all(JSON.stringify(keyIds), hour) as unknown as KeyCalls[])
+    return this.#writer.read(
+      () => this.#statements.callsSince.all(JSON.stringify(keyIds), hour) as unknown as KeyCalls[],
+    )
   }
 
   recordFailures(failed: readonly FailedRequest[]): Promise<void> {
@@ -148,7 +149,7 @@ export class SqliteAccounts implements AccountStore {
   }
 
   failedRequests(accountId: string, limit: number): Promise<FailedRequest[]> {
-    return read(() => this.#statements.failedRequests.all(accountId, limit) as unknown as FailedRequest[])
+    return this.#writer.read(() => this.#statements.failedRequests.all(accountId, limit) as unknown as FailedRequest[])
   }
 
   purgeUsage(before: number): Promise<void> {
@@ -168,7 +169,7 @@ export class SqliteAccounts implements AccountStore {
   }
 
   sessionByHash(tokenHash: Uint8Array): Promise<Session | undefined> {
-    return read(() => {
+    return this.#writer.read(() => {
       const row = this.#statements.sessionByHash.get(tokenHash) as Omit<Session, 'tokenHash'> | undefined
       return row && { ...row, tokenHash }
     })
@@ -191,7 +192,9 @@ export class SqliteAccounts implements AccountStore {
   }
 
   auditTrail(accountId: string, limit: number): Promise<AuditEvent[]> {
-    return read(() => (this.#statements.auditTrail.all(accountId, limit) as unknown as EventRow[]).map(asEvent))
+    return this.#writer.read(() =>
+      (this.#statements.auditTrail.all(accountId, limit) as unknown as EventRow[]).map(asEvent),
+    )
   }
 
   /** Makes a change together with its audit event; resolves with false, and adds no event, if nothing was changed. */

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
-import { IN_MEMORY, openDatabase, requireOurs } from './database.ts'
+import { IN_MEMORY, openDatabase, readPragma, requireOurs } from './database.ts'
 import { APPLICATION_ID } from './migrate.ts'
 
 describe('A database file that is open', () => {
@@ -18,6 +18,23 @@ describe('A database file that is open', () => {
     for (const [pragma, expected] of Object.entries(settings)) assert.equal(value(pragma), expected, pragma)
     assert.ok(Number(value('busy_timeout')) <= 10, 'a wait inside SQLite stops the whole service')
     db.close()
+    rmSync(folder, { recursive: true })
+  })
+
+  it('leaves the sync of a commit to the writer only where it serves requests', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'petstore-test-'))
+    const path = join(folder, 'pets.db')
+    for (const [checkpoints, expected] of [
+      [undefined, { synchronous: 2, fullfsync: 1, wal_autocheckpoint: 1000 }],
+      [true, { synchronous: 1, fullfsync: 1, wal_autocheckpoint: 0 }],
+      [false, { synchronous: 1, fullfsync: 1, wal_autocheckpoint: 0 }],
+    ] as const) {
+      const serving = checkpoints !== undefined && { serving: { checkpoints, onBroken: () => {} } }
+      const { db, wal } = openDatabase(path, { ...serving })
+      for (const [pragma, value] of Object.entries(expected)) assert.equal(readPragma(db, pragma), value, pragma)
+      wal?.close()
+      db.close()
+    }
     rmSync(folder, { recursive: true })
   })
 

@@ -3,10 +3,11 @@ import { accessSync, constants, existsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { openedBy } from '../migrations.ts'
-import { CannotOpenStore, NoDatabase, type Opened, type OpenOptions } from '../store.ts'
+import { CannotOpenStore, NoDatabase, type Opened, type OpenOptions, type Serving } from '../store.ts'
 import { explain, isBusy, LOCK_RETRY_MS } from './failures.ts'
 import { createFile, createFolder, modeWarnings } from './file-modes.ts'
 import { APPLICATION_ID, migrate } from './migrate.ts'
+import { openWal, SERVING_WAIT_MS, type Wal } from './wal.ts'
 
 export const IN_MEMORY = ':memory:'
 
@@ -16,14 +17,11 @@ const SQLITE_MINIMUM = '3.51.3'
 /** How long a start may wait for another process that starts or migrates. */
 const START_WAIT_MS = 10_000
 
-/** While serving, a wait inside SQLite would stop every other request, so writer.ts waits outside of it. */
-const SERVING_WAIT_MS = 2
-
 /** Throws `CannotOpenStore`; `NoDatabase` if there is none and it must not be created. */
 export function openDatabase(
   path: string,
-  { create = true, lockWaitMs = START_WAIT_MS }: OpenOptions = {},
-): { db: DatabaseSync; opened: Opened } {
+  { create = true, lockWaitMs = START_WAIT_MS, serving }: OpenOptions = {},
+): { db: DatabaseSync; opened: Opened; wal: Wal | undefined } {
   let db: DatabaseSync | undefined
   const isFile = path !== IN_MEMORY
   try {
@@ -34,8 +32,10 @@ export function openDatabase(
     configure(db, path, lockWaitMs)
     const applied = migrate(db, path, create)
     if (applied === undefined) throw new NoDatabase(path)
+    if (serving?.checkpoints && isFile) requireEmptyWal(db, path)
     db.exec(`PRAGMA busy_timeout = ${SERVING_WAIT_MS}`)
-    return { db, opened: openedBy(applied, isFile ? modeWarnings(path) : []) }
+    const wal = serving && isFile ? serveFrom(db, serving) : undefined
+    return { db, opened: openedBy(applied, isFile ? modeWarnings(path) : []), wal }
   } catch (error) {
     db?.close()
     if (error instanceof CannotOpenStore) throw error
@@ -95,6 +95,7 @@ function configure(db: DatabaseSync, path: string, lockWaitMs: number): void {
   switchToWal(db, lockWaitMs)
   db.exec(`
     PRAGMA synchronous = FULL;
+    PRAGMA fullfsync = ON;
     PRAGMA foreign_keys = ON;
     PRAGMA trusted_schema = OFF;
   `)
@@ -106,6 +107,24 @@ function configure(db: DatabaseSync, path: string, lockWaitMs: number): void {
       `${path}: SQLite keeps ${pragma} at ${String(actual)} instead of ${value}; is the file on a network drive? Use a local disk.`,
     )
   }
+}
+
+/**
+ * Copies what an earlier process has left in the log to the database file, and empties it. If a sync of the log had failed,
+ * what is behind the failed part could be lost in a power cut, even after a sync that succeeds.
+ */
+function requireEmptyWal(db: DatabaseSync, path: string): void {
+  const { busy } = db.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get() as { busy: number }
+  if (busy === 0) return
+  throw new CannotOpenStore(`Cannot open the database ${path}: another process reads from its write-ahead log.`, {
+    passing: true,
+  })
+}
+
+/** From here on a commit does not sync: the writer does, without blocking the event loop, and checkpoints too. */
+function serveFrom(db: DatabaseSync, { checkpoints }: Serving): Wal {
+  db.exec('PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0')
+  return openWal(db, checkpoints)
 }
 
 /** For this switch SQLite does not wait for a lock, whatever the timeout: another process that starts may hold it. */

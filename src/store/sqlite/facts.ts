@@ -1,7 +1,6 @@
 // Facts about a database itself, in SQLite.
 import type { DatabaseSync } from 'node:sqlite'
 import type { Facts } from '../facts.ts'
-import { read } from './failures.ts'
 import type { Writer } from './writer.ts'
 
 export class SqliteFacts implements Facts {
@@ -14,7 +13,7 @@ export class SqliteFacts implements Facts {
   }
 
   get(name: string): Promise<string | undefined> {
-    return read(() => this.#read(name))
+    return this.#writer.read(() => this.#read(name))
   }
 
   change(name: string, present: string | undefined, value: string | undefined): Promise<string | undefined> {

@@ -1,5 +1,4 @@
 // Classifies SQLite's errors: which are temporary, and what they mean to an operator.
-import { setTimeout } from 'node:timers/promises'
 import { StoreUnavailable } from '../store.ts'
 
 /** Primary result codes, as in sqlite.org/rescode.html. */
@@ -24,6 +23,14 @@ function primaryCode(error: unknown): number | undefined {
 export const LOCK_WAIT_MS = 3000
 export const LOCK_RETRY_MS = 10
 
+/** SQLITE_IOERR_FSYNC, in which SQLite reports its own syncs. */
+const FAILED_SYNC = 10 | (4 << 8)
+
+/** Whether a sync within SQLite failed: at a checkpoint, when the log starts anew, or in a commit that syncs. */
+export function isFailedSync(error: unknown): boolean {
+  return (error as { errcode?: unknown } | undefined)?.errcode === FAILED_SYNC
+}
+
 export function isBusy(error: unknown): error is Error {
   return primaryCode(error) === BUSY
 }
@@ -44,17 +51,4 @@ export function asStoreFailure(error: unknown): unknown {
 /** Whether a request came after the store was closed. */
 function isClosed(error: unknown): boolean {
   return (error as { code?: unknown } | undefined)?.code === 'ERR_INVALID_STATE'
-}
-
-/** Runs a read. A lock, rare for readers of a WAL file, is waited for without blocking the event loop. */
-export async function read<T>(work: () => T): Promise<T> {
-  const deadline = performance.now() + LOCK_WAIT_MS
-  for (;;) {
-    try {
-      return work()
-    } catch (error) {
-      if (!isBusy(error) || performance.now() > deadline) throw asStoreFailure(error)
-      await setTimeout(LOCK_RETRY_MS)
-    }
-  }
 }

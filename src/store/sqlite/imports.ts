@@ -2,7 +2,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { NewPet } from '../../contract/pets.ts'
 import type { FileImport, ImportStore } from '../store.ts'
-import { read } from './failures.ts'
 import { INSERT_PET } from './pets.ts'
 import type { Writer } from './writer.ts'
 
@@ -16,11 +15,11 @@ export class SqliteImports implements ImportStore {
   }
 
   find(hash: string): Promise<FileImport | undefined> {
-    return read(() => this.#statements.find.get(hash) as FileImport | undefined)
+    return this.#writer.read(() => this.#statements.find.get(hash) as FileImport | undefined)
   }
 
   unfinished(): Promise<FileImport[]> {
-    return read(() => this.#statements.unfinished.all() as unknown as FileImport[])
+    return this.#writer.read(() => this.#statements.unfinished.all() as unknown as FileImport[])
   }
 
   begin(

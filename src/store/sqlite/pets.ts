@@ -5,7 +5,6 @@ import type { NewPet, Pet, PetStatus } from '../../contract/pets.ts'
 import type { AuditEvent } from '../account-store.ts'
 import type { Created, Idempotency, PetStore, Updated } from '../store.ts'
 import { prepareAppendEvent } from './accounts.ts'
-import { read } from './failures.ts'
 import type { Writer } from './writer.ts'
 
 export const INSERT_PET = 'INSERT INTO pets (name, category_id, status) VALUES (?, ?, ?)'
@@ -38,7 +37,7 @@ export class SqlitePets implements PetStore {
   }
 
   get(id: bigint): Promise<Pet | undefined> {
-    return read(() => {
+    return this.#writer.read(() => {
       const row = this.#statements.get.get(id) as PetRow | undefined
       return row && toPet(row)
     })
@@ -50,7 +49,7 @@ export class SqlitePets implements PetStore {
       if (status === undefined) return before === undefined ? list.all(limit) : listBefore.all(before, limit)
       return before === undefined ? listStatus.all(status, limit) : listStatusBefore.all(status, before, limit)
     }
-    return read(() => (rows() as unknown[] as PetRow[]).map(toPet))
+    return this.#writer.read(() => (rows() as unknown[] as PetRow[]).map(toPet))
   }
 
   update(id: bigint, expected: NewPet, wanted: NewPet, event: AuditEvent): Promise<Updated> {
@@ -67,7 +66,7 @@ export class SqlitePets implements PetStore {
   }
 
   async countByStatus(): Promise<Record<PetStatus, number>> {
-    const rows = (await read(() => this.#statements.count.all())) as { status: PetStatus; count: number }[]
+    const rows = (await this.#writer.read(() => this.#statements.count.all())) as { status: PetStatus; count: number }[]
     return Object.fromEntries(rows.map(({ status, count }) => [status, count])) as Record<PetStatus, number>
   }
 

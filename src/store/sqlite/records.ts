@@ -1,7 +1,6 @@
 // Reads and writes whole records in SQLite, for copies.
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
 import { asRecord, type Kind, type RecordStore, type StoredRecord } from '../records.ts'
-import { read } from './failures.ts'
 import type { Writer } from './writer.ts'
 
 export class SqliteRecords implements RecordStore {
@@ -66,6 +65,6 @@ export class SqliteRecords implements RecordStore {
   #all(sql: string, ...values: SQLInputValue[]): Promise<Record<string, unknown>[]> {
     const statement = this.#db.prepare(sql)
     statement.setReadBigInts(true)
-    return read(() => statement.all(...values))
+    return this.#writer.read(() => statement.all(...values))
   }
 }

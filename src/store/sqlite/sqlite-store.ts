@@ -5,16 +5,21 @@ import { SqliteAccounts } from './accounts.ts'
 import { createDataVersion } from './data-version.ts'
 import { openDatabase } from './database.ts'
 import { SqliteFacts } from './facts.ts'
-import { read } from './failures.ts'
 import { SqliteImports } from './imports.ts'
 import { SqlitePets } from './pets.ts'
 import { SqliteRecords } from './records.ts'
 import { Writer } from './writer.ts'
 
+/** Within this time two processes write a few megabytes. */
+const SHORTEN_EVERY_MS = 100
+
 /** Opens the file at `path`, or creates it unless told not to; throws `CannotOpenStore` with a message for the operator. */
-export function openSqliteStore(path: string, options?: OpenOptions): Store {
-  const { db, opened } = openDatabase(path, options)
-  const writer = new Writer(db)
+export function openSqliteStore(path: string, options: OpenOptions = {}): Store {
+  const { db, opened, wal } = openDatabase(path, options)
+  const writer = new Writer(db, { wal, onBroken: options.serving?.onBroken })
+  // Where other processes write too, the log also grows while this one writes nothing.
+  const isShared = options.serving?.checkpoints === true && (options.processes ?? 1) > 1
+  const shortening = isShared ? setInterval(() => writer.shortenWal(), SHORTEN_EVERY_MS).unref() : undefined
   const ask = db.prepare('SELECT 1 FROM sqlite_schema LIMIT 1')
   return {
     opened,
@@ -27,10 +32,14 @@ export function openSqliteStore(path: string, options?: OpenOptions): Store {
     connections: () => undefined,
     commits: () => ({ commits: writer.dataCommits, writes: writer.dataWrites }),
     async ping() {
-      await read(() => ask.get())
+      await writer.read(() => ask.get())
     },
     async close() {
       await writer.close()
+      clearInterval(shortening)
+      // Closing would copy the log to the database file without a look at its checksums.
+      if (writer.isBroken) return
+      wal?.close()
       db.close()
     },
   }

@@ -1,4 +1,4 @@
-// Group commit: one transaction a turn, one bad write fails alone, and a lock is waited for.
+// Group commit: one transaction a turn, one bad write fails alone, a lock is waited for, and nothing is shown before its sync.
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -10,9 +10,10 @@ import * as fc from 'fast-check'
 import { StoreBusy, StoreUnavailable } from '../store.ts'
 import { IN_MEMORY } from './database.ts'
 import { LOCK_RETRY_MS } from './failures.ts'
-import { Writer } from './writer.ts'
+import type { Wal } from './wal.ts'
+import { Writer, type WriterOptions } from './writer.ts'
 
-function newWriter(path = IN_MEMORY) {
+function newWriter(path = IN_MEMORY, options: WriterOptions = {}) {
   const db = new DatabaseSync(path, { timeout: 0 })
   db.exec('CREATE TABLE IF NOT EXISTS numbers (n INTEGER PRIMARY KEY CHECK (n >= 0)) STRICT')
   const insert = db.prepare('INSERT INTO numbers VALUES (?)')
@@ -21,7 +22,7 @@ function newWriter(path = IN_MEMORY) {
       .prepare('SELECT n FROM numbers ORDER BY n')
       .all()
       .map(({ n }) => Number(n))
-  return { db, writer: new Writer(db), add: (n: number) => insert.run(n), numbers }
+  return { db, writer: new Writer(db, options), add: (n: number) => insert.run(n), numbers }
 }
 
 describe('The writer', () => {
@@ -155,6 +156,165 @@ describe('The writer', () => {
     })
   })
 })
+
+describe('The writer, where it syncs the log itself,', () => {
+  it('answers each write after a sync that began after its commit, one that changed nothing too', async () => {
+    const disk = new Disk()
+    const { db, writer, add } = newWriter(IN_MEMORY, { wal: disk })
+    const answered: string[] = []
+    const note = (name: string) => () => void answered.push(name)
+    const first = writer.write(() => add(1)).then(note('first'))
+    const sync = await disk.nextSync()
+    assert.equal(db.isTransaction, false, 'the sync begins after the commit')
+    const second = writer.write(() => add(2)).then(note('second'))
+    const unchanged = writer.write(() => 'replayed').then(note('unchanged'))
+    await setTimeout(20)
+    assert.deepEqual(answered, [])
+    sync.resolve()
+    await first
+    const next = await disk.nextSync()
+    assert.deepEqual(answered, ['first'], 'the first sync began before the commit of the others')
+    next.resolve()
+    await Promise.all([second, unchanged])
+    assert.equal(disk.syncs, 2, 'writes that arrive during a sync share the next')
+  })
+
+  it('lets a read that sees an unsynced commit wait, and counts the commit when it is synced', async () => {
+    const disk = new Disk()
+    const { writer, add, numbers } = newWriter(IN_MEMORY, { wal: disk })
+    assert.deepEqual(await writer.read(numbers), [])
+    const written = writer.write(() => add(1))
+    const sync = await disk.nextSync()
+    let found: number[] | undefined
+    const reading = writer.read(numbers).then((all) => (found = all))
+    await setTimeout(20)
+    assert.deepEqual([found, writer.dataCommits], [undefined, 0])
+    sync.resolve()
+    assert.deepEqual(await reading, [1])
+    assert.equal(writer.dataCommits, 1)
+    await written
+    assert.deepEqual(await writer.read(numbers), [1], 'and waits for nothing else')
+  })
+
+  it('waits for the last sync before it is closed', async () => {
+    const disk = new Disk()
+    const { writer, add } = newWriter(IN_MEMORY, { wal: disk })
+    const written = writer.write(() => add(1))
+    let closed = false
+    const closing = writer.close().then(() => (closed = true))
+    const sync = await disk.nextSync()
+    await setTimeout(20)
+    assert.equal(closed, false)
+    sync.resolve()
+    await Promise.all([written, closing])
+  })
+
+  it('shortens the log after each batch, and tries again later if that fails', async () => {
+    const disk = new Disk()
+    const { writer, add } = newWriter(IN_MEMORY, { wal: disk })
+    disk.failure = Object.assign(new Error('database or disk is full'), { errcode: 13 })
+    for (const n of [1, 2]) {
+      const written = writer.write(() => add(n))
+      ;(await disk.nextSync()).resolve()
+      await written
+      await setTimeout(20)
+      assert.equal(disk.attempts, n)
+    }
+    assert.equal(writer.isBroken, false)
+  })
+
+  for (const where of ['of the log', 'within a checkpoint'] as const) {
+    it(`refuses every call once a sync ${where} has failed, and reports it once`, async () => {
+      const disk = new Disk()
+      const broken: unknown[] = []
+      const onBroken = (error: unknown) => broken.push(error)
+      const { writer, add, numbers } = newWriter(IN_MEMORY, { wal: disk, onBroken })
+      const written = writer.write(() => add(1))
+      const sync = await disk.nextSync()
+      if (where === 'of the log') {
+        const waiting = [written, writer.read(numbers), writer.write(() => add(2))]
+        sync.reject(Object.assign(new Error('EIO: i/o error, fdatasync'), { code: 'EIO' }))
+        for (const call of waiting) await assert.rejects(call, StoreUnavailable)
+      } else {
+        disk.failure = Object.assign(new Error('disk I/O error'), { errcode: 1034 })
+        sync.resolve()
+        await written
+        await setTimeout(20)
+      }
+      await assert.rejects(
+        writer.write(() => add(3)),
+        StoreUnavailable,
+      )
+      await assert.rejects(writer.read(numbers), StoreUnavailable)
+      assert.deepEqual([broken.length, writer.isBroken, disk.syncs], [1, true, 1])
+      await writer.close()
+    })
+  }
+
+  it('refuses the whole batch if a sync fails while its writes are retried alone', async () => {
+    const disk = new Disk()
+    const { writer, add } = newWriter(IN_MEMORY, { wal: disk })
+    const failed = () => {
+      throw Object.assign(new Error('disk I/O error'), { errcode: 1034 })
+    }
+    let tries = 0
+    const results = await Promise.allSettled([
+      writer.write(() => add(1)),
+      writer.write(() => (tries++ === 0 ? add(-1) : failed())),
+      writer.write(() => add(2)),
+    ])
+    assert.ok(results.every((result) => result.status === 'rejected' && result.reason instanceof StoreUnavailable))
+    assert.deepEqual([writer.isBroken, disk.syncs], [true, 0])
+  })
+
+  it('refuses calls while a sync takes too long, and goes on when it ends', async () => {
+    const disk = new Disk()
+    const { writer, add, numbers } = newWriter(IN_MEMORY, { wal: disk, syncWaitMs: 50 })
+    const written = writer.write(() => add(1))
+    const sync = await disk.nextSync()
+    const calls = [written, writer.write(() => add(2)), writer.read(numbers)]
+    for (const call of calls) await assert.rejects(call, /did not sync: no answer within 50 ms/)
+    await assert.rejects(
+      writer.write(() => add(3)),
+      StoreUnavailable,
+    )
+    await assert.rejects(writer.read(numbers), StoreUnavailable)
+    sync.resolve()
+    await setTimeout(20)
+    assert.deepEqual(await writer.read(numbers), [1])
+    assert.deepEqual([writer.dataCommits, writer.isBroken], [1, false])
+  })
+})
+
+/** A disk whose syncs end when a test says so. */
+class Disk implements Wal {
+  syncs = 0
+  attempts = 0
+  /** What the next attempts to shorten the log throw. */
+  failure: Error | undefined
+  #begun = Promise.withResolvers<PromiseWithResolvers<void>>()
+
+  sync(): Promise<void> {
+    this.syncs += 1
+    const sync = Promise.withResolvers<void>()
+    this.#begun.resolve(sync)
+    return sync.promise
+  }
+
+  /** Resolves with the next sync, or with one that has begun and was not asked for yet. */
+  async nextSync(): Promise<PromiseWithResolvers<void>> {
+    const sync = await this.#begun.promise
+    this.#begun = Promise.withResolvers()
+    return sync
+  }
+
+  shorten(): void {
+    this.attempts += 1
+    if (this.failure !== undefined) throw this.failure
+  }
+
+  close(): void {}
+}
 
 /** A database file, and another connection that can lock it. */
 class LockedFile implements Disposable {

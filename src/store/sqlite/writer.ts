@@ -1,9 +1,12 @@
-// Runs all writes. Writes that arrive in one turn of the event loop share one transaction and one fsync, and each is
-// answered only after that commit. A lock held by another process is waited for here, outside SQLite.
+// Runs all writes. Writes that arrive together share one transaction and one sync, and each is answered only after a sync
+// that began after its commit. A lock held by another process is waited for here, outside SQLite.
 import type { DatabaseSync } from 'node:sqlite'
+import { setImmediate, setTimeout } from 'node:timers/promises'
 import { whileGrowing } from '../../turns.ts'
+import { withinTime } from '../../within-time.ts'
 import { StoreBusy, StoreUnavailable } from '../store.ts'
-import { asStoreFailure, isBusy, LOCK_RETRY_MS, LOCK_WAIT_MS } from './failures.ts'
+import { asStoreFailure, explain, isBusy, isFailedSync, LOCK_RETRY_MS, LOCK_WAIT_MS } from './failures.ts'
+import type { Wal } from './wal.ts'
 
 /** How many writes may wait. At 10,000 writes a second the last of them waits for a tenth of a second, unless another
  * process holds the lock. */
@@ -17,19 +20,46 @@ interface Job {
   deadline: number
 }
 
+interface Committed {
+  job: Job
+  result: unknown
+}
+
+export interface WriterOptions {
+  /** The log to sync after each commit; without one, COMMIT itself syncs. */
+  wal?: Wal | undefined
+  /** How long a write or a read waits for a sync. */
+  syncWaitMs?: number
+  /** Called once when a sync has failed. From then on every call is refused. */
+  onBroken?: ((error: StoreUnavailable) => void) | undefined
+}
+
 export class Writer {
   readonly #db: DatabaseSync
+  readonly #wal: Wal | undefined
+  readonly #syncWaitMs: number
+  readonly #onBroken: (error: StoreUnavailable) => void
   #queue: Job[] = []
-  #scheduled = false
+  #isWriting = false
+  #isLockedOut = false
+  /** Resolves when the sync that is under way has ended, or takes too long; then `#refusal` is set. */
+  #syncing: Promise<void> | undefined
+  /** Why no call is accepted: a sync is overdue or has failed. */
+  #refusal: StoreUnavailable | undefined
+  #isBroken = false
+  #unsynced = { dataCommits: 0, dataWrites: 0 }
   #dataCommits = 0
   #dataWrites = 0
   #closed: PromiseWithResolvers<void> | undefined
 
-  constructor(db: DatabaseSync) {
+  constructor(db: DatabaseSync, { wal, syncWaitMs = LOCK_WAIT_MS, onBroken = () => {} }: WriterOptions = {}) {
     this.#db = db
+    this.#wal = wal
+    this.#syncWaitMs = syncWaitMs
+    this.#onBroken = onBroken
   }
 
-  /** Runs `work` inside a transaction and resolves with its result once that is committed. Moves the store's version. */
+  /** Runs `work` inside a transaction and resolves with its result once that is durable. Moves the store's version. */
   write<T>(work: () => T): Promise<T> {
     return this.#add(work, true)
   }
@@ -39,7 +69,26 @@ export class Writer {
     return this.#add(work, false)
   }
 
-  /** The number of commits so far that wrote data. */
+  /**
+   * Runs a read. What it finds may include a commit that a power cut could still undo, so it waits for the sync that is
+   * under way. A lock, rare for readers of a WAL file, is waited for without blocking the event loop.
+   */
+  async read<T>(work: () => T): Promise<T> {
+    const deadline = performance.now() + LOCK_WAIT_MS
+    for (;;) {
+      try {
+        const found = work()
+        if (this.#syncing !== undefined) await this.#syncing
+        if (this.#refusal !== undefined) throw this.#refusal
+        return found
+      } catch (error) {
+        if (!isBusy(error) || performance.now() > deadline) throw asStoreFailure(error)
+        await setTimeout(LOCK_RETRY_MS)
+      }
+    }
+  }
+
+  /** The number of durable commits so far that wrote data. */
   get dataCommits(): number {
     return this.#dataCommits
   }
@@ -49,71 +98,88 @@ export class Writer {
     return this.#dataWrites
   }
 
+  /** Whether a sync has failed. What the disk has of the last commits is unknown until the log is recovered at the next start. */
+  get isBroken(): boolean {
+    return this.#isBroken
+  }
+
   /** Takes no more work, and resolves when everything queued so far is written or refused. */
   close(): Promise<void> {
     this.#closed ??= Promise.withResolvers()
-    if (!this.#scheduled) this.#closed.resolve()
+    if (!this.#isWriting || this.#isBroken) this.#closed.resolve()
     return this.#closed.promise
   }
 
+  /** Copies a long log to the database file. While a batch is written this is left to the end of the batch. */
+  shortenWal(): void {
+    if (!this.#isWriting) this.#shortenWal()
+  }
+
   #add<T>(work: () => T, isData: boolean): Promise<T> {
+    if (this.#refusal !== undefined) return Promise.reject(this.#refusal)
     if (this.#closed !== undefined) return Promise.reject(new StoreUnavailable('the database is closed'))
     if (this.#queue.length >= QUEUE_LIMIT)
       return Promise.reject(new StoreBusy(`${QUEUE_LIMIT} writes wait for the database`))
     return new Promise<T>((resolve, reject) => {
       this.#queue.push({ work, isData, resolve, reject, deadline: performance.now() + LOCK_WAIT_MS })
-      // A commit of thirty costs as much as a commit of ten.
-      this.#schedule(() =>
-        whileGrowing(
-          () => this.#queue.length,
-          () => this.#flush(),
-        ),
-      )
+      if (this.#isWriting) return
+      this.#isWriting = true
+      void this.#writeAll()
     })
   }
 
-  #schedule(later: () => void): void {
-    if (this.#scheduled) return
-    this.#scheduled = true
-    later()
+  /** Writes batch after batch until nothing is left to write. */
+  async #writeAll(): Promise<void> {
+    while (this.#queue.length > 0) {
+      await this.#gather()
+      const batch = this.#queue.splice(0)
+      try {
+        const committed = this.#commit(batch)
+        if (committed.length > 0) await this.#sync(batch)
+        this.#countSynced()
+        for (const { job, result } of committed) job.resolve(result as never)
+      } catch (error) {
+        this.#break(error, batch)
+        return
+      }
+      if (this.#wal === undefined) continue
+      // The answers leave first.
+      await setImmediate()
+      this.#shortenWal()
+    }
+    this.#isWriting = false
+    this.#closed?.resolve()
   }
 
-  #flush(): void {
-    this.#scheduled = false
-    const batch = this.#queue
-    this.#queue = []
-    const lock = this.#commit(batch)
-    if (lock !== undefined) this.#tryAgainLater(batch, lock)
-    if (!this.#scheduled) this.#closed?.resolve()
+  /** Waits for more writes: a commit of thirty costs as much as a commit of ten. */
+  async #gather(): Promise<void> {
+    if (this.#isLockedOut) await setTimeout(LOCK_RETRY_MS)
+    else await new Promise<void>((resolve) => whileGrowing(() => this.#queue.length, resolve))
+    this.#isLockedOut = false
   }
 
-  /** Writes the batch in one transaction and settles its jobs; returns the error if another process holds the lock. */
-  #commit(batch: readonly Job[]): Error | undefined {
-    const results: unknown[] = []
+  /**
+   * Writes the batch in one transaction. Returns what was committed; the rest was rejected, or is queued again. Throws if
+   * SQLite could not sync.
+   */
+  #commit(batch: readonly Job[]): Committed[] {
     try {
       this.#db.exec('BEGIN IMMEDIATE')
-      for (const job of batch) results.push(job.work())
+      const committed = batch.map((job) => ({ job, result: job.work() }))
       // Counted before the commit, because after a commit that failed its effect is unknown.
       const dataWrites = batch.filter(({ isData }) => isData).length
-      if (dataWrites > 0) this.#dataCommits += 1
+      if (dataWrites > 0) this.#unsynced.dataCommits += 1
       this.#db.exec('COMMIT')
-      this.#dataWrites += dataWrites
+      this.#unsynced.dataWrites += dataWrites
+      return committed
     } catch (error) {
       if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
-      if (isBusy(error)) return error
+      if (isFailedSync(error)) throw error
+      if (isBusy(error)) this.#tryAgainLater(batch, error)
       // One bad row must not fail its neighbours: each gets a transaction of its own.
-      if (batch.length > 1) this.#commitSingly(batch)
+      else if (batch.length > 1) return batch.flatMap((job) => this.#commit([job]))
       else batch[0]!.reject(asStoreFailure(error))
-      return undefined
-    }
-    for (const [index, job] of batch.entries()) job.resolve(results[index] as never)
-    return undefined
-  }
-
-  #commitSingly(batch: readonly Job[]): void {
-    for (const job of batch) {
-      const lock = this.#commit([job])
-      if (lock !== undefined) this.#tryAgainLater([job], lock)
+      return []
     }
   }
 
@@ -123,6 +189,49 @@ export class Writer {
       if (job.deadline > now) this.#queue.push(job)
       else job.reject(asStoreFailure(lock))
     }
-    if (this.#queue.length > 0) this.#schedule(() => setTimeout(() => this.#flush(), LOCK_RETRY_MS))
+    this.#isLockedOut = true
+  }
+
+  /**
+   * Resolves when the batch is durable; rejects if the sync failed. If it takes too long, the batch and all other calls are
+   * refused until the disk answers.
+   */
+  async #sync(batch: readonly Job[]): Promise<void> {
+    if (this.#wal === undefined) return
+    const sync = this.#wal.sync()
+    this.#syncing = withinTime(sync, this.#syncWaitMs).catch((error: unknown) => this.#refuse(error, batch))
+    await this.#syncing
+    await sync
+    this.#syncing = undefined
+    this.#refusal = undefined
+  }
+
+  /** Refuses these writes, those that wait, and all calls to come. */
+  #refuse(error: unknown, jobs: readonly Job[]): void {
+    this.#refusal = new StoreUnavailable(`the disk did not sync: ${explain(error)}`, { cause: error })
+    for (const job of [...jobs, ...this.#queue.splice(0)]) job.reject(this.#refusal)
+  }
+
+  /** Refuses everything for good: after a sync that failed, the next may succeed although the disk has lost what was written. */
+  #break(error: unknown, jobs: readonly Job[]): void {
+    this.#isBroken = true
+    this.#refuse(error, jobs)
+    this.#closed?.resolve()
+    this.#onBroken(this.#refusal!)
+  }
+
+  #countSynced(): void {
+    this.#dataCommits += this.#unsynced.dataCommits
+    this.#dataWrites += this.#unsynced.dataWrites
+    this.#unsynced = { dataCommits: 0, dataWrites: 0 }
+  }
+
+  #shortenWal(): void {
+    try {
+      this.#wal?.shorten()
+    } catch (error) {
+      // After any other failure, such as a full disk, the next attempt may succeed.
+      if (isFailedSync(error)) this.#break(error, [])
+    }
   }
 }

@@ -1,0 +1,71 @@
+// The write-ahead log of a store that serves requests: where it lies, what is left of it, and how long it gets.
+import assert from 'node:assert/strict'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, symlinkSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { after, before, describe, it } from 'node:test'
+import { CannotOpenStore, type OpenOptions, type Store } from '../store.ts'
+import { openSqliteStore } from './sqlite-store.ts'
+
+const REX = { name: 'x'.repeat(255), categoryId: 1n, status: 'available' } as const
+const serving = (checkpoints: boolean): OpenOptions => ({
+  processes: 2,
+  serving: { checkpoints, onBroken: (error) => assert.fail(error) },
+})
+
+describe('The write-ahead log', () => {
+  let folder: string
+  before(() => void (folder = mkdtempSync(join(tmpdir(), 'petstore-test-'))))
+  after(() => rmSync(folder, { recursive: true }))
+
+  it('is the one beside the real file where the database is a link', async () => {
+    const real = join(folder, 'real')
+    mkdirSync(real)
+    await openSqliteStore(join(real, 'pets.db')).close()
+    const link = join(folder, 'link.db')
+    symlinkSync(join(real, 'pets.db'), link)
+    const store = openSqliteStore(link, serving(true))
+    await store.pets.create(REX)
+    assert.ok(statSync(join(real, 'pets.db-wal')).size > 0)
+    assert.equal(existsSync(`${link}-wal`), false)
+    await store.close()
+    assert.deepEqual(readdirSync(real), ['pets.db'], 'closed in order, nothing else is left')
+  })
+
+  it('is copied and emptied before a store serves, and what keeps it from that is waited for', async () => {
+    const path = join(folder, 'left.db')
+    const left = openSqliteStore(path, serving(false))
+    await left.pets.create(REX)
+    using reader = new DatabaseSync(path)
+    reader.exec('BEGIN')
+    reader.prepare('SELECT count(*) FROM pets').get()
+    assert.throws(
+      () => openSqliteStore(path, { ...serving(true), lockWaitMs: 0 }),
+      (error) => error instanceof CannotOpenStore && error.passing,
+    )
+    reader.exec('ROLLBACK')
+    const store = openSqliteStore(path, serving(true))
+    assert.equal(statSync(`${path}-wal`).size, 0)
+    assert.equal((await store.pets.list({ limit: 10 })).length, 1)
+    await store.close()
+    await left.close()
+  })
+
+  it('stays short with two that write, of which one checkpoints, also while that one writes nothing', async () => {
+    const path = join(folder, 'two.db')
+    const [first, second] = [openSqliteStore(path, serving(true)), openSqliteStore(path, serving(false))]
+    let longest = 0
+    const write = async (store: Store, batches: number) => {
+      for (let batch = 0; batch < batches; batch += 1) {
+        await store.pets.createMany(Array.from({ length: 2000 }, () => REX))
+        longest = Math.max(longest, statSync(`${path}-wal`).size)
+      }
+    }
+    await Promise.all([write(first, 40), write(second, 40)])
+    await write(second, 40)
+    assert.ok(longest < 40_000_000, `the log had ${longest} bytes`)
+    assert.ok(longest > 4_000_000, 'enough was written')
+    await Promise.all([first.close(), second.close()])
+  })
+})

@@ -1,0 +1,107 @@
+// The sync of a create: requests are served meanwhile, and what a disk that fails or hangs does to them (SQLite).
+import assert from 'node:assert/strict'
+import { readdir, rm, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, it } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
+import { Folder, makeKey, serve } from './command.ts'
+import { expectError, startPetstore } from './harness.ts'
+
+const DATABASE = { DATABASE_URL: 'sqlite:data/petstore.db' }
+
+describe('A create on SQLite', { concurrency: 2 }, () => {
+  it('is answered after its commit: the next list shows it, and ids grow', async () => {
+    await using petstore = await startPetstore()
+    for (let round = 0; round < 20; round += 1) {
+      const answers = await Promise.all(
+        Array.from({ length: 10 }, (_, index) => petstore.add({ name: `Animal ${round} ${index}`, categoryId: 1 })),
+      )
+      const ids = await Promise.all(answers.map(async (answer) => ((await answer.json()) as { id: number }).id))
+      const page = (await (await petstore.call('/pets?limit=10')).json()) as { id: number }[]
+      assert.deepEqual(
+        page.map(({ id }) => id),
+        ids.toSorted((a, b) => b - a),
+      )
+    }
+  })
+
+  it('shares its commit with others that come together, and the metrics tell how well', async () => {
+    await using petstore = await startPetstore({ env: { PETSTORE_ADMIN_PORT: '0' } })
+    await Promise.all(
+      Array.from({ length: 100 }, (_, index) => petstore.add({ name: `Animal ${index}`, categoryId: 1 })),
+    )
+    const page = await (await fetch(`${petstore.adminUrl}/metrics`)).text()
+    const read = (name: string) => Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(page)?.[1])
+    // The environment, the account and its key are writes too.
+    assert.equal(read('petstore_committed_writes_total'), 103)
+    assert.ok(read('petstore_commits_total') < 80)
+  })
+
+  it('is in the file after a stop, and nothing else is left in its folder', async () => {
+    await using folder = await Folder.create()
+    const served = await serve(folder, { env: DATABASE })
+    await fetch(`${served.url}/livez`)
+    served.child.kill('SIGTERM')
+    assert.equal((await served.ended).code, 0)
+    assert.deepEqual(await readdir(`${folder.path}/data`), ['petstore.db'])
+    const doctor = await folder.run(['doctor', '--database', 'sqlite:data/petstore.db', '--environment', 'staging'])
+    assert.equal(doctor.code, 0)
+  })
+
+  it('is refused when the disk fails to sync; the service exits, and the next start has all that was answered', async () => {
+    await using folder = await Folder.create()
+    const { served, add, list, order } = await serveOnFaultyDisk(folder)
+    assert.equal((await add('kept')).status, 201)
+    await writeFile(order, 'fail')
+    await expectError(await add('unknown'), 'service_unavailable')
+    const { code, stderr } = await served.ended
+    assert.deepEqual([code, stderr], [1, 'petstore: the disk did not sync: EIO: i/o error, fdatasync\n'])
+    assert.ok(served.lines.some(({ msg }) => msg === 'exiting; the next start recovers the database'))
+    const wal = join(folder.path, 'data/petstore.db-wal')
+    assert.ok((await stat(wal)).size > 0, 'the database was not closed')
+    const again = await serve(folder, { env: DATABASE })
+    assert.equal((await stat(wal)).size, 0, 'the log was copied before anything is answered')
+    assert.ok((await list(again.url)).includes('kept'))
+  })
+
+  it('is refused in time while a sync hangs: not ready, but alive, and all recovers by itself', async () => {
+    await using folder = await Folder.create()
+    const { served, add, list, order } = await serveOnFaultyDisk(folder)
+    assert.equal((await add('first')).status, 201)
+    for (let time = 0; time < 2; time += 1) await list(served.url)
+    await writeFile(order, 'hang')
+    const started = performance.now()
+    const waiting = add('waiting')
+    await setTimeout(100)
+    assert.deepEqual(await list(served.url), ['first'], 'what is cached is still answered')
+    await expectError(await waiting, 'service_unavailable')
+    assert.ok(performance.now() - started < 9000)
+    assert.equal((await fetch(`${served.url}/readyz`)).status, 503)
+    assert.equal((await fetch(`${served.url}/livez`)).status, 200)
+    await rm(order)
+    await setTimeout(100)
+    assert.equal((await add('later')).status, 201)
+    assert.equal((await fetch(`${served.url}/readyz`)).status, 200)
+    assert.deepEqual(await list(served.url), ['later', 'waiting', 'first'])
+  })
+})
+
+async function serveOnFaultyDisk(folder: Folder) {
+  const { key } = await makeKey(folder, { env: DATABASE })
+  const order = join(folder.path, 'order')
+  const preload = `--import ${new URL('faulty-sync.ts', import.meta.url).href}`
+  const env = { ...DATABASE, NODE_OPTIONS: preload, FAULTY_SYNC: order, PETSTORE_WORKERS: '1' }
+  const served = await serve(folder, { env })
+  const headers = { Authorization: `Bearer ${key}` }
+  const add = (name: string) =>
+    fetch(`${served.url}/v1/pets`, {
+      method: 'POST',
+      body: JSON.stringify({ name, categoryId: 1 }),
+      headers: { ...headers, 'Content-Type': 'application/json' },
+    })
+  const list = async (url: string) => {
+    const animals = (await (await fetch(`${url}/v1/pets`, { headers })).json()) as { name: string }[]
+    return animals.map(({ name }) => name)
+  }
+  return { served, add, list, order }
+}
