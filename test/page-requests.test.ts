@@ -88,6 +88,7 @@ describeService('A request for a page', (service) => {
       '/assets/../console.ts': 404,
       '/%zz': 404,
       '/docs/': 404,
+      '/keys//rename': 404,
       '/LIVEZ': 404,
       '//': 404,
     }
@@ -311,6 +312,7 @@ describe('An asset', () => {
     }
     const plain = await get('')
     assert.equal(plain.get('content-encoding'), undefined)
+    assert.equal((await get('Accept-Encoding: gzip;q=0\r\n')).get('content-encoding'), undefined)
     const compressed = await get('Accept-Encoding: br, gzip\r\n')
     assert.equal(compressed.get('content-encoding'), 'gzip')
     assert.ok(Number(compressed.get('content-length')) < Number(plain.get('content-length')))
