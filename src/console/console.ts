@@ -72,7 +72,7 @@ export function createConsole(parts: ConsoleParts): Pages {
   function guarded(answer: PageRoute['answer']): PageRoute['answer'] {
     return (call, response) => {
       call.sameOrigin = true
-      call.answerHeaders = Object.entries(SECURITY_HEADERS).flat()
+      call.answerHeaders = headerList(SECURITY_HEADERS)
       warnOfProxy(call)
       return atHome && !isOwnName(call.host) ? refuseHost(call) : answer(call, response)
     }
@@ -236,7 +236,7 @@ function render(visit: Visit, outcome: Outcome): Answer {
     return { status: 303, cache: 'no-store', headers, body: undefined }
   }
   const { headers, body } = contentOf(layout(visit, outcome).text, 'text/html; charset=utf-8')
-  visit.call.answerHeaders = Object.entries({ ...SECURITY_HEADERS, ...outcome.headers }).flat()
+  visit.call.answerHeaders = headerList({ ...SECURITY_HEADERS, ...outcome.headers })
   return {
     status: outcome.status ?? 200,
     // No cache may keep a page of an account, or one with a CSRF token.
@@ -244,6 +244,10 @@ function render(visit: Visit, outcome: Outcome): Answer {
     headers: [...headers, ...setCookie(visit, outcome)],
     body,
   }
+}
+
+function headerList(headers: Record<string, string>): string[] {
+  return Object.entries(headers).flat()
 }
 
 /** A page may have made a token for its forms, so this comes after its layout. */

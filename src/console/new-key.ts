@@ -35,8 +35,8 @@ export function newKeyPage(visit: MemberVisit, { key, secret }: MadeKey): HtmlPa
 const REFRESH_SECONDS = 3
 
 /**
- * Waits for the first request with the key, and says when it came. Without a script, this is a page of its own that reloads itself; console.js shows it in
- * the page of the new key.
+ * Says whether a request with the key has arrived. Without a script, this is a page of its own that reloads itself;
+ * console.js shows it in the page of the new key.
  */
 export async function firstRequestPage(visit: MemberVisit, key: ApiKey): Promise<HtmlPage> {
   await visit.flushUsage()

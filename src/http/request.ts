@@ -57,10 +57,8 @@ export function createOrigin(trustProxy: string[] | false): (raw: IncomingMessag
 
 /** The nearest proxy appends what it has seen. */
 function lastOf(list: string | string[] | undefined): string | undefined {
-  return (
-    String(list ?? '')
-      .split(',')
-      .at(-1)!
-      .trim() || undefined
-  )
+  const last = String(list ?? '')
+    .split(',')
+    .at(-1)!
+  return last.trim() || undefined
 }
