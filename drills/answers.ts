@@ -32,6 +32,7 @@ export function readAnswers(received: Buffer, mayBeHead: boolean): Read {
 }
 
 function faultsOfError(status: number, headers: ReadonlyMap<string, string>, body: string): string[] {
+  if (isPage(headers, body)) return []
   try {
     const { code, message, status: told } = JSON.parse(body) as ErrorBody
     const isError = ERRORS[code].status === status && told === status && message.length > 0
@@ -40,4 +41,10 @@ function faultsOfError(status: number, headers: ReadonlyMap<string, string>, bod
     // Not JSON: told below.
   }
   return [`${status} without the Error body: ${body.slice(0, 200)}`]
+}
+
+/** The console shows its errors as a whole page with its security headers. */
+function isPage(headers: ReadonlyMap<string, string>, body: string): boolean {
+  const hasHeaders = headers.has('request-id') && headers.get('x-frame-options') === 'DENY'
+  return hasHeaders && headers.get('content-type') === 'text/html; charset=utf-8' && body.endsWith('</html>\n')
 }

@@ -71,6 +71,7 @@ export function realRequests(key: string): string[] {
     `HEAD /v1/pets HTTP/1.1\r\n${head}\r\n`,
     `OPTIONS /v1/pets HTTP/1.1\r\nHost: localhost\r\nOrigin: https://a.example\r\nAccess-Control-Request-Method: POST\r\n\r\n`,
     `GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n`,
+    ...pageRequests(),
     post('{"name":"Rex","categoryId":9223372036854775807,"status":"pending"}'),
     post(
       '{"name":"Ré\\u0078 \\ud83d\\udc36","categoryId":-1.0e0,"more":{"a":[1,true,null]}}',
@@ -78,6 +79,22 @@ export function realRequests(key: string): string[] {
     ),
     `POST /v1/pets HTTP/1.1\r\n${head}Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n1e\r\n{"name":"Rex","categoryId":12}\r\n0\r\n\r\n`,
     `POST /v1/pets HTTP/1.1\r\n${head}Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nc\r\n{"name":"Rex\r\n12\r\n","categoryId":12}\r\n0\r\n\r\n`,
+  ]
+}
+
+/** Health checks, pages, assets and forms. */
+function pageRequests(): string[] {
+  const get = (path: string, headers = '') => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n${headers}\r\n`
+  const post = (path: string, body: string) =>
+    `POST ${path} HTTP/1.1\r\nHost: localhost\r\nCookie: petstore=x\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: ${body.length}\r\n\r\n${body}`
+  return [
+    get('/livez'),
+    get('/', 'Accept: text/html\r\nX-Forwarded-For: 192.0.2.7, 127.0.0.1\r\n'),
+    get('/assets/icon.svg?v=1', 'Accept-Encoding: br, gzip;q=0.5, *;q=0\r\n'),
+    get('/keys/%41/rename', 'Cookie: a=b; petstore=x\r\n'),
+    post('/sign-in', 'csrf=x&email=a%40example.com&password=y'),
+    post('/keys/1/revoke', 'csrf='),
+    `POST /sign-up HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\nTransfer-Encoding: chunked\r\n\r\n3\r\na=b\r\n0\r\n\r\n`,
   ]
 }
 

@@ -15,10 +15,9 @@ import {
   loadMetrics,
   storeObserver,
 } from './front.ts'
-import { createAdmin } from './http/admin.ts'
 import type { Send } from './http/answer.ts'
 import type { Timeouts } from './http/app.ts'
-import { createHealth, type Health } from './http/health.ts'
+import { createAdmin, createHealth, type Health } from './http/health.ts'
 import { createRateWindow } from './http/rate-limit.ts'
 import { createReadiness } from './http/readiness.ts'
 import { type Reach, reachOf } from './home.ts'
@@ -71,11 +70,10 @@ export async function startServer(config: Config, log: Log, world: World = {}): 
   metrics?.watchInstance(readiness)
 
   const answering = createAnswering({ config, log, store, clock, metrics, isStopping })
-  const { usage, record, send } = answering
+  const { usage, send } = answering
   const sessions = new Sessions(store, clock)
-  const publicApp = Promise.withResolvers<PublicApp>()
-  const elsewhere: RequestListener = (raw, response) =>
-    void publicApp.promise.then(({ routing }) => routing(raw, response))
+  const pages = Promise.withResolvers<RequestListener>()
+  const elsewhere: RequestListener = (raw, response) => void pages.promise.then((serve) => serve(raw, response))
   const lease =
     config.workers > 1 && config.rateLimit !== undefined ? createRateWindow(config.rateLimit, monotonic) : undefined
   const frontParts = { config, log, store, clock, monotonic, metrics, answering, elsewhere, lease, timeouts }
@@ -103,8 +101,8 @@ export async function startServer(config: Config, log: Log, world: World = {}): 
   // Requests that are not for an operation wait for this; the operations are served meanwhile.
   const url = addressOf(front.server)
   const reach = reachOf(config, front.server.address())
-  const consoleParts = { config, ...reach, url, store, accounts, sessions, flushUsage, clock, monotonic, log, record }
-  setImmediate(() => publicApp.resolve(loadPublicApp(consoleParts, health, send, isStopping)))
+  const consoleParts = { config, ...reach, url, store, accounts, sessions, flushUsage, clock, monotonic, log }
+  setImmediate(() => pages.resolve(loadPages(consoleParts, health, send)))
   let stopChores = async () => {}
   const startWork = () => {
     if (!stopping) stopChores = startChores({ store, usage, sessions, log, clock })
@@ -136,7 +134,6 @@ export async function startServer(config: Config, log: Log, world: World = {}): 
       lastStep(stopChores(), 'old records were still being purged', log),
     ])
     await cutOff(admin)
-    await (await publicApp.promise).close()
     await closeStore(store, usage, log)
   }
 
@@ -159,26 +156,11 @@ async function loadWorkers(parts: FrontParts, front: Front): Promise<Workers> {
   return startWorkers(parts, front)
 }
 
-interface PublicApp {
-  routing: RequestListener
-  close(): Promise<unknown>
-}
-
-/** Loaded on demand too: the framework and the pages take longer to load than everything else together. */
-async function loadPublicApp(
-  parts: ConsoleParts,
-  health: Health,
-  send: Send,
-  isStopping: () => boolean,
-): Promise<PublicApp> {
-  const [{ createConsole }, { createPublicApp }] = await Promise.all([
+/** Loaded on demand too: the pages take longer to load than everything else together. */
+async function loadPages(parts: ConsoleParts, health: Health, send: Send): Promise<RequestListener> {
+  const [{ createConsole }, { createPages }] = await Promise.all([
     import('./console/console.ts'),
-    import('./http/public-app.ts'),
+    import('./http/pages.ts'),
   ])
-  const { plugin, notFound } = createConsole(parts)
-  const { config, log } = parts
-  const app = createPublicApp({ config, health, log, send, isStopping, notFoundPage: notFound })
-  await app.register(plugin)
-  await app.ready()
-  return { routing: (raw, response) => app.routing(raw, response), close: () => app.close() }
+  return createPages(parts.config, health, createConsole(parts), send, parts.log)
 }

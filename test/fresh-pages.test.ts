@@ -1,4 +1,4 @@
-// Pages are kept (src/http/page-cache.ts), and yet nobody ever sees an old one: several servers write to one database.
+// Pages are kept (src/http/answer-cache.ts), and yet nobody ever sees an old one: several servers write to one database.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -16,14 +16,10 @@ import { parseJson, quote } from '../src/contract/json.ts'
 import { NewPetSchema, parseNewPet } from '../src/contract/pets.ts'
 import { redactSecrets } from '../src/contract/redact.ts'
 import { createAuthenticate } from '../src/http/authenticate.ts'
-import type { OperationCall } from '../src/http/call.ts'
-import { createClientAddress } from '../src/http/client-address.ts'
-import { matchesEtag } from '../src/http/conditional.ts'
-import { checkFraming } from '../src/http/framing.ts'
-import { readIdempotencyKey } from '../src/http/idempotency.ts'
-import { checkJsonHeaders, parseJsonBody } from '../src/http/json-body.ts'
-import { parseQueryString } from '../src/http/query-string.ts'
-import { requestId } from '../src/http/request-id.ts'
+import { type OperationCall, takesGzip } from '../src/http/call.ts'
+import { checkFraming, createClientAddress, createOrigin, requestId } from '../src/http/request.ts'
+import { matchesEtag } from '../src/http/answer-cache.ts'
+import { checkJsonHeaders, parseJsonBody, parseQueryString, readIdempotencyKey } from '../src/http/content.ts'
 import { findOperation, originForm } from '../src/http/routes.ts'
 import { startPetstore } from './harness.ts'
 
@@ -70,6 +66,7 @@ function callWith(name: string, value: string): OperationCall {
 const keyring = { recall: (secret: string) => (isWellFormedKey(secret) ? undefined : 'malformed_api_key') }
 const authenticate = createAuthenticate(keyring as never)
 const clientAddress = createClientAddress(['loopback', '10.0.0.0/8'])
+const originOf = createOrigin(['loopback'])
 const namePattern = new RegExp(NewPetSchema.properties.name.pattern)
 const jsonBody = (text: string) => parseJsonBody(Buffer.from(text))
 
@@ -100,7 +97,9 @@ const READERS: Record<string, (text: string) => unknown> = {
   'Content-Type': (text) => checkJsonHeaders(callWith('content-type', text)),
   'a charset': (text) => checkJsonHeaders(callWith('content-type', `application/json; ${text}`)),
   'X-Forwarded-For': (text) => addressGroup(clientAddress(callWith('x-forwarded-for', text).raw)),
-  Cookie: (text) => readCookies(callWith('cookie', `petstore=${text}`).raw as never, false),
+  Cookie: (text) => readCookies(callWith('cookie', `petstore=${text}`), false),
+  'Accept-Encoding': (text) => takesGzip(callWith('accept-encoding', text)),
+  'X-Forwarded-Host': (text) => originOf(callWith('x-forwarded-host', text).raw),
   'a session token': isToken,
   'a CSRF token': (text) => isCsrfToken('token', text),
   'the page after a sign-in': safeNext,

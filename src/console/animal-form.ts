@@ -1,8 +1,9 @@
 // The fields of an animal in a form, and what is wrong with them in the words of the people who fill it in.
 import { INT64_MAX, INT64_MIN, int64FromJsonNumber } from '../contract/int64.ts'
-import { NAME_MAX_LENGTH } from '../contract/limits.ts'
+import { LIMIT, NAME_MAX_LENGTH } from '../contract/limits.ts'
 import { DEFAULT_STATUS, type NewPet, parseNewPet, PET_STATUSES, type PetStatus } from '../contract/pets.ts'
 import { FieldProblem, InvalidFields } from '../contract/errors.ts'
+import type { Store } from '../store/store.ts'
 import { choice, field, type Problems } from './forms.ts'
 import { html, type Html } from './html.ts'
 
@@ -56,4 +57,10 @@ function inPlainWords(name: string, value: string): string {
     default:
       return 'Choose one of the listed statuses'
   }
+}
+
+/** Returns categories to choose from: no records of them exist, so those of the newest animals are offered. */
+export async function categoriesInUse({ pets }: Store): Promise<bigint[]> {
+  const newest = await pets.list({ limit: LIMIT.maximum })
+  return [...new Set(newest.map(({ categoryId }) => categoryId))].toSorted((a, b) => (a < b ? -1 : 1))
 }

@@ -1,24 +1,27 @@
-// One animal: correct its name or category, change its status. If somebody else changed it meanwhile, nothing is
+// One animal: add it, correct its name or category, change its status. If somebody else changed it meanwhile, nothing is
 // overwritten: the page shows what is stored now, and asks.
+import { hash } from 'node:crypto'
+import { newToken } from '../accounts/sessions.ts'
 import { int64FromText } from '../contract/int64.ts'
 import type { NewPet, Pet } from '../contract/pets.ts'
-import { InvalidFields } from '../contract/errors.ts'
-import { fingerprintOf } from '../store/idempotency.ts'
+import { FieldProblem, InvalidFields } from '../contract/errors.ts'
 import type { AuditEvent } from '../store/account-store.ts'
-import { animalFields, readAnimal, STATUS_WORDS } from './animal-form.ts'
-import { categoriesInUse } from './categories.ts'
+import { fingerprintOf, idempotencyFor } from '../store/idempotency.ts'
+import { animalFields, categoriesInUse, readAnimal, STATUS_WORDS } from './animal-form.ts'
 import { form, hidden, type Problems, problemSummary } from './forms.ts'
 import { html, type Html } from './html.ts'
 import { notFoundPage } from './problem-pages.ts'
 import { type ConsoleRoute, forMembers, type HtmlPage, type MemberVisit, type Outcome, param } from './visit.ts'
 
 export const animalRoutes: readonly ConsoleRoute[] = [
+  forMembers('GET', '/animals/new', (visit) => addPage(visit)),
+  forMembers('POST', '/animals/new', add),
   forMembers(
     'GET',
-    '/animals/:id',
+    '/animals/{id}',
     withAnimal((visit, pet) => animalPage(visit, pet)),
   ),
-  forMembers('POST', '/animals/:id', withAnimal(change)),
+  forMembers('POST', '/animals/{id}', withAnimal(change)),
 ]
 
 const FIELDS = ['name', 'categoryId', 'status'] as const
@@ -113,4 +116,39 @@ function withAnimal(handle: (visit: MemberVisit, pet: Pet) => Promise<Outcome>) 
     const pet = id === undefined ? undefined : await visit.store.pets.get(id)
     return pet === undefined ? notFoundPage(visit) : handle(visit, pet)
   }
+}
+
+/** Adds an animal by hand, with the API's own checks. */
+async function addPage(visit: MemberVisit, problems: Problems = []): Promise<HtmlPage> {
+  const typed = (name: string) => visit.form.get(name) ?? ''
+  return {
+    title: 'Add an animal',
+    section: 'animals',
+    ...(problems.length > 0 && { status: 400 }),
+    body: html`<div class="narrow">
+      <h1>Add an animal</h1>
+      ${problemSummary(problems)}
+      ${form(visit, {
+        action: '/animals/new',
+        submit: 'Add animal',
+        cancel: '/animals',
+        fields: html`${hidden('formId', typed('formId') || newToken())}${animalFields(typed, problems, await categoriesInUse(visit.store))}`,
+      })}
+    </div>`,
+  }
+}
+
+async function add(visit: MemberVisit): Promise<Outcome> {
+  const { form: typed, store, who, now } = visit
+  const parsed = readAnimal(typed)
+  if (parsed instanceof InvalidFields) return addPage(visit, parsed.problems)
+  const key = idempotencyKey(typed.get('formId') ?? '', parsed)
+  const created = await store.pets.create(parsed, idempotencyFor(who.account.id, key, parsed, now))
+  if ('pet' in created) return { redirect: `/animals?added=${created.pet.id}` }
+  return addPage(visit, [new FieldProblem('', 'This form is already being processed; send it again in a few seconds.')])
+}
+
+/** A form sent twice adds one animal; if the user goes back and changes it, it adds the other animal that was meant. */
+function idempotencyKey(formId: string, newPet: NewPet): string {
+  return `console:${hash('sha256', `${formId} ${fingerprintOf(newPet).toString('hex')}`)}`
 }

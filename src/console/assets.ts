@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import { type Answer, type PageCall, takesGzip } from '../http/call.ts'
 
 const TYPES = {
   css: 'text/css; charset=utf-8',
@@ -45,15 +45,19 @@ export function isAsset(name: string): name is AssetName {
   return Object.hasOwn(FILES, name)
 }
 
-export async function sendAsset(name: AssetName, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-  const asset = await load(name)
-  const current = assetAddress(name).endsWith(`=${new URLSearchParams(request.url.split('?')[1]).get('v')}`)
-  const takesGzip = /\bgzip\b/.test(request.headers['accept-encoding'] ?? '')
-  // The address of another version gets the current file, but may not cache it.
-  reply.header('Cache-Control', current ? 'public, max-age=31536000, immutable' : 'no-cache')
-  reply.header('Vary', 'Accept-Encoding').type(asset.type)
-  if (takesGzip) reply.header('Content-Encoding', 'gzip')
-  return reply.send(takesGzip ? asset.compressed : asset.plain)
+export async function assetAnswer(name: AssetName, call: PageCall): Promise<Answer> {
+  const { type, plain, compressed } = await load(name)
+  const isCurrent = assetAddress(name).endsWith(`=${new URLSearchParams(call.query).get('v')}`)
+  const isCompressed = takesGzip(call)
+  const body = isCompressed ? compressed : plain
+  const encoding = isCompressed ? ['Content-Encoding', 'gzip'] : []
+  return {
+    status: 200,
+    // The address of another version gets the current file, but may not cache it.
+    cache: isCurrent ? 'public, max-age=31536000, immutable' : 'no-cache',
+    headers: ['Content-Type', type, 'Content-Length', String(body.length), 'Vary', 'Accept-Encoding', ...encoding],
+    body,
+  }
 }
 
 /** Reads and compresses a file when it is first requested: the reference is large and rarely needed. */

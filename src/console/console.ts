@@ -1,31 +1,24 @@
-// The console as a Fastify plugin: finds the session, checks access and forms, and sends the page with its headers.
-import type {
-  FastifyError,
-  FastifyInstance,
-  FastifyPluginCallback,
-  FastifyReply,
-  FastifyRequest,
-  HTTPMethods,
-} from 'fastify'
+// The console as routes: finds the session, checks access and forms, and renders the page with its headers.
+import type { ServerResponse } from 'node:http'
 import { TooManyHashes } from '../accounts/passwords.ts'
 import { PasswordTries, SIGN_UP_BY_ADDRESS, Throttle } from '../accounts/throttle.ts'
 import { isCsrfToken, type SignedIn } from '../accounts/sessions.ts'
 import { ownBaseUrl } from '../config.ts'
-import { errorBody, helpLink } from '../contract/errors.ts'
+import { ERRORS, Refusal } from '../contract/errors.ts'
 import { quote } from '../contract/json.ts'
+import { contentOf } from '../http/answer.ts'
+import { announcesBody, checkBodySize, readBody } from '../http/body.ts'
+import type { Answer, PageCall, Result } from '../http/call.ts'
+import type { Pages, PageRoute } from '../http/routes.ts'
 import { logRepeated } from '../log.ts'
+import { isOwnName } from '../own-name.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import { accountRoutes } from './account.ts'
 import { activityRoutes } from './activity.ts'
-import { addAnimalRoutes } from './add-animal.ts'
 import { animalRoutes } from './animal.ts'
 import { animalsRoutes } from './animals.ts'
-import { isAsset, sendAsset } from './assets.ts'
-import { addressOf, ClientLeft, createProxyWarning, whenLeft } from './connection.ts'
+import { assetAnswer, isAsset } from './assets.ts'
 import { cookieHeader, forgetCookieHeader, readCookies } from './cookie.ts'
-import { deprecationRoutes } from './deprecations.ts'
-import { errorCodeRoutes } from './error-codes.ts'
-import { isOwnName } from '../own-name.ts'
 import { keyRoutes } from './keys.ts'
 import { layout } from './layout.ts'
 import {
@@ -36,55 +29,117 @@ import {
   serverErrorPage,
   staleFormPage,
 } from './problem-pages.ts'
-import { referencePage } from './reference.ts'
+import { referenceRoutes } from './reference.ts'
 import { SECURITY_HEADERS } from './security-headers.ts'
 import { signInRoutes } from './sign-in.ts'
-import { signUpRoutes } from './sign-up.ts'
-import type { ConsoleParts, ConsoleRoute, Outcome, Throttles, Visit } from './visit.ts'
+import {
+  ClientLeft,
+  type ConsoleParts,
+  type ConsoleRoute,
+  type Outcome,
+  type Throttles,
+  type Visit,
+  whenLeft,
+} from './visit.ts'
 import { welcomeRoutes } from './welcome.ts'
 
+/** The first one that fits a request takes it. */
 const ROUTES: readonly ConsoleRoute[] = [
   ...welcomeRoutes,
-  ...signUpRoutes,
   ...signInRoutes,
   ...keyRoutes,
   ...animalsRoutes,
-  ...addAnimalRoutes,
   ...animalRoutes,
   ...activityRoutes,
   ...accountRoutes,
-  ...errorCodeRoutes,
-  ...deprecationRoutes,
+  ...referenceRoutes,
 ]
 
-/** The console takes no API key, and the API no session. */
-const PUBLIC = { public: true }
+/** For a page that waits for nothing. */
+const STAYING = new AbortController().signal
 
-export interface Console {
-  plugin: FastifyPluginCallback
-  /** Returns the page for an unknown address, with its headers. */
-  notFound: (request: FastifyRequest) => { headers: Record<string, string>; type: string; body: string }
-}
-
-export function createConsole(parts: ConsoleParts): Console {
-  const { clock, monotonic, log, sessions, record, atHome, url } = parts
+export function createConsole(parts: ConsoleParts): Pages {
+  const { clock, monotonic, log, sessions, atHome, url } = parts
   const isHttps = ownBaseUrl(parts.config)?.startsWith('https:') ?? false
   const throttles: Throttles = {
     passwords: new PasswordTries(monotonic),
     signUpByAddress: new Throttle(SIGN_UP_BY_ADDRESS, monotonic),
   }
+  let warnedOfProxy = false
 
-  const warnOfProxy = createProxyWarning(log)
+  /** Does what every address of the console needs, before its own work. */
+  function guarded(answer: PageRoute['answer']): PageRoute['answer'] {
+    return (call, response) => {
+      call.sameOrigin = true
+      call.answerHeaders = headerList(SECURITY_HEADERS)
+      warnOfProxy(call)
+      return atHome && !isOwnName(call.host) ? refuseHost(call) : answer(call, response)
+    }
+  }
 
-  async function open(request: FastifyRequest, reply: FastifyReply): Promise<Visit> {
-    const address = addressOf(request)
-    const secure = isHttps || request.protocol === 'https'
-    const left = whenLeft(reply)
-    const { token, who } = await findSession(readCookies(request, secure))
-    const form = request.body instanceof URLSearchParams ? request.body : new URLSearchParams()
-    const query = new URLSearchParams(request.url.split('?')[1])
-    const common = { throttles, request, address, left, now: clock(), afterwards: [] }
-    return { ...parts, ...common, who, form, query, secure, token, tokenIsNew: false }
+  /** Warns once of a proxy that is not trusted: it makes all its clients one address to the throttles. */
+  function warnOfProxy({ untrustedProxy, ip }: PageCall): void {
+    if (warnedOfProxy || !untrustedProxy) return
+    warnedOfProxy = true
+    const message =
+      'X-Forwarded-For is ignored, since it came from an address that is not trusted. If this is your proxy, name it in ' +
+      'PETSTORE_TRUST_PROXY: until then all its clients are throttled as one'
+    log.warn({ address: ip }, message)
+  }
+
+  /** For a request under another name at home: a browser gets a page, everyone else the Error body. */
+  function refuseHost(call: PageCall): Result {
+    if (/\btext\/html\b/.test(call.raw.headers.accept ?? '')) return render(visitOf(call), misdirectedPage(url))
+    const message = `The console answers only to IP addresses and localhost, such as ${url}/, got the Host ${quote(call.host)}.`
+    return new Refusal('misdirected_request', message)
+  }
+
+  async function serve(route: ConsoleRoute, call: PageCall, response: ServerResponse): Promise<Answer> {
+    try {
+      const form = await readForm(call)
+      const visit = await open(call, whenLeft(response))
+      if (!(form instanceof URLSearchParams)) return render(visit, form)
+      visit.form = form
+      const outcome = await outcomeOf(route, visit)
+      if (response.destroyed) void finish(visit)
+      else response.once('close', () => void finish(visit))
+      return render(visit, outcome)
+    } catch (error) {
+      return render(await openAnyway(call), explain(error, call))
+    }
+  }
+
+  async function open(call: PageCall, left = STAYING): Promise<Visit> {
+    const visit = visitOf(call, left)
+    return { ...visit, ...(await findSession(readCookies(call, visit.secure))) }
+  }
+
+  /** Opens the visit even if the store, which knows the session, is unavailable. */
+  async function openAnyway(call: PageCall): Promise<Visit> {
+    try {
+      return await open(call)
+    } catch {
+      return visitOf(call)
+    }
+  }
+
+  /** Returns the visit of somebody unknown. */
+  function visitOf(call: PageCall, left = STAYING): Visit {
+    return {
+      ...parts,
+      throttles,
+      call,
+      address: call.ip || 'unknown',
+      left,
+      who: undefined,
+      form: new URLSearchParams(),
+      query: new URLSearchParams(call.query),
+      now: clock(),
+      secure: isHttps || call.protocol === 'https',
+      token: undefined,
+      tokenIsNew: false,
+      afterwards: [],
+    }
   }
 
   /** Without a session the first token is the one that forms are bound to. */
@@ -98,191 +153,105 @@ export function createConsole(parts: ConsoleParts): Console {
     return { token: tokens[0], who: undefined }
   }
 
-  async function outcomeOf({ method, path, handle, forAnyone }: ConsoleRoute, visit: Visit): Promise<Outcome> {
-    if (method === 'POST' && !isOurForm(visit))
-      return visit.who || forAnyone ? staleFormPage(visit) : toSignIn(path, visit)
-    if (visit.who === undefined && !forAnyone) return toSignIn(path, visit)
-    return handle(visit)
+  async function outcomeOf({ method, path, access, handle }: ConsoleRoute, visit: Visit): Promise<Outcome> {
+    const isAllowed = visit.who !== undefined || access === 'public'
+    if (method === 'POST' && !isOurForm(visit)) return isAllowed ? staleFormPage(visit) : toSignIn(path, visit)
+    return isAllowed ? handle(visit) : toSignIn(path, visit)
   }
 
-  const plugin: FastifyPluginCallback = (app, _options, done) => {
-    app.addContentTypeParser('application/x-www-form-urlencoded', { parseAs: 'string' }, (_request, text, parsed) =>
-      parsed(null, new URLSearchParams(text as string)),
-    )
-    app.addHook('onRequest', (request, _reply, next) => {
-      warnOfProxy(request)
-      next()
-    })
-    app.addHook('onSend', (request, reply, payload, sent) => {
-      for (const [name, value] of Object.entries({ 'Request-Id': request.id, ...SECURITY_HEADERS })) {
-        if (!reply.hasHeader(name)) reply.header(name, value)
-      }
-      sent(null, payload)
-    })
-    app.addHook('onRequest', (request, reply, checked) => {
-      if (atHome && !isOwnName(request.host)) refuseHost(request, reply)
-      else checked()
-    })
-    app.addHook('onResponse', (request, reply, finished) => {
-      record(request, reply.statusCode)
-      finished()
-    })
-    app.setErrorHandler(async (error: FastifyError, request, reply) =>
-      answer(reply, await openAnyway(request, reply), explain(error, request)),
-    )
-    for (const route of ROUTES) {
-      app.route({
-        method: route.method === 'GET' ? ['GET', 'HEAD'] : route.method,
-        url: route.path,
-        config: PUBLIC,
-        handler: async (request, reply) => {
-          const visit = await open(request, reply)
-          const outcome = await outcomeOf(route, visit)
-          if (reply.raw.destroyed) void finish(visit)
-          else reply.raw.once('close', () => void finish(visit))
-          return answer(reply, visit, outcome)
-        },
-      })
-    }
-    serveReference(app)
-    done()
-  }
-
-  function serveReference(app: FastifyInstance): void {
-    const route = { method: ['GET', 'HEAD'] as HTTPMethods[], config: PUBLIC }
-    app.route({
-      ...route,
-      url: '/docs',
-      handler: async (request, reply) => {
-        const visit = await open(request, reply)
-        const { body, headers } = referencePage(visit)
-        return reply
-          .headers({ ...freshness(visit), ...headers })
-          .type(HTML_TYPE)
-          .send(body.text)
-      },
-    })
-    app.route({
-      ...route,
-      url: '/assets/:name',
-      handler: async (request, reply) => {
-        const { name } = request.params as { name: string }
-        if (isAsset(name)) return sendAsset(name, request, reply)
-        return answer(reply, anonymous(request), notFoundPage(anonymous(request)))
-      },
-    })
-  }
-
-  /** For a request under another name at home: a browser gets a page, everyone else the Error body. */
-  function refuseHost(request: FastifyRequest, reply: FastifyReply): void {
-    if (/\btext\/html\b/.test(request.headers.accept ?? ''))
-      return void answer(reply, anonymous(request), misdirectedPage(url))
-    const message = `The console answers only to IP addresses and localhost, such as ${url}/, got the Host ${quote(request.host)}.`
-    const body = errorBody('misdirected_request', message)
-    // As bytes: to a text Fastify would add a charset, which JSON has not.
-    reply
-      .code(body.status)
-      .header('Content-Type', 'application/json')
-      .header('Link', helpLink(body.code))
-      .send(Buffer.from(JSON.stringify(body)))
-  }
-
-  async function finish({ afterwards, request }: Visit): Promise<void> {
+  async function finish({ afterwards, call }: Visit): Promise<void> {
     for (const work of afterwards) {
       await work().catch((error: unknown) =>
-        log.error({ requestId: request.id, error }, 'the work after the response failed'),
+        log.error({ requestId: call.id, error }, 'the work after the response failed'),
       )
     }
   }
 
-  /** Opens the visit even if the store, which knows the session, is unavailable. */
-  async function openAnyway(request: FastifyRequest, reply: FastifyReply): Promise<Visit> {
-    try {
-      return await open(request, reply)
-    } catch {
-      return anonymous(request)
-    }
-  }
-
-  function anonymous(request: FastifyRequest): Visit {
-    const nothing = new URLSearchParams()
-    const common = {
-      who: undefined,
-      form: nothing,
-      query: nothing,
-      token: undefined,
-      tokenIsNew: false,
-      afterwards: [],
-    }
-    return {
-      ...parts,
-      throttles,
-      request,
-      address: addressOf(request),
-      left: STAYING,
-      now: clock(),
-      secure: isHttps,
-      ...common,
-    }
-  }
-
-  function explain(error: FastifyError, request: FastifyRequest): Outcome {
-    const status = error.statusCode ?? 500
+  function explain(error: unknown, call: PageCall): Outcome {
     if (error instanceof ClientLeft) return badRequestPage(400, error.message)
     if (error instanceof TooManyHashes) return busyPage()
     if (error instanceof StoreUnavailable) {
-      logRepeated(log, 'error', { requestId: request.id, reason: error.message }, 'the database is unavailable')
-      return serverErrorPage(request, 503)
+      logRepeated(log, 'error', { requestId: call.id, reason: error.message }, 'the database is unavailable')
+      return serverErrorPage(call, 503)
     }
-    if (status >= 400 && status < 500) return badRequestPage(status, `${error.message}.`)
-    log.error({ requestId: request.id, error }, 'the console failed')
-    return serverErrorPage(request, 500)
+    log.error({ requestId: call.id, error }, 'the console failed')
+    return serverErrorPage(call, 500)
   }
 
   /** The same page for everyone, so that an unknown address costs no look-up. */
-  function notFound(request: FastifyRequest): { headers: Record<string, string>; type: string; body: string } {
-    const visit = anonymous(request)
-    return { headers: SECURITY_HEADERS, type: HTML_TYPE, body: layout(visit, notFoundPage(visit)).text }
+  function notFound(call: PageCall): Answer {
+    const visit = visitOf(call)
+    return render(visit, notFoundPage(visit))
   }
 
-  return { plugin, notFound }
+  const pages = ROUTES.map((route): PageRoute => ({
+    ...route,
+    answer: guarded((call, response) => serve(route, call, response)),
+  }))
+  const asset: PageRoute = {
+    method: 'GET',
+    path: '/assets/{name}',
+    access: 'public',
+    answer: guarded((call) => {
+      const { name = '' } = call.parameters
+      return isAsset(name) ? assetAnswer(name, call) : notFound(call)
+    }),
+  }
+  return { routes: [...pages, asset], notFound }
 }
 
-/** For a page that waits for nothing. */
-const STAYING = new AbortController().signal
+const FORM_TYPE = /^application\/x-www-form-urlencoded\s*(?:;|$)/i
 
-const HTML_TYPE = 'text/html; charset=utf-8'
-
-function answer(reply: FastifyReply, visit: Visit, outcome: Outcome): FastifyReply {
-  if (outcome.session === 'end') reply.header('Set-Cookie', forgetCookieHeader(visit.secure))
-  else if (outcome.session !== undefined) reply.header('Set-Cookie', cookieHeader(outcome.session, visit.secure))
-  if ('redirect' in outcome) return reply.header('Cache-Control', 'no-store').redirect(outcome.redirect, 303)
-  const body = layout(visit, outcome).text
-  if (visit.tokenIsNew && outcome.session === undefined)
-    reply.header('Set-Cookie', cookieHeader(visit.token!, visit.secure))
-  return reply
-    .code(outcome.status ?? 200)
-    .headers({ ...freshness(visit), ...outcome.headers })
-    .type(HTML_TYPE)
-    .send(body)
-}
-
-/** No cache may keep a page of an account, or one with a CSRF token. */
-function freshness({ who, token }: Visit): { 'Cache-Control': string } {
-  return { 'Cache-Control': who === undefined && token === undefined ? 'private, no-cache' : 'no-store' }
+/** Reads what was typed into the form that the request brings, if any; returns a page if it can't be read. */
+async function readForm({ raw }: PageCall): Promise<URLSearchParams | Outcome> {
+  const type = raw.headers['content-type']
+  const isNothing = type === undefined && !announcesBody(raw)
+  if (raw.method !== 'POST' || isNothing) return new URLSearchParams()
+  if (!FORM_TYPE.test(type ?? ''))
+    return badRequestPage(415, 'A form must have Content-Type: application/x-www-form-urlencoded.')
+  const bytes = checkBodySize(raw) ?? (await readBody(raw))
+  if (bytes instanceof Refusal) return badRequestPage(ERRORS[bytes.code].status, bytes.message)
+  return new URLSearchParams(bytes.toString())
 }
 
 /** Accepts only forms of our own pages: with the CSRF token of this browser's cookie, and not sent by another site. */
-function isOurForm({ token, form, request }: Visit): boolean {
-  const site = request.headers['sec-fetch-site']
+function isOurForm({ token, form, call }: Visit): boolean {
+  const site = call.raw.headers['sec-fetch-site']
   if (site !== undefined && site !== 'same-origin' && site !== 'none') return false
   return token !== undefined && isCsrfToken(token, form.get('csrf') ?? '')
 }
 
 /** Leads to sign-in, and from there back to the requested page; a form has to be filled in again. */
-function toSignIn(path: string, { request }: Visit): Outcome {
-  const isPage = ROUTES.some((route) => route.method === 'GET' && route.path === path && !path.includes(':'))
+function toSignIn(path: string, { call: { raw } }: Visit): Outcome {
+  const isPage = ROUTES.some((route) => route.method === 'GET' && route.path === path && !path.includes('{'))
   const formPage = isPage ? path : `/${path.split('/')[1]}`
-  const next = request.method === 'POST' ? formPage : request.url
+  const next = raw.method === 'POST' ? formPage : raw.url!
   return { redirect: `/sign-in?next=${encodeURIComponent(next)}` }
+}
+
+function render(visit: Visit, outcome: Outcome): Answer {
+  if ('redirect' in outcome) {
+    const headers = ['Location', outcome.redirect, 'Content-Length', '0', ...setCookie(visit, outcome)]
+    return { status: 303, cache: 'no-store', headers, body: undefined }
+  }
+  const { headers, body } = contentOf(layout(visit, outcome).text, 'text/html; charset=utf-8')
+  visit.call.answerHeaders = headerList({ ...SECURITY_HEADERS, ...outcome.headers })
+  return {
+    status: outcome.status ?? 200,
+    // No cache may keep a page of an account, or one with a CSRF token.
+    ...((visit.who !== undefined || visit.token !== undefined) && { cache: 'no-store' }),
+    headers: [...headers, ...setCookie(visit, outcome)],
+    body,
+  }
+}
+
+function headerList(headers: Record<string, string>): string[] {
+  return Object.entries(headers).flat()
+}
+
+/** A page may have made a token for its forms, so this comes after its layout. */
+function setCookie({ secure, token, tokenIsNew }: Visit, { session }: Outcome): string[] {
+  if (session === 'end') return ['Set-Cookie', forgetCookieHeader(secure)]
+  const fresh = session ?? (tokenIsNew ? token : undefined)
+  return fresh === undefined ? [] : ['Set-Cookie', cookieHeader(fresh, secure)]
 }

@@ -1,6 +1,6 @@
 // The console's only cookie: a random token. It stands for a session if the store has one with its hash.
-import type { FastifyRequest } from 'fastify'
 import { isToken } from '../accounts/sessions.ts'
+import type { Call } from '../http/call.ts'
 
 /** `__Host-` binds the cookie to this host and to https; plain http, as on loopback, can't use it. */
 function cookieName(secure: boolean): string {
@@ -14,9 +14,9 @@ const MOST_COOKIES = 10
  * Returns the tokens of all cookies with our name and form. A browser sends several if another host of the domain, or a
  * page below another path, has set one too.
  */
-export function readCookies(request: FastifyRequest, secure: boolean): string[] {
+export function readCookies({ raw }: Call, secure: boolean): string[] {
   const prefix = `${cookieName(secure)}=`
-  const cookies = (request.headers.cookie ?? '').split(';').map((cookie) => cookie.trim())
+  const cookies = (raw.headers.cookie ?? '').split(';').map((cookie) => cookie.trim())
   const tokens = cookies.filter((cookie) => cookie.startsWith(prefix)).map((cookie) => cookie.slice(prefix.length))
   return [...new Set(tokens.filter(isToken))].slice(0, MOST_COOKIES)
 }

@@ -1,17 +1,16 @@
-// API keys: generate one, see how each is used, revoke one.
+// API keys: generate one, see how each is used, rename one, revoke one.
+import { KEY_NAME_MAX_LENGTH } from '../accounts/accounts.ts'
 import { redacted } from '../accounts/api-keys.ts'
 import { newToken } from '../accounts/sessions.ts'
 import { FieldProblem, Refused } from '../contract/errors.ts'
 import type { ApiKey } from '../store/account-store.ts'
-import { firstRequestPage } from './first-request.ts'
 import { choice, field, form, hidden, type Problems, problemSummary } from './forms.ts'
 import { html, type Html } from './html.ts'
-import { type KeyPage, keyList, readKeys } from './key-list.ts'
-import { newKeyPage } from './new-key.ts'
+import { keyList, type KeyPage, readKeys } from './key-list.ts'
+import { firstRequestPage, newKeyPage } from './new-key.ts'
 import { notFoundPage } from './problem-pages.ts'
-import { rename, renamePage } from './rename-key.ts'
 import { ago, counted, DAY_MS } from './times.ts'
-import { type ConsoleRoute, forMembers, type MemberVisit, type Outcome, type HtmlPage, param } from './visit.ts'
+import { type ConsoleRoute, forMembers, type HtmlPage, type MemberVisit, type Outcome, param } from './visit.ts'
 
 const EXPIRIES = [
   ['', 'Never expires'],
@@ -24,11 +23,11 @@ const EXPIRIES = [
 export const keyRoutes: readonly ConsoleRoute[] = [
   forMembers('GET', '/keys', (visit) => keysPage(visit)),
   forMembers('POST', '/keys', generate),
-  forMembers('GET', '/keys/:id/first-request', withKey(firstRequestPage)),
-  forMembers('GET', '/keys/:id/rename', withKey(renamePage)),
-  forMembers('POST', '/keys/:id/rename', withKey(rename)),
-  forMembers('GET', '/keys/:id/revoke', withKey(confirmPage)),
-  forMembers('POST', '/keys/:id/revoke', withKey(revoke)),
+  forMembers('GET', '/keys/{id}/first-request', withKey(firstRequestPage)),
+  forMembers('GET', '/keys/{id}/rename', withKey(renamePage)),
+  forMembers('POST', '/keys/{id}/rename', withKey(rename)),
+  forMembers('GET', '/keys/{id}/revoke', withKey(confirmPage)),
+  forMembers('POST', '/keys/{id}/revoke', withKey(revoke)),
 ]
 
 async function keysPage(visit: MemberVisit, problems: Problems = []): Promise<HtmlPage> {
@@ -145,4 +144,34 @@ function confirmPage(visit: MemberVisit, key: ApiKey): Outcome {
 async function revoke({ accounts }: MemberVisit, key: ApiKey): Promise<Outcome> {
   await accounts.revokeKey(key, 'console')
   return { redirect: '/keys?revoked=yes' }
+}
+
+function renamePage(visit: MemberVisit, key: ApiKey, problems: Problems = []): HtmlPage {
+  return {
+    title: 'Rename a key',
+    section: 'keys',
+    ...(problems.length > 0 && { status: 400 }),
+    body: html`<div class="narrow">
+      <h1>Rename <bdi>${key.name}</bdi></h1>
+      ${problemSummary(problems)}
+      <p>The key itself, <code>${redacted(key)}</code>, stays as it is.</p>
+      ${form(visit, {
+        action: `/keys/${key.id}/rename`,
+        submit: 'Rename',
+        cancel: '/keys',
+        fields: field({
+          name: 'name',
+          label: 'Name',
+          hint: `1 to ${KEY_NAME_MAX_LENGTH} characters.`,
+          value: visit.form.get('name') ?? key.name,
+          problems,
+        }),
+      })}
+    </div>`,
+  }
+}
+
+async function rename(visit: MemberVisit, key: ApiKey): Promise<Outcome> {
+  const problem = await visit.accounts.renameKey(key, visit.form.get('name') ?? '', 'console')
+  return problem instanceof Refused ? renamePage(visit, key, [problem]) : { redirect: '/keys?renamed=yes' }
 }

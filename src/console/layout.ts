@@ -10,14 +10,7 @@ const PAW = html`<svg class="paw" viewBox="0 0 24 24" width="22" height="22" ari
   <path d="M12.2 11c-2.8 0-5.6 3.3-5.6 6 0 1.9 1.4 2.8 2.9 2.8 1.1 0 1.7-.5 2.7-.5s1.7.5 2.7.5c1.5 0 2.9-.9 2.9-2.8 0-2.7-2.8-6-5.6-6z"/>
 </svg>`
 
-interface Extras {
-  /** Style sheets and scripts beyond those that every page has. */
-  head?: Html
-  /** For a page whose content has its own width and its own landmarks. */
-  wide?: boolean
-}
-
-export function layout(visit: Visit, { title, body, section, status }: HtmlPage, { head, wide }: Extras = {}): Html {
+export function layout(visit: Visit, { title, body, section, status, head, wide }: HtmlPage): Html {
   const top = html`${stagingBand(visit)}
 <div class="top">
   <a class="brand" href="/">${PAW} Petstore</a>

@@ -1,10 +1,10 @@
-// A key that was just generated: this page shows it once, and no page shows it again.
+// A key that was just generated: one page shows it once, and no page shows it again; another says whether it has been used.
 import type { MadeKey } from '../accounts/accounts.ts'
-import { firstRequest } from './first-request.ts'
-import { html } from './html.ts'
+import type { ApiKey } from '../store/account-store.ts'
+import { html, type Html } from './html.ts'
 import { POLLING_POLICY } from './security-headers.ts'
-import { day } from './times.ts'
-import { baseAddress, type MemberVisit, type HtmlPage } from './visit.ts'
+import { counted, day } from './times.ts'
+import { baseAddress, type HtmlPage, type MemberVisit } from './visit.ts'
 
 /** The response to the form itself, so that no address, reload or cache can show the key again. */
 export function newKeyPage(visit: MemberVisit, { key, secret }: MadeKey): HtmlPage {
@@ -30,4 +30,31 @@ export function newKeyPage(visit: MemberVisit, { key, secret }: MadeKey): HtmlPa
       <p class="actions"><a class="button primary" href="/keys">I’ve saved this key</a>
         <a class="button" href="/docs">Open the reference</a></p>`,
   }
+}
+
+const REFRESH_SECONDS = 3
+
+/**
+ * Says whether a request with the key has arrived. Without a script, this is a page of its own that reloads itself;
+ * console.js shows it in the page of the new key.
+ */
+export async function firstRequestPage(visit: MemberVisit, key: ApiKey): Promise<HtmlPage> {
+  await visit.flushUsage()
+  const calls = await visit.store.accounts.callsSince([key.id], 0)
+  const total = calls.reduce((sum, count) => sum + count.calls, 0)
+  return {
+    title: total === 0 ? 'Waiting for the first request' : 'The first request has arrived',
+    section: 'keys',
+    ...(total === 0 && { headers: { Refresh: String(REFRESH_SECONDS) } }),
+    body: html`<h1><bdi>${key.name}</bdi></h1>${firstRequest(key, total)}
+      <p><a href="/activity?key=${key.id}">See its requests</a></p>`,
+  }
+}
+
+function firstRequest(key: ApiKey, total: number): Html {
+  const words =
+    total === 0
+      ? 'Waiting for the first request with this key…'
+      : `${counted(total, 'request')} with this key so far: it works.`
+  return html`<p class="notice ${total > 0 && 'good'}" role="status" data-first-request="/keys/${key.id}/first-request">${words}</p>`
 }

@@ -1,7 +1,7 @@
 // Error pages; each says what happened and how to continue.
-import type { FastifyRequest } from 'fastify'
 import type { TooManyTries } from '../accounts/throttle.ts'
 import { RETRY_AFTER } from '../contract/limits.ts'
+import type { Call } from '../http/call.ts'
 import { html } from './html.ts'
 import type { HtmlPage, Visit } from './visit.ts'
 
@@ -71,7 +71,7 @@ export function busyPage(): HtmlPage {
   }
 }
 
-export function serverErrorPage(request: FastifyRequest, status: number): HtmlPage {
+export function serverErrorPage({ id }: Call, status: number): HtmlPage {
   const unavailable = status === 503
   return {
     status,
@@ -83,7 +83,7 @@ export function serverErrorPage(request: FastifyRequest, status: number): HtmlPa
           ? 'Nothing was changed. Go back and try again in a few seconds.'
           : 'This is an error of the service, not yours. If it happens again, report it with the request id.'
       }</p>
-      <p>Request id: <code>${request.id}</code></p>
+      <p>Request id: <code>${id}</code></p>
       <p><a href="/">Go to the start page</a></p>`,
   }
 }

@@ -1,18 +1,22 @@
-// Signing in and out. A refusal reads the same and takes the same time whether or not the account exists.
+// Signing in and out, and creating an account, which also signs in. A refusal reads the same and takes the same time whether or
+// not the account exists.
 import { isTooLongToSignIn } from '../accounts/accounts.ts'
-import { type PasswordTry, TooManyTries } from '../accounts/throttle.ts'
+import { addressGroup, type PasswordTry, TooManyTries } from '../accounts/throttle.ts'
+import { PASSWORD_MIN_LENGTH } from '../accounts/passwords.ts'
 import { FieldProblem, Refused } from '../contract/errors.ts'
 import type { Account } from '../store/account-store.ts'
 import { field, form, hidden, type Problems, problemSummary } from './forms.ts'
 import { html, type Html } from './html.ts'
 import { tooManyTriesPage } from './problem-pages.ts'
-import { type ConsoleRoute, forAnyone, type Outcome, type HtmlPage, safeNext, type Visit } from './visit.ts'
+import { type ConsoleRoute, forAnyone, type HtmlPage, type Outcome, safeNext, type Visit } from './visit.ts'
 
 export const signInRoutes: readonly ConsoleRoute[] = [
   forAnyone('GET', '/sign-in', (visit) =>
     visit.who ? { redirect: safeNext(visit.query.get('next')) } : signInPage(visit),
   ),
   forAnyone('POST', '/sign-in', signIn),
+  forAnyone('GET', '/sign-up', (visit) => (visit.who ? { redirect: '/keys' } : signUpPage(visit))),
+  forAnyone('POST', '/sign-up', signUp),
   forAnyone('GET', '/sign-out', () => ({ redirect: '/' })),
   forAnyone('POST', '/sign-out', signOut),
 ]
@@ -41,7 +45,7 @@ function signInPage(visit: Visit, problems: Problems = []): HtmlPage {
   }
 }
 
-export function emailField(visit: Visit, problems: Problems, hint?: string): Html {
+function emailField(visit: Visit, problems: Problems, hint?: string): Html {
   const value = visit.form.get('email') ?? ''
   return field({
     name: 'email',
@@ -74,11 +78,7 @@ async function signIn(visit: Visit): Promise<Outcome> {
 }
 
 /** For visitors who are not signed in: sign-in, and sign-up with an email address that is taken, are throttled together. */
-export function checkCredentials(
-  visit: Visit,
-  email: string,
-  password: string,
-): Promise<Account | Refused | TooManyTries> {
+function checkCredentials(visit: Visit, email: string, password: string): Promise<Account | Refused | TooManyTries> {
   return checkPassword(visit, visit.throttles.passwords.atSignIn(email, visit.address), email, password)
 }
 
@@ -118,4 +118,62 @@ export async function openAs({ sessions, address }: Visit, account: Account, pag
 async function signOut(visit: Visit): Promise<Outcome> {
   if (visit.who !== undefined) await visit.sessions.end(visit.who, visit.address)
   return { redirect: '/sign-in?signed-out=yes', session: 'end' }
+}
+
+function signUpPage(visit: Visit, problems: Problems = []): HtmlPage {
+  if (visit.signup === 'closed') return closedPage
+  return {
+    title: 'Create account',
+    section: 'sign-up',
+    ...(problems.length > 0 && { status: 400 }),
+    body: html`<div class="narrow">
+      <h1>Create account</h1>
+      ${problemSummary(problems)}
+      ${form(visit, {
+        action: '/sign-up',
+        submit: 'Create account',
+        fields: html`
+          ${emailField(visit, problems, 'You sign in with it. No mail is sent.')}
+          ${field({
+            name: 'password',
+            label: 'Password',
+            hint: `At least ${PASSWORD_MIN_LENGTH} characters; a few words work well. No other rules.`,
+            type: 'password',
+            autocomplete: 'new-password',
+            problems,
+          })}`,
+      })}
+      <p class="aside">Already have an account? <a href="/sign-in">Sign in</a>.</p>
+    </div>`,
+  }
+}
+
+const CREATE_COMMAND = 'petstore account create you@example.com'
+
+const closedPage: HtmlPage = {
+  title: 'Create account',
+  section: 'sign-up',
+  status: 403,
+  body: html`<div class="narrow">
+    <h1>Sign-up is closed</h1>
+    <p>Accounts are created by the operator of this service. Ask them to run this command:</p>
+    <pre class="code" tabindex="0" aria-label="Command that creates an account"><code data-copy>${CREATE_COMMAND}</code></pre>
+    <p>Already have an account? <a href="/sign-in">Sign in</a>.</p>
+  </div>`,
+}
+
+async function signUp(visit: Visit): Promise<Outcome> {
+  if (visit.signup === 'closed') return closedPage
+  const { accounts, throttles, left } = visit
+  const address = addressGroup(visit.address)
+  const waitMs = throttles.signUpByAddress.waitMs(address)
+  if (waitMs > 0) return tooManyTriesPage(new TooManyTries('Too many accounts were created from your address.', waitMs))
+  throttles.signUpByAddress.count(address)
+  const [email, password] = [visit.form.get('email')?.trim() ?? '', visit.form.get('password') ?? '']
+  const created = await accounts.create(email, password, 'console', left)
+  if (!(created instanceof Refused)) return openAs(visit, created, '/keys')
+  // If the form was sent twice, the second request finds the account that the first one created.
+  const existing = created.field === 'email' ? await checkCredentials(visit, email, password) : created
+  if (existing instanceof Refused) return signUpPage(visit, [created])
+  return openAs(visit, existing, '/keys')
 }

@@ -1,11 +1,13 @@
 // A page is a function from a visit (who, what was typed, when) to an outcome: an HTML page or a redirect.
-import type { FastifyRequest } from 'fastify'
+import type { ServerResponse } from 'node:http'
 import type { Accounts } from '../accounts/accounts.ts'
 import { csrfToken, newToken, type Sessions, type SignedIn } from '../accounts/sessions.ts'
 import type { PasswordTries, Throttle } from '../accounts/throttle.ts'
 import { type Config, ownBaseUrl } from '../config.ts'
 import { BASE_PATH } from '../contract/operations.ts'
 import type { Reach } from '../home.ts'
+import type { PageCall } from '../http/call.ts'
+import type { PageRoute } from '../http/routes.ts'
 import type { Log } from '../log.ts'
 import type { Store } from '../store/store.ts'
 import { isOwnName } from '../own-name.ts'
@@ -24,8 +26,6 @@ export interface ConsoleParts extends Reach {
   clock: () => number
   monotonic: () => number
   log: Log
-  /** Logs and counts every response. */
-  record: (request: FastifyRequest, status: number) => void
 }
 
 export interface Throttles {
@@ -35,7 +35,7 @@ export interface Throttles {
 
 export interface Visit extends ConsoleParts {
   throttles: Throttles
-  request: FastifyRequest
+  call: PageCall
   /** Where the request came from; "unknown" if the client left before that was asked. */
   address: string
   /** Aborts when the client leaves before it was answered. */
@@ -66,6 +66,10 @@ export interface HtmlPage {
   headers?: Record<string, string>
   /** The part of the navigation that it belongs to. */
   section?: Section
+  /** Style sheets and scripts beyond those that every page has. */
+  head?: Html
+  /** For a page whose content has its own width and its own landmarks. */
+  wide?: boolean
 }
 
 export type Section = 'animals' | 'keys' | 'activity' | 'reference' | 'account' | 'sign-in' | 'sign-up'
@@ -75,20 +79,30 @@ export type Outcome = (HtmlPage | { redirect: string }) & { session?: string }
 
 type Handle<V> = (visit: V) => Outcome | Promise<Outcome>
 
-export interface ConsoleRoute {
-  method: 'GET' | 'POST'
-  path: string
+export interface ConsoleRoute extends Pick<PageRoute, 'method' | 'path' | 'access'> {
   handle: Handle<Visit>
-  /** Otherwise only for visitors who are signed in. */
-  forAnyone: boolean
 }
 
 export function forMembers(method: 'GET' | 'POST', path: string, handle: Handle<MemberVisit>): ConsoleRoute {
-  return { method, path, handle: handle as Handle<Visit>, forAnyone: false }
+  return { method, path, access: 'session', handle: handle as Handle<Visit> }
 }
 
 export function forAnyone(method: 'GET' | 'POST', path: string, handle: Handle<Visit>): ConsoleRoute {
-  return { method, path, handle, forAnyone: true }
+  return { method, path, access: 'public', handle }
+}
+
+/** Work for this client is not worth doing any more; nobody reads the answer. */
+export class ClientLeft extends Error {
+  override name = 'ClientLeft'
+  override message = 'The client left before it was answered.'
+}
+
+/** Returns a signal that aborts when the client leaves. The request's own 'close' event comes as soon as its body was read. */
+export function whenLeft(response: ServerResponse): AbortSignal {
+  if (response.destroyed) return AbortSignal.abort(new ClientLeft())
+  const leave = new AbortController()
+  response.once('close', () => leave.abort(new ClientLeft()))
+  return leave.signal
 }
 
 /** Returns the CSRF token for the forms of this visit. */
@@ -100,16 +114,16 @@ export function csrfTokenFor(visit: Visit): string {
   return csrfToken(visit.token)
 }
 
-export function param(visit: Visit, name: string): string {
-  return (visit.request.params as Record<string, string | undefined>)[name] ?? ''
+export function param({ call }: Visit, name: string): string {
+  return call.parameters[name] ?? ''
 }
 
 /**
  * Returns the base address of the API: the configured one, else the one that this browser uses. Anyone can send any name
  * as Host, so one that is not this machine's own is shown as HOST.
  */
-export function baseAddress({ config, request }: Visit): string {
-  return ownBaseUrl(config) ?? `${request.protocol}://${isOwnName(request.host) ? request.host : 'HOST'}${BASE_PATH}`
+export function baseAddress({ config, call }: Visit): string {
+  return ownBaseUrl(config) ?? `${call.protocol}://${isOwnName(call.host) ? call.host : 'HOST'}${BASE_PATH}`
 }
 
 /** Returns the page to open after signing in: only one of ours, else the keys. */

@@ -1,9 +1,10 @@
-// What the answer cache keeps, for how long, and how much of it.
+// What the answer cache keeps, for how long, and how much of it; what makes an ETag, and which If-None-Match it meets.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import * as fc from 'fast-check'
 import { Refusal } from '../contract/errors.ts'
 import { OPERATIONS } from '../contract/operations.ts'
-import { AnswerCache, type CachedAnswer } from './answer-cache.ts'
+import { AnswerCache, type CachedAnswer, etagOf, matchesEtag } from './answer-cache.ts'
 import type { Bytes } from './call.ts'
 
 function page(body: string): CachedAnswer {
@@ -167,5 +168,25 @@ describe('the answer cache', () => {
     const address = `/v1/pets?${'x'.repeat(1000)}`
     await askTwice(cache, address)
     assert.equal(cache.find(address), undefined)
+  })
+})
+
+describe('An ETag', () => {
+  it('is strong, the same for the same bytes, and another for others', () => {
+    fc.assert(
+      fc.property(fc.string(), fc.string(), (one, other) => {
+        assert.match(etagOf(one), /^"[\w-]{22}"$/)
+        assert.equal(etagOf(one), etagOf(Buffer.from(one)))
+        assert.equal(etagOf(one) === etagOf(other), one === other)
+      }),
+    )
+  })
+
+  it('matches where it is in the list, weak or strong, and by *', () => {
+    const etag = etagOf('x')
+    for (const value of [etag, `W/${etag}`, `"a", ${etag}`, `"a",${etag},"b"`, '*', ' * '])
+      assert.ok(matchesEtag(value, etag), value)
+    for (const value of [undefined, '', '"a"', etag.slice(1), `w/${etag}`, `${etag} x`, '**', 'W/*'])
+      assert.ok(!matchesEtag(value, etag), String(value))
   })
 })

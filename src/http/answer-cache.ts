@@ -1,10 +1,9 @@
 // Rendered answers of reads, each kept under its address for as long as the store's version stays the same.
+import { hash } from 'node:crypto'
 import { Refusal } from '../contract/errors.ts'
 import type { Store } from '../store/store.ts'
 import { jsonContent } from './answer.ts'
-import type { Answer, Bytes, Call, Route } from './call.ts'
-import { etagOf, matchesEtag } from './conditional.ts'
-import type { Handler } from './handler.ts'
+import type { Answer, Bytes, Call, Handler, Route } from './call.ts'
 
 /** A rendered answer, ready to be sent. */
 export interface CachedAnswer {
@@ -39,6 +38,18 @@ export function cachedRead(cache: AnswerCache, read: Read): Handler {
 export function unlessKnown({ raw }: Call, { body, etag, headers, contentHeaders }: CachedAnswer): Answer {
   if (matchesEtag(raw.headers['if-none-match'], etag)) return { status: 304, headers, body: undefined }
   return { status: 200, headers: contentHeaders, body }
+}
+
+/** Returns a strong ETag, made from the content. */
+export function etagOf(body: string | Buffer): string {
+  return `"${hash('sha256', body, 'base64url').slice(0, 22)}"`
+}
+
+/** If-None-Match compares weakly (RFC 9110, 13.1.2); `*` matches whatever is there. */
+export function matchesEtag(ifNoneMatch: string | undefined, etag: string): boolean {
+  if (ifNoneMatch === undefined) return false
+  if (ifNoneMatch === etag || ifNoneMatch.trim() === '*') return true
+  return ifNoneMatch.split(',').some((candidate) => candidate.trim().replace(/^W\//, '') === etag)
 }
 
 const MAX_ANSWERS = 1024

@@ -1,17 +1,17 @@
-// The one way out for every answer of the interface: its headers, its bytes, and then the recorder.
+// The one way out for every answer: its headers, its bytes, and then the recorder.
 import type { ServerResponse } from 'node:http'
 import { errorBody, ERRORS, helpLink, Refusal } from '../contract/errors.ts'
 import { BASE_PATH, OPERATIONS } from '../contract/operations.ts'
-import type { Answer, Bytes, Call } from './call.ts'
+import type { Answer, Bytes, Call, Result } from './call.ts'
 import { isLast } from './connections.ts'
 import { CORS_HEADERS } from './cors.ts'
 import { deprecationHeaders } from './deprecation.ts'
 import type { Recorder } from './record.ts'
 
-const CACHE = ['Cache-Control', 'private, no-cache']
+const REVALIDATE = 'private, no-cache'
 
 /** Writes an answer and records it. */
-export type Send = (call: Call, response: ServerResponse, result: Answer | Refusal) => void
+export type Send = (call: Call, response: ServerResponse, result: Result) => void
 
 export interface SendParts {
   record: Recorder
@@ -29,12 +29,13 @@ export function createSend({ record, baseUrl, isStopping }: SendParts): Send {
   )
 
   return (request, response, result) => {
-    const { status, headers: own, body } = result instanceof Refusal ? refusalAnswer(result) : result
-    const headers = ['Request-Id', request.id, ...CACHE, ...own]
+    const answer: Answer = result instanceof Refusal ? refusalAnswer(result) : result
+    const { status, headers: own, body, cache = REVALIDATE } = answer
+    const headers = ['Request-Id', request.id, 'Cache-Control', cache, ...own]
     const { operation } = request
     if (operation?.deprecation !== undefined) headers.push(...deprecation.get(operation.id)!)
     if (request.answerHeaders !== undefined) headers.push(...request.answerHeaders)
-    if (request.raw.headers.origin !== undefined) headers.push(...CORS_HEADERS)
+    if (request.raw.headers.origin !== undefined && request.sameOrigin !== true) headers.push(...CORS_HEADERS)
     // A request whose body broke off was answered by socket-errors.ts.
     if (response.headersSent) return
     if (isStopping() || isLast(request.raw)) response.shouldKeepAlive = false

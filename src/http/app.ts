@@ -1,4 +1,4 @@
-// The HTTP server: requests for an operation go down the pipeline, all others to the public app.
+// The HTTP server: requests for an operation go down the pipeline, all others to the pages.
 import type { RequestListener, Server } from 'node:http'
 import type { Keyring } from '../accounts/keyring.ts'
 import { type Config, ownBaseUrl } from '../config.ts'
@@ -7,12 +7,10 @@ import type { Log } from '../log.ts'
 import { createServer } from '../node-http.ts'
 import type { Store } from '../store/store.ts'
 import { gatherTurns } from '../turns.ts'
-import { createAdmission } from './admission.ts'
 import type { Send } from './answer.ts'
 import type { AnswerCache } from './answer-cache.ts'
 import { createAuthenticate } from './authenticate.ts'
 import { expectContinue } from './body.ts'
-import { createClientAddress } from './client-address.ts'
 import { tendConnections, waitForTurn } from './connections.ts'
 import { createRemovedCheck } from './deprecation.ts'
 import { createHandlers } from './handlers.ts'
@@ -20,6 +18,7 @@ import { type Arrival, createPipeline } from './pipeline.ts'
 import { createRateLimit, type Lease } from './rate-limit.ts'
 import type { Recorder } from './record.ts'
 import { createRehearsal } from './rehearse.ts'
+import { createClientAddress } from './request.ts'
 import { answerSpecialRequests, createSocketErrorHandler } from './socket-errors.ts'
 
 /** How long a client may take to send its headers, its whole request, and between two requests. */
@@ -84,13 +83,13 @@ export function createApp(parts: AppParts): Server {
   } = parts
   const serveOperation = createPipeline({
     cache,
-    admit: createAdmission([
+    steps: [
       createAuthenticate(keyring),
       createRemovedCheck(clock),
       ...(config.environment === 'staging' ? [createRehearsal(config.workers)] : []),
       createRateLimit(config.rateLimit, monotonic, lease),
-    ]),
-    handlers: createHandlers({ store, cache, clock, baseUrl: ownBaseUrl(config) }),
+    ],
+    handlers: createHandlers(store, cache, clock, ownBaseUrl(config)),
     send,
     log,
     clientAddress: createClientAddress(config.trustProxy),

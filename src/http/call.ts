@@ -4,7 +4,7 @@ import type { Refusal } from '../contract/errors.ts'
 import type { Operation, OperationId } from '../contract/operations.ts'
 import type { ApiKey } from '../store/account-store.ts'
 
-/** A request as it is answered: Fastify's is one, and so is that of an operation. */
+/** A request as it is answered. */
 export interface Call {
   readonly id: string
   readonly raw: IncomingMessage
@@ -22,6 +22,16 @@ export interface Call {
   disconnects?: boolean | undefined
   /** Headers that a step puts on the answer, whatever that will be. */
   answerHeaders?: readonly string[] | undefined
+  /** Whether the answer is for pages of its own origin alone. */
+  sameOrigin?: boolean | undefined
+}
+
+/** The address that a client uses. */
+export interface Origin {
+  readonly protocol: string
+  readonly host: string
+  /** Whether a proxy that is not trusted has forwarded the request: what it says is ignored. */
+  readonly untrustedProxy: boolean
 }
 
 /** What an address and method lead to. */
@@ -41,14 +51,12 @@ export interface OperationCall extends Call {
   readonly version: number | undefined
 }
 
-declare module 'fastify' {
-  interface FastifyRequest {
-    startedAt: number
-  }
-  interface FastifyContextConfig {
-    /** A route beside the operations must declare that it needs no key. */
-    public?: boolean
-  }
+/** A request for anything but an operation: a health check, the document, a page. */
+export interface PageCall extends Call, Origin {
+  /** The values of the path's parameters, by name. */
+  readonly parameters: Record<string, string>
+  /** What follows the question mark. */
+  readonly query: string
 }
 
 /** A body as it goes over the wire, one character per byte (latin1): the form that Node writes fastest, 10 % ahead of a Buffer. */
@@ -58,8 +66,14 @@ export type Bytes = string & { readonly bytes: unique symbol }
 export interface Answer {
   status: number
   headers: readonly string[]
-  body: Bytes | undefined
+  body: Bytes | Buffer | undefined
+  /** Its Cache-Control, unless it must be revalidated each time. */
+  cache?: string
 }
+
+export type Result = Answer | Refusal
+
+export type Handler = (call: OperationCall) => Promise<Result>
 
 /** A step lets the request pass, or refuses it. */
 export type Step = (call: OperationCall) => Refusal | undefined | Promise<Refusal | undefined>
@@ -75,4 +89,20 @@ export function cameTwice(request: Call, name: string): boolean {
     seen = true
   }
   return false
+}
+
+/**
+ * Returns whether a client takes gzip, and does not prefer the plain content (RFC 9110, 12.5.3): its own weight counts before
+ * that of `*`, and a weight of 0 means no.
+ */
+export function takesGzip({ raw }: Call): boolean {
+  const accepted = raw.headers['accept-encoding'] ?? ''
+  const weights = new Map<string, number>()
+  for (const entry of accepted.toLowerCase().split(',')) {
+    const [coding = '', ...parameters] = entry.split(';').map((part) => part.trim())
+    const weight = parameters.find((parameter) => parameter.startsWith('q='))
+    weights.set(coding.replace(/^x-/, ''), weight === undefined ? 1 : Number(weight.slice(2)))
+  }
+  const gzip = weights.get('gzip') ?? weights.get('*') ?? 0
+  return gzip > 0 && gzip >= (weights.get('identity') ?? 0)
 }

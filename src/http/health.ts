@@ -1,12 +1,15 @@
-// Is the process alive, is it ready: the same answers on the public port and on the admin port, which stays reachable while
-// the public one is overloaded.
+// Is the process alive, is it ready: the same answers on the public port and on the admin port, which also has the metrics
+// and stays reachable while the public one is overloaded.
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { Refusal } from '../contract/errors.ts'
 import { RETRY_AFTER } from '../contract/limits.ts'
-import { jsonContent } from './answer.ts'
-import type { Answer } from './call.ts'
+import { createServer } from '../node-http.ts'
+import { jsonContent, type Send } from './answer.ts'
+import type { Answer, Result } from './call.ts'
 import type { Readiness } from './readiness.ts'
+import { requestId } from './request.ts'
 
-export type Health = Record<'/livez' | '/readyz', () => Answer | Promise<Answer | Refusal>>
+export type Health = Record<'/livez' | '/readyz', () => Answer | Promise<Result>>
 
 export function createHealth(readiness: Readiness): Health {
   return {
@@ -25,4 +28,36 @@ function notReady(message: string): Refusal {
 
 function json(value: object): Answer {
   return { status: 200, ...jsonContent(JSON.stringify(value)) }
+}
+
+export interface AdminParts {
+  /** Gives the page that Prometheus reads. */
+  metricsPage: () => Promise<string>
+  contentType: string
+  health: Health
+  send: Send
+}
+
+/** The admin port, for the operator: metrics and health. */
+export function createAdmin({ metricsPage, contentType, health, send }: AdminParts): Server {
+  async function answerHealth(path: keyof Health, raw: IncomingMessage, response: ServerResponse): Promise<void> {
+    const call = { id: requestId(raw), raw, ip: raw.socket.remoteAddress ?? '', startedAt: performance.now() }
+    send(call, response, await health[path]())
+  }
+
+  return createServer((request, response) => {
+    const path = request.url!
+    if (path === '/livez' || path === '/readyz') {
+      void answerHealth(path, request, response)
+      return
+    }
+    if (path !== '/metrics') {
+      response.writeHead(404).end()
+      return
+    }
+    metricsPage().then(
+      (text) => response.writeHead(200, { 'Content-Type': contentType }).end(text),
+      () => response.writeHead(500).end(),
+    )
+  })
 }

@@ -1,13 +1,12 @@
 // /openapi.json: the document with an address that generators can call, an ETag, and compressed for clients that take it.
 import { gzipSync } from 'node:zlib'
-import type { FastifyRequest } from 'fastify'
 import type { Config } from '../config.ts'
 import { renderOpenapi } from '../contract/openapi.ts'
 import { BASE_PATH } from '../contract/operations.ts'
 import { isOwnName } from '../own-name.ts'
 import { jsonContent } from './answer.ts'
-import type { Answer, Bytes } from './call.ts'
-import { etagOf, matchesEtag } from './conditional.ts'
+import { etagOf, matchesEtag } from './answer-cache.ts'
+import { type Answer, type Bytes, type PageCall, takesGzip } from './call.ts'
 
 interface Representation {
   etag: string
@@ -18,11 +17,7 @@ interface Representation {
 /** Few names lead to one machine; whoever sends others must not fill the memory. */
 const MOST_KEPT = 8
 
-export function createOpenapiRoute({
-  environment,
-  baseUrl,
-  stagingBaseUrl,
-}: Config): (request: FastifyRequest) => Answer {
+export function createOpenapiRoute({ environment, baseUrl, stagingBaseUrl }: Config): (call: PageCall) => Answer {
   const kept = new Map<string, { plain: Representation; compressed: Representation }>()
 
   function documentFor(address: string) {
@@ -35,17 +30,18 @@ export function createOpenapiRoute({
     return document
   }
 
-  return (request) => {
-    const document = documentFor(addressOf(request))
-    const { etag, headers, body } = takesGzip(request.headers['accept-encoding']) ? document.compressed : document.plain
+  return (call) => {
+    const document = documentFor(addressOf(call))
+    const { etag, headers, body } = takesGzip(call) ? document.compressed : document.plain
     const validator = ['ETag', etag, 'Vary', 'Accept-Encoding']
-    if (matchesEtag(request.headers['if-none-match'], etag)) return { status: 304, headers: validator, body: undefined }
+    if (matchesEtag(call.raw.headers['if-none-match'], etag))
+      return { status: 304, headers: validator, body: undefined }
     return { status: 200, headers: [...headers, ...validator], body }
   }
 }
 
 /** The address that this client uses, as far as its name can be believed; else relative. Only shown if none is configured. */
-function addressOf({ protocol, host }: FastifyRequest): string {
+function addressOf({ protocol, host }: PageCall): string {
   return isOwnName(host) ? `${protocol}://${host}${BASE_PATH}` : BASE_PATH
 }
 
@@ -64,12 +60,4 @@ function compressed(json: string): Representation {
     String(bytes.length),
   ]
   return { headers, body: bytes.toString('latin1') as Bytes, etag: etagOf(bytes) }
-}
-
-/** `gzip;q=0` means no. */
-function takesGzip(accepted = ''): boolean {
-  return accepted.split(',').some((entry) => {
-    const [coding = '', weight = ''] = entry.split(';')
-    return coding.trim().toLowerCase() === 'gzip' && !/^\s*q=0(?:\.0*)?\s*$/i.test(weight)
-  })
 }

@@ -1,27 +1,26 @@
 // The path of a request for an operation, in order: route, request id, framing, key, removal, rate, content, handler, answer.
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Refusal } from '../contract/errors.ts'
-import type { Log } from '../log.ts'
+import { Refusal } from '../contract/errors.ts'
+import { RETRY_AFTER } from '../contract/limits.ts'
+import { type Log, logRepeated } from '../log.ts'
 import type { ApiKey } from '../store/account-store.ts'
+import { StoreUnavailable } from '../store/store.ts'
 import type { Send } from './answer.ts'
 import { type AnswerCache, type CachedAnswer, unlessKnown } from './answer-cache.ts'
-import type { Answer, OperationCall, Route, Step } from './call.ts'
-import { refusalFor } from './failures.ts'
-import { checkFraming } from './framing.ts'
+import type { Answer, Call, OperationCall, Result, Route, Step } from './call.ts'
 import type { Handlers } from './handlers.ts'
-import { requestId } from './request-id.ts'
+import { checkFraming, requestId } from './request.ts'
 import { findOperation, isRead, originForm } from './routes.ts'
 
 export interface PipelineParts {
   cache: AnswerCache
-  admit: Step
+  /** What stands between a route and its content, in order; the first step that refuses ends it. */
+  steps: readonly Step[]
   handlers: Handlers
   send: Send
   log: Log
   clientAddress: (raw: IncomingMessage) => string
 }
-
-type Result = Answer | Refusal
 
 /** A request, its response, and when it arrived. */
 export interface Arrival {
@@ -31,10 +30,12 @@ export interface Arrival {
 }
 
 /** The pipeline returns false if the request is not for an operation. */
-export function createPipeline({ cache, admit, handlers, send, log, clientAddress }: PipelineParts) {
+export function createPipeline({ cache, steps, handlers, send, log, clientAddress }: PipelineParts) {
+  const respond = createRespond(send, log)
+
   /** Returns no promise if no step has to wait: a cached answer costs none. */
   function resultOf(call: OperationCall, cached: CachedAnswer | undefined): Result | Promise<Result> {
-    const verdict = checkFraming(call) ?? admit(call)
+    const verdict = checkFraming(call) ?? admit(steps, call)
     if (verdict instanceof Promise) return verdict.then((refusal) => refusal ?? contentOf(call, cached))
     return verdict ?? contentOf(call, cached)
   }
@@ -50,6 +51,24 @@ export function createPipeline({ cache, admit, handlers, send, log, clientAddres
     if (route === undefined) return false
 
     const call = new PipelineCall(raw, route, at, cache.version, clientAddress)
+    respond(call, response, () => resultOf(call, cached))
+    return true
+  }
+}
+
+/** Walks through the steps. Not a promise where none has to wait: a request costs none then. */
+function admit(steps: readonly Step[], call: OperationCall, first = 0): ReturnType<Step> {
+  for (let index = first; index < steps.length; index += 1) {
+    const verdict = steps[index]!(call)
+    if (verdict instanceof Promise) return verdict.then((refusal) => refusal ?? admit(steps, call, index + 1))
+    if (verdict !== undefined) return verdict
+  }
+  return undefined
+}
+
+/** Returns a function that sends the result of some work; what the work throws is answered too. */
+export function createRespond(send: Send, log: Log) {
+  return (call: Call, response: ServerResponse, work: () => Result | Promise<Result>): void => {
     const failed = (error: unknown) => send(call, response, refusalFor(error, call, log))
     const answer = (result: Result) => {
       try {
@@ -59,14 +78,24 @@ export function createPipeline({ cache, admit, handlers, send, log, clientAddres
       }
     }
     try {
-      const result = resultOf(call, cached)
+      const result = work()
       if (result instanceof Promise) result.then(answer, failed)
       else queueMicrotask(() => answer(result))
     } catch (error) {
       failed(error)
     }
-    return true
   }
+}
+
+/** Turns what was thrown into a refusal: the database is unavailable, or there is a bug of ours. */
+function refusalFor(error: unknown, { id }: Call, log: Log): Refusal {
+  if (error instanceof StoreUnavailable) {
+    logRepeated(log, 'error', { requestId: id, reason: error.message }, 'the database is unavailable')
+    const message = 'The database is unavailable at the moment; retry shortly, a create with an Idempotency-Key.'
+    return new Refusal('service_unavailable', message, ['Retry-After', String(RETRY_AFTER.unavailable)])
+  }
+  log.error({ requestId: id, error }, 'internal error')
+  return new Refusal('internal_error', `Internal error of the service; report it with the request id ${id}.`)
 }
 
 class PipelineCall implements OperationCall {

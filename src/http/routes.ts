@@ -1,26 +1,55 @@
-// Which operation a request is for, and which paths and methods exist: 404, 405 with Allow, and OPTIONS come from here.
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+// Which route a request is for, and which paths and methods exist: 404, 405 with Allow, and OPTIONS come from here.
+import type { ServerResponse } from 'node:http'
 import { Refusal } from '../contract/errors.ts'
 import { quote } from '../contract/json.ts'
 import { BASE_PATH, OPERATIONS } from '../contract/operations.ts'
-import { contentOf } from './answer.ts'
-import type { Answer, Route } from './call.ts'
+import type { Answer, Call, PageCall, Result, Route } from './call.ts'
 import { PREFLIGHT_HEADERS } from './cors.ts'
 
-const OPERATION_PATHS = OPERATIONS.map((operation) => ({ operation, parts: (BASE_PATH + operation.path).split('/') }))
+/** A route beside the operations, which all need a key. */
+export interface PageRoute {
+  method: 'GET' | 'POST'
+  /** A part in braces is a parameter. */
+  path: string
+  /** Who may ask: anyone, or visitors who are signed in to the console, which checks that. */
+  access: 'public' | 'session'
+  /** `response` shows when the client has left, or has its answer; the answer itself is what this returns. */
+  answer: (call: PageCall, response: ServerResponse) => Result | Promise<Result>
+}
 
-const OPERATION_ADDRESSES = new Intl.ListFormat('en').format(new Set(OPERATIONS.map(({ path }) => BASE_PATH + path)))
+/** The console as http knows it. */
+export interface Pages {
+  routes: readonly PageRoute[]
+  /** Returns what a browser is shown for an unknown address outside the interface. */
+  notFound: (call: PageCall) => Answer
+}
+
+export type Table<R> = readonly (R & { method: string; parts: readonly string[] })[]
+
+export function tableOf<R extends { method: string; path: string }>(routes: readonly R[]): Table<R> {
+  return routes.map((route) => ({ ...route, parts: route.path.split('/') }))
+}
+
+const OPERATION_TABLE = tableOf(
+  OPERATIONS.map((operation) => ({ operation, method: operation.method, path: BASE_PATH + operation.path })),
+)
+
+const OPERATION_ADDRESSES = new Intl.ListFormat('en').format(new Set(OPERATION_TABLE.map(({ path }) => path)))
 
 /** Returns the operation that a request is for; `url` is in origin form. */
 export function findOperation(method: string, url: string): Route | undefined {
+  const found = findRoute(OPERATION_TABLE, method, url)
+  return found && { operation: found.route.operation, parameters: found.parameters, query: found.query }
+}
+
+/** Returns the first route that fits, and what the address tells it; `url` is in origin form. */
+export function findRoute<R>(table: Table<R>, method: string, url: string) {
   const mark = url.indexOf('?')
   const came = decodedParts(mark === -1 ? url : url.slice(0, mark))
   const wanted = isRead(method) ? 'GET' : method
-  for (const { operation, parts } of OPERATION_PATHS) {
-    if (operation.method !== wanted || !fits(parts, came)) continue
-    return { operation, parameters: parametersOf(parts, came), query: mark === -1 ? '' : url.slice(mark + 1) }
-  }
-  return undefined
+  const route = table.find((candidate) => candidate.method === wanted && fits(candidate.parts, came))
+  if (route === undefined) return undefined
+  return { route, parameters: parametersOf(route.parts, came), query: mark === -1 ? '' : url.slice(mark + 1) }
 }
 
 /** Takes the values of `{name}` from their places in the path. */
@@ -36,7 +65,7 @@ function decodedParts(path: string): string[] {
 }
 
 function isParameter(part: string): boolean {
-  return part.startsWith('{') || part.startsWith(':')
+  return part.startsWith('{')
 }
 
 /** A parameter matches one part of the path, and not an empty one. */
@@ -64,68 +93,45 @@ function allowHeader(methods: Iterable<string>): string {
   return [...new Set(methods)].toSorted().join(', ')
 }
 
-interface KnownPath {
-  parts: string[]
-  methods: Set<string>
+/** Returns the answer for a request that is for no operation and no route of the table. */
+export function unrouted(call: PageCall, table: Table<PageRoute>, notFound: Pages['notFound']): Result {
+  const { method = '', url = '/' } = call.raw
+  const encoded = url.split('?', 1)[0]!
+  // An encoded slash or question mark stays encoded.
+  const path = decodeURI(encoded)
+  const allow = path === '/*' && method === 'OPTIONS' ? ALL_METHODS : allowedMethods(encoded, table)
+  if (allow === undefined && asksForPage(call, path)) return notFound(call)
+  if (isPreflight(call) && (allow !== undefined || isBelowBase(path))) {
+    return {
+      status: 204,
+      headers: [...(allow === undefined ? [] : ['Allow', allow]), ...PREFLIGHT_HEADERS],
+      body: undefined,
+    }
+  }
+  if (allow === undefined) {
+    const near = nearestPath(encoded)
+    const hint = near === undefined ? '; the' : `; did you mean ${near}? The`
+    return new Refusal(
+      'unknown_path',
+      `There is nothing at ${quote(path)}${hint} operations are at ${OPERATION_ADDRESSES}.`,
+    )
+  }
+  if (method !== 'OPTIONS') {
+    const message = `${method} is not allowed at ${quote(path)}; allowed are ${allow}.`
+    return new Refusal('method_not_allowed', message, ['Allow', allow])
+  }
+  return { status: 204, headers: ['Allow', allow], body: undefined }
 }
 
-/** A page for people, made elsewhere: http knows no pages. */
-export type NotFoundPage = (request: FastifyRequest) => { headers: Record<string, string>; type: string; body: string }
-
-/** Knows the operations, and learns every other route when it is registered; call it before the first. */
-export function createRouteTable(app: FastifyInstance, notFoundPage: NotFoundPage) {
-  const paths = new Map<string, KnownPath>()
-
-  function learn(url: string, methods: readonly string[]): void {
-    const known = paths.get(url) ?? { parts: url.split('/'), methods: new Set(['OPTIONS']) }
-    for (const name of methods) known.methods.add(name)
-    paths.set(url, known)
-  }
-  for (const { path, method } of OPERATIONS) learn(BASE_PATH + path, methodsOf(method))
-  app.addHook('onRoute', ({ url, method }) => learn(url, [method].flat()))
-
-  function allowedMethods(path: string): string | undefined {
-    const came = decodedParts(path)
-    const known = paths.get(path) ?? [...paths.values()].find(({ parts }) => fits(parts, came))
-    return known && allowHeader(known.methods)
-  }
-
-  /** Returns the answer for a request that no route took. */
-  return function unrouted(request: FastifyRequest): Answer | Refusal {
-    const encoded = request.raw.url?.split('?', 1)[0] ?? '/'
-    // Decoded as the router does it: an encoded slash or question mark stays encoded.
-    const path = decodeURI(encoded)
-    const allow = path === '/*' && request.method === 'OPTIONS' ? ALL_METHODS : allowedMethods(encoded)
-    if (allow === undefined && asksForPage(request, path)) {
-      const { headers, type, body } = notFoundPage(request)
-      const content = contentOf(body, type)
-      return { status: 404, headers: [...Object.entries(headers).flat(), ...content.headers], body: content.body }
-    }
-    if (isPreflight(request) && (allow !== undefined || isBelowBase(path))) {
-      return {
-        status: 204,
-        headers: [...(allow === undefined ? [] : ['Allow', allow]), ...PREFLIGHT_HEADERS],
-        body: undefined,
-      }
-    }
-    if (allow === undefined) {
-      const near = nearestPath(encoded)
-      const hint = near === undefined ? '; the' : `; did you mean ${near}? The`
-      return new Refusal(
-        'unknown_path',
-        `There is nothing at ${quote(path)}${hint} operations are at ${OPERATION_ADDRESSES}.`,
-      )
-    }
-    if (request.method !== 'OPTIONS') {
-      const message = `${request.method} is not allowed at ${quote(path)}; allowed are ${allow}.`
-      return new Refusal('method_not_allowed', message, ['Allow', allow])
-    }
-    return { status: 204, headers: ['Allow', allow], body: undefined }
-  }
+function allowedMethods(path: string, table: Table<PageRoute>): string | undefined {
+  const came = decodedParts(path)
+  const fitting = [...OPERATION_TABLE, ...table].filter(({ parts }) => fits(parts, came))
+  if (fitting.length === 0) return undefined
+  return allowHeader(['OPTIONS', ...fitting.flatMap(({ method }) => methodsOf(method))])
 }
 
 /** A browser asks before it sends a page's request. */
-function isPreflight({ method, headers }: FastifyRequest): boolean {
+function isPreflight({ raw: { method, headers } }: Call): boolean {
   return method === 'OPTIONS' && headers['access-control-request-method'] !== undefined
 }
 
@@ -138,12 +144,12 @@ function nearestPath(path: string): string | undefined {
   const trimmed = path.endsWith('/') ? path.slice(0, -1) : path
   if (trimmed === BASE_PATH) return BASE_PATH + OPERATIONS[0]!.path
   return [trimmed, BASE_PATH + trimmed].find((candidate) =>
-    OPERATION_PATHS.some(({ parts }) => fits(parts, decodedParts(candidate))),
+    OPERATION_TABLE.some(({ parts }) => fits(parts, decodedParts(candidate))),
   )
 }
 
 /** A browser at a wrong address; a caller of the interface gets the Error body, whatever it accepts. */
-function asksForPage({ method, headers }: FastifyRequest, path: string): boolean {
+function asksForPage({ raw: { method, headers } }: Call, path: string): boolean {
   return isRead(method) && !path.startsWith(BASE_PATH) && /\btext\/html\b/.test(headers.accept ?? '')
 }
 
@@ -153,7 +159,7 @@ function asksForPage({ method, headers }: FastifyRequest, path: string): boolean
  */
 export function originForm(target: string): string {
   if (target.startsWith('/') && !/[%#]/.test(target)) return target
-  // Without a slash at its start, as in *, the router would drop the first character of the target.
+  // Without a slash at its start, as in *, the first character of the target would be dropped.
   const [url = ''] = target.replace(/^(?:https?:\/\/[^/?#]*)?\/?/i, '/').split('#', 1)
   const [path = '', ...query] = url.split('?')
   try {

@@ -9,7 +9,7 @@ import { HEADERS_LIMIT, kibibytes } from '../contract/limits.ts'
 import { STATUS_CODES } from '../node-http.ts'
 import { createRefusalAnswer } from './answer.ts'
 import type { Recorder } from './record.ts'
-import { requestId } from './request-id.ts'
+import { requestId } from './request.ts'
 import { ALL_METHODS } from './routes.ts'
 
 /** Its links are relative: nothing here knows the public address. */

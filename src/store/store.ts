@@ -115,7 +115,7 @@ export interface Serving {
   checkpoints: boolean
   /**
    * Called once if a sync of the database has failed. The store refuses every call from then on. All processes of the
-   * instance must end by `process.exit` or a signal: Node.js closes an open database when the event loop runs empty, and
+   * instance must end by an explicit exit or a signal: Node.js closes an open database when the event loop runs empty, and
    * closing would copy the log without a look at its checksums. The next start recovers it.
    */
   onBroken: (error: StoreUnavailable) => void

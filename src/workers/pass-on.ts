@@ -6,9 +6,8 @@ import { Refusal } from '../contract/errors.ts'
 import { RETRY_AFTER } from '../contract/limits.ts'
 import type { Send } from '../http/answer.ts'
 import { announcesBody, askForBody, awaitsContinue, readArrived } from '../http/body.ts'
-import { createClientAddress } from '../http/client-address.ts'
 import { isLast } from '../http/connections.ts'
-import { requestId } from '../http/request-id.ts'
+import { createClientAddress, requestId } from '../http/request.ts'
 import { HEAD, packHead } from './head.ts'
 
 const UNAVAILABLE = new Refusal('service_unavailable', 'The service cannot answer this now. Try again shortly.', [

@@ -1,0 +1,49 @@
+// The path of a request that is not for an operation, in order: route, request id, framing, answer. Health checks, the
+// document and the console's pages are such routes; 404, 405 and OPTIONS come from here for all paths.
+import type { RequestListener } from 'node:http'
+import type { Config } from '../config.ts'
+import type { Log } from '../log.ts'
+import type { Send } from './answer.ts'
+import type { PageCall } from './call.ts'
+import type { Health } from './health.ts'
+import { createOpenapiRoute } from './openapi-route.ts'
+import { createRespond } from './pipeline.ts'
+import { checkFraming, createClientAddress, createOrigin, requestId } from './request.ts'
+import { findRoute, type PageRoute, type Pages, tableOf, unrouted } from './routes.ts'
+
+export function createPages(
+  config: Config,
+  health: Health,
+  { routes, notFound }: Pages,
+  send: Send,
+  log: Log,
+): RequestListener {
+  const table = tableOf([...publicRoutes(config, health), ...routes])
+  const clientAddress = createClientAddress(config.trustProxy)
+  const originOf = createOrigin(config.trustProxy)
+  const respond = createRespond(send, log)
+
+  return (raw, response) => {
+    const found = findRoute(table, raw.method!, raw.url!)
+    const call: PageCall = {
+      id: requestId(raw),
+      raw,
+      ip: clientAddress(raw),
+      startedAt: performance.now(),
+      ...originOf(raw),
+      parameters: found?.parameters ?? {},
+      query: found?.query ?? '',
+    }
+    respond(
+      call,
+      response,
+      () => checkFraming(call) ?? found?.route.answer(call, response) ?? unrouted(call, table, notFound),
+    )
+  }
+}
+
+/** Whether the process is alive, whether it is ready, and the OpenAPI document. */
+function publicRoutes(config: Config, health: Health): PageRoute[] {
+  const answers: Record<string, PageRoute['answer']> = { ...health, '/openapi.json': createOpenapiRoute(config) }
+  return Object.entries(answers).map(([path, answer]) => ({ method: 'GET', path, access: 'public', answer }))
+}

@@ -1,0 +1,336 @@
+// How pages, health checks, the document and assets answer as HTTP: methods, paths, bodies, proxies and connections. What a
+// page shows is tested in console-*.test.ts.
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { gunzipSync } from 'node:zlib'
+import { until } from './console-client.ts'
+import { describeService, startPetstore } from './harness.ts'
+import { expectRawError, type RawAnswer, RawConnection } from './raw-http.ts'
+
+const HOST = 'Host: localhost\r\n'
+const HTML = 'Accept: text/html\r\n'
+const FORM = 'Content-Type: application/x-www-form-urlencoded\r\n'
+
+const READ_ONLY = 'GET, HEAD, OPTIONS'
+const WITH_FORM = 'GET, HEAD, OPTIONS, POST'
+
+/** What a visitor who is not signed in gets for a GET, and the methods of the path. */
+const PATHS: Record<string, { status: number; allow: string; type?: string }> = {
+  '/': { status: 200, allow: READ_ONLY, type: 'text/html; charset=utf-8' },
+  '/sign-in': { status: 200, allow: WITH_FORM, type: 'text/html; charset=utf-8' },
+  '/keys': { status: 303, allow: WITH_FORM },
+  '/keys/1/rename': { status: 303, allow: WITH_FORM },
+  '/activity': { status: 303, allow: READ_ONLY },
+  '/docs': { status: 200, allow: READ_ONLY, type: 'text/html; charset=utf-8' },
+  '/docs/errors': { status: 200, allow: READ_ONLY, type: 'text/html; charset=utf-8' },
+  '/assets/console.css': { status: 200, allow: READ_ONLY, type: 'text/css; charset=utf-8' },
+  '/assets/icon.svg': { status: 200, allow: READ_ONLY, type: 'image/svg+xml' },
+  '/openapi.json': { status: 200, allow: READ_ONLY, type: 'application/json' },
+  '/livez': { status: 200, allow: READ_ONLY, type: 'application/json' },
+  '/readyz': { status: 200, allow: READ_ONLY, type: 'application/json' },
+}
+
+describeService('A request for a page', (service) => {
+  /** Sends one request on its own connection. */
+  async function ask(start: string, headers = '', body = ''): Promise<RawAnswer> {
+    using connection = new RawConnection(service().url)
+    connection.send(`${start} HTTP/1.1\r\n${HOST}${headers}\r\n${body}`)
+    return await connection.answer()
+  }
+
+  for (const [path, { status, allow, type }] of Object.entries(PATHS)) {
+    it(`${path}: GET, HEAD without the body, OPTIONS and 405 with Allow`, async () => {
+      const got = await ask(`GET ${path}`)
+      assert.deepEqual([got.status, got.headers.get('content-type')], [status, type])
+      assert.equal(got.headers.get('connection'), 'keep-alive')
+      const head = await fetch(service().url + path, { method: 'HEAD', redirect: 'manual' })
+      assert.equal(head.status, status)
+      assert.equal(head.headers.get('content-type') ?? undefined, type)
+      assert.ok(head.headers.get('request-id'))
+      assert.equal(await head.text(), '')
+      const options = await ask(`OPTIONS ${path}`)
+      assert.deepEqual([options.status, options.headers.get('allow'), options.body], [204, allow, ''])
+      for (const method of ['PUT', 'DELETE', ...(allow === READ_ONLY ? ['POST'] : [])]) {
+        const refused = await ask(`${method} ${path}`, HTML)
+        assert.match(
+          expectRawError(refused, 'method_not_allowed'),
+          new RegExp(`^${method} is not allowed at "${path}"`),
+        )
+        assert.equal(refused.headers.get('allow'), allow)
+      }
+    })
+  }
+
+  it('HEAD states the length that GET has', async () => {
+    for (const path of ['/', '/docs', '/assets/console.css', '/openapi.json', '/livez']) {
+      const init = { headers: { 'Accept-Encoding': 'identity' } }
+      const { headers } = await fetch(service().url + path, { ...init, method: 'HEAD' })
+      const body = await (await fetch(service().url + path, init)).arrayBuffer()
+      assert.equal(headers.get('content-length'), String(body.byteLength), path)
+    }
+  })
+
+  it('with escapes: they are decoded part by part, and one that is broken is taken literally', async () => {
+    const statuses: Record<string, number> = {
+      '/%6Civez': 200,
+      '/assets/%63onsole.css': 200,
+      '/assets/console%2Ecss': 200,
+      '/livez?x=%zz': 200,
+      '/livez#top': 200,
+      'http://pets.example/livez': 200,
+      '/keys/a%2Fb/rename': 303,
+      '/keys/%zz/rename': 303,
+      '/animals/%ff': 303,
+      '/animals/%E0%A4%A': 303,
+      '/assets%2Fconsole.css': 404,
+      '/assets/%zz': 404,
+      '/assets/..%2Fconsole.ts': 404,
+      '/assets/../console.ts': 404,
+      '/%zz': 404,
+      '/docs/': 404,
+      '/keys//rename': 404,
+      '/LIVEZ': 404,
+      '//': 404,
+    }
+    for (const [path, status] of Object.entries(statuses)) assert.equal((await ask(`GET ${path}`)).status, status, path)
+    const { headers } = await ask('GET /animals/1%3F?x=%20')
+    assert.equal(headers.get('location'), '/sign-in?next=%2Fanimals%2F1%253F%3Fx%3D%2520')
+    assert.equal((await ask(`GET /keys/${'x'.repeat(4000)}/rename`)).status, 303)
+  })
+
+  it('to an unknown path: a browser gets a page, everyone else the Error body, also for another method', async () => {
+    for (const path of ['/nothing', '/%zz', '/docs/', '/assets/a/b', '/%2e%2e/']) {
+      const page = await ask(`GET ${path}`, HTML)
+      assert.deepEqual([page.status, page.headers.get('content-type')], [404, 'text/html; charset=utf-8'])
+      assert.match(page.body, /<h1>Page not found<\/h1>/)
+      assert.match(page.headers.get('content-security-policy') ?? '', /^default-src 'none'/)
+      expectRawError(await ask(`GET ${path}`), 'unknown_path')
+      for (const method of ['POST', 'PUT', 'OPTIONS'])
+        expectRawError(await ask(`${method} ${path}`, HTML), 'unknown_path')
+    }
+    const asset = await ask('GET /assets/nothing.css')
+    assert.deepEqual([asset.status, asset.headers.get('content-type')], [404, 'text/html; charset=utf-8'])
+  })
+
+  it('with a body that nobody reads: the connection can be used again', async () => {
+    using connection = new RawConnection(service().url)
+    for (const path of ['/', '/docs', '/assets/console.css', '/livez', '/openapi.json', '/nothing']) {
+      connection.send(`GET ${path} HTTP/1.1\r\n${HOST}Content-Type: text/plain\r\nContent-Length: 3\r\n\r\nabc`)
+      assert.equal((await connection.answer()).status, path === '/nothing' ? 404 : 200, path)
+    }
+  })
+
+  it('pipelined: answers come in order', async () => {
+    using connection = new RawConnection(service().url)
+    const get = (path: string) => `GET ${path} HTTP/1.1\r\n${HOST}\r\n`
+    connection.send(get('/') + get('/livez') + get('/nothing') + get('/assets/icon.svg') + get('/keys'))
+    for (const status of [200, 200, 404, 200, 303]) assert.equal((await connection.answer()).status, status)
+  })
+
+  it('that says close, or is HTTP/1.0, is the last of its connection', async () => {
+    for (const path of ['/', '/livez', '/assets/icon.svg', '/nothing']) {
+      using closing = new RawConnection(service().url)
+      closing.send(`GET ${path} HTTP/1.1\r\n${HOST}Connection: close\r\n\r\n`)
+      assert.equal((await closing.answer()).headers.get('connection'), 'close')
+      await closing.closed()
+      using old = new RawConnection(service().url)
+      old.send(`GET ${path} HTTP/1.0\r\n${HOST}\r\n`)
+      assert.equal((await old.answer()).status, path === '/nothing' ? 404 : 200)
+      await old.closed()
+    }
+  })
+
+  it('that breaks the rules of HTTP gets the Error body', async () => {
+    for (const path of ['/', '/sign-in', '/assets/console.css', '/livez', '/nothing']) {
+      for (const headers of [HOST, 'Transfer-Encoding: gzip\r\n'])
+        expectRawError(await ask(`GET ${path}`, HTML + headers), 'malformed_request')
+      expectRawError(await ask(`GET ${path}`, `${HTML}Expect: 200-ok\r\n`), 'expectation_failed')
+    }
+  })
+
+  it('is for no other origin, unlike the health checks and the document', async () => {
+    for (const [path, allowed] of Object.entries({
+      '/': undefined,
+      '/assets/console.css': undefined,
+      '/sign-in': undefined,
+      '/livez': '*',
+      '/openapi.json': '*',
+    })) {
+      const { headers } = await ask(`GET ${path}`, 'Origin: https://a.example\r\n')
+      assert.equal(headers.get('access-control-allow-origin'), allowed, path)
+    }
+  })
+
+  it('keeps the request id of the client, and is logged once, with its status', async () => {
+    const id = `page-${process.pid}-${Date.now()}`
+    for (const path of ['/', '/keys', '/assets/icon.svg', '/livez', '/nothing'])
+      assert.equal((await ask(`GET ${path}?secret=1`, `Request-Id: ${id}\r\n`)).headers.get('request-id'), id)
+    const logged = () => service().logged.filter(({ requestId }) => requestId === id)
+    await until(() => logged().length >= 5)
+    assert.deepEqual(
+      logged().map(({ method, path, status }) => `${String(method)} ${String(path)} ${String(status)}`),
+      ['GET / 200', 'GET /keys 303', 'GET /assets/icon.svg 200', 'GET /livez 200', 'GET /nothing 404'],
+    )
+  })
+
+  describe('with a form', () => {
+    const sent: Record<string, { headers: string; body: string; status: number }> = {
+      'and no body': { headers: '', body: '', status: 403 },
+      'of no bytes': { headers: 'Content-Length: 0\r\n', body: '', status: 403 },
+      'without a CSRF token': { headers: `${FORM}Content-Length: 3\r\n`, body: 'a=b', status: 403 },
+      'in chunks': { headers: `${FORM}Transfer-Encoding: chunked\r\n`, body: '3\r\na=b\r\n0\r\n\r\n', status: 403 },
+      'whose type has parameters and capitals': {
+        headers: 'Content-Type: Application/X-WWW-Form-URLencoded ; charset=UTF-8\r\nContent-Length: 3\r\n',
+        body: 'a=b',
+        status: 403,
+      },
+      'from another site': {
+        headers: `${FORM}Content-Length: 3\r\nSec-Fetch-Site: cross-site\r\n`,
+        body: 'a=b',
+        status: 403,
+      },
+      'without a type': { headers: 'Content-Length: 3\r\n', body: 'a=b', status: 415 },
+      'of another type': { headers: 'Content-Type: text/plain\r\nContent-Length: 3\r\n', body: 'a=b', status: 415 },
+      'of a type that only begins like it': {
+        headers: 'Content-Type: application/x-www-form-urlencodedx\r\nContent-Length: 3\r\n',
+        body: 'a=b',
+        status: 415,
+      },
+      'that is too large': { headers: `${FORM}Content-Length: 20000\r\n`, body: 'a'.repeat(20_000), status: 413 },
+      'that is too large, in chunks': {
+        headers: `${FORM}Transfer-Encoding: chunked\r\n`,
+        body: `4e20\r\n${'a'.repeat(20_000)}\r\n0\r\n\r\n`,
+        status: 413,
+      },
+    }
+    for (const [what, { headers, body, status }] of Object.entries(sent)) {
+      it(`${what}: ${status}, as a page`, async () => {
+        const answer = await ask('POST /sign-in', headers, body)
+        assert.deepEqual([answer.status, answer.headers.get('content-type')], [status, 'text/html; charset=utf-8'])
+        assert.match(answer.headers.get('content-security-policy') ?? '', /^default-src 'none'/)
+        assert.equal(answer.headers.get('x-frame-options'), 'DENY')
+      })
+    }
+
+    it('that a visitor sends who is not signed in leads to sign-in, and from there to the page of the form', async () => {
+      for (const [path, next] of [
+        ['/keys', '%2Fkeys'],
+        ['/keys/1/revoke', '%2Fkeys'],
+        ['/account/delete', '%2Faccount%2Fdelete'],
+      ]) {
+        const { status, headers } = await ask(`POST ${path}`, `${FORM}Content-Length: 3\r\n`, 'a=b')
+        assert.deepEqual(
+          [status, headers.get('location'), headers.get('cache-control')],
+          [303, `/sign-in?next=${next}`, 'no-store'],
+        )
+      }
+    })
+
+    it('that breaks off changes nothing, and is no fault of the service', async () => {
+      {
+        using connection = new RawConnection(service().url)
+        connection.send(`POST /sign-in HTTP/1.1\r\n${HOST}${FORM}Content-Length: 30\r\n\r\na=b`)
+        await until(() => connection.socket.bytesWritten > 0)
+      }
+      assert.equal((await ask('GET /livez')).status, 200)
+      assert.deepEqual(
+        service().logged.filter(({ level, status }) => level === 'error' || Number(status) >= 500),
+        [],
+      )
+    })
+  })
+})
+
+describe('A page behind a proxy', () => {
+  async function ask(url: string, path: string, headers: string): Promise<RawAnswer> {
+    using connection = new RawConnection(url)
+    connection.send(`GET ${path} HTTP/1.1\r\n${HOST}${headers}\r\n`)
+    return await connection.answer()
+  }
+
+  it('that is trusted: the address, protocol and host are those that the proxy names', async () => {
+    await using petstore = await startPetstore({ env: { PETSTORE_TRUST_PROXY: 'loopback' } })
+    const addresses: Record<string, string> = {
+      '192.0.2.7': '192.0.2.7',
+      '192.0.2.7, 127.0.0.1': '192.0.2.7',
+      '192.0.2.7, 198.51.100.1': '198.51.100.1',
+      '198.51.100.1,192.0.2.7 ,127.0.0.2': '192.0.2.7',
+      '127.0.0.1': '127.0.0.1',
+    }
+    for (const [forwarded, address] of Object.entries(addresses)) {
+      for (const path of ['/', '/livez', '/nothing']) {
+        const { headers } = await ask(petstore.url, path, `X-Forwarded-For: ${forwarded}\r\n`)
+        const id = headers.get('request-id')
+        await until(() => petstore.logged.some(({ requestId }) => requestId === id))
+        assert.equal(petstore.logged.find(({ requestId }) => requestId === id)?.['address'], address, forwarded)
+      }
+    }
+    const proto = 'X-Forwarded-For: 192.0.2.7\r\nX-Forwarded-Proto: http, https\r\n'
+    const secure = await ask(petstore.url, '/sign-in', proto)
+    assert.match(secure.headers.get('set-cookie') ?? '', /^__Host-petstore=.*; Secure$/)
+    const hosts = `${proto}X-Forwarded-Host: 192.0.2.99, 192.0.2.9:7\r\n`
+    assert.ok((await ask(petstore.url, '/', hosts)).body.includes('https://192.0.2.9:7/v1'))
+    assert.ok((await ask(petstore.url, '/openapi.json', hosts)).body.includes('https://192.0.2.9:7/v1'))
+    const foreign = `${proto}X-Forwarded-Host: evil.example\r\n`
+    assert.ok((await ask(petstore.url, '/', foreign)).body.includes('https://HOST/v1'))
+    assert.deepEqual(
+      petstore.logged.filter(({ level }) => level === 'warn'),
+      [],
+    )
+  })
+
+  it('that is not trusted: nothing that it names counts, and a warning is logged once', async () => {
+    await using petstore = await startPetstore({ env: { PETSTORE_TRUST_PROXY: '192.0.2.1' } })
+    const forwarded =
+      'X-Forwarded-For: 192.0.2.7\r\nX-Forwarded-Proto: https\r\nX-Forwarded-Host: 192.0.2.99\r\nRequest-Id: direct\r\n'
+    for (const path of ['/', '/sign-in']) {
+      const { headers, body } = await ask(petstore.url, path, forwarded)
+      assert.ok(!body.includes('https://') && !body.includes('192.0.2.99'), path)
+      assert.doesNotMatch(headers.get('set-cookie') ?? '', /Secure/)
+    }
+    const logged = () => petstore.logged.filter(({ requestId }) => requestId === 'direct')
+    await until(() => logged().length === 2)
+    assert.deepEqual(
+      logged().map(({ address }) => address),
+      ['127.0.0.1', '127.0.0.1'],
+    )
+    const warnings = petstore.logged.filter(({ level }) => level === 'warn')
+    assert.equal(warnings.length, 1)
+    assert.match(String(warnings[0]!['msg']), /^X-Forwarded-For is ignored/)
+  })
+})
+
+describe('An asset', () => {
+  it('is compressed for a client that takes gzip, and varies by that', async () => {
+    await using petstore = await startPetstore()
+    const get = async (accepted: string) => {
+      using connection = new RawConnection(petstore.url)
+      connection.send(`GET /assets/console.css HTTP/1.1\r\n${HOST}${accepted}\r\n`)
+      const { headers } = await connection.answer()
+      assert.equal(headers.get('vary'), 'Accept-Encoding')
+      return headers
+    }
+    const plain = await get('')
+    assert.equal(plain.get('content-encoding'), undefined)
+    assert.equal((await get('Accept-Encoding: gzip;q=0\r\n')).get('content-encoding'), undefined)
+    const compressed = await get('Accept-Encoding: br, gzip\r\n')
+    assert.equal(compressed.get('content-encoding'), 'gzip')
+    assert.ok(Number(compressed.get('content-length')) < Number(plain.get('content-length')))
+    const raw = await fetch(`${petstore.url}/assets/console.css`, { headers: { 'Accept-Encoding': 'identity' } })
+    assert.equal((await raw.arrayBuffer()).byteLength, Number(plain.get('content-length')))
+    assert.equal(gunzipSync(await rawBody(petstore.url)).length, Number(plain.get('content-length')))
+  })
+})
+
+/** Returns the compressed bytes as they went over the wire. */
+async function rawBody(url: string): Promise<Buffer> {
+  const { request } = await import('node:http')
+  return new Promise((resolve, reject) => {
+    const asked = request(`${url}/assets/console.css`, { headers: { 'Accept-Encoding': 'gzip' } }, (answer) => {
+      const parts: Buffer[] = []
+      answer.on('data', (part: Buffer) => parts.push(part))
+      answer.on('end', () => resolve(Buffer.concat(parts)))
+    })
+    asked.on('error', reject).end()
+  })
+}
