@@ -5,11 +5,11 @@ import { copyFileSync, existsSync, readFileSync, rmSync, writeFileSync } from 'n
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { freePort } from '../test/free-port.ts'
+import { freePort } from '../harness/free-port.ts'
+import { createKey, launchInstance, startInstance } from '../harness/instance.ts'
+import { run } from '../harness/processes.ts'
+import { below, type Random } from '../harness/random.ts'
 import { Clients } from './clients.ts'
-import { createKey, launchInstance, startInstance } from './instance.ts'
-import { run } from './processes.ts'
-import { below, type Random } from './random.ts'
 import { type Books, closeBooks } from './verdict.ts'
 
 export const COMPILER = '/usr/bin/gcc'
@@ -37,7 +37,7 @@ export async function cutPowerUnderLoad({ folder, cuts, clients: count, random, 
   const file = join(folder, 'petstore.db')
   const database = `sqlite:${file}`
   const log = join(folder, 'instance.log')
-  const key = createKey(database)
+  const key = await createKey(database)
   copyFileSync(file, synced(file))
   const port = await freePort()
   const url = `http://127.0.0.1:${port}`

@@ -5,7 +5,7 @@ import { Refused } from '../src/contract/refused.ts'
 import { generateKey } from '../src/accounts/api-keys.ts'
 import type { ErrorCode } from '../src/contract/errors.ts'
 import { startCuttingProxy } from './cutting-proxy.ts'
-import { ENGINES, postgres } from './engines.ts'
+import { ENGINES, postgres } from '../harness/engines.ts'
 import { describeService, expectError, type Petstore, startPetstore } from './harness.ts'
 
 const OPERATIONS: [method: string, path: string][] = [
