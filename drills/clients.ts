@@ -66,7 +66,7 @@ export class Clients {
   /** Resolves when a create that began after this call may have been acknowledged. */
   async nextCreate(): Promise<void> {
     const enough = this.acknowledged.length + this.#crowd.count
-    await until(async () => this.acknowledged.length > enough, 'a create succeeds again', 60_000)
+    await until(() => this.acknowledged.length > enough, 'a create succeeds again', 60_000)
   }
 
   async #work(client: number): Promise<void> {

@@ -35,7 +35,7 @@ await conduct({ rounds: 5 }, async ({ folder, random, plant, counts: { rounds } 
       const before = refused()
       fill(join(disk, 'filler'))
       // SQLite first uses the space that its write-ahead log has already.
-      await until(async () => refused() > before + CLIENTS * 3, 'creates are refused', 120_000)
+      await until(() => refused() > before + CLIENTS * 3, 'creates are refused', 120_000)
       const listed = await fetch(`${url}/v1/pets`, { headers: { Authorization: `Bearer ${key}` } })
       if (listed.ok) lists += 1
       rmSync(join(disk, 'filler'))

@@ -40,7 +40,7 @@ export class HeldInstance implements AsyncDisposable {
   async restart(signal: NodeJS.Signals): Promise<void> {
     const before = this.#numbers
     process.kill(before.at(-1)!, signal)
-    await until(async () => this.#numbers.length > before.length, 'the next process is started')
+    await until(() => this.#numbers.length > before.length, 'the next process is started')
     await until(() => this.#isReady(), 'the next process is ready')
   }
 

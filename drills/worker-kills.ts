@@ -41,13 +41,8 @@ export async function killWorkers({
   random,
   plant = false,
 }: WorkerKills): Promise<Books & { connections: Connections }> {
-  const {
-    port,
-    url,
-    process: primary,
-  } = await startInstance(database, join(folder, 'instance.log'), {
-    env: { PETSTORE_WORKERS: String(processes) },
-  })
+  const env = { PETSTORE_WORKERS: String(processes) }
+  const { port, url, process: primary } = await startInstance(database, join(folder, 'instance.log'), { env })
   const key = await createKey(database)
   const clients = new Clients(url, key, { count, patienceMs: PATIENCE_MS, random })
   const connections: Connections = { reset: 0, carriedOn: 0, broken: [] }
@@ -61,9 +56,9 @@ export async function killWorkers({
     const theirs = await ownedBy(victim, witnesses, port)
     process.kill(victim, 'SIGKILL')
     // Until its parent has noticed, it would pass for the oldest worker once more.
-    await until(async () => !childrenOf(primary.pid!).includes(victim), 'the killed worker is gone')
+    await until(() => !childrenOf(primary.pid!).includes(victim), 'the killed worker is gone')
     if (plant) await loseNewest(database)
-    await until(async () => theirs.every(({ socket }) => socket.destroyed), 'the connections of the killed worker end')
+    await until(() => theirs.every(({ socket }) => socket.destroyed), 'the connections of the killed worker end')
     witnesses = witnesses.filter((witness) => !theirs.includes(witness))
     connections.reset += theirs.length
     const carriedOn = await Promise.all(witnesses.map((witness) => isServed(witness, key)))
@@ -82,7 +77,7 @@ export async function killWorkers({
 /** Waits until all workers run, and the oldest is old enough to be killed. */
 async function oldestWorker(primary: number, count: number, bornAt: Map<number, number>): Promise<number> {
   let oldest: number | undefined
-  await until(async () => {
+  await until(() => {
     const workers = childrenOf(primary)
     for (const pid of workers) if (!bornAt.has(pid)) bornAt.set(pid, performance.now())
     oldest = workers.toSorted((one, other) => bornAt.get(one)! - bornAt.get(other)!)[0]
@@ -93,7 +88,7 @@ async function oldestWorker(primary: number, count: number, bornAt: Map<number, 
 
 async function ownedBy(pid: number, witnesses: readonly RawConnection[], port: number): Promise<RawConnection[]> {
   await until(
-    async () => witnesses.every(({ socket }) => socket.localPort !== undefined && !socket.connecting),
+    () => witnesses.every(({ socket }) => socket.localPort !== undefined && !socket.connecting),
     'all are connected',
   )
   const inodes = await acceptedFrom(
