@@ -20,5 +20,5 @@ const server = createServer((request, response) => {
   else void answer()
 })
 server.listen(0, '127.0.0.1', () =>
-  process.stdout.write(`${JSON.stringify({ port: (server.address() as AddressInfo).port })}\n`),
+  process.stdout.write(`${JSON.stringify({ ports: [(server.address() as AddressInfo).port] })}\n`),
 )

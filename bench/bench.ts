@@ -2,18 +2,10 @@
 // --only ROW,… of rows.ts, --peers ID,… of peers.ts, --quick: short rounds, and no peers unless --peers names them.
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
+import { type Figure, figure } from '../harness/percentiles.ts'
+import { say } from '../harness/say.ts'
 import { drawChart } from './chart.ts'
-import {
-  type Figure,
-  figure,
-  measureMixed,
-  measureRow,
-  type Mixed,
-  type Plan,
-  type Result,
-  sample,
-  type Subject,
-} from './measure.ts'
+import { measureMixed, measureRow, type Mixed, type Plan, type Result, sample, type Subject } from './measure.ts'
 import { ALL_PEERS, install, startPeer } from './peers.ts'
 import { CEILING, describeRun, forTerminal, intoDocument, OURS, type Report } from './report.ts'
 import { named, ROWS } from './rows.ts'
@@ -30,7 +22,6 @@ const { values } = parseArgs({
 const plan = values.quick ? QUICK : FULL
 const rows = named(ROWS, values.only)
 const peers = values.quick && values.peers === undefined ? [] : named(ALL_PEERS, values.peers)
-const say = (text: string) => process.stderr.write(`${text}\n`)
 
 await using stack = new AsyncDisposableStack()
 const versions = install(peers)

@@ -1,6 +1,6 @@
 // Load on a server, and what it took: by wrk where it is installed, else by autocannon.
 import { fileURLToPath } from 'node:url'
-import { type Core, has, output } from './processes.ts'
+import { type Core, has, outputOn } from './placement.ts'
 
 export interface Shot {
   /** Such as http://127.0.0.1:8080, without a path. */
@@ -54,10 +54,7 @@ async function shootWithWrk(
   firstCursor: number,
 ): Promise<Measured> {
   const script = fileURLToPath(new URL('wrk.lua', import.meta.url))
-  const text = await output({
-    command: 'wrk',
-    parameters: ['-t1', `-c${connections}`, `-d${seconds}s`, '-s', script, base],
-    core,
+  const text = await outputOn(core, 'wrk', ['-t1', `-c${connections}`, `-d${seconds}s`, '-s', script, base], {
     env: {
       BENCH_METHOD: method,
       BENCH_PATH: path,
@@ -71,10 +68,7 @@ async function shootWithWrk(
 }
 
 async function shootWithAutocannon(shot: Shot, firstCursor: number): Promise<Measured> {
-  const text = await output({
-    command: process.execPath,
-    parameters: [fileURLToPath(new URL('autocannon.js', PEERS)), JSON.stringify({ ...shot, firstCursor })],
-    core: shot.core ?? 'load',
-  })
+  const script = fileURLToPath(new URL('autocannon.js', PEERS))
+  const text = await outputOn(shot.core ?? 'load', process.execPath, [script, JSON.stringify({ ...shot, firstCursor })])
   return JSON.parse(text) as Measured
 }

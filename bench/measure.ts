@@ -1,4 +1,5 @@
 // Runs the rows: rounds interleaved between subjects, so that a machine's mood hits all alike; medians with spread.
+import { type Figure, figure } from '../harness/percentiles.ts'
 import type { FixedAnswer } from './ceiling.ts'
 import { CONNECTIONS, type Measured, shoot, type Shot } from './load.ts'
 import { MALFORMED_KEY, type Row, SAMPLE_CURSOR } from './rows.ts'
@@ -10,12 +11,6 @@ export interface Subject {
   servers: Record<'read' | 'write', Server>
   /** Which rows it can do. */
   takes: (row: Row) => boolean
-}
-
-export interface Figure {
-  median: number
-  low: number
-  high: number
 }
 
 export interface Result {
@@ -128,11 +123,4 @@ export async function measureMixed(
     rate: figure(runs.map(({ quiet, busy }) => busy.perSecond / quiet.perSecond)),
     p99: figure(runs.map(({ quiet, busy }) => busy.p99 / quiet.p99)),
   }
-}
-
-export function figure(values: readonly number[]): Figure {
-  const sorted = values.toSorted((a, b) => a - b)
-  const middle = (sorted.length - 1) / 2
-  const median = (sorted[Math.floor(middle)]! + sorted[Math.ceil(middle)]!) / 2
-  return { median, low: sorted[0]!, high: sorted.at(-1)! }
 }

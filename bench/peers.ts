@@ -1,16 +1,18 @@
 // The peers: what else one could pick for this job. Installed on demand below bench/peers, at pinned versions, except Go and its
 // SQLite driver: those are Debian's packages, which a bench can't install.
-import { spawnSync } from 'node:child_process'
+import { type ChildProcess, spawnSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath } from 'node:url'
+import { freePort } from '../harness/free-port.ts'
+import { firstLine, stop } from '../harness/processes.ts'
+import { until } from '../harness/until.ts'
 import { GENERATOR, PEERS } from './load.ts'
 import type { Subject } from './measure.ts'
-import { firstLine, has, start, stop } from './processes.ts'
+import { has, startOn } from './placement.ts'
 import type { Row } from './rows.ts'
 import type { Server } from './subjects.ts'
 
@@ -110,7 +112,7 @@ function byHand(command: string, ...words: string[]): Peer['start'] {
     const database = `${path}.db`
     fill(database)
     // Go runs on all cores unless it is told otherwise; the other peers have one thread for their work.
-    const child = start({ command, parameters: [...words, database, KEY], core: 'server', env: { GOMAXPROCS: '1' } })
+    const child = startOn('server', command, [...words, database, KEY], { env: { GOMAXPROCS: '1' } })
     const { port } = await firstLine(child, (line) => JSON.parse(line) as { port: number })
     return served(child, port, (row) => `/v1${row.path}`)
   }
@@ -130,19 +132,15 @@ async function startJsonServer(path: string): Promise<Server> {
   }))
   await writeFile(`${path}.json`, JSON.stringify({ pets }))
   const port = await freePort()
-  const child = start({
-    command: process.execPath,
-    parameters: [
-      installed('json-server', 'lib/cli/bin.js'),
-      '--quiet',
-      '--host',
-      '127.0.0.1',
-      '--port',
-      String(port),
-      `${path}.json`,
-    ],
-    core: 'server',
-  })
+  const child = startOn('server', process.execPath, [
+    installed('json-server', 'lib/cli/bin.js'),
+    '--quiet',
+    '--host',
+    '127.0.0.1',
+    '--port',
+    String(port),
+    `${path}.json`,
+  ])
   return whenServing(
     served(child, port, ({ path: asked }) =>
       asked.replace(/^\/pets$/, '/pets?_limit=20').replace('limit=100', '_limit=100'),
@@ -153,25 +151,21 @@ async function startJsonServer(path: string): Promise<Server> {
 async function startPrism(): Promise<Server> {
   const port = await freePort()
   const document = fileURLToPath(new URL('../openapi.json', import.meta.url))
-  const child = start({
-    command: process.execPath,
-    parameters: [
-      installed('@stoplight/prism-cli', 'dist/index.js'),
-      'mock',
-      '--verboseLevel',
-      'fatal',
-      '--host',
-      '127.0.0.1',
-      '--port',
-      String(port),
-      document,
-    ],
-    core: 'server',
-  })
+  const child = startOn('server', process.execPath, [
+    installed('@stoplight/prism-cli', 'dist/index.js'),
+    'mock',
+    '--verboseLevel',
+    'fatal',
+    '--host',
+    '127.0.0.1',
+    '--port',
+    String(port),
+    document,
+  ])
   return whenServing(served(child, port, ({ path }) => path))
 }
 
-function served(child: ReturnType<typeof start>, port: number, pathOf: (row: Row) => string): Server {
+function served(child: ChildProcess, port: number, pathOf: (row: Row) => string): Server {
   return {
     target: (row) => ({ base: `http://127.0.0.1:${port}`, path: pathOf(row) }),
     key: KEY,
@@ -180,30 +174,9 @@ function served(child: ReturnType<typeof start>, port: number, pathOf: (row: Row
   }
 }
 
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve)
-  })
-  const { port } = server.address() as { port: number }
-  await new Promise((resolve) => {
-    server.close(resolve)
-  })
-  return port
-}
-
 /** For those that don't say when they listen. */
 async function whenServing(server: Server): Promise<Server> {
   const { base } = server.target({ path: '/' } as Row)
-  for (let tries = 0; tries < 300; tries += 1) {
-    const up = await fetch(base).then(
-      () => true,
-      () => false,
-    )
-    if (up) return server
-    await new Promise((resolve) => {
-      setTimeout(resolve, 100)
-    })
-  }
-  throw new Error(`nothing listens at ${base}`)
+  await until(async () => (await fetch(base)).status > 0, `something listens at ${base}`)
+  return server
 }

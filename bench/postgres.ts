@@ -2,16 +2,17 @@
 // with the same statements in one run.
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import { newPostgresDatabase } from '../harness/engines.ts'
+import { figure, spread } from '../harness/percentiles.ts'
+import { startPostgres } from '../harness/postgres-server.ts'
+import { cpuSeconds } from '../harness/process-tree.ts'
 import { parseConnection } from '../src/store/postgres/connection-settings.ts'
-import { newPostgresDatabase } from '../test/engines.ts'
-import { startPostgres } from '../test/postgres-server.ts'
 import type { DriverWork } from './driver-work.ts'
 import { CONNECTIONS, shoot, type Shot } from './load.ts'
-import { figure, requestOf } from './measure.ts'
-import { firstLine, output, start, stop } from './processes.ts'
+import { requestOf } from './measure.ts'
+import { outputOn } from './placement.ts'
 import { ROWS } from './rows.ts'
-import { fillDatabase, type Server, startService } from './subjects.ts'
-import { cpuSeconds } from './usage.ts'
+import { fillDatabase, type Server, startScript, startService } from './subjects.ts'
 
 /** What the service must reach: of the driver alone, and of bare node:http over it. */
 const AT_LEAST: Record<DriverWork, { ofDriver?: number; ofServer: number }> = {
@@ -83,8 +84,7 @@ try {
 }
 
 function share(ratios: readonly number[], atLeast?: number): string {
-  const { median, low, high } = figure([...ratios])
-  return `${median.toFixed(2)} (${low.toFixed(2)}–${high.toFixed(2)})${atLeast === undefined ? '' : `, at least ${atLeast}`}`
+  return `${spread(figure(ratios))}${atLeast === undefined ? '' : `, at least ${atLeast}`}`
 }
 
 async function rateOf({ pid }: Server, shot: Shot): Promise<Rate> {
@@ -94,20 +94,14 @@ async function rateOf({ pid }: Server, shot: Shot): Promise<Rate> {
 }
 
 async function startBareServer(url: string, work: DriverWork, poolSize: number): Promise<Server> {
-  const parameters = [fileURLToPath(new URL('bare-server.ts', import.meta.url)), url, work, String(poolSize)]
-  const child = start({ command: process.execPath, parameters, core: 'server' })
-  const { port } = await firstLine(child, (line) => JSON.parse(line) as { port: number })
-  return {
-    target: ({ path }) => ({ base: `http://127.0.0.1:${port}`, path }),
-    key: 'none',
-    pid: child.pid,
-    [Symbol.asyncDispose]: () => stop(child),
-  }
+  return startScript('bare-server.ts', [url, work, String(poolSize)], ([port], { path }) => ({
+    base: `http://127.0.0.1:${port}`,
+    path,
+  }))
 }
 
 async function shootDriver(url: string, work: DriverWork, poolSize: number): Promise<number> {
   const file = fileURLToPath(new URL('bare-driver.ts', import.meta.url))
-  const parameters = [file, url, work, String(seconds), String(poolSize)]
-  return (JSON.parse(await output({ command: process.execPath, parameters, core: 'server' })) as { perSecond: number })
-    .perSecond
+  const printed = await outputOn('server', process.execPath, [file, url, work, String(seconds), String(poolSize)])
+  return (JSON.parse(printed) as { perSecond: number }).perSecond
 }

@@ -1,9 +1,11 @@
 // What a run found: a table for the terminal, one for the documents, and JSON.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { cpus, totalmem } from 'node:os'
+import { inColumns } from '../harness/columns.ts'
+import { type Figure, spread } from '../harness/percentiles.ts'
 import { CONNECTIONS, GENERATOR } from './load.ts'
-import type { Figure, Mixed, Plan, Result } from './measure.ts'
-import { PLACEMENT } from './processes.ts'
+import type { Mixed, Plan, Result } from './measure.ts'
+import { PLACEMENT } from './placement.ts'
 import { MIXED, type Row } from './rows.ts'
 
 export const OURS = 'petstore'
@@ -98,24 +100,8 @@ function mixedRows({ rate, busy, p99 }: Mixed): string[][] {
   ]
 }
 
-export function spread({ median, low, high }: Figure, digits = 2): string {
-  return `${median.toFixed(digits)} (${low.toFixed(digits)}–${high.toFixed(digits)})`
-}
-
 export function forTerminal(report: Report): string {
-  return `${inColumns(table(report))}\n\n${about(report)}\n`
-}
-
-export function inColumns(lines: readonly (readonly string[])[]): string {
-  const widths = lines[0]!.map((_, column) => Math.max(...lines.map((line) => line[column]!.length)))
-  return lines
-    .map((line) =>
-      line
-        .map((cell, column) => cell.padEnd(widths[column]!))
-        .join('  ')
-        .trimEnd(),
-    )
-    .join('\n')
+  return `${inColumns(table(report))}\n${about(report)}\n`
 }
 
 function about({ at, machine, node, how, peers, leftOut }: Report): string {

@@ -1,10 +1,10 @@
 // npm run bench:soak: memory at a million animals under load, and whether it grows, of each process. Ten minutes, or --minutes N;
 // one process, or --workers N.
-import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
+import { figure } from '../harness/percentiles.ts'
+import { processTree, residentMegabytes } from '../harness/process-tree.ts'
 import { CONNECTIONS, shoot } from './load.ts'
-import { figure, requestOf } from './measure.ts'
-import { childrenOf } from '../drills/processes.ts'
+import { requestOf } from './measure.ts'
 import { ROWS } from './rows.ts'
 import { newDatabase, startService } from './subjects.ts'
 
@@ -26,7 +26,7 @@ const say = (text: string) => process.stdout.write(`${text}\n`)
 say(`Adding ${values.animals} animals`)
 await using database = await newDatabase(Number(values.animals))
 await using service = await startService(database, { settings: ['--workers', values.workers] })
-const processes = processesFrom(service.pid!)
+const processes = processTree(service.pid!)
 const samples: { minute: number; megabytes: number[] }[] = []
 const started = performance.now()
 const minute = () => (performance.now() - started) / 60_000
@@ -68,14 +68,4 @@ function judge(name: string, own: { minute: number; megabytes: number }[]): bool
     `${name}: highest ${peak.toFixed(0)} MB (under ${LIMIT_MB} asked). Median of the second quarter ${early.toFixed(0)} MB, of the last ${late.toFixed(0)} MB: ${grows ? 'it grows' : 'no growth'}.`,
   )
   return peak < LIMIT_MB && !grows
-}
-
-/** The process that was started, and all that it has started. */
-function processesFrom(pid: number): number[] {
-  return [pid, ...childrenOf(pid).flatMap(processesFrom)]
-}
-
-function residentMegabytes(pid: number): number {
-  const kilobytes = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
-  return Number(kilobytes) / 1024
 }

@@ -1,10 +1,10 @@
 // What is measured: this service as it is shipped, and the ceiling. Peers are in peers.ts.
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { sqlite } from '../harness/engines.ts'
+import { createKey, listening, petstore } from '../harness/instance.ts'
+import { firstLine, stop } from '../harness/processes.ts'
 import type { FixedAnswer } from './ceiling.ts'
-import { type Core, firstLine, output, start, stop } from './processes.ts'
+import { type Core, startOn } from './placement.ts'
 import type { Row } from './rows.ts'
 
 export interface Server extends AsyncDisposable {
@@ -21,11 +21,6 @@ export interface Service extends Server {
 
 const PETSTORE = fileURLToPath(new URL('../bin/petstore', import.meta.url))
 
-/** A command of ours, run to its end. */
-export function petstore(words: readonly string[], input?: string): Promise<string> {
-  return output({ command: PETSTORE, parameters: words, core: 'load' }, input)
-}
-
 export interface Database extends AsyncDisposable {
   url: string
   key: string
@@ -33,32 +28,15 @@ export interface Database extends AsyncDisposable {
 
 /** A SQLite file with so many animals, an account and a key. */
 export async function newDatabase(animals: number): Promise<Database> {
-  const folder = await mkdtemp(join(tmpdir(), 'petstore-bench-'))
-  const url = `sqlite:${join(folder, 'petstore.db')}`
-  const key = await fillDatabase(url, animals)
-  return { url, key, [Symbol.asyncDispose]: () => rm(folder, { recursive: true }) }
+  const database = await sqlite.newDatabase()
+  return { ...database, key: await fillDatabase(database.url, animals) }
 }
 
 /** Adds the animals, an account and its key; gives the key. */
 export async function fillDatabase(url: string, animals: number): Promise<string> {
-  await petstore(['migrate', '--environment', 'staging', '--database', url])
-  await petstore(['seed', '--count', String(animals), '--database', url])
-  await petstore(
-    ['account', 'create', 'bench@example.com', '--password-stdin', '--database', url],
-    'correct horse battery',
-  )
-  const made = await petstore([
-    'key',
-    'create',
-    '--account',
-    'bench@example.com',
-    '--name',
-    'bench',
-    '--json',
-    '--database',
-    url,
-  ])
-  return (JSON.parse(made) as { key: string }).key
+  const key = await createKey(url)
+  petstore(url, ['seed', '--count', String(animals)])
+  return key
 }
 
 /** This service as a process of its own, with its default settings and these. */
@@ -66,8 +44,8 @@ export async function startService(
   { url, key }: Pick<Database, 'url' | 'key'>,
   { settings = [], core = 'server' }: { settings?: readonly string[]; core?: Core } = {},
 ): Promise<Service> {
-  const child = start({ command: PETSTORE, parameters: ['serve', '--port', '0', '--database', url, ...settings], core })
-  const { url: base, admin } = await firstLine(child, listening)
+  const child = startOn(core, PETSTORE, ['serve', '--port', '0', '--database', url, ...settings])
+  const { url: base, admin } = await listening(child)
   return {
     target: ({ path }) => ({ base, path: `/v1${path}` }),
     key,
@@ -77,25 +55,29 @@ export async function startService(
   }
 }
 
-function listening(line: string): { url: string; admin?: string } | undefined {
-  const entry = JSON.parse(line) as { msg: string; url: string; admin?: string }
-  return entry.msg === 'listening' ? entry : undefined
-}
-
-/** The ceiling for each row: the same bytes as this service answers there. */
-export async function startCeiling(rows: readonly Row[], answers: readonly FixedAnswer[]): Promise<Server> {
-  const child = start({
-    command: process.execPath,
-    parameters: [fileURLToPath(new URL('ceiling.ts', import.meta.url)), JSON.stringify(answers)],
-    core: 'server',
-  })
+/** A script of bench/ that serves without a key, and first prints on which ports. */
+export async function startScript(
+  script: string,
+  parameters: readonly string[],
+  target: (ports: readonly number[], row: Row) => { base: string; path: string },
+): Promise<Server> {
+  const file = fileURLToPath(new URL(script, import.meta.url))
+  const child = startOn('server', process.execPath, [file, ...parameters])
   const { ports } = await firstLine(child, (line) => JSON.parse(line) as { ports: number[] })
   return {
-    target: (row) => ({ base: `http://127.0.0.1:${ports[rows.indexOf(row)]!}`, path: `/v1${row.path}` }),
+    target: (row) => target(ports, row),
     key: 'none',
     pid: child.pid,
     [Symbol.asyncDispose]: () => stop(child),
   }
+}
+
+/** The ceiling for each row: the same bytes as this service answers there. */
+export async function startCeiling(rows: readonly Row[], answers: readonly FixedAnswer[]): Promise<Server> {
+  return startScript('ceiling.ts', [JSON.stringify(answers)], (ports, row) => ({
+    base: `http://127.0.0.1:${ports[rows.indexOf(row)]!}`,
+    path: `/v1${row.path}`,
+  }))
 }
 
 /** Milliseconds from the start of the process to the first request it could take. */

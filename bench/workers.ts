@@ -2,13 +2,16 @@
 // load shares the machine's cores. --only ROW,…, --workers N, --connections N, --rounds N, --seconds N, --quick: short rounds.
 import { setTimeout as wait } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
+import { inColumns } from '../harness/columns.ts'
+import { type Figure, figure, spread } from '../harness/percentiles.ts'
+import { cpuSeconds, memoryOf, processTree } from '../harness/process-tree.ts'
+import { say } from '../harness/say.ts'
 import { type Measured, shoot } from './load.ts'
-import { type Figure, figure, type Plan, requestOf } from './measure.ts'
-import { UNPINNED } from './processes.ts'
-import { describeRun, inColumns, spread } from './report.ts'
+import { type Plan, requestOf } from './measure.ts'
+import { UNPINNED } from './placement.ts'
+import { describeRun } from './report.ts'
 import { MIXED, named, ROWS } from './rows.ts'
 import { newDatabase, type Service, startService } from './subjects.ts'
-import { cpuSeconds, memoryOf, processTree } from './usage.ts'
 
 const ANIMALS = 1000
 const SETTLED_MS = 2000
@@ -43,7 +46,6 @@ const plan: Plan = values.quick
   ? QUICK
   : { rounds: Number(values.rounds), seconds: Number(values.seconds), warmUpSeconds: 4 }
 const connections = Number(values.connections)
-const say = (text: string) => process.stderr.write(`${text}\n`)
 
 const WORK: readonly Work[] = [
   ...['list-20', 'get', 'list-cold'].map((id) => ({
@@ -82,7 +84,7 @@ const loaded = memoryOf(worker)
 const memory = (at: typeof idle) => `${at.pss.toFixed(0)} MB (${at.private.toFixed(0)} MB shared with none)`
 const { at, machine, node, how } = describeRun(plan, { connections, placement: UNPINNED })
 process.stdout.write(
-  `${inColumns(lines)}\n\nA worker's memory, PSS: idle ${memory(idle)}, after the load ${memory(loaded)}.\n${at}, ${machine}, Node ${node}. ${how}.\n`,
+  `${inColumns(lines)}\nA worker's memory, PSS: idle ${memory(idle)}, after the load ${memory(loaded)}.\n${at}, ${machine}, Node ${node}. ${how}.\n`,
 )
 
 async function startWith(workers: string): Promise<Service> {

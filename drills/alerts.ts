@@ -5,11 +5,12 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout } from 'node:timers/promises'
-import { freePort } from '../test/free-port.ts'
+import { freePort } from '../harness/free-port.ts'
+import { createKey, startInstance } from '../harness/instance.ts'
+import { start } from '../harness/processes.ts'
+import { until } from '../harness/until.ts'
 import { conduct, type Terms } from './conduct.ts'
 import { requirePrograms } from './debian.ts'
-import { createKey, startInstance } from './instance.ts'
-import { start, until } from './processes.ts'
 
 const PROMETHEUS = '/usr/bin/prometheus'
 const CALM_MS = 60_000
@@ -21,11 +22,11 @@ const rules = readFileSync(new URL('../deploy/alerts.yaml', import.meta.url), 'u
 async function drill({ folder, plant }: Terms<never>): Promise<boolean> {
   const path = join(folder, 'petstore.db')
   const adminPort = await freePort()
-  const { port } = await startInstance(`sqlite:${path}`, join(folder, 'instance.log'), {
+  const { url } = await startInstance(`sqlite:${path}`, join(folder, 'instance.log'), {
     env: { PETSTORE_ADMIN_PORT: String(adminPort) },
   })
   const prometheus = await startPrometheus(folder, adminPort, plant)
-  const traffic = startTraffic(`http://127.0.0.1:${port}/v1/pets`, createKey(`sqlite:${path}`))
+  const traffic = startTraffic(`${url}/v1/pets`, await createKey(`sqlite:${path}`))
   await setTimeout(CALM_MS)
   const early = await firing(prometheus)
   process.stdout.write(`a minute of calm: ${early.length === 0 ? 'no alert' : early.join(', ')}\n`)
@@ -34,7 +35,7 @@ async function drill({ folder, plant }: Terms<never>): Promise<boolean> {
   other.exec('BEGIN IMMEDIATE')
   const began = performance.now()
   const fires = async () => (await firing(prometheus)).includes('PetstoreRequestsFail createPet')
-  const fired = await until('the alert fires', fires, FIRES_WITHIN_MS).then(
+  const fired = await until(fires, 'the alert fires', FIRES_WITHIN_MS).then(
     () => true,
     () => false,
   )
@@ -66,7 +67,7 @@ scrape_configs: [{ job_name: petstore, static_configs: [{ targets: ["127.0.0.1:$
     `--web.listen-address=${new URL(url).host}`,
   ]
   start(PROMETHEUS, settings, { log: join(folder, 'prometheus.log') })
-  await until('Prometheus is ready', async () => (await fetch(`${url}/-/ready`)).ok)
+  await until(async () => (await fetch(`${url}/-/ready`)).ok, 'Prometheus is ready')
   return url
 }
 

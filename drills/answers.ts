@@ -1,4 +1,5 @@
 // Reads what a server sent on one connection, and finds what no answer of ours may be.
+import { readHead } from '../harness/raw-http.ts'
 import { ERRORS, type ErrorBody } from '../src/contract/errors.ts'
 
 export interface Read {
@@ -11,15 +12,11 @@ export function readAnswers(received: Buffer, mayBeHead: boolean): Read {
   const statuses: number[] = []
   const violations: string[] = []
   for (let rest = received; rest.length > 0;) {
-    const headEnd = rest.indexOf('\r\n\r\n')
-    const [first = '', ...lines] = rest.subarray(0, Math.max(headEnd, 0)).toString('latin1').split('\r\n')
-    const status = Number(/^HTTP\/1\.1 (\d{3}) /.exec(first)?.[1])
-    if (headEnd < 0 || Number.isNaN(status))
-      return { statuses, violations: [...violations, `not HTTP: ${rest.subarray(0, 80).toString('latin1')}`] }
-    const headers = new Map(
-      lines.map((line) => [line.split(':', 1)[0]!.toLowerCase(), line.slice(line.indexOf(':') + 1).trim()]),
-    )
-    const after = rest.subarray(headEnd + 4)
+    const head = readHead(rest.toString('latin1'))
+    if (head === undefined || Number.isNaN(head.status))
+      return { statuses, violations: [...violations, `not HTTP: ${rest.toString('latin1', 0, 80)}`] }
+    const { status, headers } = head
+    const after = rest.subarray(head.length)
     const bodyless = status < 200 || status === 204 || status === 304
     const isHead = mayBeHead && (after.length === 0 || after.toString('latin1', 0, 7) === 'HTTP/1.')
     const body = after.subarray(0, bodyless || isHead ? 0 : Number(headers.get('content-length')))

@@ -1,8 +1,8 @@
 // A stand-in for the official Node.js image, made of Debian's packages and the pinned Node.js: no image is downloaded.
 import { existsSync, readFileSync, realpathSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { say } from './conduct.ts'
-import { run } from './processes.ts'
+import { run } from '../harness/processes.ts'
+import { say } from '../harness/say.ts'
 
 export const MMDEBSTRAP = '/usr/bin/mmdebstrap'
 export const PODMAN = '/usr/bin/podman'

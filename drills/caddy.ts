@@ -1,8 +1,9 @@
 // Caddy in front of the instances, with the Caddyfile that is shipped.
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { freePort } from '../test/free-port.ts'
-import { start, until } from './processes.ts'
+import { freePort } from '../harness/free-port.ts'
+import { start } from '../harness/processes.ts'
+import { until } from '../harness/until.ts'
 
 export const CADDY = '/usr/bin/caddy'
 
@@ -17,6 +18,6 @@ export async function startCaddy(folder: string, ports: readonly number[]): Prom
     PETSTORE_UPSTREAMS: ports.map((port) => `127.0.0.1:${port}`).join(' '),
   }
   start(CADDY, ['run', '--config', CADDYFILE], { env, log: join(folder, 'caddy.log') })
-  await until('Caddy finds the instances ready', async () => (await fetch(`${url}/readyz`)).ok)
+  await until(async () => (await fetch(`${url}/readyz`)).ok, 'Caddy finds the instances ready')
   return url
 }

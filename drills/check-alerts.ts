@@ -1,7 +1,7 @@
 // npm run check:alerts: Prometheus itself checks deploy/alerts.yaml, and tries each alert on series of an outage.
 import { fileURLToPath } from 'node:url'
+import { run } from '../harness/processes.ts'
 import { requirePrograms } from './debian.ts'
-import { run } from './processes.ts'
 
 const PROMTOOL = '/usr/bin/promtool'
 const deployed = (file: string) => fileURLToPath(new URL(`../deploy/${file}`, import.meta.url))

@@ -1,8 +1,8 @@
 // Clients that add animals without pause, and try again as the documentation advises: with the same Idempotency-Key.
 import { randomUUID } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
-import { until } from './processes.ts'
-import type { Random } from './random.ts'
+import type { Random } from '../harness/random.ts'
+import { until } from '../harness/until.ts'
 
 /** A create that was answered 201. */
 export interface Acknowledged {
@@ -66,7 +66,7 @@ export class Clients {
   /** Resolves when a create that began after this call may have been acknowledged. */
   async nextCreate(): Promise<void> {
     const enough = this.acknowledged.length + this.#crowd.count
-    await until('a create succeeds again', async () => this.acknowledged.length > enough, 60_000)
+    await until(() => this.acknowledged.length > enough, 'a create succeeds again', 60_000)
   }
 
   async #work(client: number): Promise<void> {

@@ -3,8 +3,9 @@ import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { killAll } from './processes.ts'
-import { type Random, seeded } from './random.ts'
+import { killAll } from '../harness/processes.ts'
+import { type Random, seeded } from '../harness/random.ts'
+import { say } from '../harness/say.ts'
 
 const LIMIT_MINUTES = 20
 
@@ -38,11 +39,9 @@ export async function conduct<Count extends string>(
   const folder = mkdtempSync(join(tmpdir(), 'petstore-drill-'))
   // PostgreSQL's user must get through to a folder of its own in there.
   chmodSync(folder, 0o711)
-  const giveUp = () => void killAll().finally(() => process.exit(1))
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, giveUp)
   setTimeout(() => {
-    process.stderr.write(`The drill did not end within ${LIMIT_MINUTES} minutes\n`)
-    giveUp()
+    say(`The drill did not end within ${LIMIT_MINUTES} minutes`)
+    process.exit(1)
   }, LIMIT_MINUTES * 60_000).unref()
   process.stdout.write(`seed ${seed}, Node.js ${process.version}${plant ? ', with a planted fault' : ''}\n`)
   let held = false
@@ -51,7 +50,7 @@ export async function conduct<Count extends string>(
   } finally {
     await killAll()
     if (held) rmSync(folder, { recursive: true })
-    else process.stderr.write(`The promise does not hold. The logs are kept in ${folder}\n`)
+    else say(`The promise does not hold. The logs are kept in ${folder}`)
   }
   // Sockets of clients that were cut off may linger.
   process.exit(held ? 0 : 1)
@@ -60,9 +59,4 @@ export async function conduct<Count extends string>(
 function wholeNumber(flag: string, value: string): number {
   if (!/^\d{1,9}$/.test(value)) throw new Error(`--${flag} takes a whole number, got ${value}`)
   return Number(value)
-}
-
-/** Tells whoever waits for the drill what it is doing. */
-export function say(line: string): void {
-  process.stderr.write(`${line}\n`)
 }

@@ -1,6 +1,7 @@
 // Many connections that each send the next request as soon as the answer to the last one has come.
 import { connect, type Socket } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
+import { percentile } from '../harness/percentiles.ts'
 
 /** The connections are opened before the first request: beside busy ones, not all of 2,000 were accepted within 8 s. */
 const OPENING_MS = 1000
@@ -100,8 +101,4 @@ export async function crowd({ port, request, connections, seconds, cpuSeconds, b
 function isComplete(received: string): boolean {
   const headEnd = received.indexOf('\r\n\r\n')
   return headEnd > 0 && received.length >= headEnd + 4 + Number(/content-length: (\d+)/i.exec(received)?.[1] ?? 0)
-}
-
-export function percentile(values: readonly number[], share: number): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length * share)] ?? Number.NaN
 }

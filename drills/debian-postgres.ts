@@ -1,8 +1,7 @@
-// Debian's PostgreSQL: where its programs are, who runs them, and a question to a server.
+// Debian's PostgreSQL: where its programs are, and who runs them.
 import { chownSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import postgres from 'postgres'
-import { run } from './processes.ts'
+import { run } from '../harness/processes.ts'
 
 export const PROGRAMS = '/usr/lib/postgresql/15/bin'
 export const POSTGRES_PROGRAMS = ['postgres', 'initdb', 'pg_basebackup', 'pg_ctl'].map((name) => join(PROGRAMS, name))
@@ -22,13 +21,4 @@ export function makeFolder(folder: string): void {
 
 export function postgresVersion(): string {
   return run(join(PROGRAMS, 'postgres'), ['--version']).trim()
-}
-
-export async function ask(database: string, query: string): Promise<Record<string, unknown>[]> {
-  const sql = postgres(database, { max: 1, connect_timeout: 5, onnotice: () => {} })
-  try {
-    return await sql.unsafe(query)
-  } finally {
-    await sql.end({ timeout: 1 })
-  }
 }

@@ -3,11 +3,13 @@
 // not come back by themselves. --rounds and --seed take a number; --plant loses an animal, and then the drill must fail.
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { createKey, startInstance } from '../harness/instance.ts'
+import { killAll, run } from '../harness/processes.ts'
+import { say } from '../harness/say.ts'
+import { until } from '../harness/until.ts'
 import { Clients } from './clients.ts'
-import { conduct, say } from './conduct.ts'
-import { createKey, startInstance } from './instance.ts'
+import { conduct } from './conduct.ts'
 import { loseNewest } from './planted-loss.ts'
-import { killAll, run, until } from './processes.ts'
 import { summary } from './report.ts'
 import { closeBooks, isWhole } from './verdict.ts'
 
@@ -22,9 +24,8 @@ await conduct({ rounds: 5 }, async ({ folder, random, plant, counts: { rounds } 
   run('mount', ['-t', 'tmpfs', '-o', `size=${DISK_MEGABYTES}m`, 'tmpfs', disk])
   try {
     const database = `sqlite:${join(disk, 'petstore.db')}`
-    const { port } = await startInstance(database, join(folder, 'instance.log'))
-    const url = `http://127.0.0.1:${port}`
-    const key = createKey(database)
+    const { url } = await startInstance(database, join(folder, 'instance.log'))
+    const key = await createKey(database)
     const clients = new Clients(url, key, { count: CLIENTS, patienceMs: PATIENCE_MS, random })
     const refused = () => clients.setbacks.filter(({ kind }) => kind === REFUSED).length
     let lists = 0
@@ -34,7 +35,7 @@ await conduct({ rounds: 5 }, async ({ folder, random, plant, counts: { rounds } 
       const before = refused()
       fill(join(disk, 'filler'))
       // SQLite first uses the space that its write-ahead log has already.
-      await until('creates are refused', async () => refused() > before + CLIENTS * 3, 120_000)
+      await until(() => refused() > before + CLIENTS * 3, 'creates are refused', 120_000)
       const listed = await fetch(`${url}/v1/pets`, { headers: { Authorization: `Bearer ${key}` } })
       if (listed.ok) lists += 1
       rmSync(join(disk, 'filler'))

@@ -3,11 +3,12 @@
 // --restarts and --seed take a number; --plant kills the instances instead of stopping them, and then the drill must fail.
 import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { killAll } from '../harness/processes.ts'
+import { say } from '../harness/say.ts'
 import { CADDY, startCaddy } from './caddy.ts'
-import { conduct, say, type Terms } from './conduct.ts'
+import { conduct, type Terms } from './conduct.ts'
 import { requirePrograms } from './debian.ts'
 import { CHECKS, HAPROXY, startLoadBalancer } from './load-balancer.ts'
-import { killAll } from './processes.ts'
 import { holds, type Outcome, restartAlone, restartBehind, type Restarts } from './restarts.ts'
 
 const CLIENTS = 8

@@ -1,8 +1,8 @@
 // Runs a drill on both engines, one after the other, each with a database and a folder of its own.
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { ENGINES } from '../test/engines.ts'
-import { say } from './conduct.ts'
+import { ENGINES } from '../harness/engines.ts'
+import { say } from '../harness/say.ts'
 
 export interface Ground {
   /** The name of the engine. */

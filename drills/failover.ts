@@ -3,15 +3,16 @@
 // --failovers and --seed take a number; --plant loses an animal, and then the drill must fail.
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
+import { createKey, startInstance } from '../harness/instance.ts'
+import { killHard, run } from '../harness/processes.ts'
+import { say } from '../harness/say.ts'
 import { Clients } from './clients.ts'
-import { conduct, say, type Terms } from './conduct.ts'
+import { conduct, type Terms } from './conduct.ts'
 import { requirePrograms } from './debian.ts'
 import { POSTGRES_PROGRAMS, postgresVersion } from './debian-postgres.ts'
-import { createKey, startInstance } from './instance.ts'
 import { HAPROXY, startLoadBalancer } from './load-balancer.ts'
-import { PostgresPair } from './postgres-pair.ts'
 import { loseNewest } from './planted-loss.ts'
-import { killHard, run } from './processes.ts'
+import { PostgresPair } from './postgres-pair.ts'
 import { type Blow, blowTable, summary } from './report.ts'
 import { closeBooks, isWhole } from './verdict.ts'
 
@@ -32,7 +33,7 @@ async function drill({ folder, random, plant, counts: { failovers } }: Terms<'fa
     folder,
     instances.map(({ port }) => port),
   )
-  const key = createKey(pair.url)
+  const key = await createKey(pair.url)
 
   const clients = new Clients(url, key, { count: CLIENTS, patienceMs: PATIENCE_MS, random })
   const blows: Blow[] = []

@@ -3,11 +3,11 @@ import { readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
+import { createKey, startInstance } from '../harness/instance.ts'
+import { killHard } from '../harness/processes.ts'
+import { below, type Random } from '../harness/random.ts'
 import { readAnswers } from './answers.ts'
-import { createKey, startInstance } from './instance.ts'
 import { malformed, realRequests } from './malformed.ts'
-import { killHard } from './processes.ts'
-import { below, type Random } from './random.ts'
 
 const AT_A_TIME = 8
 /** A connection that both sides could have ended stays open no longer, even where the machine is busy. */
@@ -35,7 +35,7 @@ export interface Fuzzed {
 export async function fuzz({ folder, database, requests, random, plant = false }: Fuzzing): Promise<Fuzzed> {
   const log = join(folder, 'instance.log')
   const instance = await startInstance(database, log)
-  const key = createKey(database)
+  const key = await createKey(database)
   const real = realRequests(key).map((request) =>
     plant ? request.replace('\r\n', '\r\nPetstore-Rehearse: 503\r\n') : request,
   )
@@ -61,7 +61,7 @@ export async function fuzz({ folder, database, requests, random, plant = false }
     }
   }
   await Promise.all(Array.from({ length: AT_A_TIME }, work))
-  violations.push(...(await ailments(instance.port, key)))
+  violations.push(...(await ailments(instance.url, key)))
   if (instance.process.exitCode !== null || instance.process.signalCode !== null)
     violations.push('the instance has ended')
   violations.push(...errorsLogged(log))
@@ -106,9 +106,9 @@ async function sendAll(socket: Socket, segments: readonly Buffer[]): Promise<voi
 }
 
 /** What is wrong with the service for an honest client afterwards. */
-async function ailments(port: number, key: string): Promise<string[]> {
+async function ailments(base: string, key: string): Promise<string[]> {
   const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' }
-  const url = `http://127.0.0.1:${port}/v1/pets`
+  const url = `${base}/v1/pets`
   try {
     const created = await fetch(url, { method: 'POST', headers, body: '{"name":"Honest","categoryId":1}' })
     const listed = await fetch(url, { headers })

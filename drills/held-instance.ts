@@ -3,8 +3,9 @@ import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { settings } from './instance.ts'
-import { start, until } from './processes.ts'
+import { settings } from '../harness/instance.ts'
+import { start } from '../harness/processes.ts'
+import { until } from '../harness/until.ts'
 
 const HOLDER = fileURLToPath(new URL('socket-holder.ts', import.meta.url))
 
@@ -18,7 +19,7 @@ export class HeldInstance implements AsyncDisposable {
       log,
     )
     try {
-      await until('the instance is ready', () => instance.#isReady())
+      await until(() => instance.#isReady(), 'the instance is ready')
       return instance
     } catch (error) {
       await instance[Symbol.asyncDispose]()
@@ -39,8 +40,8 @@ export class HeldInstance implements AsyncDisposable {
   async restart(signal: NodeJS.Signals): Promise<void> {
     const before = this.#numbers
     process.kill(before.at(-1)!, signal)
-    await until('the next process is started', async () => this.#numbers.length > before.length)
-    await until('the next process is ready', () => this.#isReady())
+    await until(() => this.#numbers.length > before.length, 'the next process is started')
+    await until(() => this.#isReady(), 'the next process is ready')
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

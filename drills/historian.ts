@@ -1,7 +1,7 @@
 // Clients that write down what they did and saw on several instances, and what contradicts it.
 import { randomUUID } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
-import { below, oneOf, type Random } from './random.ts'
+import { below, oneOf, type Random } from '../harness/random.ts'
 
 const TRY_AGAIN_MS = 50
 const ANSWER_WITHIN_MS = 5000

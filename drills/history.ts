@@ -3,12 +3,12 @@
 // --kills and --seed take a number; --plant loses an animal at each kill, and then the drill must fail.
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
+import { createKey, startInstance } from '../harness/instance.ts'
+import { killHard } from '../harness/processes.ts'
 import { conduct } from './conduct.ts'
 import { onEachEngine } from './each-engine.ts'
 import { Historian } from './historian.ts'
-import { createKey, startInstance } from './instance.ts'
 import { loseNewest } from './planted-loss.ts'
-import { killHard } from './processes.ts'
 
 const WRITERS = 6
 const LONGEST_LIFE_MS = 1000
@@ -16,12 +16,12 @@ const SHOWN = 10
 
 await conduct({ kills: 20 }, async ({ folder: all, random, plant, counts: { kills } }) =>
   onEachEngine(all, `${kills} kills`, async ({ name, database, folder }) => {
-    const key = createKey(database)
+    const key = await createKey(database)
     const start = (port?: number) =>
       startInstance(database, join(folder, 'instances.log'), port === undefined ? {} : { port })
     const instances = [await start(), await start()]
     const historian = new Historian(
-      instances.map(({ port }) => `http://127.0.0.1:${port}`),
+      instances.map(({ url }) => url),
       key,
       WRITERS,
       random,

@@ -3,22 +3,24 @@
 // --plant gives the second container an empty volume, and then the drill must fail.
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { freePort } from '../test/free-port.ts'
+import { freePort } from '../harness/free-port.ts'
+import { makeKey } from '../harness/instance.ts'
+import { run } from '../harness/processes.ts'
+import { say } from '../harness/say.ts'
+import { until } from '../harness/until.ts'
 import { makeBaseImage, MMDEBSTRAP, PODMAN } from './base-image.ts'
-import { conduct, say } from './conduct.ts'
+import { conduct } from './conduct.ts'
 import { requirePrograms } from './debian.ts'
-import { run, until } from './processes.ts'
 
 const BUILDAH = '/usr/bin/buildah'
 const RUNC = '/usr/sbin/runc'
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const DOCKERFILE = join(ROOT, 'deploy/Dockerfile')
 const NAME = `petstore-drill-${process.pid}`
-const EMAIL = 'drill@example.com'
 
 const podman = (words: readonly string[], input = '') => run(PODMAN, [`--runtime=${RUNC}`, ...words], {}, input)
 const petstore = (words: readonly string[], input = '') =>
-  podman(['exec', '-i', NAME, '/app/bin/petstore', ...words], input).trim()
+  podman(['exec', '-i', NAME, '/app/bin/petstore', ...words], input)
 
 function build(): void {
   say('Building the image')
@@ -54,7 +56,7 @@ async function serve(volume: string): Promise<string> {
     NAME,
   ])
   const url = `http://127.0.0.1:${port}`
-  await until('the container is ready', async () => (await fetch(`${url}/readyz`)).ok, 60_000)
+  await until(async () => (await fetch(`${url}/readyz`)).ok, 'the container is ready', 60_000)
   return url
 }
 
@@ -81,11 +83,8 @@ await conduct({}, async ({ folder, plant }) => {
   try {
     build()
     const url = await serve(NAME)
-    petstore(['account', 'create', EMAIL, '--password-stdin'], 'a password for the drill')
-    const headers = {
-      Authorization: `Bearer ${petstore(['key', 'create', '--account', EMAIL, '--name', 'drill'])}`,
-      'Content-Type': 'application/json',
-    }
+    const { key } = await makeKey(petstore)
+    const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' }
     const created = await fetch(`${url}/v1/pets`, { method: 'POST', headers, body: '{"name":"Rex","categoryId":1}' })
     const checks: Record<string, boolean> = {
       'health check passes': succeeds(['healthcheck', 'run', NAME]),

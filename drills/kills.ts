@@ -1,11 +1,11 @@
 // An instance that is killed again and again while clients add animals.
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
+import { createKey, startInstance } from '../harness/instance.ts'
+import { killHard } from '../harness/processes.ts'
+import type { Random } from '../harness/random.ts'
 import { Clients } from './clients.ts'
-import { createKey, startInstance } from './instance.ts'
 import { loseNewest } from './planted-loss.ts'
-import { killHard } from './processes.ts'
-import type { Random } from './random.ts'
 import { type Books, closeBooks } from './verdict.ts'
 
 /** A create that takes longer has failed. */
@@ -34,9 +34,8 @@ export async function killUnderLoad({
 }: Kills): Promise<Books> {
   const log = join(folder, 'instance.log')
   let instance = await startInstance(database, log)
-  const { port } = instance
-  const url = `http://127.0.0.1:${port}`
-  const key = createKey(database)
+  const { port, url } = instance
+  const key = await createKey(database)
   const clients = new Clients(url, key, { count, patienceMs: PATIENCE_MS, random })
   for (let kill = 0; kill < kills; kill += 1) {
     await clients.nextCreate()

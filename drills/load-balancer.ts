@@ -1,8 +1,9 @@
 // HAProxy in front of the instances: asks each whether it is ready, and sends requests to those that are.
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { freePort } from '../test/free-port.ts'
-import { start, until } from './processes.ts'
+import { freePort } from '../harness/free-port.ts'
+import { start } from '../harness/processes.ts'
+import { until } from '../harness/until.ts'
 
 export const HAPROXY = '/usr/sbin/haproxy'
 
@@ -32,7 +33,7 @@ export async function startLoadBalancer(
   writeFileSync(file, configuration(port, ports, checks))
   start(HAPROXY, ['-db', '-f', file], { log: join(folder, 'haproxy.log') })
   const url = `http://127.0.0.1:${port}`
-  await until('HAProxy finds the instances ready', async () => (await fetch(`${url}/readyz`)).ok)
+  await until(async () => (await fetch(`${url}/readyz`)).ok, 'HAProxy finds the instances ready')
   return url
 }
 

@@ -1,5 +1,5 @@
 // Requests that nobody would send on purpose: random bytes, and real requests changed at random.
-import { below, oneOf, type Random } from './random.ts'
+import { below, oneOf, type Random } from '../harness/random.ts'
 
 /** Pieces at which parsers stumble. */
 const TOKENS = [

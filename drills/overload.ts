@@ -5,14 +5,17 @@
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { cpuSeconds } from '../bench/usage.ts'
-import { ENGINES } from '../test/engines.ts'
-import { freePort } from '../test/free-port.ts'
-import { conduct, say } from './conduct.ts'
-import { crowd, type Pace, percentile } from './crowd.ts'
-import { createKey, startInstance } from './instance.ts'
+import { ENGINES } from '../harness/engines.ts'
+import { freePort } from '../harness/free-port.ts'
+import { createKey, startInstance } from '../harness/instance.ts'
+import { figure, percentile, spread } from '../harness/percentiles.ts'
+import { cpuSeconds } from '../harness/process-tree.ts'
+import { start } from '../harness/processes.ts'
+import { say } from '../harness/say.ts'
+import { until } from '../harness/until.ts'
+import { conduct } from './conduct.ts'
+import { crowd, type Pace } from './crowd.ts'
 import { askLivez, type Livez, LIVEZ_WITHIN_MS } from './livez-asker.ts'
-import { start, until } from './processes.ts'
 
 const BARE = fileURLToPath(new URL('bare-http.ts', import.meta.url))
 const PEAK_CONNECTIONS = 64
@@ -33,12 +36,12 @@ await conduct(
     const instance = await startInstance(database.url, join(folder, 'instance.log'), {
       env: { PETSTORE_ADMIN_PORT: String(adminPort) },
     })
-    const key = `Host: localhost\r\nAuthorization: Bearer ${createKey(database.url)}\r\n`
+    const key = `Host: localhost\r\nAuthorization: Bearer ${await createKey(database.url)}\r\n`
     const list = `GET /v1/pets HTTP/1.1\r\n${key}\r\n`
     const create = `POST /v1/pets HTTP/1.1\r\n${key}Content-Type: application/json\r\nContent-Length: ${PET.length}\r\n\r\n${PET}`
     const barePort = await freePort()
     const bare = start(process.execPath, [BARE, String(barePort)], { log: join(folder, 'bare.log') })
-    await until('bare node:http answers', async () => (await fetch(`http://127.0.0.1:${barePort}/`)).ok)
+    await until(async () => (await fetch(`http://127.0.0.1:${barePort}/`)).ok, 'bare node:http answers')
     const subjects = [
       { name: 'bare node:http', port: barePort, pid: bare.pid!, request: list, rounds: [] as Round[] },
       { name: 'lists', port: instance.port, pid: instance.process.pid!, request: list, rounds: [] as Round[] },
@@ -62,7 +65,7 @@ await conduct(
       }
     }
     const recovering = performance.now()
-    const recovered = await fetch(`http://127.0.0.1:${instance.port}/livez`, {
+    const recovered = await fetch(`${instance.url}/livez`, {
       signal: AbortSignal.timeout(LIVEZ_WITHIN_MS),
     }).then(
       ({ ok }) => ok,
@@ -90,24 +93,14 @@ await conduct(
 )
 
 function describe(name: string, connections: number, rounds: readonly Round[]): string {
-  const peaks = rounds.map(({ peak }) => peak)
-  const crowded = rounds.map((round) => round.crowded)
-  const sum = (count: (pace: Pace) => number) => crowded.reduce((total, pace) => total + count(pace), 0)
+  const of = (value: (round: Round) => number, digits = 0) => spread(figure(rounds.map(value)), digits)
+  const sum = (count: (pace: Pace) => number) => rounds.reduce((total, { crowded }) => total + count(crowded), 0)
+  const [atPeak, atMost] = [of(({ peak }) => peak.perSecond), of(({ crowded }) => crowded.perSecond)]
+  const kept = of(({ peak, crowded }) => crowded.perSecond / peak.perSecond, 2)
+  const keptByCpu = of(({ peak, crowded }) => crowded.perCpuSecond / peak.perCpuSecond, 2)
   return [
-    `${name}: ${spread(peaks.map(({ perSecond }) => perSecond))}/s at ${PEAK_CONNECTIONS} connections, ${spread(crowded.map(({ perSecond }) => perSecond))}/s at ${connections}`,
-    `  kept ${spread(
-      rounds.map(({ peak, crowded: { perSecond } }) => perSecond / peak.perSecond),
-      2,
-    )}, per second of CPU time ${spread(
-      rounds.map(({ peak, crowded: { perCpuSecond } }) => perCpuSecond / peak.perCpuSecond),
-      2,
-    )}`,
-    `  p99 ${spread(crowded.map(({ p99Ms }) => p99Ms))} ms, ${sum(({ refused }) => refused)} refused connections, ${sum(({ busy }) => busy)} answers 503, ${sum(({ failed }) => failed)} failed`,
+    `${name}: ${atPeak}/s at ${PEAK_CONNECTIONS} connections, ${atMost}/s at ${connections}`,
+    `  kept ${kept}, per second of CPU time ${keptByCpu}`,
+    `  p99 ${of(({ crowded }) => crowded.p99Ms)} ms, ${sum(({ refused }) => refused)} refused connections, ${sum(({ busy }) => busy)} answers 503, ${sum(({ failed }) => failed)} failed`,
   ].join('\n')
-}
-
-/** The median of the rounds, the least and the most. */
-function spread(values: readonly number[], digits = 0): string {
-  const [least, most] = [Math.min(...values), Math.max(...values)].map((value) => value.toFixed(digits))
-  return `${percentile(values, 0.5).toFixed(digits)} (${least} to ${most})`
 }

@@ -2,10 +2,12 @@
 import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { freePort } from '../test/free-port.ts'
-import { ask, makeFolder, postgresUser } from './debian-postgres.ts'
+import { askPostgres } from '../harness/ask-postgres.ts'
+import { freePort } from '../harness/free-port.ts'
+import { start } from '../harness/processes.ts'
+import { until } from '../harness/until.ts'
+import { makeFolder, postgresUser } from './debian-postgres.ts'
 import { PatroniNode, SUPERUSER } from './patroni-node.ts'
-import { start, until } from './processes.ts'
 
 export const ETCD = '/usr/bin/etcd'
 export const PATRONICTL = '/usr/bin/patronictl'
@@ -35,8 +37,8 @@ export class PatroniCluster {
       cluster.#nodes.push(await PatroniNode.start(name, folder, cluster.#configuration, cluster.#etcd))
     await cluster.settled()
     const leader = `postgres://${SUPERUSER.name}:${SUPERUSER.password}@127.0.0.1:${(await cluster.leader()).port}/postgres`
-    await ask(leader, `CREATE ROLE ${ROLE.name} LOGIN PASSWORD '${ROLE.password}'`)
-    await ask(leader, `CREATE DATABASE ${ROLE.name} OWNER ${ROLE.name}`)
+    await askPostgres(leader, `CREATE ROLE ${ROLE.name} LOGIN PASSWORD '${ROLE.password}'`)
+    await askPostgres(leader, `CREATE DATABASE ${ROLE.name} OWNER ${ROLE.name}`)
     return cluster
   }
 
@@ -64,7 +66,7 @@ export class PatroniCluster {
 
   /** Resolves when one node leads and the others follow it, one of them synchronously. */
   async settled(): Promise<void> {
-    await until('one node leads and the others follow', () => this.#isSettled(), SETTLE_WITHIN_MS)
+    await until(() => this.#isSettled(), 'one node leads and the others follow', SETTLE_WITHIN_MS)
   }
 
   /** Makes the synchronous standby the leader, by the command that an operator would use. */
@@ -138,6 +140,6 @@ async function startEtcd(folder: string): Promise<string> {
     user: postgresUser(),
     log: join(folder, 'etcd.log'),
   })
-  await until('etcd is healthy', async () => (await fetch(`http://${client}/health`)).ok)
+  await until(async () => (await fetch(`http://${client}/health`)).ok, 'etcd is healthy')
   return client
 }

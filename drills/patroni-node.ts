@@ -2,9 +2,10 @@
 import type { ChildProcess } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { freePort } from '../test/free-port.ts'
+import { freePort } from '../harness/free-port.ts'
+import { signalTree } from '../harness/process-tree.ts'
+import { endWithUs, killHard, start } from '../harness/processes.ts'
 import { makeFolder, postgresUser, PROGRAMS } from './debian-postgres.ts'
-import { endWithDrill, killHard, signalTree, start } from './processes.ts'
 
 export const PATRONI = '/usr/bin/patroni'
 
@@ -57,7 +58,7 @@ export class PatroniNode {
     }
     makeFolder(folder)
     // The server is not a child of its Patroni, and goes on when that is killed.
-    endWithDrill(() => this.#postmaster())
+    endWithUs(() => this.#postmaster())
   }
 
   start(): void {

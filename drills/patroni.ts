@@ -2,20 +2,22 @@
 // through HAProxy and two instances. Fails where an acknowledged animal is lost or doubled, or where creates don't come back.
 // A leader that freezes together with its Patroni and wakes up later is shown, but not judged: that takes a watchdog.
 // --rounds and --seed take a number; --plant loses an animal, and then the drill must fail.
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
+import { createKey, startInstance } from '../harness/instance.ts'
+import { run } from '../harness/processes.ts'
+import type { Random } from '../harness/random.ts'
+import { say } from '../harness/say.ts'
 import { Clients } from './clients.ts'
-import { conduct, say, type Terms } from './conduct.ts'
+import { conduct, type Terms } from './conduct.ts'
 import { requirePrograms } from './debian.ts'
 import { POSTGRES_PROGRAMS, postgresVersion } from './debian-postgres.ts'
-import { createKey, databaseNews, startInstance } from './instance.ts'
 import { HAPROXY, startLoadBalancer } from './load-balancer.ts'
 import { ETCD, PatroniCluster, PATRONICTL } from './patroni-cluster.ts'
 import { type Fault, FAULTS, FROZEN_LEADER } from './patroni-faults.ts'
 import { PATRONI } from './patroni-node.ts'
 import { loseNewest } from './planted-loss.ts'
-import { run } from './processes.ts'
-import type { Random } from './random.ts'
 import { type Blow, blowTable, counted, summary } from './report.ts'
 import { closeBooks, isWhole } from './verdict.ts'
 
@@ -33,7 +35,7 @@ async function drill({ folder, random, plant, counts: { rounds } }: Terms<'round
     folder,
     instances.map(({ port }) => port),
   )
-  const key = createKey(cluster.url)
+  const key = await createKey(cluster.url)
 
   const clients = new Clients(url, key, { ...CLIENTS, random })
   const blows: Blow[] = []
@@ -85,9 +87,14 @@ function versions(): string {
   return programs.map((version) => version.trim()).join(', ')
 }
 
-/** What the instances have said about the database. */
-function news(logs: readonly string[], since?: Date): string {
-  return `${'instances’ logs'.padEnd(20)} ${counted(logs.flatMap((log) => databaseNews(log, since)))}\n`
+/** What the instances have logged about a database that was lost, found, switched or found outdated. */
+function news(logs: readonly string[], since = new Date(0)): string {
+  const lines = logs
+    .flatMap((log) => readFileSync(log, 'utf8').split('\n'))
+    .filter((line) => line.startsWith('{'))
+    .map((line) => JSON.parse(line) as { time: string; msg: string })
+  const told = lines.filter(({ time, msg }) => msg.startsWith('database ') && new Date(time) >= since)
+  return `${'instances’ logs'.padEnd(20)} ${counted(told.map(({ msg }) => msg))}\n`
 }
 
 requirePrograms(

@@ -2,9 +2,11 @@
 import type { ChildProcess } from 'node:child_process'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { freePort } from '../test/free-port.ts'
-import { ask, makeFolder, postgresUser, PROGRAMS } from './debian-postgres.ts'
-import { killHard, run, start, until } from './processes.ts'
+import { askPostgres } from '../harness/ask-postgres.ts'
+import { freePort } from '../harness/free-port.ts'
+import { killHard, run, start } from '../harness/processes.ts'
+import { until } from '../harness/until.ts'
+import { makeFolder, postgresUser, PROGRAMS } from './debian-postgres.ts'
 
 const USER = 'petstore'
 const STANDBY = 'standby'
@@ -38,7 +40,7 @@ export class PostgresPair {
       '--no-locale',
     ])
     await pair.#startNode(pair.#primary)
-    await ask(addressOf(pair.#primary), `CREATE DATABASE ${USER}`)
+    await askPostgres(addressOf(pair.#primary), `CREATE DATABASE ${USER}`)
     await pair.addStandby()
     return pair
   }
@@ -69,12 +71,12 @@ export class PostgresPair {
     const source = `host=127.0.0.1 port=${this.#primary.port} user=${USER} application_name=${STANDBY}`
     this.#run('pg_basebackup', ['--pgdata', folder, '--write-recovery-conf', '--checkpoint=fast', '--dbname', source])
     await this.#startNode(this.#standby)
-    await ask(addressOf(this.#primary), `ALTER SYSTEM SET synchronous_standby_names = '${STANDBY}'`)
-    await ask(addressOf(this.#primary), 'SELECT pg_reload_conf()')
-    await until('the standby follows synchronously', async () => {
-      const rows = await ask(addressOf(this.#primary), 'SELECT sync_state FROM pg_stat_replication')
+    await askPostgres(addressOf(this.#primary), `ALTER SYSTEM SET synchronous_standby_names = '${STANDBY}'`)
+    await askPostgres(addressOf(this.#primary), 'SELECT pg_reload_conf()')
+    await until(async () => {
+      const rows = await askPostgres(addressOf(this.#primary), 'SELECT sync_state FROM pg_stat_replication')
       return rows[0]?.['sync_state'] === 'sync'
-    })
+    }, 'the standby follows synchronously')
   }
 
   /** kill -9 of the primary and every process of it. */
@@ -99,8 +101,8 @@ export class PostgresPair {
     const parameters = ['-D', node.folder, ...settings.flatMap((setting) => ['-c', setting])]
     node.process = start(join(PROGRAMS, 'postgres'), parameters, { user: this.#user, log: `${node.folder}.log` })
     await until(
+      async () => (await askPostgres(addressOf(node), 'SELECT 1')).length === 1,
       `PostgreSQL answers on port ${node.port}`,
-      async () => (await ask(addressOf(node), 'SELECT 1')).length === 1,
     )
   }
 

@@ -3,10 +3,10 @@
 // --cuts and --seed take a number; with --plant a sync keeps nothing, and then the drill must fail.
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { killAll } from '../harness/processes.ts'
 import { conduct } from './conduct.ts'
 import { requirePrograms } from './debian.ts'
 import { cutPowerUnderLoad } from './power.ts'
-import { killAll } from './processes.ts'
 import { summary } from './report.ts'
 import { COMPILER } from './shim.ts'
 import { isWhole } from './verdict.ts'

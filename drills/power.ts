@@ -4,10 +4,10 @@ import { once } from 'node:events'
 import { copyFileSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import { freePort } from '../test/free-port.ts'
+import { freePort } from '../harness/free-port.ts'
+import { createKey, launchInstance, startInstance } from '../harness/instance.ts'
+import { below, type Random } from '../harness/random.ts'
 import { Clients } from './clients.ts'
-import { createKey, launchInstance, startInstance } from './instance.ts'
-import { below, type Random } from './random.ts'
 import { compileShim } from './shim.ts'
 import { type Books, closeBooks } from './verdict.ts'
 
@@ -32,7 +32,7 @@ export async function cutPowerUnderLoad({ folder, cuts, clients: count, random, 
   const file = join(folder, 'petstore.db')
   const database = `sqlite:${file}`
   const log = join(folder, 'instance.log')
-  const key = createKey(database)
+  const key = await createKey(database)
   copyFileSync(file, synced(file))
   const port = await freePort()
   const url = `http://127.0.0.1:${port}`

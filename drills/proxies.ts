@@ -4,10 +4,10 @@
 // then the drill must fail.
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { createKey, type Instance, startInstance } from '../harness/instance.ts'
+import { killAll, killHard } from '../harness/processes.ts'
 import { conduct, type Terms } from './conduct.ts'
 import { requirePrograms } from './debian.ts'
-import { createKey, type Instance, startInstance } from './instance.ts'
-import { killAll, killHard } from './processes.ts'
 import {
   earlyAnswers,
   forwardedAddress,
@@ -30,7 +30,7 @@ const CHECKS: Record<string, (scene: Scene, rounds: number) => Promise<Found>> =
 
 async function startScene(folder: string, startProxy: StartProxy, trusted: string): Promise<Scene> {
   const database = `sqlite:${join(folder, 'petstore.db')}`
-  const key = createKey(database)
+  const key = await createKey(database)
   const logs = ['1.log', '2.log'].map((name) => join(folder, name))
   const env = { PETSTORE_TRUST_PROXY: trusted, PETSTORE_LOG_LEVEL: 'info' }
   const instances: [Instance, Instance] = [

@@ -2,8 +2,8 @@
 import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
-import type { Instance } from './instance.ts'
-import { until } from './processes.ts'
+import type { Instance } from '../harness/instance.ts'
+import { until } from '../harness/until.ts'
 import { type Upload, upload } from './upload.ts'
 
 export interface Scene {
@@ -114,7 +114,7 @@ export async function forwardedAddress(scene: Scene): Promise<Found> {
     addresses = lines.map((line) => (JSON.parse(line) as { address: string }).address).join(' and ')
     return addresses !== ''
   }
-  await until('the request is logged', isLogged, LOGGED_WITHIN_MS).catch(() => undefined)
+  await until(isLogged, 'the request is logged', LOGGED_WITHIN_MS).catch(() => undefined)
   return {
     figures: `the client's address is logged as ${addresses || 'nothing'}`,
     violations: addresses === '127.0.0.2' ? [] : [`logged as ${addresses}`],
@@ -128,7 +128,7 @@ export async function noRepeats(scene: Scene): Promise<Found> {
   const names = new Set<string>()
   const list = () => fetch(`${scene.url}/v1/pets?limit=100`, { headers: authorized(scene) })
   // A proxy may leave an instance that broke off alone for a while.
-  const usable = () => until('the proxy uses an instance again', async () => (await list()).ok)
+  const usable = () => until(async () => (await list()).ok, 'the proxy uses an instance again')
   while (names.size < CUT_OFF) {
     await usable()
     const name = randomUUID()

@@ -2,10 +2,11 @@
 // are replaced.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { freePort } from '../test/free-port.ts'
+import { freePort } from '../harness/free-port.ts'
+import { start } from '../harness/processes.ts'
+import { until } from '../harness/until.ts'
 import { CADDY, startCaddy } from './caddy.ts'
 import { HAPROXY } from './load-balancer.ts'
-import { start, until } from './processes.ts'
 
 const NGINX = '/usr/sbin/nginx'
 
@@ -50,6 +51,6 @@ function shipped(name: string, [first, second]: readonly [number, number]): stri
 }
 
 async function ready(url: string): Promise<string> {
-  await until('the proxy finds the instances ready', async () => (await fetch(`${url}/readyz`)).ok)
+  await until(async () => (await fetch(`${url}/readyz`)).ok, 'the proxy finds the instances ready')
   return url
 }

@@ -1,4 +1,6 @@
 // What the drill saw, as a small table and a few lines.
+import { inColumns } from '../harness/columns.ts'
+import { percentile } from '../harness/percentiles.ts'
 import type { Acknowledged, Clients, Setback } from './clients.ts'
 import type { Books } from './verdict.ts'
 
@@ -29,23 +31,16 @@ export function blowTable(blows: readonly Blow[], clients: Clients): string {
       latency(refused, 1),
     ]
   })
-  const lines = [
+  return inColumns([
     ['', 'without a create', 'creates', 'of them tried again', 'tries at most', '503s', 'p99', 'slowest'],
     ...rows,
-  ]
-  const widths = lines[0]!.map((_, column) => Math.max(...lines.map((line) => line[column]!.length)))
-  return lines
-    .map(
-      (line) =>
-        `${line.map((cell, column) => (column === 0 ? cell.padEnd(widths[0]!) : cell.padStart(widths[column]!))).join('  ')}\n`,
-    )
-    .join('')
+  ])
 }
 
 /** The time within which this share of the answers came. */
 function latency(answers: readonly Setback[], share: number): string {
-  const times = answers.map(({ ms }) => ms).toSorted((a, b) => a - b)
-  return times.length === 0 ? '-' : `${Math.round(times[Math.ceil(times.length * share) - 1]!)} ms`
+  const times = answers.map(({ ms }) => ms)
+  return times.length === 0 ? '-' : `${Math.round(percentile(times, share))} ms`
 }
 
 /** The longest time between two acknowledged creates, of those that end after `from`. */

@@ -2,8 +2,8 @@
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
+import { createKey, startInstance } from '../harness/instance.ts'
 import { HeldInstance } from './held-instance.ts'
-import { createKey, startInstance } from './instance.ts'
 import { Traffic } from './traffic.ts'
 import { compare } from './verdict.ts'
 
@@ -42,7 +42,7 @@ export async function restartBehind(
     folder,
     instances.map(({ port }) => port),
   )
-  return underTraffic(url, createKey(database), plan, async () => {
+  return underTraffic(url, await createKey(database), plan, async () => {
     await setTimeout(settleMs)
     for (let restart = 0; restart < restarts; restart += 1) {
       const which = restart % 2
@@ -65,7 +65,7 @@ export async function restartAlone(plan: Restarts): Promise<Outcome> {
   await using instance = await HeldInstance.start(database, join(folder, 'instance.log'), {
     PETSTORE_DRAIN_SECONDS: String(drainSeconds),
   })
-  return await underTraffic(instance.url, createKey(database), plan, async () => {
+  return await underTraffic(instance.url, await createKey(database), plan, async () => {
     for (let restart = 0; restart < restarts; restart += 1) {
       await setTimeout(CALM_MS)
       await instance.restart(signal)

@@ -1,7 +1,7 @@
 // Libraries in C that are preloaded into a process (LD_PRELOAD), compiled on demand.
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { run } from './processes.ts'
+import { run } from '../harness/processes.ts'
 
 export const COMPILER = '/usr/bin/gcc'
 

@@ -2,7 +2,7 @@
 // Fails if an honest request is broken, or if slow headers and bodies are still open after the server's time limits.
 // --connections, --seconds and --seed take a number; with --plant the slow clients may take every connection, and then the
 // drill must fail.
-import { ENGINES } from '../test/engines.ts'
+import { ENGINES } from '../harness/engines.ts'
 import { conduct } from './conduct.ts'
 import { serveBesideSlowClients } from './slow.ts'
 

@@ -1,10 +1,10 @@
 // Clients that hold connections open with as little work as possible, and honest clients beside them.
-import { readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import { createKey, startInstance } from './instance.ts'
-import { killHard } from './processes.ts'
+import { createKey, startInstance } from '../harness/instance.ts'
+import { residentMegabytes } from '../harness/process-tree.ts'
+import { killHard } from '../harness/processes.ts'
 import { Traffic } from './traffic.ts'
 
 /** How often a slow client sends its next bytes. */
@@ -46,14 +46,14 @@ export async function serveBesideSlowClients({
 }: SlowClients): Promise<Served> {
   const env: Record<string, string> = plant ? { PETSTORE_MAX_CONNECTIONS: String(connections) } : {}
   const instance = await startInstance(database, join(folder, 'instance.log'), { env })
-  const key = createKey(database)
+  const key = await createKey(database)
   // Connections that are left from the start would take places.
   if (plant) await setTimeout(500)
   const kinds = [slowHeaders, slowBody, slowReader]
   const slow = Array.from({ length: connections }, (_, index) => kinds[index % kinds.length]!(instance.port, key))
   await setTimeout(500)
   const serveHonest = async (share: number) => {
-    const traffic = new Traffic(`http://127.0.0.1:${instance.port}`, key, HONEST_CLIENTS, seed)
+    const traffic = new Traffic(instance.url, key, HONEST_CLIENTS, seed)
     await setTimeout(seconds * 1000 * share)
     await traffic.stop()
     return traffic
@@ -61,7 +61,7 @@ export async function serveBesideSlowClients({
   const first = await serveHonest(OPENING_SHARE)
   const then = await serveHonest(1 - OPENING_SHARE)
   const ended = slow.filter(({ destroyed }) => destroyed).length
-  const megabytes = residentMegabytes(instance.process.pid!)
+  const megabytes = Math.round(residentMegabytes(instance.process.pid!))
   for (const socket of slow) socket.destroy()
   await killHard(instance.process)
   return {
@@ -107,8 +107,4 @@ function drip(socket: Socket, bytes: string): Socket {
   const timer = setInterval(() => socket.write(bytes), DRIP_MS)
   socket.on('close', () => clearInterval(timer))
   return socket
-}
-
-function residentMegabytes(id: number): number {
-  return Math.round(Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${id}/status`, 'utf8'))![1]) / 1024)
 }

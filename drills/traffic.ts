@@ -1,8 +1,8 @@
 // Clients that keep their connections and never repeat a request: every request that a restart breaks is seen.
 import { Agent, request } from 'node:http'
 import { setTimeout } from 'node:timers/promises'
+import { type Random, seeded } from '../harness/random.ts'
 import type { Acknowledged } from './clients.ts'
-import { type Random, seeded } from './random.ts'
 
 const ANSWER_WITHIN_MS = 30_000
 const LONGEST_PAUSE_MS = 50

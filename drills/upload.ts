@@ -1,6 +1,7 @@
 // A client that sends a large body and reads its answer as it comes, as curl does: an answer that a reset destroyed is lost.
 import { connect, type Socket } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
+import { readHead } from '../harness/raw-http.ts'
 
 export interface Upload {
   method: string
@@ -46,10 +47,8 @@ async function sendSlowly(socket: Socket, bytes: number): Promise<void> {
 
 /** Status and body of a whole answer. */
 function answerOf(text: string): string | undefined {
-  const end = text.indexOf('\r\n\r\n')
-  if (end < 0) return undefined
-  const head = text.slice(0, end)
-  const length = Number(/^content-length: (\d+)$/im.exec(head)?.[1] ?? 0)
-  const body = text.slice(end + 4)
-  return body.length < length ? undefined : `${head.split(' ', 2)[1]} ${body}`
+  const head = readHead(text)
+  if (head === undefined) return undefined
+  const body = text.slice(head.length)
+  return body.length < Number(head.headers.get('content-length') ?? 0) ? undefined : `${head.status} ${body}`
 }

@@ -7,9 +7,9 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { Clients } from './clients.ts'
 import { conduct } from './conduct.ts'
-import { percentile } from './crowd.ts'
+import { percentile } from '../harness/percentiles.ts'
 import { requirePrograms } from './debian.ts'
-import { createKey, startInstance } from './instance.ts'
+import { createKey, startInstance } from '../harness/instance.ts'
 import { askLivez } from './livez-asker.ts'
 import { summary } from './report.ts'
 import { COMPILER, compileShim } from './shim.ts'
@@ -23,7 +23,7 @@ requirePrograms([COMPILER], ['gcc', 'libc6-dev'])
 await conduct({ seconds: 60, clients: 32 }, async ({ folder, random, plant, counts: { seconds, clients: count } }) => {
   const file = join(folder, 'petstore.db')
   const database = `sqlite:${file}`
-  const key = createKey(database)
+  const key = await createKey(database)
   const env = { LD_PRELOAD: compileShim('slow-sync-shim', folder), PETSTORE_WORKERS: '2' }
   const { port } = await startInstance(database, join(folder, 'instance.log'), { env })
   const url = `http://127.0.0.1:${port}`

@@ -1,13 +1,15 @@
 // An instance with workers, of which one after the other is killed while clients add animals and others keep connections open.
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import { RawConnection } from '../test/raw-http.ts'
-import { acceptedFrom, socketsOf } from '../test/worker-connection.ts'
+import { acceptedFrom, socketsOf } from '../harness/accepted-sockets.ts'
+import { createKey, startInstance } from '../harness/instance.ts'
+import { childrenOf } from '../harness/process-tree.ts'
+import { killHard } from '../harness/processes.ts'
+import { RawConnection } from '../harness/raw-http.ts'
+import { until } from '../harness/until.ts'
 import { Clients } from './clients.ts'
-import { createKey, startInstance } from './instance.ts'
 import type { Kills } from './kills.ts'
 import { loseNewest } from './planted-loss.ts'
-import { childrenOf, killHard, until } from './processes.ts'
 import { type Books, closeBooks } from './verdict.ts'
 
 const PATIENCE_MS = 60_000
@@ -39,11 +41,9 @@ export async function killWorkers({
   random,
   plant = false,
 }: WorkerKills): Promise<Books & { connections: Connections }> {
-  const { port, process: primary } = await startInstance(database, join(folder, 'instance.log'), {
-    env: { PETSTORE_WORKERS: String(processes) },
-  })
-  const url = `http://127.0.0.1:${port}`
-  const key = createKey(database)
+  const env = { PETSTORE_WORKERS: String(processes) }
+  const { port, url, process: primary } = await startInstance(database, join(folder, 'instance.log'), { env })
+  const key = await createKey(database)
   const clients = new Clients(url, key, { count, patienceMs: PATIENCE_MS, random })
   const connections: Connections = { reset: 0, carriedOn: 0, broken: [] }
   const bornAt = new Map<number, number>()
@@ -56,9 +56,9 @@ export async function killWorkers({
     const theirs = await ownedBy(victim, witnesses, port)
     process.kill(victim, 'SIGKILL')
     // Until its parent has noticed, it would pass for the oldest worker once more.
-    await until('the killed worker is gone', async () => !childrenOf(primary.pid!).includes(victim))
+    await until(() => !childrenOf(primary.pid!).includes(victim), 'the killed worker is gone')
     if (plant) await loseNewest(database)
-    await until('the connections of the killed worker end', async () => theirs.every(({ socket }) => socket.destroyed))
+    await until(() => theirs.every(({ socket }) => socket.destroyed), 'the connections of the killed worker end')
     witnesses = witnesses.filter((witness) => !theirs.includes(witness))
     connections.reset += theirs.length
     const carriedOn = await Promise.all(witnesses.map((witness) => isServed(witness, key)))
@@ -77,18 +77,19 @@ export async function killWorkers({
 /** Waits until all workers run, and the oldest is old enough to be killed. */
 async function oldestWorker(primary: number, count: number, bornAt: Map<number, number>): Promise<number> {
   let oldest: number | undefined
-  await until('a worker is old enough', async () => {
+  await until(() => {
     const workers = childrenOf(primary)
     for (const pid of workers) if (!bornAt.has(pid)) bornAt.set(pid, performance.now())
     oldest = workers.toSorted((one, other) => bornAt.get(one)! - bornAt.get(other)!)[0]
     return workers.length === count && performance.now() - bornAt.get(oldest!)! > LEAST_LIFE_MS
-  })
+  }, 'a worker is old enough')
   return oldest!
 }
 
 async function ownedBy(pid: number, witnesses: readonly RawConnection[], port: number): Promise<RawConnection[]> {
-  await until('all are connected', async () =>
-    witnesses.every(({ socket }) => socket.localPort !== undefined && !socket.connecting),
+  await until(
+    () => witnesses.every(({ socket }) => socket.localPort !== undefined && !socket.connecting),
+    'all are connected',
   )
   const inodes = await acceptedFrom(
     witnesses.map(({ socket }) => socket.localPort!),

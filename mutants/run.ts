@@ -6,8 +6,8 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSy
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { SHARED_POSTGRES } from '../test/engines.ts'
-import { startPostgres } from '../test/postgres-server.ts'
+import { SHARED_POSTGRES } from '../harness/engines.ts'
+import { startPostgres } from '../harness/postgres-server.ts'
 import { FOLDERS, type MutatedFolder } from './folders.ts'
 import { report, type TestedMutant } from './report.ts'
 

@@ -5,7 +5,8 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } f
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
-import { collect, Folder, makeKey, serve, type Served } from '../test/command.ts'
+import { collect } from '../harness/processes.ts'
+import { Folder, makeKey, serve, type Served } from '../test/command.ts'
 import { installNode20, NODE_PACKAGE, processes, ROOT } from './old-node.ts'
 
 const LAUNCHER = join(ROOT, 'bin/petstore.js')

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { Folder, makeKey, serve } from '../test/command.ts'
-import { ENGINES } from '../test/engines.ts'
+import { ENGINES } from '../harness/engines.ts'
 import { installNode20, ROOT } from './old-node.ts'
 
 const FILES =

@@ -14,7 +14,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
 import { Folder, makeKey, serve } from './command.ts'
-import { postgres } from './engines.ts'
+import { postgres } from '../harness/engines.ts'
 
 const DATABASE = 'data/petstore.db'
 

@@ -1,23 +1,17 @@
 // The command petstore as a child process, in an empty folder of its own.
 import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { listening, makeKey as makeKeyBy } from '../harness/instance.ts'
+import { collect, type Ended, killHard } from '../harness/processes.ts'
 import { WORKERS } from './with-workers.ts'
 
 export const BIN = fileURLToPath(new URL('../bin/petstore', import.meta.url))
 
 /** The program is found by its name, as where it is installed: hints say `petstore`. */
 export const SEARCH_PATH = `${dirname(BIN)}${delimiter}${process.env['PATH']}`
-
-export interface Ended {
-  code: number | null
-  signal: NodeJS.Signals | null
-  stdout: string
-  stderr: string
-}
 
 export interface RunOptions {
   env?: Record<string, string>
@@ -67,24 +61,9 @@ export class Folder implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    const running = this.#children.filter(({ exitCode, signalCode }) => exitCode === null && signalCode === null)
-    await Promise.all(
-      running.map((child) => {
-        child.kill('SIGKILL')
-        return once(child, 'close')
-      }),
-    )
+    await Promise.all(this.#children.map(killHard))
     await rm(this.path, { recursive: true })
   }
-}
-
-/** Everything a child says until it ends. */
-export async function collect(child: ChildProcess): Promise<Ended> {
-  const ended = { code: null, signal: null, stdout: '', stderr: '' } as Ended
-  child.stdout!.on('data', (text: Buffer) => (ended.stdout += text.toString()))
-  child.stderr!.on('data', (text: Buffer) => (ended.stderr += text.toString()))
-  const [code, signal] = (await once(child, 'close')) as [number | null, NodeJS.Signals | null]
-  return { ...ended, code, signal }
 }
 
 export interface Served {
@@ -101,34 +80,16 @@ export async function serve(folder: Folder, options: RunOptions = {}): Promise<S
   const child = folder.start(['serve'], { ...options, env: { PORT: '0', ...options.env } })
   const ended = collect(child)
   const lines: Record<string, unknown>[] = []
-  let rest = ''
-  const listening = new Promise<Record<string, unknown>>((resolve, reject) => {
-    child.stdout!.on('data', (text: Buffer) => {
-      const parts = (rest + text.toString()).split('\n')
-      rest = parts.pop()!
-      for (const part of parts) {
-        const line = JSON.parse(part) as Record<string, unknown>
-        lines.push(line)
-        if (line['msg'] === 'listening') resolve(line)
-      }
-    })
-    void ended.then(({ stderr }) => reject(new Error(`petstore serve ended: ${stderr}`)))
-  })
-  const { url, admin } = (await listening) as { url: string; admin?: string }
+  const { url, admin } = await listening(child, lines)
   return { url, adminUrl: admin, child, lines, ended }
 }
-
-const PASSWORD = 'correct horse battery'
 
 /** An account and a key from the command line, beside a running service or without one; a new database is for staging. */
 export async function makeKey(folder: Folder, { env, ...rest }: RunOptions = {}): Promise<{ id: string; key: string }> {
   const options = { ...rest, env: { PETSTORE_ENVIRONMENT: 'staging', ...env } }
-  const email = `someone-${process.hrtime.bigint()}@example.com`
-  await folder.run(['account', 'create', email, '--password-stdin'], { ...options, input: PASSWORD })
-  const { stdout, stderr } = await folder.run(
-    ['key', 'create', '--account', email, '--name', 'test', '--json'],
-    options,
-  )
-  if (stdout === '') throw new Error(stderr)
-  return JSON.parse(stdout) as { id: string; key: string }
+  return makeKeyBy(async (words, input = '') => {
+    const { stdout, stderr, code } = await folder.run(words, { ...options, input })
+    if (code !== 0) throw new Error(stderr)
+    return stdout
+  })
 }

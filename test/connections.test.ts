@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { describe, it } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { type Petstore, startPetstore } from './harness.ts'
-import { expectRawError, RawConnection } from './raw-http.ts'
+import { expectRawError, RawConnection } from '../harness/raw-http.ts'
 
 const REX = '{"name":"Rex","categoryId":1}'
 const HOST = 'Host: pets.example\r\n'

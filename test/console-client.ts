@@ -1,6 +1,5 @@
 // A browser without a screen for HTTP tests: keeps cookies, reads forms, follows nothing by itself.
 import assert from 'node:assert/strict'
-import { setTimeout } from 'node:timers/promises'
 import { PASSWORD, type Petstore } from './harness.ts'
 
 /** Where something of an account is shown. */
@@ -74,13 +73,4 @@ export async function signedIn(petstore: Petstore): Promise<ConsoleClient> {
   const { status, location } = await client.signIn(petstore.account.email, PASSWORD)
   assert.deepEqual([status, location], [303, '/keys'])
   return client
-}
-
-/** For what a service does once its answer is out: it is done soon after. */
-export async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + 10_000
-  while (!(await holds())) {
-    assert.ok(performance.now() < deadline, 'it did not come true within ten seconds')
-    await setTimeout(20)
-  }
 }

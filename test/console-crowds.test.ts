@@ -3,7 +3,8 @@ import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { describe, it } from 'node:test'
 import { HASHES_WAITING } from '../src/accounts/passwords.ts'
-import { ConsoleClient, until } from './console-client.ts'
+import { until } from '../harness/until.ts'
+import { ConsoleClient } from './console-client.ts'
 import { PASSWORD, type Petstore, startPetstore } from './harness.ts'
 
 const BEHIND_PROXY = { PETSTORE_TRUST_PROXY: '127.0.0.1' }

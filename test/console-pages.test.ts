@@ -4,8 +4,9 @@ import { readFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
 import { ERRORS } from '../src/contract/errors.ts'
-import { ConsoleClient, MEMBER_PAGES, signedIn, until } from './console-client.ts'
-import { ENGINES } from './engines.ts'
+import { until } from '../harness/until.ts'
+import { ConsoleClient, MEMBER_PAGES, signedIn } from './console-client.ts'
+import { ENGINES } from '../harness/engines.ts'
 import { describeService, PASSWORD, startPetstore } from './harness.ts'
 
 const SQLITE = ENGINES[0]!

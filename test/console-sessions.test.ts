@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { SESSION_IDLE_MS, SESSION_MAX_MS } from '../src/accounts/sessions.ts'
-import { ConsoleClient, signedIn, until } from './console-client.ts'
-import { ENGINES } from './engines.ts'
+import { until } from '../harness/until.ts'
+import { ConsoleClient, signedIn } from './console-client.ts'
+import { ENGINES } from '../harness/engines.ts'
 import { describeService, PASSWORD, startPetstore } from './harness.ts'
 
 const clock = { now: Date.now() }

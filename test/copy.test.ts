@@ -10,7 +10,7 @@ import type { NewPet } from '../src/contract/pets.ts'
 import { openStore } from '../src/store/open-store.ts'
 import { COUNTED_KINDS, type Kind, kindOf, KINDS, type StoredRecord } from '../src/store/records.ts'
 import type { Idempotency, Store } from '../src/store/store.ts'
-import { ENGINES, type TestEngine } from './engines.ts'
+import { ENGINES, type TestEngine } from '../harness/engines.ts'
 import { type InProcessOptions, petstore } from './in-process-command.ts'
 import { event } from './sample-rows.ts'
 

@@ -3,10 +3,10 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { ConsoleClient, signedIn } from './console-client.ts'
-import { newPostgresDatabase, type TestDatabase } from './engines.ts'
+import { newPostgresDatabase, type TestDatabase } from '../harness/engines.ts'
 import { OPERATIONS } from '../src/contract/operations.ts'
 import { callExample, type Petstore, startPetstore } from './harness.ts'
-import { type PostgresServer, startPostgres } from './postgres-server.ts'
+import { type PostgresServer, startPostgres } from '../harness/postgres-server.ts'
 
 const rex = { name: 'Rex', categoryId: 3 }
 

@@ -17,7 +17,8 @@ import {
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
-import { collect, Folder, makeKey, serve } from './command.ts'
+import { collect } from '../harness/processes.ts'
+import { Folder, makeKey, serve } from './command.ts'
 import { expectError, startPetstore } from './harness.ts'
 
 const REX = '{"name":"Rex","categoryId":1}'

@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url'
 import type { Check } from '../src/store/check.ts'
 import { Folder, makeKey } from './command.ts'
 import { readSchema } from './database-schema.ts'
-import { ENGINES, postgres } from './engines.ts'
+import { ENGINES, postgres } from '../harness/engines.ts'
 import { type InProcessOptions, petstore } from './in-process-command.ts'
 
 const KILLED_IMPORT = fileURLToPath(new URL('killed-import.ts', import.meta.url))

@@ -14,7 +14,9 @@ const DOCUMENTS = [
   'CONTRIBUTING.md',
   'SECURITY.md',
   'CHANGELOG.md',
+  'bench/README.md',
   'deploy/README.md',
+  'drills/README.md',
   ...readdirSync(join(root, 'docs'))
     .filter((file) => file.endsWith('.md'))
     .map((file) => join('docs', file)),

@@ -7,8 +7,8 @@ import { describe, it } from 'node:test'
 import { restartAlone } from '../drills/restarts.ts'
 import { Folder, makeKey, type Served, serve } from './command.ts'
 import { startCuttingProxy } from './cutting-proxy.ts'
-import { postgres } from './engines.ts'
-import { RawConnection } from './raw-http.ts'
+import { postgres } from '../harness/engines.ts'
+import { RawConnection } from '../harness/raw-http.ts'
 
 const REX = '{"name":"Rex","categoryId":1}'
 const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`

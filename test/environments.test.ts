@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { readConfig } from '../src/config.ts'
 import { openStore } from '../src/store/open-store.ts'
-import { ENGINES } from './engines.ts'
+import { ENGINES } from '../harness/engines.ts'
 import { expectError, PASSWORD, startPetstore } from './harness.ts'
 import { petstore } from './in-process-command.ts'
 

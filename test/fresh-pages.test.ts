@@ -7,7 +7,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { after, before, describe, it } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import * as fc from 'fast-check'
-import { ENGINES, type TestDatabase, type TestEngine } from './engines.ts'
+import { ENGINES, type TestDatabase, type TestEngine } from '../harness/engines.ts'
 import { type Petstore, startPetstore } from './harness.ts'
 
 interface Animal {

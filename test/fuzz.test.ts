@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { fuzz } from '../drills/fuzzing.ts'
-import { seeded } from '../drills/random.ts'
-import { ENGINES } from './engines.ts'
+import { seeded } from '../harness/random.ts'
+import { ENGINES } from '../harness/engines.ts'
 
 describe('Malformed requests', { concurrency: true }, () => {
   for (const engine of ENGINES) {

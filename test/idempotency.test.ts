@@ -1,7 +1,7 @@
 // Repeating a create: the Idempotency-Key, on every engine.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { ENGINES } from './engines.ts'
+import { ENGINES } from '../harness/engines.ts'
 import { describeService, expectError, makeKey, type Petstore, startPetstore } from './harness.ts'
 
 const REX = '{"name":"Rex","categoryId":3}'

@@ -12,8 +12,9 @@ import { INT64_MAX, INT64_MIN } from '../src/contract/int64.ts'
 import type { NewPet } from '../src/contract/pets.ts'
 import { openStore } from '../src/store/open-store.ts'
 import type { Store } from '../src/store/store.ts'
-import { collect, Folder, makeKey, serve } from './command.ts'
-import { ENGINES } from './engines.ts'
+import { collect } from '../harness/processes.ts'
+import { Folder, makeKey, serve } from './command.ts'
+import { ENGINES } from '../harness/engines.ts'
 import { type InProcessOptions, petstore } from './in-process-command.ts'
 
 const KILLED_IMPORT = fileURLToPath(new URL('killed-import.ts', import.meta.url))

@@ -111,3 +111,23 @@ describe('Imports', () => {
     }
   })
 })
+
+describe('Imports outside of src', () => {
+  const ROOT = dirname(SRC)
+  /** What else a folder may import from. */
+  const ALLOWED: Record<string, readonly string[]> = {
+    harness: ['src'],
+    drills: ['src', 'harness'],
+    bench: ['src', 'harness'],
+  }
+  for (const [folder, allowed] of Object.entries(ALLOWED)) {
+    it(`keep ${folder} from using more than ${allowed.join(' and ')}`, () => {
+      const own = readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
+        .filter((file) => file.endsWith('.ts') && !file.includes('node_modules'))
+        .map((file) => join('..', folder, file))
+      assert.ok(own.length > 10)
+      const inside = [folder, ...allowed].map((name) => join('..', name, '/'))
+      assertNone(own, (imported) => !inside.some((start) => imported.startsWith(start)))
+    })
+  }
+})

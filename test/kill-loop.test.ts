@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { killUnderLoad } from '../drills/kills.ts'
-import { seeded } from '../drills/random.ts'
+import { seeded } from '../harness/random.ts'
 import { isWhole } from '../drills/verdict.ts'
-import { ENGINES } from './engines.ts'
+import { ENGINES } from '../harness/engines.ts'
 
 describe('An instance that is killed under load', { concurrency: true }, () => {
   for (const engine of ENGINES) {

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { describe, it } from 'node:test'
 import { startCuttingProxy } from './cutting-proxy.ts'
-import { postgres } from './engines.ts'
+import { postgres } from '../harness/engines.ts'
 import { type Petstore, startPetstore } from './harness.ts'
-import { RawConnection } from './raw-http.ts'
+import { RawConnection } from '../harness/raw-http.ts'
 
 const ADMIN = { PETSTORE_ADMIN_PORT: '0' }
 const REX = { name: 'Rex', categoryId: 1 }

@@ -1,12 +1,11 @@
 // A store on a PostgreSQL database of its own, behind a proxy that can fail, with a connection by hand beside it.
-import assert from 'node:assert/strict'
-import { setTimeout } from 'node:timers/promises'
 import connectTo, { type Sql } from 'postgres'
+import { newPostgresDatabase, postgres } from '../harness/engines.ts'
+import { until } from '../harness/until.ts'
 import { readConfig } from '../src/config.ts'
 import { openStore } from '../src/store/open-store.ts'
 import type { Store } from '../src/store/store.ts'
 import { type CuttingProxy, startCuttingProxy } from './cutting-proxy.ts'
-import { newPostgresDatabase, postgres } from './engines.ts'
 
 export interface OpenPostgres extends AsyncDisposable {
   store: Store
@@ -74,23 +73,10 @@ export async function openPostgres(parameters = '', serverUrl?: string): Promise
   }
 }
 
-/** Waits until this holds; fails long after any machine would have got there. */
-export async function until(holds: () => Promise<boolean>, what: string): Promise<void> {
-  const deadline = performance.now() + 30_000
-  while (!(await holds())) {
-    assert.ok(performance.now() < deadline, `after 30 s it is still not so that ${what}`)
-    await setTimeout(10)
-  }
-}
-
 /** Repeats a call until it does not fail. */
 export function untilWorks(call: () => Promise<unknown>): Promise<void> {
-  return until(
-    () =>
-      call().then(
-        () => true,
-        () => false,
-      ),
-    'the call works',
-  )
+  return until(async () => {
+    await call()
+    return true
+  }, 'the call works')
 }

@@ -7,7 +7,7 @@ import { renderRequests } from '../docs/make-requests.ts'
 import { renderOpenapi } from '../src/contract/openapi.ts'
 import { OPERATIONS } from '../src/contract/operations.ts'
 import { callExample, describeService, headerNames, type Petstore, startPetstore } from './harness.ts'
-import { RawConnection } from './raw-http.ts'
+import { RawConnection } from '../harness/raw-http.ts'
 import {
   assertDescribed,
   codePoint,

@@ -7,7 +7,7 @@ import { setTimeout } from 'node:timers/promises'
 import { createLog } from '../src/log.ts'
 import { openBack } from '../src/workers/back.ts'
 import { type Petstore, startPetstore } from './harness.ts'
-import { RawConnection } from './raw-http.ts'
+import { RawConnection } from '../harness/raw-http.ts'
 import { connectToWorker } from './worker-connection.ts'
 
 const HOST = 'Host: localhost\r\n'

@@ -4,9 +4,9 @@ import { once } from 'node:events'
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { SHARED_POSTGRES, THROUGH_PGBOUNCER } from './engines.ts'
-import { freePort } from './free-port.ts'
-import { type PostgresServer, startPostgres } from './postgres-server.ts'
+import { SHARED_POSTGRES, THROUGH_PGBOUNCER } from '../harness/engines.ts'
+import { freePort } from '../harness/free-port.ts'
+import { type PostgresServer, startPostgres } from '../harness/postgres-server.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'petstore-pgbouncer-'))
 let server: PostgresServer

@@ -1,13 +1,13 @@
 // Requests that are sent without waiting for answers, and answers that nobody reads.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
+import { residentMegabytes } from '../harness/process-tree.ts'
 import { connect, type Socket } from 'node:net'
 import { describe, it } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { Folder, makeKey, serve } from './command.ts'
 import { describeService, startPetstore } from './harness.ts'
-import { RawConnection } from './raw-http.ts'
+import { RawConnection } from '../harness/raw-http.ts'
 
 const HOST = 'Host: localhost\r\n'
 /** Makes requests so long that less than a hundred of them arrive at once. */
@@ -133,8 +133,4 @@ async function ended(socket: Socket): Promise<void> {
     assert.ok(performance.now() < deadline, 'the connection is still open')
     socket.write('x')
   }
-}
-
-function residentMegabytes(pid: number): number {
-  return Number(/^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024
 }

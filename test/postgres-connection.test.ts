@@ -11,10 +11,10 @@ import { parseConnection } from '../src/store/postgres/connection-settings.ts'
 import { Pool } from '../src/store/postgres/pool.ts'
 import { CannotOpenStore } from '../src/store/store.ts'
 import { startCuttingProxy } from './cutting-proxy.ts'
-import { postgres } from './engines.ts'
+import { postgres } from '../harness/engines.ts'
 import { countPets, startPetstore } from './harness.ts'
-import { startPostgres } from './postgres-server.ts'
-import { CERTIFICATE } from './test-certificate.ts'
+import { startPostgres } from '../harness/postgres-server.ts'
+import { CERTIFICATE } from '../harness/test-certificate.ts'
 
 const rex = { name: 'Rex', categoryId: 3 }
 

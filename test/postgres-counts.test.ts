@@ -8,7 +8,7 @@ import { Pool } from '../src/store/postgres/pool.ts'
 import { parseConnection } from '../src/store/postgres/connection-settings.ts'
 import { settleCounts } from '../src/store/postgres/pets.ts'
 import { openStore } from '../src/store/open-store.ts'
-import { postgres } from './engines.ts'
+import { postgres } from '../harness/engines.ts'
 import { openPostgres } from './open-postgres.ts'
 
 const rex: NewPet = { name: 'Rex', categoryId: 3n, status: 'available' }

@@ -5,7 +5,7 @@ import connectTo from 'postgres'
 import { readConfig } from '../src/config.ts'
 import type { PetStatus } from '../src/contract/pets.ts'
 import { openStore } from '../src/store/open-store.ts'
-import { postgres } from './engines.ts'
+import { postgres } from '../harness/engines.ts'
 
 const SOLD = 4000
 const ALL = 20_000

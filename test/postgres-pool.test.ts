@@ -6,7 +6,8 @@ import { readConfig } from '../src/config.ts'
 import type { NewPet } from '../src/contract/pets.ts'
 import { openStore } from '../src/store/open-store.ts'
 import { type Store, StoreUnavailable } from '../src/store/store.ts'
-import { openPostgres, until, untilWorks } from './open-postgres.ts'
+import { until } from '../harness/until.ts'
+import { openPostgres, untilWorks } from './open-postgres.ts'
 
 const rex: NewPet = { name: 'Rex', categoryId: 3n, status: 'available' }
 

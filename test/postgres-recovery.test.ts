@@ -6,7 +6,8 @@ import { readConfig } from '../src/config.ts'
 import { openStore } from '../src/store/open-store.ts'
 import { CannotOpenStore, StoreUnavailable } from '../src/store/store.ts'
 import { startCuttingProxy } from './cutting-proxy.ts'
-import { type OpenPostgres, openPostgres, until } from './open-postgres.ts'
+import { until } from '../harness/until.ts'
+import { type OpenPostgres, openPostgres } from './open-postgres.ts'
 
 const rex: NewPet = { name: 'Rex', categoryId: 3n, status: 'available' }
 

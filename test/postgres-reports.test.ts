@@ -6,7 +6,8 @@ import { openStore } from '../src/store/open-store.ts'
 import { type Store, StoreUnavailable } from '../src/store/store.ts'
 import { startCuttingProxy } from './cutting-proxy.ts'
 import { startPetstore } from './harness.ts'
-import { openPostgres, until, untilWorks } from './open-postgres.ts'
+import { until } from '../harness/until.ts'
+import { openPostgres, untilWorks } from './open-postgres.ts'
 
 interface Reported {
   level: string

@@ -9,8 +9,8 @@ import { parseConnection } from '../src/store/postgres/connection-settings.ts'
 import { Pool } from '../src/store/postgres/pool.ts'
 import { openStore } from '../src/store/open-store.ts'
 import { CannotOpenStore } from '../src/store/store.ts'
-import { postgres } from './engines.ts'
-import { until } from './open-postgres.ts'
+import { postgres } from '../harness/engines.ts'
+import { until } from '../harness/until.ts'
 
 const open = (url: string) => openStore(readConfig({ database: url }, {}).database)
 

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { StoreUnavailable } from '../src/store/store.ts'
-import { type OpenPostgres, openPostgres, until } from './open-postgres.ts'
+import { until } from '../harness/until.ts'
+import { type OpenPostgres, openPostgres } from './open-postgres.ts'
 
 const unavailable = (message: RegExp) => (error: unknown) =>
   error instanceof StoreUnavailable && message.test(error.message)

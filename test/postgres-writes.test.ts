@@ -5,7 +5,8 @@ import type { NewPet } from '../src/contract/pets.ts'
 import { kindOf } from '../src/store/records.ts'
 import { type Idempotency, type Store, StoreUnavailable } from '../src/store/store.ts'
 import { startPetstore } from './harness.ts'
-import { openPostgres, until } from './open-postgres.ts'
+import { until } from '../harness/until.ts'
+import { openPostgres } from './open-postgres.ts'
 import { account, apiKey, event } from './sample-rows.ts'
 
 const rex: NewPet = { name: 'Rex', categoryId: 3n, status: 'available' }

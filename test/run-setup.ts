@@ -1,6 +1,6 @@
 // Before a whole run of tests (node --test-global-setup): one PostgreSQL for all test files.
-import { SHARED_POSTGRES } from './engines.ts'
-import { type PostgresServer, startPostgres } from './postgres-server.ts'
+import { SHARED_POSTGRES } from '../harness/engines.ts'
+import { type PostgresServer, startPostgres } from '../harness/postgres-server.ts'
 
 let server: PostgresServer
 

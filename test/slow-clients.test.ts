@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { it } from 'node:test'
 import { serveBesideSlowClients } from '../drills/slow.ts'
-import { ENGINES } from './engines.ts'
+import { ENGINES } from '../harness/engines.ts'
 
 it('Honest clients are served beside slow ones, unless those may take every connection', async (context) => {
   const folder = mkdtempSync(join(tmpdir(), 'petstore-test-'))

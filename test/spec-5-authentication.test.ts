@@ -4,7 +4,7 @@ import { describe, it } from 'node:test'
 import { type ErrorCode, Refused } from '../src/contract/errors.ts'
 import { generateKey } from '../src/accounts/api-keys.ts'
 import { startCuttingProxy } from './cutting-proxy.ts'
-import { ENGINES, postgres } from './engines.ts'
+import { ENGINES, postgres } from '../harness/engines.ts'
 import { describeService, expectError, type Petstore, startPetstore } from './harness.ts'
 
 const OPERATIONS: [method: string, path: string][] = [

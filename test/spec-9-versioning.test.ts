@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { expectError, startPetstore } from './harness.ts'
-import { RawConnection } from './raw-http.ts'
+import { RawConnection } from '../harness/raw-http.ts'
 
 interface Document {
   info: { version: string }

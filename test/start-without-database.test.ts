@@ -6,8 +6,8 @@ import { describe, it } from 'node:test'
 import connectTo from 'postgres'
 import { Folder, makeKey, serve, type Served } from './command.ts'
 import { startCuttingProxy } from './cutting-proxy.ts'
-import { postgres } from './engines.ts'
-import { until } from './open-postgres.ts'
+import { postgres } from '../harness/engines.ts'
+import { until } from '../harness/until.ts'
 
 const status = async ({ url }: Served, path: string) => (await fetch(url + path)).status
 

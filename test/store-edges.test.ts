@@ -7,7 +7,7 @@ import { openStore } from '../src/store/open-store.ts'
 import { kindOf, KINDS, type StoredRecord } from '../src/store/records.ts'
 import type { Session } from '../src/store/account-store.ts'
 import { type Idempotency, type Store, StoreUnavailable } from '../src/store/store.ts'
-import { ENGINES, type TestDatabase } from './engines.ts'
+import { ENGINES, type TestDatabase } from '../harness/engines.ts'
 import { account, apiKey, event } from './sample-rows.ts'
 
 const HOUR = 3_600_000

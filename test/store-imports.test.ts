@@ -5,7 +5,7 @@ import { readConfig } from '../src/config.ts'
 import type { NewPet } from '../src/contract/pets.ts'
 import { openStore } from '../src/store/open-store.ts'
 import type { Store } from '../src/store/store.ts'
-import { ENGINES, type TestEngine } from './engines.ts'
+import { ENGINES, type TestEngine } from '../harness/engines.ts'
 
 const rex: NewPet = { name: 'Rex', categoryId: 3n, status: 'available' }
 const FILE = { hash: 'ab12', file: '/srv/pets.csv', rowsTotal: 3 }

@@ -8,7 +8,7 @@ import { kindOf, KINDS, type RecordStore } from '../src/store/records.ts'
 import { openSqliteStore } from '../src/store/sqlite/sqlite-store.ts'
 import type { AccountStore, ApiKey, AuditEvent, Session } from '../src/store/account-store.ts'
 import type { ImportStore, PetStore, Store } from '../src/store/store.ts'
-import { ENGINES } from './engines.ts'
+import { ENGINES } from '../harness/engines.ts'
 
 const rex: NewPet = { name: 'Rex', categoryId: 3n, status: 'available' }
 const event: AuditEvent = { at: 1, accountId: 'acct_1', action: 'account.created', via: 'console', subject: 'someone' }

@@ -5,9 +5,10 @@ import { cpSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { collect, type Ended, Folder, makeKey, serve } from './command.ts'
+import { collect, type Ended } from '../harness/processes.ts'
+import { Folder, makeKey, serve } from './command.ts'
 import { readSchema } from './database-schema.ts'
-import { ENGINES } from './engines.ts'
+import { ENGINES } from '../harness/engines.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const REX = { method: 'POST', body: '{"name":"Rex","categoryId":1}' }

@@ -7,7 +7,7 @@ import { setTimeout } from 'node:timers/promises'
 import { Folder, makeKey as makeKeyByCommand, serve } from './command.ts'
 import { ConsoleClient } from './console-client.ts'
 import { describeService, makeKey, PASSWORD, startPetstore } from './harness.ts'
-import { RawConnection } from './raw-http.ts'
+import { RawConnection } from '../harness/raw-http.ts'
 
 const TWO = { PETSTORE_WORKERS: '2' }
 

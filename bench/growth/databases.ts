@@ -1,4 +1,5 @@
 // One database of each size, all there at once, so that a round can measure them side by side.
+import { say } from '../../harness/say.ts'
 import { readConfig } from '../../src/config.ts'
 import type { NewPet, PetStatus } from '../../src/contract/pets.ts'
 import { openStore } from '../../src/store/open-store.ts'
@@ -18,11 +19,7 @@ export interface GrownStores extends AsyncDisposable {
   stores: GrownStore[]
 }
 
-export async function growAll(
-  server: BenchServer,
-  sizes: readonly number[],
-  say: (line: string) => void,
-): Promise<GrownStores> {
+export async function growAll(server: BenchServer, sizes: readonly number[]): Promise<GrownStores> {
   const stores: GrownStore[] = []
   for (const size of sizes) {
     const started = performance.now()

@@ -1,10 +1,7 @@
 // The engines that are measured: durable, and otherwise with their default settings.
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import connectTo from 'postgres'
-import { newPostgresDatabase } from '../../test/engines.ts'
-import { startPostgres } from '../../test/postgres-server.ts'
+import { askPostgres } from '../../harness/ask-postgres.ts'
+import { newPostgresDatabase, sqlite as sqliteFiles } from '../../harness/engines.ts'
+import { startPostgres } from '../../harness/postgres-server.ts'
 
 export interface BenchEngine {
   name: string
@@ -22,16 +19,12 @@ export interface BenchServer extends AsyncDisposable {
 const sqlite: BenchEngine = {
   name: 'SQLite',
   async start() {
-    const folder = await mkdtemp(join(tmpdir(), 'petstore-growth-'))
-    let databases = 0
+    const databases = new AsyncDisposableStack()
     return {
       version: `SQLite ${process.versions['sqlite']}`,
-      async newDatabase() {
-        databases += 1
-        return `sqlite:${join(folder, `${databases}.db`)}`
-      },
+      newDatabase: async () => databases.use(await sqliteFiles.newDatabase()).url,
       async settle() {},
-      [Symbol.asyncDispose]: () => rm(folder, { recursive: true }),
+      [Symbol.asyncDispose]: () => databases.disposeAsync(),
     }
   },
 }
@@ -44,7 +37,7 @@ const postgres: BenchEngine = {
   async start() {
     const server = await startPostgres(...DURABLE)
     const urls: string[] = []
-    const [row] = await query(server.url, 'SHOW server_version')
+    const [row] = await askPostgres(server.url, 'SHOW server_version')
     return {
       version: `PostgreSQL ${String(row!['server_version'])}`,
       async newDatabase() {
@@ -54,21 +47,12 @@ const postgres: BenchEngine = {
       },
       // What autovacuum and the checkpointer would do within minutes, done before the measuring instead of during it.
       async settle() {
-        for (const url of urls) await query(url, 'VACUUM ANALYZE')
-        await query(server.url, 'CHECKPOINT')
+        for (const url of urls) await askPostgres(url, 'VACUUM ANALYZE')
+        await askPostgres(server.url, 'CHECKPOINT')
       },
       [Symbol.asyncDispose]: () => server.end(),
     }
   },
-}
-
-async function query(url: string, statement: string): Promise<Record<string, unknown>[]> {
-  const sql = connectTo(url, { max: 1 })
-  try {
-    return await sql.unsafe(statement)
-  } finally {
-    await sql.end()
-  }
 }
 
 export const ENGINES: readonly BenchEngine[] = [sqlite, postgres]

@@ -1,4 +1,5 @@
 // Rounds of calls, each round through all sizes, so that what else the machine does falls on all of them alike.
+import { figure } from '../../harness/percentiles.ts'
 import type { Pet, PetStatus } from '../../src/contract/pets.ts'
 import { type GrownStore, PENDING_EVERY, pet, SOLD_SHARE } from './databases.ts'
 
@@ -98,8 +99,8 @@ async function measureOne(
     name,
     kind,
     rounds: times.length,
-    microseconds: stores.map((_, index) => rounded(median(times.map((row) => row[index]!)))),
-    ratio: stores.map((_, index) => rounded(median(times.map((row) => row[index]! / row[0]!)))),
+    microseconds: stores.map((_, index) => rounded(figure(times.map((row) => row[index]!)).median)),
+    ratio: stores.map((_, index) => rounded(figure(times.map((row) => row[index]! / row[0]!)).median)),
   }
 }
 
@@ -124,12 +125,6 @@ async function repeat(times: number, call: () => Promise<unknown>): Promise<void
 function anywhere(size: number): bigint {
   const floor = size * SOLD_SHARE + limit * PENDING_EVERY
   return BigInt(Math.ceil(floor + Math.random() * (size - floor)))
-}
-
-function median(values: readonly number[]): number {
-  const sorted = values.toSorted((a, b) => a - b)
-  const middle = sorted.length >> 1
-  return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2
 }
 
 function rounded(value: number): number {

@@ -4,8 +4,9 @@
 // Measured at the store port, below the page cache of the HTTP layer, which would hide the engine.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
-import { ENGINES } from './engines.ts'
+import { say } from '../../harness/say.ts'
 import { growAll } from './databases.ts'
+import { ENGINES } from './engines.ts'
 import { type EngineGrowth, measureAll } from './measure.ts'
 import { drawGrowth } from './plot.ts'
 import { growthTable, withinLimit } from './report.ts'
@@ -27,7 +28,7 @@ const engines = ENGINES.filter(
 const results: EngineGrowth[] = []
 for (const engine of engines) {
   await using server = await engine.start()
-  await using grown = await growAll(server, sizes, say)
+  await using grown = await growAll(server, sizes)
   await server.settle()
   say(`${engine.name}: measuring`)
   results.push({ engine: engine.name, version: server.version, sizes, measures: await measureAll(grown.stores) })
@@ -42,7 +43,3 @@ if (max === LARGEST) {
   say('Written: docs/growth.svg, docs/growth.json')
 }
 process.exitCode = results.every(withinLimit) ? 0 : 1
-
-function say(line: string): void {
-  process.stderr.write(`${line}\n`)
-}

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { inspect } from 'node:util'
-import { freePort } from '../../test/free-port.ts'
+import { freePort } from '../../harness/free-port.ts'
 import { startPetstore } from '../../test/harness.ts'
 import {
   AuthenticationError,

@@ -1,9 +1,9 @@
 // The database engines that every suite runs on, each giving as many empty databases as asked for.
 import { randomUUID } from 'node:crypto'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtempDisposable } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import connectTo from 'postgres'
+import { askPostgres } from './ask-postgres.ts'
 import { startPostgres } from './postgres-server.ts'
 
 export interface TestDatabase extends AsyncDisposable {
@@ -19,13 +19,13 @@ export interface TestEngine {
 /** Set for a whole run of tests (run-setup.ts); a test file that is run alone starts a server of its own. */
 export const SHARED_POSTGRES = 'PETSTORE_TEST_POSTGRES'
 
-const sqlite: TestEngine = {
+export const sqlite: TestEngine = {
   name: 'SQLite',
   async newDatabase() {
-    const folder = await mkdtemp(join(tmpdir(), 'petstore-test-'))
+    const folder = await mkdtempDisposable(join(tmpdir(), 'petstore-test-'))
     return {
-      url: `sqlite:${join(folder, 'petstore.db')}`,
-      [Symbol.asyncDispose]: () => rm(folder, { recursive: true }),
+      url: `sqlite:${join(folder.path, 'petstore.db')}`,
+      [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose](),
     }
   },
 }
@@ -49,21 +49,14 @@ export const THROUGH_PGBOUNCER = 'PETSTORE_TEST_PGBOUNCER'
 export async function newPostgresDatabase(serverUrl: string): Promise<TestDatabase> {
   const name = `test_${randomUUID().replaceAll('-', '')}`
   const bouncer = process.env[THROUGH_PGBOUNCER]
-  await asAdmin(serverUrl, `CREATE DATABASE ${name}`)
+  await askPostgres(serverUrl, `CREATE DATABASE ${name}`)
   return {
     url: bouncer
       ? `${serverUrl.replace(/@.*$/, `@${bouncer}`)}/${name}?pgbouncer=true`
       : serverUrl.replace(/\/postgres$/, `/${name}`),
-    [Symbol.asyncDispose]: () => asAdmin(serverUrl, `DROP DATABASE ${name} WITH (FORCE)`),
-  }
-}
-
-async function asAdmin(serverUrl: string, statement: string): Promise<void> {
-  const sql = connectTo(serverUrl, { max: 1, onnotice: () => {} })
-  try {
-    await sql.unsafe(statement)
-  } finally {
-    await sql.end()
+    async [Symbol.asyncDispose]() {
+      await askPostgres(serverUrl, `DROP DATABASE ${name} WITH (FORCE)`)
+    },
   }
 }
 

@@ -9,6 +9,20 @@ export interface RawAnswer {
   body: string
 }
 
+/** Reads status and headers of an answer, and how long they are; undefined if they are not whole yet. */
+export function readHead(received: string): (Omit<RawAnswer, 'body'> & { length: number }) | undefined {
+  const end = received.indexOf('\r\n\r\n')
+  if (end < 0) return undefined
+  const [first = '', ...lines] = received.slice(0, end).split('\r\n')
+  const headers = new Map<string, string>()
+  for (const line of lines) {
+    const name = line.split(':', 1)[0]!.toLowerCase()
+    const value = line.slice(line.indexOf(':') + 1).trim()
+    headers.set(name, headers.has(name) ? `${headers.get(name)}, ${value}` : value)
+  }
+  return { status: Number(/^HTTP\/1\.1 (\d{3}) [A-Z]/.exec(first)?.[1]), headers, length: end + 4 }
+}
+
 export class RawConnection implements Disposable {
   readonly socket: Socket
   #received = ''
@@ -59,20 +73,14 @@ export class RawConnection implements Disposable {
   }
 
   #takeAnswer(): RawAnswer | undefined {
-    const headEnd = this.#received.indexOf('\r\n\r\n')
-    if (headEnd < 0) return undefined
-    const [first = '', ...lines] = this.#received.slice(0, headEnd).split('\r\n')
-    const headers = new Map<string, string>()
-    for (const line of lines) {
-      const name = line.split(':', 1)[0]!.toLowerCase()
-      const value = line.slice(line.indexOf(':') + 1).trim()
-      headers.set(name, headers.has(name) ? `${headers.get(name)}, ${value}` : value)
-    }
-    const end = headEnd + 4 + Number(headers.get('content-length') ?? 0)
+    const head = readHead(this.#received)
+    if (head === undefined) return undefined
+    const { status, headers, length } = head
+    const end = length + Number(headers.get('content-length') ?? 0)
     if (this.#received.length < end) return undefined
-    const body = Buffer.from(this.#received.slice(headEnd + 4, end), 'latin1').toString()
+    const body = Buffer.from(this.#received.slice(length, end), 'latin1').toString()
     this.#received = this.#received.slice(end)
-    return { status: Number(/^HTTP\/1\.1 (\d{3}) [A-Z]/.exec(first)?.[1]), headers, body }
+    return { status, headers, body }
   }
 }
 

@@ -1,0 +1,37 @@
+// Where the processes of a bench run: each is held on its core where that is asked for.
+import { type ChildProcess, spawnSync } from 'node:child_process'
+import { availableParallelism } from 'node:os'
+import { collect, start, type StartOptions } from '../harness/processes.ts'
+
+export type Core = 'server' | 'load' | 'any'
+
+/** Core 0 serves, core 1 loads; without taskset or a second core the system places them. */
+const PINNED = availableParallelism() > 1 && has('taskset')
+const CORES: Record<Core, string | undefined> = { server: '0', load: '1', any: undefined }
+
+export const UNPINNED = 'server and load where the system puts them'
+export const PLACEMENT = PINNED ? 'server on core 0, load on core 1' : UNPINNED
+
+export function has(command: string): boolean {
+  return spawnSync('which', [command]).status === 0
+}
+
+export function startOn(
+  core: Core,
+  command: string,
+  parameters: readonly string[],
+  options?: StartOptions,
+): ChildProcess {
+  const place = PINNED ? CORES[core] : undefined
+  return place === undefined
+    ? start(command, parameters, options)
+    : start('taskset', ['-c', place, command, ...parameters], options)
+}
+
+/** Runs to the end and gives what it printed; several can run at once. */
+export async function outputOn(...how: Parameters<typeof startOn>): Promise<string> {
+  const child = startOn(...how)
+  const { code, stdout, stderr } = await collect(child)
+  if (code !== 0) throw new Error(`${child.spawnargs.join(' ')} ended with ${code}: ${stdout}${stderr}`)
+  return stdout
+}

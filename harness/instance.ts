@@ -1,0 +1,82 @@
+// One instance of the service as a process of its own, as it runs in production, and a key for it.
+import { type ChildProcess } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { freePort } from './free-port.ts'
+import { firstLine, run, start } from './processes.ts'
+import { until } from './until.ts'
+
+export const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url))
+const PASSWORD = 'correct horse battery'
+
+export interface Instance {
+  port: number
+  url: string
+  process: ChildProcess
+}
+
+export interface InstanceOptions {
+  /** A free one is taken if none is given. */
+  port?: number
+  /** Further settings. */
+  env?: Record<string, string>
+}
+
+/** Starts an instance that logs to this file; resolves when it is ready. */
+export async function startInstance(database: string, log: string, options: InstanceOptions = {}): Promise<Instance> {
+  const port = options.port ?? (await freePort())
+  const url = `http://127.0.0.1:${port}`
+  const child = launchInstance(database, log, port, options.env)
+  await until(async () => (await fetch(`${url}/readyz`)).ok, 'the instance is ready')
+  return { port, url, process: child }
+}
+
+/** Starts an instance without waiting for it. */
+export function launchInstance(
+  database: string,
+  log: string,
+  port: number,
+  env: Record<string, string> = {},
+): ChildProcess {
+  return start(process.execPath, [MAIN, 'serve'], {
+    env: { ...settings(database), HOST: '127.0.0.1', PORT: String(port), ...env },
+    log,
+  })
+}
+
+/** Where a service listens, from its log on standard output; `lines` gets all that it logs. */
+export async function listening(
+  child: ChildProcess,
+  lines: Record<string, unknown>[] = [],
+): Promise<{ url: string; admin?: string }> {
+  return firstLine(child, (line) => {
+    const entry = JSON.parse(line) as { msg: string; url: string; admin?: string }
+    lines.push(entry)
+    return entry.msg === 'listening' ? entry : undefined
+  })
+}
+
+/** Runs a command on this database, to its end, and returns what it printed. */
+export function petstore(database: string, words: readonly string[], input = ''): string {
+  return run(process.execPath, [MAIN, ...words], { env: settings(database) }, input)
+}
+
+export function settings(database: string): Record<string, string> {
+  return { DATABASE_URL: database, PETSTORE_ENVIRONMENT: 'staging' }
+}
+
+/** Makes an account and its key by the commands that an operator would use; `command` runs one and returns what it printed. */
+export async function makeKey(
+  command: (words: readonly string[], input?: string) => string | Promise<string>,
+): Promise<{ id: string; key: string }> {
+  const email = `someone-${process.hrtime.bigint()}@example.com`
+  await command(['account', 'create', email, '--password-stdin'], PASSWORD)
+  return JSON.parse(await command(['key', 'create', '--account', email, '--name', 'test', '--json'])) as {
+    id: string
+    key: string
+  }
+}
+
+/** A key of this database. */
+export async function createKey(database: string): Promise<string> {
+  return (await makeKey((words, input) => petstore(database, words, input))).key
+}

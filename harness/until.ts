@@ -1,0 +1,22 @@
+// Waits until something holds.
+import { setTimeout } from 'node:timers/promises'
+
+/** Asks again and again; a rejection counts as not yet. Fails long after any machine would have got there. */
+export async function until(
+  holds: () => boolean | Promise<boolean>,
+  what = 'what was waited for',
+  withinMs = 30_000,
+): Promise<void> {
+  const deadline = performance.now() + withinMs
+  let cause: unknown
+  for (;;) {
+    try {
+      if (await holds()) return
+      cause = undefined
+    } catch (error) {
+      cause = error
+    }
+    if (performance.now() > deadline) throw new Error(`not within ${withinMs / 1000} s: ${what}`, { cause })
+    await setTimeout(10)
+  }
+}
