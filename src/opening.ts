@@ -6,7 +6,7 @@ import { openStore } from './store/open-store.ts'
 import type { Report } from './store/store.ts'
 import { type Opening, openOrWait } from './store/waiting-store.ts'
 
-/** Throws `CannotOpenStore` if the store can't be opened, now or later. A worker leaves it to the primary to tell how it went. */
+/** Throws `CannotOpenStore` if the store can't be opened, now or later. A worker leaves it to the first process to tell how it went. */
 export function openForServing(config: Config, log: Log, isWorker = false): Promise<Opening> {
   const report: Report = ({ level, message, details }) => log[level](details ?? {}, message)
   // Before it listens, the service may stand still while another process holds the lock of a SQLite file; later it may not.

@@ -1,8 +1,5 @@
 // The queue for password hashes: a few at a time, a bounded number waiting, and none for a client that has left.
 
-/** Each hash takes 19 MiB and a thread of Node's small pool, which file access needs too. */
-const AT_A_TIME = 2
-
 /** At 30 to 100 ms for each, the last one waits for a few seconds at most. */
 export const HASHES_WAITING = 64
 
@@ -12,6 +9,8 @@ export class TooManyHashes extends Error {
 }
 
 export class HashQueue {
+  /** Each hash takes 19 MiB and a thread of Node's pool of four, which syncs of the database and file access need too. */
+  atATime = 2
   #running = 0
   /** In the order in which they came; each starts the one that waits. */
   readonly #waiting = new Set<() => void>()
@@ -19,7 +18,7 @@ export class HashQueue {
   /** Rejects with `TooManyHashes` if the queue is full, and with the signal's reason if that aborts before it is its turn. */
   async run<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     signal?.throwIfAborted()
-    if (this.#running < AT_A_TIME) this.#running += 1
+    if (this.#running < this.atATime) this.#running += 1
     else await this.#turn(signal)
     try {
       return await work()

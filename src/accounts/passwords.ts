@@ -70,6 +70,11 @@ const argon2id = promisify(argon2)
 /** One for the process, whose threads they share. */
 const queue = new HashQueue()
 
+/** Hashes one password at a time: for each process of several, which share the machine's cores. */
+export function hashSingly(): void {
+  queue.atATime = 1
+}
+
 function derive(password: string, nonce: Buffer, cost: typeof COST, signal?: AbortSignal): Promise<Buffer> {
   return queue.run(() => argon2id('argon2id', { message: password, nonce, ...cost }), signal)
 }

@@ -46,6 +46,13 @@ export class Throttle {
     return Math.max(0, window.since + this.#allowance.withinMs - this.#monotonic())
   }
 
+  /** Counts a try if it may go ahead, and returns the milliseconds to wait if not. */
+  take(name: string): number {
+    const waitMs = this.waitMs(name)
+    if (waitMs === 0) this.count(name)
+    return waitMs
+  }
+
   /** Counts a try that may go ahead. It is counted before it is made, so that parallel tries are not more. */
   count(name: string): void {
     const key = hashOf(name)

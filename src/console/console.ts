@@ -8,9 +8,7 @@ import type {
   HTTPMethods,
 } from 'fastify'
 import { TooManyHashes } from '../accounts/hash-queue.ts'
-import { PasswordTries } from '../accounts/password-tries.ts'
 import { isCsrfToken, type SignedIn } from '../accounts/sessions.ts'
-import { SIGN_UP_BY_ADDRESS, Throttle } from '../accounts/throttle.ts'
 import { ownBaseUrl } from '../config.ts'
 import { errorBody, helpLink } from '../contract/errors.ts'
 import { quote } from '../contract/json.ts'
@@ -41,7 +39,7 @@ import { referencePage } from './reference.ts'
 import { SECURITY_HEADERS } from './security-headers.ts'
 import { signInRoutes } from './sign-in.ts'
 import { signUpRoutes } from './sign-up.ts'
-import type { ConsoleParts, ConsoleRoute, Outcome, Throttles, Visit } from './visit.ts'
+import type { ConsoleParts, ConsoleRoute, Outcome, Visit } from './visit.ts'
 import { welcomeRoutes } from './welcome.ts'
 
 const ROUTES: readonly ConsoleRoute[] = [
@@ -68,12 +66,8 @@ export interface Console {
 }
 
 export function createConsole(parts: ConsoleParts): Console {
-  const { clock, monotonic, log, sessions, record, atHome, url } = parts
+  const { clock, log, sessions, record, atHome, url } = parts
   const isHttps = ownBaseUrl(parts.config)?.startsWith('https:') ?? false
-  const throttles: Throttles = {
-    passwords: new PasswordTries(monotonic),
-    signUpByAddress: new Throttle(SIGN_UP_BY_ADDRESS, monotonic),
-  }
 
   const warnOfProxy = createProxyWarning(log)
 
@@ -84,7 +78,7 @@ export function createConsole(parts: ConsoleParts): Console {
     const { token, who } = await findSession(readCookies(request, secure))
     const form = request.body instanceof URLSearchParams ? request.body : new URLSearchParams()
     const query = new URLSearchParams(request.url.split('?')[1])
-    const common = { throttles, request, address, left, now: clock(), afterwards: [] }
+    const common = { request, address, left, now: clock(), afterwards: [] }
     return { ...parts, ...common, who, form, query, secure, token, tokenIsNew: false }
   }
 
@@ -217,7 +211,6 @@ export function createConsole(parts: ConsoleParts): Console {
     }
     return {
       ...parts,
-      throttles,
       request,
       address: addressOf(request),
       left: STAYING,

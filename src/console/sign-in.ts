@@ -1,6 +1,6 @@
 // Signing in and out. A refusal reads the same and takes the same time whether or not the account exists.
 import { isTooLongToSignIn } from '../accounts/accounts.ts'
-import type { PasswordTry } from '../accounts/password-tries.ts'
+import type { Trier } from '../accounts/password-tries.ts'
 import { TooManyTries } from '../accounts/throttle.ts'
 import { FieldProblem, Refused } from '../contract/refused.ts'
 import type { Account } from '../store/account-store.ts'
@@ -80,26 +80,26 @@ export function checkCredentials(
   email: string,
   password: string,
 ): Promise<Account | Refused | TooManyTries> {
-  return checkPassword(visit, visit.throttles.passwords.atSignIn(email, visit.address), email, password)
+  return checkPassword(visit, { email, address: visit.address }, email, password)
 }
 
 /** Every form that takes a password checks it here. */
 export async function checkPassword(
-  { accounts, sessions, address, store, afterwards, left }: Visit,
-  attempt: PasswordTry,
+  { accounts, sessions, throttles, address, store, afterwards, left }: Visit,
+  trier: Trier,
   email: string,
   password: string,
 ): Promise<Account | Refused | TooManyTries> {
   const wrong = new Refused('The password is wrong.')
   if (isTooLongToSignIn(email, password)) return wrong
-  const waitMs = attempt.take()
+  const waitMs = await throttles.takeTry(trier)
   if (waitMs > 0) return new TooManyTries('There were too many tries with a wrong password.', waitMs)
-  const account = await accounts.signIn(email, password, left).catch((error: unknown) => {
-    attempt.unmade()
+  const account = await accounts.signIn(email, password, left).catch(async (error: unknown) => {
+    await throttles.unmadeTry(trier)
     throw error
   })
   if (account !== undefined) {
-    attempt.right()
+    await throttles.rightTry(trier)
     return account
   }
   // After the response: otherwise its time would reveal that the account exists.

@@ -1,7 +1,7 @@
 // Creating an account, which also signs in.
 import { Refused } from '../contract/refused.ts'
 import { PASSWORD_MIN_LENGTH } from '../accounts/passwords.ts'
-import { addressGroup, TooManyTries } from '../accounts/throttle.ts'
+import { TooManyTries } from '../accounts/throttle.ts'
 import { field, form, type Problems, problemSummary } from './forms.ts'
 import { html } from './html.ts'
 import { tooManyTriesPage } from './problem-pages.ts'
@@ -58,10 +58,8 @@ const closedPage: HtmlPage = {
 async function signUp(visit: Visit): Promise<Outcome> {
   if (visit.signup === 'closed') return closedPage
   const { accounts, throttles, left } = visit
-  const address = addressGroup(visit.address)
-  const waitMs = throttles.signUpByAddress.waitMs(address)
+  const waitMs = await throttles.takeSignUp(visit.address)
   if (waitMs > 0) return tooManyTriesPage(new TooManyTries('Too many accounts were created from your address.', waitMs))
-  throttles.signUpByAddress.count(address)
   const [email, password] = [visit.form.get('email')?.trim() ?? '', visit.form.get('password') ?? '']
   const created = await accounts.create(email, password, 'console', left)
   if (!(created instanceof Refused)) return openAs(visit, created, '/keys')

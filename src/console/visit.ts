@@ -2,8 +2,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { Accounts } from '../accounts/accounts.ts'
 import { csrfToken, newToken, type Sessions, type SignedIn } from '../accounts/sessions.ts'
-import type { PasswordTries } from '../accounts/password-tries.ts'
-import type { Throttle } from '../accounts/throttle.ts'
+import type { Throttles } from '../accounts/password-tries.ts'
 import { type Config, ownBaseUrl } from '../config.ts'
 import { BASE_PATH } from '../contract/operations.ts'
 import type { Reach } from '../home.ts'
@@ -22,20 +21,14 @@ export interface ConsoleParts extends Reach {
   sessions: Sessions
   /** Writes what was counted so far, so that a page shows it. */
   flushUsage: () => Promise<void>
+  throttles: Throttles
   clock: () => number
-  monotonic: () => number
   log: Log
   /** Logs and counts every response. */
   record: (request: FastifyRequest, status: number) => void
 }
 
-export interface Throttles {
-  passwords: PasswordTries
-  signUpByAddress: Throttle
-}
-
 export interface Visit extends ConsoleParts {
-  throttles: Throttles
   request: FastifyRequest
   /** Where the request came from; "unknown" if the client left before that was asked. */
   address: string

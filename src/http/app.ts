@@ -19,7 +19,7 @@ import { createHandlers } from './handlers.ts'
 import { type Arrival, createPipeline } from './pipeline.ts'
 import { createRateLimit, type Lease } from './rate-limit.ts'
 import type { Recorder } from './record.ts'
-import { createRehearsal } from './rehearse.ts'
+import { createRehearsal, type Hold } from './rehearse.ts'
 import { answerSpecialRequests, createSocketErrorHandler } from './socket-errors.ts'
 
 /** How long a client may take to send its headers, its whole request, and between two requests. */
@@ -63,7 +63,9 @@ export interface AppParts {
   /** Takes the requests that are not for an operation. */
   elsewhere: RequestListener
   /** Where several processes share the rate limit. */
-  lease?: Lease | undefined
+  lease: Lease | undefined
+  /** Delays a request for a rehearsal. */
+  hold: Hold
   timeouts?: Timeouts | undefined
 }
 
@@ -80,6 +82,7 @@ export function createApp(parts: AppParts): Server {
     send,
     elsewhere,
     lease,
+    hold,
     timeouts = TIMEOUTS,
   } = parts
   const serveOperation = createPipeline({
@@ -87,7 +90,7 @@ export function createApp(parts: AppParts): Server {
     admit: createAdmission([
       createAuthenticate(keyring),
       createRemovedCheck(clock),
-      ...(config.environment === 'staging' ? [createRehearsal(config.workers)] : []),
+      ...(config.environment === 'staging' ? [createRehearsal(hold)] : []),
       createRateLimit(config.rateLimit, monotonic, lease),
     ]),
     handlers: createHandlers({ store, cache, clock, baseUrl: ownBaseUrl(config) }),

@@ -3,7 +3,7 @@
 // - One request at a time. Requests pipelined behind it wait until its answer has left, and nothing more is read meanwhile.
 //   So answers come in order, a GET sees the effect of the POST before it, and a client that does not read its answers
 //   holds one answer and `WAITING_LIMIT` parsed requests at most, whatever it sends.
-// - At most `maxConnections` are open. More are closed at once, without an answer: answering 503 would cost nearly as much
+// - At most `maxConnections` are open, in all processes of the instance together. More are closed at once, without an answer: answering 503 would cost nearly as much
 //   as a list, and every connection that is accepted makes all others slower.
 // - A connection whose client takes nothing of its answer for `stalledTimeout` is closed. Looking for such connections now
 //   and then costs a request nothing; a timer for each answer would.
@@ -54,6 +54,25 @@ export function tendConnections(server: Server & { httpAllowHalfOpen?: boolean }
     Reflect.get(socket, 'remoteAddress')
     // Node calls this after the last answer; its own would reset a connection whose client still sends.
     socket.destroySoon = () => endSoon(socket, lingerTimeout)
+  })
+}
+
+/** Reports how many connections are open whenever that has changed, once in a turn of the event loop. */
+export function countConnections(server: Server, report: (open: number) => void): void {
+  let open = 0
+  let scheduled = false
+  const change = (by: number) => {
+    open += by
+    if (scheduled) return
+    scheduled = true
+    setImmediate(() => {
+      scheduled = false
+      report(open)
+    })
+  }
+  server.on('connection', (socket: Socket) => {
+    change(1)
+    socket.once('close', () => change(-1))
   })
 }
 

@@ -1,0 +1,190 @@
+// What every process of an instance runs: its own store, the HTTP server on it with the operations and the console.
+import type { RequestListener, Server } from 'node:http'
+import { Accounts } from './accounts/accounts.ts'
+import { Keyring } from './accounts/keyring.ts'
+import { hashSingly } from './accounts/passwords.ts'
+import { Sessions } from './accounts/sessions.ts'
+import { Usage } from './accounts/usage.ts'
+import { type Config, ownBaseUrl } from './config.ts'
+import type { ConsoleParts } from './console/visit.ts'
+import { createSend, type Send } from './http/answer.ts'
+import { AnswerCache } from './http/answer-cache.ts'
+import { createApp, type Timeouts } from './http/app.ts'
+import { countConnections } from './http/connections.ts'
+import { createHealth, type Health } from './http/health.ts'
+import type { Metrics } from './http/metrics.ts'
+import { createReadiness, type Readiness } from './http/readiness.ts'
+import { createRecorder } from './http/record.ts'
+import { type Reach, reachOf } from './home.ts'
+import { addressOf, cutOff, finish, listen, type Where } from './listening.ts'
+import { type Log, logRepeated } from './log.ts'
+import { openForServing } from './opening.ts'
+import type { Shared, Told } from './shared.ts'
+import type { Store } from './store/store.ts'
+import { timedStore } from './store/timed-store.ts'
+import { lastStep } from './within-time.ts'
+
+export interface ServingParts {
+  config: Config
+  log: Log
+  shared: Shared
+  where: Where
+  clock: () => number
+  monotonic: () => number
+  timeouts: Timeouts | undefined
+  /** Whether another process of the instance has opened the database before, and looks after it. */
+  isWorker: boolean
+}
+
+export interface Serving {
+  /** Where it really listens, such as http://127.0.0.1:8080. */
+  url: string
+  reach: Reach
+  server: Server
+  store: Store
+  accounts: Accounts
+  sessions: Sessions
+  usage: Usage
+  metrics: Metrics | undefined
+  readiness: Readiness
+  health: Health
+  send: Send
+  /** Resolves when the store is open; rejects with `CannotOpenStore` if that turns out to be impossible. */
+  opened: Promise<void>
+  /** What other processes of the instance may ask for. */
+  told: Record<Told, () => void | Promise<void>>
+  /** Leaves room for the connections that other processes of the instance have open. */
+  leaveRoom: (openElsewhere: number) => void
+  /** Is not ready from now on, but goes on serving; each answer is the last of its connection. */
+  drain(): void
+  /** Accepts no more connections, and resolves when the running requests are answered or cut off. */
+  finish(): Promise<void>
+  /** Writes the last usage counts and closes the store. */
+  close(): Promise<void>
+  /** Ends without waiting for anything. */
+  abandon(): Promise<void>
+}
+
+/** Resolves when connections are accepted. */
+export async function startServing(parts: ServingParts): Promise<Serving> {
+  const { config, log, shared, where, clock, monotonic, timeouts, isWorker } = parts
+  if (config.workers > 1) hashSingly()
+  const metrics = await loadMetrics(config)
+  const { store: plain, opened } = await openForServing(config, log, isWorker)
+  const store = observedStore(plain, config, metrics, log)
+  metrics?.watchStore(store)
+  let stopping = false
+  const isStopping = () => stopping
+  const readiness = createReadiness(store, isStopping)
+  const health = createHealth(readiness)
+
+  const usage = new Usage(store.accounts, clock)
+  usage.start((error, message) => logRepeated(log, 'error', { error }, message))
+  const record = createRecorder({ log, usage, metrics, clock })
+  const send = createSend({ record, baseUrl: ownBaseUrl(config), isStopping })
+  const cache = new AnswerCache(store)
+  const keyring = new Keyring(store.accounts, config.environment, clock, monotonic)
+  const publicApp = Promise.withResolvers<PublicApp>()
+  const elsewhere: RequestListener = (raw, response) =>
+    void publicApp.promise.then(({ routing }) => routing(raw, response))
+  const { lease, hold } = shared
+  const answering = { record, send, elsewhere, lease, hold }
+  const server = createApp({ config, store, cache, keyring, clock, monotonic, log, timeouts, ...answering })
+  metrics?.watchFront({ server, cache })
+  countConnections(server, shared.reportConnections)
+
+  const told = { forgetKeys: () => keyring.forgetAll(), flushUsage: () => usage.flush() }
+  const onRevoked = async () => {
+    told.forgetKeys()
+    await shared.tellOthers('forgetKeys')
+  }
+  const flushUsage = async () => {
+    await Promise.all([told.flushUsage(), shared.tellOthers('flushUsage')])
+  }
+  const accounts = new Accounts({ store: store.accounts, environment: config.environment, clock, onRevoked })
+  const sessions = new Sessions(store.accounts, clock)
+
+  async function abandon(): Promise<void> {
+    await cutOff(server)
+    await store.close()
+  }
+  try {
+    await listen(server, where)
+  } catch (error) {
+    await abandon()
+    throw error
+  }
+  const [url, reach] = [addressOf(server), reachOf(config, server.address())]
+  const people = { accounts, sessions, flushUsage, throttles: shared }
+  const consoleParts = { config, ...reach, url, store, ...people, clock, log, record }
+  // Requests that are not for an operation wait for this; the operations are served meanwhile.
+  setImmediate(() => publicApp.resolve(loadPublicApp(consoleParts, health, send, isStopping)))
+
+  const made = { server, store, accounts, sessions, usage, metrics, readiness, health, send }
+  return {
+    ...made,
+    url,
+    reach,
+    opened,
+    told,
+    abandon,
+    leaveRoom(openElsewhere) {
+      server.maxConnections = Math.max(0, config.maxConnections - openElsewhere)
+    },
+    drain() {
+      stopping = true
+    },
+    async finish() {
+      stopping = true
+      await finish(server)
+    },
+    async close() {
+      await (await publicApp.promise).close()
+      await lastStep(usage.stop(), 'the last usage counts and failed requests could not be written', log)
+      await lastStep(store.close(), 'the store could not be closed in order', log)
+    },
+  }
+}
+
+/** A call to the database that takes longer is logged. */
+const SLOW_SECONDS = 1
+
+/** Returns the store with its calls measured. SQLite answers at once, so it is left alone unless there are metrics. */
+function observedStore(store: Store, { database }: Config, metrics: Metrics | undefined, log: Log): Store {
+  if (metrics === undefined && database.engine === 'sqlite') return store
+  return timedStore(store, (method, seconds) => {
+    metrics?.storeCall(method, seconds)
+    if (seconds > SLOW_SECONDS) logRepeated(log, 'warn', { seconds }, `slow database call: ${method}`)
+  })
+}
+
+/** Loaded on demand: without an admin port its libraries are not needed. */
+async function loadMetrics({ adminPort }: Config): Promise<Metrics | undefined> {
+  if (adminPort === undefined) return undefined
+  const { createMetrics } = await import('./http/metrics.ts')
+  return createMetrics()
+}
+
+interface PublicApp {
+  routing: RequestListener
+  close(): Promise<unknown>
+}
+
+/** Loaded on demand too: the framework and the pages take longer to load than everything else together. */
+async function loadPublicApp(
+  parts: ConsoleParts,
+  health: Health,
+  send: Send,
+  isStopping: () => boolean,
+): Promise<PublicApp> {
+  const [{ createConsole }, { createPublicApp }] = await Promise.all([
+    import('./console/console.ts'),
+    import('./http/public-app.ts'),
+  ])
+  const { plugin, notFound } = createConsole(parts)
+  const { config, log } = parts
+  const app = createPublicApp({ config, health, log, send, isStopping, notFoundPage: notFound })
+  await app.register(plugin)
+  await app.ready()
+  return { routing: (raw, response) => app.routing(raw, response), close: () => app.close() }
+}
