@@ -9,10 +9,9 @@ import type { Reach } from './home.ts'
 import { addressOf, cutOff, type InheritedSocket, listen } from './listening.ts'
 import type { Log } from './log.ts'
 import { startServing } from './serving.ts'
-import { createCounted, type Shared } from './shared.ts'
+import { ConnectionCounts, createCounted, type Shared } from './shared.ts'
 import type { Store } from './store/store.ts'
 import { lastStep } from './within-time.ts'
-import { ConnectionCounts } from './workers/connection-counts.ts'
 import type { Workers } from './workers/workers.ts'
 
 export interface Running extends Reach {
@@ -48,15 +47,14 @@ const FIRST = 'first'
 export async function startServer(config: Config, log: Log, world: World = {}): Promise<Running> {
   const { socket, clock = Date.now, monotonic = () => performance.now(), timeouts } = world
   let workers: Workers | undefined
-  const connections = new ConnectionCounts()
+  const connections = new ConnectionCounts(config.maxConnections)
   const shared: Shared = {
     ...createCounted(config, monotonic),
     tellOthers: async (what) => workers?.tell(what),
-    reportConnections: (open) => connections.report(FIRST, open),
+    allowConnections: config.workers > 1 ? (open) => connections.allow(FIRST, open) : undefined,
   }
   const where = socket ?? { host: config.host, port: config.port, setting: '' as const }
   const serving = await startServing({ config, log, shared, where, clock, monotonic, timeouts, isWorker: false })
-  connections.add(FIRST, serving.leaveRoom)
   const { metrics, readiness, health, send, store, usage, sessions, opened } = serving
   metrics?.watchInstance(readiness)
   const metricsPage = async () => metrics!.render(await workers?.snapshots())

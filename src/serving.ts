@@ -10,7 +10,6 @@ import type { ConsoleParts } from './console/visit.ts'
 import { createSend, type Send } from './http/answer.ts'
 import { AnswerCache } from './http/answer-cache.ts'
 import { createApp, type Timeouts } from './http/app.ts'
-import { countConnections } from './http/connections.ts'
 import { createHealth, type Health } from './http/health.ts'
 import type { Metrics } from './http/metrics.ts'
 import { createReadiness, type Readiness } from './http/readiness.ts'
@@ -53,8 +52,6 @@ export interface Serving {
   opened: Promise<void>
   /** What other processes of the instance may ask for. */
   told: Record<Told, () => void | Promise<void>>
-  /** Leaves room for the connections that other processes of the instance have open. */
-  leaveRoom: (openElsewhere: number) => void
   /** Is not ready from now on, but goes on serving; each answer is the last of its connection. */
   drain(): void
   /** Accepts no more connections, and resolves when the running requests are answered or cut off. */
@@ -87,11 +84,10 @@ export async function startServing(parts: ServingParts): Promise<Serving> {
   const publicApp = Promise.withResolvers<PublicApp>()
   const elsewhere: RequestListener = (raw, response) =>
     void publicApp.promise.then(({ routing }) => routing(raw, response))
-  const { lease, hold } = shared
-  const answering = { record, send, elsewhere, lease, hold }
+  const { lease, hold, allowConnections: allow } = shared
+  const answering = { record, send, elsewhere, lease, hold, allow }
   const server = createApp({ config, store, cache, keyring, clock, monotonic, log, timeouts, ...answering })
   metrics?.watchFront({ server, cache })
-  countConnections(server, shared.reportConnections)
 
   const told = { forgetKeys: () => keyring.forgetAll(), flushUsage: () => usage.flush() }
   const onRevoked = async () => {
@@ -128,9 +124,6 @@ export async function startServing(parts: ServingParts): Promise<Serving> {
     opened,
     told,
     abandon,
-    leaveRoom(openElsewhere) {
-      server.maxConnections = Math.max(0, config.maxConnections - openElsewhere)
-    },
     drain() {
       stopping = true
     },

@@ -159,7 +159,7 @@ describe('Workers', () => {
     while (more.filter(isOpen).length > most / 20 && performance.now() - tried < 2000) await setTimeout(5)
     assert.ok(more.filter(isOpen).length <= most / 20, `${more.filter(isOpen).length} beyond the limit`)
     assert.ok(allowed.every(isOpen))
-    const [line] = served.lines.filter(({ msg }) => String(msg).startsWith('connections are refused'))
+    const line = served.lines.find(({ msg }) => String(msg).startsWith('connections are refused'))
     assert.equal(line?.['maxConnections'], most)
     close([...allowed, ...more])
     await setTimeout(100)
@@ -171,11 +171,10 @@ describe('Workers', () => {
   it('are not more than the limit of connections in one great rush either', async () => {
     await using folder = await Folder.create()
     const served = await serve(folder, { env: { PETSTORE_WORKERS: '4', PETSTORE_MAX_CONNECTIONS: '400' } })
-    await ask(connectionsTo(served, 1), LIVEZ)
     const rush = connectionsTo(served, 1000)
     await setTimeout(1500)
     const open = rush.filter(({ socket }) => !socket.destroyed).length
-    assert.ok(open >= 399 && open <= 420, `${open} are open`)
+    assert.ok(open >= 400 && open <= 420, `${open} are open`)
     close(rush)
   })
 })

@@ -13,6 +13,7 @@ import type { AnswerCache } from './answer-cache.ts'
 import { createAuthenticate } from './authenticate.ts'
 import { expectContinue } from './body.ts'
 import { createClientAddress } from './client-address.ts'
+import type { AllowConnections } from './connection-limit.ts'
 import { tendConnections, waitForTurn } from './connections.ts'
 import { createRemovedCheck } from './deprecation.ts'
 import { createHandlers } from './handlers.ts'
@@ -66,6 +67,8 @@ export interface AppParts {
   lease: Lease | undefined
   /** Delays a request for a rehearsal. */
   hold: Hold
+  /** Decides which connections are let in, where several processes share the limit. */
+  allow: AllowConnections | undefined
   timeouts?: Timeouts | undefined
 }
 
@@ -83,6 +86,7 @@ export function createApp(parts: AppParts): Server {
     elsewhere,
     lease,
     hold,
+    allow,
     timeouts = TIMEOUTS,
   } = parts
   const serveOperation = createPipeline({
@@ -114,14 +118,15 @@ export function createApp(parts: AppParts): Server {
   const serve: RequestListener = (raw, response) => {
     // A response gets its socket when it is its turn.
     if (response.socket === null) waitForTurn(raw, response, () => serve(raw, response))
-    else arrived({ raw, response, at: performance.now() })
+    else if (limit === undefined || limit.isIn(raw.socket, () => serve(raw, response)))
+      arrived({ raw, response, at: performance.now() })
   }
   const server = createServer(options, serve)
   server.on('checkContinue', (raw, response) => {
     expectContinue(raw, response)
     serve(raw, response)
   })
-  tendConnections(server, { ...timeouts, maxConnections: config.maxConnections, log })
+  const limit = tendConnections(server, { ...timeouts, maxConnections: config.maxConnections, allow, log })
   server.on('clientError', createSocketErrorHandler(record))
   answerSpecialRequests(server, record)
   return server

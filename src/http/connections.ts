@@ -15,6 +15,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Log } from '../log.ts'
+import { type AllowConnections, ConnectionLimit } from './connection-limit.ts'
 
 /**
  * How many requests may wait on one connection. Node parses a packet of 64 KiB in one go, which holds up to 3,600 requests of
@@ -34,19 +35,26 @@ export interface ConnectionLimits {
   lingerTimeout: number
   connectionsCheckingInterval: number
   maxConnections: number
+  /** Decides, where several processes share the limit. */
+  allow: AllowConnections | undefined
   log: Log
 }
 
-export function tendConnections(server: Server & { httpAllowHalfOpen?: boolean }, limits: ConnectionLimits): void {
-  const { lingerTimeout, maxConnections, log } = limits
+/** Returns the limit of connections where several processes share it. */
+export function tendConnections(
+  server: Server & { httpAllowHalfOpen?: boolean },
+  limits: ConnectionLimits,
+): ConnectionLimit | undefined {
+  const { lingerTimeout, maxConnections, allow, log } = limits
   closeStalled(server, limits)
-  server.maxConnections = maxConnections
   let logAgainAt = 0
-  server.on('drop', () => {
+  const refused = () => {
     if (performance.now() < logAgainAt) return
     logAgainAt = performance.now() + LOG_REFUSED_EVERY_MS
     log.warn({ maxConnections }, 'connections are refused: as many are open as --max-connections allows')
-  })
+  }
+  if (allow === undefined) server.maxConnections = maxConnections
+  server.on('drop', refused)
   // A client may end its side after its last request: it still gets the answers.
   server.httpAllowHalfOpen = true
   server.on('connection', (socket: Socket) => {
@@ -55,25 +63,7 @@ export function tendConnections(server: Server & { httpAllowHalfOpen?: boolean }
     // Node calls this after the last answer; its own would reset a connection whose client still sends.
     socket.destroySoon = () => endSoon(socket, lingerTimeout)
   })
-}
-
-/** Reports how many connections are open whenever that has changed, once in a turn of the event loop. */
-export function countConnections(server: Server, report: (open: number) => void): void {
-  let open = 0
-  let scheduled = false
-  const change = (by: number) => {
-    open += by
-    if (scheduled) return
-    scheduled = true
-    setImmediate(() => {
-      scheduled = false
-      report(open)
-    })
-  }
-  server.on('connection', (socket: Socket) => {
-    change(1)
-    socket.once('close', () => change(-1))
-  })
+  return allow && new ConnectionLimit(server, allow, refused)
 }
 
 /** Arms Node's timer where bytes wait to be written: it fires if none of them leaves in time. */

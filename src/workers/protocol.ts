@@ -22,7 +22,6 @@ export type ForWorker = {
   /** Shows that the event loop turns. */
   ping(): void
   tell(what: Told): Promise<void>
-  leaveRoom(openElsewhere: number): Promise<void>
   /** Undefined if nothing is measured. */
   snapshot(): Promise<Snapshot | undefined>
   drain(): Promise<void>

@@ -17,7 +17,6 @@ const ours: ForWorker = {
   start,
   ping: () => {},
   tell: async (what) => (await serving)?.told[what](),
-  leaveRoom: async (openElsewhere) => (await serving)?.leaveRoom(openElsewhere),
   snapshot: async () => (await serving)?.metrics?.snapshot(),
   async drain() {
     isTold = true
@@ -37,8 +36,7 @@ const shared: Shared = {
   unmadeTry: (...parameters) => first.call('unmadeTry', ...parameters),
   takeSignUp: (...parameters) => first.call('takeSignUp', ...parameters),
   tellOthers: (...parameters) => first.call('tellOthers', ...parameters),
-  // If the first process has ended, this one ends too.
-  reportConnections: (...parameters) => void first.call('reportConnections', ...parameters).catch(() => {}),
+  allowConnections: (...parameters) => first.call('allowConnections', ...parameters),
 }
 
 // What was acknowledged is in the database: nothing is lost. The next instance needs the port.

@@ -9,12 +9,11 @@ import type { Timeouts } from '../http/app.ts'
 import type { Snapshot } from '../http/metrics.ts'
 import type { Log } from '../log.ts'
 import type { Serving } from '../serving.ts'
-import type { Shared, Told } from '../shared.ts'
+import type { ConnectionCounts, Shared, Told } from '../shared.ts'
 import { IN_MEMORY } from '../store/sqlite/database.ts'
 import { CannotOpenStore } from '../store/store.ts'
 import { withinTime } from '../within-time.ts'
 import { Channel } from './channel.ts'
-import type { ConnectionCounts } from './connection-counts.ts'
 import type { ForFirst, ForWorker } from './protocol.ts'
 
 /** A worker that ends sooner after its start than this ended young; so many of them in a row are a crash loop. */
@@ -133,14 +132,13 @@ export class Workers {
   }
 
   async #startOne(): Promise<void> {
-    const { config, timeouts, connections } = this.#parts
+    const { config, timeouts } = this.#parts
     const child = await this.#fork()
     const channel = new Channel<ForWorker>(child, this.#callableBy(child))
     const startedAt = performance.now()
     const worker = { child, channel, startedAt, serves: false, unanswered: 0, snapshot: undefined }
     this.#workers.add(worker)
     child.once('exit', (code, signal) => this.#ends(worker, code, signal))
-    connections.add(child, (openElsewhere) => void channel.call('leaveRoom', openElsewhere).catch(() => {}))
     try {
       const started = channel.call('start', { config, timeouts })
       if (this.#draining) void channel.call('drain').catch(() => {})
@@ -160,7 +158,7 @@ export class Workers {
       tellOthers: async (what) => {
         await Promise.allSettled([serving.told[what](), this.tell(what, child)])
       },
-      reportConnections: (open) => connections.report(child, open),
+      allowConnections: (open) => connections.allow(child, open),
       sendSocket: () =>
         new Promise((resolve, reject) => {
           if (this.#stopping) throw new Error('the service is stopping')
@@ -216,7 +214,7 @@ export class Workers {
   #ends(worker: Worker, code: number | null, signal: string | null): void {
     const { connections, serving, log } = this.#parts
     this.#workers.delete(worker)
-    connections.remove(worker.child)
+    connections.forget(worker.child)
     if (this.#stopping) return
     const { snapshot } = worker
     if (snapshot !== undefined)
