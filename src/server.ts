@@ -46,6 +46,10 @@ const FIRST = 'first'
 
 export async function startServer(config: Config, log: Log, world: World = {}): Promise<Running> {
   const { socket, clock = Date.now, monotonic = () => performance.now(), timeouts } = world
+  const broken = Promise.withResolvers<never>()
+  // The command that serves waits for it; a test may not.
+  broken.promise.catch(() => {})
+  const onBroken = (error: Error) => broken.reject(error)
   let workers: Workers | undefined
   const connections = new ConnectionCounts(config.maxConnections)
   const shared: Shared = {
@@ -54,7 +58,8 @@ export async function startServer(config: Config, log: Log, world: World = {}): 
     allowConnections: config.workers > 1 ? (open) => connections.allow(FIRST, open) : undefined,
   }
   const where = socket ?? { host: config.host, port: config.port, setting: '' as const }
-  const serving = await startServing({ config, log, shared, where, clock, monotonic, timeouts, isWorker: false })
+  const ends = { onBroken, isWorker: false }
+  const serving = await startServing({ config, log, shared, where, clock, monotonic, timeouts, ...ends })
   const { metrics, readiness, health, send, store, usage, sessions, opened } = serving
   metrics?.watchInstance(readiness)
   const metricsPage = async () => metrics!.render(await workers?.snapshots())
@@ -64,7 +69,7 @@ export async function startServer(config: Config, log: Log, world: World = {}): 
     if (config.workers > 1) {
       // Loaded on demand: most instances are one process.
       const { startWorkers } = await import('./workers/workers.ts')
-      workers = await startWorkers({ config, log, timeouts, shared, connections, serving })
+      workers = await startWorkers({ config, log, timeouts, shared, connections, serving, onBroken })
     }
   } catch (error) {
     await Promise.all([serving.abandon(), cutOff(admin)])
@@ -97,6 +102,15 @@ export async function startServer(config: Config, log: Log, world: World = {}): 
   }
 
   const { url, reach, accounts } = serving
-  const broken = workers?.broken ?? new Promise<never>(() => {})
-  return { url, ...reach, adminUrl: admin && addressOf(admin), accounts, store, opened, broken, drain, stop }
+  return {
+    url,
+    ...reach,
+    adminUrl: admin && addressOf(admin),
+    accounts,
+    store,
+    opened,
+    broken: broken.promise,
+    drain,
+    stop,
+  }
 }

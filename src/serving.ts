@@ -31,6 +31,8 @@ export interface ServingParts {
   clock: () => number
   monotonic: () => number
   timeouts: Timeouts | undefined
+  /** Called if this process can't go on with its store; then the whole instance ends. */
+  onBroken: (error: Error) => void
   /** Whether another process of the instance has opened the database before, and looks after it. */
   isWorker: boolean
 }
@@ -64,10 +66,11 @@ export interface Serving {
 
 /** Resolves when connections are accepted. */
 export async function startServing(parts: ServingParts): Promise<Serving> {
-  const { config, log, shared, where, clock, monotonic, timeouts, isWorker } = parts
+  const { config, log, shared, where, clock, monotonic, timeouts, onBroken, isWorker } = parts
   if (config.workers > 1) hashSingly()
   const metrics = await loadMetrics(config)
   const { store: plain, opened } = await openForServing(config, log, isWorker)
+  opened.catch(onBroken)
   const store = observedStore(plain, config, metrics, log)
   metrics?.watchStore(store)
   let stopping = false

@@ -23,10 +23,7 @@ export async function openStore(address: DatabaseAddress, options: OpenOptions =
 async function openEngine(address: DatabaseAddress, options: OpenOptions): Promise<Store> {
   if (address.engine === 'sqlite') {
     const { openSqliteStore } = await import('./sqlite/sqlite-store.ts')
-    const store = openSqliteStore(address.path, options)
-    if (options.writeThread === undefined) return store
-    const { inWriteThread } = await import('./sqlite/write-thread.ts')
-    return inWriteThread(store, address.path, options.writeThread)
+    return openSqliteStore(address.path, options)
   }
   const { openPostgresStore } = await import('./postgres/postgres-store.ts')
   return openPostgresStore(address.url, options)

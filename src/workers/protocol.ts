@@ -12,7 +12,7 @@ export interface WorkerStart {
 export type ForFirst = { [Name in keyof Shared]: NonNullable<Shared[Name]> } & {
   /** Sends the listening socket, which the worker accepts connections from as soon as it arrives. */
   sendSocket(): Promise<void>
-  /** Ends the instance: no process of it could serve the database. */
+  /** Ends the instance: the worker can't go on with its store. */
   fail(message: string): void
 }
 

@@ -51,9 +51,9 @@ async function start({ config, timeouts }: WorkerStart): Promise<void> {
   const log = createLogTo(process.stdout, config.logLevel)
   const where = { receive: receiveSocket }
   const [clock, monotonic] = [Date.now, () => performance.now()]
-  serving = startServing({ config, log, shared, where, clock, monotonic, timeouts, isWorker: true })
-  const { opened } = await serving
-  opened.catch(({ message }: Error) => first.call('fail', message))
+  const onBroken = ({ message }: Error) => void first.call('fail', message)
+  serving = startServing({ config, log, shared, where, clock, monotonic, timeouts, onBroken, isWorker: true })
+  await serving
 }
 
 /** The socket is taken over in the turn in which it arrives: connections accepted from it before would be lost. */

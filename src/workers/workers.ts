@@ -11,7 +11,7 @@ import type { Log } from '../log.ts'
 import type { Serving } from '../serving.ts'
 import type { ConnectionCounts, Shared, Told } from '../shared.ts'
 import { IN_MEMORY } from '../store/sqlite/database.ts'
-import { CannotOpenStore } from '../store/store.ts'
+import { CannotOpenStore, StoreUnavailable } from '../store/store.ts'
 import { withinTime } from '../within-time.ts'
 import { Channel } from './channel.ts'
 import type { ForFirst, ForWorker } from './protocol.ts'
@@ -47,6 +47,8 @@ export interface WorkersParts {
   connections: ConnectionCounts
   /** What the first process runs. Its listening socket is shared: what a worker that ends has not accepted, another process accepts. */
   serving: Serving
+  /** Called if workers end again and again, or one can't go on with its store. */
+  onBroken: (error: Error) => void
 }
 
 /** Resolves when all workers accept connections. */
@@ -74,13 +76,10 @@ interface Worker {
 }
 
 export class Workers {
-  /** Rejects if workers end again and again, or one can't go on. */
-  readonly broken: Promise<never>
   readonly #parts: WorkersParts
   readonly #workers = new Set<Worker>()
   /** What workers that have ended had counted, added up. */
   #ended: Promise<Snapshot> = Promise.resolve([])
-  readonly #breaking = Promise.withResolvers<never>()
   readonly #heartbeat: NodeJS.Timeout
   #youngEnds = 0
   #draining = false
@@ -88,9 +87,6 @@ export class Workers {
 
   constructor(parts: WorkersParts) {
     this.#parts = parts
-    this.broken = this.#breaking.promise
-    // A caller that does not wait for it learns it from the log.
-    this.broken.catch(() => {})
     this.#heartbeat = setInterval(() => this.#askForLife(), HEARTBEAT_MS).unref()
   }
 
@@ -164,7 +160,7 @@ export class Workers {
           if (this.#stopping) throw new Error('the service is stopping')
           child.send('socket', serving.server, {}, (error) => (error === null ? resolve() : reject(error)))
         }),
-      fail: (message) => this.#breaking.reject(new Error(message)),
+      fail: (message) => this.#parts.onBroken(new StoreUnavailable(message)),
     }
   }
 
@@ -223,7 +219,7 @@ export class Workers {
     this.#youngEnds = isYoung ? this.#youngEnds + 1 : 0
     log.error({ worker: worker.child.pid, code, signal }, 'a worker ended; another one replaces it')
     if (this.#youngEnds >= CRASH_LOOP) {
-      this.#breaking.reject(
+      this.#parts.onBroken(
         new Error(
           `${CRASH_LOOP} workers in a row ended within ${YOUNG_MS / 1000} s of their start; the log above says how.`,
         ),
