@@ -36,7 +36,8 @@ const shared: Shared = {
   unmadeTry: (...parameters) => first.call('unmadeTry', ...parameters),
   takeSignUp: (...parameters) => first.call('takeSignUp', ...parameters),
   tellOthers: (...parameters) => first.call('tellOthers', ...parameters),
-  allowConnections: (...parameters) => first.call('allowConnections', ...parameters),
+  // Without the first process this one is about to end.
+  allowConnections: (open) => first.call('allowConnections', open).catch(() => open),
 }
 
 // What was acknowledged is in the database: nothing is lost. The next instance needs the port.
@@ -51,7 +52,7 @@ async function start({ config, timeouts }: WorkerStart): Promise<void> {
   const log = createLogTo(process.stdout, config.logLevel)
   const where = { receive: receiveSocket }
   const [clock, monotonic] = [Date.now, () => performance.now()]
-  const onBroken = ({ message }: Error) => void first.call('fail', message)
+  const onBroken = ({ message }: Error) => void first.call('fail', message).catch(() => {})
   serving = startServing({ config, log, shared, where, clock, monotonic, timeouts, onBroken, isWorker: true })
   await serving
 }
