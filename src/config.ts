@@ -127,8 +127,7 @@ export const SETTINGS = named({
     value: 'COUNT',
     default: '1',
     allowed: `a whole number from 1 to ${MOST_WORKERS}, or auto for one per core`,
-    meaning:
-      'Processes that accept connections and serve the operations; the first also writes, and serves everything else',
+    meaning: 'Processes that accept connections and serve; the first also starts and replaces the others',
     parse: parseWorkers,
   },
   logLevel: {

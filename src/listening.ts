@@ -30,12 +30,13 @@ export interface InheritedSocket {
 /** How many connections may wait in an inherited socket during a restart; the kernel's own limit may be lower. */
 const INHERITED_BACKLOG = 4096
 
-/** A socket of this machine, in a folder for temporary files. */
-export interface LocalSocket {
-  folder: string
+/** The listening socket of an instance's first process, which a worker accepts from too. */
+export interface HandedSocket {
+  /** Called once the worker can serve: connections are accepted from the moment the socket arrives. */
+  receive(): Promise<NetServer>
 }
 
-type Where = ListenAddress | InheritedSocket | LocalSocket
+export type Where = ListenAddress | InheritedSocket | HandedSocket
 
 export class CannotListen extends Error {
   override name = 'CannotListen'
@@ -48,7 +49,7 @@ export class CannotListen extends Error {
 
 function nameOf(where: Where): string {
   if ('fd' in where) return `the inherited socket ${where.fd}`
-  return 'folder' in where ? `a socket in ${where.folder}` : `${where.host} port ${where.port}`
+  return 'host' in where ? `${where.host} port ${where.port}` : 'the socket of the first process'
 }
 
 /** The first socket that systemd passes on (sd_listen_fds(3)). */
@@ -64,9 +65,11 @@ export function inheritedSocket(env: Record<string, string | undefined>, pid: nu
 }
 
 /** Throws `CannotListen`. */
-export async function listen(server: Server, where: ListenAddress | InheritedSocket): Promise<void> {
+export async function listen(server: Server, where: Where): Promise<void> {
   try {
-    server.listen('fd' in where ? { fd: where.fd, backlog: INHERITED_BACKLOG } : { host: where.host, port: where.port })
+    if ('fd' in where) server.listen({ fd: where.fd, backlog: INHERITED_BACKLOG })
+    else if ('host' in where) server.listen({ host: where.host, port: where.port })
+    else server.listen(await where.receive())
     await once(server, 'listening')
     if (typeof server.address() !== 'object' || server.address() === null) throw new TypeError('it is not a TCP socket')
   } catch (error) {

@@ -1,32 +1,18 @@
-// The only wiring: settings become a store, the store an app, and the app listens until it is told to stop.
-import type { RequestListener } from 'node:http'
+// The instance: its first process serves, and beside that has the admin port, the chores and the workers.
 import { setTimeout } from 'node:timers/promises'
-import { Accounts } from './accounts/accounts.ts'
-import { Sessions } from './accounts/sessions.ts'
+import type { Accounts } from './accounts/accounts.ts'
 import { startChores } from './chores.ts'
 import type { Config } from './config.ts'
-import type { ConsoleParts } from './console/visit.ts'
-import {
-  closeStore,
-  createAnswering,
-  createFront,
-  type Front,
-  type FrontParts,
-  loadMetrics,
-  storeObserver,
-} from './front.ts'
-import type { Send } from './http/answer.ts'
+import { createAdmin } from './http/health.ts'
 import type { Timeouts } from './http/app.ts'
-import { createAdmin, createHealth, type Health } from './http/health.ts'
-import { createRateWindow } from './http/rate-limit.ts'
-import { createReadiness } from './http/readiness.ts'
-import { type Reach, reachOf } from './home.ts'
-import { addressOf, cutOff, finish, type InheritedSocket, listen } from './listening.ts'
+import type { Reach } from './home.ts'
+import { addressOf, cutOff, type InheritedSocket, listen } from './listening.ts'
 import type { Log } from './log.ts'
-import { openForServing } from './store/opening-store.ts'
+import { startServing } from './serving.ts'
+import { ConnectionCounts, createCounted, type Shared } from './shared.ts'
 import type { Store } from './store/store.ts'
 import { lastStep } from './within-time.ts'
-import type { Workers } from './workers/primary.ts'
+import type { Workers } from './workers/workers.ts'
 
 export interface Running extends Reach {
   /** Where it really listens, such as http://127.0.0.1:8080. */
@@ -55,88 +41,67 @@ export interface World {
   timeouts?: Timeouts | undefined
 }
 
+/** The name of this process among those that count connections. */
+const FIRST = 'first'
+
 export async function startServer(config: Config, log: Log, world: World = {}): Promise<Running> {
   const { socket, clock = Date.now, monotonic = () => performance.now(), timeouts } = world
-  const metrics = await loadMetrics(config)
   const broken = Promise.withResolvers<never>()
   // The command that serves waits for it; a test may not.
   broken.promise.catch(() => {})
-  const observe = storeObserver(config, metrics, log)
-  const { store, opened } = await openForServing(config, log, { observe, onBroken: broken.reject })
-  let stopping = false
-  const isStopping = () => stopping
-  const readiness = createReadiness(store, isStopping)
-  metrics?.watchStore(store)
+  const onBroken = (error: Error) => broken.reject(error)
+  let workers: Workers | undefined
+  const connections = new ConnectionCounts(config.maxConnections)
+  const shared: Shared = {
+    ...createCounted(config, monotonic),
+    tellOthers: async (what) => workers?.tell(what),
+    allowConnections: config.workers > 1 ? (open) => connections.allow(FIRST, open) : undefined,
+  }
+  const where = socket ?? { host: config.host, port: config.port, setting: '' as const }
+  const ends = { onBroken, isWorker: false }
+  const serving = await startServing({ config, log, shared, where, clock, monotonic, timeouts, ...ends })
+  const { metrics, readiness, health, send, store, usage, sessions, opened } = serving
   metrics?.watchInstance(readiness)
-
-  const answering = createAnswering({ config, log, store, clock, metrics, isStopping })
-  const { usage, send } = answering
-  const sessions = new Sessions(store, clock)
-  const pages = Promise.withResolvers<RequestListener>()
-  const elsewhere: RequestListener = (raw, response) => void pages.promise.then((serve) => serve(raw, response))
-  const lease =
-    config.workers > 1 && config.rateLimit !== undefined ? createRateWindow(config.rateLimit, monotonic) : undefined
-  const frontParts = { config, log, store, clock, monotonic, metrics, answering, elsewhere, lease, timeouts }
-  const front = createFront(frontParts)
-  const health = createHealth(readiness)
   const metricsPage = async () => metrics!.render(await workers?.snapshots())
   const admin = metrics && createAdmin({ metricsPage, contentType: metrics.contentType, health, send })
-  let workers: Workers | undefined
   try {
-    await listen(front.server, socket ?? { host: config.host, port: config.port, setting: '' })
     if (admin !== undefined) await listen(admin, { host: config.adminHost, port: config.adminPort!, setting: 'admin-' })
-    if (config.workers > 1) workers = await loadWorkers(frontParts, front)
-    workers?.broken.catch(broken.reject)
+    if (config.workers > 1) {
+      // Loaded on demand: most instances are one process.
+      const { startWorkers } = await import('./workers/workers.ts')
+      workers = await startWorkers({ config, log, timeouts, shared, connections, serving, onBroken })
+    }
   } catch (error) {
-    await Promise.all([cutOff(front.server), cutOff(admin)])
-    await store.close()
+    await Promise.all([serving.abandon(), cutOff(admin)])
     throw error
   }
-  const accounts = new Accounts({
-    store,
-    environment: config.environment,
-    clock,
-    onRevoked: forgetKeys,
-  })
-  // Requests that are not for an operation wait for this; the operations are served meanwhile.
-  const url = addressOf(front.server)
-  const reach = reachOf(config, front.server.address())
-  const consoleParts = { config, ...reach, url, store, accounts, sessions, flushUsage, clock, monotonic, log }
-  setImmediate(() => pages.resolve(loadPages(consoleParts, health, send)))
+  let stopping = false
   let stopChores = async () => {}
   const startWork = () => {
     if (!stopping) stopChores = startChores({ store, usage, sessions, log, clock })
   }
-  // Whoever runs this learns from `opened` that the store can't be opened.
+  // The caller learns from `opened` that the store can't be opened.
   opened.then(startWork, () => {})
 
-  async function forgetKeys(): Promise<void> {
-    front.forgetKeys()
-    await workers?.forgetKeys()
-  }
-
-  async function flushUsage(): Promise<void> {
-    await Promise.all([usage.flush(), workers?.flushUsage()])
-  }
-
   async function drain(seconds: number): Promise<void> {
-    stopping = true
+    serving.drain()
     workers?.drain()
     await setTimeout(seconds * 1000)
   }
 
   async function stop(): Promise<void> {
     stopping = true
-    // Chores that are running end before the store is closed, and workers while it can still be written to.
+    // Chores that are running end before the store is closed. Workers close theirs first: the last to close tidies up the file.
     await Promise.all([
-      finish(front.server),
+      serving.finish(),
       workers?.stop(),
       lastStep(stopChores(), 'old records were still being purged', log),
     ])
     await cutOff(admin)
-    await closeStore(store, usage, log)
+    await serving.close()
   }
 
+  const { url, reach, accounts } = serving
   return {
     url,
     ...reach,
@@ -148,19 +113,4 @@ export async function startServer(config: Config, log: Log, world: World = {}): 
     drain,
     stop,
   }
-}
-
-/** Loaded on demand: most instances are one process. */
-async function loadWorkers(parts: FrontParts, front: Front): Promise<Workers> {
-  const { startWorkers } = await import('./workers/primary.ts')
-  return startWorkers(parts, front)
-}
-
-/** Loaded on demand too: the pages take longer to load than everything else together. */
-async function loadPages(parts: ConsoleParts, health: Health, send: Send): Promise<RequestListener> {
-  const [{ createConsole }, { createPages }] = await Promise.all([
-    import('./console/console.ts'),
-    import('./http/pages.ts'),
-  ])
-  return createPages(parts.config, health, createConsole(parts), send, parts.log)
 }

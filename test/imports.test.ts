@@ -33,9 +33,10 @@ const LAYERS = [
   'chores.ts',
   'listening.ts',
   'http',
-  'front.ts',
-  'workers',
   'console',
+  'shared.ts',
+  'serving.ts',
+  'workers',
   'server.ts',
   'cli',
   'main.ts',
@@ -55,7 +56,7 @@ function assertNone(of: readonly string[], target: (imported: string) => boolean
 describe('Imports', () => {
   it('are found at all, and lead to files that are there', () => {
     assert.ok(files.length > 40)
-    assert.ok(importsOf('front.ts').includes('http/app.ts'))
+    assert.ok(importsOf('serving.ts').includes('http/app.ts'))
     assertNone(files, (imported) => !files.includes(imported))
   })
 
@@ -105,7 +106,7 @@ describe('Imports', () => {
   })
 
   it('leave the process to main.ts, and to those that start a worker and are one', () => {
-    const programs = new Set(['main.ts', 'workers/primary.ts', 'workers/worker.ts'])
+    const programs = new Set(['main.ts', 'workers/workers.ts', 'workers/worker.ts'])
     for (const file of files.filter((name) => !programs.has(name))) {
       assert.doesNotMatch(textOf(file), /\bprocess\.[a-z]|from 'node:process'/, file)
     }

@@ -13,3 +13,18 @@ export async function connectToWorker(url: string): Promise<RawConnection> {
     connection.socket.destroy()
   }
 }
+
+/** Connections enough that each process has some. */
+export function connectionsTo({ url }: { url: string }, count = 16): RawConnection[] {
+  return Array.from({ length: count }, () => new RawConnection(url))
+}
+
+/** Sends the same request on all connections, and gives the statuses of the answers. */
+export async function ask(connections: readonly RawConnection[], request: string): Promise<number[]> {
+  for (const connection of connections) connection.send(request)
+  return Promise.all(connections.map(async (connection) => (await connection.answer()).status))
+}
+
+export function close(connections: readonly RawConnection[]): void {
+  for (const { socket } of connections) socket.destroy()
+}

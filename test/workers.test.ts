@@ -1,40 +1,21 @@
 // With workers the service is still one service: to its callers, its operator and its people.
 import assert from 'node:assert/strict'
-import { execFileSync } from 'node:child_process'
-import { mkdir, readdir, readFile } from 'node:fs/promises'
 import { describe, it } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
-import { Folder, makeKey as makeKeyByCommand, serve } from './command.ts'
+import { Folder, serve } from './command.ts'
 import { ConsoleClient } from './console-client.ts'
 import { describeService, makeKey, PASSWORD, startPetstore } from './harness.ts'
 import { RawConnection } from '../harness/raw-http.ts'
+import { ask, close, connectionsTo, connectToWorker } from './worker-connection.ts'
 
 const TWO = { PETSTORE_WORKERS: '2' }
 
 const list = (key: string, path = '/v1/pets') =>
   `GET ${path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${key}\r\n\r\n`
+const LIVEZ = 'GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n'
 const create = (key: string, name: string) => {
   const body = JSON.stringify({ name, categoryId: 1 })
   return `POST /v1/pets HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`
-}
-
-/** The ids of the processes that this one has started. */
-async function childrenOf(pid: number): Promise<number[]> {
-  return (await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8')).split(' ').filter(Boolean).map(Number)
-}
-
-/** Connections enough that each worker has some. */
-function connectionsTo({ url }: { url: string }, count = 16): RawConnection[] {
-  return Array.from({ length: count }, () => new RawConnection(url))
-}
-
-async function ask(connections: readonly RawConnection[], request: string): Promise<number[]> {
-  for (const connection of connections) connection.send(request)
-  return Promise.all(connections.map(async (connection) => (await connection.answer()).status))
-}
-
-function close(connections: readonly RawConnection[]): void {
-  for (const { socket } of connections) socket.destroy()
 }
 
 describeService(
@@ -60,6 +41,25 @@ describeService(
       const connections = connectionsTo(petstore)
       assert.deepEqual(new Set(await ask(connections, list(key))), new Set([200]))
       await petstore.accounts.revokeKey(apiKey, 'console')
+      assert.deepEqual(new Set(await ask(connections, list(key))), new Set([401]))
+      close(connections)
+    })
+
+    it('refuse a key from its revocation on also where a worker revokes it', async () => {
+      const petstore = service()
+      const { account, apiKey, key } = await makeKey(petstore)
+      const client = new ConsoleClient(petstore.url)
+      await client.signIn(account.email, PASSWORD)
+      const [action, page] = [`/keys/${apiKey.id}/revoke`, `/keys/${apiKey.id}/revoke`]
+      const form = new URLSearchParams(await client.hiddenFields(page, action)).toString()
+      const cookie = [...client.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+      const connections = connectionsTo(petstore)
+      assert.deepEqual(new Set(await ask(connections, list(key))), new Set([200]))
+      using toWorker = await connectToWorker(petstore.url)
+      toWorker.send(
+        `POST ${action} HTTP/1.1\r\nHost: localhost\r\nCookie: ${cookie}\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: ${form.length}\r\n\r\n${form}`,
+      )
+      assert.equal((await toWorker.answer()).status, 303)
       assert.deepEqual(new Set(await ask(connections, list(key))), new Set([401]))
       close(connections)
     })
@@ -113,42 +113,6 @@ describe('Workers', () => {
     assert.match(page, /^petstore_build_info\{version="[\d.]+"\} 1$/m)
   })
 
-  it('keep their counts on that page when they end', async () => {
-    await using folder = await Folder.create()
-    const { key } = await makeKeyByCommand(folder)
-    const served = await serve(folder, { env: { ...TWO, PETSTORE_ADMIN_PORT: '0' } })
-    const lists = async () =>
-      Number(
-        /^petstore_requests_total\{operation="listPets",status="200"\} (\d+)$/m.exec(
-          await (await fetch(`${served.adminUrl}/metrics`)).text(),
-        )?.[1],
-      )
-    const primary = await primaryOf(served.child.pid!)
-    await fetch(`${served.url}/livez`)
-    for (let round = 1; round <= 2; round += 1) {
-      const connections = connectionsTo(served)
-      await ask(connections, list(key))
-      close(connections)
-      assert.equal(await lists(), round * 16)
-      const [worker] = await childrenOf(primary)
-      process.kill(worker!, 'SIGKILL')
-      await until(async () => (await childrenOf(primary)).some((pid) => pid !== worker))
-      assert.equal(await lists(), round * 16)
-    }
-  })
-
-  it('pass on pages and forms, and the address of the client', async () => {
-    await using petstore = await startPetstore({
-      env: { ...TWO, PETSTORE_TRUST_PROXY: 'loopback', PETSTORE_SIGNUP: 'open' },
-    })
-    const forwarded = { 'X-Forwarded-For': '203.0.113.7', 'Petstore-Client-Address': '198.51.100.9' }
-    await fetch(`${petstore.url}/nowhere`, { headers: forwarded })
-    const line = petstore.logged.find(({ path }) => path === '/nowhere')
-    assert.equal(line?.['address'], '203.0.113.7')
-    const head = await fetch(`${petstore.url}/docs`, { method: 'HEAD' })
-    assert.deepEqual([head.status, await head.text()], [200, ''])
-  })
-
   it('are refused for a database in memory, with the way out', async () => {
     await using folder = await Folder.create()
     const { code, stderr } = await folder.run([
@@ -182,120 +146,35 @@ describe('Workers', () => {
     assert.equal(code, 1)
     assert.match(stderr, new RegExp(`^petstore: Cannot listen on 127\\.0\\.0\\.1 port ${port}: it is in use;`))
   })
-})
 
-describe('A worker that is killed', { concurrency: 2 }, () => {
-  it('takes only its own connections with it, is replaced, and loses nothing', async () => {
+  it('share the limit of connections: none is refused below it, and hardly one more is let in', async () => {
+    const most = 400
     await using folder = await Folder.create()
-    const { key } = await makeKeyByCommand(folder)
-    const served = await serve(folder, { env: TWO })
-    // Until then the primary loads its pages, and accepts little.
-    await fetch(`${served.url}/livez`)
-    const connections = connectionsTo(served)
-    assert.deepEqual(new Set(await ask(connections, create(key, 'Rex'))), new Set([201]))
-    const [first, ...others] = await childrenOf(await primaryOf(served.child.pid!))
-    process.kill(first!, 'SIGKILL')
-    await until(() => connections.some(({ socket }) => socket.destroyed))
+    const served = await serve(folder, { env: { PETSTORE_WORKERS: '4', PETSTORE_MAX_CONNECTIONS: String(most) } })
+    const isOpen = ({ socket }: RawConnection) => !socket.destroyed
+    const allowed = connectionsTo(served, most)
+    assert.deepEqual(new Set(await ask(allowed, LIVEZ)), new Set([200]))
+    const more = connectionsTo(served, most)
+    const tried = performance.now()
+    while (more.filter(isOpen).length > most / 20 && performance.now() - tried < 2000) await setTimeout(5)
+    assert.ok(more.filter(isOpen).length <= most / 20, `${more.filter(isOpen).length} beyond the limit`)
+    assert.ok(allowed.every(isOpen))
+    const line = served.lines.find(({ msg }) => String(msg).startsWith('connections are refused'))
+    assert.equal(line?.['maxConnections'], most)
+    close([...allowed, ...more])
     await setTimeout(100)
-    const left = connections.filter(({ socket }) => !socket.destroyed)
-    assert.ok(left.length > 0 && left.length < connections.length)
-    assert.deepEqual(new Set(await ask(left, list(key))), new Set([200]))
-    const primary = await primaryOf(served.child.pid!)
-    await until(async () => (await childrenOf(primary)).filter((pid) => !others.includes(pid)).length === 1)
-    const more = connectionsTo(served)
-    assert.deepEqual(new Set(await ask(more, list(key, '/v1/pets?limit=100'))), new Set([200]))
-    close([...connections, ...more])
-    const answer = await fetch(`${served.url}/v1/pets?limit=100`, { headers: { Authorization: `Bearer ${key}` } })
-    assert.equal(((await answer.json()) as unknown[]).length, 16)
-    assert.ok(
-      served.lines.some(({ msg, signal }) => msg === 'a worker ended; another one replaces it' && signal === 'SIGKILL'),
-    )
+    const next = connectionsTo(served, most)
+    assert.deepEqual(new Set(await ask(next, LIVEZ)), new Set([200]), 'there is room again')
+    close(next)
   })
 
-  it('again and again ends the service, with a message', async () => {
+  it('are not more than the limit of connections in one great rush either', async () => {
     await using folder = await Folder.create()
-    const served = await serve(folder, { env: TWO })
-    const primary = await primaryOf(served.child.pid!)
-    const killed = new Set<number>()
-    while (killed.size < 5) {
-      const next = (await childrenOf(primary)).find((pid) => !killed.has(pid))
-      if (next !== undefined) {
-        killed.add(next)
-        process.kill(next, 'SIGKILL')
-      }
-      await setTimeout(10)
-    }
-    const { code, stderr } = await served.ended
-    assert.equal(code, 1)
-    assert.match(stderr, /^petstore: 5 workers in a row ended within 5 s of their start/)
+    const served = await serve(folder, { env: { PETSTORE_WORKERS: '4', PETSTORE_MAX_CONNECTIONS: '400' } })
+    const rush = connectionsTo(served, 1000)
+    await setTimeout(1500)
+    const open = rush.filter(({ socket }) => !socket.destroyed).length
+    assert.ok(open >= 400 && open <= 420, `${open} are open`)
+    close(rush)
   })
 })
-
-describe('The primary', () => {
-  it('tells which folder its workers need, where it cannot have a socket there', async () => {
-    await using folder = await Folder.create()
-    const long = `${folder.path}/${'x'.repeat(100)}`
-    await mkdir(long)
-    const { code, stderr } = await folder.run(['serve', '--workers', '2', '--port', '0'], { env: { TMPDIR: long } })
-    assert.equal(code, 1)
-    assert.match(
-      stderr,
-      new RegExp(
-        `^petstore: Workers need a socket in the folder for temporary files, ${long}: .+ or use --workers 1\\.\n$`,
-      ),
-    )
-    assert.deepEqual(
-      (await readdir(long)).filter((name) => name.startsWith('petstore-')),
-      [],
-    )
-  })
-
-  it('replaces a worker as soon as it can where the system refuses a new process', async () => {
-    await using folder = await Folder.create()
-    const served = await serve(folder, { env: TWO })
-    // Until then the primary loads its pages, and needs descriptors for that.
-    await fetch(`${served.url}/livez`)
-    const primary = await primaryOf(served.child.pid!)
-    const [first] = await childrenOf(primary)
-    execFileSync('prlimit', ['--pid', String(primary), '--nofile=5:1000'])
-    process.kill(first!, 'SIGKILL')
-    await until(() => served.lines.some(({ msg }) => msg === 'a worker could not start'))
-    execFileSync('prlimit', ['--pid', String(primary), '--nofile=1000:1000'])
-    await until(async () => (await childrenOf(primary)).some((pid) => pid !== first))
-    assert.equal((await fetch(`${served.url}/livez`)).status, 200)
-  })
-})
-
-describe('The process that writes', () => {
-  it('takes the workers with it where it is killed: no process and no file is left behind', async () => {
-    await using folder = await Folder.create()
-    const served = await serve(folder, { env: { ...TWO, TMPDIR: folder.path } })
-    const temporary = async () => (await readdir(folder.path)).filter((name) => name.startsWith('petstore-'))
-    assert.equal((await temporary()).length, 1)
-    const primary = await primaryOf(served.child.pid!)
-    const workers = await childrenOf(primary)
-    assert.equal(workers.length, 1)
-    process.kill(primary, 'SIGKILL')
-    await served.ended
-    await until(() => workers.every((pid) => !isAlive(pid)))
-    assert.deepEqual(await temporary(), [])
-  })
-})
-
-/** The process that was started, or its child: the launcher may stand between (bin/petstore.js). */
-async function primaryOf(pid: number): Promise<number> {
-  const [child] = await childrenOf(pid)
-  return (await readFile(`/proc/${child}/cmdline`, 'utf8')).includes('worker') ? pid : child!
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0)
-  } catch {
-    return false
-  }
-}
-
-async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await isSo())) await setTimeout(10)
-}

@@ -132,6 +132,21 @@ describe('the queue of password hashes', () => {
     assert.deepEqual(await Promise.all(all), [1, 2, 3, 4])
   })
 
+  it('works on one at a time where several processes share the machine', async () => {
+    const queue = new HashQueue()
+    queue.atATime = 1
+    let running = 0
+    await Promise.all(
+      [1, 2, 3].map(() =>
+        queue.run(async () => {
+          assert.equal((running += 1), 1)
+          await setImmediate()
+          running -= 1
+        }),
+      ),
+    )
+  })
+
   it('refuses one more when it is full, and takes it when there is room again', async () => {
     const { run, endNext } = startQueue()
     const all = Array.from({ length: 2 + HASHES_WAITING }, (_, nth) => run(nth))

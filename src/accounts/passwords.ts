@@ -78,9 +78,6 @@ const UNMATCHED = phc(Buffer.alloc(16), Buffer.alloc(COST.tagLength))
 
 const argon2id = promisify(argon2)
 
-/** Each hash takes 19 MiB and a thread of Node's small pool, which file access needs too. */
-const AT_A_TIME = 2
-
 /** At 30 to 100 ms for each, the last one waits for a few seconds at most. */
 export const HASHES_WAITING = 64
 
@@ -91,6 +88,8 @@ export class TooManyHashes extends Error {
 
 /** Runs password hashes: a few at a time, with a bounded number waiting, and none for a client that has left. */
 export class HashQueue {
+  /** Each hash takes 19 MiB and a thread of Node's pool of four, which syncs of the database and file access need too. */
+  atATime = 2
   #running = 0
   /** In the order in which they came; each starts the one that waits. */
   readonly #waiting = new Set<() => void>()
@@ -98,7 +97,7 @@ export class HashQueue {
   /** Rejects with `TooManyHashes` if the queue is full, and with the signal's reason if that aborts before it is its turn. */
   async run<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     signal?.throwIfAborted()
-    if (this.#running < AT_A_TIME) this.#running += 1
+    if (this.#running < this.atATime) this.#running += 1
     else await this.#turn(signal)
     try {
       return await work()
@@ -129,6 +128,11 @@ export class HashQueue {
 
 /** One for the process, whose threads they share. */
 const queue = new HashQueue()
+
+/** Hashes one password at a time: for each process of several, which share the machine's cores. */
+export function hashSingly(): void {
+  queue.atATime = 1
+}
 
 function derive(password: string, nonce: Buffer, cost: typeof COST, signal?: AbortSignal): Promise<Buffer> {
   return queue.run(() => argon2id('argon2id', { message: password, nonce, ...cost }), signal)

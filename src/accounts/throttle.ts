@@ -2,7 +2,7 @@
 // address. Tries are counted by name (an account, an address) in windows of time, in this process and in bounded memory.
 import { hash } from 'node:crypto'
 import { Refused } from '../contract/errors.ts'
-import { foldEmail, type Session } from '../store/account-store.ts'
+import { foldEmail } from '../store/account-store.ts'
 
 export interface Allowance {
   tries: number
@@ -60,6 +60,13 @@ export class Throttle {
     const window = this.#windows.get(hashOf(name))
     if (window === undefined || window.tries < this.#allowance.tries) return 0
     return Math.max(0, window.since + this.#allowance.withinMs - this.#monotonic())
+  }
+
+  /** Counts a try if it may go ahead, and returns the milliseconds to wait if not. */
+  take(name: string): number {
+    const waitMs = this.waitMs(name)
+    if (waitMs === 0) this.count(name)
+    return waitMs
   }
 
   /** Counts a try that may go ahead. It is counted before it is made, so that parallel tries are not more. */
@@ -141,6 +148,18 @@ export function addressGroup(address: string): string {
   return `${[...before, ...zeros, ...after].slice(0, 4).join(':')}::/64`
 }
 
+/** Whose try at a password it is: at sign-in, or of a person who is signed in. Plain data, so that a worker can send it. */
+export type Trier = { email: string; address: string } | { session: string }
+
+type Count = readonly [Throttle, name: string]
+
+/** The counts that a try moves: those shared with other people or other accounts, and the one of this person alone. */
+interface Counts {
+  shared: readonly Count[]
+  own: Count
+}
+
+/** A try counts as a wrong one from `take` until `right` or `unmade` is called. */
 export class PasswordTries {
   readonly #byAddress: Throttle
   readonly #byAccount: Throttle
@@ -154,39 +173,13 @@ export class PasswordTries {
     this.#bySession = new Throttle(PASSWORD_BY_SESSION, monotonic)
   }
 
-  atSignIn(email: string, address: string): PasswordTry {
-    const [account, group] = [foldEmail(email), addressGroup(address)]
-    const shared: Count[] = [
-      [this.#byAddress, group],
-      [this.#byAccount, account],
-    ]
-    return new PasswordTry(shared, [this.#byBoth, `${account} ${group}`])
-  }
-
-  inSession({ tokenHash }: Session): PasswordTry {
-    return new PasswordTry([], [this.#bySession, Buffer.from(tokenHash).toString('base64url')])
-  }
-}
-
-type Count = readonly [Throttle, name: string]
-
-/** One try at a password, counted as a wrong one from `take` until `right` or `unmade` is called. */
-export class PasswordTry {
-  /** Shared with other people, or other accounts. */
-  readonly #shared: readonly Count[]
-  readonly #own: Count
-
-  constructor(shared: readonly Count[], own: Count) {
-    this.#shared = shared
-    this.#own = own
-  }
-
   /**
    * Returns the milliseconds to wait, 0 if the try may go ahead. The first count that refuses it decides, and a refused try
    * moves none of them: a throttled address would otherwise lock out every account that it names.
    */
-  take(): number {
-    const counts = [...this.#shared, this.#own]
+  take(trier: Trier): number {
+    const { shared, own } = this.#countsOf(trier)
+    const counts = [...shared, own]
     for (const [throttle, name] of counts) {
       const waitMs = throttle.waitMs(name)
       if (waitMs > 0) return waitMs
@@ -196,14 +189,45 @@ export class PasswordTry {
   }
 
   /** The password was right: this try does not count, and neither do earlier ones of the same person. */
-  right(): void {
-    for (const [throttle, name] of this.#shared) throttle.uncount(name)
-    const [throttle, name] = this.#own
+  right(trier: Trier): void {
+    const { shared, own } = this.#countsOf(trier)
+    for (const [throttle, name] of shared) throttle.uncount(name)
+    const [throttle, name] = own
     throttle.forget(name)
   }
 
   /** No password was compared: this try does not count. */
-  unmade(): void {
-    for (const [throttle, name] of [...this.#shared, this.#own]) throttle.uncount(name)
+  unmade(trier: Trier): void {
+    const { shared, own } = this.#countsOf(trier)
+    for (const [throttle, name] of [...shared, own]) throttle.uncount(name)
+  }
+
+  #countsOf(trier: Trier): Counts {
+    if ('session' in trier) return { shared: [], own: [this.#bySession, trier.session] }
+    const [account, group] = [foldEmail(trier.email), addressGroup(trier.address)]
+    const shared: Count[] = [
+      [this.#byAddress, group],
+      [this.#byAccount, account],
+    ]
+    return { shared, own: [this.#byBoth, `${account} ${group}`] }
+  }
+}
+
+/** The counts that the console's forms move. Those of a worker are in the first process, so each may take a moment. */
+export interface Throttles {
+  takeTry: (trier: Trier) => number | Promise<number>
+  rightTry: (trier: Trier) => void | Promise<void>
+  unmadeTry: (trier: Trier) => void | Promise<void>
+  takeSignUp: (address: string) => number | Promise<number>
+}
+
+export function createThrottles(monotonic: () => number): Throttles {
+  const tries = new PasswordTries(monotonic)
+  const signUps = new Throttle(SIGN_UP_BY_ADDRESS, monotonic)
+  return {
+    takeTry: (trier) => tries.take(trier),
+    rightTry: (trier) => tries.right(trier),
+    unmadeTry: (trier) => tries.unmade(trier),
+    takeSignUp: (address) => signUps.take(addressGroup(address)),
   }
 }

@@ -96,11 +96,7 @@ function asCommandFailed(error: Error): never {
 function explainListenFailure({ where, cause }: CannotListen): CommandFailed {
   const told = cause instanceof Error ? cause.message : String(cause)
   if ('fd' in where) return new CommandFailed(`Cannot listen on the socket that was passed on (LISTEN_FDS): ${told}.`)
-  if ('folder' in where) {
-    return new CommandFailed(
-      `Workers need a socket in the folder for temporary files, ${where.folder}: ${told}. Set TMPDIR to another folder, with a short path, or use --workers 1.`,
-    )
-  }
+  if (!('host' in where)) return new CommandFailed(`Cannot listen: ${told}.`)
   const { host, port, setting } = where
   const reasons: Record<string, string> = {
     EADDRINUSE: `it is in use; stop the other program or choose another with --${setting}port`,

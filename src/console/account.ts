@@ -128,9 +128,9 @@ async function refuseUnlessPassword(
   visit: MemberVisit,
   refuse: (problem: FieldProblem) => Outcome | Promise<Outcome>,
 ): Promise<Outcome | undefined> {
-  const { throttles, who, form: typed } = visit
-  const attempt = throttles.passwords.inSession(who.session)
-  const account = await checkPassword(visit, attempt, who.account.email, typed.get('current') ?? '')
+  const { who, form: typed } = visit
+  const trier = { session: Buffer.from(who.session.tokenHash).toString('base64url') }
+  const account = await checkPassword(visit, trier, who.account.email, typed.get('current') ?? '')
   if (account instanceof TooManyTries) return tooManyTriesPage(account)
   return account instanceof Refused ? refuse(new FieldProblem('current', account.message)) : undefined
 }

@@ -1,7 +1,6 @@
 // The console as routes: finds the session, checks access and forms, and renders the page with its headers.
 import type { ServerResponse } from 'node:http'
 import { TooManyHashes } from '../accounts/passwords.ts'
-import { PasswordTries, SIGN_UP_BY_ADDRESS, Throttle } from '../accounts/throttle.ts'
 import { isCsrfToken, type SignedIn } from '../accounts/sessions.ts'
 import { ownBaseUrl } from '../config.ts'
 import { ERRORS, Refusal } from '../contract/errors.ts'
@@ -32,15 +31,7 @@ import {
 import { referenceRoutes } from './reference.ts'
 import { SECURITY_HEADERS } from './security-headers.ts'
 import { signInRoutes } from './sign-in.ts'
-import {
-  ClientLeft,
-  type ConsoleParts,
-  type ConsoleRoute,
-  type Outcome,
-  type Throttles,
-  type Visit,
-  whenLeft,
-} from './visit.ts'
+import { ClientLeft, type ConsoleParts, type ConsoleRoute, type Outcome, type Visit, whenLeft } from './visit.ts'
 import { welcomeRoutes } from './welcome.ts'
 
 /** The first one that fits a request takes it. */
@@ -59,12 +50,8 @@ const ROUTES: readonly ConsoleRoute[] = [
 const STAYING = new AbortController().signal
 
 export function createConsole(parts: ConsoleParts): Pages {
-  const { clock, monotonic, log, sessions, atHome, url } = parts
+  const { clock, log, sessions, atHome, url } = parts
   const isHttps = ownBaseUrl(parts.config)?.startsWith('https:') ?? false
-  const throttles: Throttles = {
-    passwords: new PasswordTries(monotonic),
-    signUpByAddress: new Throttle(SIGN_UP_BY_ADDRESS, monotonic),
-  }
   let warnedOfProxy = false
 
   /** Does what every address of the console needs, before its own work. */
@@ -127,7 +114,6 @@ export function createConsole(parts: ConsoleParts): Pages {
   function visitOf(call: PageCall, left = STAYING): Visit {
     return {
       ...parts,
-      throttles,
       call,
       address: call.ip || 'unknown',
       left,

@@ -1,8 +1,8 @@
 // Signing in and out, and creating an account, which also signs in. A refusal reads the same and takes the same time whether or
 // not the account exists.
 import { isTooLongToSignIn } from '../accounts/accounts.ts'
-import { addressGroup, type PasswordTry, TooManyTries } from '../accounts/throttle.ts'
 import { PASSWORD_MIN_LENGTH } from '../accounts/passwords.ts'
+import { TooManyTries, type Trier } from '../accounts/throttle.ts'
 import { FieldProblem, Refused } from '../contract/errors.ts'
 import type { Account } from '../store/account-store.ts'
 import { field, form, hidden, type Problems, problemSummary } from './forms.ts'
@@ -79,26 +79,26 @@ async function signIn(visit: Visit): Promise<Outcome> {
 
 /** For visitors who are not signed in: sign-in, and sign-up with an email address that is taken, are throttled together. */
 function checkCredentials(visit: Visit, email: string, password: string): Promise<Account | Refused | TooManyTries> {
-  return checkPassword(visit, visit.throttles.passwords.atSignIn(email, visit.address), email, password)
+  return checkPassword(visit, { email, address: visit.address }, email, password)
 }
 
 /** Every form that takes a password checks it here. */
 export async function checkPassword(
-  { accounts, sessions, address, store, afterwards, left }: Visit,
-  attempt: PasswordTry,
+  { accounts, sessions, throttles, address, store, afterwards, left }: Visit,
+  trier: Trier,
   email: string,
   password: string,
 ): Promise<Account | Refused | TooManyTries> {
   const wrong = new Refused('The password is wrong.')
   if (isTooLongToSignIn(email, password)) return wrong
-  const waitMs = attempt.take()
+  const waitMs = await throttles.takeTry(trier)
   if (waitMs > 0) return new TooManyTries('There were too many tries with a wrong password.', waitMs)
-  const account = await accounts.signIn(email, password, left).catch((error: unknown) => {
-    attempt.unmade()
+  const account = await accounts.signIn(email, password, left).catch(async (error: unknown) => {
+    await throttles.unmadeTry(trier)
     throw error
   })
   if (account !== undefined) {
-    attempt.right()
+    await throttles.rightTry(trier)
     return account
   }
   // After the response: otherwise its time would reveal that the account exists.
@@ -165,10 +165,8 @@ const closedPage: HtmlPage = {
 async function signUp(visit: Visit): Promise<Outcome> {
   if (visit.signup === 'closed') return closedPage
   const { accounts, throttles, left } = visit
-  const address = addressGroup(visit.address)
-  const waitMs = throttles.signUpByAddress.waitMs(address)
+  const waitMs = await throttles.takeSignUp(visit.address)
   if (waitMs > 0) return tooManyTriesPage(new TooManyTries('Too many accounts were created from your address.', waitMs))
-  throttles.signUpByAddress.count(address)
   const [email, password] = [visit.form.get('email')?.trim() ?? '', visit.form.get('password') ?? '']
   const created = await accounts.create(email, password, 'console', left)
   if (!(created instanceof Refused)) return openAs(visit, created, '/keys')

@@ -2,7 +2,7 @@
 import type { ServerResponse } from 'node:http'
 import type { Accounts } from '../accounts/accounts.ts'
 import { csrfToken, newToken, type Sessions, type SignedIn } from '../accounts/sessions.ts'
-import type { PasswordTries, Throttle } from '../accounts/throttle.ts'
+import type { Throttles } from '../accounts/throttle.ts'
 import { type Config, ownBaseUrl } from '../config.ts'
 import { BASE_PATH } from '../contract/operations.ts'
 import type { Reach } from '../home.ts'
@@ -23,18 +23,12 @@ export interface ConsoleParts extends Reach {
   sessions: Sessions
   /** Writes what was counted so far, so that a page shows it. */
   flushUsage: () => Promise<void>
+  throttles: Throttles
   clock: () => number
-  monotonic: () => number
   log: Log
 }
 
-export interface Throttles {
-  passwords: PasswordTries
-  signUpByAddress: Throttle
-}
-
 export interface Visit extends ConsoleParts {
-  throttles: Throttles
   call: PageCall
   /** Where the request came from; "unknown" if the client left before that was asked. */
   address: string

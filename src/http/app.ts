@@ -11,13 +11,14 @@ import type { Send } from './answer.ts'
 import type { AnswerCache } from './answer-cache.ts'
 import { createAuthenticate } from './authenticate.ts'
 import { expectContinue } from './body.ts'
+import type { AllowConnections } from './connection-limit.ts'
 import { tendConnections, waitForTurn } from './connections.ts'
 import { createRemovedCheck } from './deprecation.ts'
 import { createHandlers } from './handlers.ts'
 import { type Arrival, createPipeline } from './pipeline.ts'
 import { createRateLimit, type Lease } from './rate-limit.ts'
 import type { Recorder } from './record.ts'
-import { createRehearsal } from './rehearse.ts'
+import { createRehearsal, type Hold } from './rehearse.ts'
 import { createClientAddress } from './request.ts'
 import { answerSpecialRequests, createSocketErrorHandler } from './socket-errors.ts'
 
@@ -62,7 +63,11 @@ export interface AppParts {
   /** Takes the requests that are not for an operation. */
   elsewhere: RequestListener
   /** Where several processes share the rate limit. */
-  lease?: Lease | undefined
+  lease: Lease | undefined
+  /** Delays a request for a rehearsal. */
+  hold: Hold
+  /** Decides which connections are let in, where several processes share the limit. */
+  allow: AllowConnections | undefined
   timeouts?: Timeouts | undefined
 }
 
@@ -79,6 +84,8 @@ export function createApp(parts: AppParts): Server {
     send,
     elsewhere,
     lease,
+    hold,
+    allow,
     timeouts = TIMEOUTS,
   } = parts
   const serveOperation = createPipeline({
@@ -86,7 +93,7 @@ export function createApp(parts: AppParts): Server {
     steps: [
       createAuthenticate(keyring),
       createRemovedCheck(clock),
-      ...(config.environment === 'staging' ? [createRehearsal(config.workers)] : []),
+      ...(config.environment === 'staging' ? [createRehearsal(hold)] : []),
       createRateLimit(config.rateLimit, monotonic, lease),
     ],
     handlers: createHandlers(store, cache, clock, ownBaseUrl(config)),
@@ -110,14 +117,15 @@ export function createApp(parts: AppParts): Server {
   const serve: RequestListener = (raw, response) => {
     // A response gets its socket when it is its turn.
     if (response.socket === null) waitForTurn(raw, response, () => serve(raw, response))
-    else arrived({ raw, response, at: performance.now() })
+    else if (limit === undefined || limit.isIn(raw.socket, () => serve(raw, response)))
+      arrived({ raw, response, at: performance.now() })
   }
   const server = createServer(options, serve)
   server.on('checkContinue', (raw, response) => {
     expectContinue(raw, response)
     serve(raw, response)
   })
-  tendConnections(server, { ...timeouts, maxConnections: config.maxConnections, log })
+  const limit = tendConnections(server, { ...timeouts, maxConnections: config.maxConnections, allow, log })
   server.on('clientError', createSocketErrorHandler(record))
   answerSpecialRequests(server, record)
   return server

@@ -3,7 +3,7 @@
 // - One request at a time. Requests pipelined behind it wait until its answer has left, and nothing more is read meanwhile.
 //   So answers come in order, a GET sees the effect of the POST before it, and a client that does not read its answers
 //   holds one answer and `WAITING_LIMIT` parsed requests at most, whatever it sends.
-// - At most `maxConnections` are open. More are closed at once, without an answer: answering 503 would cost nearly as much
+// - At most `maxConnections` are open, in all processes of the instance together. More are closed at once, without an answer: answering 503 would cost nearly as much
 //   as a list, and every connection that is accepted makes all others slower.
 // - A connection whose client takes nothing of its answer for `stalledTimeout` is closed. Looking for such connections now
 //   and then costs a request nothing; a timer for each answer would.
@@ -15,6 +15,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Log } from '../log.ts'
+import { type AllowConnections, ConnectionLimit } from './connection-limit.ts'
 
 /**
  * How many requests may wait on one connection. Node parses a packet of 64 KiB in one go, which holds up to 3,600 requests of
@@ -34,19 +35,26 @@ export interface ConnectionLimits {
   lingerTimeout: number
   connectionsCheckingInterval: number
   maxConnections: number
+  /** Decides, where several processes share the limit. */
+  allow: AllowConnections | undefined
   log: Log
 }
 
-export function tendConnections(server: Server & { httpAllowHalfOpen?: boolean }, limits: ConnectionLimits): void {
-  const { lingerTimeout, maxConnections, log } = limits
+/** Returns the limit of connections where several processes share it. */
+export function tendConnections(
+  server: Server & { httpAllowHalfOpen?: boolean },
+  limits: ConnectionLimits,
+): ConnectionLimit | undefined {
+  const { lingerTimeout, maxConnections, allow, log } = limits
   closeStalled(server, limits)
-  server.maxConnections = maxConnections
   let logAgainAt = 0
-  server.on('drop', () => {
+  const refused = () => {
     if (performance.now() < logAgainAt) return
     logAgainAt = performance.now() + LOG_REFUSED_EVERY_MS
     log.warn({ maxConnections }, 'connections are refused: as many are open as --max-connections allows')
-  })
+  }
+  if (allow === undefined) server.maxConnections = maxConnections
+  server.on('drop', refused)
   // A client may end its side after its last request: it still gets the answers.
   server.httpAllowHalfOpen = true
   server.on('connection', (socket: Socket) => {
@@ -55,6 +63,7 @@ export function tendConnections(server: Server & { httpAllowHalfOpen?: boolean }
     // Node calls this after the last answer; its own would reset a connection whose client still sends.
     socket.destroySoon = () => endSoon(socket, lingerTimeout)
   })
+  return allow && new ConnectionLimit(server, allow, refused)
 }
 
 /** Arms Node's timer where bytes wait to be written: it fires if none of them leaves in time. */

@@ -19,22 +19,22 @@ const CROWDED = new Refusal(
   RETRY,
 )
 
-/** So many workers share the bound on requests that are delayed. */
-export function createRehearsal(workers: number): Step {
-  const most = Math.ceil(REHEARSAL.heldRequests / workers)
+/** Resolves after so many milliseconds; with false, and at once, if too many requests are being delayed. */
+export type Hold = (ms: number) => Promise<boolean>
+
+/** Delays a bounded number of requests at a time. */
+export function createHold(): Hold {
   let held = 0
-
-  async function delay(ms: number): Promise<Refusal | undefined> {
-    if (held >= most) return CROWDED
+  return async (ms) => {
+    if (held >= REHEARSAL.heldRequests) return false
     held += 1
-    try {
-      await setTimeout(ms)
-      return undefined
-    } finally {
-      held -= 1
-    }
+    await setTimeout(ms)
+    held -= 1
+    return true
   }
+}
 
+export function createRehearsal(hold: Hold): Step {
   return (call) => {
     const wanted = call.raw.headers['petstore-rehearse']
     if (wanted === undefined) return undefined
@@ -51,7 +51,7 @@ export function createRehearsal(workers: number): Step {
         return undefined
       default: {
         const ms = delayOf(String(wanted))
-        return ms === undefined ? unknown(String(wanted)) : delay(ms)
+        return ms === undefined ? unknown(String(wanted)) : hold(ms).then((passes) => (passes ? undefined : CROWDED))
       }
     }
   }

@@ -1,87 +1,83 @@
-// The program of a worker: a front like the primary's, which leaves writes and requests for anything but an operation to it.
+// The program of a worker: serves as the first process does, on that one's listening socket, until it is told to stop.
 import type { Server } from 'node:net'
-import type { Usage } from '../accounts/usage.ts'
-import { closeStore, createAnswering, createFront, type Front, loadMetrics, storeObserver } from '../front.ts'
-import type { Metrics } from '../http/metrics.ts'
-import { finish } from '../listening.ts'
-import { createLogTo, type Log } from '../log.ts'
-import { Channel, processWire } from '../store/channel.ts'
-import { openForServing } from '../store/opening-store.ts'
-import { type RemoteStore, withRemoteWrites } from '../store/remote-writes.ts'
-import type { Store } from '../store/store.ts'
-import { removeBack } from './back.ts'
-import { passOnTo } from './pass-on.ts'
-import type { ForPrimary, ForWorker, WorkerStart } from './protocol.ts'
+import { createLogTo } from '../log.ts'
+import { type Serving, startServing } from '../serving.ts'
+import type { Shared } from '../shared.ts'
+import { Channel } from './channel.ts'
+import type { ForFirst, ForWorker, WorkerStart } from './protocol.ts'
 
-let stopping = false
-const isStopping = () => stopping
-let back: string | undefined
-let metrics: Metrics | undefined
-let running: { front: Front; usage: Usage; store: Store; log: Log } | undefined
+/** A signal to the whole group also reaches the first process, which then says when to stop. */
+const GROUP_SIGNAL_MS = 1000
 
-// A terminal sends its signals to every process; when to stop is the primary's to say.
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => {})
-// Without the primary nothing could be written. It may have been killed, and then nobody else removes its socket.
-process.on('disconnect', () => {
-  if (back !== undefined) removeBack(back)
-  process.exit(1)
-})
-// There is nowhere left to report it; the primary stops the service.
-for (const output of [process.stdout, process.stderr]) output.on('error', () => {})
+let serving: Promise<Serving> | undefined
+let isTold = false
+let stopped: Promise<void> | undefined
 
 const ours: ForWorker = {
   start,
-  forgetKeys: () => running?.front.forgetKeys(),
-  flushUsage: async () => running?.usage.flush(),
-  snapshot: async () => metrics?.snapshot(),
-  drain() {
-    stopping = true
+  ping: () => {},
+  tell: async (what) => (await serving)?.told[what](),
+  snapshot: async () => (await serving)?.metrics?.snapshot(),
+  async drain() {
+    isTold = true
+    ;(await serving)?.drain()
   },
-  stop,
+  async stop() {
+    isTold = true
+    await stop()
+  },
 }
-const primary = new Channel<ForPrimary>(processWire(process), ours)
-const remote: RemoteStore = {
-  call: (...call) => primary.call('callStore', ...call),
-  createEach: (newPets) => primary.call('createEach', newPets),
+const first = new Channel<ForFirst>(process, ours)
+const shared: Shared = {
+  lease: (...parameters) => first.call('lease', ...parameters),
+  hold: (...parameters) => first.call('hold', ...parameters),
+  takeTry: (...parameters) => first.call('takeTry', ...parameters),
+  rightTry: (...parameters) => first.call('rightTry', ...parameters),
+  unmadeTry: (...parameters) => first.call('unmadeTry', ...parameters),
+  takeSignUp: (...parameters) => first.call('takeSignUp', ...parameters),
+  tellOthers: (...parameters) => first.call('tellOthers', ...parameters),
+  // Without the first process this one is about to end.
+  allowConnections: (open) => first.call('allowConnections', open).catch(() => open),
 }
 
-async function start({ config, back: path, timeouts }: WorkerStart): Promise<void> {
-  back = path
+// What was acknowledged is in the database: nothing is lost. The next instance needs the port.
+process.on('disconnect', () => process.exit(1))
+// A terminal sends this to every process, and the first one says when to stop.
+process.on('SIGINT', () => {})
+process.on('SIGTERM', () => setTimeout(() => void leave(), GROUP_SIGNAL_MS))
+// There is nowhere left to report it; the first process stops the service.
+for (const output of [process.stdout, process.stderr]) output.on('error', () => {})
+
+async function start({ config, timeouts }: WorkerStart): Promise<void> {
   const log = createLogTo(process.stdout, config.logLevel)
-  metrics = await loadMetrics(config)
-  const observe = storeObserver(config, metrics, log)
-  const options = { observe, isWorker: true, onBroken: () => process.exit(1) }
-  const { store: local, opened } = await openForServing(config, log, options)
-  // The primary finds the same, tells it, and ends.
-  opened.catch(() => {})
-  const store = config.database.engine === 'sqlite' ? withRemoteWrites(local, remote) : local
-  metrics?.watchStore(store)
-  const clock = Date.now
-  const answering = createAnswering({ config, log, store, clock, metrics, isStopping })
-  const front = createFront({
-    config,
-    log,
-    store,
-    clock,
-    monotonic: () => performance.now(),
-    metrics,
-    answering,
-    elsewhere: passOnTo(path, answering.send, isStopping, config.trustProxy),
-    lease: (account, wanted) => primary.call('lease', account, wanted),
-    timeouts,
-  })
-  running = { front, usage: answering.usage, store, log }
+  const where = { receive: receiveSocket }
+  const [clock, monotonic] = [Date.now, () => performance.now()]
+  const onBroken = ({ message }: Error) => void first.call('fail', message).catch(() => {})
+  serving = startServing({ config, log, shared, where, clock, monotonic, timeouts, onBroken, isWorker: true })
+  await serving
 }
 
-// The front takes the socket over at once: until then, connections that are accepted from it would be lost.
-process.on('message', (_message, socket?: Server) => {
-  if (socket !== undefined) running!.front.server.listen(socket)
-})
+/** The socket is taken over in the turn in which it arrives: connections accepted from it before would be lost. */
+function receiveSocket(): Promise<Server> {
+  return new Promise((resolve, reject) => {
+    process.on('message', (_message, socket?: Server) => void (socket !== undefined && resolve(socket)))
+    first.call('sendSocket').catch(reject)
+  })
+}
 
-async function stop(): Promise<void> {
-  stopping = true
-  if (running === undefined) return
-  const { front, usage, store, log } = running
-  await finish(front.server)
-  await closeStore(store, usage, log)
+function stop(): Promise<void> {
+  return (stopped ??= finish())
+}
+
+async function finish(): Promise<void> {
+  const started = await serving?.catch(() => undefined)
+  await started?.finish()
+  await started?.close()
+}
+
+/** Ends this worker alone; the first process replaces it. */
+async function leave(): Promise<void> {
+  if (isTold) return
+  await stop()
+  process.exit()
 }

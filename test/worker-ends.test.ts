@@ -1,0 +1,266 @@
+// How processes of an instance end: killed, hung, stopped alone or all together. Nothing acknowledged is lost, and nothing is left behind.
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { describe, it } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
+import { childrenOf } from '../harness/process-tree.ts'
+import { Folder, makeKey, type RunOptions, type Served, serve } from './command.ts'
+import { RawConnection } from '../harness/raw-http.ts'
+import { acceptedFrom, socketsOf } from '../harness/accepted-sockets.ts'
+import { ask, close, connectionsTo } from './worker-connection.ts'
+
+const get = (path: string, headers = '') => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n${headers}\r\n`
+const authorized = (key: string) => `Authorization: Bearer ${key}\r\n`
+const list = (key: string) => get('/v1/pets?limit=100', authorized(key))
+const REX = '{"name":"Rex","categoryId":1}'
+const create = (key: string) =>
+  `POST /v1/pets HTTP/1.1\r\nHost: localhost\r\n${authorized(key)}Content-Type: application/json\r\nContent-Length: ${REX.length}\r\n\r\n${REX}`
+
+interface Instance extends Served {
+  key: string
+  /** The first process: the one that was started, or its child where the launcher stands between (bin/petstore.js). */
+  first: number
+}
+
+async function startInstance(folder: Folder, { env, ...rest }: RunOptions = {}): Promise<Instance> {
+  const { key } = await makeKey(folder)
+  const served = await serve(folder, { ...rest, env: { PETSTORE_WORKERS: '2', ...env } })
+  const pid = served.child.pid!
+  const [child] = childrenOf(pid)
+  const first = readFileSync(`/proc/${child}/cmdline`, 'utf8').includes('worker') ? pid : child!
+  return { ...served, key, first }
+}
+
+async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await isSo())) await setTimeout(10)
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
+/** A worker that is none of those. */
+async function otherWorker({ first }: Instance, known: readonly number[]): Promise<number> {
+  let found: number | undefined
+  await until(() => (found = childrenOf(first).find((pid) => !known.includes(pid))) !== undefined)
+  return found!
+}
+
+/** Waits until a worker has accepted a connection, and gives that. */
+async function connectionOf(worker: number, { url }: Instance): Promise<RawConnection> {
+  for (;;) {
+    const connection = new RawConnection(url)
+    connection.send(get('/livez'))
+    await connection.answer()
+    const port = connection.socket.localPort!
+    if (socketsOf(worker).has((await acceptedFrom([port], Number(new URL(url).port))).get(port)!)) return connection
+    connection.socket.destroy()
+  }
+}
+
+async function countOfPets({ url, key }: Instance): Promise<number> {
+  const answer = await fetch(`${url}/v1/pets?limit=100`, { headers: { Authorization: `Bearer ${key}` } })
+  return ((await answer.json()) as unknown[]).length
+}
+
+async function countOfLists({ adminUrl }: Instance): Promise<number> {
+  const page = await (await fetch(`${adminUrl}/metrics`)).text()
+  return Number(/^petstore_requests_total\{operation="listPets",status="200"\} (\d+)$/m.exec(page)?.[1])
+}
+
+describe('A worker that is killed', { concurrency: 2 }, () => {
+  it('takes only its own connections with it, is replaced, and loses nothing', async () => {
+    await using folder = await Folder.create()
+    const instance = await startInstance(folder)
+    const { key, first } = instance
+    const connections = connectionsTo(instance)
+    assert.deepEqual(new Set(await ask(connections, create(key))), new Set([201]))
+    const [worker] = childrenOf(first)
+    connections.push(await connectionOf(worker!, instance), await connectionOf(first, instance))
+    process.kill(worker!, 'SIGKILL')
+    await until(() => connections.some(({ socket }) => socket.destroyed))
+    await setTimeout(100)
+    const left = connections.filter(({ socket }) => !socket.destroyed)
+    assert.ok(left.length > 0 && left.length < connections.length)
+    assert.deepEqual(new Set(await ask(left, list(key))), new Set([200]))
+    const next = await connectionOf(await otherWorker(instance, [worker!]), instance)
+    assert.deepEqual(await ask([next], list(key)), [200])
+    assert.equal(await countOfPets(instance), 16)
+    close([...connections, next])
+    assert.ok(
+      instance.lines.some(
+        ({ msg, signal }) => msg === 'a worker ended; another one replaces it' && signal === 'SIGKILL',
+      ),
+    )
+  })
+
+  it('leaves what it had counted on the page of metrics', async () => {
+    await using folder = await Folder.create()
+    const instance = await startInstance(folder, { env: { PETSTORE_ADMIN_PORT: '0' } })
+    const killed: number[] = []
+    for (let round = 1; round <= 2; round += 1) {
+      const worker = await otherWorker(instance, killed)
+      const connection = await connectionOf(worker, instance)
+      assert.deepEqual(await ask([connection], list(instance.key)), [200])
+      assert.equal(await countOfLists(instance), round)
+      process.kill(worker, 'SIGKILL')
+      killed.push(worker)
+      await otherWorker(instance, killed)
+      assert.equal(await countOfLists(instance), round)
+    }
+  })
+
+  it('again and again ends the service, with a message', async () => {
+    await using folder = await Folder.create()
+    const instance = await startInstance(folder)
+    await killYoung(instance, 5, [])
+    const { code, stderr } = await instance.ended
+    assert.equal(code, 1)
+    assert.match(stderr, /^petstore: 5 workers in a row ended within 5 s of their start/)
+  })
+
+  it('does not end the service where one that had run for a while was among them', async () => {
+    await using folder = await Folder.create()
+    const instance = await startInstance(folder)
+    const killed = await killYoung(instance, 4, [])
+    const old = await otherWorker(instance, killed)
+    await setTimeout(5200)
+    process.kill(old, 'SIGKILL')
+    await killYoung(instance, 4, [...killed, old])
+    await setTimeout(500)
+    assert.equal((await fetch(`${instance.url}/livez`)).status, 200)
+    assert.ok(isAlive(instance.first))
+  })
+
+  it('is replaced as soon as possible where the system refuses a new process', async () => {
+    await using folder = await Folder.create()
+    const instance = await startInstance(folder)
+    // Until then the pages are being loaded, which needs descriptors.
+    await fetch(`${instance.url}/livez`)
+    const { first } = instance
+    const [worker] = childrenOf(first)
+    execFileSync('prlimit', ['--pid', String(first), '--nofile=5:1000'])
+    process.kill(worker!, 'SIGKILL')
+    await until(() => instance.lines.some(({ msg }) => msg === 'a worker could not start'))
+    execFileSync('prlimit', ['--pid', String(first), '--nofile=1000:1000'])
+    await otherWorker(instance, [worker!])
+    assert.equal((await fetch(`${instance.url}/livez`)).status, 200)
+  })
+})
+
+/** Kills so many workers, each as soon as it is there; returns all that were killed. */
+async function killYoung(instance: Instance, count: number, before: readonly number[]): Promise<number[]> {
+  const killed = [...before]
+  while (killed.length < before.length + count) {
+    const worker = await otherWorker(instance, killed)
+    process.kill(worker, 'SIGKILL')
+    killed.push(worker)
+  }
+  return killed
+}
+
+describe('A worker that hangs', () => {
+  it('fails no scrape, and is replaced', async () => {
+    await using folder = await Folder.create()
+    const instance = await startInstance(folder, { env: { PETSTORE_ADMIN_PORT: '0' } })
+    const [worker] = childrenOf(instance.first)
+    using connection = await connectionOf(worker!, instance)
+    assert.deepEqual(await ask([connection], list(instance.key)), [200])
+    assert.equal(await countOfLists(instance), 1)
+    process.kill(worker!, 'SIGSTOP')
+    assert.equal(await countOfLists(instance), 1)
+    const next = await otherWorker(instance, [worker!])
+    assert.ok(instance.lines.some(({ msg, worker: pid }) => msg === 'a worker hangs and is ended' && pid === worker))
+    close([await connectionOf(next, instance)])
+    assert.equal(await countOfLists(instance), 1)
+  })
+})
+
+describe('A worker that is told to stop', { concurrency: 2 }, () => {
+  it('alone, by SIGTERM, finishes its requests and is replaced', async () => {
+    await using folder = await Folder.create()
+    const instance = await startInstance(folder)
+    const [worker] = childrenOf(instance.first)
+    using connection = await connectionOf(worker!, instance)
+    process.kill(worker!, 'SIGTERM')
+    connection.send(get('/v1/pets', `${authorized(instance.key)}Petstore-Rehearse: delay=3s\r\n`))
+    const { status, headers } = await connection.answer()
+    assert.deepEqual([status, headers.get('connection')], [200, 'close'])
+    const next = await otherWorker(instance, [worker!])
+    close([await connectionOf(next, instance)])
+    assert.ok(instance.lines.some(({ msg, code }) => msg === 'a worker ended; another one replaces it' && code === 0))
+  })
+
+  it('with the whole service serves all pages during the drain, and so does one that is started meanwhile', async () => {
+    await using folder = await Folder.create()
+    const instance = await startInstance(folder, { env: { PETSTORE_DRAIN_SECONDS: '4' } })
+    const { first } = instance
+    const [worker] = childrenOf(first)
+    const connections = connectionsTo(instance)
+    await ask(connections, get('/livez'))
+    // As systemd does it: to all processes.
+    for (const pid of [first, worker!]) process.kill(pid, 'SIGTERM')
+    await until(() => instance.lines.some(({ msg }) => String(msg).startsWith('draining')))
+    await setTimeout(1500)
+    assert.deepEqual(new Set(await ask(connections, get('/docs'))), new Set([200]))
+    process.kill(worker!, 'SIGKILL')
+    const late = await otherWorker(instance, [worker!])
+    await setTimeout(700)
+    assert.deepEqual(new Set(await ask(connectionsTo(instance), get('/readyz'))), new Set([503]))
+    assert.equal((await instance.ended).code, 0)
+    assert.ok(!isAlive(late))
+  })
+
+  it('with the whole service while it starts does not go on serving', async () => {
+    await using folder = await Folder.create()
+    const instance = await startInstance(folder)
+    const [worker] = childrenOf(instance.first)
+    process.kill(worker!, 'SIGKILL')
+    const next = await otherWorker(instance, [worker!])
+    process.kill(instance.first, 'SIGTERM')
+    const { code, stderr } = await instance.ended
+    assert.deepEqual([code, stderr], [0, ''])
+    assert.ok(!isAlive(next))
+    await assert.rejects(fetch(`${instance.url}/livez`))
+  })
+})
+
+describe('The first process', () => {
+  it('takes the workers with it where it is killed, and what was acknowledged is there after the next start', async () => {
+    await using folder = await Folder.create()
+    const instance = await startInstance(folder)
+    const workers = childrenOf(instance.first)
+    assert.equal(workers.length, 1)
+    const connections = connectionsTo(instance)
+    let acknowledged = 0
+    const creating = connections.map(async (connection) => {
+      while (!connection.socket.destroyed) {
+        connection.send(create(instance.key))
+        const { status } = await connection.answer(1000).catch(() => ({ status: undefined }))
+        if (status === 201) acknowledged += 1
+      }
+    })
+    await until(() => acknowledged > 40)
+    process.kill(instance.first, 'SIGKILL')
+    await instance.ended
+    await until(() => workers.every((pid) => !isAlive(pid)))
+    await Promise.all(creating)
+    const { port } = new URL(instance.url)
+    const again = { ...instance, ...(await serve(folder, { env: { PORT: port } })) }
+    let [count, cursor] = [0, '']
+    do {
+      const answer = await fetch(`${again.url}/v1/pets?limit=100${cursor}`, {
+        headers: { Authorization: `Bearer ${instance.key}` },
+      })
+      count += ((await answer.json()) as unknown[]).length
+      const next = /[?&](cursor=[^&>]+)/.exec(answer.headers.get('link') ?? '')?.[1]
+      cursor = next === undefined ? '' : `&${next}`
+    } while (cursor !== '')
+    assert.ok(count >= acknowledged, `${acknowledged} were acknowledged, ${count} are there`)
+  })
+})
