@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { describe, it } from 'node:test'
 import { BadSetting, type Config, ownBaseUrl, readConfig, SETTINGS } from './config.ts'
-import { databasePlace } from './database-address.ts'
+import { databasePlace } from './store/database-address.ts'
 
 const from = (env: Record<string, string>) => readConfig({}, env)
 

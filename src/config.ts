@@ -4,15 +4,13 @@ import { isIP } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { BASE_PATH, ENVIRONMENTS } from './contract/operations.ts'
 import { redactAddress, redactValue } from './contract/redact.ts'
-import { type DatabaseAddress, parseDatabase } from './database-address.ts'
+import { LOG_LEVELS } from './log.ts'
+import { type DatabaseAddress, parseDatabase } from './store/database-address.ts'
 
 export interface RateLimit {
   requests: number
   seconds: number
 }
-
-const LOG_LEVELS = ['error', 'warn', 'notice', 'info', 'debug'] as const
-export type LogLevel = (typeof LOG_LEVELS)[number]
 
 const MOST_WORKERS = 64
 

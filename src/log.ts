@@ -1,8 +1,10 @@
 // Structured logs: one JSON object per line, or short plain lines on a terminal.
 import type { Writable } from 'node:stream'
 import { type DestinationStream, type Logger as Pino, pino } from 'pino'
-import type { LogLevel } from './config.ts'
 import { escapeControls } from './contract/json.ts'
+
+export const LOG_LEVELS = ['error', 'warn', 'notice', 'info', 'debug'] as const
+export type LogLevel = (typeof LOG_LEVELS)[number]
 
 export type Log = Pino<'notice'>
 

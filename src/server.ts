@@ -1,17 +1,16 @@
 // The instance: its first process serves, and beside that has the admin port, the chores and the workers.
 import { setTimeout } from 'node:timers/promises'
 import type { Accounts } from './accounts/accounts.ts'
-import { startChores } from './chores.ts'
 import type { Config } from './config.ts'
 import { createAdmin } from './http/health.ts'
 import type { Timeouts } from './http/app.ts'
-import type { Reach } from './home.ts'
-import { addressOf, cutOff, type InheritedSocket, listen } from './listening.ts'
+import type { Reach } from './http/reach.ts'
+import { addressOf, cutOff, type InheritedSocket, lastStep, listen } from './http/listening.ts'
 import type { Log } from './log.ts'
-import { startServing } from './serving.ts'
-import { ConnectionCounts, createCounted, type Shared } from './shared.ts'
+import { type Serving, startServing } from './serving.ts'
+import { ConnectionCounts, createCounted, type Shared } from './http/shared.ts'
+import { IDEMPOTENCY_KEPT_MS } from './store/idempotency.ts'
 import type { Store } from './store/store.ts'
-import { lastStep } from './within-time.ts'
 import type { Workers } from './workers/workers.ts'
 
 export interface Running extends Reach {
@@ -60,7 +59,7 @@ export async function startServer(config: Config, log: Log, world: World = {}): 
   const where = socket ?? { host: config.host, port: config.port, setting: '' as const }
   const ends = { onBroken, isWorker: false }
   const serving = await startServing({ config, log, shared, where, clock, monotonic, timeouts, ...ends })
-  const { metrics, readiness, health, send, store, usage, sessions, opened } = serving
+  const { server, told, metrics, readiness, health, send, store, opened } = serving
   metrics?.watchInstance(readiness)
   const metricsPage = async () => metrics!.render(await workers?.snapshots())
   const admin = metrics && createAdmin({ metricsPage, contentType: metrics.contentType, health, send })
@@ -69,7 +68,7 @@ export async function startServer(config: Config, log: Log, world: World = {}): 
     if (config.workers > 1) {
       // Loaded on demand: most instances are one process.
       const { startWorkers } = await import('./workers/workers.ts')
-      workers = await startWorkers({ config, log, timeouts, shared, connections, serving, onBroken })
+      workers = await startWorkers({ config, log, timeouts, shared, connections, server, metrics, told, onBroken })
     }
   } catch (error) {
     await Promise.all([serving.abandon(), cutOff(admin)])
@@ -78,7 +77,7 @@ export async function startServer(config: Config, log: Log, world: World = {}): 
   let stopping = false
   let stopChores = async () => {}
   const startWork = () => {
-    if (!stopping) stopChores = startChores({ store, usage, sessions, log, clock })
+    if (!stopping) stopChores = startChores(serving, log, clock)
   }
   // The caller learns from `opened` that the store can't be opened.
   opened.then(startWork, () => {})
@@ -112,5 +111,31 @@ export async function startServer(config: Config, log: Log, world: World = {}): 
     broken: broken.promise,
     drain,
     stop,
+  }
+}
+
+const CHORES_EVERY_MS = 600_000
+
+/**
+ * Forgets records that are past their time, now and then every ten minutes. Returns a function that stops this; it
+ * resolves when what is running has ended.
+ */
+function startChores({ store, usage, sessions }: Serving, log: Log, clock: () => number): () => Promise<void> {
+  const stop = new AbortController()
+  const purge = async () => {
+    try {
+      while (!stop.signal.aborted && (await store.pets.purgeIdempotencyRecords(clock() - IDEMPOTENCY_KEPT_MS)) > 0);
+      if (!stop.signal.aborted) await usage.purge()
+      if (!stop.signal.aborted) await sessions.purge()
+    } catch (error) {
+      log.error({ error }, 'old records could not be purged; this is retried later')
+    }
+  }
+  let running = purge()
+  const timer = setInterval(() => void (running = purge()), CHORES_EVERY_MS).unref()
+  return async () => {
+    stop.abort()
+    clearInterval(timer)
+    await running
   }
 }

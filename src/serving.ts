@@ -14,13 +14,12 @@ import { createHealth, type Health } from './http/health.ts'
 import type { Metrics } from './http/metrics.ts'
 import { createReadiness, type Readiness } from './http/readiness.ts'
 import { createRecorder } from './http/record.ts'
-import { type Reach, reachOf } from './home.ts'
-import { addressOf, cutOff, finish, listen, type Where } from './listening.ts'
+import { type Reach, reachOf } from './http/reach.ts'
+import { addressOf, cutOff, finish, lastStep, listen, type Where } from './http/listening.ts'
 import { type Log, logRepeated } from './log.ts'
-import type { Shared, Told } from './shared.ts'
+import type { Shared, Told } from './http/shared.ts'
 import { openForServing } from './store/opening-store.ts'
-import type { Observe, Store } from './store/store.ts'
-import { lastStep } from './within-time.ts'
+import type { Observe, Report, Store } from './store/store.ts'
 
 export interface ServingParts {
   config: Config
@@ -69,7 +68,10 @@ export async function startServing(parts: ServingParts): Promise<Serving> {
   if (config.workers > 1) hashSingly()
   const metrics = await loadMetrics(config)
   const observe = storeObserver(config, metrics, log)
-  const { store, opened } = await openForServing(config, log, { observe, onBroken, isWorker })
+  const { environment, database, given, workers: processes } = config
+  const report: Report = ({ level, message, details }) => log[level](details ?? {}, message)
+  const opening = { environment, isChosen: given.has('environment'), processes, report, observe, onBroken, isWorker }
+  const { store, opened } = await openForServing(database, opening)
   opened.catch(onBroken)
   metrics?.watchStore(store)
   let stopping = false

@@ -3,7 +3,7 @@ import { Accounts, emailProblem } from '../accounts/accounts.ts'
 import { PASSWORD_MIN_LENGTH, passwordProblem } from '../accounts/passwords.ts'
 import { Refused } from '../contract/errors.ts'
 import type { Environment } from '../contract/operations.ts'
-import { databasePlace } from '../database-address.ts'
+import { databasePlace } from '../store/database-address.ts'
 import type { Account } from '../store/account-store.ts'
 import { NoDatabase, type Store } from '../store/store.ts'
 import {

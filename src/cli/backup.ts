@@ -1,5 +1,5 @@
 // petstore backup and petstore restore: the whole database as one file, and back. Both work on SQLite.
-import { databasePlace } from '../database-address.ts'
+import { databasePlace } from '../store/database-address.ts'
 import { type Command, CommandFailed, type Input, JSON_OPTION, nextCommand, settingOptions } from './command.ts'
 import { printJson, report } from './terminal.ts'
 

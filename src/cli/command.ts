@@ -1,6 +1,6 @@
 // What a command is: its name, its options, and what it does.
 import { type Config, type Setting, SETTINGS, type SettingName } from '../config.ts'
-import { databasePlace } from '../database-address.ts'
+import { databasePlace } from '../store/database-address.ts'
 import { openStore } from '../store/open-store.ts'
 import type { Store } from '../store/store.ts'
 import { report, type Terminal } from './terminal.ts'

@@ -1,6 +1,6 @@
 // petstore copy: copies a whole store from one database to another, such as from SQLite to PostgreSQL.
 import { readDatabaseAddress } from '../config.ts'
-import type { DatabaseAddress } from '../database-address.ts'
+import type { DatabaseAddress } from '../store/database-address.ts'
 import { CopyRefused, copyStore } from '../store/copy-store.ts'
 import { openStore } from '../store/open-store.ts'
 import { parseConnection } from '../store/postgres/connection-settings.ts'

@@ -1,6 +1,6 @@
 // petstore doctor: checks a deployment and says what is wrong and what to do. Exit code 0: the service can work; 1: it can't.
 import { type Config, type Setting, SETTINGS } from '../config.ts'
-import { databasePlace } from '../database-address.ts'
+import { databasePlace } from '../store/database-address.ts'
 import { type Check, fine, problem, warning } from '../store/check.ts'
 import { checkDatabase, openStore } from '../store/open-store.ts'
 import { type Command, CommandFailed, JSON_OPTION, settingOptions } from './command.ts'

@@ -1,6 +1,6 @@
 // petstore environment …: shows or changes the environment that a database belongs to, and with it which keys it accepts.
 import { KEY_PREFIX, stateOf } from '../accounts/api-keys.ts'
-import { databasePlace } from '../database-address.ts'
+import { databasePlace } from '../store/database-address.ts'
 import { type Environment, ENVIRONMENTS } from '../contract/operations.ts'
 import type { Store } from '../store/store.ts'
 import {

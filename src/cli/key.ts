@@ -1,7 +1,7 @@
 // petstore key …: manages API keys. The secret is printed once, when the key is created.
 import { redacted, stateOf } from '../accounts/api-keys.ts'
 import { Refused } from '../contract/errors.ts'
-import { databasePlace } from '../database-address.ts'
+import { databasePlace } from '../store/database-address.ts'
 import type { Account, ApiKey } from '../store/account-store.ts'
 import { accountsOf, findAccount } from './account.ts'
 import {

@@ -1,5 +1,5 @@
 // petstore migrate: upgrades the database's schema to this version and exits; `serve` does the same when it starts.
-import { databasePlace } from '../database-address.ts'
+import { databasePlace } from '../store/database-address.ts'
 import { type Command, JSON_OPTION, settingOptions, withStore } from './command.ts'
 import { printJson, report } from './terminal.ts'
 

@@ -1,6 +1,6 @@
 // Finds and runs the command of a command line. Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted at a prompt.
 import { BadSetting, readConfig, SETTINGS } from '../config.ts'
-import { holdsPassword } from '../database-address.ts'
+import { holdsPassword } from '../store/database-address.ts'
 import { escapeControls } from '../contract/json.ts'
 import { VERSION } from '../contract/operations.ts'
 import { redactSecrets } from '../contract/redact.ts'

@@ -1,7 +1,7 @@
 // The reference: Scalar on our OpenAPI document, every error code, and the deprecations with their migration guides.
 import { ERRORS } from '../contract/errors.ts'
 import { BASE_PATH, type Operation, OPERATIONS } from '../contract/operations.ts'
-import { STATUS_CODES } from '../node-http.ts'
+import { STATUS_CODES } from '../http/node-http.ts'
 import { assetAddress } from './assets.ts'
 import { html, type Html } from './html.ts'
 import { referencePolicy } from './security-headers.ts'

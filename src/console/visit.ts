@@ -5,12 +5,11 @@ import { csrfToken, newToken, type Sessions, type SignedIn } from '../accounts/s
 import type { Throttles } from '../accounts/throttle.ts'
 import { type Config, ownBaseUrl } from '../config.ts'
 import { BASE_PATH } from '../contract/operations.ts'
-import type { Reach } from '../home.ts'
+import { isOwnName, type Reach } from '../http/reach.ts'
 import type { PageCall } from '../http/call.ts'
 import type { PageRoute } from '../http/routes.ts'
 import type { Log } from '../log.ts'
 import type { Store } from '../store/store.ts'
-import { isOwnName } from '../own-name.ts'
 import type { Html } from './html.ts'
 
 /** The parts of the service that the pages use. */

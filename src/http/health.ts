@@ -3,7 +3,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { Refusal } from '../contract/errors.ts'
 import { RETRY_AFTER } from '../contract/limits.ts'
-import { createServer } from '../node-http.ts'
+import { createServer } from './node-http.ts'
 import { jsonContent, type Send } from './answer.ts'
 import type { Answer, Result } from './call.ts'
 import type { Readiness } from './readiness.ts'

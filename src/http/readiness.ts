@@ -1,6 +1,6 @@
 // Whether the service can serve: for /readyz and the metrics.
 import { NoWrites, type Store, StoreBusy } from '../store/store.ts'
-import { withinTime } from '../within-time.ts'
+import { withinTime } from '../store/within-time.ts'
 
 /** Load balancers and Prometheus wait a few seconds for an answer; a database that takes this long counts as unavailable. */
 const ANSWER_WITHIN_MS = 2000

@@ -1,5 +1,5 @@
 // Opens the store at a database address; the only place that knows all engines.
-import { type DatabaseAddress, databasePlace } from '../database-address.ts'
+import { type DatabaseAddress, databasePlace } from './database-address.ts'
 import type { Check } from './check.ts'
 import { CannotOpenStore, type Observe, type OpenOptions, type Store } from './store.ts'
 

@@ -1,9 +1,8 @@
 // Opens the store for serving. While the database is unavailable the service is live but not ready: the store refuses every
 // call until an attempt to open it succeeds. A database of the other environment is refused.
 import { setTimeout } from 'node:timers/promises'
-import type { Config } from '../config.ts'
-import { databasePlace } from '../database-address.ts'
-import type { Log } from '../log.ts'
+import type { Environment } from '../contract/operations.ts'
+import { type DatabaseAddress, databasePlace } from './database-address.ts'
 import { openStore } from './open-store.ts'
 import { CannotOpenStore, type Observe, type Report, type Serving, type Store, StoreUnavailable } from './store.ts'
 
@@ -18,39 +17,36 @@ export interface Opening {
 }
 
 export interface OpeningOptions {
+  /** The environment to serve, and whether somebody chose it: a default does not decide for a database that exists. */
+  environment: Environment
+  isChosen: boolean
+  /** How many processes of the instance open the database. */
+  processes: number
+  /** Receives a line of the log each. */
+  report: Report
   /** Receives the duration of each call. */
   observe?: Observe | undefined
   onBroken: Serving['onBroken']
   /** A worker leaves it to the primary to tell how it went. */
-  isWorker?: boolean
+  isWorker: boolean
 }
 
 /** Throws `CannotOpenStore` if the store can't be opened, now or later. */
-export async function openForServing(
-  config: Config,
-  log: Log,
-  { observe, onBroken, isWorker = false }: OpeningOptions,
-): Promise<Opening> {
-  const report: Report = ({ level, message, details }) => log[level](details ?? {}, message)
+export async function openForServing(database: DatabaseAddress, options: OpeningOptions): Promise<Opening> {
+  const { processes, report, observe, onBroken, isWorker } = options
   // Before it listens, the service may stand still while another process holds the lock of a SQLite file; later it may not.
   let lockWait: { lockWaitMs?: number } = {}
   const open = async () => {
-    const options = {
-      ...lockWait,
-      report,
-      observe,
-      processes: config.workers,
-      serving: { checkpoints: !isWorker, onBroken },
-    }
+    const attempt = { ...lockWait, report, observe, processes, serving: { checkpoints: !isWorker, onBroken } }
     lockWait = { lockWaitMs: 0 }
-    const store = await openStore(config.database, options)
+    const store = await openStore(database, attempt)
     try {
-      await requireEnvironment(store, config)
+      await requireEnvironment(store, database, options)
     } catch (error) {
       await store.close()
       throw error
     }
-    if (!isWorker) for (const warning of store.opened.warnings) log.warn(warning)
+    if (!isWorker) for (const message of store.opened.warnings) report({ level: 'warn', message })
     return store
   }
   return openOrWait(open, isWorker ? () => {} : report)
@@ -60,8 +56,12 @@ export async function openForServing(
  * Records the environment of a database that has none, if it was just created or if the setting was given. A default does
  * not decide for a database that exists. Throws `CannotOpenStore` if the database belongs to the other environment.
  */
-async function requireEnvironment(store: Store, { environment, given, database }: Config): Promise<void> {
-  const decides = store.opened.created || given.has('environment')
+async function requireEnvironment(
+  store: Store,
+  database: DatabaseAddress,
+  { environment, isChosen }: OpeningOptions,
+): Promise<void> {
+  const decides = store.opened.created || isChosen
   const recorded = (await store.environment()) ?? (decides ? await store.recordEnvironment(environment) : undefined)
   if (recorded === undefined || recorded === environment) return
   throw new CannotOpenStore(

@@ -2,7 +2,7 @@
 import type { Config } from '../config.ts'
 import type { Timeouts } from '../http/app.ts'
 import type { Snapshot } from '../http/metrics.ts'
-import type { Shared, Told } from '../shared.ts'
+import type { Shared, Told } from '../http/shared.ts'
 
 export interface WorkerStart {
   config: Config

@@ -3,16 +3,16 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import module from 'node:module'
 import { extname } from 'node:path'
+import type { Server } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import type { Config } from '../config.ts'
 import type { Timeouts } from '../http/app.ts'
-import type { Snapshot } from '../http/metrics.ts'
+import type { Metrics, Snapshot } from '../http/metrics.ts'
 import type { Log } from '../log.ts'
-import type { Serving } from '../serving.ts'
-import type { ConnectionCounts, Shared, Told } from '../shared.ts'
+import type { ConnectionCounts, Shared, Told } from '../http/shared.ts'
 import { IN_MEMORY } from '../store/sqlite/database.ts'
 import { CannotOpenStore, StoreUnavailable } from '../store/store.ts'
-import { withinTime } from '../within-time.ts'
+import { withinTime } from '../store/within-time.ts'
 import { Channel } from './channel.ts'
 import type { ForFirst, ForWorker } from './protocol.ts'
 
@@ -37,7 +37,7 @@ const UNANSWERED_MOST = 2
 /** A worker has as long to stop as the first process has; then it is ended. */
 const STOP_WITHIN_MS = 8000
 
-const PROGRAM = fileURLToPath(new URL(`worker${extname(import.meta.url)}`, import.meta.url))
+const PROGRAM = fileURLToPath(new URL(`../worker${extname(import.meta.url)}`, import.meta.url))
 
 export interface WorkersParts {
   config: Config
@@ -45,8 +45,11 @@ export interface WorkersParts {
   timeouts: Timeouts | undefined
   shared: Shared
   connections: ConnectionCounts
-  /** What the first process runs. Its listening socket is shared: what a worker that ends has not accepted, another process accepts. */
-  serving: Serving
+  /** Its listening socket is shared: what a worker that ends has not accepted, another process accepts. */
+  server: Server
+  metrics: Metrics | undefined
+  /** What the first process does when a worker tells all others to. */
+  told: Record<Told, () => void | Promise<void>>
   /** Called if workers end again and again, or one can't go on with its store. */
   onBroken: (error: Error) => void
 }
@@ -147,18 +150,18 @@ export class Workers {
   }
 
   #callableBy(child: ChildProcess): ForFirst {
-    const { shared, serving, connections } = this.#parts
+    const { shared, server, told, connections } = this.#parts
     return {
       ...shared,
       lease: shared.lease!,
       tellOthers: async (what) => {
-        await Promise.allSettled([serving.told[what](), this.tell(what, child)])
+        await Promise.allSettled([told[what](), this.tell(what, child)])
       },
       allowConnections: (open) => connections.allow(child, open),
       sendSocket: () =>
         new Promise((resolve, reject) => {
           if (this.#stopping) throw new Error('the service is stopping')
-          child.send('socket', serving.server, {}, (error) => (error === null ? resolve() : reject(error)))
+          child.send('socket', server, {}, (error) => (error === null ? resolve() : reject(error)))
         }),
       fail: (message) => this.#parts.onBroken(new StoreUnavailable(message)),
     }
@@ -208,13 +211,12 @@ export class Workers {
   }
 
   #ends(worker: Worker, code: number | null, signal: string | null): void {
-    const { connections, serving, log } = this.#parts
+    const { connections, metrics, log } = this.#parts
     this.#workers.delete(worker)
     connections.forget(worker.child)
     if (this.#stopping) return
     const { snapshot } = worker
-    if (snapshot !== undefined)
-      this.#ended = this.#ended.then((sum) => serving.metrics!.sum([sum, withoutGauges(snapshot)]))
+    if (snapshot !== undefined) this.#ended = this.#ended.then((sum) => metrics!.sum([sum, withoutGauges(snapshot)]))
     const isYoung = performance.now() - worker.startedAt < YOUNG_MS
     this.#youngEnds = isYoung ? this.#youngEnds + 1 : 0
     log.error({ worker: worker.child.pid, code, signal }, 'a worker ended; another one replaces it')

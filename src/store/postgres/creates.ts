@@ -1,6 +1,6 @@
 // Creates that arrive in one turn of the event loop share one statement, so one round trip and one commit.
 import type { NewPet } from '../../contract/pets.ts'
-import { gatherTurns } from '../../turns.ts'
+import { gatherTurns } from '../turns.ts'
 import { toJson } from '../records.ts'
 import type { CommitStats } from '../store.ts'
 import type { Database } from './connection.ts'

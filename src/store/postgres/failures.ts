@@ -1,7 +1,7 @@
 // Classifies PostgreSQL's errors: which are temporary, which break a connection, and after which a retry is safe.
 import postgres from 'postgres'
 import { StoreUnavailable } from '../store.ts'
-import { Overdue } from '../../within-time.ts'
+import { Overdue } from '../within-time.ts'
 
 /** Error codes and classes (PostgreSQL manual, appendix A) that describe the state of the database, not a bug of ours. */
 const PASSING: readonly string[] = [

@@ -28,7 +28,7 @@ import type { Connection, Database } from './connection.ts'
 import type { ConnectionSettings } from './connection-settings.ts'
 import { Connections } from './connections.ts'
 import { asStoreFailure, breaksConnection, wasRolledBack } from './failures.ts'
-import { Overdue, withinTime } from '../../within-time.ts'
+import { Overdue, withinTime } from '../within-time.ts'
 
 type Work<T> = (sql: Database) => Promise<T>
 

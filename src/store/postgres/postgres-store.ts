@@ -1,5 +1,5 @@
 // The engine for several instances: any number of processes on one PostgreSQL.
-import { databasePlace } from '../../database-address.ts'
+import { databasePlace } from '../database-address.ts'
 import { factsOfStore } from '../facts.ts'
 import { type Migration, openedBy } from '../migrations.ts'
 import { CannotOpenStore, NoDatabase, type OpenOptions, type Report, type Store, StoreUnavailable } from '../store.ts'

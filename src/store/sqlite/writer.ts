@@ -2,8 +2,8 @@
 // that began after its commit. A lock held by another process is waited for here, outside SQLite.
 import type { DatabaseSync } from 'node:sqlite'
 import { setImmediate, setTimeout } from 'node:timers/promises'
-import { whileGrowing } from '../../turns.ts'
-import { withinTime } from '../../within-time.ts'
+import { whileGrowing } from '../turns.ts'
+import { withinTime } from '../within-time.ts'
 import { StoreBusy, StoreUnavailable } from '../store.ts'
 import { asStoreFailure, explain, isBusy, isFailedSync, LOCK_RETRY_MS, LOCK_WAIT_MS } from './failures.ts'
 import type { Wal } from './wal.ts'

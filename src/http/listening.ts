@@ -2,6 +2,8 @@
 import { once } from 'node:events'
 import type { Server } from 'node:http'
 import { type AddressInfo, Server as NetServer } from 'node:net'
+import type { Log } from '../log.ts'
+import { withinTime } from '../store/within-time.ts'
 
 /** Running requests may take this long to finish, then they are cut off. With the last writes a stop stays under 10 s. */
 const STOP_WITHIN_MS = 6000
@@ -109,4 +111,12 @@ export async function cutOff(server: Server | undefined): Promise<void> {
 /** Resolves when the last connection has ended; also for a server that never listened. */
 function close(server: Server): Promise<void> {
   return new Promise((resolve) => server.close(() => resolve()))
+}
+
+/** How long each of the last steps of a stop may take: a database that hangs must not hold it up. */
+const LAST_STEP_MS = 1500
+
+/** Waits for one of the last steps of a stop; what goes wrong is logged as `failure`. */
+export async function lastStep(step: Promise<unknown>, failure: string, log: Log): Promise<void> {
+  await withinTime(step, LAST_STEP_MS).catch((error: unknown) => log.error({ error }, failure))
 }

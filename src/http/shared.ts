@@ -1,10 +1,10 @@
 // What the processes of one instance count together, and tell each other. In the first process these are plain functions; a
 // worker has the same functions, which call those of the first process (workers/worker.ts).
-import { createThrottles, type Throttles } from './accounts/throttle.ts'
-import type { Config } from './config.ts'
-import type { AllowConnections } from './http/connection-limit.ts'
-import { createRateWindow, type Lease } from './http/rate-limit.ts'
-import { createHold, type Hold } from './http/rehearse.ts'
+import { createThrottles, type Throttles } from '../accounts/throttle.ts'
+import type { Config } from '../config.ts'
+import type { AllowConnections } from './connection-limit.ts'
+import { createRateWindow, type Lease } from './rate-limit.ts'
+import { createHold, type Hold } from './rehearse.ts'
 
 /** What every process of an instance does when one of them asks for it. */
 export type Told = 'forgetKeys' | 'flushUsage'

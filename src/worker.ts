@@ -1,10 +1,10 @@
 // The program of a worker: serves as the first process does, on that one's listening socket, until it is told to stop.
 import type { Server } from 'node:net'
-import { createLogTo } from '../log.ts'
-import { type Serving, startServing } from '../serving.ts'
-import type { Shared } from '../shared.ts'
-import { Channel } from './channel.ts'
-import type { ForFirst, ForWorker, WorkerStart } from './protocol.ts'
+import { createLogTo } from './log.ts'
+import { type Serving, startServing } from './serving.ts'
+import type { Shared } from './http/shared.ts'
+import { Channel } from './workers/channel.ts'
+import type { ForFirst, ForWorker, WorkerStart } from './workers/protocol.ts'
 
 /** A signal to the whole group also reaches the first process, which then says when to stop. */
 const GROUP_SIGNAL_MS = 1000

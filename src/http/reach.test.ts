@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import type { AddressInfo } from 'node:net'
 import { describe, it } from 'node:test'
-import { readConfig } from './config.ts'
-import { reachOf } from './home.ts'
+import { readConfig } from '../config.ts'
+import { isOwnName, reachOf } from './reach.ts'
 
 const bound = (address: string): AddressInfo => ({
   address,
@@ -56,4 +56,39 @@ describe('A service at home', () => {
       'open',
     )
   })
+})
+
+describe('isOwnName', () => {
+  for (const host of [
+    '127.0.0.1',
+    '127.0.0.1:8080',
+    '192.0.2.1:80',
+    '[::1]',
+    '[::1]:8080',
+    'localhost',
+    'LOCALHOST:1',
+    'pets.localhost:8080',
+    'a.b-c.localhost',
+    'localhost.',
+  ]) {
+    it(`accepts ${host}`, () => assert.ok(isOwnName(host)))
+  }
+
+  for (const host of [
+    '',
+    'pets.example',
+    'pets.example:8080',
+    'localhost.example',
+    'mylocalhost',
+    '127.0.0.1.example',
+    '127.0.0.1@pets.example',
+    '[pets.example]',
+    '::1x',
+    'localhost:80:80',
+    '.localhost',
+    'a..localhost',
+    'localhost:evil',
+  ]) {
+    it(`refuses ${JSON.stringify(host)}`, () => assert.ok(!isOwnName(host)))
+  }
 })

@@ -1,7 +1,7 @@
-// Whether the service runs at home: reachable from its own machine alone, as on a developer's. What is open there by default
-// is closed elsewhere, and the console answers only to names that lead to this machine.
-import { type AddressInfo, BlockList, isIPv6 } from 'node:net'
-import type { Config } from './config.ts'
+// How the service can be reached, and what follows: whether sign-up is open by default, and which Host headers the console answers.
+// At home means reachable from its own machine alone, as on a developer's.
+import { type AddressInfo, BlockList, isIP, isIPv6 } from 'node:net'
+import type { Config } from '../config.ts'
 
 const LOOPBACK = new BlockList()
 LOOPBACK.addSubnet('127.0.0.0', 8)
@@ -26,4 +26,13 @@ export function reachOf(config: ReachSettings, bound: AddressInfo | string | nul
 
 function isLoopback(address: string): boolean {
   return LOOPBACK.check(address, isIPv6(address) ? 'ipv6' : 'ipv4')
+}
+
+/**
+ * Whether a Host header leads to the console of a service at home: an IP address, localhost or a name below it, with any port.
+ * DNS rebinding lets another site's page send requests here under that site's own name, but never under these.
+ */
+export function isOwnName(host: string): boolean {
+  const [, name = ''] = /^(\[[^\]]*\]|[^:]*)(?::[0-9]*)?$/.exec(host) ?? []
+  return isIP(name.replace(/^\[(.*)\]$/, '$1')) > 0 || /^(?:[a-z0-9-]+\.)*localhost\.?$/i.test(name)
 }

@@ -1,6 +1,6 @@
 // The address of a database: read, named for people, and kept from telling its password.
 import { resolve } from 'node:path'
-import { decoded, redactCredentials } from './contract/redact.ts'
+import { decoded, redactCredentials } from '../contract/redact.ts'
 
 export type DatabaseAddress = { engine: 'sqlite'; path: string } | { engine: 'postgres'; url: string }
 

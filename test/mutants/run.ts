@@ -6,8 +6,8 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSy
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { SHARED_POSTGRES } from '../harness/engines.ts'
-import { startPostgres } from '../harness/postgres-server.ts'
+import { SHARED_POSTGRES } from '../../harness/engines.ts'
+import { startPostgres } from '../../harness/postgres-server.ts'
 import { FOLDERS, type MutatedFolder } from './folders.ts'
 import { report, type TestedMutant } from './report.ts'
 
@@ -93,7 +93,7 @@ function configuration({ mutate, tests }: MutatedFolder, events: string): object
     reporters: ['event-recorder'],
     eventReporter: { baseDir: events },
     tempDirName: join(work, 'sandbox'),
-    ignorePatterns: ['mutants', 'bench', 'drills', 'docs'],
+    ignorePatterns: ['test/mutants', 'bench', 'drills', 'docs'],
     // Stryker would rewrite it for a compiler, by an interface that TypeScript 7 no longer has.
     tsconfigFile: 'none',
     allowConsoleColors: false,
