@@ -121,6 +121,7 @@ const RECORDS: Record<keyof RecordStore, Case> = {
 
 const STORE: Record<Exclude<keyof Store, 'opened' | 'pets' | 'accounts' | 'imports' | 'records' | 'close'>, Case> = {
   version: reads((store) => store.version()),
+  versionToRead: reads((store) => store.versionToRead()),
   environment: reads((store) => store.environment()),
   recordEnvironment: data((store) => store.recordEnvironment('staging')),
   isUnfinishedCopy: reads((store) => store.isUnfinishedCopy()),

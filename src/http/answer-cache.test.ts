@@ -14,7 +14,8 @@ function page(body: string): CachedAnswer {
 
 /** Of a store whose version the test sets. */
 function cacheOf(store: { version: number | undefined }): AnswerCache {
-  const cache = new AnswerCache({ version: () => store.version })
+  const version = () => store.version
+  const cache = new AnswerCache({ version, versionToRead: version })
   cache.refresh()
   return cache
 }
@@ -85,6 +86,23 @@ describe('the answer cache', () => {
       cache.refresh()
       return page('x')
     })
+    assert.equal(cache.find('/v1/pets'), undefined)
+  })
+
+  it('keeps a page that was read while a commit waited for its sync, from the moment that it is synced', async () => {
+    let version = 1
+    const cache = new AnswerCache({ version: () => version, versionToRead: () => 2 })
+    cache.refresh()
+    await askTwice(cache, '/v1/pets')
+    assert.equal(cache.find('/v1/pets'), undefined, 'not for the version before')
+    await cache.read('/v1/pets', 1, async () => {
+      version = 2
+      return page('x')
+    })
+    cache.refresh()
+    assert.ok(cache.find('/v1/pets'))
+    version = 3
+    cache.refresh()
     assert.equal(cache.find('/v1/pets'), undefined)
   })
 

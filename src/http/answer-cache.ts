@@ -59,7 +59,7 @@ const MAX_ADDRESS = 200
 export class AnswerCache {
   /** How many were found in here, and how many were not. */
   readonly lookups = { hits: 0, misses: 0 }
-  readonly #store: Pick<Store, 'version'>
+  readonly #store: Pick<Store, 'version' | 'versionToRead'>
   readonly #answers = new Map<string, CachedAnswer>()
   /** Reads under way. */
   readonly #reading = new Map<string, Promise<CachedAnswer | Refusal>>()
@@ -68,7 +68,7 @@ export class AnswerCache {
   #bytes = 0
   #version: number | undefined
 
-  constructor(store: Pick<Store, 'version'>) {
+  constructor(store: Pick<Store, 'version' | 'versionToRead'>) {
     this.#store = store
   }
 
@@ -107,7 +107,7 @@ export class AnswerCache {
   ): Promise<CachedAnswer | Refusal> {
     // The store has moved on since the request arrived, so the version of what is read now is unknown.
     if (version !== this.#version || this.#isNew(address)) return read()
-    return this.#reading.get(address) ?? this.#readAndKeep(address, version, read)
+    return this.#reading.get(address) ?? this.#readAndKeep(address, read)
   }
 
   #isNew(address: string): boolean {
@@ -117,17 +117,16 @@ export class AnswerCache {
     return true
   }
 
-  async #readAndKeep(
-    address: string,
-    version: number | undefined,
-    read: () => Promise<CachedAnswer | Refusal>,
-  ): Promise<CachedAnswer | Refusal> {
+  async #readAndKeep(address: string, read: () => Promise<CachedAnswer | Refusal>): Promise<CachedAnswer | Refusal> {
+    const version = this.#store.versionToRead()
     const reading = read()
     this.#reading.set(address, reading)
     try {
       const answer = await reading
-      if (version !== undefined && version === this.#version && !(answer instanceof Refusal))
-        this.#keep(address, answer)
+      // The store may have reached the version of what was read only now.
+      if (version !== undefined) this.refresh()
+      const isCurrent = version !== undefined && version === this.#version
+      if (isCurrent && !(answer instanceof Refusal)) this.#keep(address, answer)
       return answer
     } finally {
       if (this.#reading.get(address) === reading) this.#reading.delete(address)

@@ -126,6 +126,7 @@ function waitFor(open: () => Promise<Store>, firstReason: string, report: Report
         return opened().records
       },
       version: () => store?.version(),
+      versionToRead: () => store?.versionToRead(),
       connections: () => store?.connections(),
       commits: () => store?.commits() ?? { commits: 0, writes: 0 },
       environment: async () => opened().environment(),

@@ -20,6 +20,11 @@ export interface Store {
    * the engine can't tell cheaply.
    */
   version(): number | undefined
+  /**
+   * Returns the version of what a read that begins now will find. It is ahead of `version` while a commit of this process waits
+   * for its sync; such a read resolves once that is done.
+   */
+  versionToRead(): number | undefined
   /** Resolves with the environment that this database belongs to; undefined if none was recorded yet. */
   environment(): Promise<Environment | undefined>
   /**

@@ -54,6 +54,7 @@ export async function openPostgresStore(
     ...factsOfStore(new PostgresFacts(pool)),
     /** PostgreSQL can't tell cheaply whether another connection has written. */
     version: () => undefined,
+    versionToRead: () => undefined,
     connections: () => pool.stats,
     commits: () => creates.commits,
     ping: () => pool.ping(),

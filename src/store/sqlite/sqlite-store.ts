@@ -20,6 +20,7 @@ export function openSqliteStore(path: string, options: OpenOptions = {}): Store 
   // Where other processes write too, the log also grows while this one writes nothing.
   const isShared = options.serving?.checkpoints === true && (options.processes ?? 1) > 1
   const shortening = isShared ? setInterval(() => writer.shortenWal(), SHORTEN_EVERY_MS).unref() : undefined
+  const version = createDataVersion(db, writer)
   const ask = db.prepare('SELECT 1 FROM sqlite_schema LIMIT 1')
   return {
     opened,
@@ -28,7 +29,8 @@ export function openSqliteStore(path: string, options: OpenOptions = {}): Store 
     imports: new SqliteImports(db, writer),
     records: new SqliteRecords(db, writer),
     ...factsOfStore(new SqliteFacts(db, writer)),
-    version: createDataVersion(db, writer),
+    version,
+    versionToRead: () => version() + writer.unsyncedDataCommits,
     connections: () => undefined,
     commits: () => ({ commits: writer.dataCommits, writes: writer.dataWrites }),
     async ping() {

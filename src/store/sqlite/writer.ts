@@ -93,6 +93,11 @@ export class Writer {
     return this.#dataCommits
   }
 
+  /** The number of commits of data whose sync is under way. */
+  get unsyncedDataCommits(): number {
+    return this.#unsynced.dataCommits
+  }
+
   /** The number of writes in them. */
   get dataWrites(): number {
     return this.#dataWrites
@@ -136,7 +141,7 @@ export class Writer {
       try {
         const committed = this.#commit(batch)
         if (committed.length > 0) await this.#sync(batch)
-        this.#countSynced()
+        else this.#countSynced()
         for (const { job, result } of committed) job.resolve(result as never)
       } catch (error) {
         this.#break(error, batch)
@@ -197,8 +202,12 @@ export class Writer {
    * refused until the disk answers.
    */
   async #sync(batch: readonly Job[]): Promise<void> {
-    if (this.#wal === undefined) return
-    const sync = this.#wal.sync()
+    if (this.#wal === undefined) {
+      this.#countSynced()
+      return
+    }
+    // Counted before those that wait for the sync go on: what they have read is of the new version.
+    const sync = this.#wal.sync().then(() => this.#countSynced())
     this.#syncing = withinTime(sync, this.#syncWaitMs).catch((error: unknown) => this.#refuse(error, batch))
     await this.#syncing
     await sync
