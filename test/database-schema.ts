@@ -1,6 +1,14 @@
-// The tables that a database really has, read from its own catalogue.
+// The tables that a database really has, read from its own catalogue, with their rows; and the migrations that make them.
 import { DatabaseSync } from 'node:sqlite'
 import connectTo from 'postgres'
+import { askPostgres } from '../harness/ask-postgres.ts'
+import { readMigrations } from '../src/store/migrations.ts'
+
+/** Today's migrations: number, name and compatibility are the same on both engines (src/store/migrations.test.ts). */
+export const MIGRATIONS = readMigrations(new URL('../src/store/sqlite/migrations/', import.meta.url))
+
+/** Their names, as commands list them. */
+export const MIGRATION_NAMES = MIGRATIONS.map(({ name }) => name).join(', ')
 
 export interface Column {
   type: string
@@ -40,4 +48,24 @@ async function readPostgres(url: string): Promise<Row[]> {
     FROM information_schema.columns WHERE table_schema = current_schema() ORDER BY table_name, ordinal_position`
   await sql.end()
   return rows.map((row) => ({ ...row }))
+}
+
+/** The rows of each table, exact and in a fixed order; only the columns of this schema. */
+export async function readRows(url: string, schema: Schema): Promise<Record<string, object[]>> {
+  const rows: Record<string, object[]> = {}
+  for (const [table, columns] of Object.entries(schema)) {
+    const names = Object.keys(columns)
+      .map((column) => `"${column}"`)
+      .join(', ')
+    rows[table] = await ask(url, `SELECT ${names} FROM ${table} ORDER BY ${names}`)
+  }
+  return rows
+}
+
+async function ask(url: string, statement: string): Promise<object[]> {
+  if (!url.startsWith('sqlite:')) return [...(await askPostgres(url, statement))]
+  using db = new DatabaseSync(url.slice('sqlite:'.length), { readOnly: true })
+  const prepared = db.prepare(statement)
+  prepared.setReadBigInts(true)
+  return prepared.all()
 }

@@ -1,36 +1,13 @@
 // Upgrades: this program beside a newer one on the same database, and a migration that fails.
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
-import { cpSync, symlinkSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { describe, it } from 'node:test'
-import { fileURLToPath } from 'node:url'
-import { collect, type Ended } from '../harness/processes.ts'
-import { Folder, makeKey, serve } from './command.ts'
-import { readSchema } from './database-schema.ts'
 import { ENGINES } from '../harness/engines.ts'
+import { changedProgram } from './changed-program.ts'
+import { Folder, makeKey, serve } from './command.ts'
+import { MIGRATIONS, readSchema } from './database-schema.ts'
 
-const ROOT = fileURLToPath(new URL('..', import.meta.url))
+const NEWEST = MIGRATIONS.length
 const REX = { method: 'POST', body: '{"name":"Rex","categoryId":1}' }
-
-/** Makes a program in this folder that is newer by these migrations, and returns how to run it. */
-function newerProgram(
-  folder: Folder,
-  ...migrations: string[]
-): (words: readonly string[], databaseUrl: string) => Promise<Ended> {
-  const program = join(folder.path, 'newer')
-  cpSync(join(ROOT, 'src'), join(program, 'src'), { recursive: true })
-  cpSync(join(ROOT, 'package.json'), join(program, 'package.json'))
-  symlinkSync(join(ROOT, 'node_modules'), join(program, 'node_modules'))
-  for (const engine of ['sqlite', 'postgres']) {
-    const place = join(program, 'src/store', engine, 'migrations')
-    for (const [index, sql] of migrations.entries()) writeFileSync(join(place, `000${index + 2}-newer.sql`), sql)
-  }
-  return (words, databaseUrl) => {
-    const env = { PATH: process.env['PATH'], DATABASE_URL: databaseUrl }
-    return collect(spawn(process.execPath, [join(program, 'src/main.ts'), ...words], { cwd: folder.path, env }))
-  }
-}
 
 for (const engine of ENGINES) {
   describe(`an upgrade on ${engine.name}`, { concurrency: false, timeout: 120_000 }, () => {
@@ -40,12 +17,12 @@ for (const engine of ENGINES) {
       const env = { DATABASE_URL: database.url }
       const { key } = await makeKey(folder, { env })
       const { url: before } = await serve(folder, { env })
-      const newer = newerProgram(
-        folder,
-        '-- compatible from 1\nALTER TABLE pets ADD COLUMN nickname TEXT;',
-        '-- compatible from 1\nCREATE TABLE toys (id INTEGER);',
+      await using newer = await changedProgram(
+        NEWEST,
+        `-- compatible from ${NEWEST}\nALTER TABLE pets ADD COLUMN nickname TEXT;`,
+        `-- compatible from ${NEWEST}\nCREATE TABLE toys (id INTEGER);`,
       )
-      assert.equal((await newer(['migrate'], database.url)).code, 0)
+      assert.equal((await newer.run(['migrate'], { env })).code, 0)
       assert.ok('toys' in (await readSchema(database.url)))
       const { url: after } = await serve(folder, { env })
       const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' }
@@ -61,19 +38,20 @@ for (const engine of ENGINES) {
       await using database = await engine.newDatabase()
       const env = { DATABASE_URL: database.url }
       assert.equal((await folder.run(['migrate'], { env })).code, 0)
-      const newer = newerProgram(
-        folder,
-        '-- compatible from 2\nALTER TABLE pets ADD COLUMN must_be_known TEXT;',
-        '-- compatible from 2\nCREATE TABLE toys (id INTEGER);',
+      await using newer = await changedProgram(
+        NEWEST,
+        `-- compatible from ${NEWEST + 1}\nALTER TABLE pets ADD COLUMN must_be_known TEXT;`,
+        `-- compatible from ${NEWEST + 1}\nCREATE TABLE toys (id INTEGER);`,
       )
-      assert.equal((await newer(['migrate'], database.url)).code, 0)
+      assert.equal((await newer.run(['migrate'], { env })).code, 0)
       const schema = await readSchema(database.url)
       for (const words of [['serve', '--port', '0'], ['migrate']]) {
         const { code, stdout, stderr } = await folder.run(words, { env })
         assert.deepEqual([code, stdout], [1, ''])
-        assert.match(
+        assert.match(stderr, /^petstore: .*\. Run the newer program that wrote it; nothing was changed\.\n$/)
+        assert.ok(
+          stderr.includes(` has schema version ${NEWEST + 2}, this program knows only up to ${NEWEST}. `),
           stderr,
-          /^petstore: .* has schema version 3, this program knows only up to 1\. Run the newer program that wrote it; nothing was changed\.\n$/,
         )
       }
       assert.deepEqual(await readSchema(database.url), schema)
@@ -85,20 +63,32 @@ for (const engine of ENGINES) {
       const env = { DATABASE_URL: database.url }
       assert.equal((await folder.run(['migrate'], { env })).code, 0)
       const schema = await readSchema(database.url)
-      const newer = newerProgram(
-        folder,
-        '-- compatible from 1\nCREATE TABLE toys (id INTEGER);',
-        '-- compatible from 1\nCREATE TABLE balls (id INTEGER); INSERT INTO nowhere VALUES (1);',
+      await using newer = await changedProgram(
+        NEWEST,
+        `-- compatible from ${NEWEST}\nCREATE TABLE toys (id INTEGER);`,
+        `-- compatible from ${NEWEST}\nCREATE TABLE balls (id INTEGER); INSERT INTO nowhere VALUES (1);`,
       )
-      const { code, stdout, stderr } = await newer(['migrate'], database.url)
+      const { code, stdout, stderr } = await newer.run(['migrate'], { env })
       assert.deepEqual([code, stdout], [1, ''])
       assert.match(
         stderr,
-        /^petstore: Cannot open the database .*: migration 0003-newer failed, nothing was changed: .*nowhere.*\n$/,
+        /^petstore: Cannot open the database .*: migration \d{4}-newer failed, nothing was changed: .*nowhere.*\n$/,
       )
+      assert.equal(Number(/migration (\d{4})-newer/.exec(stderr)?.[1]), NEWEST + 2)
       assert.deepEqual(await readSchema(database.url), schema)
       assert.equal((await folder.run(['migrate'], { env })).code, 0)
       assert.equal((await folder.run(['account', 'list'], { env })).code, 0)
+    })
+
+    it('that this engine does not need is a comment, and still counts', async () => {
+      await using database = await engine.newDatabase()
+      const env = { DATABASE_URL: database.url }
+      await using newer = await changedProgram(
+        NEWEST,
+        `-- compatible from ${NEWEST}\n-- Only the other engine needs it.\n`,
+      )
+      assert.equal((await newer.run(['migrate'], { env })).code, 0)
+      assert.match((await newer.run(['migrate'], { env })).stderr, /was up to date\.\n$/)
     })
   })
 }

@@ -2,7 +2,8 @@
 //
 // - A migration gets the next number and a file in the folder of each engine. A released file never changes.
 // - It only adds: tables, indexes, triggers, columns that may be NULL or have a default. During a rolling upgrade the
-//   release before still runs on the same database. What a release stops using, a later release drops.
+//   release before still runs on the same database. What a release stops using, a later release drops. Only an
+//   index may be dropped at once, by the migration that creates its replacement: no statement names an index.
 // - Its first line, `-- compatible from N`, names the oldest program that can still use the database afterwards: one
 //   whose newest migration is N. Normally that is the program before this migration. A program starts on a schema newer
 //   than its own if all migrations that it does not know are compatible with it, and otherwise refuses to start.
