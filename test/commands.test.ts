@@ -7,6 +7,7 @@ import { renderOpenapi } from '../src/contract/openapi.ts'
 import { SETTINGS } from '../src/config.ts'
 import { collect } from '../harness/processes.ts'
 import { BIN, Folder, makeKey, serve } from './command.ts'
+import { MIGRATION_NAMES } from './migration-names.ts'
 
 const EMAIL = 'you@example.com'
 const PASSWORD = 'correct horse battery'
@@ -388,7 +389,7 @@ describe('petstore', { concurrency: 3 }, () => {
   it('adds animals with seed, and brings a database up to date with migrate', async () => {
     await using folder = await Folder.create()
     const database = join(realpathSync(folder.path), 'data/petstore.db')
-    const created = `Created the database ${database}.\nApplied to ${database}: 0001-first.\n`
+    const created = `Created the database ${database}.\nApplied to ${database}: ${MIGRATION_NAMES.join(', ')}.\n`
     assert.deepEqual(await folder.run(['migrate']), { code: 0, signal: null, stdout: '', stderr: created })
     assert.equal((await folder.run(['migrate'])).stderr, `${database} was up to date.\n`)
     assert.deepEqual(JSON.parse((await folder.run(['migrate', '--json'])).stdout), {

@@ -20,6 +20,7 @@ import { describe, it } from 'node:test'
 import { collect } from '../harness/processes.ts'
 import { Folder, makeKey, serve } from './command.ts'
 import { expectError, startPetstore } from './harness.ts'
+import { MIGRATION_NAMES } from './migration-names.ts'
 
 const REX = '{"name":"Rex","categoryId":1}'
 /** A user without rights of its own, where this runs as root, which no permission stops. */
@@ -319,7 +320,10 @@ describe('A lock of another process', () => {
     await Promise.race([starting, new Promise((resolve) => setTimeout(resolve, 2000))])
     db.exec('ROLLBACK')
     const { code, stderr } = await starting
-    assert.deepEqual([code, stderr], [0, `Created the database ${path}.\nApplied to ${path}: 0001-first.\n`])
+    assert.deepEqual(
+      [code, stderr],
+      [0, `Created the database ${path}.\nApplied to ${path}: ${MIGRATION_NAMES.join(', ')}.\n`],
+    )
   })
 
   it('is a clear message of a command that can not write meanwhile', async () => {

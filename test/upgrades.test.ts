@@ -9,8 +9,10 @@ import { collect, type Ended } from '../harness/processes.ts'
 import { Folder, makeKey, serve } from './command.ts'
 import { readSchema } from './database-schema.ts'
 import { ENGINES } from '../harness/engines.ts'
+import { MIGRATION_NAMES } from './migration-names.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
+const KNOWN = MIGRATION_NAMES.length
 const REX = { method: 'POST', body: '{"name":"Rex","categoryId":1}' }
 
 /** Makes a program in this folder that is newer by these migrations, and returns how to run it. */
@@ -24,7 +26,8 @@ function newerProgram(
   symlinkSync(join(ROOT, 'node_modules'), join(program, 'node_modules'))
   for (const engine of ['sqlite', 'postgres']) {
     const place = join(program, 'src/store', engine, 'migrations')
-    for (const [index, sql] of migrations.entries()) writeFileSync(join(place, `000${index + 2}-newer.sql`), sql)
+    for (const [index, sql] of migrations.entries())
+      writeFileSync(join(place, `${String(KNOWN + index + 1).padStart(4, '0')}-newer.sql`), sql)
   }
   return (words, databaseUrl) => {
     const env = { PATH: process.env['PATH'], DATABASE_URL: databaseUrl }
@@ -63,8 +66,8 @@ for (const engine of ENGINES) {
       assert.equal((await folder.run(['migrate'], { env })).code, 0)
       const newer = newerProgram(
         folder,
-        '-- compatible from 2\nALTER TABLE pets ADD COLUMN must_be_known TEXT;',
-        '-- compatible from 2\nCREATE TABLE toys (id INTEGER);',
+        `-- compatible from ${KNOWN + 1}\nALTER TABLE pets ADD COLUMN must_be_known TEXT;`,
+        `-- compatible from ${KNOWN + 1}\nCREATE TABLE toys (id INTEGER);`,
       )
       assert.equal((await newer(['migrate'], database.url)).code, 0)
       const schema = await readSchema(database.url)
@@ -73,7 +76,9 @@ for (const engine of ENGINES) {
         assert.deepEqual([code, stdout], [1, ''])
         assert.match(
           stderr,
-          /^petstore: .* has schema version 3, this program knows only up to 1\. Run the newer program that wrote it; nothing was changed\.\n$/,
+          new RegExp(
+            `^petstore: .* has schema version ${KNOWN + 2}, this program knows only up to ${KNOWN}\\. Run the newer program that wrote it; nothing was changed\\.\n$`,
+          ),
         )
       }
       assert.deepEqual(await readSchema(database.url), schema)
@@ -94,7 +99,7 @@ for (const engine of ENGINES) {
       assert.deepEqual([code, stdout], [1, ''])
       assert.match(
         stderr,
-        /^petstore: Cannot open the database .*: migration 0003-newer failed, nothing was changed: .*nowhere.*\n$/,
+        /^petstore: Cannot open the database .*: migration 000\d-newer failed, nothing was changed: .*nowhere.*\n$/,
       )
       assert.deepEqual(await readSchema(database.url), schema)
       assert.equal((await folder.run(['migrate'], { env })).code, 0)
