@@ -3,13 +3,14 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import connectTo from 'postgres'
 import { readConfig } from '../src/config.ts'
-import type { NewPet } from '../src/contract/pets.ts'
+import type { NewPet, PetStatus } from '../src/contract/pets.ts'
 import { Pool } from '../src/store/postgres/pool.ts'
 import { parseConnection } from '../src/store/postgres/connection-settings.ts'
 import { settleCounts } from '../src/store/postgres/pets.ts'
 import { openStore } from '../src/store/open-store.ts'
 import { postgres } from '../harness/engines.ts'
 import { openPostgres } from './open-postgres.ts'
+import { event } from './sample-rows.ts'
 
 const rex: NewPet = { name: 'Rex', categoryId: 3n, status: 'available' }
 
@@ -103,5 +104,45 @@ describe('the counts by status on PostgreSQL', () => {
     }
     await pool.end()
     assert.deepEqual(kept, [2, 4, 4, 6])
+  })
+
+  it('are locked in one order, whatever a change does: opposite changes of status never wait for each other', async () => {
+    await using opened = await openPostgres('statement_timeout=60000')
+    const { store, sql } = opened
+    await store.pets.createMany(
+      Array.from({ length: 8 }, (_, index) => ({ ...rex, status: index < 4 ? 'available' : 'sold' })),
+    )
+    await sql`UPDATE pet_counts_progress SET until_id = 8`
+    await sql`UPDATE pet_counts SET count = 4 WHERE status <> 'pending'`
+    const change = (id: bigint, from: PetStatus, to: PetStatus) =>
+      store.pets.update(id, { ...rex, status: from }, { ...rex, status: to }, event('acct'))
+
+    const unlock = await opened.lock("SELECT 1 FROM pet_counts WHERE status = 'available' FOR UPDATE")
+    const changed = change(8n, 'sold', 'available')
+    await opened.untilBlocked(1)
+    const free = await sql`SELECT 1 FROM pet_counts WHERE status <> 'available' FOR UPDATE SKIP LOCKED`
+    assert.equal(free.length, 2, 'while it waits for the first count, it holds others')
+    // A change of the name alone waits for no count.
+    await store.pets.update(1n, rex, { ...rex, name: 'Max' }, event('acct'))
+    await store.pets.update(1n, { ...rex, name: 'Max' }, rex, event('acct'))
+    await unlock()
+    await changed
+    await change(8n, 'available', 'sold')
+
+    const swap = async (id: bigint, from: PetStatus, to: PetStatus) => {
+      for (let times = 0; times < 100; times++) {
+        assert.equal((await change(id, from, to)).outcome, 'updated')
+        assert.equal((await change(id, to, from)).outcome, 'updated')
+      }
+    }
+    await Promise.all([
+      ...[1n, 2n, 3n, 4n].map((id) => swap(id, 'available', 'sold')),
+      ...[5n, 6n, 7n, 8n].map((id) => swap(id, 'sold', 'available')),
+    ])
+    assert.deepEqual(await store.pets.countByStatus(), { available: 4, pending: 0, sold: 4 })
+    // What a connection did is counted when it ends, at the latest.
+    await store.close()
+    const [row] = await sql`SELECT deadlocks::int FROM pg_stat_database WHERE datname = current_database()`
+    assert.equal(row!['deadlocks'], 0)
   })
 })

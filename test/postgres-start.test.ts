@@ -25,8 +25,11 @@ describe('a start on PostgreSQL', { timeout: 120_000 }, () => {
       await Promise.race([
         started,
         until(
-          async () => (await sql`SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted`).length > 0,
-          'it waits',
+          async () =>
+            (
+              await sql`SELECT 1 FROM pg_stat_activity WHERE query LIKE '%pg_try_advisory%' AND pid <> pg_backend_pid() AND datname = current_database()`
+            ).length > 0,
+          'it asks for the lock',
         ),
       ])
       await sql`SELECT pg_sleep(1)`

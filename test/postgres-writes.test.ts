@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { NewPet } from '../src/contract/pets.ts'
+import { FAILED_REQUESTS_KEPT } from '../src/store/account-store.ts'
 import { kindOf } from '../src/store/records.ts'
 import { type Idempotency, type Store, StoreUnavailable } from '../src/store/store.ts'
 import { startPetstore } from './harness.ts'
@@ -215,6 +216,43 @@ describe('writes to the same rows of PostgreSQL', { concurrency: false, timeout:
     assert.equal(await pets.purgeIdempotencyRecords(2000), 2)
     await unlock()
     assert.equal(await pets.purgeIdempotencyRecords(2000), 1)
+  })
+
+  it('let the other purges pass over rows that another instance is removing', async () => {
+    await using opened = await openPostgres()
+    const { store, sql } = opened
+    await addKeys(store, ['key_1', 'key_2'])
+    await store.accounts.recordUsage(
+      [
+        { ...usage, keyId: 'key_1' },
+        { ...usage, keyId: 'key_2' },
+      ],
+      new Map(),
+    )
+    await store.accounts.recordFailures(Array.from({ length: FAILED_REQUESTS_KEPT }, () => failure))
+    for (const byte of [1, 2]) {
+      const session = { tokenHash: Buffer.alloc(32, byte), accountId: 'acct', createdAt: 1, lastSeenAt: 1 }
+      await store.accounts.createSession(session, 'hash', event('acct'))
+    }
+    const unlock = await opened.lock(`
+      SELECT 1 FROM usage_counts WHERE key_id = 'key_1' FOR UPDATE;
+      SELECT 1 FROM sessions ORDER BY token_hash LIMIT 1 FOR UPDATE;
+      SELECT 1 FROM failed_requests ORDER BY id LIMIT 1 FOR UPDATE`)
+    const left = async () =>
+      (
+        await sql`SELECT (SELECT count(*) FROM usage_counts)::int AS usage, (SELECT count(*) FROM sessions)::int AS sessions,
+          (SELECT count(*) FROM failed_requests)::int AS failed`
+      )[0]
+    const purge = async () => {
+      await store.accounts.purgeUsage(1)
+      await store.accounts.purgeSessions(2, 2)
+      await store.accounts.recordFailures([failure, failure])
+    }
+    await purge()
+    assert.deepEqual(await left(), { usage: 1, sessions: 1, failed: FAILED_REQUESTS_KEPT + 1 })
+    await unlock()
+    await purge()
+    assert.deepEqual(await left(), { usage: 0, sessions: 0, failed: FAILED_REQUESTS_KEPT })
   })
 
   it('make a create the first one where the record of its key is purged while it looks', async () => {

@@ -111,6 +111,7 @@ const IMPORTS: Record<keyof ImportStore, Case> = {
 }
 
 const RECORDS: Record<keyof RecordStore, Case> = {
+  unknown: reads((store) => store.records.unknown()),
   count: reads((store) => store.records.count(pets)),
   read: reads((store) => store.records.read(pets, undefined, 5)),
   write: data((store) => store.records.write(pets, [{ id: 900n, name: 'Rex', category_id: 3n, status: 'sold' }])),

@@ -23,6 +23,18 @@ export function problem(name: string, found: string, fix: string): Check {
   return { name, state: 'problem', found, fix }
 }
 
+/** Returns no check if all is known. The service works beside a newer program, but does not see what that one keeps. */
+export function unknownChecks(unknown: readonly string[]): Check[] {
+  if (unknown.length === 0) return []
+  return [
+    warning(
+      'Tables',
+      `this program does not know ${unknown.join(', ')}`,
+      'Run doctor, copy and restore of the newer program that made them: those of this one do not see them.',
+    ),
+  ]
+}
+
 /** A schema that lacks migrations is upgraded by the next start; a new instance may wait for that. */
 export function schemaCheck(lacking: readonly { name: string }[]): Check {
   if (lacking.length === 0) return fine('Schema', 'up to date')

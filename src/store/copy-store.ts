@@ -11,6 +11,7 @@ import {
   titleOf,
   toJson,
   type Value,
+  whyUnknown,
 } from './records.ts'
 import type { Store } from './store.ts'
 
@@ -26,6 +27,8 @@ export class CopyRefused extends Error {
 export async function copyStore(source: Store, target: Store, progress: Progress): Promise<Map<Kind, number>> {
   if (await source.isUnfinishedCopy())
     throw new CopyRefused('The source is itself an unfinished copy; finish that one first.')
+  await requireKnown('source', source.records)
+  await requireKnown('target', target.records)
   if (!(await target.isUnfinishedCopy())) await requireEmpty(target.records)
   await copyEnvironment(source, target)
   await target.setUnfinishedCopy(true)
@@ -38,6 +41,12 @@ export async function copyStore(source: Store, target: Store, progress: Progress
   for (const kind of KINDS) counts.set(kind, await requireSame(kind, source.records, target.records, progress))
   await target.setUnfinishedCopy(false)
   return counts
+}
+
+/** Refuses a database that a newer, compatible program has extended: what is not known is neither copied nor compared. */
+async function requireKnown(side: string, records: RecordStore): Promise<void> {
+  const why = whyUnknown(`The ${side}`, await records.unknown())
+  if (why !== undefined) throw new CopyRefused(why)
 }
 
 async function requireEmpty(target: RecordStore): Promise<void> {

@@ -15,6 +15,7 @@ function migrations(...compatibleFrom: number[]): Migration[] {
     name: `000${index + 1}`,
     compatibleFrom: from,
     sql: '',
+    concurrentIndex: undefined,
   }))
 }
 
@@ -30,16 +31,31 @@ function read(files: Record<string, string>): Migration[] {
 
 describe('Migrations', () => {
   const FIRST = '-- compatible from 1\nSELECT 1;'
+  const INDEX = 'CREATE INDEX CONCURRENTLY pets_by_name ON pets (name);'
+  const CONCURRENT = `-- compatible from 1\n-- concurrently\n\n-- Why.\n${INDEX}\n`
 
   it('are read in the order of their numbers, with what they say of themselves', () => {
-    const two = read({ '0002-more.sql': FIRST, '0001-first.sql': FIRST })
+    const two = read({ '0002-more.sql': CONCURRENT, '0001-first.sql': FIRST })
     assert.deepEqual(
       two.map(({ sql: _sql, ...rest }) => rest),
       [
-        { number: 1, name: '0001-first', compatibleFrom: 1 },
-        { number: 2, name: '0002-more', compatibleFrom: 1 },
+        { number: 1, name: '0001-first', compatibleFrom: 1, concurrentIndex: undefined },
+        { number: 2, name: '0002-more', compatibleFrom: 1, concurrentIndex: 'pets_by_name' },
       ],
     )
+  })
+
+  it('build at most one index each, if they do so outside of a transaction', () => {
+    for (const statements of [
+      '',
+      'CREATE INDEX pets_by_name ON pets (name);',
+      `${INDEX}\n${INDEX}`,
+      `${INDEX} DROP INDEX x;`,
+      'CREATE INDEX CONCURRENTLY IF NOT EXISTS pets_by_name ON pets (name);',
+    ]) {
+      const text = `-- compatible from 1\n-- concurrently\n${statements}\n`
+      assert.throws(() => read({ '0001-first.sql': text }), /must be one statement, CREATE INDEX CONCURRENTLY/)
+    }
   })
 
   it('must not leave out a number, or be silent about who can use them', () => {
@@ -65,7 +81,11 @@ describe('Migrations', () => {
 
   it('are the same in both engines, as far as programs can tell', () => {
     const [sqlite, postgres] = ['sqlite', 'postgres'].map((engine) =>
-      readMigrations(new URL(`${engine}/migrations/`, import.meta.url)).map(({ sql: _sql, ...rest }) => rest),
+      readMigrations(new URL(`${engine}/migrations/`, import.meta.url)).map(({ number, name, compatibleFrom }) => ({
+        number,
+        name,
+        compatibleFrom,
+      })),
     )
     assert.deepEqual(sqlite, postgres)
   })

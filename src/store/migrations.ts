@@ -7,8 +7,11 @@
 // - Its first line, `-- compatible from N`, names the oldest program that can still use the database afterwards: one
 //   whose newest migration is N. Normally that is the program before this migration. A program starts on a schema newer
 //   than its own if all migrations that it does not know are compatible with it, and otherwise refuses to start.
-// - All missing migrations run in one transaction, so that a failure leaves the database as it was. Statements that need
-//   to run outside of a transaction, such as CREATE INDEX CONCURRENTLY, have no place in them.
+// - All missing migrations run in one transaction, so that a failure leaves the database as it was.
+// - The exception, on PostgreSQL: an index on a large table is built while creates go on. Its migration has the second line
+//   `-- concurrently` and one statement, CREATE INDEX CONCURRENTLY, which can't run in a transaction. If it is interrupted,
+//   the next start resumes it. On a new database it runs in the transaction of all others, without CONCURRENTLY.
+// - If only one engine has something to change, the file of the other holds a comment.
 // - New tables and columns are listed in records.ts, among what `petstore copy` carries or what it leaves behind.
 import { readdirSync, readFileSync } from 'node:fs'
 import { CannotOpenStore, type Opened } from './store.ts'
@@ -23,6 +26,8 @@ export interface AppliedMigration {
 
 export interface Migration extends AppliedMigration {
   sql: string
+  /** The index that the migration builds outside of a transaction; undefined for one that runs in a transaction. */
+  concurrentIndex: string | undefined
 }
 
 /** The table in which a database remembers its migrations. */
@@ -36,11 +41,22 @@ export function readMigrations(folder: URL): Migration[] {
     const number = Number.parseInt(file, 10)
     if (number !== index + 1) throw new Error(`migration ${file} should have the number ${index + 1}`)
     const sql = readFileSync(new URL(file, folder), 'utf8')
-    const compatibleFrom = Number(/^-- compatible from ([1-9][0-9]*)\n/.exec(sql)?.[1])
+    const [, from, concurrently] = /^-- compatible from ([1-9][0-9]*)\n(-- concurrently\n)?/.exec(sql) ?? []
+    const compatibleFrom = Number(from)
     if (!(compatibleFrom <= number))
       throw new Error(`migration ${file} must begin with "-- compatible from N", where N is at most ${number}`)
-    return { number, name: file.replace('.sql', ''), compatibleFrom, sql }
+    const concurrentIndex = concurrently === undefined ? undefined : indexOf(file, sql)
+    return { number, name: file.replace('.sql', ''), compatibleFrom, sql, concurrentIndex }
   })
+}
+
+/** Returns the name of the index. One statement only: after an interruption, it is known what was done. */
+function indexOf(file: string, sql: string): string {
+  const statement = sql.replaceAll(/^--.*\n/gm, '').trim()
+  const name = /^CREATE (?:UNIQUE )?INDEX CONCURRENTLY ([a-z0-9_]+) ON [^;]+;$/.exec(statement)?.[1]
+  if (name === undefined)
+    throw new Error(`migration ${file} must be one statement, CREATE INDEX CONCURRENTLY name ON …;`)
+  return name
 }
 
 /** Returns the migrations that a database lacks; throws `CannotOpenStore` if it has one that is not compatible with this program. */
@@ -65,9 +81,10 @@ export function openedBy(applied: readonly Migration[], warnings: readonly strin
 }
 
 /** Returns the error for a migration that failed; `reason` is the database's message. */
-export function migrationFailed(place: string, { name }: Migration, reason: string, cause: unknown): CannotOpenStore {
-  return new CannotOpenStore(
-    `Cannot open the database ${place}: migration ${name} failed, nothing was changed: ${reason}`,
-    { cause },
-  )
+export function migrationFailed(place: string, migration: Migration, reason: string, cause: unknown): CannotOpenStore {
+  const { name, concurrentIndex } = migration
+  const state = concurrentIndex === undefined ? 'nothing was changed' : 'the next start tries it again'
+  return new CannotOpenStore(`Cannot open the database ${place}: migration ${name} failed, ${state}: ${reason}`, {
+    cause,
+  })
 }

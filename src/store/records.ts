@@ -98,13 +98,36 @@ export const LEFT_BEHIND: Readonly<Record<string, string>> = {
   sqlite_sequence: "SQLite's own; the last ids are carried by `raiseLastId`",
 }
 
+/** A column of a table that a database really has. */
+export interface FoundColumn {
+  table: string
+  column: string
+}
+
+/** Returns the tables and columns that this program does not know, such as "table toys": made by a newer one, or by hand. */
+export function unknownAmong(found: readonly FoundColumn[]): string[] {
+  const unknown = found.flatMap(({ table, column }) => {
+    if (Object.hasOwn(LEFT_BEHIND, table)) return []
+    const kind = KINDS.find(({ name }) => name === table)
+    if (kind === undefined) return [`table ${table}`]
+    return Object.hasOwn(kind.columns, column) ? [] : [`column ${table}.${column}`]
+  })
+  return [...new Set(unknown)]
+}
+
+/** Returns why a database with parts that this program does not know is left alone; undefined if it has none. */
+export function whyUnknown(place: string, unknown: readonly string[]): string | undefined {
+  if (unknown.length === 0) return undefined
+  return `${place} has tables or columns that this program does not know: ${unknown.join(', ')}; nothing was changed. Run the newer program that made them.`
+}
+
 /** Returns the kind of a table. */
 export function kindOf(table: string): Kind {
   return KINDS.find(({ name }) => name === table)!
 }
 
 /** Returns the name of a kind as shown to people, such as "api keys". */
-export function titleOf({ name }: Kind): string {
+export function titleOf({ name }: Pick<Kind, 'name'>): string {
   return name.replaceAll('_', ' ')
 }
 
@@ -112,6 +135,8 @@ export function titleOf({ name }: Kind): string {
 export const COUNTED_KINDS = KINDS.filter(({ key, columns }) => key.length === 1 && columns[key[0]!] === 'integer')
 
 export interface RecordStore {
+  /** The tables and columns of the database that this program does not know, and so can neither copy nor compare. */
+  unknown(): Promise<string[]>
   count(kind: Kind): Promise<number>
   /** Reads at most `limit` records in the order of their key, those after this one. */
   read(kind: Kind, after: StoredRecord | undefined, limit: number): Promise<StoredRecord[]>

@@ -192,8 +192,9 @@ export class PostgresAccounts implements AccountStore {
         JOIN accounts a ON a.id = f."accountId" ORDER BY f.position`
       for (const accountId of new Set(failed.map((request) => request.accountId))) {
         await sql`
-          DELETE FROM failed_requests WHERE account_id = ${accountId} AND id <= (
-            SELECT id FROM failed_requests WHERE account_id = ${accountId} ORDER BY id DESC LIMIT 1 OFFSET ${FAILED_REQUESTS_KEPT})`
+          DELETE FROM failed_requests WHERE id IN (
+            SELECT id FROM failed_requests WHERE account_id = ${accountId}
+            ORDER BY id DESC OFFSET ${FAILED_REQUESTS_KEPT} FOR UPDATE SKIP LOCKED)`
       }
     })
   }
@@ -206,8 +207,13 @@ export class PostgresAccounts implements AccountStore {
     )
   }
 
+  /** Passes over rows that another instance is removing, here and in `purgeSessions`: two that wait could deadlock. */
   async purgeUsage(before: number): Promise<void> {
-    await this.#pool.write((sql) => sql`DELETE FROM usage_counts WHERE hour < ${before}`)
+    await this.#pool.write(
+      (sql) => sql`
+      DELETE FROM usage_counts WHERE (key_id, hour, operation, status) IN
+        (SELECT key_id, hour, operation, status FROM usage_counts WHERE hour < ${before} FOR UPDATE SKIP LOCKED)`,
+    )
   }
 
   /** FOR SHARE waits for a password change in progress, and then compares with the new hash. */
@@ -247,7 +253,9 @@ export class PostgresAccounts implements AccountStore {
   async purgeSessions(createdBefore: number, seenBefore: number): Promise<void> {
     await this.#pool.writeRepeatable(
       (sql) => sql`
-      DELETE FROM sessions WHERE created_at < ${createdBefore} OR last_seen_at < ${seenBefore}`,
+      DELETE FROM sessions WHERE token_hash IN
+        (SELECT token_hash FROM sessions WHERE created_at < ${createdBefore} OR last_seen_at < ${seenBefore}
+         FOR UPDATE SKIP LOCKED)`,
     )
   }
 

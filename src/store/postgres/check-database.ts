@@ -1,10 +1,11 @@
 // Checks a PostgreSQL database for `petstore doctor`, without changing it.
-import { type Check, fine, problem, schemaCheck, warning } from '../check.ts'
+import { type Check, fine, problem, schemaCheck, unknownChecks, warning } from '../check.ts'
 import type { Database } from './connection.ts'
 import { parseConnection } from './connection-settings.ts'
 import { explain } from './failures.ts'
 import { lackingMigrations } from './migrate.ts'
 import { Pool } from './pool.ts'
+import { readUnknown } from './records.ts'
 
 /** Two clocks that are kept by NTP differ by far less. */
 const CLOCK_TOLERANCE_MS = 5000
@@ -41,6 +42,7 @@ export async function checkPostgres(url: string, clock: () => number): Promise<C
             ]
           : []),
         schemaCheck(await lackingMigrations(sql)),
+        ...unknownChecks(await readUnknown(sql)),
         checkConnections(facts, settings.poolSize),
         checkClock(facts, clock()),
       ]

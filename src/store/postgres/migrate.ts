@@ -1,4 +1,8 @@
 // Brings the schema up to date. Of several instances that start at once, one does it and the others wait for it.
+//
+// They wait by asking for the lock again and again. A statement that waits for a lock holds a snapshot, and CREATE INDEX
+// CONCURRENTLY waits for the end of every older snapshot: both would wait for each other.
+import { setTimeout } from 'node:timers/promises'
 import {
   type AppliedMigration,
   type Migration,
@@ -14,28 +18,95 @@ import { explain, sqlState, wasRefused } from './failures.ts'
 /** The number of our advisory lock: "PETS" in ASCII. */
 const LOCK = 0x50455453
 
+/** How often an instance asks whether another one has migrated. */
+const ASK_EVERY_MS = 200
+
 const DUPLICATE_TABLE = '42P07'
+
+interface MigrateOptions {
+  /** Whether to fill a database that has no tables yet. */
+  create: boolean
+  /** Whether statements of one connection may run in several sessions. */
+  pgbouncer: boolean
+  migrations?: readonly Migration[]
+}
 
 /**
  * Resolves with the migrations that it has applied; undefined if the database has none and must not be created. Throws
  * `CannotOpenStore` if the database is newer than this program and not compatible with it, if it holds another program's
  * tables, or if a migration fails.
  */
-export async function migrate(sql: Database, create: boolean): Promise<Migration[] | undefined> {
-  const migrations = ownMigrations()
-  const lacking = await missing(sql, migrations)
+export async function migrate(
+  sql: Database,
+  { create, pgbouncer, migrations = ownMigrations() }: MigrateOptions,
+): Promise<Migration[] | undefined> {
+  const applied: Migration[] = []
+  let lacking = await missing(sql, migrations)
   if (lacking.length === migrations.length && !create) return undefined
-  if (lacking.length === 0) return []
+  while (lacking.length > 0) {
+    const isIndex = lacking[0]!.concurrentIndex !== undefined
+    if (isIndex && pgbouncer) throw needsSession(lacking[0]!)
+    const done = await (isIndex ? buildIndex(sql, migrations) : applyTogether(sql, migrations))
+    if (done === undefined) await setTimeout(ASK_EVERY_MS)
+    else applied.push(...done)
+    lacking = await missing(sql, migrations)
+  }
+  return applied
+}
+
+/** Applies what runs in one transaction; resolves with undefined if another instance migrates. */
+function applyTogether(sql: Database, migrations: readonly Migration[]): Promise<Migration[] | undefined> {
   return sql.begin(async (transaction) => {
-    // A lock for the transaction, not for the session: it works behind PgBouncer, and is released if the process dies.
-    await transaction`SET LOCAL statement_timeout = 0`
-    await transaction`SELECT pg_advisory_xact_lock(${LOCK})`
-    // Read again under the lock: another instance may have migrated in the meantime.
     const database = transaction as unknown as Database
-    const found = await missing(database, migrations)
-    for (const migration of found) await apply(database, migration)
-    return found
+    // A lock for the transaction, not for the session: it works behind PgBouncer, and is released if the process dies.
+    const [lock] = await database<{ taken: boolean }[]>`SELECT pg_try_advisory_xact_lock(${LOCK}) AS taken`
+    if (!lock!.taken) return undefined
+    await database`SET LOCAL statement_timeout = 0`
+    // Read again under the lock: another instance may have migrated in the meantime.
+    const step = untilIndex(await missing(database, migrations))
+    for (const migration of step) {
+      const isIndex = migration.concurrentIndex !== undefined
+      const statements = isIndex ? migration.sql.replace(/^(CREATE .*INDEX) CONCURRENTLY/m, '$1') : migration.sql
+      await apply(database, migration, () => database.unsafe(statements))
+    }
+    return step
   })
+}
+
+/** Returns the migrations before the next one that builds an index outside of a transaction; all for a new database. */
+function untilIndex(lacking: Migration[]): Migration[] {
+  const index = lacking.findIndex(({ concurrentIndex }) => concurrentIndex !== undefined)
+  return index === -1 || lacking[0]!.number === 1 ? lacking : lacking.slice(0, index)
+}
+
+/**
+ * Applies a migration that builds an index outside of a transaction; resolves with undefined if another instance
+ * migrates. The lock belongs to the session that builds: if this process dies, PostgreSQL goes on building, and no other
+ * instance begins before that has ended.
+ */
+async function buildIndex(sql: Database, migrations: readonly Migration[]): Promise<Migration[] | undefined> {
+  const [lock] = await sql<{ taken: boolean }[]>`SELECT pg_try_advisory_lock(${LOCK}) AS taken`
+  if (!lock!.taken) return undefined
+  try {
+    await sql`SET statement_timeout = 0`
+    const [migration] = await missing(sql, migrations)
+    if (migration?.concurrentIndex === undefined) return []
+    await apply(sql, migration, () => resumeIndex(sql, migration.concurrentIndex!, migration.sql))
+    return [migration]
+  } finally {
+    await sql`RESET statement_timeout`
+    await sql`SELECT pg_advisory_unlock(${LOCK})`
+  }
+}
+
+/** Builds an index, unless that was done before an interruption. One that was interrupted itself is invalid, and built again. */
+async function resumeIndex(sql: Database, name: string, statement: string): Promise<void> {
+  const [found] = await sql<{ valid: boolean }[]>`
+    SELECT i.indisvalid AS valid FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
+    JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relname = ${name} AND n.nspname = current_schema()`
+  if (found?.valid === true) return
+  if (found !== undefined) await sql.unsafe(`DROP INDEX CONCURRENTLY ${name}`)
+  await sql.unsafe(statement)
 }
 
 /** Resolves with the migrations that the database lacks; throws `CannotOpenStore` if it is newer than this program and not compatible with it. */
@@ -51,18 +122,24 @@ async function missing(sql: Database, migrations: readonly Migration[]): Promise
   return missingMigrations(migrations, await readApplied(sql), 'The PostgreSQL database')
 }
 
-async function apply(sql: Database, migration: Migration): Promise<void> {
-  const { number, name, compatibleFrom, sql: statements } = migration
+async function apply(sql: Database, migration: Migration, run: () => Promise<unknown>): Promise<void> {
+  const { number, name, compatibleFrom } = migration
   const table = sql(MIGRATIONS_TABLE)
   try {
     await sql`CREATE TABLE IF NOT EXISTS ${table} (
       number INTEGER PRIMARY KEY, name TEXT NOT NULL, compatible_from INTEGER NOT NULL, applied_at BIGINT NOT NULL)`
-    await sql.unsafe(statements)
+    await run()
     await sql`INSERT INTO ${table} VALUES (${number}, ${name}, ${compatibleFrom}, ${Date.now()})`
   } catch (error) {
     if (number === 1 && sqlState(error) === DUPLICATE_TABLE) throw ofAnotherProgram(error)
     throw wasRefused(error) ? migrationFailed('in PostgreSQL', migration, explain(error), error) : error
   }
+}
+
+function needsSession({ name }: Migration): CannotOpenStore {
+  return new CannotOpenStore(
+    `Migration ${name} builds an index while the service goes on, which can't be done through PgBouncer. Run petstore migrate once with the address of PostgreSQL itself.`,
+  )
 }
 
 function ofAnotherProgram(error: unknown): CannotOpenStore {

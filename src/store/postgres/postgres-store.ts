@@ -33,7 +33,7 @@ export async function openPostgresStore(
   let applied: Migration[] | undefined
   let warnings: string[]
   try {
-    applied = await pool.writeWithin(START_WITHIN_MS, (sql) => migrate(sql, create))
+    applied = await pool.writeWithin(START_WITHIN_MS, (sql) => migrate(sql, { create, pgbouncer: settings.pgbouncer }))
     if (applied === undefined) throw new NoDatabase(databasePlace({ engine: 'postgres', url }))
     warnings = settings.pgbouncer ? await warningsBehindPgbouncer(pool) : []
   } catch (error) {

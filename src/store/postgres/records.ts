@@ -1,5 +1,14 @@
 // Reads and writes whole records in PostgreSQL, for copies.
-import { asRecord, type Kind, type RecordStore, type StoredRecord, toJson } from '../records.ts'
+import {
+  asRecord,
+  type FoundColumn,
+  type Kind,
+  type RecordStore,
+  type StoredRecord,
+  toJson,
+  unknownAmong,
+} from '../records.ts'
+import type { Database } from './connection.ts'
 import type { Pool } from './pool.ts'
 
 export class PostgresRecords implements RecordStore {
@@ -7,6 +16,10 @@ export class PostgresRecords implements RecordStore {
 
   constructor(pool: Pool) {
     this.#pool = pool
+  }
+
+  unknown(): Promise<string[]> {
+    return this.#pool.read(readUnknown)
   }
 
   async count({ name }: Kind): Promise<number> {
@@ -56,6 +69,19 @@ export class PostgresRecords implements RecordStore {
     if (id < 1n || id <= (await this.lastId({ name } as Kind))) return
     await this.#pool.write((sql) => sql`SELECT setval(${sequenceOf(name)}::text::regclass, ${id})`)
   }
+}
+
+/** Returns the tables and columns of the service's schema that this program does not know, without those of extensions. */
+export async function readUnknown(sql: Database): Promise<string[]> {
+  const found = await sql<FoundColumn[]>`
+    SELECT t.relname AS table, c.attname AS column
+    FROM pg_class t
+    JOIN pg_namespace n ON n.oid = t.relnamespace AND n.nspname = current_schema()
+    JOIN pg_attribute c ON c.attrelid = t.oid AND c.attnum > 0 AND NOT c.attisdropped
+    WHERE t.relkind IN ('r', 'p') AND NOT t.relispartition
+      AND NOT EXISTS (SELECT 1 FROM pg_depend d WHERE d.objid = t.oid AND d.deptype = 'e')
+    ORDER BY t.relname, c.attnum`
+  return unknownAmong(found)
 }
 
 /** Returns the name that PostgreSQL gives to the sequence of an identity column. */

@@ -2,7 +2,7 @@
 import { existsSync, rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { backup, DatabaseSync } from 'node:sqlite'
-import { KINDS, titleOf } from '../records.ts'
+import { LEFT_BEHIND, titleOf, unknownAmong, whyUnknown } from '../records.ts'
 import { CannotOpenStore, NoDatabase } from '../store.ts'
 import { writeWholeFile } from '../whole-file.ts'
 import { companionsOf, partOfDatabase } from './database-files.ts'
@@ -10,6 +10,7 @@ import { readPragma, requireOurs } from './database.ts'
 import { explain, isBusy, LOCK_WAIT_MS } from './failures.ts'
 import { createFile, createFolder } from './file-modes.ts'
 import { APPLICATION_ID, lackingMigrations } from './migrate.ts'
+import { readColumns } from './records.ts'
 
 /** Writes the database as it is now to a new file, for its owner only, and resolves with its size. Throws `CannotOpenStore`. */
 export async function backUp(path: string, file: string, replace: boolean): Promise<number> {
@@ -62,6 +63,9 @@ export async function restore(file: string, path: string): Promise<void> {
     requirePetstore(source, file)
     lackingMigrations(source, file)
     requireIntact(file)
+    // What must not come back, such as sessions, is known only to the program that made it.
+    const why = whyUnknown(file, unknownAmong(readColumns(source)))
+    if (why !== undefined) throw new CannotOpenStore(why)
     if (existsSync(path)) requireUnused(path)
     else for (const companion of companionsOf(path)) rmSync(companion, { force: true })
     createFolder(dirname(path))
@@ -93,17 +97,13 @@ function requireIntact(path: string): void {
 function requireUnused(path: string): void {
   using db = new DatabaseSync(path, { timeout: 0 })
   requireOurs(db, path)
-  const tables = new Set(
-    db
-      .prepare('SELECT name FROM sqlite_schema')
-      .all()
-      .map(({ name }) => name),
-  )
-  for (const kind of KINDS.filter(({ name }) => tables.has(name))) {
-    const { count } = db.prepare(`SELECT count(*) AS count FROM ${kind.name}`).get() as { count: number }
+  // All tables, also those of a newer program.
+  const tables = new Set(readColumns(db).map(({ table }) => table))
+  for (const name of tables.difference(new Set(Object.keys(LEFT_BEHIND)))) {
+    const { count } = db.prepare(`SELECT count(*) AS count FROM "${name}"`).get() as { count: number }
     if (count === 0) continue
     throw new CannotOpenStore(
-      `${path} has data already (${titleOf(kind)}: ${count}); nothing was changed. Restore to another file, or move this one away first, with its -wal and -shm.`,
+      `${path} has data already (${titleOf({ name })}: ${count}); nothing was changed. Restore to another file, or move this one away first, with its -wal and -shm.`,
     )
   }
   try {

@@ -2,12 +2,14 @@
 import { existsSync, statfsSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { type Check, fine, problem, schemaCheck, warning } from '../check.ts'
+import { type Check, fine, problem, schemaCheck, unknownChecks, warning } from '../check.ts'
+import { unknownAmong } from '../records.ts'
 import { NoDatabase } from '../store.ts'
 import { readPragma, requireOurs, requireSqliteVersion, requireWritable } from './database.ts'
 import { explain, LOCK_WAIT_MS } from './failures.ts'
 import { modeWarnings } from './file-modes.ts'
 import { lackingMigrations } from './migrate.ts'
+import { readColumns } from './records.ts'
 
 const MEBIBYTE = 1024 * 1024
 
@@ -27,7 +29,7 @@ export function checkSqlite(path: string, now: number): Check[] {
     using db = new DatabaseSync(path, { timeout: LOCK_WAIT_MS })
     requireOurs(db, path)
     const lacking = lackingMigrations(db, path)
-    checks.push(checkVersion(db), schemaCheck(lacking))
+    checks.push(checkVersion(db), schemaCheck(lacking), ...unknownChecks(unknownAmong(readColumns(db))))
     // The first migration creates the tables.
     if (lacking[0]?.number !== 1) checks.push(checkIntegrity(db), checkClock(db, now))
   } catch (error) {

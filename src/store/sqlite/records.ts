@@ -1,6 +1,6 @@
 // Reads and writes whole records in SQLite, for copies.
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
-import { asRecord, type Kind, type RecordStore, type StoredRecord } from '../records.ts'
+import { asRecord, type FoundColumn, type Kind, type RecordStore, type StoredRecord, unknownAmong } from '../records.ts'
 import type { Writer } from './writer.ts'
 
 export class SqliteRecords implements RecordStore {
@@ -10,6 +10,10 @@ export class SqliteRecords implements RecordStore {
   constructor(db: DatabaseSync, writer: Writer) {
     this.#db = db
     this.#writer = writer
+  }
+
+  unknown(): Promise<string[]> {
+    return this.#writer.read(() => unknownAmong(readColumns(this.#db)))
   }
 
   async count({ name }: Kind): Promise<number> {
@@ -67,4 +71,14 @@ export class SqliteRecords implements RecordStore {
     statement.setReadBigInts(true)
     return this.#writer.read(() => statement.all(...values))
   }
+}
+
+/** Reads the columns of all tables, except for those of SQLite itself. */
+export function readColumns(db: DatabaseSync): FoundColumn[] {
+  return db
+    .prepare(
+      `SELECT t.name AS "table", c.name AS "column" FROM sqlite_schema t JOIN pragma_table_info(t.name) c
+       WHERE t.type = 'table' AND t.name NOT GLOB 'sqlite_*' ORDER BY t.name, c.cid`,
+    )
+    .all() as unknown as FoundColumn[]
 }

@@ -1,0 +1,3 @@
+-- compatible from 1
+
+-- Nothing to change: SQLite has one writer at a time.

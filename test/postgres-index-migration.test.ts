@@ -1,0 +1,140 @@
+// A migration that builds an index on PostgreSQL: creates go on, several instances agree, and an interruption is made good.
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { postgres } from '../harness/engines.ts'
+import { until } from '../harness/until.ts'
+import type { NewPet } from '../src/contract/pets.ts'
+import { type Migration, readMigrations } from '../src/store/migrations.ts'
+import { parseConnection } from '../src/store/postgres/connection-settings.ts'
+import { migrate } from '../src/store/postgres/migrate.ts'
+import { Pool } from '../src/store/postgres/pool.ts'
+import { readSchema } from './database-schema.ts'
+import { type OpenPostgres, openPostgres } from './open-postgres.ts'
+
+const rex: NewPet = { name: 'Rex', categoryId: 3n, status: 'available' }
+const ROWS = 200_000
+
+/** No create may take longer, whatever is built meanwhile: most of them wait for a commit, a few milliseconds. */
+const CREATE_MOST_MS = 2000
+
+const own = readMigrations(new URL('../src/store/postgres/migrations/', import.meta.url))
+
+/** The migrations of a newer program: a column, an index on it that is built while creates go on, and a table. */
+const NEWER: readonly Migration[] = [
+  { sql: 'ALTER TABLE pets ADD COLUMN nickname TEXT;', concurrentIndex: undefined },
+  { sql: 'CREATE INDEX CONCURRENTLY pets_by_nickname ON pets (nickname, id);', concurrentIndex: 'pets_by_nickname' },
+  { sql: 'CREATE TABLE toys (id INTEGER);', concurrentIndex: undefined },
+].map((migration, index) => ({
+  ...migration,
+  number: own.length + index + 1,
+  name: `newer-${index + 1}`,
+  compatibleFrom: 1,
+}))
+const NAMES = NEWER.map(({ name }) => name)
+
+/** Starts as an instance of a newer program does; resolves with the names of the migrations that it applied. */
+async function start(url: string, migrations = [...own, ...NEWER], pgbouncer = false): Promise<string[]> {
+  const pool = new Pool(parseConnection(url))
+  try {
+    const applied = await pool.writeWithin(100_000, (sql) => migrate(sql, { create: true, pgbouncer, migrations }))
+    return applied!.map(({ name }) => name)
+  } finally {
+    await pool.end()
+  }
+}
+
+/** A large table that lacks only the index, and a transaction on it: until that ends, no index on it can be finished. */
+async function openLarge(): Promise<OpenPostgres & { release: () => Promise<void> }> {
+  const opened = await openPostgres()
+  await start(opened.url, [...own, NEWER[0]!])
+  await opened.sql`INSERT INTO pets (name, category_id, status) SELECT 'Rex', 1, 'sold' FROM generate_series(1, ${ROWS})`
+  const release = await opened.lock("INSERT INTO pets (name, category_id, status) VALUES ('Rex', 1, 'sold')")
+  return { ...opened, release }
+}
+
+/** Resolves with the process that builds the index, once it does. */
+async function untilBuilding({ sql }: OpenPostgres): Promise<number> {
+  let found: { pid: number }[] = []
+  await until(async () => {
+    found = await sql`SELECT pid FROM pg_stat_progress_create_index WHERE datname = current_database()`
+    return found.length > 0
+  }, 'the index is being built')
+  return found[0]!.pid
+}
+
+async function findIndex({ sql }: OpenPostgres): Promise<{ oid: number; valid: boolean } | undefined> {
+  const [found] = await sql<{ oid: number; valid: boolean }[]>`
+    SELECT indexrelid::int AS oid, indisvalid AS valid FROM pg_index WHERE indexrelid = to_regclass('pets_by_nickname')`
+  return found
+}
+
+async function appliedNames({ sql }: OpenPostgres): Promise<unknown[]> {
+  const rows = await sql`SELECT name FROM petstore_migrations WHERE number > ${own.length} ORDER BY number`
+  return rows.map((row) => row['name'])
+}
+
+describe('a migration that builds an index on PostgreSQL', { concurrency: false, timeout: 120_000 }, () => {
+  it('lets creates go on meanwhile, and is made by one of several instances that start at once', async () => {
+    await using opened = await openLarge()
+    const starting = Promise.all([start(opened.url), start(opened.url), start(opened.url)])
+    await untilBuilding(opened)
+    let slowest = 0
+    const create = async () => {
+      const began = performance.now()
+      assert.equal((await opened.store.pets.create(rex)).outcome, 'created')
+      slowest = Math.max(slowest, performance.now() - began)
+    }
+    for (let created = 0; created < 50; created += 1) await create()
+    assert.equal((await findIndex(opened))?.valid, false, 'it is still being built')
+    const [ended] = await Promise.all([starting, opened.release(), ...Array.from({ length: 50 }, create)])
+    assert.deepEqual(ended.flat().toSorted(), NAMES.slice(1))
+    assert.equal((await findIndex(opened))?.valid, true)
+    assert.deepEqual(await appliedNames(opened), NAMES)
+    assert.ok(slowest < CREATE_MOST_MS, `the slowest create took ${Math.round(slowest)} ms`)
+  })
+
+  it('is made again where PostgreSQL was interrupted: what that left is invalid', async () => {
+    await using opened = await openLarge()
+    const failed = assert.rejects(start(opened.url))
+    await opened.sql`SELECT pg_terminate_backend(${await untilBuilding(opened)})`
+    await failed
+    await opened.release()
+    assert.equal((await findIndex(opened))?.valid, false)
+    assert.deepEqual(await appliedNames(opened), NAMES.slice(0, 1))
+    assert.deepEqual(await start(opened.url), NAMES.slice(1))
+    assert.equal((await findIndex(opened))?.valid, true)
+  })
+
+  it('is not made again where the instance died and PostgreSQL went on: the next one waits for that', async () => {
+    await using opened = await openLarge()
+    const pool = new Pool(parseConnection(opened.url))
+    const options = { create: true, pgbouncer: false, migrations: [...own, ...NEWER] }
+    const failed = assert.rejects(pool.writeWithin(100_000, (sql) => migrate(sql, options)))
+    await untilBuilding(opened)
+    await Promise.all([pool.end(), failed])
+    const building = await findIndex(opened)
+    const next = start(opened.url)
+    await opened.sql`SELECT pg_sleep(1)`
+    assert.deepEqual(await findIndex(opened), building)
+    await opened.release()
+    assert.deepEqual(await next, NAMES.slice(1))
+    assert.deepEqual(await findIndex(opened), { ...building, valid: true })
+  })
+
+  it('is refused behind PgBouncer, with what to do', async () => {
+    await using opened = await openPostgres()
+    await assert.rejects(
+      start(opened.url, undefined, true),
+      /^CannotOpenStore: Migration newer-2 builds an index .* can't be done through PgBouncer\. Run petstore migrate once/,
+    )
+    assert.equal(await findIndex(opened), undefined)
+  })
+
+  it('runs with all others in one transaction on a new database', async () => {
+    await using database = await postgres.newDatabase()
+    const broken = { ...NEWER[2]!, sql: 'INSERT INTO nowhere VALUES (1);' }
+    await assert.rejects(start(database.url, [...own, ...NEWER.slice(0, 2), broken], true), /nothing was changed/)
+    assert.deepEqual(await readSchema(database.url), {})
+    assert.equal((await start(database.url, undefined, true)).length, own.length + NEWER.length)
+  })
+})

@@ -1,0 +1,111 @@
+// A database that a newer, compatible program has extended: what this program can't see, it does not claim to have copied,
+// compared, checked or restored.
+import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { describe, it } from 'node:test'
+import { askPostgres } from '../harness/ask-postgres.ts'
+import { ENGINES, sqlite } from '../harness/engines.ts'
+import type { Check } from '../src/store/check.ts'
+import { Folder } from './command.ts'
+import { petstore } from './in-process-command.ts'
+
+const UNKNOWN = 'column pets.nickname, table toys'
+const NEWER = [
+  "INSERT INTO petstore_migrations VALUES (999, '0999-newer', 1, 0)",
+  'ALTER TABLE pets ADD COLUMN nickname TEXT',
+  'CREATE TABLE toys (id INTEGER)',
+  'INSERT INTO toys VALUES (1)',
+]
+const REFUSED = `has tables or columns that this program does not know: ${UNKNOWN}; nothing was changed. Run the newer program that made them.`
+
+async function ask(url: string, ...statements: string[]): Promise<Record<string, unknown>[]> {
+  let rows: Record<string, unknown>[] = []
+  for (const statement of statements) {
+    if (url.startsWith('postgres')) rows = await askPostgres(url, statement)
+    else {
+      using db = new DatabaseSync(url.slice('sqlite:'.length))
+      rows = db.prepare(statement).all()
+    }
+  }
+  return rows
+}
+
+async function fill(url: string): Promise<void> {
+  for (const words of [
+    ['migrate', '--environment', 'staging'],
+    ['seed', '--count', '10'],
+  ])
+    assert.equal((await petstore([...words, '--database', url])).code, 0)
+}
+
+for (const engine of ENGINES) {
+  describe(`tables and columns of a newer program on ${engine.name}`, { concurrency: false }, () => {
+    it('make copy refuse, whichever side has them, and change nothing', async () => {
+      await using source = await engine.newDatabase()
+      await using target = await sqlite.newDatabase()
+      await fill(source.url)
+      await ask(source.url, ...NEWER)
+      const from = await petstore(['copy', '--from', source.url, '--to', target.url])
+      assert.deepEqual([from.code, from.stdout], [1, ''])
+      assert.ok(from.stderr.endsWith(`petstore: The source ${REFUSED}\n`), from.stderr)
+      assert.equal((await ask(target.url, 'SELECT name FROM pets')).length, 0)
+
+      await fill(target.url)
+      await ask(source.url, 'DELETE FROM pets')
+      const to = await petstore(['copy', '--from', target.url, '--to', source.url])
+      assert.deepEqual([to.code, to.stdout], [1, ''])
+      assert.ok(to.stderr.endsWith(`petstore: The target ${REFUSED}\n`), to.stderr)
+      assert.equal((await ask(source.url, 'SELECT name FROM pets')).length, 0)
+    })
+
+    it('are named by doctor, which goes on with what it can check', async () => {
+      await using database = await engine.newDatabase()
+      await fill(database.url)
+      await ask(database.url, ...NEWER)
+      const { code, stdout } = await petstore(['doctor', '--json', '--database', database.url])
+      const { checks } = JSON.parse(stdout) as { checks: Check[] }
+      const tables = checks.find(({ name }) => name === 'Tables')
+      assert.deepEqual([code, tables?.state, tables?.found], [0, 'warning', `this program does not know ${UNKNOWN}`])
+      assert.ok(checks.some(({ name }) => name === 'Environment'))
+    })
+
+    it('are not suspected where a newer program, or its database, has added only an index or statistics', async () => {
+      await using source = await engine.newDatabase()
+      await using target = await sqlite.newDatabase()
+      await fill(source.url)
+      await ask(source.url, NEWER[0]!, 'CREATE INDEX pets_by_name ON pets (name)', 'ANALYZE')
+      assert.equal((await petstore(['copy', '--from', source.url, '--to', target.url])).code, 0)
+    })
+  })
+}
+
+describe('a backup of a newer program', () => {
+  it('is whole, though this program made it, and is not restored by it', async () => {
+    await using folder = await Folder.create()
+    const url = (name: string) => `sqlite:${join(folder.path, name)}`
+    await fill(url('petstore.db'))
+    await ask(url('petstore.db'), ...NEWER)
+    const file = join(folder.path, 'backup.db')
+    assert.equal((await petstore(['backup', file, '--database', url('petstore.db')])).code, 0)
+    assert.equal((await ask(url('backup.db'), 'SELECT pets.nickname FROM pets JOIN toys')).length, 10)
+    const restored = await petstore(['restore', file, '--database', url('new/petstore.db')])
+    assert.deepEqual([restored.code, restored.stderr], [1, `petstore: ${file} ${REFUSED}\n`])
+    assert.ok(!existsSync(join(folder.path, 'new')))
+  })
+
+  it('is not overwritten by a restore, though only tables that this program does not know have rows', async () => {
+    await using folder = await Folder.create()
+    const url = (name: string) => `sqlite:${join(folder.path, name)}`
+    await fill(url('petstore.db'))
+    const file = join(folder.path, 'backup.db')
+    assert.equal((await petstore(['backup', file, '--database', url('petstore.db')])).code, 0)
+    assert.equal((await petstore(['migrate', '--database', url('newer.db')])).code, 0)
+    await ask(url('newer.db'), ...NEWER)
+    const { code, stderr } = await petstore(['restore', file, '--database', url('newer.db')])
+    assert.equal(code, 1)
+    assert.match(stderr, /newer\.db has data already \(toys: 1\); nothing was changed\./)
+    assert.equal((await ask(url('newer.db'), 'SELECT * FROM toys')).length, 1)
+  })
+})
