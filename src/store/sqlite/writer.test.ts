@@ -196,6 +196,34 @@ describe('The writer, where it syncs the log itself,', () => {
     assert.deepEqual(await writer.read(numbers), [1], 'and waits for nothing else')
   })
 
+  it('puts a commit off for the clients that were just answered, so that all of them share the next sync', async () => {
+    const disk = new Disk()
+    const { writer, add } = newWriter(IN_MEMORY, { wal: disk })
+    let n = 0
+    const write = () => writer.write(() => add((n += 1)))
+    const answered = [write(), write(), write()]
+    const first = await disk.nextSync()
+    const waiting = [write(), write()]
+    first.resolve()
+    await Promise.all(answered)
+    const next = [write(), write(), write()]
+    ;(await disk.nextSync()).resolve()
+    await Promise.all([...waiting, ...next])
+    assert.equal(disk.syncs, 2)
+  })
+
+  it('waits for clients that do not come back only for a moment', async () => {
+    const disk = new Disk()
+    const { writer, add } = newWriter(IN_MEMORY, { wal: disk })
+    const answered = [writer.write(() => add(1)), writer.write(() => add(2))]
+    const first = await disk.nextSync()
+    const last = writer.write(() => add(3))
+    first.resolve()
+    await Promise.all(answered)
+    ;(await disk.nextSync()).resolve()
+    await last
+  })
+
   it('waits for the last sync before it is closed', async () => {
     const disk = new Disk()
     const { writer, add } = newWriter(IN_MEMORY, { wal: disk })

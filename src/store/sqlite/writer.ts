@@ -12,6 +12,12 @@ import type { Wal } from './wal.ts'
  * process holds the lock. */
 const QUEUE_LIMIT = 1000
 
+/**
+ * The clients that were just answered are likely to send more, so a commit is put off for them: for as long as the last sync
+ * took, within these bounds. Otherwise half of the clients would wait for each sync in turn, and commits be twice as many.
+ */
+const PUT_OFF_MS = { least: 1, most: 5 }
+
 interface Job {
   work: () => unknown
   isData: boolean
@@ -42,6 +48,9 @@ export class Writer {
   #queue: Job[] = []
   #isWriting = false
   #isLockedOut = false
+  /** As many writes are likely to come by that time: those that wait, and one for each that was just answered. */
+  #expected = { writes: 0, until: 0 }
+  #expectedHaveCome = () => {}
   /** Resolves when the sync that is under way has ended, or takes too long; then `#refusal` is set. */
   #syncing: Promise<void> | undefined
   /** Why no call is accepted: a sync is overdue or has failed. */
@@ -127,6 +136,7 @@ export class Writer {
       return Promise.reject(new StoreBusy(`${QUEUE_LIMIT} writes wait for the database`))
     return new Promise<T>((resolve, reject) => {
       this.#queue.push({ work, isData, resolve, reject, deadline: performance.now() + LOCK_WAIT_MS })
+      if (this.#queue.length === this.#expected.writes) this.#expectedHaveCome()
       if (this.#isWriting) return
       this.#isWriting = true
       void this.#writeAll()
@@ -138,6 +148,7 @@ export class Writer {
     while (this.#queue.length > 0) {
       await this.#gather()
       const batch = this.#queue.splice(0)
+      const started = performance.now()
       try {
         const committed = this.#commit(batch)
         if (committed.length > 0) await this.#sync(batch)
@@ -148,6 +159,7 @@ export class Writer {
         return
       }
       if (this.#wal === undefined) continue
+      if (batch.length > 1) this.#expectNextOf(batch, performance.now() - started)
       // The answers leave first.
       await setImmediate()
       this.#shortenWal()
@@ -156,11 +168,22 @@ export class Writer {
     this.#closed?.resolve()
   }
 
-  /** Waits for more writes: a commit of thirty costs as much as a commit of ten. */
+  /** Waits for more writes, which is nearly free: one commit and one sync serve them all. */
   async #gather(): Promise<void> {
     if (this.#isLockedOut) await setTimeout(LOCK_RETRY_MS)
+    else if (this.#queue.length < this.#expected.writes && performance.now() < this.#expected.until)
+      await new Promise<void>((resolve) => {
+        this.#expectedHaveCome = resolve
+        void setTimeout(this.#expected.until - performance.now()).then(resolve)
+      })
     else await new Promise<void>((resolve) => whileGrowing(() => this.#queue.length, resolve))
     this.#isLockedOut = false
+  }
+
+  #expectNextOf({ length }: readonly Job[], syncMs: number): void {
+    const { least, most } = PUT_OFF_MS
+    const until = performance.now() + Math.min(Math.max(syncMs, least), most)
+    this.#expected = { writes: length + this.#queue.length, until }
   }
 
   /**
