@@ -37,6 +37,7 @@ const exitCode = await run(process.argv.slice(2), {
   nodeVersion: process.version,
   clock: Date.now,
   stopSignal,
+  kill: () => process.kill(process.pid, 'SIGKILL'),
 })
 process.exitCode ??= exitCode
 // What is left open, such as a connection to a database that hangs, keeps the process no longer than this.

@@ -25,8 +25,11 @@ export interface Running extends Reach {
   broken: Promise<never>
   /** Is not ready from now on, and serves everything for this long; each answer is the last of its connection. */
   drain(seconds: number): Promise<void>
-  /** Finishes running requests, writes the last usage counts, closes the store; takes at most 10 seconds. */
-  stop(): Promise<void>
+  /**
+   * Finishes running requests, writes the last usage counts, closes the store; takes at most 10 seconds. Returns false if the disk
+   * hangs: an exit of the process would wait for it, so the process must be killed.
+   */
+  stop(): Promise<boolean>
 }
 
 /** What surrounds the service, and what a test may replace. */
@@ -88,7 +91,7 @@ export async function startServer(config: Config, log: Log, world: World = {}): 
     await setTimeout(seconds * 1000)
   }
 
-  async function stop(): Promise<void> {
+  async function stop(): Promise<boolean> {
     stopping = true
     // Chores that are running end before the store is closed. Workers close theirs first: the last to close tidies up the file.
     await Promise.all([
@@ -97,7 +100,7 @@ export async function startServer(config: Config, log: Log, world: World = {}): 
       lastStep(stopChores(), 'old records were still being purged', log),
     ])
     await cutOff(admin)
-    await serving.close()
+    return serving.close()
   }
 
   const { url, reach, accounts } = serving

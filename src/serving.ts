@@ -19,7 +19,7 @@ import { addressOf, cutOff, finish, lastStep, listen, type Where } from './http/
 import { type Log, logRepeated } from './log.ts'
 import type { Shared, Told } from './http/shared.ts'
 import { openForServing } from './store/opening-store.ts'
-import type { Observe, Report, Store } from './store/store.ts'
+import { DiskHangs, type Observe, type Report, type Store } from './store/store.ts'
 
 export interface ServingParts {
   config: Config
@@ -56,8 +56,8 @@ export interface Serving {
   drain(): void
   /** Accepts no more connections, and resolves when the running requests are answered or cut off. */
   finish(): Promise<void>
-  /** Writes the last usage counts and closes the store. */
-  close(): Promise<void>
+  /** Writes the last usage counts and closes the store. Returns false if the disk hangs: then the process must be killed. */
+  close(): Promise<boolean>
   /** Ends without waiting for anything. */
   abandon(): Promise<void>
 }
@@ -136,7 +136,8 @@ export async function startServing(parts: ServingParts): Promise<Serving> {
     },
     async close() {
       await lastStep(usage.stop(), 'the last usage counts and failed requests could not be written', log)
-      await lastStep(store.close(), 'the store could not be closed in order', log)
+      const failure = await lastStep(store.close(), 'the store could not be closed in order', log)
+      return !(failure instanceof DiskHangs)
     },
   }
 }

@@ -40,8 +40,9 @@ const shared: Shared = {
   allowConnections: (open) => first.call('allowConnections', open).catch(() => open),
 }
 
-// What was acknowledged is in the database: nothing is lost. The next instance needs the port.
-process.on('disconnect', () => process.exit(1))
+// What was acknowledged is in the database: nothing is lost. The next instance needs the port, and an exit would wait for a
+// disk that hangs.
+process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'))
 // A terminal sends this to every process, and the first one says when to stop.
 process.on('SIGINT', () => {})
 process.on('SIGTERM', () => setTimeout(() => void leave(), GROUP_SIGNAL_MS))

@@ -1,5 +1,6 @@
 // The sync of a create: requests are served meanwhile, and what a disk that fails or hangs does to them (SQLite).
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
 import { readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
@@ -84,13 +85,33 @@ describe('A create on SQLite', { concurrency: 2 }, () => {
     assert.equal((await fetch(`${served.url}/readyz`)).status, 200)
     assert.deepEqual(await list(served.url), ['later', 'waiting', 'first'])
   })
+
+  for (const workers of ['1', '2']) {
+    it(`is refused while a sync hangs for good, and a stop takes no longer than usual (workers: ${workers})`, async () => {
+      await using folder = await Folder.create()
+      const { served, add, list, order } = await serveOnFaultyDisk(folder, workers)
+      assert.equal((await add('kept')).status, 201)
+      execFileSync('mkfifo', [order])
+      await expectError(await add('unknown'), 'service_unavailable')
+      const started = performance.now()
+      served.child.kill('SIGTERM')
+      const { code, signal } = await served.ended
+      // An exit would wait for the disk. With two processes it may be the worker that has to be killed.
+      if (workers === '1' || code !== 0) assert.deepEqual([code, signal], [null, 'SIGKILL'])
+      assert.ok(performance.now() - started < 15_000)
+      await rm(order)
+      const { port } = new URL(served.url)
+      const again = await serve(folder, { env: { ...DATABASE, PORT: port } })
+      assert.ok((await list(again.url)).includes('kept'))
+    })
+  }
 })
 
-async function serveOnFaultyDisk(folder: Folder) {
+async function serveOnFaultyDisk(folder: Folder, workers = '1') {
   const { key } = await makeKey(folder, { env: DATABASE })
   const order = join(folder.path, 'order')
   const preload = `--import ${new URL('faulty-sync.ts', import.meta.url).href}`
-  const env = { ...DATABASE, NODE_OPTIONS: preload, FAULTY_SYNC: order, PETSTORE_WORKERS: '1' }
+  const env = { ...DATABASE, NODE_OPTIONS: preload, FAULTY_SYNC: order, PETSTORE_WORKERS: workers }
   const served = await serve(folder, { env })
   const headers = { Authorization: `Bearer ${key}` }
   const add = (name: string) =>

@@ -40,6 +40,7 @@ export async function petstore(
     nodeVersion: process.version,
     clock,
     stopSignal: () => new Promise<string>(() => {}),
+    kill: () => {},
   })
   return { code, ...written }
 }

@@ -48,8 +48,8 @@ export const serve: Command = {
       await running.drain(config.drainSeconds)
     }
     log.notice({ signal }, 'stopping: finishing open requests')
-    await running.stop()
-    log.notice('stopped')
+    if (await running.stop()) log.notice('stopped')
+    else terminal.kill()
   },
 }
 

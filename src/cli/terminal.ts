@@ -18,6 +18,8 @@ export interface Terminal {
   clock: () => number
   /** Resolves with the signal that asks the process to stop; until it is called, and after the first, a signal ends the process as usual. */
   stopSignal: () => Promise<string>
+  /** Ends the process at once, where an exit would wait for a disk that hangs. */
+  kill: () => void
 }
 
 /** Colours a text on a terminal, unless the user has opted out (no-color.org). */

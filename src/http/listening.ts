@@ -116,7 +116,13 @@ function close(server: Server): Promise<void> {
 /** How long each of the last steps of a stop may take: a database that hangs must not hold it up. */
 const LAST_STEP_MS = 1500
 
-/** Waits for one of the last steps of a stop; what goes wrong is logged as `failure`. */
-export async function lastStep(step: Promise<unknown>, failure: string, log: Log): Promise<void> {
-  await withinTime(step, LAST_STEP_MS).catch((error: unknown) => log.error({ error }, failure))
+/** Waits for one of the last steps of a stop. What goes wrong is logged as `failure`, and returned. */
+export async function lastStep(step: Promise<unknown>, failure: string, log: Log): Promise<unknown> {
+  try {
+    await withinTime(step, LAST_STEP_MS)
+    return undefined
+  } catch (error) {
+    log.error({ error }, failure)
+    return error
+  }
 }

@@ -41,6 +41,7 @@ export interface Store {
   commits(): CommitStats
   /** Resolves when the database answers and accepts writes; rejects with `StoreUnavailable` when it does not. */
   ping(): Promise<void>
+  /** Rejects with `DiskHangs` if the last writes wait for a disk that does not answer. */
   close(): Promise<void>
 }
 
@@ -66,6 +67,11 @@ export class StoreBusy extends StoreUnavailable {
 /** The database answers, but accepts no writes: it is read-only, or a write is overdue. */
 export class NoWrites extends StoreUnavailable {
   override name = 'NoWrites'
+}
+
+/** The disk does not answer, so the store can't be closed. An orderly exit of the process would wait for it too. */
+export class DiskHangs extends StoreUnavailable {
+  override name = 'DiskHangs'
 }
 
 /** Commits of data, and the writes in them, as far as writes can share one: on PostgreSQL, creates without idempotency key. */

@@ -4,13 +4,16 @@ import type { DatabaseSync } from 'node:sqlite'
 import { setImmediate, setTimeout } from 'node:timers/promises'
 import { whileGrowing } from '../turns.ts'
 import { withinTime } from '../within-time.ts'
-import { StoreBusy, StoreUnavailable } from '../store.ts'
+import { DiskHangs, StoreBusy, StoreUnavailable } from '../store.ts'
 import { asStoreFailure, explain, isBusy, isFailedSync, LOCK_RETRY_MS, LOCK_WAIT_MS } from './failures.ts'
 import type { Wal } from './wal.ts'
 
 /** How many writes may wait. At 10,000 writes a second the last of them waits for a tenth of a second, unless another
  * process holds the lock. */
 const QUEUE_LIMIT = 1000
+
+/** How long the end of the process may wait for the last sync. */
+const LAST_SYNC_MS = 1000
 
 /**
  * The clients that were just answered are likely to send more, so a commit is put off for them: for as long as the last sync
@@ -117,11 +120,15 @@ export class Writer {
     return this.#isBroken
   }
 
-  /** Takes no more work, and resolves when everything queued so far is written or refused. */
-  close(): Promise<void> {
+  /** Takes no more work, and resolves when everything queued so far is written or refused. Rejects with `DiskHangs`. */
+  async close(): Promise<void> {
     this.#closed ??= Promise.withResolvers()
     if (!this.#isWriting || this.#isBroken) this.#closed.resolve()
-    return this.#closed.promise
+    const closed = this.#closed.promise
+    await withinTime(closed, LAST_SYNC_MS).catch(() => {
+      if (this.#syncing !== undefined) throw new DiskHangs('the disk did not sync the last writes')
+      return closed
+    })
   }
 
   /** Copies a long log to the database file. While a batch is written this is left to the end of the batch. */
