@@ -24,10 +24,10 @@ const DOCUMENTS = [
 
 describe('the documents', () => {
   it('list every setting with its flag, variable, default, allowed values and meaning', () => {
-    const readme = read('README.md')
+    const configuration = read('docs/configuration.md')
     for (const { flag, variable, default: fallback, allowed, meaning } of Object.values<Setting>(SETTINGS)) {
       const row = `| \`--${flag}\` | \`${variable}\` | ${fallback === undefined ? '' : `\`${fallback}\``} | ${allowed} | ${meaning} |`
-      assert.ok(readme.includes(row), `README.md lacks the row ${row}`)
+      assert.ok(configuration.includes(row), `docs/configuration.md lacks the row ${row}`)
     }
   })
 
