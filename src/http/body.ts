@@ -26,10 +26,6 @@ export function expectContinue(request: IncomingMessage, response: ServerRespons
   awaitingContinue.set(request, response)
 }
 
-export function awaitsContinue(request: IncomingMessage): boolean {
-  return awaitingContinue.has(request)
-}
-
 /** Sends `100 Continue` to a client that waits for it, after every check that needs no body. */
 export function askForBody(request: IncomingMessage): void {
   if (request.headers.expect === undefined || checkBodySize(request) !== undefined) return

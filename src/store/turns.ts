@@ -25,16 +25,3 @@ export function whileGrowing(count: () => number, done: () => void, seen = 0, tu
   if (now > seen && turns > 0) setImmediate(() => whileGrowing(count, done, now, turns - 1))
   else done()
 }
-
-/** Like `gatherTurns`, but waits as long as each turn brings more. */
-export function gatherWhileGrowing<T>(take: (gathered: readonly T[]) => void): (arrival: T) => void {
-  let gathered: T[] = []
-  const takeAll = () => {
-    const all = gathered
-    gathered = []
-    take(all)
-  }
-  return (arrival) => {
-    if (gathered.push(arrival) === 1) whileGrowing(() => gathered.length, takeAll)
-  }
-}
