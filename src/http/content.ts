@@ -6,8 +6,8 @@ import { type ParsedJson, parseJson, quote } from '../contract/json.ts'
 import { IDEMPOTENCY } from '../contract/limits.ts'
 import type { RawQuery } from '../contract/list-query.ts'
 import { redactSecrets } from '../contract/redact.ts'
-import { announcesBody } from './body.ts'
-import { type Call, cameTwice } from './call.ts'
+import { announcesBody, checkBodySize, readBody } from './body.ts'
+import { type Call, cameTwice, type OperationCall } from './call.ts'
 
 /** The media type, compared without case; its parameters are checked later. */
 const JSON_TYPE = /^application\/json\s*(?:;|$)/i
@@ -18,6 +18,26 @@ export function checkJsonHeaders(call: Call): Refusal | undefined {
   const isNothing = type === undefined && !announcesBody(call.raw)
   if (isNothing || JSON_TYPE.test(type ?? '')) return checkEncoding(call)
   return unsupported(`The body must have Content-Type: application/json, got ${type ? quote(type) : 'none'}.`)
+}
+
+/**
+ * Reads the JSON body of an operation with `parseValue`: the checks that need only headers, then `100 Continue`, then the bytes.
+ * Each of its refusals is documented for every operation that has a body.
+ */
+export async function readJsonBody<T>(
+  call: OperationCall,
+  parseValue: (json: unknown) => T | Refused,
+): Promise<Exclude<T, Refused> | Refusal> {
+  const refusal = checkJsonHeaders(call) ?? checkBodySize(call.raw)
+  if (refusal !== undefined) return refusal
+  const bytes = await readBody(call.raw)
+  if (bytes instanceof Refusal) return bytes
+  const json = parseJsonBody(bytes)
+  if (json instanceof Refusal) return json
+  const value = parseValue(json.value)
+  return value instanceof Refused
+    ? new Refusal(call.operation.body!.invalid, value.message)
+    : (value as Exclude<T, Refused>)
 }
 
 export function parseJsonBody(bytes: Buffer): ParsedJson | Refusal {

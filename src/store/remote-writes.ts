@@ -1,6 +1,7 @@
 // A store that reads here and writes elsewhere, in the primary (workers/): all share
 // one writer, and so its commits.
-import type { NewPet, PetStatus } from '../contract/pets.ts'
+import type { NewPet } from '../contract/pets.ts'
+import { fromTexts, type PetTexts, toTexts } from './pet-columns.ts'
 import type { Created, Store } from './store.ts'
 import { gatherWhileGrowing } from '../turns.ts'
 import { carry, type CarriedError, restore } from './carried-error.ts'
@@ -55,14 +56,12 @@ interface Waiting {
   reject: (error: unknown) => void
 }
 
-type PetText = [name: string, categoryId: string, status: PetStatus]
-
 /** The id of the animal, or why there is none. */
 type Outcome = string | CarriedError
 
 function gatherCreates(remote: RemoteStore): (newPet: NewPet) => Promise<Created> {
   async function createAll(waiting: readonly Waiting[]): Promise<void> {
-    const texts = waiting.map(({ newPet: { name, categoryId, status } }): PetText => [name, String(categoryId), status])
+    const texts = waiting.map(({ newPet }) => toTexts(newPet))
     try {
       const outcomes = JSON.parse(await remote.createEach(JSON.stringify(texts))) as Outcome[]
       for (const [index, { newPet, resolve, reject }] of waiting.entries()) {
@@ -86,9 +85,9 @@ export async function callRemote(store: Store, part: Part, method: string, param
 
 /** What `createEach` does where the store writes: each create succeeds or fails for itself. */
 export async function createEach({ pets }: Store, newPets: string): Promise<string> {
-  const outcomes = (JSON.parse(newPets) as PetText[]).map(async ([name, categoryId, status]): Promise<Outcome> => {
+  const outcomes = (JSON.parse(newPets) as PetTexts[]).map(async (texts): Promise<Outcome> => {
     try {
-      const created = await pets.create({ name, categoryId: BigInt(categoryId), status })
+      const created = await pets.create(fromTexts(texts))
       if (created.outcome !== 'created') throw new Error(`a create without idempotency key was ${created.outcome}`)
       return String(created.pet.id)
     } catch (error) {
