@@ -5,7 +5,7 @@ import { FIELD_NAMES, type FieldName, FIELDS, type NewPet, OPTIONAL_FIELDS, type
 export const samplePet = madeOf(1)
 
 /** Every field, each different from the sample's. */
-const otherPet = madeOf(0)
+export const otherPet = madeOf(0)
 
 /** No field that may be absent. */
 export const barePet = without(otherPet, OPTIONAL_FIELDS)
