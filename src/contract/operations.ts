@@ -126,7 +126,7 @@ export type OperationId = (typeof ENTRIES)[number]['id']
 
 export const OPERATIONS: readonly (Operation & { id: OperationId })[] = ENTRIES.map(withBodyRefusals)
 
-/** Adds what `readJsonBody` (http/content.ts) can refuse. */
+/** Adds what reading a body can refuse (http/content.ts). */
 function withBodyRefusals<T extends Operation>(operation: T): T {
   if (operation.body === undefined) return operation
   const ofBody: ErrorCode[] = ['missing_body', 'unsupported_content_type', 'invalid_json', operation.body.invalid]

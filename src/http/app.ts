@@ -12,6 +12,7 @@ import type { AnswerCache } from './answer-cache.ts'
 import { createAuthenticate } from './authenticate.ts'
 import { expectContinue } from './body.ts'
 import { tendConnections, waitForTurn } from './connections.ts'
+import { checkBodyHeaders } from './content.ts'
 import { createRemovedCheck } from './deprecation.ts'
 import { createHandlers } from './handlers.ts'
 import { type Arrival, createPipeline } from './pipeline.ts'
@@ -88,6 +89,7 @@ export function createApp(parts: AppParts): Server {
       createRemovedCheck(clock),
       ...(config.environment === 'staging' ? [createRehearsal(config.workers)] : []),
       createRateLimit(config.rateLimit, monotonic, lease),
+      checkBodyHeaders,
     ],
     handlers: createHandlers(store, cache, clock, ownBaseUrl(config)),
     send,

@@ -12,7 +12,11 @@ import { type Call, cameTwice, type OperationCall } from './call.ts'
 /** The media type, compared without case; its parameters are checked later. */
 const JSON_TYPE = /^application\/json\s*(?:;|$)/i
 
-/** Refuses a body that is not declared as plain JSON; needs only its headers, so that it need not be sent for this. */
+/** Refuses the body of an operation by its headers alone, so that it need not be sent for this. */
+export function checkBodyHeaders(call: OperationCall): Refusal | undefined {
+  return call.operation.body && (checkJsonHeaders(call) ?? checkBodySize(call.raw))
+}
+
 export function checkJsonHeaders(call: Call): Refusal | undefined {
   const type = call.raw.headers['content-type']
   const isNothing = type === undefined && !announcesBody(call.raw)
@@ -20,19 +24,13 @@ export function checkJsonHeaders(call: Call): Refusal | undefined {
   return unsupported(`The body must have Content-Type: application/json, got ${type ? quote(type) : 'none'}.`)
 }
 
-/**
- * Reads the JSON body of an operation with `parseValue`: the checks that need only headers, then `100 Continue`, then the bytes.
- * Each of its refusals is documented for every operation that has a body.
- */
+/** Reads the JSON body of an operation with `parseValue`, after `checkBodyHeaders`. Its entry documents each refusal. */
 export async function readJsonBody<T>(
   call: OperationCall,
   parseValue: (json: unknown) => T | Refused,
 ): Promise<Exclude<T, Refused> | Refusal> {
-  const refusal = checkJsonHeaders(call) ?? checkBodySize(call.raw)
-  if (refusal !== undefined) return refusal
   const bytes = await readBody(call.raw)
-  if (bytes instanceof Refusal) return bytes
-  const json = parseJsonBody(bytes)
+  const json = bytes instanceof Refusal ? bytes : parseJsonBody(bytes)
   if (json instanceof Refusal) return json
   const value = parseValue(json.value)
   return value instanceof Refused
