@@ -1,5 +1,6 @@
 // No part of the service forgets a field: animals made from the table of fields go through each of them.
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import { mkdtempDisposable } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -7,6 +8,7 @@ import { after, before, describe, it } from 'node:test'
 import { Petstore as Client } from '../client/src/petstore.ts'
 import { asJson, asTexts, barePet, samplePet, variants } from '../harness/sample-pet.ts'
 import { ENGINES, type TestDatabase } from '../harness/engines.ts'
+import { CSV_HEADER } from '../src/cli/pet-rows.ts'
 import { readConfig } from '../src/config.ts'
 import { FIELD_LIST, FIELD_NAMES, type NewPet, NewPetSchema, type Pet, PetSchema } from '../src/contract/pets.ts'
 import { fingerprintOf, idempotencyFor } from '../src/store/idempotency.ts'
@@ -34,6 +36,11 @@ describe('The table of fields', () => {
   it('is what both schemas describe', () => {
     assert.deepEqual(Object.keys(NewPetSchema.properties), FIELD_NAMES)
     assert.deepEqual(Object.keys(PetSchema.properties), ['id', ...FIELD_NAMES])
+  })
+
+  it('is named by the documentation of files', () => {
+    const text = readFileSync(new URL('../docs/data.md', import.meta.url), 'utf8')
+    assert.ok(text.includes(`\`${CSV_HEADER}\``), CSV_HEADER)
   })
 
   it('leaves the fingerprints of version 1.0.0 valid', () => {
