@@ -1,9 +1,10 @@
-// What every operation of the table promises: a write can be seen by a read, and a body is refused as documented.
+// What every operation of the table promises: a write can be seen by a read, and what can't be done is refused as documented.
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { asJson, otherPet, samplePet } from '../harness/sample-pet.ts'
 import { RawConnection } from '../harness/raw-http.ts'
 import type { ErrorCode } from '../src/contract/errors.ts'
+import { INT64_MAX } from '../src/contract/int64.ts'
 import { BODY_LIMIT } from '../src/contract/limits.ts'
 import { type Operation, OPERATIONS } from '../src/contract/operations.ts'
 import type { NewPet } from '../src/contract/pets.ts'
@@ -50,6 +51,13 @@ describeService('Every operation', (service) => {
         const untouched = before.find((pet) => pet['id'] === Number(id))
         assert.deepEqual({ ...untouched, ...example }, stored, 'what is not in the body stays')
       }
+    })
+  }
+
+  for (const operation of OPERATIONS.filter(({ path }) => path.includes('{petId}'))) {
+    it(`on an animal that is not there is refused, as documented: ${operation.id}`, async () => {
+      const body = operation.body && JSON.stringify(operation.body.example)
+      await expectError(await send(service(), operation, INT64_MAX, body), 'pet_not_found')
     })
   }
 
