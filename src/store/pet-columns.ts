@@ -32,6 +32,10 @@ const OPTIONAL_PLACES = OPTIONAL_FIELDS.map((name) => [name, 1 + FIELD_NAMES.ind
 export function petOf(row: readonly ColumnValue[]): Pet {
   const [id, name, categoryId, status] = row as [bigint, string, bigint, PetStatus]
   const pet: Pet = { id, name, categoryId, status }
+  return OPTIONAL_PLACES.length === 0 ? pet : withOptional(pet, row)
+}
+
+function withOptional(pet: Pet, row: readonly ColumnValue[]): Pet {
   for (const [field, place] of OPTIONAL_PLACES) if (row[place] !== null) Object.assign(pet, { [field]: row[place] })
   return pet
 }
@@ -43,10 +47,12 @@ export function petOfRecord(record: Record<string, unknown>): Pet {
 
 /** Returns the columns and values of the filters that are given. */
 export function filterColumns(filters: Filters): { column: string; value: string | bigint }[] {
-  return FILTER_NAMES.flatMap((name) => {
+  const given: { column: string; value: string | bigint }[] = []
+  for (const name of FILTER_NAMES) {
     const value: string | bigint | undefined = filters[name]
-    return value === undefined ? [] : [{ column: FIELDS[name].column, value }]
-  })
+    if (value !== undefined) given.push({ column: FIELDS[name].column, value })
+  }
+  return given
 }
 
 /** An animal as JSON can carry it to another process: the values of its fields, integers as text. */

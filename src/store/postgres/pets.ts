@@ -89,8 +89,9 @@ const BY_ID = `SELECT ${COLUMNS} FROM pets WHERE id = $1`
  * if the animals of one status are all old, that reads nearly the whole table. The limit is part of the text, not a
  * parameter: with an unknown limit, PostgreSQL plans every page again.
  */
-function pageStatement({ before, limit, ...filters }: ListQuery): { text: string; parameters: (string | bigint)[] } {
-  const [first, ...others] = filterColumns(filters)
+function pageStatement(query: ListQuery): { text: string; parameters: (string | bigint)[] } {
+  const { before, limit } = query
+  const [first, ...others] = filterColumns(query)
   const parameters = [first, ...others].flatMap((filter) => (filter === undefined ? [] : [filter.value]))
   if (before !== undefined) parameters.push(before)
   const last = `$${parameters.length}`

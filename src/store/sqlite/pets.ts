@@ -44,8 +44,9 @@ export class SqlitePets implements PetStore {
     })
   }
 
-  list({ before, limit, ...filters }: ListQuery): Promise<Pet[]> {
-    const given = filterColumns(filters)
+  list(query: ListQuery): Promise<Pet[]> {
+    const { before, limit } = query
+    const given = filterColumns(query)
     const conditions = given.map(({ column }) => `${column} = ?`)
     const values = given.map(({ value }): string | bigint => value)
     if (before !== undefined) {
