@@ -39,6 +39,8 @@ export function renderContract(): string {
     .find(({ operationId }) => operationId === 'listPets')!
     .parameters.filter((parameter) => parameter.in === 'query')
   const limit = query.find(({ name }) => name === 'limit')!.schema
+  // The service fills in a status that was left out.
+  const alwaysSent = new Set([...Pet.required!, 'status'])
   return [
     '// The contract as the client sees it. Written by `npm run openapi` of the service; changes made here are lost.',
     '',
@@ -66,8 +68,14 @@ export function renderContract(): string {
     '',
     ...interfaceOf('NewPet', NewPet, 'number | bigint', (name) => NewPet.required!.includes(name)),
     '',
-    // The service fills in a status that was left out, so an animal that it returns has every field.
-    ...interfaceOf('Pet', Pet, 'bigint', () => true),
+    ...interfaceOf('Pet', Pet, 'bigint', (name) => alwaysSent.has(name)),
+    '',
+    '/** How each field of an animal goes over the wire, and whether the service always sends it. */',
+    'export const PET_FIELDS = {',
+    ...Object.entries(Pet.properties!).map(
+      ([name, schema]) => `  ${name}: { type: '${wireType(schema)}', always: ${alwaysSent.has(name)} },`,
+    ),
+    '} as const satisfies Record<keyof Pet, object>',
     '',
     '/** The codes of the errors that the service answers with; codes may be added. */',
     `export type ErrorCode =\n  | ${union(ErrorSchema.properties!['code']!.examples!, '\n  ')}`,
@@ -94,6 +102,10 @@ function typeOf({ $ref, type, format }: Schema, int64: string): string {
   if (type === 'integer') return format === 'int64' ? int64 : 'number'
   if (type === 'string') return 'string'
   throw new Error(`The client has no type for ${type}.`)
+}
+
+function wireType({ format }: Schema): string {
+  return format === 'int64' ? 'bigint' : 'string'
 }
 
 function union(values: readonly string[], separator: string): string {

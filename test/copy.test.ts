@@ -13,6 +13,7 @@ import type { Idempotency, Store } from '../src/store/store.ts'
 import { ENGINES, type TestEngine } from '../harness/engines.ts'
 import { type InProcessOptions, petstore } from './in-process-command.ts'
 import { event } from './sample-rows.ts'
+import { samplePet } from '../harness/sample-pet.ts'
 
 const [sqlite, postgres] = ENGINES as readonly [TestEngine, TestEngine]
 const ROUTES = [
@@ -26,7 +27,7 @@ const PETS = kindOf('pets')
 /** Ids that were given and are free again, as after animals were removed by hand. */
 const GAP = 7n
 
-const rex: NewPet = { name: 'Rex', categoryId: 3n, status: 'available' }
+const rex: NewPet = { ...samplePet, name: 'Rex', status: 'available' }
 
 for (const [from, to] of ROUTES) {
   describe(`a copy from ${from.name} to ${to.name}`, { concurrency: false }, () => {

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { CSV_HEADER } from '../src/cli/pet-rows.ts'
 import { readConfig } from '../src/config.ts'
 import { INT64_MAX, INT64_MIN } from '../src/contract/int64.ts'
 import type { NewPet } from '../src/contract/pets.ts'
@@ -266,7 +267,7 @@ describe('petstore import', { concurrency: 3 }, () => {
     }
     assert.ok(!readdirSync(folder.path).some((name) => name.endsWith('.partial')))
     assert.equal((await folder.run(['export', 'pets.txt', '--format', 'csv', '--force'])).code, 0)
-    assert.equal(readFileSync(join(folder.path, 'pets.txt'), 'utf8'), 'id,name,categoryId,status\n')
+    assert.equal(readFileSync(join(folder.path, 'pets.txt'), 'utf8'), `${CSV_HEADER}\n`)
   })
 
   it('lets a running service create and list animals in between', async () => {

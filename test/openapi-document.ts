@@ -84,7 +84,12 @@ export function validValues(document: Document, schema: JsonSchema): fc.Arbitrar
   if (schema.type === 'integer') {
     return fc.bigInt({ min: BigInt(schema.minimum ?? INT64_MIN), max: BigInt(schema.maximum ?? INT64_MAX) })
   }
+  if (schema.format === 'date')
+    return fc
+      .date({ min: new Date('0001-01-01'), max: new Date('9999-12-31'), noInvalidDate: true })
+      .map((date) => date.toISOString().slice(0, 10))
   if (schema.type === 'string') {
+    assert.equal(schema.format, undefined, 'add values of this format above')
     const { minLength = 0, maxLength = 300, pattern = '' } = schema
     return fc
       .string({ unit: codePoint, minLength, maxLength, size: 'max' })

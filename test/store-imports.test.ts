@@ -6,8 +6,9 @@ import type { NewPet } from '../src/contract/pets.ts'
 import { openStore } from '../src/store/open-store.ts'
 import type { Store } from '../src/store/store.ts'
 import { ENGINES, type TestEngine } from '../harness/engines.ts'
+import { samplePet } from '../harness/sample-pet.ts'
 
-const rex: NewPet = { name: 'Rex', categoryId: 3n, status: 'available' }
+const rex: NewPet = { ...samplePet, name: 'Rex', status: 'available' }
 const FILE = { hash: 'ab12', file: '/srv/pets.csv', rowsTotal: 3 }
 
 async function withStore(engine: TestEngine, work: (store: Store) => Promise<void>): Promise<void> {

@@ -9,8 +9,9 @@ import { openSqliteStore } from '../src/store/sqlite/sqlite-store.ts'
 import type { AccountStore, ApiKey, AuditEvent, Session } from '../src/store/account-store.ts'
 import type { ImportStore, PetStore, Store } from '../src/store/store.ts'
 import { ENGINES } from '../harness/engines.ts'
+import { samplePet } from '../harness/sample-pet.ts'
 
-const rex: NewPet = { name: 'Rex', categoryId: 3n, status: 'available' }
+const rex: NewPet = { ...samplePet, name: 'Rex', status: 'available' }
 const event: AuditEvent = { at: 1, accountId: 'acct_1', action: 'account.created', via: 'console', subject: 'someone' }
 const account = (id: string) => ({ id, email: `${id}@example.com`, passwordHash: 'hash', createdAt: 1 })
 const session: Session = { tokenHash: Buffer.alloc(32, 1), accountId: 'acct_1', createdAt: 1, lastSeenAt: 1 }

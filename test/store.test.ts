@@ -11,8 +11,9 @@ import { FAILED_REQUESTS_KEPT, type FailedRequest, type Session } from '../src/s
 import type { Idempotency, Store } from '../src/store/store.ts'
 import { ENGINES, type TestDatabase } from '../harness/engines.ts'
 import { account, apiKey, event } from './sample-rows.ts'
+import { samplePet } from '../harness/sample-pet.ts'
 
-const rex: NewPet = { name: 'Rex', categoryId: 3n, status: 'available' }
+const rex: NewPet = { ...samplePet, name: 'Rex', status: 'available' }
 
 for (const engine of ENGINES) {
   describe(`the store on ${engine.name}`, { concurrency: false }, () => {

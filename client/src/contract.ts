@@ -47,6 +47,14 @@ export interface Pet {
   status: PetStatus
 }
 
+/** How each field of an animal goes over the wire, and whether the service always sends it. */
+export const PET_FIELDS = {
+  id: { type: 'bigint', always: true },
+  name: { type: 'string', always: true },
+  categoryId: { type: 'bigint', always: true },
+  status: { type: 'string', always: true },
+} as const satisfies Record<keyof Pet, object>
+
 /** The codes of the errors that the service answers with; codes may be added. */
 export type ErrorCode =
   | 'malformed_request'

@@ -1,18 +1,18 @@
 // Animals on the wire: a NewPet as JSON, and a Pet from JSON, with exact integers both ways.
-import type { NewPet, Pet, PetStatus } from './contract.ts'
+import { type NewPet, type Pet, PET_FIELDS } from './contract.ts'
 import type { Json } from './exact-json.ts'
 
-/** By hand, since JSON.stringify takes no bigint. A field that is left out stays out. */
-export function renderNewPet({ name, categoryId, status }: NewPet): string {
-  const fields = [
-    ['name', JSON.stringify(name)],
-    ['categoryId', String(exactInteger('categoryId', categoryId))],
-    ['status', JSON.stringify(status)],
-  ] as const
-  return `{${fields
-    .filter(([, json]) => json !== undefined)
-    .map(([field, json]) => `"${field}":${json}`)
-    .join(',')}}`
+const FIELDS = Object.entries(PET_FIELDS)
+
+/** By hand, since JSON.stringify takes no bigint. A field that is left out stays out, and so does one that is no field of an animal. */
+export function renderNewPet(newPet: NewPet): string {
+  const parts = FIELDS.filter(([name]) => name !== 'id').flatMap(([name, { type, always }]) => {
+    const value = newPet[name as keyof NewPet]
+    if (value === undefined && !always) return []
+    const json = type === 'bigint' ? String(exactInteger(name, value as bigint)) : JSON.stringify(value)
+    return json === undefined ? [] : [`"${name}":${json}`]
+  })
+  return `{${parts.join(',')}}`
 }
 
 /** Refuses a number that may have been rounded before it came here. */
@@ -27,16 +27,15 @@ export function exactInteger(name: string, value: number | bigint): bigint {
 /** Returns undefined for anything that is not an animal. Fields that this version does not know are left out. */
 export function parsePet(value: Json): Pet | undefined {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
-  const { id, name, categoryId, status } = value
-  if (
-    typeof id !== 'bigint' ||
-    typeof name !== 'string' ||
-    typeof categoryId !== 'bigint' ||
-    typeof status !== 'string'
-  )
-    return undefined
-  // A later service may know more statuses; an animal with one of them is still an animal.
-  return { id, name, categoryId, status: status as PetStatus }
+  const pet: Record<string, Json> = {}
+  for (const [name, { type, always }] of FIELDS) {
+    const field = value[name]
+    if (field === undefined && !always) continue
+    // A later service may know more statuses; an animal with one of them is still an animal.
+    if (typeof field !== type) return undefined
+    pet[name] = field!
+  }
+  return pet as object as Pet
 }
 
 export function parsePets(value: Json): Pet[] | undefined {

@@ -3,12 +3,16 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { describeService, type Petstore as Service, startPetstore } from '../../test/harness.ts'
 import { ENGINES } from '../../harness/engines.ts'
+import { EXAMPLE_PET, examplePath, OPERATIONS } from '../../src/contract/operations.ts'
 import { kindOf } from '../../src/store/records.ts'
+import { toJson } from '../../test/openapi-document.ts'
 import {
   AuthenticationError,
   type DeprecationNotice,
   InvalidRequestError,
+  type NewPet,
   NotFoundError,
+  type OperationId,
   type Pet,
   Petstore,
   type PetstoreOptions,
@@ -31,6 +35,33 @@ const addMany = (petstore: Petstore, count: number) =>
   Promise.all(
     Array.from({ length: count }, (_, index) => petstore.createPet({ name: `Pet ${index}`, categoryId: index })),
   )
+
+/** A call of each method, with the examples of its operation. */
+const CALLS: Record<OperationId, (petstore: Petstore, body: unknown) => PromiseLike<unknown>> = {
+  listPets: async (petstore) => (await petstore.listPets()).pets,
+  createPet: (petstore, body) => petstore.createPet(body as NewPet),
+  getPet: (petstore) => petstore.getPet(EXAMPLE_PET.id),
+}
+
+describe('Each method of the client', () => {
+  for (const operation of OPERATIONS) {
+    it(`sends and returns what the document has as its example: ${operation.id}`, async () => {
+      const { method, body, success } = operation
+      let sent: unknown
+      const fetch: NonNullable<PetstoreOptions['fetch']> = async (url, init) => {
+        sent = [init?.method, (url as URL).href, init?.body && JSON.parse(init.body as string)]
+        return Response.json(success.content?.example, { status: success.status })
+      }
+      const baseUrl = 'http://petstore.example/v1'
+      const returned = await CALLS[operation.id](
+        new Petstore({ apiKey: 'x', baseUrl, onDeprecation: () => {}, fetch }),
+        body?.example,
+      )
+      assert.deepEqual(sent, [method, baseUrl + examplePath(operation), body?.example])
+      assert.deepEqual(JSON.parse(toJson(returned)), success.content?.example)
+    })
+  }
+})
 
 describeService('The client', (service) => {
   it('adds an animal, and finds it by list and get', async () => {

@@ -2,8 +2,9 @@
 import { createWriteStream, existsSync } from 'node:fs'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { type Pet, type PetStatus, renderPet } from '../contract/pets.ts'
-import { kindOf, readBatches, type StoredRecord } from '../store/records.ts'
+import { renderPet } from '../contract/pets.ts'
+import { petOfRecord } from '../store/pet-columns.ts'
+import { kindOf, readBatches } from '../store/records.ts'
 import { partOfDatabase } from '../store/sqlite/database-files.ts'
 import type { Store } from '../store/store.ts'
 import { writeWholeFile } from '../store/whole-file.ts'
@@ -67,11 +68,12 @@ async function writeTo(
 ): Promise<number> {
   const all = Object.values(await pets.countByStatus()).reduce((sum, count) => sum + count, 0)
   const rate = startRate()
+  const line = format === 'csv' ? csvLine : renderPet
   let count = 0
   async function* render(): AsyncGenerator<string> {
     if (format === 'csv') yield `${CSV_HEADER}\n`
     for await (const batch of readBatches(records, kindOf('pets'))) {
-      yield batch.map((record) => `${format === 'csv' ? csvLine(asPet(record)) : renderPet(asPet(record))}\n`).join('')
+      yield batch.map((record) => `${line(petOfRecord(record))}\n`).join('')
       count += batch.length
       // More may have been added since they were counted.
       showProgress(terminal, count, Math.max(count, all), rate(count, Math.max(count, all)))
@@ -79,8 +81,4 @@ async function writeTo(
   }
   await pipeline(Readable.from(render()), target, { end: target !== terminal.stdout })
   return count
-}
-
-function asPet({ id, name, category_id, status }: StoredRecord): Pet {
-  return { id: id as bigint, name: name as string, categoryId: category_id as bigint, status: status as PetStatus }
 }

@@ -2,26 +2,41 @@
 import { isUtf8 } from 'node:buffer'
 import { CsvError, parse } from 'csv-parse'
 import { Refused } from '../contract/errors.ts'
-import { int64FromText } from '../contract/int64.ts'
 import { describe, parseJson, quote } from '../contract/json.ts'
 import { BODY_LIMIT, kibibytes } from '../contract/limits.ts'
-import { type NewPet, NewPetSchema, parseNewPet, type Pet } from '../contract/pets.ts'
+import {
+  fieldFromText,
+  FIELD_NAMES,
+  FIELDS,
+  type NewPet,
+  NewPetSchema,
+  parseNewPet,
+  type Pet,
+} from '../contract/pets.ts'
 import { CommandFailed } from './command.ts'
 
 /** A row of a file: an animal, or the reason why it is none. */
 export type Row = { line: number; pet: NewPet } | { line: number; problem: string }
 
 /** The columns of a CSV file, as an export writes them. A file to import may have them in any order. */
-const COLUMNS = ['id', 'name', 'categoryId', 'status'] as const
+const COLUMNS = ['id', ...FIELD_NAMES] as const
 const REQUIRED: readonly string[] = NewPetSchema.required
 /** `id` is read and ignored, so that an export can be imported; the store assigns new ids. */
 const OPTIONAL: readonly string[] = COLUMNS.filter((column) => !REQUIRED.includes(column))
 
 export const CSV_HEADER = COLUMNS.join()
 
-/** The name is always quoted, and kept exactly as it is. */
+/** The fields that may contain a comma, a quote or a line break: always quoted, and kept exactly as they are. */
+const FREE_TEXT: ReadonlySet<string> = new Set(
+  FIELD_NAMES.filter((name) => FIELDS[name].schema.type === 'string' && !('enum' in FIELDS[name].schema)),
+)
+
+/** A field that is absent is empty. */
 export function csvLine(pet: Pet): string {
-  return COLUMNS.map((column) => (column === 'name' ? `"${pet.name.replaceAll('"', '""')}"` : pet[column])).join()
+  return COLUMNS.map((column) => {
+    const text = String(pet[column] ?? '')
+    return text !== '' && FREE_TEXT.has(column) ? `"${text.replaceAll('"', '""')}"` : text
+  }).join()
 }
 
 /** A row without an end within this many bytes is not read further: memory stays bounded. */
@@ -107,9 +122,10 @@ function readRow(line: number, columns: readonly string[], fields: readonly Buff
   return pet instanceof Refused ? { line, problem: pet.message } : { line, pet }
 }
 
-/** An empty status is one that was left out. */
-function parseCsvPet({ name, categoryId = '', status }: Record<string, string>): NewPet | Refused {
-  return parseNewPet({ name, categoryId: int64FromText(categoryId) ?? categoryId, ...(status ? { status } : {}) })
+/** An empty field that is not required is one that was left out. */
+function parseCsvPet(texts: Record<string, string>): NewPet | Refused {
+  const given = FIELD_NAMES.filter((name) => name in texts && (FIELDS[name].required || texts[name] !== ''))
+  return parseNewPet(Object.fromEntries(given.map((name) => [name, fieldFromText(name, texts[name]!)])))
 }
 
 function isBlank([only, ...others]: readonly Buffer[]): boolean {

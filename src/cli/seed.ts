@@ -57,7 +57,11 @@ const CATEGORIES = 12
 function madeUpPet(): NewPet {
   const share = Math.random()
   const status = share < 0.7 ? 'available' : share < 0.85 ? 'pending' : 'sold'
-  return { name: pick(NAMES) + pick(TITLES), categoryId: BigInt(1 + Math.floor(Math.random() * CATEGORIES)), status }
+  return {
+    name: pick(NAMES) + pick(TITLES),
+    categoryId: BigInt(1 + Math.floor(Math.random() * CATEGORIES)),
+    status,
+  } satisfies Required<NewPet>
 }
 
 function pick(values: readonly string[]): string {

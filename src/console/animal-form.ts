@@ -1,62 +1,117 @@
 // The fields of an animal in a form, and what is wrong with them in the words of the people who fill it in.
 import { INT64_MAX, INT64_MIN, int64FromJsonNumber } from '../contract/int64.ts'
 import { LIMIT, NAME_MAX_LENGTH } from '../contract/limits.ts'
-import { DEFAULT_STATUS, type NewPet, parseNewPet, PET_STATUSES, type PetStatus } from '../contract/pets.ts'
+import {
+  DEFAULT_STATUS,
+  FIELD_NAMES,
+  type FieldName,
+  FIELDS,
+  type NewPet,
+  parseNewPet,
+  PET_STATUSES,
+  type PetStatus,
+} from '../contract/pets.ts'
 import { FieldProblem, InvalidFields } from '../contract/errors.ts'
 import type { Store } from '../store/store.ts'
 import { choice, field, type Problems } from './forms.ts'
-import { html, type Html } from './html.ts'
+import type { Html } from './html.ts'
 
 export const STATUS_WORDS: Record<PetStatus, string> = { available: 'Available', pending: 'Pending', sold: 'Sold' }
 
 const STATUS_OPTIONS = PET_STATUSES.map((status) => [status, STATUS_WORDS[status]] as const)
 
-/** `typed` gives what was typed into a field, or what it starts with; `categories` are offered beside the free number. */
-export function animalFields(typed: (name: string) => string, problems: Problems, categories: readonly bigint[]): Html {
-  return html`
-    ${field({ name: 'name', label: 'Name', value: typed('name'), problems })}
-    ${field({
-      name: 'categoryId',
-      label: 'Category',
-      hint: 'The number of its category, such as 3.',
-      numeric: true,
-      value: typed('categoryId'),
-      suggestions: categories.map(String),
-      problems,
-    })}
-    ${choice({ name: 'status', label: 'Status', value: typed('status') || DEFAULT_STATUS, options: STATUS_OPTIONS, problems })}`
+/** What an input is made of: what was typed or is stored, problems, and the categories to offer beside the free number. */
+interface InputParts {
+  name: FieldName
+  label: string
+  value: string
+  problems: Problems
+  categories: readonly bigint[]
 }
 
-/** Reads the fields with the API's own checks, so that both accept the same animals. */
-export function readAnimal(typed: URLSearchParams): NewPet | InvalidFields {
-  const text = (name: string) => typed.get(name) || undefined
-  const category = typed.get('categoryId')?.trim() ?? ''
-  const parsed = parseNewPet({
-    name: text('name'),
-    categoryId: int64FromJsonNumber(category) ?? (category || undefined),
-    status: text('status'),
+interface Shown {
+  label: string
+  input: (parts: InputParts) => Html
+  /** Says what is wrong with what was typed. */
+  problem: (typed: string) => string
+  /** How a value is shown, if not as it is. */
+  words?: (value: string) => string
+}
+
+/** How each field is shown to people. */
+const SHOWN: Record<FieldName, Shown> = {
+  name: {
+    label: 'Name',
+    input: field,
+    problem: (typed) => {
+      if (typed.trim() === '') return 'Enter a name'
+      return typed.length > NAME_MAX_LENGTH
+        ? `The name must have at most ${NAME_MAX_LENGTH} characters`
+        : 'The name has a character that cannot be stored'
+    },
+  },
+  categoryId: {
+    label: 'Category',
+    input: ({ categories, ...parts }) =>
+      field({
+        ...parts,
+        hint: 'The number of its category, such as 3.',
+        numeric: true,
+        suggestions: categories.map(String),
+      }),
+    problem: (typed) => {
+      if (typed.trim() === '') return 'Enter a category'
+      return /^\s*[+-]?\d+\s*$/.test(typed)
+        ? `Category must be from ${INT64_MIN} to ${INT64_MAX}`
+        : 'Category must be a whole number, like 3'
+    },
+  },
+  status: {
+    label: 'Status',
+    input: (parts) => choice({ ...parts, value: parts.value || DEFAULT_STATUS, options: STATUS_OPTIONS }),
+    problem: () => 'Choose one of the listed statuses',
+    words: (status) => STATUS_WORDS[status as PetStatus],
+  },
+}
+
+/** `typed` gives what was typed into a field, or what it starts with; `categories` are offered beside the free number. */
+export function animalFields(
+  typed: (name: FieldName) => string,
+  problems: Problems,
+  categories: readonly bigint[],
+): Html[] {
+  return FIELD_NAMES.map((name) => {
+    const { label, input } = SHOWN[name]
+    return input({ name, label, value: typed(name), problems, categories })
   })
+}
+
+/** Reads the fields with the API's own checks, so that both accept the same animals. An empty field is absent. */
+export function readAnimal(typed: URLSearchParams): NewPet | InvalidFields {
+  const parsed = parseNewPet(
+    Object.fromEntries(FIELD_NAMES.map((name) => [name, readField(name, typed.get(name) ?? '')])),
+  )
   if (!(parsed instanceof InvalidFields)) return parsed
   return new InvalidFields(
-    parsed.problems.map(({ field: name }) => new FieldProblem(name, inPlainWords(name, typed.get(name) ?? ''))),
+    parsed.problems.map(
+      ({ field: name }) => new FieldProblem(name, SHOWN[name as FieldName].problem(typed.get(name) ?? '')),
+    ),
   )
 }
 
-function inPlainWords(name: string, value: string): string {
-  switch (name) {
-    case 'name':
-      if (value.trim() === '') return 'Enter a name'
-      return value.length > NAME_MAX_LENGTH
-        ? `The name must have at most ${NAME_MAX_LENGTH} characters`
-        : 'The name has a character that cannot be stored'
-    case 'categoryId':
-      if (value.trim() === '') return 'Enter a category'
-      return /^\s*[+-]?\d+\s*$/.test(value)
-        ? `Category must be from ${INT64_MIN} to ${INT64_MAX}`
-        : 'Category must be a whole number, like 3'
-    default:
-      return 'Choose one of the listed statuses'
-  }
+function readField(name: FieldName, text: string): string | bigint | undefined {
+  if (FIELDS[name].schema.type !== 'integer') return text || undefined
+  return int64FromJsonNumber(text.trim()) ?? (text.trim() || undefined)
+}
+
+export function labelOf(name: FieldName): string {
+  return SHOWN[name].label
+}
+
+/** Returns the value of a field as people read it, such as "Sold". */
+export function inWords(newPet: NewPet, name: FieldName): string {
+  const { words = String } = SHOWN[name]
+  return newPet[name] === undefined ? '–' : words(String(newPet[name]))
 }
 
 /** Returns categories to choose from: no records of them exist, so those of the newest animals are offered. */

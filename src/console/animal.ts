@@ -3,11 +3,11 @@
 import { hash } from 'node:crypto'
 import { newToken } from '../accounts/sessions.ts'
 import { int64FromText } from '../contract/int64.ts'
-import type { NewPet, Pet } from '../contract/pets.ts'
+import { FIELD_NAMES, type FieldName, type NewPet, type Pet } from '../contract/pets.ts'
 import { FieldProblem, InvalidFields } from '../contract/errors.ts'
 import type { AuditEvent } from '../store/account-store.ts'
 import { fingerprintOf, idempotencyFor } from '../store/idempotency.ts'
-import { animalFields, categoriesInUse, readAnimal, STATUS_WORDS } from './animal-form.ts'
+import { animalFields, categoriesInUse, inWords, labelOf, readAnimal } from './animal-form.ts'
 import { form, hidden, type Problems, problemSummary } from './forms.ts'
 import { html, type Html } from './html.ts'
 import { notFoundPage } from './problem-pages.ts'
@@ -24,8 +24,6 @@ export const animalRoutes: readonly ConsoleRoute[] = [
   forMembers('POST', '/animals/{id}', withAnimal(change)),
 ]
 
-const FIELDS = ['name', 'categoryId', 'status'] as const
-
 interface Shown {
   problems?: Problems
   /** Whether the animal was changed since the form was made. */
@@ -37,7 +35,7 @@ async function animalPage(
   pet: Pet,
   { problems = [], conflict = false }: Shown = {},
 ): Promise<HtmlPage> {
-  const typed = (name: string) => visit.form.get(name) ?? String(pet[name as keyof Pet] ?? '')
+  const typed = (name: FieldName) => visit.form.get(name) ?? String(pet[name] ?? '')
   return {
     title: pet.name,
     section: 'animals',
@@ -67,15 +65,9 @@ function versionOf(pet: Pet): string {
 function conflictNotice(pet: Pet): Html {
   return html`<div class="notice warn" role="alert">
     <p><strong>Somebody else changed this animal while you were editing it.</strong> Nothing was overwritten. Stored now:</p>
-    <ul>${FIELDS.map((name) => html`<li>${LABELS[name]}: <bdi>${shown(name, String(pet[name]))}</bdi></li>`)}</ul>
+    <ul>${FIELD_NAMES.map((name) => html`<li>${labelOf(name)}: <bdi>${inWords(pet, name)}</bdi></li>`)}</ul>
     <p>Below is what you typed. Save it anyway, or <a href="/animals/${pet.id}">start from what is stored</a>.</p>
   </div>`
-}
-
-const LABELS: Record<(typeof FIELDS)[number], string> = { name: 'Name', categoryId: 'Category', status: 'Status' }
-
-function shown(name: string, value: string): string {
-  return name === 'status' ? STATUS_WORDS[value as Pet['status']] : value
 }
 
 async function change(visit: MemberVisit, pet: Pet): Promise<Outcome> {
@@ -93,9 +85,8 @@ async function change(visit: MemberVisit, pet: Pet): Promise<Outcome> {
 }
 
 function difference(from: NewPet, to: NewPet): string {
-  const changed = FIELDS.filter((name) => from[name] !== to[name])
-  return changed
-    .map((name) => `${LABELS[name]}: ${shown(name, String(from[name]))} → ${shown(name, String(to[name]))}`)
+  return FIELD_NAMES.filter((name) => from[name] !== to[name])
+    .map((name) => `${labelOf(name)}: ${inWords(from, name)} → ${inWords(to, name)}`)
     .join('; ')
 }
 

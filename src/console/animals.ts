@@ -1,23 +1,30 @@
 // The list of animals: newest first, filtered by status, a page at a time, from the same store calls as the API.
-import { type ListQuery, nextPageQuery, parseListQuery } from '../contract/list-query.ts'
+import {
+  filterQuery,
+  type Filters,
+  LIST_PARAMETERS,
+  type ListQuery,
+  nextPageQuery,
+  parseListQuery,
+} from '../contract/list-query.ts'
 import type { Environment } from '../contract/operations.ts'
-import { PET_STATUSES, type Pet, type PetStatus } from '../contract/pets.ts'
+import { FIELD_NAMES, type FieldName, FIELDS, PET_STATUSES, type Pet, type PetStatus } from '../contract/pets.ts'
 import { Refused } from '../contract/errors.ts'
-import { STATUS_WORDS } from './animal-form.ts'
+import { inWords, labelOf, STATUS_WORDS } from './animal-form.ts'
 import { html, type Html } from './html.ts'
 import { count } from './times.ts'
 import { type ConsoleRoute, forMembers, type MemberVisit, type Outcome } from './visit.ts'
 
 export const animalsRoutes: readonly ConsoleRoute[] = [forMembers('GET', '/animals', animalsPage)]
 
+/** The API's parameters; the size of a page is the console's own. */
+const TAKEN = LIST_PARAMETERS.filter(({ name }) => name !== 'limit')
+
 async function animalsPage(visit: MemberVisit): Promise<Outcome> {
   const { store, query: raw } = visit
   const sought = raw.get('id')?.trim()
   if (sought) return { redirect: `/animals/${encodeURIComponent(sought)}` }
-  const parsed = parseListQuery({
-    status: raw.get('status') ?? undefined,
-    cursor: raw.get('cursor') ?? undefined,
-  })
+  const parsed = parseListQuery(Object.fromEntries(TAKEN.map(({ name }) => [name, raw.get(name) ?? undefined])))
   const problem = parsed instanceof Refused ? parsed.message : undefined
   const query = parsed instanceof Refused ? { limit: 1 } : parsed
   const [counts, found] = await Promise.all([
@@ -30,7 +37,7 @@ async function animalsPage(visit: MemberVisit): Promise<Outcome> {
     ...(problem !== undefined && { status: 400 }),
     body: html`<div class="page-head"><h1>Animals</h1><a class="button primary" href="/animals/new">Add an animal</a></div>
       ${addedNotice(raw.get('added'), found)}
-      ${filter(counts, query.status)}${jump}
+      ${filter(counts, query)}${jump}
       ${
         problem === undefined
           ? list(query, found, raw.get('added'), visit.config.environment)
@@ -50,10 +57,10 @@ const jump = html`<form class="jump" method="get" action="/animals">
   <label for="id">Go to id</label> <input id="id" name="id" inputmode="numeric" autocomplete="off"> <button class="button">Go</button>
 </form>`
 
-function filter(counts: Record<PetStatus, number>, chosen: PetStatus | undefined): Html {
+function filter(counts: Record<PetStatus, number>, chosen: Filters): Html {
   const all = PET_STATUSES.reduce((total, status) => total + counts[status], 0)
   const tab = (status: PetStatus | undefined, words: string, total: number) => html`<li>
-    <a class="tab ${status}" href="/animals${status && `?status=${status}`}" ${status === chosen && html`aria-current="true"`}>
+    <a class="tab ${status}" href="${listAddress({ ...chosen, status })}" ${status === chosen.status && html`aria-current="true"`}>
       <span class="tab-words">${words}</span> <span class="tab-count">${count(total)}</span></a></li>`
   return html`<nav aria-label="By status"><ul class="tabs">
     ${tab(undefined, 'All', all)}${PET_STATUSES.map((status) => tab(status, STATUS_WORDS[status], counts[status]))}
@@ -66,23 +73,35 @@ function list(query: ListQuery, found: readonly Pet[], added: string | null, env
   return html`<table class="table">
       <caption class="visually-hidden">Animals, newest first</caption>
       <thead><tr>
-        <th scope="col">Name</th><th scope="col">Status</th>
-        <th scope="col" class="number">Category</th><th scope="col" class="number">Id</th>
+        ${LISTED.map((name) => html`<th scope="col" class="${alignment(name)}">${labelOf(name)}</th>`)}
+        <th scope="col" class="number">Id</th>
       </tr></thead>
       <tbody>${page.map(
-        ({ id, name, categoryId, status }) => html`<tr ${String(id) === added && html`class="fresh"`}>
-          <th scope="row"><a href="/animals/${id}"><bdi>${name}</bdi></a></th><td><span class="mark ${status}">${STATUS_WORDS[status]}</span></td>
-          <td class="number">${categoryId}</td><td class="number">${id}</td></tr>`,
+        (pet) => html`<tr ${String(pet.id) === added && html`class="fresh"`}>
+          ${LISTED.map((name) => cell(pet, name))}<td class="number">${pet.id}</td></tr>`,
       )}</tbody>
     </table>
     ${paging(query, found.length > page.length ? page.at(-1)!.id : undefined)}`
 }
 
+/** Name and status first, then the rest. */
+const LISTED: readonly FieldName[] = [...new Set<FieldName>(['name', 'status', ...FIELD_NAMES])]
+
+function cell(pet: Pet, name: FieldName): Html {
+  const words = inWords(pet, name)
+  if (name === 'name') return html`<th scope="row"><a href="/animals/${pet.id}"><bdi>${words}</bdi></a></th>`
+  if (name === 'status') return html`<td><span class="mark ${pet.status}">${words}</span></td>`
+  return html`<td class="${alignment(name)}">${words}</td>`
+}
+
+function alignment(name: FieldName): string {
+  return FIELDS[name].schema.type === 'integer' ? 'number' : ''
+}
+
 function paging(query: ListQuery, last: bigint | undefined): Html | undefined {
   if (last === undefined && query.before === undefined) return undefined
-  const newest = query.status === undefined ? '/animals' : `/animals?status=${query.status}`
   return html`<nav class="paging" aria-label="Pages">
-    ${query.before === undefined ? html`<span></span>` : html`<a class="button" href="${newest}">← Newest</a>`}
+    ${query.before === undefined ? html`<span></span>` : html`<a class="button" href="${listAddress(query)}">← Newest</a>`}
     ${
       last === undefined
         ? html`<span class="quiet-text">These are the oldest.</span>`
@@ -91,9 +110,20 @@ function paging(query: ListQuery, last: bigint | undefined): Html | undefined {
   </nav>`
 }
 
-function nothing({ status, before }: ListQuery, environment: Environment): Html {
-  if (before !== undefined) return empty('No older animals', html`<a href="/animals">Go to the newest</a>`)
-  if (status !== undefined) return empty(`No animal is ${status}`, html`<a href="/animals">Show all animals</a>`)
+/** The address of the newest animals of these filters. */
+function listAddress(filters: Filters): string {
+  const query = filterQuery(filters)
+  return query === '' ? '/animals' : `/animals?${query}`
+}
+
+function nothing(query: ListQuery, environment: Environment): Html {
+  if (query.before !== undefined)
+    return empty('No older animals', html`<a href="${listAddress(query)}">Go to the newest</a>`)
+  const filters = filterQuery(query)
+  if (filters !== '') {
+    const title = filters === `status=${query.status}` ? `No animal is ${query.status}` : 'No animal matches'
+    return empty(title, html`<a href="/animals">Show all animals</a>`)
+  }
   const seed =
     environment === 'staging' && html`, or fill the store with made-up ones: <code>petstore seed --count 100</code>`
   return empty('No animals yet', html`<a href="/animals/new">Add the first one</a>${seed}`)

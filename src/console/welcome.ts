@@ -1,17 +1,12 @@
 // The start page: what this is, its base address and state, and how to get a key.
-import { BASE_PATH, type Operation, OPERATIONS, VERSION } from '../contract/operations.ts'
+import { BASE_PATH, EXAMPLE_PET, type Operation, OPERATIONS, VERSION } from '../contract/operations.ts'
 import { KEY_PREFIX } from '../accounts/api-keys.ts'
 import { html, type Html } from './html.ts'
 import { baseAddress, type ConsoleRoute, forAnyone, type HtmlPage, type Visit } from './visit.ts'
 
 export const welcomeRoutes: readonly ConsoleRoute[] = [forAnyone('GET', '/', welcomePage)]
 
-const SAMPLE_ANSWER = `[
-  {"id": 42, "name": "Rex", "categoryId": 3,
-   "status": "available"},
-  {"id": 41, "name": "Mittens", "categoryId": 7,
-   "status": "available"}
-]`
+const SAMPLE_ANSWER = JSON.stringify([EXAMPLE_PET], null, 1)
 
 const READY = html`<span class="mark good">Ready</span>`
 const DATABASE_UNAVAILABLE = html`<span class="mark bad">Database unavailable</span>`

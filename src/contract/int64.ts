@@ -11,9 +11,6 @@ export function isInt64(value: bigint): boolean {
 
 export const int64Schema = { type: 'integer', format: 'int64' } as const
 
-/** A type made from a schema takes an integer for a number; in the code it is a bigint. */
-export type WithInt64<T> = { [Field in keyof T]: T[Field] extends number ? bigint : T[Field] }
-
 /** An int64 as it stands in a path: canonical decimal digits, so that one animal has one address. */
 export function int64FromText(text: string): bigint | undefined {
   if (!/^(?:0|-?[1-9][0-9]{0,18})$/.test(text)) return undefined

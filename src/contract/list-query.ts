@@ -1,12 +1,22 @@
 // The query of listPets (spec, section 4.1): what each parameter takes, stated once, its parsing, and the cursor of a page.
 import { quote } from './json.ts'
 import { LIMIT } from './limits.ts'
-import { isPetStatus, PET_STATUSES, type PetStatus, PetStatusSchema } from './pets.ts'
+import { fieldFromText, type FieldName, FIELDS, type NewPet } from './pets.ts'
 import { Refused } from './errors.ts'
 
-export interface ListQuery {
+/**
+ * The filters of a list: each a field that must equal the parameter of its name, and what the document says of it. An index
+ * on its column and the id belongs to each, in both engines.
+ */
+export const FILTERS = { status: 'Only animals with this status' } as const satisfies Partial<Record<FieldName, string>>
+
+export type FilterName = keyof typeof FILTERS
+export const FILTER_NAMES = Object.keys(FILTERS) as FilterName[]
+
+export type Filters = { [F in FilterName]?: NonNullable<NewPet[F]> | undefined }
+
+export interface ListQuery extends Filters {
   limit: number
-  status?: PetStatus
   /** Only animals with an id below this one: where the page before ended. */
   before?: bigint
 }
@@ -40,13 +50,13 @@ export const LIST_PARAMETERS = [
     schema: { type: 'integer', ...LIMIT },
     example: LIMIT.default,
   },
-  {
-    name: 'status',
-    in: 'query',
-    description: 'Only animals with this status',
-    schema: PetStatusSchema,
-    example: 'available',
-  },
+  ...FILTER_NAMES.map((name) => ({
+    name,
+    in: 'query' as const,
+    description: FILTERS[name],
+    schema: FIELDS[name].schema,
+    example: FIELDS[name].schema.examples[0],
+  })),
   {
     name: 'cursor',
     in: 'query',
@@ -68,12 +78,20 @@ export function parseListQuery(raw: RawQuery): ListQuery | Refused {
     if (typeof value !== 'string') {
       return new Refused(`The query parameter ${name} was given ${value.length} times; give it once.`)
     }
-    const expected = readParameter[name](value, query)
+    const expected =
+      name === 'limit' || name === 'cursor' ? readParameter[name](value, query) : readFilter(name, value, query)
     if (expected !== undefined) {
       return new Refused(`The query parameter ${name} must be ${expected}, got ${quote(value)}.`)
     }
   }
   return query
+}
+
+function readFilter(name: FilterName, text: string, query: ListQuery): string | undefined {
+  const value = fieldFromText(name, text)
+  if (!FIELDS[name].check(value)) return FIELDS[name].expected
+  Object.assign(query, { [name]: value })
+  return undefined
 }
 
 /** Each reads one parameter into the query, or returns what it takes. */
@@ -83,11 +101,6 @@ const readParameter = {
     if (query.limit >= LIMIT.minimum && query.limit <= LIMIT.maximum) return undefined
     return `a whole number from ${LIMIT.minimum} to ${LIMIT.maximum} in decimal digits`
   },
-  status(value: string, query: ListQuery): string | undefined {
-    if (!isPetStatus(value)) return `one of ${PET_STATUSES.join(', ')}`
-    query.status = value
-    return undefined
-  },
   cursor(value: string, query: ListQuery): string | undefined {
     const before = decodeCursor(value)
     if (before === undefined) return 'taken unchanged from the Link header of the page before'
@@ -96,8 +109,18 @@ const readParameter = {
   },
 }
 
-/** The query string that asks for the page after this one; nothing in it needs escaping. */
+/** The query string that asks for the page after this one. */
 export function nextPageQuery(query: ListQuery, lastId: bigint): string {
-  const status = query.status === undefined ? '' : `&status=${query.status}`
-  return `limit=${query.limit}${status}&cursor=${encodeCursor(lastId)}`
+  return [`limit=${query.limit}`, ...filterParts(query), `cursor=${encodeCursor(lastId)}`].join('&')
+}
+
+/** The query string that asks for the first page of these filters; empty if there are none. */
+export function filterQuery(filters: Filters): string {
+  return filterParts(filters).join('&')
+}
+
+function filterParts(filters: Filters): string[] {
+  return FILTER_NAMES.filter((name) => filters[name] !== undefined).map(
+    (name) => `${name}=${encodeURIComponent(String(filters[name]))}`,
+  )
 }

@@ -4,6 +4,7 @@ import { type HeaderName, HEADERS } from './headers.ts'
 import {
   BASE_PATH,
   COMMON_REFUSALS,
+  type Content,
   type Environment,
   longDate,
   type Operation,
@@ -105,9 +106,13 @@ function describeOperation(operation: Operation): object {
     description: deprecation === undefined ? description : `${description} ${deprecationNotice(deprecation)}`,
     ...(deprecation && { deprecated: true }),
     parameters: [...parameters, ...(conditional ? [ifNoneMatch] : []), rehearse].map(omittedAtFirst),
-    ...(body && { requestBody: { required: true, content: { 'application/json': body } } }),
+    ...(body && { requestBody: { required: true, content: { 'application/json': contentOf(body) } } }),
     responses: responsesOf(operation),
   }
+}
+
+function contentOf({ schema, example }: Content): object {
+  return { schema, example }
 }
 
 function deprecationNotice({ sunset, advice }: NonNullable<Operation['deprecation']>): string {

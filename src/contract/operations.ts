@@ -5,7 +5,7 @@ import type { HeaderName } from './headers.ts'
 import { int64Schema } from './int64.ts'
 import { IDEMPOTENCY } from './limits.ts'
 import { LIST_PARAMETERS } from './list-query.ts'
-import { NewPetSchema, PetSchema } from './pets.ts'
+import { exampleNewPet, NewPetSchema, PetSchema } from './pets.ts'
 
 export const VERSION = '1.0.0'
 export const BASE_PATH = '/v1'
@@ -33,7 +33,7 @@ export const COMMON_REFUSALS: readonly ErrorCode[] = [
   'service_unavailable',
 ]
 
-const EXAMPLE_PET = { id: 42, name: 'Rex', categoryId: 3, status: 'available' }
+export const EXAMPLE_PET = { id: 42, ...exampleNewPet(0) }
 
 const listPets = {
   id: 'listPets',
@@ -50,7 +50,7 @@ const listPets = {
     description: 'A page of animals, newest first',
     content: {
       schema: { type: 'array', items: PetSchema },
-      example: [EXAMPLE_PET, { id: 41, name: 'Mittens', categoryId: 7, status: 'sold' }],
+      example: [EXAMPLE_PET, { id: 41, ...exampleNewPet(1) }],
     },
     headers: ['Link'],
   },
@@ -76,7 +76,7 @@ const createPet = {
       example: '7d1f5c2e-3a54-4f0e-9f0b-5c1f3f3d8a10',
     },
   ],
-  body: { schema: NewPetSchema, example: { name: 'Rex', categoryId: 3, status: 'available' } },
+  body: { schema: NewPetSchema, example: exampleNewPet(0), invalid: 'invalid_pet' },
   success: {
     status: 201,
     description: 'Animal added',
@@ -84,16 +84,7 @@ const createPet = {
     headers: ['Location', 'Idempotent-Replayed'],
   },
   conditional: false,
-  refusals: [
-    'missing_body',
-    'unsupported_content_type',
-    'invalid_json',
-    'invalid_pet',
-    'invalid_idempotency_key',
-    'body_too_large',
-    'idempotency_in_progress',
-    'idempotency_key_reused',
-  ],
+  refusals: ['invalid_idempotency_key', 'idempotency_in_progress', 'idempotency_key_reused'],
 } as const satisfies Operation
 
 const getPet = {
@@ -133,7 +124,14 @@ const ENTRIES = [listPets, createPet, getPet] as const
 
 export type OperationId = (typeof ENTRIES)[number]['id']
 
-export const OPERATIONS: readonly (Operation & { id: OperationId })[] = ENTRIES
+export const OPERATIONS: readonly (Operation & { id: OperationId })[] = ENTRIES.map(withBodyRefusals)
+
+/** Adds what reading a body can refuse (http/content.ts). */
+function withBodyRefusals<T extends Operation>(operation: T): T {
+  if (operation.body === undefined) return operation
+  const ofBody: ErrorCode[] = ['missing_body', 'unsupported_content_type', 'invalid_json', operation.body.invalid]
+  return { ...operation, refusals: [...ofBody, ...operation.refusals, 'body_too_large'] }
+}
 
 /** Whether an address of one animal (`/pets/{petId}`) still leads anywhere. */
 export function petsHaveAddress(now: number): boolean {
@@ -149,11 +147,14 @@ export interface Operation {
   summary: string
   description: string
   parameters: readonly Parameter[]
-  body?: Content
+  body?: Content & {
+    /** The code of a body that is JSON, but not what the operation takes. */
+    invalid: ErrorCode
+  }
   success: Success
   /** Whether its answers carry an ETag and take If-None-Match. */
   conditional: boolean
-  /** Refusals of its own, beside those that any operation can give. */
+  /** Refusals of its own, beside those that any operation can give and those that come with a body. */
   refusals: readonly ErrorCode[]
   deprecation?: Deprecation
 }

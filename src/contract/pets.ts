@@ -1,7 +1,7 @@
-// The animals of the interface (spec, section 2): schemas as OpenAPI shows them, types made from them, the parsing of a
-// NewPet with its messages, and the bytes of a Pet.
+// The animals of the interface (spec, section 2): the table of their fields; schemas as OpenAPI shows them and types, made
+// from it; the parsing of a NewPet with its messages, and the bytes of a Pet.
 import type { XStatic } from 'typebox/schema'
-import { INT64_MAX, INT64_MIN, int64Schema, type WithInt64 } from './int64.ts'
+import { INT64_MAX, INT64_MIN, int64FromText, int64Schema } from './int64.ts'
 import { describe, type JsonSource, OtherNumber } from './json.ts'
 import { NAME_MAX_LENGTH } from './limits.ts'
 import { FieldProblem, InvalidFields } from './errors.ts'
@@ -19,58 +19,114 @@ export const PetStatusSchema = {
   type: 'string',
   enum: PET_STATUSES,
   description: 'Availability of the animal',
+  examples: ['available', 'sold'],
 } as const
 
-const fields = {
+interface Field {
+  /** Its two examples differ, and the second is not the default: tests send both through every part of the service. */
+  schema: { type: 'string' | 'integer'; examples: readonly [unknown, unknown]; [keyword: string]: unknown }
+  required: boolean
+  /** Fills the field in where a NewPet leaves it out. A field that is neither required nor filled in may be absent. */
+  default?: unknown
+  check: (value: unknown) => boolean
+  /** Completes the sentence "<field> must be …". */
+  expected: string
+  /** The name of its column, the same in every engine. */
+  column: string
+}
+
+/**
+ * The fields of a NewPet, in the order of every file and table. Schemas, types, parsing, columns, files and filters all read
+ * this table. A new field goes to its end, as its column does.
+ */
+export const FIELDS = {
   name: {
-    type: 'string',
-    minLength: 1,
-    maxLength: NAME_MAX_LENGTH,
-    pattern: NAME_PATTERN,
-    description: "The animal's name, kept exactly as sent",
-    examples: ['Rex'],
+    schema: {
+      type: 'string',
+      minLength: 1,
+      maxLength: NAME_MAX_LENGTH,
+      pattern: NAME_PATTERN,
+      description: "The animal's name, kept exactly as sent",
+      examples: ['Rex', 'Mittens'],
+    },
+    required: true,
+    check: isName,
+    expected: `a string of 1 to ${NAME_MAX_LENGTH} characters, not all of them white space, without U+0000 or lone surrogates`,
+    column: 'name',
   },
-  categoryId: { ...int64Schema, description: 'Identifier of the category the animal belongs to', examples: [3] },
-  status: PetStatusSchema,
-} as const
+  categoryId: {
+    schema: { ...int64Schema, description: 'Identifier of the category the animal belongs to', examples: [3, 7] },
+    required: true,
+    // The parser makes a bigint of what is an int64, and of nothing else.
+    check: (value) => typeof value === 'bigint',
+    expected: `an integer from ${INT64_MIN} to ${INT64_MAX}`,
+    column: 'category_id',
+  },
+  status: {
+    schema: PetStatusSchema,
+    required: false,
+    default: DEFAULT_STATUS,
+    check: isPetStatus,
+    expected: `one of ${PET_STATUSES.join(', ')}`,
+    column: 'status',
+  },
+} as const satisfies Record<string, Field>
+
+type Fields = typeof FIELDS
+export type FieldName = keyof Fields
+type OptionalField = {
+  [F in FieldName]: Fields[F] extends { required: true } | { default: unknown } ? never : F
+}[FieldName]
+type ValueOf<F extends FieldName> = Fields[F]['schema'] extends { type: 'integer' }
+  ? bigint
+  : XStatic<Fields[F]['schema']>
+
+/** An animal to add, with its defaults filled in. A field that may be absent has no key then. */
+export type NewPet = { [F in Exclude<FieldName, OptionalField>]: ValueOf<F> } & { [F in OptionalField]?: ValueOf<F> }
+
+/** An animal as it is stored and answered: its status is never left open. */
+export type Pet = NewPet & { id: bigint }
+
+/** The table as a list, for loops. */
+export const FIELD_LIST: readonly (Field & { name: FieldName })[] = Object.entries(FIELDS).map(([name, field]) => ({
+  name: name as FieldName,
+  ...field,
+}))
+
+export const FIELD_NAMES: readonly FieldName[] = FIELD_LIST.map(({ name }) => name)
+
+/** The fields that may be absent. */
+export const OPTIONAL_FIELDS: readonly FieldName[] = FIELD_LIST.filter(
+  (field) => !field.required && field.default === undefined,
+).map(({ name }) => name)
+
+const required = FIELD_LIST.filter((field) => field.required).map(({ name }) => name)
+const properties = Object.fromEntries(FIELD_LIST.map(({ name, schema }) => [name, schema])) as {
+  [F in FieldName]: Fields[F]['schema']
+}
 
 export const NewPetSchema = {
   title: 'NewPet',
   type: 'object',
   description: `An animal to add; without a status it is ${DEFAULT_STATUS}`,
-  required: ['name', 'categoryId'],
-  properties: fields,
+  required,
+  properties,
 } as const
 
 export const PetSchema = {
   title: 'Pet',
   type: 'object',
   description: 'An animal of the store',
-  required: ['id', 'name', 'categoryId'],
+  required: ['id', ...required],
   properties: {
     id: { ...int64Schema, description: 'Unique identifier, assigned by the service on creation', examples: [42] },
-    ...fields,
+    ...properties,
   },
 } as const
 
-/** An animal as it is stored and answered: its status is never left open. */
-export type Pet = Required<WithInt64<XStatic<typeof PetSchema>>>
-
-/** An animal to add, with its default filled in. */
-export type NewPet = Omit<Pet, 'id'>
-
-/** For each field: whether a value is one, and what completes the sentence "<field> must be …". */
-const RULES: { [Field in keyof NewPet]: { check: (value: unknown) => value is NewPet[Field]; expected: string } } = {
-  name: {
-    check: isName,
-    expected: `a string of 1 to ${NAME_MAX_LENGTH} characters, not all of them white space, without U+0000 or lone surrogates`,
-  },
-  categoryId: {
-    // The parser makes a bigint of what is an int64, and of nothing else.
-    check: (value) => typeof value === 'bigint',
-    expected: `an integer from ${INT64_MIN} to ${INT64_MAX}`,
-  },
-  status: { check: isPetStatus, expected: `one of ${PET_STATUSES.join(', ')}` },
+/** Returns a NewPet as JSON has it, made of the first or second example of each field. */
+export function exampleNewPet(which: 0 | 1): Record<string, unknown> {
+  return Object.fromEntries(FIELD_LIST.map(({ name, schema }) => [name, schema.examples[which]]))
 }
 
 const namePattern = new RegExp(NAME_PATTERN)
@@ -91,26 +147,43 @@ export function parseNewPet(body: unknown, source: JsonSource = 'body'): NewPet 
   if (typeof body !== 'object' || body === null || Array.isArray(body) || body instanceof OtherNumber) {
     return new InvalidFields([new FieldProblem('', `The ${source} must be a JSON object, got ${describe(body)}.`)])
   }
-  const { name, categoryId, status = DEFAULT_STATUS } = body as Record<string, unknown>
-  if (RULES.name.check(name) && RULES.categoryId.check(categoryId) && RULES.status.check(status)) {
-    return { name, categoryId, status }
+  const newPet: Record<string, unknown> = {}
+  const problems: FieldProblem[] = []
+  for (const field of FIELD_LIST) {
+    const { name, check, expected } = field
+    const sent = (body as Record<string, unknown>)[name]
+    const value = sent === undefined ? field.default : sent
+    if (check(value)) newPet[name] = value
+    else if (value !== undefined)
+      problems.push(new FieldProblem(name, `${name} must be ${expected}, got ${describe(value)}.`))
+    else if (field.required) problems.push(new FieldProblem(name, `${name} is missing: it must be ${expected}.`))
   }
-  const sent = { name, categoryId, status }
-  const problems = Object.entries(sent).flatMap(([field, value]) => {
-    const { check, expected } = RULES[field as keyof NewPet]
-    if (check(value)) return []
-    const message =
-      value === undefined
-        ? `${field} is missing: it must be ${expected}.`
-        : `${field} must be ${expected}, got ${describe(value)}.`
-    return [new FieldProblem(field, message)]
-  })
-  return new InvalidFields(problems)
+  return problems.length === 0 ? (newPet as NewPet) : new InvalidFields(problems)
+}
+
+/** Reads a field from text: of a file, or of a query. Text that is no integer is returned as it is, for a message to quote. */
+export function fieldFromText(name: FieldName, text: string): string | bigint {
+  return FIELDS[name].schema.type === 'integer' ? (int64FromText(text) ?? text) : text
+}
+
+export function isSamePet(one: NewPet, other: NewPet): boolean {
+  return FIELD_NAMES.every((name) => one[name] === other[name])
 }
 
 /** By hand, since it prints int64 digit for digit and is the quickest; the OpenAPI tests hold it to the schema. */
-export function renderPet({ id, name, categoryId, status }: Pet): string {
-  return `{"id":${id},"name":${JSON.stringify(name)},"categoryId":${categoryId},"status":"${status}"}`
+export function renderPet(pet: Pet): string {
+  const { id, name, categoryId, status } = pet
+  const always = `"id":${id},"name":${JSON.stringify(name)},"categoryId":${categoryId},"status":"${status}"`
+  return OPTIONAL_FIELDS.length === 0 ? `{${always}}` : `{${always}${renderOptional(pet)}}`
+}
+
+/** An absent field is left out. */
+function renderOptional(pet: Pet): string {
+  return OPTIONAL_FIELDS.map((name) => {
+    const value: unknown = pet[name]
+    if (value === undefined) return ''
+    return `,"${name}":${typeof value === 'bigint' ? value : JSON.stringify(value)}`
+  }).join('')
 }
 
 export function renderPets(pets: readonly Pet[]): string {

@@ -13,6 +13,7 @@ import { createAuthenticate } from './authenticate.ts'
 import { expectContinue } from './body.ts'
 import type { AllowConnections } from './connection-limit.ts'
 import { tendConnections, waitForTurn } from './connections.ts'
+import { checkBodyHeaders } from './content.ts'
 import { createRemovedCheck } from './deprecation.ts'
 import { createHandlers } from './handlers.ts'
 import { type Arrival, createPipeline } from './pipeline.ts'
@@ -95,6 +96,7 @@ export function createApp(parts: AppParts): Server {
       createRemovedCheck(clock),
       ...(config.environment === 'staging' ? [createRehearsal(hold)] : []),
       createRateLimit(config.rateLimit, monotonic, lease),
+      checkBodyHeaders,
     ],
     handlers: createHandlers(store, cache, clock, ownBaseUrl(config)),
     send,

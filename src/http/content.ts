@@ -6,18 +6,36 @@ import { type ParsedJson, parseJson, quote } from '../contract/json.ts'
 import { IDEMPOTENCY } from '../contract/limits.ts'
 import type { RawQuery } from '../contract/list-query.ts'
 import { redactSecrets } from '../contract/redact.ts'
-import { announcesBody } from './body.ts'
-import { type Call, cameTwice } from './call.ts'
+import { announcesBody, checkBodySize, readBody } from './body.ts'
+import { type Call, cameTwice, type OperationCall } from './call.ts'
 
 /** The media type, compared without case; its parameters are checked later. */
 const JSON_TYPE = /^application\/json\s*(?:;|$)/i
 
-/** Refuses a body that is not declared as plain JSON; needs only its headers, so that it need not be sent for this. */
+/** Refuses the body of an operation by its headers alone, so that it need not be sent for this. */
+export function checkBodyHeaders(call: OperationCall): Refusal | undefined {
+  return call.operation.body && (checkJsonHeaders(call) ?? checkBodySize(call.raw))
+}
+
 export function checkJsonHeaders(call: Call): Refusal | undefined {
   const type = call.raw.headers['content-type']
   const isNothing = type === undefined && !announcesBody(call.raw)
   if (isNothing || JSON_TYPE.test(type ?? '')) return checkEncoding(call)
   return unsupported(`The body must have Content-Type: application/json, got ${type ? quote(type) : 'none'}.`)
+}
+
+/** Reads the JSON body of an operation with `parseValue`, after `checkBodyHeaders`. Its entry documents each refusal. */
+export async function readJsonBody<T>(
+  call: OperationCall,
+  parseValue: (json: unknown) => T | Refused,
+): Promise<Exclude<T, Refused> | Refusal> {
+  const bytes = await readBody(call.raw)
+  const json = bytes instanceof Refusal ? bytes : parseJsonBody(bytes)
+  if (json instanceof Refusal) return json
+  const value = parseValue(json.value)
+  return value instanceof Refused
+    ? new Refusal(call.operation.body!.invalid, value.message)
+    : (value as Exclude<T, Refused>)
 }
 
 export function parseJsonBody(bytes: Buffer): ParsedJson | Refusal {

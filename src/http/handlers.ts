@@ -10,9 +10,8 @@ import { idempotencyFor } from '../store/idempotency.ts'
 import type { Created, Store } from '../store/store.ts'
 import { jsonContent } from './answer.ts'
 import { type AnswerCache, cachedRead, type Read, rendered } from './answer-cache.ts'
-import { checkBodySize, readBody } from './body.ts'
 import type { Handler, Result } from './call.ts'
-import { checkJsonHeaders, parseJsonBody, parseQueryString, readIdempotencyKey } from './content.ts'
+import { parseQueryString, readIdempotencyKey, readJsonBody } from './content.ts'
 
 export type Handlers = Record<OperationId, Handler>
 
@@ -48,16 +47,10 @@ function listPets(store: Store, base: string): Read {
 /** Adds an animal; safe to retry with an Idempotency-Key (spec, section 4.2). */
 function createPet(store: Store, clock: () => number, base: string): Handler {
   return async (call) => {
-    const refusal = checkJsonHeaders(call) ?? checkBodySize(call.raw)
-    if (refusal !== undefined) return refusal
     const idempotency = readIdempotencyKey(call)
     if (idempotency instanceof Refusal) return idempotency
-    const bytes = await readBody(call.raw)
-    if (bytes instanceof Refusal) return bytes
-    const json = parseJsonBody(bytes)
-    if (json instanceof Refusal) return json
-    const newPet = parseNewPet(json.value)
-    if (newPet instanceof Refused) return new Refusal('invalid_pet', newPet.message)
+    const newPet = await readJsonBody(call, parseNewPet)
+    if (newPet instanceof Refusal) return newPet
     const { key } = idempotency
     const record = key === undefined ? undefined : idempotencyFor(call.caller!.accountId, key, newPet, clock())
     return createdAnswer(await store.pets.create(newPet, record))

@@ -1,7 +1,7 @@
 // Derives what the store needs to make a create safe to repeat from the idempotency key that the client chose.
 import { hash } from 'node:crypto'
 import { IDEMPOTENCY } from '../contract/limits.ts'
-import type { NewPet } from '../contract/pets.ts'
+import { FIELD_LIST, type FieldName, type NewPet } from '../contract/pets.ts'
 import type { Idempotency } from './store.ts'
 
 export const IDEMPOTENCY_KEPT_MS = IDEMPOTENCY.keptHours * 3_600_000
@@ -10,7 +10,19 @@ export function idempotencyFor(accountId: string, key: string, newPet: NewPet, n
   return { accountId, key, fingerprint: fingerprintOf(newPet), now, validSince: now - IDEMPOTENCY_KEPT_MS }
 }
 
-/** Hashes the parsed animal, not the bytes: the same animal written in another way is the same request. */
-export function fingerprintOf({ name, categoryId, status }: NewPet): Buffer {
-  return hash('sha256', JSON.stringify([name, String(categoryId), status]), 'buffer')
+/** The fields of version 1.0.0. Never add one: the fingerprints that are stored would no longer match. */
+const BY_POSITION: readonly FieldName[] = ['name', 'categoryId', 'status']
+const BY_NAME = FIELD_LIST.filter(({ name }) => !BY_POSITION.includes(name))
+
+/**
+ * Hashes the parsed animal, not the bytes: the same animal written in another way is the same request. A later field is
+ * hashed with its name, and left out where it has its default or no value.
+ */
+export function fingerprintOf(newPet: NewPet): Buffer {
+  const later = BY_NAME.filter((field) => newPet[field.name] !== field.default)
+  const parts = [
+    ...BY_POSITION.map((name) => String(newPet[name])),
+    ...later.map(({ name }) => [name, String(newPet[name])]),
+  ]
+  return hash('sha256', JSON.stringify(parts), 'buffer')
 }

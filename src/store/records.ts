@@ -1,4 +1,5 @@
 // All that a store keeps, kind by kind and row by row, in a form that is the same for every engine: for copies.
+import { COLUMN_TYPES } from './pet-columns.ts'
 
 /** Integers are bigint, so that they stay exact. */
 export type Value = string | bigint | Buffer | null
@@ -83,7 +84,7 @@ export const KINDS: readonly Kind[] = [
   },
   {
     name: 'pets',
-    columns: { id: 'integer', name: 'text', category_id: 'integer', status: 'text' },
+    columns: { id: 'integer', ...COLUMN_TYPES },
     key: ['id'],
   },
 ]

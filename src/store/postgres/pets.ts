@@ -2,10 +2,11 @@
 import type { ListQuery } from '../../contract/list-query.ts'
 import { type NewPet, type Pet, PET_STATUSES, type PetStatus } from '../../contract/pets.ts'
 import type { AuditEvent } from '../account-store.ts'
+import { type ColumnValue, COLUMN_TYPES, filterColumns, PET_COLUMNS, petOf, valuesOf } from '../pet-columns.ts'
 import type { Created, Idempotency, PetStore, Updated } from '../store.ts'
 import { withEvent } from './accounts.ts'
 import type { Database } from './connection.ts'
-import { type Creates, insert } from './creates.ts'
+import { type Creates, insert, PREPARED, SQL_TYPES } from './creates.ts'
 import { isLockTimeout } from './failures.ts'
 import type { Pool } from './pool.ts'
 
@@ -26,8 +27,7 @@ export class PostgresPets implements PetStore {
   async create(newPet: NewPet, idempotency?: Idempotency): Promise<Created> {
     if (idempotency !== undefined)
       return this.#pool.writeRepeatable((sql) => insertIdempotently(sql, newPet, idempotency))
-    const { name, categoryId, status } = newPet
-    return { outcome: 'created', pet: { id: await this.#creates.add(newPet), name, categoryId, status } }
+    return { outcome: 'created', pet: { id: await this.#creates.add(newPet), ...newPet } }
   }
 
   async createMany(newPets: readonly NewPet[]): Promise<void> {
@@ -36,24 +36,28 @@ export class PostgresPets implements PetStore {
 
   get(id: bigint): Promise<Pet | undefined> {
     return this.#pool.readShort(async (sql) => {
-      const [pet] = await sql.unsafe<Pet[]>(BY_ID, [id], PREPARED)
-      return pet
+      const [row] = await sql.unsafe(BY_ID, [id], PREPARED).values()
+      return row && petOf(row as ColumnValue[])
     })
   }
 
   list(query: ListQuery): Promise<Pet[]> {
     const { text, parameters } = pageStatement(query)
-    return this.#pool.readShort(async (sql) => [...(await sql.unsafe<Pet[]>(text, parameters, PREPARED))])
+    return this.#pool.readShort(async (sql) => {
+      const rows = await sql.unsafe(text, parameters, PREPARED).values()
+      return (rows as unknown as ColumnValue[][]).map(petOf)
+    })
   }
 
   async update(id: bigint, expected: NewPet, wanted: NewPet, event: AuditEvent): Promise<Updated> {
+    const [before, after] = [valuesOf(expected), valuesOf(wanted)]
     const updated = await this.#pool.write((sql) =>
       withEvent(
         sql,
         event,
         sql`
-        UPDATE pets SET name = ${wanted.name}, category_id = ${wanted.categoryId}, status = ${wanted.status}
-        WHERE id = ${id} AND name = ${expected.name} AND category_id = ${expected.categoryId} AND status = ${expected.status}`,
+        UPDATE pets SET ${sql(Object.fromEntries(PET_COLUMNS.map((column, index) => [column, after[index]!])))}
+        WHERE id = ${id} ${PET_COLUMNS.map((column, index) => sql`AND ${sql(column)} IS NOT DISTINCT FROM ${before[index]!}`)}`,
       ),
     )
     if (updated) return { outcome: 'updated' }
@@ -76,30 +80,48 @@ export class PostgresPets implements PetStore {
   }
 }
 
-// As plain text: a statement that the driver composes of fragments costs a quarter of a page.
-const PREPARED = { prepare: true }
-const COLUMNS = 'id, name, category_id AS "categoryId", status'
+const COLUMNS = ['id', ...PET_COLUMNS].join()
 const BY_ID = `SELECT ${COLUMNS} FROM pets WHERE id = $1`
 
-/** The limit is part of the text, not a parameter: with an unknown limit, PostgreSQL plans every page again. */
-function pageStatement({ status, before, limit }: ListQuery): { text: string; parameters: (string | bigint)[] } {
-  const below = before === undefined ? [] : [before]
-  if (status !== undefined) return { text: pageOfStatus(below.length > 0, limit), parameters: [status, ...below] }
-  return {
-    text: `SELECT ${COLUMNS} FROM pets ${below.length > 0 ? 'WHERE id < $1' : ''} ORDER BY id DESC LIMIT ${limit}`,
-    parameters: below,
-  }
+/**
+ * Means `first = … AND others = … ORDER BY id DESC`, but the first filter is worded so that only the index on its column and
+ * the id provides this order. For an equality, PostgreSQL may scan all animals from the newest down and skip the others:
+ * if the animals of one status are all old, that reads nearly the whole table. The limit is part of the text, not a
+ * parameter: with an unknown limit, PostgreSQL plans every page again.
+ */
+function pageStatement(query: ListQuery): { text: string; parameters: (string | bigint)[] } {
+  const { before, limit } = query
+  const [first, ...others] = filterColumns(query)
+  const parameters = [first, ...others].flatMap((filter) => (filter === undefined ? [] : [filter.value]))
+  if (before !== undefined) parameters.push(before)
+  const last = `$${parameters.length}`
+  const equal = others.map(({ column }, index) => `${column} = $${index + 2}`)
+  const below = before === undefined ? [] : [`id < ${last}`]
+  if (first === undefined) return { text: page(below, 'id DESC', limit), parameters }
+  const { column } = first
+  const upTo = before === undefined ? `${column} <= $1` : `(${column}, id) < ($1, ${last})`
+  return { text: page([`${column} >= $1`, upTo, ...equal], `${column} DESC, id DESC`, limit), parameters }
 }
 
-/**
- * Means `status = … ORDER BY id DESC`, but is worded so that only the index on status and id provides this order. For an
- * equality, PostgreSQL may scan all animals from the newest down and skip those of another status: if the animals of
- * this status are all old, that reads nearly the whole table.
- */
-function pageOfStatus(isBelow: boolean, limit: number): string {
-  const below = isBelow ? '(status, id) < ($1, $2)' : 'status <= $1'
-  return `SELECT ${COLUMNS} FROM pets WHERE status >= $1 AND ${below} ORDER BY status DESC, id DESC LIMIT ${limit}`
+function page(conditions: readonly string[], order: string, limit: number): string {
+  const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`
+  return `SELECT ${COLUMNS} FROM pets ${where} ORDER BY ${order} LIMIT ${limit}`
 }
+
+/** Takes the idempotency record, then the values of the animal. */
+const INSERT_IDEMPOTENTLY = `
+  WITH claimed AS (
+    INSERT INTO idempotency_records (account_id, key, fingerprint, pet_id, created_at)
+    SELECT $1, $2, $3::bytea, nextval(pg_get_serial_sequence('pets', 'id')), $4::bigint
+    WHERE set_config('lock_timeout', '${IN_PROGRESS_WAIT_MS}', TRUE) IS NOT NULL
+    ON CONFLICT (account_id, key) DO UPDATE
+      SET fingerprint = excluded.fingerprint, pet_id = excluded.pet_id, created_at = excluded.created_at
+      WHERE idempotency_records.created_at < $5
+    RETURNING pet_id
+  )
+  INSERT INTO pets (${COLUMNS})
+  SELECT pet_id, ${PET_COLUMNS.map((column, index) => `$${index + 6}::${SQL_TYPES[COLUMN_TYPES[column]!]}`).join()} FROM claimed
+  RETURNING id`
 
 /**
  * Adds the idempotency record and the animal in one statement. Of two creates with the same key, the second waits for
@@ -108,22 +130,11 @@ function pageOfStatus(isBelow: boolean, limit: number): string {
  * rest is the same.
  */
 async function insertIdempotently(sql: Database, newPet: NewPet, idempotency: Idempotency): Promise<Created> {
-  const { name, categoryId, status } = newPet
   const { accountId, key, fingerprint, now, validSince } = idempotency
   try {
-    const [made] = await sql<{ id: bigint }[]>`
-      WITH claimed AS (
-        INSERT INTO idempotency_records (account_id, key, fingerprint, pet_id, created_at)
-        SELECT ${accountId}, ${key}, ${fingerprint}::bytea, nextval(pg_get_serial_sequence('pets', 'id')), ${now}::bigint
-        WHERE set_config('lock_timeout', ${String(IN_PROGRESS_WAIT_MS)}, TRUE) IS NOT NULL
-        ON CONFLICT (account_id, key) DO UPDATE
-          SET fingerprint = excluded.fingerprint, pet_id = excluded.pet_id, created_at = excluded.created_at
-          WHERE idempotency_records.created_at < ${validSince}
-        RETURNING pet_id
-      )
-      INSERT INTO pets (id, name, category_id, status)
-      SELECT pet_id, ${name}, ${categoryId}::bigint, ${status} FROM claimed RETURNING id`
-    if (made !== undefined) return { outcome: 'created', pet: { id: made.id, name, categoryId, status } }
+    const parameters = [accountId, key, fingerprint, now, validSince, ...valuesOf(newPet)]
+    const [made] = await sql.unsafe<{ id: bigint }[]>(INSERT_IDEMPOTENTLY, parameters, PREPARED)
+    if (made !== undefined) return { outcome: 'created', pet: { id: made.id, ...newPet } }
   } catch (error) {
     if (isLockTimeout(error)) return { outcome: 'in progress' }
     throw error
@@ -133,7 +144,7 @@ async function insertIdempotently(sql: Database, newPet: NewPet, idempotency: Id
   // The record had expired and was purged between the two statements, so this create is the first one.
   if (record === undefined) return insertIdempotently(sql, newPet, idempotency)
   if (!record.fingerprint.equals(fingerprint)) return { outcome: 'mismatch' }
-  return { outcome: 'replayed', pet: { id: record.petId, name, categoryId, status } }
+  return { outcome: 'replayed', pet: { id: record.petId, ...newPet } }
 }
 
 // Counts animals by status without reading them all, and without a row that every create must update.

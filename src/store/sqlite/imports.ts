@@ -1,6 +1,7 @@
 // Imports of files in SQLite.
 import type { DatabaseSync } from 'node:sqlite'
 import type { NewPet } from '../../contract/pets.ts'
+import { valuesOf } from '../pet-columns.ts'
 import type { FileImport, ImportStore } from '../store.ts'
 import { INSERT_PET } from './pets.ts'
 import type { Writer } from './writer.ts'
@@ -36,7 +37,7 @@ export class SqliteImports implements ImportStore {
     const { advance, insert } = this.#statements
     return this.#writer.write(() => {
       if (advance.run(rowsDone + rows.length, now, hash, rowsDone).changes === 0) return false
-      for (const { name, categoryId, status } of rows) insert.run(name, categoryId, status)
+      for (const row of rows) insert.run(...valuesOf(row))
       return true
     })
   }

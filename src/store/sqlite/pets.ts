@@ -1,15 +1,16 @@
 // Animals in SQLite.
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { ListQuery } from '../../contract/list-query.ts'
-import type { NewPet, Pet, PetStatus } from '../../contract/pets.ts'
+import { isSamePet, type NewPet, type Pet, type PetStatus } from '../../contract/pets.ts'
 import type { AuditEvent } from '../account-store.ts'
+import { type ColumnValue, filterColumns, PET_COLUMNS, petOf, valuesOf } from '../pet-columns.ts'
 import type { Created, Idempotency, PetStore, Updated } from '../store.ts'
 import { prepareAppendEvent } from './accounts.ts'
 import type { Writer } from './writer.ts'
 
-export const INSERT_PET = 'INSERT INTO pets (name, category_id, status) VALUES (?, ?, ?)'
+export const INSERT_PET = `INSERT INTO pets (${PET_COLUMNS.join()}) VALUES (${PET_COLUMNS.map(() => '?').join()})`
 
-const COLUMNS = 'id, name, category_id, status'
+const COLUMNS = ['id', ...PET_COLUMNS].join()
 const PURGE_AT_ONCE = 1000
 
 export class SqlitePets implements PetStore {
@@ -39,27 +40,30 @@ export class SqlitePets implements PetStore {
   get(id: bigint): Promise<Pet | undefined> {
     return this.#writer.read(() => {
       const row = this.#statements.get.get(id) as PetRow | undefined
-      return row && toPet(row)
+      return row && petOf(row)
     })
   }
 
-  list({ status, before, limit }: ListQuery): Promise<Pet[]> {
-    const { list, listBefore, listStatus, listStatusBefore } = this.#statements
-    const rows = () => {
-      if (status === undefined) return before === undefined ? list.all(limit) : listBefore.all(before, limit)
-      return before === undefined ? listStatus.all(status, limit) : listStatusBefore.all(status, before, limit)
+  list(query: ListQuery): Promise<Pet[]> {
+    const { before, limit } = query
+    const given = filterColumns(query)
+    const conditions = given.map(({ column }) => `${column} = ?`)
+    const values = given.map(({ value }): string | bigint => value)
+    if (before !== undefined) {
+      conditions.push('id < ?')
+      values.push(before)
     }
-    return this.#writer.read(() => (rows() as unknown[] as PetRow[]).map(toPet))
+    const page = this.#statements.page(conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`)
+    return this.#writer.read(() => (page.all(...values, limit) as unknown[] as PetRow[]).map(petOf))
   }
 
   update(id: bigint, expected: NewPet, wanted: NewPet, event: AuditEvent): Promise<Updated> {
     return this.#writer.write(() => {
       const row = this.#statements.get.get(id) as PetRow | undefined
       if (row === undefined) return { outcome: 'missing' }
-      const pet = toPet(row)
-      if (pet.name !== expected.name || pet.categoryId !== expected.categoryId || pet.status !== expected.status)
-        return { outcome: 'conflict', pet }
-      this.#statements.update.run(wanted.name, wanted.categoryId, wanted.status, id)
+      const pet = petOf(row)
+      if (!isSamePet(pet, expected)) return { outcome: 'conflict', pet }
+      this.#statements.update.run(...valuesOf(wanted), id)
       this.#appendEvent(event)
       return { outcome: 'updated' }
     })
@@ -76,9 +80,9 @@ export class SqlitePets implements PetStore {
     )
   }
 
-  #insert({ name, categoryId, status }: NewPet): Created {
-    const { lastInsertRowid } = this.#statements.insert.run(name, categoryId, status)
-    return { outcome: 'created', pet: { id: BigInt(lastInsertRowid), name, categoryId, status } }
+  #insert(newPet: NewPet): Created {
+    const { lastInsertRowid } = this.#statements.insert.run(...valuesOf(newPet))
+    return { outcome: 'created', pet: { id: BigInt(lastInsertRowid), ...newPet } }
   }
 
   /** A replay needs only the id of the first animal: the same fingerprint means that the rest is the same. */
@@ -98,12 +102,8 @@ export class SqlitePets implements PetStore {
   }
 }
 
-type PetRow = [bigint, string, bigint, PetStatus]
-
 /** Rows are read as arrays: objects from node:sqlite are slow to access and made a page take 75 instead of 40 µs. */
-function toPet([id, name, categoryId, status]: PetRow): Pet {
-  return { id, name, categoryId, status }
-}
+type PetRow = ColumnValue[]
 
 interface IdempotencyRecord {
   fingerprint: Uint8Array
@@ -123,15 +123,14 @@ function prepareStatements(db: DatabaseSync) {
     return statement
   }
   // With a plain `LIMIT ?`, SQLite prepares the statement again each time it is bound: a page takes 33 instead of 23 µs.
-  const page = (where: string) => rows(`SELECT ${COLUMNS} FROM pets ${where} ORDER BY id DESC LIMIT 0 + ?`)
+  const preparePage = (where: string) => rows(`SELECT ${COLUMNS} FROM pets ${where} ORDER BY id DESC LIMIT 0 + ?`)
+  /** By condition; there are few. */
+  const pages = new Map<string, StatementSync>()
   return {
+    page: (where: string) => pages.getOrInsertComputed(where, preparePage),
     insert: exact(INSERT_PET),
-    update: exact('UPDATE pets SET name = ?, category_id = ?, status = ? WHERE id = ?'),
+    update: exact(`UPDATE pets SET ${PET_COLUMNS.map((column) => `${column} = ?`).join()} WHERE id = ?`),
     get: rows(`SELECT ${COLUMNS} FROM pets WHERE id = ?`),
-    list: page(''),
-    listBefore: page('WHERE id < ?'),
-    listStatus: page('WHERE status = ?'),
-    listStatusBefore: page('WHERE status = ? AND id < ?'),
     count: db.prepare('SELECT status, count FROM pet_counts'),
     findRecord: exact(
       'SELECT fingerprint, pet_id AS "petId", created_at AS "createdAt" FROM idempotency_records WHERE account_id = ? AND key = ?',

@@ -1,0 +1,56 @@
+// The columns of an animal, made from the table of its fields: what the statements of both engines and copies are made of.
+import { type Filters, FILTER_NAMES } from '../contract/list-query.ts'
+import {
+  FIELD_LIST,
+  FIELD_NAMES,
+  FIELDS,
+  type NewPet,
+  OPTIONAL_FIELDS,
+  type Pet,
+  type PetStatus,
+} from '../contract/pets.ts'
+
+/** A value as a database takes it; null for a field that is absent. */
+export type ColumnValue = string | bigint | null
+
+/** All columns but the id, in the order of the fields. */
+export const PET_COLUMNS: readonly string[] = FIELD_LIST.map(({ column }) => column)
+
+export const COLUMN_TYPES: Readonly<Record<string, 'text' | 'integer'>> = Object.fromEntries(
+  FIELD_LIST.map(({ column, schema }) => [column, schema.type === 'integer' ? 'integer' : 'text']),
+)
+
+/** Returns the values of `PET_COLUMNS`. */
+export function valuesOf(newPet: NewPet): ColumnValue[] {
+  return FIELD_NAMES.map((name) => newPet[name] ?? null)
+}
+
+/** The place of each optional field in a row that starts with the id. */
+const OPTIONAL_PLACES = OPTIONAL_FIELDS.map((name) => [name, 1 + FIELD_NAMES.indexOf(name)] as const)
+
+/** Takes the id, then the values of `PET_COLUMNS`. Written out: a loop over all fields makes a page 2 µs slower. */
+export function petOf(row: readonly ColumnValue[]): Pet {
+  const [id, name, categoryId, status] = row as [bigint, string, bigint, PetStatus]
+  const pet: Pet = { id, name, categoryId, status }
+  return OPTIONAL_PLACES.length === 0 ? pet : withOptional(pet, row)
+}
+
+function withOptional(pet: Pet, row: readonly ColumnValue[]): Pet {
+  for (const [field, place] of OPTIONAL_PLACES) if (row[place] !== null) Object.assign(pet, { [field]: row[place] })
+  return pet
+}
+
+/** Takes a record of the table of animals, by column. */
+export function petOfRecord(record: Record<string, unknown>): Pet {
+  return petOf(['id', ...PET_COLUMNS].map((column) => record[column] as ColumnValue))
+}
+
+/** Returns the columns and values of the filters that are given. */
+export function filterColumns(filters: Filters): { column: string; value: string | bigint }[] {
+  const given: { column: string; value: string | bigint }[] = []
+  for (const name of FILTER_NAMES) {
+    const value: string | bigint | undefined = filters[name]
+    if (value !== undefined) given.push({ column: FIELDS[name].column, value })
+  }
+  return given
+}
