@@ -96,7 +96,7 @@ for (const engine of ENGINES) {
       const refused = await call(database.url, 1, ['import', file])
       assert.match(
         refused.stderr,
-        /^line 702: categoryId must be .*, got "twelve"\.\nline 703: name is not valid UTF-8\.\nline 704: name must be .*, got ""\.\npetstore: 3 of 704 rows are bad; nothing was written\. Correct the file, or add --skip-bad\.\n$/,
+        /^line 702: categoryId must be .*, got "twelve"\.\nline 703: name is not valid UTF-8; save the file as UTF-8\.\nline 704: name must be .*, got ""\.\npetstore: 3 of 704 rows are bad; nothing was written\. Correct the file, or add --skip-bad\.\n$/,
       )
       assert.match((await call(database.url, 1, ['import', file, '--dry-run'])).stderr, /3 of 704 rows are bad/)
       assert.equal((await all(database.url)).length, 0)

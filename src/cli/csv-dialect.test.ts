@@ -84,8 +84,9 @@ describe('a CSV file', () => {
         const line = (fields: string[]) =>
           [...fields.map(quoted), ...Array<string>(dialect.emptyColumns).fill('')].join(delimiter) + lineEnd
         const other = (text: string) => (otherColumn ? [text] : [])
+        const sep = dialect.quotesAll ? `"sep=${delimiter}"` : `sep=${delimiter}`
         const text = [
-          dialect.sepLine ? `sep=${delimiter}${lineEnd}` : '',
+          dialect.sepLine ? `${sep}${lineEnd}` : '',
           line([...other('Price, EUR; net'), ...order.map(dialect.spelling)]),
           ...given.map((pet, index) => {
             const row = { ...pet, id: index }
@@ -159,6 +160,7 @@ describe('a CSV file', () => {
     ],
     ['name;category\n', /^line 1: the header has no column categoryId; got "name;category", read with semicolons/],
     ['sep=;\nname,categoryId\n', /^line 2: the header has no column name and categoryId; got "name,categoryId"/],
+    ['"sep=;\nname;categoryId\n', /^line 1: a quote is not closed until the end of the file\./],
     ['name|categoryId\n', /got "name\|categoryId", read with commas \(--delimiter names another delimiter\)/],
     ['name,Name,categoryId\n', /^line 1: the header has the column name twice\./],
     [

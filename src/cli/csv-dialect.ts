@@ -30,7 +30,7 @@ export function delimiterWords(delimiter: string): string {
 }
 
 /** The line that tells a spreadsheet what separates the fields. */
-const SEP_LINE = /^"?sep=([^"\r\n])"?\r?\n/iu
+const SEP_LINE = /^("?)sep=([^"\r\n])\1\r?\n/iu
 
 export interface CsvOptions {
   delimiter?: string | undefined
@@ -44,7 +44,7 @@ export interface CsvOptions {
  */
 export function recogniseCsv(start: Buffer, { delimiter: chosen, ignoreColumns }: CsvOptions = {}): CsvDialect {
   const text = start.toString()
-  const [sepLine = '', declared] = SEP_LINE.exec(text) ?? []
+  const [sepLine = '', , declared] = SEP_LINE.exec(text) ?? []
   const line = sepLine === '' ? 1 : 2
   const header = text.slice(sepLine.length)
   const delimiter = chosen ?? declared ?? likelyDelimiter(header)

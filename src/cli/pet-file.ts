@@ -1,4 +1,4 @@
-// A file of animals: which format it has, and its bytes. What can't be read twice, such as standard input, is spooled first.
+// A file of animals: which format and encoding it has, and its content. What can't be read twice, such as standard input, is spooled first.
 import { randomUUID } from 'node:crypto'
 import type { BigIntStats } from 'node:fs'
 import { type FileHandle, open, unlink } from 'node:fs/promises'

@@ -95,7 +95,7 @@ describe('rows of a file', () => {
     ['Rex,1,Sold', 'status must be one of available, pending, sold, got "Sold".'],
     ['Rex,1', 'The row has 2 fields, the header has 3.'],
     ['Rex,1,sold,', 'The row has 4 fields, the header has 3.'],
-    [Buffer.from('Rex \xff,1,', 'latin1'), 'name is not valid UTF-8.'],
+    [Buffer.from('Rex \xff,1,', 'latin1'), 'name is not valid UTF-8; save the file as UTF-8.'],
     [`${'x'.repeat(NAME_MAX_LENGTH + 1)},1,`, `name must be a string of 1 to ${NAME_MAX_LENGTH} characters`],
     ['"  ",x,gone', 'name must be a string of 1 to'],
   ]

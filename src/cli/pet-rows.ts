@@ -110,7 +110,7 @@ function readRow(line: number, columns: CsvDialect['columns'], fields: readonly 
     if (column === undefined) continue
     if (column === '' && field.length > 0)
       return { line, problem: `Column ${index + 1} has a value, but no name in the header.` }
-    if (!isUtf8(field)) return { line, problem: `${column} is not valid UTF-8.` }
+    if (!isUtf8(field)) return { line, problem: `${column} is not valid UTF-8; save the file as UTF-8.` }
     texts[column] = FREE_TEXT.has(column) ? field.toString() : field.toString().trim()
   }
   const pet = parseCsvPet(texts)
