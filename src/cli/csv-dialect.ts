@@ -45,32 +45,32 @@ export interface CsvOptions {
 export function recogniseCsv(start: Buffer, { delimiter: chosen, ignoreColumns }: CsvOptions = {}): CsvDialect {
   const text = start.toString()
   const [sepLine = '', , declared] = SEP_LINE.exec(text) ?? []
-  const line = sepLine === '' ? 1 : 2
+  const headerLine = sepLine === '' ? 1 : 2
   const header = text.slice(sepLine.length)
   const delimiter = chosen ?? declared ?? likelyDelimiter(header)
-  const names = readHeader(header, delimiter, line)
+  const names = readHeader(header, delimiter, headerLine)
   const columns = names.map((name) => columnOf(name) ?? (name.trim() === '' && !ignoreColumns ? '' : undefined))
 
   const missing = REQUIRED.filter((column) => !columns.includes(column))
   if (missing.length > 0) {
     const read = names.length === 0 ? 'nothing' : quote(names.join(delimiter))
     throw wrongHeader(
-      line,
+      headerLine,
       `the header has no column ${missing.join(' and ')}; got ${read}, read with ${delimiterWords(delimiter)} (--delimiter names another delimiter)`,
     )
   }
   const twice = columns.find((column, index) => column && columns.indexOf(column) < index)
-  if (twice !== undefined) throw wrongHeader(line, `the header has the column ${twice} twice`)
+  if (twice !== undefined) throw wrongHeader(headerLine, `the header has the column ${twice} twice`)
   const ignored = names
     .map((name, index) => (name.trim() === '' ? `column ${index + 1} (no name)` : quote(name)))
     .filter((_name, index) => columns[index] === undefined)
   if (ignored.length > 0 && !ignoreColumns) {
     throw wrongHeader(
-      line,
+      headerLine,
       `the header has columns that animals do not have: ${ignored.join(', ')}. Remove them, or add --ignore-columns to leave them out`,
     )
   }
-  return { delimiter, columns, ignored, headerRows: line }
+  return { delimiter, columns, ignored, headerLine }
 }
 
 /** Returns the first delimiter with which the first line names most columns. */

@@ -18,8 +18,8 @@ export interface CsvDialect {
   columns: readonly (string | undefined)[]
   /** The columns that are left out, for a message. */
   ignored: readonly string[]
-  /** How many rows stand before the animals: the header, and perhaps a line that names the delimiter. */
-  headerRows: number
+  /** The line on which the header starts: the second after one that names the delimiter. */
+  headerLine: number
 }
 
 /** The columns of a CSV file, as an export writes them. A file to import may have them in any order. */
@@ -50,22 +50,23 @@ const NEW_LINE = '\n'.charCodeAt(0)
  */
 export async function* readCsv(
   chunks: AsyncIterable<Buffer>,
-  { delimiter, columns, headerRows }: CsvDialect,
+  { delimiter, columns, headerLine }: CsvDialect,
 ): AsyncGenerator<Row[]> {
-  let rowsToSkip = headerRows
+  let isHeader = true
   let rows: Row[] = []
-  let line = 1
+  let line = headerLine
   let bytesSinceRow = 0
   const parser = parse({
     delimiter,
     encoding: null,
     record_delimiter: ROW_ENDS,
+    from_line: headerLine,
     relax_column_count: true,
     // Returns nothing, so that no record takes the slow way through the stream. Without an encoding, fields are bytes.
     on_record(record) {
       const fields = record as unknown as Buffer[]
-      if (rowsToSkip > 0) rowsToSkip -= 1
-      else if (!isBlank(fields)) rows.push(readRow(line, columns, fields))
+      if (!isHeader && !isBlank(fields)) rows.push(readRow(line, columns, fields))
+      isHeader = false
       line += 1 + newLinesIn(fields)
       bytesSinceRow = 0
       return null
