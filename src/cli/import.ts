@@ -3,17 +3,18 @@
 import { createHash } from 'node:crypto'
 import type { NewPet } from '../contract/pets.ts'
 import type { FileImport, ImportStore } from '../store/store.ts'
-import { type Command, CommandFailed, JSON_OPTION, settingOptions, withStore } from './command.ts'
-import { type Format, FORMAT_OPTION, formatOf, PetFile } from './pet-file.ts'
+import { type Command, CommandFailed, JSON_OPTION, settingOptions, UsageError, withStore } from './command.ts'
+import { DELIMITER_OPTION, delimiterOf, delimiterWords, recogniseCsv } from './csv-dialect.ts'
+import { FORMAT_OPTION, formatOf, isNamedAsSpreadsheet, PetFile, spreadsheetRefused } from './pet-file.ts'
 import { readCsv, readJsonLines, type Row } from './pet-rows.ts'
 import { clearProgress, day, printJson, report, showProgress, startRate, type Terminal } from './terminal.ts'
 
 const BATCH = 500
 
-const READERS: Record<Format, (chunks: AsyncIterable<Buffer>) => AsyncGenerator<Row[]>> = {
-  csv: readCsv,
-  jsonl: readJsonLines,
-}
+type Reader = (chunks: AsyncIterable<Buffer>) => AsyncGenerator<Row[]>
+
+/** How files are usually written, which needs no mention. */
+const USUAL: ReadonlySet<string> = new Set(['UTF-8', 'commas, UTF-8'])
 
 export const importPets: Command = {
   name: 'import',
@@ -21,6 +22,11 @@ export const importPets: Command = {
   takes: ['FILE|-'],
   options: {
     format: FORMAT_OPTION,
+    delimiter: DELIMITER_OPTION,
+    'ignore-columns': {
+      type: 'boolean',
+      meaning: 'Leave out the columns of CSV that animals do not have, and name them',
+    },
     'dry-run': { type: 'boolean', meaning: 'Check the file and write nothing' },
     'skip-bad': { type: 'boolean', meaning: 'Report bad rows and add the others' },
     again: { type: 'boolean', meaning: 'Add the animals once more, although this file was imported before' },
@@ -30,13 +36,25 @@ export const importPets: Command = {
   examples: [
     'petstore import animals.csv --dry-run',
     'petstore import animals.csv',
+    'petstore import office.csv --delimiter semicolon --ignore-columns',
     'zcat animals.jsonl.gz | petstore import - --format jsonl',
   ],
   async run(input) {
     const { terminal, positionals, flags, switches } = input
-    const format = formatOf(positionals[0]!, flags['format'])
-    await using file = await PetFile.open(positionals[0]!, terminal.stdin)
-    const { hash, valid, bad } = await check(terminal, file, format)
+    const path = positionals[0]!
+    if (flags['format'] === undefined && isNamedAsSpreadsheet(path)) throw spreadsheetRefused(path)
+    const format = formatOf(path, flags['format'])
+    const options = { delimiter: delimiterOf(flags['delimiter']), ignoreColumns: switches['ignore-columns'] }
+    if (format !== 'csv' && (options.delimiter ?? options.ignoreColumns) !== undefined)
+      throw new UsageError('--delimiter and --ignore-columns are for CSV.')
+    await using file = await PetFile.open(path, terminal.stdin)
+    const encoding = await file.encoding()
+    const csv = format === 'csv' ? recogniseCsv(await file.start(), options) : undefined
+    if (csv !== undefined && csv.ignored.length > 0)
+      report(terminal, `Warning: animals do not have these columns, which are left out: ${csv.ignored.join(', ')}.`)
+    const read: Reader = csv === undefined ? readJsonLines : (chunks) => readCsv(chunks, csv)
+    const recognised = csv === undefined ? encoding : `${delimiterWords(csv.delimiter)}, ${encoding}`
+    const { hash, valid, bad } = await check(terminal, file, read)
     const rows = `${valid + bad} ${valid + bad === 1 ? 'row' : 'rows'}`
     if (bad > 0 && !switches['skip-bad']) {
       throw new CommandFailed(
@@ -44,8 +62,8 @@ export const importPets: Command = {
       )
     }
     if (switches['dry-run']) {
-      if (switches['json']) return printJson(terminal, { valid, bad })
-      return report(terminal, `${rows} checked: ${valid} valid, ${bad} bad. Nothing was written.`)
+      if (switches['json']) return printJson(terminal, { valid, bad, encoding, delimiter: csv?.delimiter })
+      return report(terminal, `${rows} checked (${recognised}): ${valid} valid, ${bad} bad. Nothing was written.`)
     }
     const added =
       valid === 0
@@ -59,7 +77,7 @@ export const importPets: Command = {
                 switches['again'] === true,
                 terminal,
               )
-              await addRows(terminal, imports, file, format, { hash, from, all: valid })
+              await addRows(terminal, imports, file, read, { hash, from, all: valid })
               return valid - from
             },
             { create: true },
@@ -67,7 +85,8 @@ export const importPets: Command = {
     if (switches['json']) return printJson(terminal, { added, earlier: valid - added, skipped: bad })
     const before = added < valid ? ` ${valid - added} were added before the interruption.` : ''
     const skipped = bad > 0 ? ` Skipped ${bad} bad ${bad === 1 ? 'row' : 'rows'}.` : ''
-    report(terminal, `Added ${added} ${added === 1 ? 'animal' : 'animals'}.${before}${skipped}`)
+    const unusual = USUAL.has(recognised) ? '' : ` (${recognised})`
+    report(terminal, `Added ${added} ${added === 1 ? 'animal' : 'animals'}${unusual}.${before}${skipped}`)
   },
 }
 
@@ -75,7 +94,7 @@ export const importPets: Command = {
 async function check(
   terminal: Terminal,
   file: PetFile,
-  format: Format,
+  read: Reader,
 ): Promise<{ hash: string; valid: number; bad: number }> {
   const hash = createHash('sha256')
   const rate = startRate()
@@ -86,7 +105,7 @@ async function check(
     hash.update(chunk)
     bytes += chunk.length
   })
-  for await (const rows of READERS[format](chunks)) {
+  for await (const rows of read(chunks)) {
     for (const row of rows) {
       if ('pet' in row) valid += 1
       else {
@@ -131,12 +150,12 @@ async function addRows(
   terminal: Terminal,
   imports: ImportStore,
   file: PetFile,
-  format: Format,
+  read: Reader,
   { hash, from, all }: { hash: string; from: number; all: number },
 ): Promise<void> {
   const rate = startRate()
   let done = from
-  for await (const batch of batchesAfter(from, READERS[format](file.chunks()))) {
+  for await (const batch of batchesAfter(from, read(file.chunks()))) {
     if (await file.hasChanged()) {
       throw new CommandFailed(
         `${file.name} was changed during its import, which stopped after ${done} of ${all} rows. Put the earlier file back and run the same import again to finish it.`,

@@ -1,4 +1,4 @@
-// A file of animals: which format it has, and its bytes. What can't be read twice, such as standard input, is spooled first.
+// A file of animals: which format and encoding it has, and its content. What can't be read twice, such as standard input, is spooled first.
 import { randomUUID } from 'node:crypto'
 import type { BigIntStats } from 'node:fs'
 import { type FileHandle, open, unlink } from 'node:fs/promises'
@@ -29,8 +29,9 @@ export function formatOf(name: string, flag: string | undefined): Format {
   throw new UsageError(`The format of ${name} is unknown; name it with --format csv or --format jsonl.`)
 }
 
+type Encoding = 'UTF-8' | 'UTF-16LE' | 'UTF-16BE'
+
 const CHUNK_BYTES = 256 * 1024
-const UTF8_BOM = Buffer.from([0xef, 0xbb, 0xbf])
 
 /** A file that is open for reading, and can be read from its start as often as needed. */
 export class PetFile implements AsyncDisposable {
@@ -70,18 +71,38 @@ export class PetFile implements AsyncDisposable {
     return Number(this.#state.size)
   }
 
-  /** Yields the bytes without a byte order mark, and calls `onChunk` with all bytes. */
+  /** Recognises the encoding from the first bytes; throws `CommandFailed` for a spreadsheet. */
+  async encoding(): Promise<Encoding> {
+    const { buffer } = await this.#handle.read({ buffer: Buffer.alloc(8), position: 0 })
+    if (SPREADSHEET_SIGNATURES.some((signature) => buffer.toString('hex').startsWith(signature)))
+      throw spreadsheetRefused(this.name)
+    if (buffer.readUInt16BE() === BYTE_ORDER_MARK) return 'UTF-16BE'
+    return buffer.readUInt16LE() === BYTE_ORDER_MARK ? 'UTF-16LE' : 'UTF-8'
+  }
+
+  /** Yields the content in UTF-8 without a byte order mark, and calls `onChunk` with the bytes of the file. */
   async *chunks(onChunk: (chunk: Buffer) => void = () => {}): AsyncGenerator<Buffer> {
-    let isFirst = true
-    for await (const chunk of this.#handle.createReadStream({
-      start: 0,
-      autoClose: false,
-      highWaterMark: CHUNK_BYTES,
-    }) as AsyncIterable<Buffer>) {
+    const encoding = await this.encoding()
+    const bytes = this.#bytes(onChunk)
+    yield* encoding === 'UTF-8' ? withoutMark(bytes) : asUtf8(bytes, encoding)
+  }
+
+  async *#bytes(onChunk: (chunk: Buffer) => void): AsyncGenerator<Buffer> {
+    // Not with a stream: one that is not read to its end closes the file.
+    for (let position = 0; ;) {
+      const { buffer, bytesRead } = await this.#handle.read({ buffer: Buffer.alloc(CHUNK_BYTES), position })
+      if (bytesRead === 0) return
+      position += bytesRead
+      const chunk = buffer.subarray(0, bytesRead)
       onChunk(chunk)
-      yield isFirst ? withoutMark(this.name, chunk) : chunk
-      isFirst = false
+      yield chunk
     }
+  }
+
+  /** Returns the first chunk. */
+  async start(): Promise<Buffer> {
+    for await (const chunk of this.chunks()) return chunk
+    return Buffer.alloc(0)
   }
 
   /** Whether somebody has written to the file since it was opened. */
@@ -95,10 +116,53 @@ export class PetFile implements AsyncDisposable {
   }
 }
 
-function withoutMark(name: string, chunk: Buffer): Buffer {
-  if (chunk.subarray(0, 3).equals(UTF8_BOM)) return chunk.subarray(3)
-  const start = chunk.subarray(0, 2).toString('hex')
-  if (start === 'fffe' || start === 'feff')
-    throw new CommandFailed(`${name} is encoded in UTF-16. Save it as UTF-8; nothing was written.`)
-  return chunk
+const BYTE_ORDER_MARK = 0xfeff
+const UTF8_MARK = Buffer.from(String.fromCharCode(BYTE_ORDER_MARK))
+
+async function* withoutMark(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  let isFirst = true
+  for await (const chunk of chunks) {
+    yield isFirst && chunk.subarray(0, 3).equals(UTF8_MARK) ? chunk.subarray(3) : chunk
+    isFirst = false
+  }
+}
+
+async function* asUtf8(chunks: AsyncIterable<Buffer>, encoding: Encoding): AsyncGenerator<Buffer> {
+  const decoder = new TextDecoder(encoding, { fatal: true })
+  let line = 1
+  const decode = (chunk?: Buffer): string => {
+    try {
+      return decoder.decode(chunk, { stream: chunk !== undefined })
+    } catch (cause) {
+      const [valid = ''] = new TextDecoder(encoding).decode(chunk).split('\uFFFD', 1)
+      throw new CommandFailed(
+        `The file is not valid UTF-16 at or after line ${line + newLinesIn(valid)}. Save it again, as UTF-8 if possible; nothing was written.`,
+        { cause },
+      )
+    }
+  }
+  for await (const chunk of chunks) {
+    const text = decode(chunk)
+    line += newLinesIn(text)
+    yield Buffer.from(text)
+  }
+  decode()
+}
+
+function newLinesIn(text: string): number {
+  return text.split('\n').length - 1
+}
+
+/** How zip files start, such as .xlsx and .ods, and how .xls files do. */
+const SPREADSHEET_SIGNATURES = ['504b0304', 'd0cf11e0a1b11ae1']
+
+export function isNamedAsSpreadsheet(path: string): boolean {
+  return /\.(?:xlsx?|xlsm|ods)$/i.test(path)
+}
+
+export function spreadsheetRefused(name: string): CommandFailed {
+  return new CommandFailed(
+    `${name} is a spreadsheet or an archive, not text; nothing was written. Save the sheet of a spreadsheet as CSV: ` +
+      'in Excel as "CSV UTF-8", in LibreOffice as "Text CSV", in Numbers and Google Sheets with Export or Download.',
+  )
 }

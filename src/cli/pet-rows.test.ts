@@ -1,13 +1,20 @@
 // Reading rows from CSV and JSON Lines, however the file is cut into chunks.
 import assert from 'node:assert/strict'
+import { Readable } from 'node:stream'
 import { describe, it } from 'node:test'
 import * as fc from 'fast-check'
 import { INT64_MAX, INT64_MIN } from '../contract/int64.ts'
 import { NAME_MAX_LENGTH } from '../contract/limits.ts'
 import { type NewPet, PET_STATUSES, renderPet } from '../contract/pets.ts'
-import { CSV_HEADER, csvLine, readCsv, readJsonLines, type Row } from './pet-rows.ts'
+import { recogniseCsv } from './csv-dialect.ts'
+import { CSV_HEADER, csvLine, readCsv as readCsvOf, readJsonLines, type Row } from './pet-rows.ts'
 
 type Reader = (chunks: AsyncIterable<Buffer>) => AsyncGenerator<Row[]>
+
+const readCsv: Reader = async function* (chunks) {
+  const all = await Array.fromAsync(chunks)
+  yield* readCsvOf(Readable.from(all), recogniseCsv(Buffer.concat(all)))
+}
 
 async function read(reader: Reader, content: string | Buffer, size = 7): Promise<Row[]> {
   const bytes = Buffer.from(content)
@@ -84,7 +91,7 @@ describe('rows of a file', () => {
     ['Rex,1,Sold', 'status must be one of available, pending, sold, got "Sold".'],
     ['Rex,1', 'The row has 2 fields, the header has 3.'],
     ['Rex,1,sold,', 'The row has 4 fields, the header has 3.'],
-    [Buffer.from('Rex \xff,1,', 'latin1'), 'name is not valid UTF-8.'],
+    [Buffer.from('Rex \xff,1,', 'latin1'), 'name is not valid UTF-8; save the file as UTF-8.'],
     [`${'x'.repeat(NAME_MAX_LENGTH + 1)},1,`, `name must be a string of 1 to ${NAME_MAX_LENGTH} characters`],
     ['"  ",x,gone', 'name must be a string of 1 to'],
   ]
@@ -124,11 +131,6 @@ describe('rows of a file', () => {
   }
 
   const UNREADABLE: [content: string, message: RegExp][] = [
-    ['', /^line 1: the header must name the columns, .* got nothing\. Nothing was written\.$/],
-    ['name;categoryId\n', /^line 1: the header .* got "name;categoryId"\./],
-    ['name,category\n', /got "name,category"\./],
-    ['name,status\n', /got "name,status"\./],
-    ['name,name,categoryId\n', /got "name,name,categoryId"\./],
     ['name,categoryId\nA,1\nB"x,1\n', /^line 3: a field has a quote but does not start with one/],
     ['name,categoryId\n"a\nb",1\n"B" x,1\n', /^line 4: after the closing quote of a field comes more text/],
     ['name,categoryId\nA,1\n"B,1\nC,1\n', /^line 3: a quote is not closed until the end of the file/],

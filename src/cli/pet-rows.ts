@@ -2,7 +2,7 @@
 import { isUtf8 } from 'node:buffer'
 import { CsvError, parse } from 'csv-parse'
 import { Refused } from '../contract/errors.ts'
-import { describe, parseJson, quote } from '../contract/json.ts'
+import { describe, parseJson } from '../contract/json.ts'
 import { BODY_LIMIT, kibibytes } from '../contract/limits.ts'
 import {
   fieldFromText,
@@ -18,11 +18,22 @@ import { CommandFailed } from './command.ts'
 /** A row of a file: an animal, or the reason why it is none. */
 export type Row = { line: number; pet: NewPet } | { line: number; problem: string }
 
+/** How a CSV file is written. */
+export interface CsvDialect {
+  delimiter: string
+  /** The column of each field: empty without a name in the header, undefined if its values are left out. */
+  columns: readonly (string | undefined)[]
+  /** The columns that are left out, for a message. */
+  ignored: readonly string[]
+  /** The line on which the header starts: the second after one that names the delimiter. */
+  headerLine: number
+}
+
 /** The columns of a CSV file, as an export writes them. A file to import may have them in any order. */
-const COLUMNS = ['id', ...FIELD_NAMES] as const
-const REQUIRED: readonly string[] = NewPetSchema.required
+export const COLUMNS = ['id', ...FIELD_NAMES] as const
+export const REQUIRED: readonly string[] = NewPetSchema.required
 /** `id` is read and ignored, so that an export can be imported; the store assigns new ids. */
-const OPTIONAL: readonly string[] = COLUMNS.filter((column) => !REQUIRED.includes(column))
+export const OPTIONAL: readonly string[] = COLUMNS.filter((column) => !REQUIRED.includes(column))
 
 export const CSV_HEADER = COLUMNS.join()
 
@@ -42,26 +53,32 @@ export function csvLine(pet: Pet): string {
 /** A row without an end within this many bytes is not read further: memory stays bounded. */
 const LONGEST_ROW = 1024 * 1024
 
+export const ROW_ENDS = ['\r\n', '\n']
 const NEW_LINE = '\n'.charCodeAt(0)
 
 /**
  * Reads CSV. Values stay text until our own rules have read them, so that an int64 is never rounded. Throws `CommandFailed`
- * for a wrong header, and where a broken quote makes it unclear where the next row starts.
+ * where a broken quote makes it unclear where the next row starts.
  */
-export async function* readCsv(chunks: AsyncIterable<Buffer>): AsyncGenerator<Row[]> {
-  let columns: readonly string[] | undefined
+export async function* readCsv(
+  chunks: AsyncIterable<Buffer>,
+  { delimiter, columns, headerLine }: CsvDialect,
+): AsyncGenerator<Row[]> {
+  let isHeader = true
   let rows: Row[] = []
-  let line = 1
+  let line = headerLine
   let bytesSinceRow = 0
   const parser = parse({
+    delimiter,
     encoding: null,
-    record_delimiter: ['\r\n', '\n'],
+    record_delimiter: ROW_ENDS,
+    from_line: headerLine,
     relax_column_count: true,
     // Returns nothing, so that no record takes the slow way through the stream. Without an encoding, fields are bytes.
     on_record(record) {
       const fields = record as unknown as Buffer[]
-      if (columns === undefined) columns = readHeader(fields)
-      else if (!isBlank(fields)) rows.push(readRow(line, columns, fields))
+      if (!isHeader && !isBlank(fields)) rows.push(readRow(line, columns, fields))
+      isHeader = false
       line += 1 + newLinesIn(fields)
       bytesSinceRow = 0
       return null
@@ -91,34 +108,25 @@ export async function* readCsv(chunks: AsyncIterable<Buffer>): AsyncGenerator<Ro
   } catch (error) {
     throw error instanceof CsvError ? unreadable(line, explain(error)) : error
   }
-  if (columns === undefined) throw wrongHeader('nothing')
 }
 
-function readHeader(fields: readonly Buffer[]): readonly string[] {
-  const columns = fields.map((field) => field.toString())
-  const known =
-    columns.every((column) => REQUIRED.includes(column) || OPTIONAL.includes(column)) &&
-    new Set(columns).size === columns.length
-  if (known && REQUIRED.every((column) => columns.includes(column))) return columns
-  throw wrongHeader(quote(columns.join()))
-}
-
-function wrongHeader(got: string): CommandFailed {
-  return new CommandFailed(
-    `line 1: the header must name the columns, separated by commas: ${REQUIRED.join(' and ')}, and optionally ${OPTIONAL.join(' and ')}; got ${got}. Nothing was written.`,
-  )
-}
-
-function readRow(line: number, columns: readonly string[], fields: readonly Buffer[]): Row {
+function readRow(line: number, columns: CsvDialect['columns'], fields: readonly Buffer[]): Row {
   if (fields.length !== columns.length) {
     return {
       line,
       problem: `The row has ${fields.length} ${fields.length === 1 ? 'field' : 'fields'}, the header has ${columns.length}.`,
     }
   }
-  const broken = columns.find((_column, index) => !isUtf8(fields[index]!))
-  if (broken !== undefined) return { line, problem: `${broken} is not valid UTF-8.` }
-  const pet = parseCsvPet(Object.fromEntries(columns.map((column, index) => [column, fields[index]!.toString()])))
+  const texts: Record<string, string> = {}
+  for (const [index, column] of columns.entries()) {
+    const field = fields[index]!
+    if (column === undefined) continue
+    if (column === '' && field.length > 0)
+      return { line, problem: `Column ${index + 1} has a value, but no name in the header.` }
+    if (!isUtf8(field)) return { line, problem: `${column} is not valid UTF-8; save the file as UTF-8.` }
+    texts[column] = FREE_TEXT.has(column) ? field.toString() : field.toString().trim()
+  }
+  const pet = parseCsvPet(texts)
   return pet instanceof Refused ? { line, problem: pet.message } : { line, pet }
 }
 
@@ -128,8 +136,9 @@ function parseCsvPet(texts: Record<string, string>): NewPet | Refused {
   return parseNewPet(Object.fromEntries(given.map((name) => [name, fieldFromText(name, texts[name]!)])))
 }
 
-function isBlank([only, ...others]: readonly Buffer[]): boolean {
-  return others.length === 0 && only?.length === 0
+/** Spreadsheets write an empty row with its delimiters. */
+function isBlank(fields: readonly Buffer[]): boolean {
+  return fields.every((field) => field.length === 0)
 }
 
 /** A quoted field may go over several lines. */
@@ -149,7 +158,7 @@ const EXPLANATIONS: Record<string, string> = {
   CSV_QUOTE_NOT_CLOSED: 'a quote is not closed until the end of the file',
 }
 
-function explain({ code, message }: CsvError): string {
+export function explain({ code, message }: CsvError): string {
   return EXPLANATIONS[code] ?? describe(message)
 }
 

@@ -1,0 +1,100 @@
+// How a CSV file is written, recognised from its first lines: what separates its fields, and what its columns mean.
+import { CsvError, parse } from 'csv-parse/sync'
+import { quote } from '../contract/json.ts'
+import { CommandFailed, type Option, UsageError } from './command.ts'
+import { COLUMNS, type CsvDialect, explain, OPTIONAL, REQUIRED, ROW_ENDS } from './pet-rows.ts'
+
+/** The delimiters that are recognised, the preferred one first. */
+const DELIMITERS: Record<string, string> = { comma: ',', semicolon: ';', tab: '\t' }
+
+export const DELIMITER_OPTION: Option = {
+  type: 'string',
+  value: 'DELIMITER',
+  meaning: `What separates the fields of CSV: ${Object.keys(DELIMITERS).join(', ')} or any one character; by default as recognised`,
+  choices: Object.keys(DELIMITERS),
+}
+
+export function delimiterOf(flag: string | undefined): string | undefined {
+  const named = Object.entries(DELIMITERS).find(([name]) => name === flag)?.[1]
+  if (flag === undefined || named !== undefined) return named
+  if (/^[^"\r\n]$/u.test(flag)) return flag
+  throw new UsageError(
+    `--delimiter must be ${Object.keys(DELIMITERS).join(', ')} or one character other than a quote, got ${quote(flag)}.`,
+  )
+}
+
+/** Names a delimiter as a summary does: semicolons. */
+export function delimiterWords(delimiter: string): string {
+  const name = Object.keys(DELIMITERS).find((candidate) => DELIMITERS[candidate] === delimiter)
+  return name === undefined ? quote(delimiter) : `${name}s`
+}
+
+/** The line that tells a spreadsheet what separates the fields. */
+const SEP_LINE = /^("?)sep=([^"\r\n])\1\r?\n/iu
+
+export interface CsvOptions {
+  delimiter?: string | undefined
+  /** Leaves out the columns that an animal does not have. */
+  ignoreColumns?: boolean | undefined
+}
+
+/**
+ * Recognises how a file is written from its start. The delimiter is the chosen one, else that of a `sep=` line, else the one
+ * with which the header names most columns. Throws `CommandFailed` for a header that would lose data or lacks a column.
+ */
+export function recogniseCsv(start: Buffer, { delimiter: chosen, ignoreColumns }: CsvOptions = {}): CsvDialect {
+  const text = start.toString()
+  const [sepLine = '', , declared] = SEP_LINE.exec(text) ?? []
+  const headerLine = sepLine === '' ? 1 : 2
+  const header = text.slice(sepLine.length)
+  const delimiter = chosen ?? declared ?? likelyDelimiter(header)
+  const names = readHeader(header, delimiter, headerLine)
+  const columns = names.map((name) => columnOf(name) ?? (name.trim() === '' && !ignoreColumns ? '' : undefined))
+
+  const missing = REQUIRED.filter((column) => !columns.includes(column))
+  if (missing.length > 0) {
+    const read = names.length === 0 ? 'nothing' : quote(names.join(delimiter))
+    throw wrongHeader(
+      headerLine,
+      `the header has no column ${missing.join(' and ')}; got ${read}, read with ${delimiterWords(delimiter)} (--delimiter names another delimiter)`,
+    )
+  }
+  const twice = columns.find((column, index) => column && columns.indexOf(column) < index)
+  if (twice !== undefined) throw wrongHeader(headerLine, `the header has the column ${twice} twice`)
+  const ignored = names
+    .map((name, index) => (name.trim() === '' ? `column ${index + 1} (no name)` : quote(name)))
+    .filter((_name, index) => columns[index] === undefined)
+  if (ignored.length > 0 && !ignoreColumns) {
+    throw wrongHeader(
+      headerLine,
+      `the header has columns that animals do not have: ${ignored.join(', ')}. Remove them, or add --ignore-columns to leave them out`,
+    )
+  }
+  return { delimiter, columns, ignored, headerLine }
+}
+
+/** Returns the first delimiter with which the first line names most columns. */
+function likelyDelimiter(header: string): string {
+  const [line = ''] = header.split('\n', 1)
+  const found = (delimiter: string) => line.split(delimiter).filter((name) => columnOf(name.replaceAll('"', ''))).length
+  return Object.values(DELIMITERS).toSorted((a, b) => found(b) - found(a))[0]!
+}
+
+function columnOf(name: string): string | undefined {
+  const sought = name.trim().toLowerCase()
+  return COLUMNS.find((column) => column.toLowerCase() === sought)
+}
+
+function readHeader(text: string, delimiter: string, line: number): readonly string[] {
+  try {
+    return parse(text, { delimiter, record_delimiter: ROW_ENDS, to: 1 })[0] ?? []
+  } catch (error) {
+    throw error instanceof CsvError ? wrongHeader(line, explain(error)) : error
+  }
+}
+
+function wrongHeader(line: number, reason: string): CommandFailed {
+  return new CommandFailed(
+    `line ${line}: ${reason}. The columns are ${REQUIRED.join(' and ')}, and optionally ${OPTIONAL.join(' and ')}. Nothing was written.`,
+  )
+}
