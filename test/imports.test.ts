@@ -112,6 +112,41 @@ describe('Imports', () => {
   })
 })
 
+describe('What nothing uses', () => {
+  const ROOT = dirname(SRC)
+  const places = ['src', 'test', 'client', 'harness', 'drills', 'bench', 'docs', 'deploy', 'package-check']
+  const code = places
+    .flatMap((place) =>
+      readdirSync(join(ROOT, place), { recursive: true, encoding: 'utf8' }).map((file) => join(place, file)),
+    )
+    .filter((file) => file.endsWith('.ts') && !file.includes('node_modules') && !file.includes('dist/'))
+    .map((file) => [file, readFileSync(join(ROOT, file), 'utf8')] as const)
+
+  it('is no file of src', () => {
+    const imported = new Set(files.flatMap(importsOf))
+    const programs = ['main.ts', 'worker.ts']
+    assert.deepEqual(
+      files.filter((file) => !imported.has(file) && !programs.includes(file)),
+      [],
+    )
+  })
+
+  it('is no export of src', () => {
+    const unused = files.flatMap((file) => {
+      const others = code.filter(([other]) => other !== join('src', file)).map(([, text]) => text)
+      const exported = textOf(file).matchAll(/^export (?:async )?(?:const|function\*?|class|interface|type) (\w+)/gm)
+      return [...exported]
+        .map(([, name = '']) => name)
+        .filter((name) => {
+          const word = new RegExp(`\\b${name}\\b`, 'g')
+          return !others.some((text) => word.test(text)) && textOf(file).match(word)!.length < 2
+        })
+        .map((name) => `${file} exports ${name}`)
+    })
+    assert.deepEqual(unused, [])
+  })
+})
+
 describe('Imports outside of src', () => {
   const ROOT = dirname(SRC)
   /** What else a folder may import from. */
