@@ -16,7 +16,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Log } from '../log.ts'
 import { type AllowConnections, ConnectionLimit } from './connection-limit.ts'
-import { answerAfterEnd, detachParser, rememberAddress, replaceEnd, stopReading, unsentBytes } from './node-http.ts'
+import { answerAfterEnd, rememberAddress, replaceEnd, stopReading, takeFromParser, unsentBytes } from './node-http.ts'
 
 /**
  * How many requests may wait on one connection. Node parses a packet of 64 KiB in one go, which holds up to 3,600 requests of
@@ -142,9 +142,8 @@ export function isLast({ complete, httpVersionMinor, headers }: IncomingMessage)
 
 /** Half closes a connection, and drops what still arrives for a while. */
 function endSoon(socket: Socket, withinMs: number): void {
-  detachParser(socket)
   let left = LINGER_BYTES
-  socket.on('data', ({ length }: Buffer) => {
+  takeFromParser(socket, ({ length }) => {
     left -= length
     if (left < 0) socket.destroy()
   })

@@ -38,9 +38,12 @@ export function replaceEnd(socket: Socket, end: () => void): void {
   socket.destroySoon = end
 }
 
-/** Keeps what still arrives from the HTTP parser, so that it is no request. Nothing documented takes a socket from its server. */
-export function detachParser(socket: Socket): void {
-  socket.removeAllListeners('data')
+/**
+ * Takes what still arrives from the HTTP parser, so that it is no request. The parser reads by a listener for 'data', or below
+ * the stream until somebody else listens. Nothing documented takes a socket from its server.
+ */
+export function takeFromParser(socket: Socket, take: (bytes: Buffer) => void): void {
+  socket.removeAllListeners('data').on('data', take)
 }
 
 /**
