@@ -45,7 +45,7 @@ describe('The log', () => {
   it('has no line that a pipe would not take whole, however long a text, a stack or a list is', () => {
     const { log, lines } = logInto('info')
     const error = new Error('é'.repeat(9000), { cause: new Error('x'.repeat(9000)) })
-    log.info({ requestId: 'id', path: `/${'\u0001'.repeat(9000)}`, status: 404 }, 'request')
+    log.info({ requestId: 'id', path: `/${'"'.repeat(9000)}`, status: 404 }, 'request')
     log.error({ requestId: 'id', error, other: '🐕'.repeat(5000) }, 'failed')
     log.error({ list: Array.from({ length: 5000 }, (_, index) => index) }, 'm'.repeat(9000))
     for (const line of lines) assert.ok(Buffer.byteLength(JSON.stringify(line)) < 4096)
@@ -57,7 +57,7 @@ describe('The log', () => {
         ['error', undefined, undefined],
       ],
     )
-    assert.match(String(lines[0]!['path']), /^\/\u0001{400,}…$/)
+    assert.match(String(lines[0]!['path']), /^\/"{900,}…$/)
     assert.match(String(lines[2]!['msg']), /^m{50}…$/)
   })
 

@@ -37,7 +37,7 @@ const TEXT_LIMITS = [2000, 1000, 500, 200, 50]
 
 /** Cuts the texts of a line that is too long: clients choose paths, and errors have stacks. */
 function withinLimit(line: string): string {
-  // A character takes three bytes at most.
+  // A UTF-16 code unit takes three bytes at most.
   if (line.length * 3 <= LINE_LIMIT) return line
   for (const limit of TEXT_LIMITS) {
     if (Buffer.byteLength(line) <= LINE_LIMIT) return line
