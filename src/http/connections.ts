@@ -96,9 +96,15 @@ interface Turns {
 
 const turnsOn = new WeakMap<Socket, Turns>()
 
-/** Returns the response that is due on a connection, or if none is, the last one that was. */
-export function currentResponse(socket: Socket): ServerResponse | undefined {
+/** Returns the response that is due on a connection, or the last one that was. */
+export function lastResponse(socket: Socket): ServerResponse | undefined {
   return turnsOn.get(socket)?.current
+}
+
+/** Returns the response that is due on a connection, if it has not left yet. */
+export function dueResponse(socket: Socket): ServerResponse | undefined {
+  const last = lastResponse(socket)
+  return last?.writableFinished === false ? last : undefined
 }
 
 /** Calls `serve` when the answers to earlier requests of the connection have left; until then nothing more is read. */

@@ -4,7 +4,7 @@ import type { Socket } from 'node:net'
 import { Counter, Gauge, type Metric } from 'prom-client'
 import { VERSION } from '../contract/operations.ts'
 import type { Store } from '../store/store.ts'
-import { currentResponse } from './connections.ts'
+import { dueResponse } from './connections.ts'
 import type { Readiness } from './readiness.ts'
 
 export interface FrontGauged {
@@ -21,7 +21,7 @@ export function frontGauges({ server, cache }: FrontGauged): Metric[] {
   const inFlight = () =>
     sockets
       .values()
-      .filter((socket) => currentResponse(socket)?.writableFinished === false)
+      .filter((socket) => dueResponse(socket))
       .toArray().length
   return [
     gauge('petstore_connections', 'Open connections of clients', () => sockets.size),

@@ -8,7 +8,7 @@ import { quote } from '../contract/json.ts'
 import { HEADERS_LIMIT, kibibytes } from '../contract/limits.ts'
 import { STATUS_CODES } from './node-http.ts'
 import { createRefusalAnswer } from './answer.ts'
-import { currentResponse, inTurn } from './connections.ts'
+import { dueResponse, inTurn, lastResponse } from './connections.ts'
 import type { Recorder } from './record.ts'
 import { requestId } from './request.ts'
 import { ALL_METHODS } from './routes.ts'
@@ -33,15 +33,14 @@ export function createSocketErrorHandler(record: Recorder) {
       socket.destroy(error)
       return
     }
-    const current = currentResponse(socket)
-    const due = current?.writableFinished === false ? current : undefined
+    const due = dueResponse(socket)
     // Answers to earlier requests of the connection go first, or the client would take this one for theirs.
     if (due !== undefined && (due.req.complete || due.headersSent)) {
       due.once('close', () => answer(error, socket))
       return
     }
     // The request was answered before it had arrived completely: nothing is left to say about the rest of it.
-    if (due === undefined && current?.req.complete === false) {
+    if (due === undefined && lastResponse(socket)?.req.complete === false) {
       socket.destroy()
       return
     }
@@ -84,9 +83,9 @@ export function answerSpecialRequests(server: Server, record: Recorder): void {
 
 /** Answers to earlier requests of the connection go first, or the client would take this one for theirs. */
 function afterEarlierAnswers(socket: Socket, write: () => void): void {
-  const current = currentResponse(socket)
-  if (current?.writableFinished !== false) write()
-  else current.once('close', () => afterEarlierAnswers(socket, write))
+  const due = dueResponse(socket)
+  if (due === undefined) write()
+  else due.once('close', () => afterEarlierAnswers(socket, write))
 }
 
 function parserRefusal({ code, reason, rawPacket }: SocketError): Refusal {

@@ -4,6 +4,7 @@ import { spawnSync } from 'node:child_process'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { say } from '../../harness/say.ts'
 import { installNode, ROOT } from '../../package-check/old-node.ts'
 
 const LINES = [24, 26]
@@ -23,22 +24,18 @@ const OPTIONS = [
   '--test-reporter=dot',
 ]
 
-const tested = [process.version]
 for (const line of LINES) {
   const folder = fileURLToPath(new URL(`node_modules/${line}`, import.meta.url))
   mkdirSync(folder, { recursive: true })
   const node = join(installNode(line, folder), 'node')
   const version = spawnSync(node, ['--version'], { encoding: 'utf8' }).stdout.trim()
-  if (tested.includes(version)) {
-    console.log(`${version} is the pinned Node.js: npm test runs on it.`)
+  if (version === process.version) {
+    say(`${version} is the pinned Node.js: npm test runs on it.`)
     continue
   }
-  tested.push(version)
   const started = performance.now()
-  console.log(`The HTTP suites on Node.js ${version}:`)
+  say(`The HTTP suites on Node.js ${version}:`)
   const { status } = spawnSync(node, [...OPTIONS, ...FILES], { cwd: ROOT, stdio: 'inherit' })
-  console.log(
-    `${version}: ${status === 0 ? 'passed' : 'FAILED'} in ${Math.round((performance.now() - started) / 1000)} s`,
-  )
+  say(`${version}: ${status === 0 ? 'passed' : 'FAILED'} in ${Math.round((performance.now() - started) / 1000)} s`)
   if (status !== 0) process.exitCode = 1
 }
