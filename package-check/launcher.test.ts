@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { collect } from '../harness/processes.ts'
 import { Folder, makeKey, serve, type Served } from '../test/command.ts'
-import { installNode20, NODE_PACKAGE, processes, ROOT } from './old-node.ts'
+import { installNode, NODE_PACKAGE, processes, ROOT } from './old-node.ts'
 
 const LAUNCHER = join(ROOT, 'bin/petstore.js')
 const hasStopped = ({ lines }: Served) => lines.some(({ msg }) => msg === 'stopped')
@@ -18,7 +18,7 @@ describe('petstore on Node.js 20', () => {
   let node20: string
   const newFolder = () => Folder.create([join(node20, 'node'), LAUNCHER])
   before(() => {
-    node20 = installNode20(home)
+    node20 = installNode(20, home)
   })
   after(() => rmSync(home, { recursive: true }))
 

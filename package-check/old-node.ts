@@ -1,4 +1,4 @@
-// The oldest Node.js that can start the command, from npm; and what a launcher on it starts.
+// Other versions of Node.js, from npm; and what a launcher on an old one starts.
 import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
@@ -12,11 +12,10 @@ export const NODE_PACKAGE = Object.keys(packageJson.optionalDependencies).find((
   existsSync(join(ROOT, 'node_modules', name)),
 )!
 
-/** Installs Node.js 20 into this folder and returns the folder of its program. */
-export function installNode20(folder: string): string {
-  execFileSync('npm', ['install', '--prefix', folder, '--no-audit', '--no-fund', `${NODE_PACKAGE}@20`], {
-    stdio: ['ignore', 'ignore', 'inherit'],
-  })
+/** Installs the newest Node.js of this major version into this folder and returns the folder of its program. */
+export function installNode(major: number, folder: string): string {
+  const words = ['install', '--prefix', folder, '--no-save', '--no-audit', '--no-fund', `${NODE_PACKAGE}@${major}`]
+  execFileSync('npm', words, { stdio: ['ignore', 'ignore', 'inherit'] })
   return join(folder, 'node_modules', NODE_PACKAGE, 'bin')
 }
 

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { Folder, makeKey, serve } from '../test/command.ts'
 import { ENGINES } from '../harness/engines.ts'
-import { installNode20, ROOT } from './old-node.ts'
+import { installNode, ROOT } from './old-node.ts'
 
 const FILES =
   /^(?:package\.json|README\.md|LICENSE|bin\/petstore\.js|dist\/.+(?:\.(?:js|css|svg|sql|txt)|\/vendor\/.+)|node_modules\/.+)$/
@@ -24,7 +24,7 @@ describe('The installed package', () => {
     ) as [{ filename: string; files: { path: string }[] }]
     files = packed.files.map(({ path }) => path)
     const prefix = join(home, 'prefix')
-    const path = `PATH=${prefix}/bin:${installNode20(join(home, 'node'))}:/usr/bin:/bin`
+    const path = `PATH=${prefix}/bin:${installNode(20, join(home, 'node'))}:/usr/bin:/bin`
     installation = spawnSync(
       'env',
       [path, 'npm', 'install', '--global', '--prefix', prefix, '--engine-strict', join(home, packed.filename)],

@@ -42,6 +42,25 @@ describe('The log', () => {
     assert.match(stack!, /log\.test\.ts[^]*caused by: Error: the reason/)
   })
 
+  it('has no line that a pipe would not take whole, however long a text, a stack or a list is', () => {
+    const { log, lines } = logInto('info')
+    const error = new Error('é'.repeat(9000), { cause: new Error('x'.repeat(9000)) })
+    log.info({ requestId: 'id', path: `/${'"'.repeat(9000)}`, status: 404 }, 'request')
+    log.error({ requestId: 'id', error, other: '🐕'.repeat(5000) }, 'failed')
+    log.error({ list: Array.from({ length: 5000 }, (_, index) => index) }, 'm'.repeat(9000))
+    for (const line of lines) assert.ok(Buffer.byteLength(JSON.stringify(line)) < 4096)
+    assert.deepEqual(
+      lines.map(({ level, requestId, status }) => [level, requestId, status]),
+      [
+        ['info', 'id', 404],
+        ['error', 'id', undefined],
+        ['error', undefined, undefined],
+      ],
+    )
+    assert.match(String(lines[0]!['path']), /^\/"{900,}…$/)
+    assert.match(String(lines[2]!['msg']), /^m{50}…$/)
+  })
+
   it('is a short line for people: time of day, level, message, details', () => {
     let text = ''
     const people = forPeople((line) => (text += line))

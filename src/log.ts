@@ -18,6 +18,7 @@ export function createLog(level: LogLevel, destination: DestinationStream): Log 
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
       serializers: { error: pino.stdSerializers.err },
+      hooks: { streamWrite: withinLimit },
     },
     destination,
   )
@@ -26,6 +27,27 @@ export function createLog(level: LogLevel, destination: DestinationStream): Log 
 /** Logs to the output of the process: in short plain lines where people read it. */
 export function createLogTo(stdout: Writable & { isTTY?: boolean }, level: LogLevel): Log {
   return createLog(level, stdout.isTTY ? forPeople((text) => stdout.write(text)) : stdout)
+}
+
+/** A pipe takes this many bytes whole (PIPE_BUF of Linux); more may be torn by what another process of the instance writes. */
+const LINE_LIMIT = 4096
+
+/** What a text of a line that is too long is cut to, until the line is short enough. */
+const TEXT_LIMITS = [2000, 1000, 500, 200, 50]
+
+/** Cuts the texts of a line that is too long: clients choose paths, and errors have stacks. */
+function withinLimit(line: string): string {
+  // A UTF-16 code unit takes three bytes at most.
+  if (line.length * 3 <= LINE_LIMIT) return line
+  for (const limit of TEXT_LIMITS) {
+    if (Buffer.byteLength(line) <= LINE_LIMIT) return line
+    const cut = (_name: string, value: unknown) =>
+      typeof value === 'string' && value.length > limit ? `${value.slice(0, limit)}…` : value
+    line = `${JSON.stringify(JSON.parse(line), cut)}\n`
+  }
+  if (Buffer.byteLength(line) <= LINE_LIMIT) return line
+  const { level, time, msg } = JSON.parse(line) as Record<string, unknown>
+  return `${JSON.stringify({ level, time, msg })}\n`
 }
 
 /** Turns the lines into "time  level  message  name=value …" for a terminal. */

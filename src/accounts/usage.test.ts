@@ -87,6 +87,15 @@ describe('the use of a key', () => {
     assert.deepEqual(await countsOf(key), [[0, 'listPets', 200, 1]])
   })
 
+  it('is in the store after a flush, also where another flush was writing it already', async () => {
+    const [usage, key] = [new Usage(store, () => START), await newKey()]
+    usage.count(key, 'listPets', 200)
+    const first = usage.flush()
+    await usage.flush()
+    assert.deepEqual(await countsOf(key), [[0, 'listPets', 200, 1]])
+    await first
+  })
+
   it('is forgotten after 90 days and not before', async () => {
     const [usage, key] = [new Usage(store, () => clock.now), await newKey()]
     for (const days of [0, 1]) {

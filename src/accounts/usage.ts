@@ -30,6 +30,10 @@ export class Usage {
   #failedCount = 0
   #report: Report = () => {}
   #timer: NodeJS.Timeout | undefined
+  /** Resolves when the flush that is under way ends. */
+  #writing = Promise.resolve()
+  /** The flush that begins then. */
+  #next: Promise<void> | undefined
 
   constructor(store: Pick<Store, 'accounts'>, clock: () => number) {
     this.#store = store
@@ -66,7 +70,18 @@ export class Usage {
     await this.flush()
   }
 
-  async flush(): Promise<void> {
+  /** Resolves when everything so far is written, also what an earlier flush is still writing. */
+  flush(): Promise<void> {
+    this.#next ??= this.#writing.then(() => {
+      this.#next = undefined
+      const written = this.#write()
+      this.#writing = written.catch(() => {})
+      return written
+    })
+    return this.#next
+  }
+
+  async #write(): Promise<void> {
     await this.#writeCounts()
     await this.#writeFailed()
   }

@@ -38,7 +38,7 @@ export function createSend({ record, baseUrl, isStopping }: SendParts): Send {
     if (request.raw.headers.origin !== undefined && request.sameOrigin !== true) headers.push(...CORS_HEADERS)
     // A request whose body broke off was answered by socket-errors.ts.
     if (response.headersSent) return
-    if (isStopping() || isLast(request.raw)) response.shouldKeepAlive = false
+    if ((isStopping() || isLast(request.raw)) && !headers.includes('Connection')) headers.push('Connection', 'close')
     if (request.disconnects) response.destroy()
     else response.writeHead(status, headers).end(body, 'latin1')
     record(request, status, result instanceof Refusal ? result : undefined)

@@ -12,7 +12,7 @@ import type { AnswerCache } from './answer-cache.ts'
 import { createAuthenticate } from './authenticate.ts'
 import { expectContinue } from './body.ts'
 import type { AllowConnections } from './connection-limit.ts'
-import { tendConnections, waitForTurn } from './connections.ts'
+import { inTurn, tendConnections } from './connections.ts'
 import { checkBodyHeaders } from './content.ts'
 import { createRemovedCheck } from './deprecation.ts'
 import { createHandlers } from './handlers.ts'
@@ -116,12 +116,11 @@ export function createApp(parts: AppParts): Server {
 
   // No stream for requests without a body: 6 % of a list.
   const options = { ...timeouts, maxHeaderSize: HEADERS_LIMIT, requireHostHeader: false, optimizeEmptyRequests: true }
-  const serve: RequestListener = (raw, response) => {
-    // A response gets its socket when it is its turn.
-    if (response.socket === null) waitForTurn(raw, response, () => serve(raw, response))
-    else if (limit === undefined || limit.isIn(raw.socket, () => serve(raw, response)))
+  const admit: RequestListener = (raw, response) => {
+    if (limit === undefined || limit.isIn(raw.socket, () => admit(raw, response)))
       arrived({ raw, response, at: performance.now() })
   }
+  const serve: RequestListener = (raw, response) => inTurn(response, () => admit(raw, response))
   const server = createServer(options, serve)
   server.on('checkContinue', (raw, response) => {
     expectContinue(raw, response)

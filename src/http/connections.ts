@@ -5,8 +5,8 @@
 //   holds one answer and `WAITING_LIMIT` parsed requests at most, whatever it sends.
 // - At most `maxConnections` are open, in all processes of the instance together. More are closed at once, without an answer: answering 503 would cost nearly as much
 //   as a list, and every connection that is accepted makes all others slower.
-// - A connection whose client takes nothing of its answer for `stalledTimeout` is closed. Looking for such connections now
-//   and then costs a request nothing; a timer for each answer would.
+// - A connection whose client takes nothing of its answer for `stalledTimeout` is closed. Looking for such connections once a
+//   second costs a request nothing; a timer for each answer would.
 // - An answer is the last of its connection if the request has not arrived completely (`isLast`). A proxy that reused the
 //   connection would make its next client wait for the rest of that body.
 // - After the last answer the connection is half closed, and what the client still sends is read and dropped, within
@@ -16,6 +16,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Log } from '../log.ts'
 import { type AllowConnections, ConnectionLimit } from './connection-limit.ts'
+import { answerAfterEnd, rememberAddress, replaceEnd, stopReading, takeFromParser, unsentBytes } from './node-http.ts'
 
 /**
  * How many requests may wait on one connection. Node parses a packet of 64 KiB in one go, which holds up to 3,600 requests of
@@ -41,10 +42,7 @@ export interface ConnectionLimits {
 }
 
 /** Returns the limit of connections where several processes share it. */
-export function tendConnections(
-  server: Server & { httpAllowHalfOpen?: boolean },
-  limits: ConnectionLimits,
-): ConnectionLimit | undefined {
+export function tendConnections(server: Server, limits: ConnectionLimits): ConnectionLimit | undefined {
   const { lingerTimeout, maxConnections, allow, log } = limits
   closeStalled(server, limits)
   let logAgainAt = 0
@@ -55,59 +53,91 @@ export function tendConnections(
   }
   if (allow === undefined) server.maxConnections = maxConnections
   server.on('drop', refused)
-  // A client may end its side after its last request: it still gets the answers.
-  server.httpAllowHalfOpen = true
+  answerAfterEnd(server)
   server.on('connection', (socket: Socket) => {
-    // Node asks the system once and remembers; of a connection that was reset the system knows no address any more.
-    Reflect.get(socket, 'remoteAddress')
-    // Node calls this after the last answer; its own would reset a connection whose client still sends.
-    socket.destroySoon = () => endSoon(socket, lingerTimeout)
+    rememberAddress(socket)
+    replaceEnd(socket, () => endSoon(socket, lingerTimeout))
   })
   return allow && new ConnectionLimit(server, allow, refused)
 }
 
-/** Arms Node's timer where bytes wait to be written: it fires if none of them leaves in time. */
+/** Closes connections with bytes to send of which none has left for `stalledTimeout`, looking at them again and again. */
 function closeStalled(server: Server, { stalledTimeout, connectionsCheckingInterval }: ConnectionLimits): void {
   const open = new Set<Socket>()
+  /** How many bytes have left on connections that have more to send, and when this number was first seen. */
+  const progress = new Map<Socket, { sent: number; at: number }>()
   server.on('connection', (socket: Socket) => {
     open.add(socket)
-    socket.once('close', () => open.delete(socket))
+    socket.once('close', () => {
+      open.delete(socket)
+      progress.delete(socket)
+    })
   })
   const sweep = setInterval(() => {
+    const now = performance.now()
     for (const socket of open) {
-      if (socket.writableLength > 0 && socket.timeout !== stalledTimeout) socket.setTimeout(stalledTimeout)
+      const unsent = unsentBytes(socket)
+      const sent = socket.bytesWritten - unsent
+      const before = progress.get(socket)
+      if (unsent === 0) progress.delete(socket)
+      else if (sent !== before?.sent) progress.set(socket, { sent, at: now })
+      else if (now - before.at >= stalledTimeout) socket.destroy()
     }
   }, connectionsCheckingInterval).unref()
   server.once('close', () => clearInterval(sweep))
 }
 
-/** Node adds up what waits to be written on a connection, and stops reading while that is too much. */
-type WaitingResponse = ServerResponse & { _onPendingData(bytes: number): void }
-
-const waiting = new WeakMap<Socket, number>()
-
-/** Calls `serve` when the answers to earlier requests of the connection have left; until then nothing more is read. */
-export function waitForTurn(request: IncomingMessage, response: ServerResponse, serve: () => void): void {
-  const { socket } = request
-  const held = socket.writableHighWaterMark + 1
-  const before = waiting.get(socket) ?? 0
-  if (before === WAITING_LIMIT) {
-    socket.destroy()
-    return
-  }
-  waiting.set(socket, before + 1)
-  hold(response, held)
-  response.once('socket', () => {
-    waiting.set(socket, waiting.get(socket)! - 1)
-    hold(response, -held)
-    // The answer before this one has left, so nothing is stalled.
-    socket.setTimeout(0)
-    serve()
-  })
+/** The requests of a connection. */
+interface Turns {
+  /** The response whose turn it is, or was last. */
+  current: ServerResponse
+  waiting: { response: ServerResponse; readOn: () => void; serve: () => void }[]
 }
 
-function hold(response: ServerResponse, bytes: number): void {
-  ;(response as WaitingResponse)._onPendingData(bytes)
+const turnsOn = new WeakMap<Socket, Turns>()
+
+/** Returns the response that is due on a connection, or the last one that was. */
+export function lastResponse(socket: Socket): ServerResponse | undefined {
+  return turnsOn.get(socket)?.current
+}
+
+/** Returns the response that is due on a connection, if it has not left yet. */
+export function dueResponse(socket: Socket): ServerResponse | undefined {
+  const last = lastResponse(socket)
+  return last?.writableFinished === false ? last : undefined
+}
+
+/** Calls `serve` when the answers to earlier requests of the connection have left; until then nothing more is read. */
+export function inTurn(response: ServerResponse, serve: () => void): void {
+  const { socket } = response.req
+  const turns = turnsOn.get(socket)
+  if (turns !== undefined && (!turns.current.writableFinished || turns.waiting.length > 0)) {
+    waitForTurn(turns, response, serve)
+    return
+  }
+  if (turns === undefined) turnsOn.set(socket, { current: response, waiting: [] })
+  else turns.current = response
+  serve()
+}
+
+function waitForTurn(turns: Turns, response: ServerResponse, serve: () => void): void {
+  const { current, waiting } = turns
+  if (waiting.length === WAITING_LIMIT) {
+    response.req.socket.destroy()
+    return
+  }
+  waiting.push({ response, readOn: stopReading(response), serve })
+  if (waiting.length === 1) current.once('close', () => serveNext(turns))
+}
+
+function serveNext(turns: Turns): void {
+  const { response, readOn, serve } = turns.waiting.shift()!
+  // The answer before this one was the last of its connection, or the client has left.
+  if (!response.req.socket.writable) return
+  turns.current = response
+  readOn()
+  if (turns.waiting.length > 0) response.once('close', () => serveNext(turns))
+  serve()
 }
 
 /** Returns whether the answer to this request must end its connection. */
@@ -118,10 +148,8 @@ export function isLast({ complete, httpVersionMinor, headers }: IncomingMessage)
 
 /** Half closes a connection, and drops what still arrives for a while. */
 function endSoon(socket: Socket, withinMs: number): void {
-  // What arrives from now on is no request: the HTTP parser does not see it.
-  socket.removeAllListeners('data')
   let left = LINGER_BYTES
-  socket.on('data', ({ length }: Buffer) => {
+  takeFromParser(socket, ({ length }) => {
     left -= length
     if (left < 0) socket.destroy()
   })

@@ -1,13 +1,11 @@
 // What Prometheus reads off the service at the moment of a scrape: nothing is counted for it in between.
-import type { Server, ServerResponse } from 'node:http'
+import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { Counter, Gauge, type Metric } from 'prom-client'
 import { VERSION } from '../contract/operations.ts'
 import type { Store } from '../store/store.ts'
+import { dueResponse } from './connections.ts'
 import type { Readiness } from './readiness.ts'
-
-/** What Node keeps on a socket: the response that is due next on it. */
-type HttpSocket = Socket & { _httpMessage?: ServerResponse | null }
 
 export interface FrontGauged {
   server: Server
@@ -15,7 +13,7 @@ export interface FrontGauged {
 }
 
 export function frontGauges({ server, cache }: FrontGauged): Metric[] {
-  const sockets = new Set<HttpSocket>()
+  const sockets = new Set<Socket>()
   server.on('connection', (socket) => {
     sockets.add(socket)
     socket.once('close', () => sockets.delete(socket))
@@ -23,7 +21,7 @@ export function frontGauges({ server, cache }: FrontGauged): Metric[] {
   const inFlight = () =>
     sockets
       .values()
-      .filter((socket) => socket._httpMessage)
+      .filter((socket) => dueResponse(socket))
       .toArray().length
   return [
     gauge('petstore_connections', 'Open connections of clients', () => sockets.size),

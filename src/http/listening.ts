@@ -1,9 +1,10 @@
 // Listening on an address or an inherited socket, and closing again: with or without waiting for the requests that are running.
 import { once } from 'node:events'
 import type { Server } from 'node:http'
-import { type AddressInfo, Server as NetServer } from 'node:net'
+import type { AddressInfo, Server as NetServer } from 'node:net'
 import type { Log } from '../log.ts'
 import { withinTime } from '../store/within-time.ts'
+import { closeListener } from './node-http.ts'
 
 /** Running requests may take this long to finish, then they are cut off. With the last writes a stop stays under 10 s. */
 const STOP_WITHIN_MS = 6000
@@ -93,8 +94,7 @@ export async function finish(server: Server): Promise<void> {
     sweep = setInterval(() => server.closeIdleConnections(), SWEEP_EVERY_MS)
   }, LAST_REQUEST_MS)
   const cut = setTimeout(() => server.closeAllConnections(), STOP_WITHIN_MS)
-  // The close of node:http would also end connections at once whose request is on its way, or waits to be read.
-  await new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()))
+  await closeListener(server)
   clearTimeout(grace)
   clearInterval(sweep)
   clearTimeout(cut)

@@ -8,6 +8,7 @@ import { quote } from '../contract/json.ts'
 import { HEADERS_LIMIT, kibibytes } from '../contract/limits.ts'
 import { STATUS_CODES } from './node-http.ts'
 import { createRefusalAnswer } from './answer.ts'
+import { dueResponse, inTurn, lastResponse } from './connections.ts'
 import type { Recorder } from './record.ts'
 import { requestId } from './request.ts'
 import { ALL_METHODS } from './routes.ts'
@@ -23,29 +24,23 @@ interface SocketError extends Error {
   rawPacket?: Buffer
 }
 
-/** What Node keeps on a socket: the response that is due next on it, and the request it is reading. */
-type HttpSocket = Socket & {
-  _httpMessage?: ServerResponse | null
-  parser?: { incoming: IncomingMessage | null } | null
-}
-
 /** For the server's `clientError`. */
 export function createSocketErrorHandler(record: Recorder) {
-  const failed = new WeakSet<HttpSocket>()
+  const failed = new WeakSet<Socket>()
 
-  function answer(error: SocketError, socket: HttpSocket): void {
+  function answer(error: SocketError, socket: Socket): void {
     if (error.code === 'ECONNRESET' || !socket.writable) {
       socket.destroy(error)
       return
     }
-    const due = socket._httpMessage ?? undefined
+    const due = dueResponse(socket)
     // Answers to earlier requests of the connection go first, or the client would take this one for theirs.
     if (due !== undefined && (due.req.complete || due.headersSent)) {
       due.once('close', () => answer(error, socket))
       return
     }
     // The request was answered before it had arrived completely: nothing is left to say about the rest of it.
-    if (due === undefined && socket.parser?.incoming?.complete === false) {
+    if (due === undefined && lastResponse(socket)?.req.complete === false) {
       socket.destroy()
       return
     }
@@ -58,9 +53,9 @@ export function createSocketErrorHandler(record: Recorder) {
 
   return (error: SocketError, socket: Duplex): void => {
     // A parser that has failed fails again with every packet.
-    if (failed.has(socket as HttpSocket)) return
-    failed.add(socket as HttpSocket)
-    answer(error, socket as HttpSocket)
+    if (failed.has(socket as Socket)) return
+    failed.add(socket as Socket)
+    answer(error, socket as Socket)
   }
 }
 
@@ -75,20 +70,20 @@ export function answerSpecialRequests(server: Server, record: Recorder): void {
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
     const message = `The Expect header takes only 100-continue, got ${quote(String(request.headers.expect))}.`
     const refusal = new Refusal('expectation_failed', message)
-    writeRefusal(response, refusal, recorded(request, refusal))
+    inTurn(response, () => writeRefusal(response, refusal, recorded(request, refusal)))
   })
   server.on('connect', (request: IncomingMessage, socket: Duplex) => {
     const refusal = new Refusal('method_not_allowed', 'CONNECT is not allowed here.', ['Allow', ALL_METHODS])
     const id = recorded(request, refusal)
     // Node has let go of this socket: without a listener a client that hangs up would end the process.
     socket.on('error', () => socket.destroy())
-    afterEarlierAnswers(socket as HttpSocket, () => writeLast(socket as HttpSocket, rawAnswer(refusal, id)))
+    afterEarlierAnswers(socket as Socket, () => writeLast(socket as Socket, rawAnswer(refusal, id)))
   })
 }
 
 /** Answers to earlier requests of the connection go first, or the client would take this one for theirs. */
-function afterEarlierAnswers(socket: HttpSocket, write: () => void): void {
-  const due = socket._httpMessage ?? undefined
+function afterEarlierAnswers(socket: Socket, write: () => void): void {
+  const due = dueResponse(socket)
   if (due === undefined) write()
   else due.once('close', () => afterEarlierAnswers(socket, write))
 }
