@@ -24,6 +24,8 @@ describe('A page of one status on PostgreSQL', () => {
     const first = await pets.list({ status: 'sold', limit })
     const deep = await pets.list({ status: 'sold', limit, before: BigInt(ALL) })
     assert.deepEqual([first.length, first[0]?.id, deep[0]?.id], [limit, BigInt(SOLD), BigInt(SOLD)])
+    const newer = await pets.list({ status: 'sold', limit, after: BigInt(SOLD - limit) })
+    assert.deepEqual(newer, first)
 
     // A connection hands in its counts at its end at the latest.
     await store.close()
@@ -33,7 +35,7 @@ describe('A page of one status on PostgreSQL', () => {
     assert.deepEqual(
       [...read],
       [
-        { index: 'pets_by_status', entries: 2 * limit },
+        { index: 'pets_by_status', entries: 3 * limit },
         { index: 'pets_pkey', entries: 0 },
       ],
     )

@@ -1,5 +1,6 @@
 // The list of animals: newest first, filtered by status, a page at a time, from the same store calls as the API.
-import { type ListQuery, nextPageQuery, parseListQuery } from '../contract/list-query.ts'
+import { int64FromText } from '../contract/int64.ts'
+import { encodeCursor, type ListQuery, parseListQuery } from '../contract/list-query.ts'
 import type { Environment } from '../contract/operations.ts'
 import { PET_STATUSES, type Pet, type PetStatus } from '../contract/pets.ts'
 import { Refused } from '../contract/errors.ts'
@@ -12,31 +13,50 @@ export const animalsRoutes: readonly ConsoleRoute[] = [forMembers('GET', '/anima
 
 async function animalsPage(visit: MemberVisit): Promise<Outcome> {
   const { store, query: raw } = visit
-  const sought = raw.get('id')?.trim()
-  if (sought) return { redirect: `/animals/${encodeURIComponent(sought)}` }
-  const parsed = parseListQuery({
-    status: raw.get('status') ?? undefined,
-    cursor: raw.get('cursor') ?? undefined,
-  })
+  const sought = raw.get('id')?.trim() ?? ''
+  const id = int64FromText(sought)
+  if (id !== undefined && (await store.pets.get(id)) !== undefined) return { redirect: `/animals/${id}` }
+  const parsed = readQuery(raw)
   const problem = parsed instanceof Refused ? parsed.message : undefined
   const query = parsed instanceof Refused ? { limit: 1 } : parsed
   const [counts, found] = await Promise.all([
     store.pets.countByStatus(),
     problem === undefined ? store.pets.list({ ...query, limit: query.limit + 1 }) : [],
   ])
+  // No page is shorter than it need be: the one that ends with the newest animal is the first page.
+  if (query.after !== undefined && found.length <= query.limit) return { redirect: listAddress(query) }
+  const unknown = sought !== '' && problem === undefined
   return {
     title: 'Animals',
     section: 'animals',
     ...(problem !== undefined && { status: 400 }),
+    ...(unknown && { status: 404 }),
     body: html`<div class="page-head"><h1>Animals</h1><a class="button primary" href="/animals/new">Add an animal</a></div>
       ${addedNotice(raw.get('added'), found)}
-      ${filter(counts, query.status)}${jump}
+      ${unknown && html`<p class="notice bad" role="alert">There is no animal with the id <bdi>${sought}</bdi>.</p>`}
+      ${filter(counts, query.status)}${jump(sought)}
       ${
         problem === undefined
           ? list(query, found, raw.get('added'), visit.config.environment)
           : html`<p class="notice bad" role="alert">${problem} <a href="/animals">Show all animals</a></p>`
       }`,
   }
+}
+
+/** Reads the status and the place in the list: `cursor` is where older animals start, `newer` where newer ones end. */
+function readQuery(raw: URLSearchParams): ListQuery | Refused {
+  const parsed = parseListQuery({
+    status: raw.get('status') ?? undefined,
+    cursor: raw.get('newer') ?? raw.get('cursor') ?? undefined,
+  })
+  if (parsed instanceof Refused || !raw.has('newer')) return parsed
+  const { before, ...query } = parsed
+  return { ...query, after: before! }
+}
+
+function listAddress({ status }: ListQuery, place: Record<string, string> = {}): string {
+  const query = new URLSearchParams({ ...(status && { status }), ...place }).toString()
+  return query === '' ? '/animals' : `/animals?${query}`
 }
 
 function addedNotice(id: string | null, found: readonly Pet[]): Html | undefined {
@@ -46,9 +66,11 @@ function addedNotice(id: string | null, found: readonly Pet[]): Html | undefined
     <a href="/animals/new">Add another</a></p>`
 }
 
-const jump = html`<form class="jump" method="get" action="/animals">
-  <label for="id">Go to id</label> <input id="id" name="id" inputmode="numeric" autocomplete="off"> <button class="button">Go</button>
-</form>`
+function jump(sought: string): Html {
+  return html`<form class="jump" method="get" action="/animals">
+    <label for="id">Go to id</label> <input id="id" name="id" value="${sought}" inputmode="numeric" autocomplete="off"> <button class="button">Go</button>
+  </form>`
+}
 
 function filter(counts: Record<PetStatus, number>, chosen: PetStatus | undefined): Html {
   const all = PET_STATUSES.reduce((total, status) => total + counts[status], 0)
@@ -61,7 +83,8 @@ function filter(counts: Record<PetStatus, number>, chosen: PetStatus | undefined
 }
 
 function list(query: ListQuery, found: readonly Pet[], added: string | null, environment: Environment): Html {
-  const page = found.slice(0, query.limit)
+  // The one animal too many is at the end that the query goes towards.
+  const page = query.after === undefined ? found.slice(0, query.limit) : found.slice(-query.limit)
   if (page.length === 0) return nothing(query, environment)
   return html`<table class="table">
       <caption class="visually-hidden">Animals, newest first</caption>
@@ -75,25 +98,26 @@ function list(query: ListQuery, found: readonly Pet[], added: string | null, env
           <td class="number">${categoryId}</td><td class="number">${id}</td></tr>`,
       )}</tbody>
     </table>
-    ${paging(query, found.length > page.length ? page.at(-1)!.id : undefined)}`
+    ${paging(query, page, query.after !== undefined || found.length > page.length)}`
 }
 
-function paging(query: ListQuery, last: bigint | undefined): Html | undefined {
-  if (last === undefined && query.before === undefined) return undefined
-  const newest = query.status === undefined ? '/animals' : `/animals?status=${query.status}`
+function paging(query: ListQuery, page: readonly Pet[], hasOlder: boolean): Html | undefined {
+  const isFirst = query.before === undefined && query.after === undefined
+  if (isFirst && !hasOlder) return undefined
+  const newer = html`<a class="button" href="${listAddress(query)}">← Newest</a>
+    <a class="button" rel="prev" href="${listAddress(query, { newer: encodeCursor(page[0]!.id) })}">← Newer</a>`
+  const older = html`<a class="button" rel="next" href="${listAddress(query, { cursor: encodeCursor(page.at(-1)!.id) })}">Older →</a>`
   return html`<nav class="paging" aria-label="Pages">
-    ${query.before === undefined ? html`<span></span>` : html`<a class="button" href="${newest}">← Newest</a>`}
-    ${
-      last === undefined
-        ? html`<span class="quiet-text">These are the oldest.</span>`
-        : html`<a class="button" rel="next" href="/animals?${nextPageQuery(query, last)}">Older →</a>`
-    }
+    <span class="paging-back">${!isFirst && newer}</span>
+    ${hasOlder ? older : html`<span class="quiet-text">These are the oldest.</span>`}
   </nav>`
 }
 
-function nothing({ status, before }: ListQuery, environment: Environment): Html {
-  if (before !== undefined) return empty('No older animals', html`<a href="/animals">Go to the newest</a>`)
-  if (status !== undefined) return empty(`No animal is ${status}`, html`<a href="/animals">Show all animals</a>`)
+function nothing(query: ListQuery, environment: Environment): Html {
+  if (query.before !== undefined)
+    return empty('No older animals', html`<a href="${listAddress(query)}">Go to the newest</a>`)
+  if (query.status !== undefined)
+    return empty(`No animal is ${query.status}`, html`<a href="/animals">Show all animals</a>`)
   const seed =
     environment === 'staging' && html`, or fill the store with made-up ones: <code>petstore seed --count 100</code>`
   return empty('No animals yet', html`<a href="/animals/new">Add the first one</a>${seed}`)

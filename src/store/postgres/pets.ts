@@ -43,7 +43,10 @@ export class PostgresPets implements PetStore {
 
   list(query: ListQuery): Promise<Pet[]> {
     const { text, parameters } = pageStatement(query)
-    return this.#pool.readShort(async (sql) => [...(await sql.unsafe<Pet[]>(text, parameters, PREPARED))])
+    return this.#pool.readShort(async (sql) => {
+      const found = [...(await sql.unsafe<Pet[]>(text, parameters, PREPARED))]
+      return query.after === undefined ? found : found.toReversed()
+    })
   }
 
   async update(id: bigint, expected: NewPet, wanted: NewPet, event: AuditEvent): Promise<Updated> {
@@ -82,23 +85,29 @@ const COLUMNS = 'id, name, category_id AS "categoryId", status'
 const BY_ID = `SELECT ${COLUMNS} FROM pets WHERE id = $1`
 
 /** The limit is part of the text, not a parameter: with an unknown limit, PostgreSQL plans every page again. */
-function pageStatement({ status, before, limit }: ListQuery): { text: string; parameters: (string | bigint)[] } {
-  const below = before === undefined ? [] : [before]
-  if (status !== undefined) return { text: pageOfStatus(below.length > 0, limit), parameters: [status, ...below] }
-  return {
-    text: `SELECT ${COLUMNS} FROM pets ${below.length > 0 ? 'WHERE id < $1' : ''} ORDER BY id DESC LIMIT ${limit}`,
-    parameters: below,
+function pageStatement({ status, before, after, limit }: ListQuery): {
+  text: string
+  parameters: (string | bigint)[]
+} {
+  const place = after ?? before
+  const side = after === undefined ? '<' : '>'
+  const order = after === undefined ? 'DESC' : 'ASC'
+  if (status === undefined) {
+    const where = place === undefined ? '' : `WHERE id ${side} $1`
+    return {
+      text: `SELECT ${COLUMNS} FROM pets ${where} ORDER BY id ${order} LIMIT ${limit}`,
+      parameters: place === undefined ? [] : [place],
+    }
   }
-}
-
-/**
- * Means `status = … ORDER BY id DESC`, but is worded so that only the index on status and id provides this order. For an
- * equality, PostgreSQL may scan all animals from the newest down and skip those of another status: if the animals of
- * this status are all old, that reads nearly the whole table.
- */
-function pageOfStatus(isBelow: boolean, limit: number): string {
-  const below = isBelow ? '(status, id) < ($1, $2)' : 'status <= $1'
-  return `SELECT ${COLUMNS} FROM pets WHERE status >= $1 AND ${below} ORDER BY status DESC, id DESC LIMIT ${limit}`
+  // Means `status = $1`, but is worded so that only the index on status and id provides this order. For an equality,
+  // PostgreSQL may scan all animals from the newest down and skip those of another status: if the animals of this status
+  // are all old, that reads nearly the whole table.
+  const from = after === undefined ? 'status >= $1' : 'status <= $1'
+  const to = place === undefined ? 'status <= $1' : `(status, id) ${side} ($1, $2)`
+  return {
+    text: `SELECT ${COLUMNS} FROM pets WHERE ${from} AND ${to} ORDER BY status ${order}, id ${order} LIMIT ${limit}`,
+    parameters: place === undefined ? [status] : [status, place],
+  }
 }
 
 /**

@@ -43,9 +43,13 @@ export class SqlitePets implements PetStore {
     })
   }
 
-  list({ status, before, limit }: ListQuery): Promise<Pet[]> {
-    const { list, listBefore, listStatus, listStatusBefore } = this.#statements
+  list({ status, before, after, limit }: ListQuery): Promise<Pet[]> {
+    const { list, listBefore, listAfter, listStatus, listStatusBefore, listStatusAfter } = this.#statements
     const rows = () => {
+      if (after !== undefined)
+        return (
+          status === undefined ? listAfter.all(after, limit) : listStatusAfter.all(status, after, limit)
+        ).toReversed()
       if (status === undefined) return before === undefined ? list.all(limit) : listBefore.all(before, limit)
       return before === undefined ? listStatus.all(status, limit) : listStatusBefore.all(status, before, limit)
     }
@@ -123,15 +127,18 @@ function prepareStatements(db: DatabaseSync) {
     return statement
   }
   // With a plain `LIMIT ?`, SQLite prepares the statement again each time it is bound: a page takes 33 instead of 23 µs.
-  const page = (where: string) => rows(`SELECT ${COLUMNS} FROM pets ${where} ORDER BY id DESC LIMIT 0 + ?`)
+  const page = (where: string, order = 'DESC') =>
+    rows(`SELECT ${COLUMNS} FROM pets ${where} ORDER BY id ${order} LIMIT 0 + ?`)
   return {
     insert: exact(INSERT_PET),
     update: exact('UPDATE pets SET name = ?, category_id = ?, status = ? WHERE id = ?'),
     get: rows(`SELECT ${COLUMNS} FROM pets WHERE id = ?`),
     list: page(''),
     listBefore: page('WHERE id < ?'),
+    listAfter: page('WHERE id > ?', 'ASC'),
     listStatus: page('WHERE status = ?'),
     listStatusBefore: page('WHERE status = ? AND id < ?'),
+    listStatusAfter: page('WHERE status = ? AND id > ?', 'ASC'),
     count: db.prepare('SELECT status, count FROM pet_counts'),
     findRecord: exact(
       'SELECT fingerprint, pet_id AS "petId", created_at AS "createdAt" FROM idempotency_records WHERE account_id = ? AND key = ?',
