@@ -9,7 +9,7 @@ import type { AuditEvent } from '../store/account-store.ts'
 import { fingerprintOf, idempotencyFor } from '../store/idempotency.ts'
 import { animalFields, categoriesInUse, readAnimal, STATUS_WORDS } from './animal-form.ts'
 import { form, hidden, type Problems, problemSummary } from './forms.ts'
-import { html, type Html } from './html.ts'
+import { html, type Html, isolated, withVisibleControls } from './html.ts'
 import { notFoundPage } from './problem-pages.ts'
 import { type ConsoleRoute, forMembers, type HtmlPage, type MemberVisit, type Outcome, param } from './visit.ts'
 
@@ -39,12 +39,12 @@ async function animalPage(
 ): Promise<HtmlPage> {
   const typed = (name: string) => visit.form.get(name) ?? String(pet[name as keyof Pet] ?? '')
   return {
-    title: pet.name,
+    title: withVisibleControls(pet.name),
     section: 'animals',
     ...(problems.length > 0 && { status: 400 }),
     ...(conflict && { status: 409 }),
     body: html`<div class="narrow">
-      <h1><bdi>${pet.name}</bdi></h1>
+      <h1>${isolated(pet.name)}</h1>
       <p class="quiet-text">Animal ${pet.id}</p>
       ${visit.query.has('changed') && html`<p class="notice good" role="status">Saved.</p>`}
       ${conflict && conflictNotice(pet)}${problemSummary(problems)}
@@ -67,7 +67,7 @@ function versionOf(pet: Pet): string {
 function conflictNotice(pet: Pet): Html {
   return html`<div class="notice warn" role="alert">
     <p><strong>Somebody else changed this animal while you were editing it.</strong> Nothing was overwritten. Stored now:</p>
-    <ul>${FIELDS.map((name) => html`<li>${LABELS[name]}: <bdi>${shown(name, String(pet[name]))}</bdi></li>`)}</ul>
+    <ul>${FIELDS.map((name) => html`<li>${LABELS[name]}: ${isolated(shown(name, String(pet[name])))}</li>`)}</ul>
     <p>Below is what you typed. Save it anyway, or <a href="/animals/${pet.id}">start from what is stored</a>.</p>
   </div>`
 }

@@ -5,7 +5,7 @@ import type { Environment } from '../contract/operations.ts'
 import { PET_STATUSES, type Pet, type PetStatus } from '../contract/pets.ts'
 import { Refused } from '../contract/errors.ts'
 import { STATUS_WORDS } from './animal-form.ts'
-import { html, type Html } from './html.ts'
+import { html, type Html, isolated } from './html.ts'
 import { count } from './times.ts'
 import { type ConsoleRoute, forMembers, type MemberVisit, type Outcome } from './visit.ts'
 
@@ -33,7 +33,7 @@ async function animalsPage(visit: MemberVisit): Promise<Outcome> {
     ...(unknown && { status: 404 }),
     body: html`<div class="page-head"><h1>Animals</h1><a class="button primary" href="/animals/new">Add an animal</a></div>
       ${addedNotice(raw.get('added'), found)}
-      ${unknown && html`<p class="notice bad" role="alert">There is no animal with the id <bdi>${sought}</bdi>.</p>`}
+      ${unknown && html`<p class="notice bad" role="alert">There is no animal with the id ${isolated(sought)}.</p>`}
       ${filter(counts, query.status)}${jump(sought)}
       ${
         problem === undefined
@@ -62,7 +62,7 @@ function listAddress({ status }: ListQuery, place: Record<string, string> = {}):
 function addedNotice(id: string | null, found: readonly Pet[]): Html | undefined {
   if (id === null) return undefined
   const added = found.find((pet) => String(pet.id) === id)
-  return html`<p class="notice good" role="status">${added === undefined ? 'Animal' : html`<bdi>${added.name}</bdi>`} added (${id}).
+  return html`<p class="notice good" role="status">${added === undefined ? 'Animal' : isolated(added.name)} added (${id}).
     <a href="/animals/new">Add another</a></p>`
 }
 
@@ -86,7 +86,7 @@ function list(query: ListQuery, found: readonly Pet[], added: string | null, env
   // The one animal too many is at the end that the query goes towards.
   const page = query.after === undefined ? found.slice(0, query.limit) : found.slice(-query.limit)
   if (page.length === 0) return nothing(query, environment)
-  return html`<table class="table">
+  return html`<table class="table animals">
       <caption class="visually-hidden">Animals, newest first</caption>
       <thead><tr>
         <th scope="col">Name</th><th scope="col">Status</th>
@@ -94,7 +94,7 @@ function list(query: ListQuery, found: readonly Pet[], added: string | null, env
       </tr></thead>
       <tbody>${page.map(
         ({ id, name, categoryId, status }) => html`<tr ${String(id) === added && html`class="fresh"`}>
-          <th scope="row"><a href="/animals/${id}"><bdi>${name}</bdi></a></th><td><span class="mark ${status}">${STATUS_WORDS[status]}</span></td>
+          <th scope="row"><a href="/animals/${id}">${isolated(name)}</a></th><td><span class="mark ${status}">${STATUS_WORDS[status]}</span></td>
           <td class="number">${categoryId}</td><td class="number">${id}</td></tr>`,
       )}</tbody>
     </table>

@@ -164,9 +164,9 @@ export function createConsole(parts: ConsoleParts): Pages {
     return serverErrorPage(call, 500)
   }
 
-  /** The same page for everyone, so that an unknown address costs no look-up. */
-  function notFound(call: PageCall): Answer {
-    const visit = visitOf(call)
+  /** Costs a look-up only where a cookie came. */
+  async function notFound(call: PageCall): Promise<Answer> {
+    const visit = await openAnyway(call)
     return render(visit, notFoundPage(visit))
   }
 
