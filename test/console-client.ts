@@ -74,3 +74,11 @@ export async function signedIn(petstore: Petstore): Promise<ConsoleClient> {
   assert.deepEqual([status, location], [303, '/keys'])
   return client
 }
+
+/** Somebody who is signed in to another account, which is created for that. */
+export async function signedInAs(petstore: Petstore, email: string): Promise<ConsoleClient> {
+  await petstore.accounts.create(email, PASSWORD, 'console')
+  const client = new ConsoleClient(petstore.url)
+  assert.equal((await client.signIn(email, PASSWORD)).status, 303)
+  return client
+}

@@ -319,7 +319,10 @@ describe('A lock of another process', () => {
     await Promise.race([starting, new Promise((resolve) => setTimeout(resolve, 2000))])
     db.exec('ROLLBACK')
     const { code, stderr } = await starting
-    assert.deepEqual([code, stderr], [0, `Created the database ${path}.\nApplied to ${path}: 0001-first.\n`])
+    assert.deepEqual(
+      [code, stderr],
+      [0, `Created the database ${path}.\nApplied to ${path}: 0001-first, 0002-animal-history.\n`],
+    )
   })
 
   it('is a clear message of a command that can not write meanwhile', async () => {

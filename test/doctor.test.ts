@@ -67,7 +67,10 @@ for (const engine of ENGINES) {
       await using database = await engine.newDatabase()
       if (engine !== postgres) writeFileSync(database.url.slice('sqlite:'.length), '', { mode: 0o600 })
       const { code, found } = await examine(database.url)
-      assert.deepEqual([code, Object.keys(found), found['Schema']!.found], [0, ['Schema'], 'lacks 0001-first'])
+      assert.deepEqual(
+        [code, Object.keys(found), found['Schema']!.found],
+        [0, ['Schema'], 'lacks 0001-first, 0002-animal-history'],
+      )
       assert.deepEqual(await readSchema(database.url), {})
     })
   })

@@ -24,7 +24,7 @@ function newerProgram(
   symlinkSync(join(ROOT, 'node_modules'), join(program, 'node_modules'))
   for (const engine of ['sqlite', 'postgres']) {
     const place = join(program, 'src/store', engine, 'migrations')
-    for (const [index, sql] of migrations.entries()) writeFileSync(join(place, `000${index + 2}-newer.sql`), sql)
+    for (const [index, sql] of migrations.entries()) writeFileSync(join(place, `000${index + 3}-newer.sql`), sql)
   }
   return (words, databaseUrl) => {
     const env = { PATH: process.env['PATH'], DATABASE_URL: databaseUrl }
@@ -63,8 +63,8 @@ for (const engine of ENGINES) {
       assert.equal((await folder.run(['migrate'], { env })).code, 0)
       const newer = newerProgram(
         folder,
-        '-- compatible from 2\nALTER TABLE pets ADD COLUMN must_be_known TEXT;',
-        '-- compatible from 2\nCREATE TABLE toys (id INTEGER);',
+        '-- compatible from 3\nALTER TABLE pets ADD COLUMN must_be_known TEXT;',
+        '-- compatible from 3\nCREATE TABLE toys (id INTEGER);',
       )
       assert.equal((await newer(['migrate'], database.url)).code, 0)
       const schema = await readSchema(database.url)
@@ -73,7 +73,7 @@ for (const engine of ENGINES) {
         assert.deepEqual([code, stdout], [1, ''])
         assert.match(
           stderr,
-          /^petstore: .* has schema version 3, this program knows only up to 1\. Run the newer program that wrote it; nothing was changed\.\n$/,
+          /^petstore: .* has schema version 4, this program knows only up to 2\. Run the newer program that wrote it; nothing was changed\.\n$/,
         )
       }
       assert.deepEqual(await readSchema(database.url), schema)
@@ -94,7 +94,7 @@ for (const engine of ENGINES) {
       assert.deepEqual([code, stdout], [1, ''])
       assert.match(
         stderr,
-        /^petstore: Cannot open the database .*: migration 0003-newer failed, nothing was changed: .*nowhere.*\n$/,
+        /^petstore: Cannot open the database .*: migration 0004-newer failed, nothing was changed: .*nowhere.*\n$/,
       )
       assert.deepEqual(await readSchema(database.url), schema)
       assert.equal((await folder.run(['migrate'], { env })).code, 0)

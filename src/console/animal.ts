@@ -5,9 +5,11 @@ import { newToken } from '../accounts/sessions.ts'
 import { int64FromText } from '../contract/int64.ts'
 import type { NewPet, Pet } from '../contract/pets.ts'
 import { FieldProblem, InvalidFields } from '../contract/errors.ts'
-import type { AuditEvent } from '../store/account-store.ts'
+import { type AuditEvent, petSubject } from '../store/account-store.ts'
 import { fingerprintOf, idempotencyFor } from '../store/idempotency.ts'
 import { animalFields, categoriesInUse, readAnimal, STATUS_WORDS } from './animal-form.ts'
+import { type Change, history, readChanges, whoChanged } from './animal-history.ts'
+import { keepingPlace } from './animals.ts'
 import { form, hidden, type Problems, problemSummary } from './forms.ts'
 import { html, type Html, isolated, withVisibleControls } from './html.ts'
 import { notFoundPage } from './problem-pages.ts'
@@ -38,6 +40,8 @@ async function animalPage(
   { problems = [], conflict = false }: Shown = {},
 ): Promise<HtmlPage> {
   const typed = (name: string) => visit.form.get(name) ?? String(pet[name as keyof Pet] ?? '')
+  const [changes, categories] = await Promise.all([readChanges(visit, pet.id), categoriesInUse(visit.store)])
+  const back = keepingPlace('/animals', visit.query)
   return {
     title: withVisibleControls(pet.name),
     section: 'animals',
@@ -46,15 +50,16 @@ async function animalPage(
     body: html`<div class="narrow">
       <h1>${isolated(pet.name)}</h1>
       <p class="quiet-text">Animal ${pet.id}</p>
-      ${visit.query.has('changed') && html`<p class="notice good" role="status">Saved.</p>`}
-      ${conflict && conflictNotice(pet)}${problemSummary(problems)}
+      ${visit.query.has('changed') && html`<p class="notice good" role="status">Saved. <a href="${back}">Back to the list</a></p>`}
+      ${conflict && conflictNotice(visit, pet, changes[0])}${problemSummary(problems)}
       ${form(visit, {
-        action: `/animals/${pet.id}`,
+        action: keepingPlace(`/animals/${pet.id}`, visit.query),
         submit: conflict ? 'Save anyway' : 'Save',
-        cancel: '/animals',
+        cancel: back,
         fields: html`${hidden('version', versionOf(pet))}
-          ${animalFields(typed, problems, await categoriesInUse(visit.store))}`,
+          ${animalFields(typed, problems, categories)}`,
       })}
+      ${history(changes)}
     </div>`,
   }
 }
@@ -64,11 +69,11 @@ function versionOf(pet: Pet): string {
   return fingerprintOf(pet).toString('base64url')
 }
 
-function conflictNotice(pet: Pet): Html {
+function conflictNotice(visit: MemberVisit, pet: Pet, last: Change | undefined): Html {
   return html`<div class="notice warn" role="alert">
-    <p><strong>Somebody else changed this animal while you were editing it.</strong> Nothing was overwritten. Stored now:</p>
+    <p><strong>${whoChanged(last)}</strong> Nothing was overwritten. Stored now:</p>
     <ul>${FIELDS.map((name) => html`<li>${LABELS[name]}: ${isolated(shown(name, String(pet[name])))}</li>`)}</ul>
-    <p>Below is what you typed. Save it anyway, or <a href="/animals/${pet.id}">start from what is stored</a>.</p>
+    <p>Below is what you typed. Save it anyway, or <a href="${keepingPlace(`/animals/${pet.id}`, visit.query)}">start from what is stored</a>.</p>
   </div>`
 }
 
@@ -85,11 +90,12 @@ async function change(visit: MemberVisit, pet: Pet): Promise<Outcome> {
   // A text field drops line breaks: a name that has some is not changed by leaving it alone.
   if (wanted.name === pet.name.replaceAll(/[\r\n]/g, '')) wanted.name = pet.name
   const detail = difference(pet, wanted)
-  if (detail === '') return { redirect: `/animals/${pet.id}` }
+  const page = `/animals/${pet.id}`
+  if (detail === '') return { redirect: keepingPlace(page, visit.query) }
   const updated = await visit.store.pets.update(pet.id, pet, wanted, changeEvent(visit, pet, detail))
   if (updated.outcome === 'missing') return notFoundPage(visit)
   if (updated.outcome === 'conflict') return animalPage(visit, updated.pet, { conflict: true })
-  return { redirect: `/animals/${pet.id}?changed=yes` }
+  return { redirect: keepingPlace(page, visit.query, { changed: 'yes' }) }
 }
 
 function difference(from: NewPet, to: NewPet): string {
@@ -99,13 +105,13 @@ function difference(from: NewPet, to: NewPet): string {
     .join('; ')
 }
 
-function changeEvent({ who, now }: MemberVisit, { id, name }: Pet, detail: string): AuditEvent {
+function changeEvent({ who, now }: MemberVisit, pet: Pet, detail: string): AuditEvent {
   return {
     at: now,
     accountId: who.account.id,
     action: 'pet.changed',
     via: 'console',
-    subject: `${name} (${id})`,
+    subject: petSubject(pet),
     detail,
   }
 }

@@ -37,7 +37,7 @@ async function animalsPage(visit: MemberVisit): Promise<Outcome> {
       ${filter(counts, query.status)}${jump(sought)}
       ${
         problem === undefined
-          ? list(query, found, raw.get('added'), visit.config.environment)
+          ? list(query, found, raw, visit.config.environment)
           : html`<p class="notice bad" role="alert">${problem} <a href="/animals">Show all animals</a></p>`
       }`,
   }
@@ -55,8 +55,18 @@ function readQuery(raw: URLSearchParams): ListQuery | Refused {
 }
 
 function listAddress({ status }: ListQuery, place: Record<string, string> = {}): string {
-  const query = new URLSearchParams({ ...(status && { status }), ...place }).toString()
-  return query === '' ? '/animals' : `/animals?${query}`
+  return addressOf('/animals', { ...(status && { status }), ...place })
+}
+
+/** Returns an address that remembers the place in the list that the visitor came from. */
+export function keepingPlace(path: string, raw: URLSearchParams, more: Record<string, string> = {}): string {
+  const place = ['status', 'cursor', 'newer'].flatMap((name) => (raw.has(name) ? [[name, raw.get(name)!]] : []))
+  return addressOf(path, { ...(Object.fromEntries(place) as Record<string, string>), ...more })
+}
+
+function addressOf(path: string, parameters: Record<string, string>): string {
+  const query = new URLSearchParams(parameters).toString()
+  return query === '' ? path : `${path}?${query}`
 }
 
 function addedNotice(id: string | null, found: readonly Pet[]): Html | undefined {
@@ -82,7 +92,7 @@ function filter(counts: Record<PetStatus, number>, chosen: PetStatus | undefined
   </ul></nav>`
 }
 
-function list(query: ListQuery, found: readonly Pet[], added: string | null, environment: Environment): Html {
+function list(query: ListQuery, found: readonly Pet[], raw: URLSearchParams, environment: Environment): Html {
   // The one animal too many is at the end that the query goes towards.
   const page = query.after === undefined ? found.slice(0, query.limit) : found.slice(-query.limit)
   if (page.length === 0) return nothing(query, environment)
@@ -93,8 +103,8 @@ function list(query: ListQuery, found: readonly Pet[], added: string | null, env
         <th scope="col" class="number">Category</th><th scope="col" class="number">Id</th>
       </tr></thead>
       <tbody>${page.map(
-        ({ id, name, categoryId, status }) => html`<tr ${String(id) === added && html`class="fresh"`}>
-          <th scope="row"><a href="/animals/${id}">${isolated(name)}</a></th><td><span class="mark ${status}">${STATUS_WORDS[status]}</span></td>
+        ({ id, name, categoryId, status }) => html`<tr ${String(id) === raw.get('added') && html`class="fresh"`}>
+          <th scope="row"><a href="${keepingPlace(`/animals/${id}`, raw)}">${isolated(name)}</a></th><td><span class="mark ${status}">${STATUS_WORDS[status]}</span></td>
           <td class="number">${categoryId}</td><td class="number">${id}</td></tr>`,
       )}</tbody>
     </table>
