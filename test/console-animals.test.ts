@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { encodeCursor } from '../src/contract/list-query.ts'
-import { signedIn } from './console-client.ts'
+import { ConsoleClient, signedIn } from './console-client.ts'
 import { describeService } from './harness.ts'
 
 const namesIn = (body: string) =>
@@ -95,6 +95,33 @@ describeService('The animals in the console', (service) => {
     assert.match(body, /<tr class="fresh">\s*<th scope="row"><a href="\/animals\/\d+"><bdi>Fresh</)
     assert.equal(body.split('class="fresh"').length, 2)
     assert.equal((await service().store.pets.get(BigInt(id)))?.status, 'available')
+  })
+
+  it('are downloaded as CSV: all that the list shows, with the warning about formulas beside it', async () => {
+    const { pets } = service().store
+    await pets.createMany(
+      Array.from({ length: 1500 }, (_, index) => ({ name: `=a "b", ${index}`, categoryId: 9n, status: 'available' })),
+    )
+    const client = await signedIn(service())
+    const counts = await pets.countByStatus()
+    const { body } = await client.get('/animals?status=available')
+    assert.match(body, /formula.*href="\/animals\.csv\?status=available" download/s)
+    const file = await client.get('/animals.csv?status=available')
+    assert.deepEqual(
+      ['content-type', 'content-disposition', 'cache-control'].map((name) => file.headers.get(name)),
+      ['text/csv; charset=utf-8', 'attachment; filename="animals-available.csv"', 'no-store'],
+    )
+    const [header, first, ...others] = file.body.trimEnd().split('\n')
+    assert.equal(header, 'id,name,categoryId,status')
+    assert.match(first!, /^\d+,"=a ""b"", 1499",9,available$/)
+    assert.equal(others.length + 1, counts.available)
+    const all = await client.get('/animals.csv')
+    assert.equal(all.body.trimEnd().split('\n').length - 1, counts.available + counts.pending + counts.sold)
+    assert.equal((await client.get('/animals.csv?status=lost')).status, 400)
+    assert.match((await new ConsoleClient(service().url).get('/animals.csv')).location ?? '', /^\/sign-in/)
+    const cookie = [...client.cookies].map((pair) => pair.join('=')).join()
+    const head = await fetch(`${service().url}/animals.csv`, { method: 'HEAD', headers: { Cookie: cookie } })
+    assert.deepEqual([head.status, await head.text()], [200, ''])
   })
 
   it('asked for with a status or position that is none get the words of the API', async () => {

@@ -5,7 +5,8 @@ import * as fc from 'fast-check'
 import { INT64_MAX, INT64_MIN } from '../contract/int64.ts'
 import { NAME_MAX_LENGTH } from '../contract/limits.ts'
 import { type NewPet, PET_STATUSES, renderPet } from '../contract/pets.ts'
-import { csvLine, readCsv, readJsonLines, type Row } from './pet-rows.ts'
+import { csvLine } from '../contract/pet-csv.ts'
+import { readCsv, readJsonLines, type Row } from './pet-rows.ts'
 
 type Reader = (chunks: AsyncIterable<Buffer>) => AsyncGenerator<Row[]>
 

@@ -5,24 +5,18 @@ import { Refused } from '../contract/errors.ts'
 import { int64FromText } from '../contract/int64.ts'
 import { describe, parseJson, quote } from '../contract/json.ts'
 import { BODY_LIMIT, kibibytes } from '../contract/limits.ts'
-import { type NewPet, NewPetSchema, parseNewPet, type Pet } from '../contract/pets.ts'
+import { CSV_COLUMNS } from '../contract/pet-csv.ts'
+import { type NewPet, NewPetSchema, parseNewPet } from '../contract/pets.ts'
 import { CommandFailed } from './command.ts'
 
 /** A row of a file: an animal, or the reason why it is none. */
 export type Row = { line: number; pet: NewPet } | { line: number; problem: string }
 
-/** The columns of a CSV file, as an export writes them. A file to import may have them in any order. */
-const COLUMNS = ['id', 'name', 'categoryId', 'status'] as const
+/** A file to import may have them in any order. */
+const COLUMNS = CSV_COLUMNS
 const REQUIRED: readonly string[] = NewPetSchema.required
 /** `id` is read and ignored, so that an export can be imported; the store assigns new ids. */
 const OPTIONAL: readonly string[] = COLUMNS.filter((column) => !REQUIRED.includes(column))
-
-export const CSV_HEADER = COLUMNS.join()
-
-/** The name is always quoted, and kept exactly as it is. */
-export function csvLine(pet: Pet): string {
-  return COLUMNS.map((column) => (column === 'name' ? `"${pet.name.replaceAll('"', '""')}"` : pet[column])).join()
-}
 
 /** A row without an end within this many bytes is not read further: memory stays bounded. */
 const LONGEST_ROW = 1024 * 1024

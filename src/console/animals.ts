@@ -4,12 +4,17 @@ import { encodeCursor, type ListQuery, parseListQuery } from '../contract/list-q
 import type { Environment } from '../contract/operations.ts'
 import { PET_STATUSES, type Pet, type PetStatus } from '../contract/pets.ts'
 import { Refused } from '../contract/errors.ts'
+import { CSV_HEADER, csvLine } from '../contract/pet-csv.ts'
 import { STATUS_WORDS } from './animal-form.ts'
 import { html, type Html, isolated } from './html.ts'
+import { badRequestPage } from './problem-pages.ts'
 import { count } from './times.ts'
 import { type ConsoleRoute, forMembers, type MemberVisit, type Outcome } from './visit.ts'
 
-export const animalsRoutes: readonly ConsoleRoute[] = [forMembers('GET', '/animals', animalsPage)]
+export const animalsRoutes: readonly ConsoleRoute[] = [
+  forMembers('GET', '/animals', animalsPage),
+  forMembers('GET', '/animals.csv', csvFile),
+]
 
 async function animalsPage(visit: MemberVisit): Promise<Outcome> {
   const { store, query: raw } = visit
@@ -41,6 +46,34 @@ async function animalsPage(visit: MemberVisit): Promise<Outcome> {
           : html`<p class="notice bad" role="alert">${problem} <a href="/animals">Show all animals</a></p>`
       }`,
   }
+}
+
+/** How many animals of a file are read at a time. */
+const BATCH = 1000
+
+/** Returns all animals that the list shows, page after page, in its order. */
+function csvFile({ store, query: raw }: MemberVisit): Outcome {
+  const parsed = parseListQuery({ status: raw.get('status') ?? undefined })
+  if (parsed instanceof Refused) return badRequestPage(400, parsed.message)
+  const { status } = parsed
+  async function* lines(): AsyncGenerator<string> {
+    // Spreadsheets recognise UTF-8 by its byte order mark.
+    yield `\uFEFF${CSV_HEADER}\n`
+    const query: ListQuery = { ...(status && { status }), limit: BATCH }
+    for (let page = await store.pets.list(query); page.length > 0; page = await store.pets.list(query)) {
+      yield page.map((pet) => `${csvLine(pet)}\n`).join('')
+      query.before = page.at(-1)!.id
+    }
+  }
+  return { file: `animals${status ? `-${status}` : ''}.csv`, type: 'text/csv; charset=utf-8', content: lines() }
+}
+
+function downloadLink(query: ListQuery): Html {
+  return html`<details class="download"><summary>Download as CSV</summary>
+    <p>All ${query.status ?? ''} animals, newest first. Names are written exactly as they are, and a spreadsheet may take one that starts with
+    <code>=</code>, <code>+</code>, <code>-</code> or <code>@</code> for a formula: import the columns as text.</p>
+    <p><a class="button" href="${addressOf('/animals.csv', { ...(query.status && { status: query.status }) })}" download>Download</a></p>
+  </details>`
 }
 
 /** Reads the status and the place in the list: `cursor` is where older animals start, `newer` where newer ones end. */
@@ -108,7 +141,8 @@ function list(query: ListQuery, found: readonly Pet[], raw: URLSearchParams, env
           <td class="number">${categoryId}</td><td class="number">${id}</td></tr>`,
       )}</tbody>
     </table>
-    ${paging(query, page, query.after !== undefined || found.length > page.length)}`
+    ${paging(query, page, query.after !== undefined || found.length > page.length)}
+    ${downloadLink(query)}`
 }
 
 function paging(query: ListQuery, page: readonly Pet[], hasOlder: boolean): Html | undefined {

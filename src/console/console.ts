@@ -1,5 +1,6 @@
 // The console as routes: finds the session, checks access and forms, and renders the page with its headers.
 import type { ServerResponse } from 'node:http'
+import { Readable } from 'node:stream'
 import { TooManyHashes } from '../accounts/passwords.ts'
 import { isCsrfToken, type SignedIn } from '../accounts/sessions.ts'
 import { ownBaseUrl } from '../config.ts'
@@ -31,7 +32,15 @@ import {
 import { referenceRoutes } from './reference.ts'
 import { SECURITY_HEADERS } from './security-headers.ts'
 import { signInRoutes } from './sign-in.ts'
-import { ClientLeft, type ConsoleParts, type ConsoleRoute, type Outcome, type Visit, whenLeft } from './visit.ts'
+import {
+  ClientLeft,
+  type ConsoleParts,
+  type ConsoleRoute,
+  type Download,
+  type Outcome,
+  type Visit,
+  whenLeft,
+} from './visit.ts'
 import { welcomeRoutes } from './welcome.ts'
 
 /** The first one that fits a request takes it. */
@@ -220,6 +229,7 @@ function render(visit: Visit, outcome: Outcome): Answer {
     const headers = ['Location', outcome.redirect, 'Content-Length', '0', ...setCookie(visit, outcome)]
     return { status: 303, cache: 'no-store', headers, body: undefined }
   }
+  if ('file' in outcome) return download(visit, outcome)
   const { headers, body } = contentOf(layout(visit, outcome).text, 'text/html; charset=utf-8')
   visit.call.answerHeaders = headerList({ ...SECURITY_HEADERS, ...outcome.headers })
   return {
@@ -229,6 +239,20 @@ function render(visit: Visit, outcome: Outcome): Answer {
     headers: [...headers, ...setCookie(visit, outcome)],
     body,
   }
+}
+
+function download({ call, log }: Visit, { file, type, content }: Download): Answer {
+  async function* logged(): AsyncGenerator<string> {
+    try {
+      yield* content
+    } catch (error) {
+      log.error({ requestId: call.id, error }, 'a download broke off')
+      throw error
+    }
+  }
+  const headers = ['Content-Type', type, 'Content-Disposition', `attachment; filename="${file}"`]
+  const body = call.raw.method === 'HEAD' ? undefined : Readable.from(logged())
+  return { status: 200, cache: 'no-store', headers, body }
 }
 
 function headerList(headers: Record<string, string>): string[] {

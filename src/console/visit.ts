@@ -67,8 +67,15 @@ export interface HtmlPage {
 
 export type Section = 'animals' | 'keys' | 'activity' | 'reference' | 'account' | 'sign-in' | 'sign-up'
 
-/** A page or a redirect. `session` is the token for a new cookie, or 'end' to remove the cookie. */
-export type Outcome = (HtmlPage | { redirect: string }) & { session?: string }
+/** A file that the browser saves, sent while it is read. */
+export interface Download {
+  file: string
+  type: string
+  content: AsyncIterable<string>
+}
+
+/** A page, a redirect or a file. `session` is the token for a new cookie, or 'end' to remove the cookie. */
+export type Outcome = (HtmlPage | { redirect: string } | Download) & { session?: string }
 
 type Handle<V> = (visit: V) => Outcome | Promise<Outcome>
 
