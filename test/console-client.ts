@@ -40,7 +40,7 @@ export class ConsoleClient {
     const form = body.split('<form').find((part) => part.includes(`action="${action}"`))
     assert.ok(form, `${page} has no form for ${action}`)
     const inputs = form.split('</form>')[0]!.matchAll(/<input type="hidden" name="(\w+)" value="([^"]*)">/g)
-    return Object.fromEntries([...inputs].map(([, name, value]) => [name, value]))
+    return Object.fromEntries([...inputs].map(([, name, value]) => [name, value!.replaceAll('&amp;', '&')]))
   }
 
   async signIn(email: string, password: string): Promise<Answered> {

@@ -17,13 +17,13 @@ import { type ConsoleRoute, forMembers, type HtmlPage, type MemberVisit, type Ou
 
 export const animalRoutes: readonly ConsoleRoute[] = [
   forMembers('GET', '/animals/new', (visit) => addPage(visit)),
-  forMembers('POST', '/animals/new', add),
+  forMembers('POST', '/animals/new', add, { keepsTyped: true }),
   forMembers(
     'GET',
     '/animals/{id}',
-    withAnimal((visit, pet) => animalPage(visit, pet)),
+    withAnimal((visit, pet) => animalPage(visit, pet, { conflict: visit.isRestored && isOutdated(visit, pet) })),
   ),
-  forMembers('POST', '/animals/{id}', withAnimal(change)),
+  forMembers('POST', '/animals/{id}', withAnimal(change), { keepsTyped: true }),
 ]
 
 const FIELDS = ['name', 'categoryId', 'status'] as const
@@ -69,6 +69,11 @@ function versionOf(pet: Pet): string {
   return fingerprintOf(pet).toString('base64url')
 }
 
+/** Whether the animal was changed since the form was made. */
+function isOutdated({ form: typed }: MemberVisit, pet: Pet): boolean {
+  return typed.get('version') !== versionOf(pet)
+}
+
 function conflictNotice(visit: MemberVisit, pet: Pet, last: Change | undefined): Html {
   return html`<div class="notice warn" role="alert">
     <p><strong>${whoChanged(last)}</strong> Nothing was overwritten. Stored now:</p>
@@ -86,7 +91,7 @@ function shown(name: string, value: string): string {
 async function change(visit: MemberVisit, pet: Pet): Promise<Outcome> {
   const wanted = readAnimal(visit.form)
   if (wanted instanceof InvalidFields) return animalPage(visit, pet, { problems: wanted.problems })
-  if (visit.form.get('version') !== versionOf(pet)) return animalPage(visit, pet, { conflict: true })
+  if (isOutdated(visit, pet)) return animalPage(visit, pet, { conflict: true })
   // A text field drops line breaks: a name that has some is not changed by leaving it alone.
   if (wanted.name === pet.name.replaceAll(/[\r\n]/g, '')) wanted.name = pet.name
   const detail = difference(pet, wanted)

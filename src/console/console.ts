@@ -38,9 +38,11 @@ import {
   type ConsoleRoute,
   type Download,
   type Outcome,
+  tokenFor,
   type Visit,
   whenLeft,
 } from './visit.ts'
+import { readTyped, withTyped } from './typed.ts'
 import { welcomeRoutes } from './welcome.ts'
 
 /** The first one that fits a request takes it. */
@@ -96,6 +98,8 @@ export function createConsole(parts: ConsoleParts): Pages {
       const visit = await open(call, whenLeft(response))
       if (!(form instanceof URLSearchParams)) return render(visit, form)
       visit.form = form
+      const typed = visit.who && route.method === 'GET' ? readTyped(visit) : undefined
+      if (typed !== undefined) Object.assign(visit, { form: typed, isRestored: true })
       const outcome = await outcomeOf(route, visit)
       if (response.destroyed) void finish(visit)
       else response.once('close', () => void finish(visit))
@@ -128,6 +132,7 @@ export function createConsole(parts: ConsoleParts): Pages {
       left,
       who: undefined,
       form: new URLSearchParams(),
+      isRestored: false,
       query: new URLSearchParams(call.query),
       now: clock(),
       secure: isHttps || call.protocol === 'https',
@@ -148,10 +153,14 @@ export function createConsole(parts: ConsoleParts): Pages {
     return { token: tokens[0], who: undefined }
   }
 
-  async function outcomeOf({ method, path, access, handle }: ConsoleRoute, visit: Visit): Promise<Outcome> {
-    const isAllowed = visit.who !== undefined || access === 'public'
-    if (method === 'POST' && !isOurForm(visit)) return isAllowed ? staleFormPage(visit) : toSignIn(path, visit)
-    return isAllowed ? handle(visit) : toSignIn(path, visit)
+  async function outcomeOf(route: ConsoleRoute, visit: Visit): Promise<Outcome> {
+    const isAllowed = visit.who !== undefined || route.access === 'public'
+    const isOurs = route.method === 'GET' || isOurForm(visit)
+    if (isAllowed && isOurs) return route.handle(visit)
+    // A page of ours from before the last sign-in has an old CSRF token.
+    const kept = route.keepsTyped && (isOurs || isSameOrigin(visit)) ? typedPage(visit) : undefined
+    if (!isAllowed) return toSignIn(kept ?? pageFor(route, visit))
+    return kept === undefined ? staleFormPage(visit) : { redirect: kept }
   }
 
   async function finish({ afterwards, call }: Visit): Promise<void> {
@@ -209,6 +218,11 @@ async function readForm({ raw }: PageCall): Promise<URLSearchParams | Outcome> {
   return new URLSearchParams(bytes.toString())
 }
 
+/** Whether the browser says that one of our own pages sent the request. */
+function isSameOrigin({ call }: Visit): boolean {
+  return call.raw.headers['sec-fetch-site'] === 'same-origin'
+}
+
 /** Accepts only forms of our own pages: with the CSRF token of this browser's cookie, and not sent by another site. */
 function isOurForm({ token, form, call }: Visit): boolean {
   const site = call.raw.headers['sec-fetch-site']
@@ -216,11 +230,20 @@ function isOurForm({ token, form, call }: Visit): boolean {
   return token !== undefined && isCsrfToken(token, form.get('csrf') ?? '')
 }
 
-/** Leads to sign-in, and from there back to the requested page; a form has to be filled in again. */
-function toSignIn(path: string, { call: { raw } }: Visit): Outcome {
+/** Returns the page of a form with what was typed, which was not saved. */
+function typedPage(visit: Visit): string {
+  return withTyped(visit.call.raw.url!, visit.form, tokenFor(visit))
+}
+
+/** Returns the page that was requested; for a form, one that is there. */
+function pageFor({ method, path }: ConsoleRoute, { call }: Visit): string {
+  if (method === 'GET') return call.raw.url!
   const isPage = ROUTES.some((route) => route.method === 'GET' && route.path === path && !path.includes('{'))
-  const formPage = isPage ? path : `/${path.split('/')[1]}`
-  const next = raw.method === 'POST' ? formPage : raw.url!
+  return isPage ? path : `/${path.split('/')[1]}`
+}
+
+/** Leads to sign-in, and from there to this page. */
+function toSignIn(next: string): Outcome {
   return { redirect: `/sign-in?next=${encodeURIComponent(next)}` }
 }
 

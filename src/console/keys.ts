@@ -22,10 +22,10 @@ const EXPIRIES = [
 
 export const keyRoutes: readonly ConsoleRoute[] = [
   forMembers('GET', '/keys', (visit) => keysPage(visit)),
-  forMembers('POST', '/keys', generate),
+  forMembers('POST', '/keys', generate, { keepsTyped: true }),
   forMembers('GET', '/keys/{id}/first-request', withKey(firstRequestPage)),
   forMembers('GET', '/keys/{id}/rename', withKey(renamePage)),
-  forMembers('POST', '/keys/{id}/rename', withKey(rename)),
+  forMembers('POST', '/keys/{id}/rename', withKey(rename), { keepsTyped: true }),
   forMembers('GET', '/keys/{id}/revoke', withKey(confirmPage)),
   forMembers('POST', '/keys/{id}/revoke', withKey(revoke)),
 ]
