@@ -135,4 +135,22 @@ describeService('The animals in the console', (service) => {
       assert.ok(body.replaceAll('&quot;', '"').includes(api.message), api.message)
     }
   })
+
+  it('are read no further for a download whose client has left, and that is no error', async () => {
+    const { store, url, logged } = service()
+    const name = '🐈'.repeat(255)
+    await store.pets.createMany(Array.from({ length: 12_000 }, () => ({ name, categoryId: 1n, status: 'sold' })))
+    const client = await signedIn(service())
+    const cookie = [...client.cookies].map((pair) => pair.join('=')).join()
+    const leave = new AbortController()
+    const { status, headers } = await fetch(`${url}/animals.csv`, { headers: { Cookie: cookie }, signal: leave.signal })
+    leave.abort()
+    await client.get('/animals')
+    assert.equal(status, 200)
+    const lines = logged.filter(({ requestId }) => requestId === headers.get('request-id'))
+    assert.deepEqual(
+      lines.map(({ msg }) => msg),
+      ['request'],
+    )
+  })
 })

@@ -264,12 +264,12 @@ function render(visit: Visit, outcome: Outcome): Answer {
   }
 }
 
-function download({ call, log }: Visit, { file, type, content }: Download): Answer {
+function download({ call, log, left }: Visit, { file, type, content }: Download): Answer {
   async function* logged(): AsyncGenerator<string> {
     try {
       yield* content
     } catch (error) {
-      log.error({ requestId: call.id, error }, 'a download broke off')
+      if (!left.aborted) log.error({ requestId: call.id, error }, 'a download broke off')
       throw error
     }
   }
