@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import type { NewPet } from '../src/contract/pets.ts'
-import { signedIn } from './console-client.ts'
+import { signedIn, signedInAs } from './console-client.ts'
 import { countPets, describeService, makeKey, type Petstore } from './harness.ts'
 
 const rex: NewPet = { name: 'Rex', categoryId: 3n, status: 'available' }
@@ -45,13 +45,13 @@ describeService('An animal in the console', (service) => {
     )
     assert.match(
       (await client.get('/account')).body,
-      /Animal changed<\/span> <bdi[^>]*>Rex \(\d+\): Name: Rex → Rexo; Status: Available → Sold/,
+      /Animal changed<\/span> <span[^>]*><bdi>Rex \(\d+\): Name: Rex → Rexo; Status: Available → Sold/,
     )
   })
 
   it('that somebody else changed meanwhile is not overwritten: what is stored is shown, and asked', async () => {
     const id = await addTo(service())
-    const [one, other] = [await signedIn(service()), await signedIn(service())]
+    const [one, other] = [await signedIn(service()), await signedInAs(service(), 'other@example.com')]
     const mine = {
       ...(await one.hiddenFields(`/animals/${id}`, `/animals/${id}`)),
       name: 'Mine',
@@ -61,7 +61,7 @@ describeService('An animal in the console', (service) => {
     await other.submit(`/animals/${id}`, `/animals/${id}`, { name: 'Rex', categoryId: '3', status: 'pending' })
     const asked = await one.post(`/animals/${id}`, mine)
     assert.equal(asked.status, 409)
-    assert.match(asked.body, /Somebody else changed this animal/)
+    assert.match(asked.body, /Somebody else, <bdi>other@example\.com<\/bdi>, changed this animal.*\d\d:\d\d UTC/s)
     assert.match(asked.body, /Status: <bdi>Pending</)
     assert.match(asked.body, /value="Mine"/)
     assert.deepEqual(await service().store.pets.get(id), { id, ...rex, status: 'pending' })
@@ -73,6 +73,57 @@ describeService('An animal in the console', (service) => {
     )
     assert.equal((await one.post(`/animals/${id}`, { ...mine, ...hidden })).location, `/animals/${id}?changed=yes`)
     assert.deepEqual(await service().store.pets.get(id), { id, ...rex, name: 'Mine' })
+  })
+
+  it('that was changed in another tab by the same account says so', async () => {
+    const id = await addTo(service())
+    const client = await signedIn(service())
+    const path = `/animals/${id}`
+    const stale = await client.hiddenFields(path, path)
+    await client.submit(path, path, { name: 'Rexo', categoryId: '3', status: 'available' })
+    const asked = await client.post(path, { ...stale, name: 'Rexa', categoryId: '3', status: 'available' })
+    assert.equal(asked.status, 409)
+    assert.match(asked.body, /You changed this animal in another tab, <time/)
+    assert.doesNotMatch(asked.body, /Somebody else/)
+  })
+
+  it('shows who changed what and when, newest first, whatever it was called then', async () => {
+    const id = await addTo(service(), { name: 'Rex (1) (2)' })
+    const path = `/animals/${id}`
+    const [one, other] = [await signedIn(service()), await signedInAs(service(), 'keeper@example.com')]
+    assert.match((await one.get(path)).body, /Not changed since it was added/)
+    await one.submit(path, path, { name: 'Max (7)', categoryId: '3', status: 'available' })
+    await other.submit(path, path, { name: 'Max (7)', categoryId: '3', status: 'sold' })
+    const [, list = ''] = /<ol class="history">(.*)<\/ol>/s.exec((await one.get(path)).body) ?? []
+    const items = list.split('</li>').map((item) =>
+      item
+        .replaceAll(/<[^>]*>|\s+/g, ' ')
+        .replaceAll(/ +/g, ' ')
+        .trim(),
+    )
+    assert.match(items[0]!, /^Status: Available → Sold keeper@example\.com , .* UTC$/)
+    assert.match(items[1]!, /^Name: Rex \(1\) \(2\) → Max \(7\) You, .* UTC$/)
+    assert.equal(items.length, 3)
+    const account = (await service().store.accounts.accountByEmail('keeper@example.com'))!
+    await service().accounts.remove(account, 'console')
+    assert.match((await one.get(path)).body, /Sold<\/bdi> <span class="quiet-text">A deleted account, /)
+  })
+
+  it('leads back to the list that the visitor came from, also after it was saved or refused', async () => {
+    await service().store.pets.createMany(Array.from({ length: 25 }, () => ({ ...rex, status: 'pending' })))
+    const client = await signedIn(service())
+    const [, next = ''] = /rel="next" href="([^"]*)"/.exec((await client.get('/animals?status=pending')).body) ?? []
+    const list = next.replaceAll('&amp;', '&')
+    const [, link = ''] = /<th scope="row"><a href="([^"]*)"/.exec((await client.get(list)).body) ?? []
+    const page = link.replaceAll('&amp;', '&')
+    const back = `href="${next}"`
+    assert.ok((await client.get(page)).body.includes(`${back}>Cancel`))
+    const fields = await client.hiddenFields(page, link)
+    const wrong = await client.post(page, { ...fields, name: '', categoryId: '3', status: 'sold' })
+    assert.ok(wrong.body.includes(`${back}>Cancel`))
+    const { location } = await client.post(page, { ...fields, name: 'Rexo', categoryId: '3', status: 'sold' })
+    assert.equal(location, `${page}&changed=yes`)
+    assert.ok((await client.get(location)).body.includes(`Saved. <a ${back}>Back to the list</a>`))
   })
 
   it('changed by many at once ends with one change and no lost count', async () => {

@@ -1,7 +1,8 @@
 // The animals in the console: a page at a time, by status where asked, with the same checks as the API.
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { signedIn } from './console-client.ts'
+import { encodeCursor } from '../src/contract/list-query.ts'
+import { ConsoleClient, signedIn } from './console-client.ts'
 import { describeService } from './harness.ts'
 
 const namesIn = (body: string) =>
@@ -37,6 +38,40 @@ describeService('The animals in the console', (service) => {
     assert.equal(linkIn((await client.get('/animals?status=pending')).body, 'Older →'), undefined)
   })
 
+  it('are walked through both ways: Newer leads to the page that Older came from, and the filter stays', async () => {
+    await service().store.pets.createMany(
+      Array.from({ length: 20 }, (_, index) => ({ name: `sold ${23 + index}`, categoryId: 1n, status: 'sold' })),
+    )
+    const client = await signedIn(service())
+    const first = await client.get('/animals?status=sold')
+    const second = await client.get(linkIn(first.body, 'Older →')!)
+    const third = await client.get(linkIn(second.body, 'Older →')!)
+    assert.deepEqual(namesIn(third.body), ['sold 2', 'sold 1', 'sold 0'])
+    const back = await client.get(linkIn(third.body, '← Newer')!)
+    assert.deepEqual(namesIn(back.body), namesIn(second.body))
+    assert.deepEqual(
+      [linkIn(back.body, '← Newest'), linkIn(back.body, 'Older →')],
+      ['/animals?status=sold', linkIn(second.body, 'Older →')],
+    )
+    assert.equal((await client.get(linkIn(back.body, '← Newer')!)).location, '/animals?status=sold')
+    const [all, pending] = [await client.get('/animals'), await client.get('/animals?status=pending')]
+    assert.deepEqual([linkIn(all.body, '← Newer'), linkIn(pending.body, '← Newer')], [undefined, undefined])
+    const past = await client.get(`/animals?status=sold&cursor=${encodeCursor(1n)}`)
+    assert.match(past.body, /No older animals.*href="\/animals\?status=sold">Go to the newest/s)
+  })
+
+  it('are found by id; one that is not there is reported above the list', async () => {
+    const client = await signedIn(service())
+    for (const id of ['999999999', 'Rex', '<b>']) {
+      const { status, body } = await client.get(`/animals?id=${encodeURIComponent(id)}`)
+      const shown = id.replace('<', '&lt;').replace('>', '&gt;')
+      assert.equal(status, 404)
+      assert.ok(body.includes(`There is no animal with the id <bdi>${shown}</bdi>.`), id)
+      assert.ok(body.includes(`name="id" value="${shown}"`), id)
+      assert.equal(namesIn(body).length, 20)
+    }
+  })
+
   it('are counted by status, and the chosen one is marked', async () => {
     const { body } = await (await signedIn(service())).get('/animals?status=sold')
     const tabs = [...body.matchAll(/<a class="tab[^>]*>/g)].map(([tab]) => tab)
@@ -45,7 +80,7 @@ describeService('The animals in the console', (service) => {
       [false, false, false, true],
     )
     const counts = [...body.matchAll(/<span class="tab-count">([^<]*)</g)].map(([, count]) => count)
-    assert.deepEqual(counts, ['43', '0', '20', '23'])
+    assert.deepEqual(counts, ['63', '0', '20', '43'])
   })
 
   it('that were just added stand out, and are announced with their id', async () => {
@@ -62,13 +97,60 @@ describeService('The animals in the console', (service) => {
     assert.equal((await service().store.pets.get(BigInt(id)))?.status, 'available')
   })
 
+  it('are downloaded as CSV: all that the list shows, with the warning about formulas beside it', async () => {
+    const { pets } = service().store
+    await pets.createMany(
+      Array.from({ length: 1500 }, (_, index) => ({ name: `=a "b", ${index}`, categoryId: 9n, status: 'available' })),
+    )
+    const client = await signedIn(service())
+    const counts = await pets.countByStatus()
+    const { body } = await client.get('/animals?status=available')
+    assert.match(body, /formula.*href="\/animals\.csv\?status=available" download/s)
+    const file = await client.get('/animals.csv?status=available')
+    assert.deepEqual(
+      ['content-type', 'content-disposition', 'cache-control'].map((name) => file.headers.get(name)),
+      ['text/csv; charset=utf-8', 'attachment; filename="animals-available.csv"', 'no-store'],
+    )
+    const [header, first, ...others] = file.body.trimEnd().split('\n')
+    assert.equal(header, 'id,name,categoryId,status')
+    assert.match(first!, /^\d+,"=a ""b"", 1499",9,available$/)
+    assert.equal(others.length + 1, counts.available)
+    const all = await client.get('/animals.csv')
+    assert.equal(all.body.trimEnd().split('\n').length - 1, counts.available + counts.pending + counts.sold)
+    assert.equal((await client.get('/animals.csv?status=lost')).status, 400)
+    assert.match((await new ConsoleClient(service().url).get('/animals.csv')).location ?? '', /^\/sign-in/)
+    const cookie = [...client.cookies].map((pair) => pair.join('=')).join()
+    const head = await fetch(`${service().url}/animals.csv`, { method: 'HEAD', headers: { Cookie: cookie } })
+    assert.deepEqual([head.status, await head.text()], [200, ''])
+  })
+
   it('asked for with a status or position that is none get the words of the API', async () => {
     const client = await signedIn(service())
-    for (const query of ['status=lost', 'cursor=nonsense']) {
+    for (const query of ['status=lost', 'cursor=nonsense', 'newer=nonsense']) {
       const { status, body } = await client.get(`/animals?${query}`)
-      const api = (await (await service().call(`/pets?${query}`)).json()) as { message: string }
+      const api = (await (await service().call(`/pets?${query.replace('newer', 'cursor')}`)).json()) as {
+        message: string
+      }
       assert.equal(status, 400)
       assert.ok(body.replaceAll('&quot;', '"').includes(api.message), api.message)
     }
+  })
+
+  it('are read no further for a download whose client has left, and that is no error', async () => {
+    const { store, url, logged } = service()
+    const name = '🐈'.repeat(255)
+    await store.pets.createMany(Array.from({ length: 12_000 }, () => ({ name, categoryId: 1n, status: 'sold' })))
+    const client = await signedIn(service())
+    const cookie = [...client.cookies].map((pair) => pair.join('=')).join()
+    const leave = new AbortController()
+    const { status, headers } = await fetch(`${url}/animals.csv`, { headers: { Cookie: cookie }, signal: leave.signal })
+    leave.abort()
+    await client.get('/animals')
+    assert.equal(status, 200)
+    const lines = logged.filter(({ requestId }) => requestId === headers.get('request-id'))
+    assert.deepEqual(
+      lines.map(({ msg }) => msg),
+      ['request'],
+    )
   })
 })

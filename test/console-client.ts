@@ -40,7 +40,7 @@ export class ConsoleClient {
     const form = body.split('<form').find((part) => part.includes(`action="${action}"`))
     assert.ok(form, `${page} has no form for ${action}`)
     const inputs = form.split('</form>')[0]!.matchAll(/<input type="hidden" name="(\w+)" value="([^"]*)">/g)
-    return Object.fromEntries([...inputs].map(([, name, value]) => [name, value]))
+    return Object.fromEntries([...inputs].map(([, name, value]) => [name, value!.replaceAll('&amp;', '&')]))
   }
 
   async signIn(email: string, password: string): Promise<Answered> {
@@ -72,5 +72,13 @@ export async function signedIn(petstore: Petstore): Promise<ConsoleClient> {
   const client = new ConsoleClient(petstore.url)
   const { status, location } = await client.signIn(petstore.account.email, PASSWORD)
   assert.deepEqual([status, location], [303, '/keys'])
+  return client
+}
+
+/** Somebody who is signed in to another account, which is created for that. */
+export async function signedInAs(petstore: Petstore, email: string): Promise<ConsoleClient> {
+  await petstore.accounts.create(email, PASSWORD, 'console')
+  const client = new ConsoleClient(petstore.url)
+  assert.equal((await client.signIn(email, PASSWORD)).status, 303)
   return client
 }

@@ -6,6 +6,13 @@ import { countPets, describeService, PASSWORD } from './harness.ts'
 import { RawConnection } from '../harness/raw-http.ts'
 
 describeService('The forms of the console', (service) => {
+  const addRex = async () => {
+    await service().store.pets.createMany([{ name: 'Rex', categoryId: 1n, status: 'sold' }])
+    return (await service().store.pets.list({ limit: 1 }))[0]!.id
+  }
+  /** As when nobody has used them for hours. */
+  const endSessions = () => service().store.accounts.purgeSessions(Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER)
+
   describe('a form', () => {
     it('does nothing without the CSRF token of our own page, or with that of somebody else', async () => {
       const client = await signedIn(service())
@@ -41,7 +48,6 @@ describeService('The forms of the console', (service) => {
 
     it('leads to sign-in when the session is over, and from there to a page that is there', async () => {
       for (const [page, action, next] of [
-        ['/animals/new', '/animals/new', '/animals/new'],
         ['/account', '/account/password', '/account/password'],
         [`/keys/${service().apiKey.id}/revoke`, `/keys/${service().apiKey.id}/revoke`, '/keys'],
       ] as const) {
@@ -53,6 +59,81 @@ describeService('The forms of the console', (service) => {
         const again = await signedIn(service())
         assert.notEqual((await again.get(next)).status, 405)
       }
+    })
+
+    it('whose session ended is there again after the sign-in, as it was typed, and says that nothing was saved', async () => {
+      const id = await addRex()
+      const name = `Señor "Whiskers" <${'🐈'.repeat(250)}>`
+      const shown = name.replaceAll('"', '&quot;').replace('<', '&lt;').replace('>', '&gt;')
+      for (const path of [
+        '/animals/new',
+        `/animals/${id}?status=sold`,
+        '/keys',
+        `/keys/${service().apiKey.id}/rename`,
+      ]) {
+        const client = await signedIn(service())
+        const [action = ''] = path.split('?')
+        const fields = await client.hiddenFields(path, path)
+        const total = await countPets(service())
+        await endSessions()
+        const { status, location } = await client.post(path, { ...fields, name, categoryId: '12', status: 'sold' })
+        assert.equal(status, 303)
+        assert.match((await client.get(location!)).body, /nothing was saved yet/)
+        const wrong = await client.submit(location!, '/sign-in', {
+          email: service().account.email,
+          password: 'wrong one',
+        })
+        assert.equal(wrong.status, 400)
+        const to = await client.submit(location!, '/sign-in', { email: service().account.email, password: PASSWORD })
+        assert.ok(to.location?.startsWith(path), to.location ?? '')
+        const { body } = await client.get(to.location!)
+        assert.match(body, /Nothing was saved yet/)
+        assert.ok(body.includes(`name="name" type="text" value="${shown}"`), path)
+        assert.equal(await countPets(service()), total)
+        // For this page alone, and for this session alone.
+        const elsewhere = to.location!.replace(action, action === '/keys' ? '/animals/new' : '/keys')
+        for (const other of [await client.get(elsewhere), await (await signedIn(service())).get(to.location!)])
+          assert.doesNotMatch(other.body, /Nothing was saved yet|Whiskers/)
+      }
+    })
+
+    it('from before a sign-in in another tab is there again as well, where the browser says that it is ours', async () => {
+      const client = await signedIn(service())
+      const fields = { ...(await client.hiddenFields('/animals/new', '/animals/new')), name: 'Typed', categoryId: '1' }
+      client.cookies.clear()
+      await client.signIn(service().account.email, PASSWORD)
+      const { status, location } = await client.post('/animals/new', fields, { 'Sec-Fetch-Site': 'same-origin' })
+      assert.equal(status, 303)
+      assert.match((await client.get(location!)).body, /Nothing was saved yet.*value="Typed"/s)
+      assert.equal((await client.post('/animals/new', fields, { 'Sec-Fetch-Site': 'cross-site' })).status, 403)
+    })
+
+    it('with a password is never kept when its session ends, nor one that is too long for an address', async () => {
+      for (const [page, action, typed] of [
+        ['/account', '/account/password', { current: 'secret one', password: 'secret two' }],
+        ['/account/delete', '/account/delete', { current: 'secret one' }],
+        ['/animals/new', '/animals/new', { name: 'x'.repeat(10_000) }],
+      ] as const) {
+        const client = await signedIn(service())
+        const fields = await client.hiddenFields(page, action)
+        await endSessions()
+        const { location } = await client.post(action, { ...fields, ...typed })
+        assert.equal(location, `/sign-in?next=${encodeURIComponent(action)}`)
+      }
+    })
+
+    it('of an animal that was changed meanwhile shows that after the sign-in, and overwrites nothing', async () => {
+      const id = await addRex()
+      const path = `/animals/${id}`
+      const client = await signedIn(service())
+      const fields = await client.hiddenFields(path, path)
+      await endSessions()
+      await (await signedIn(service())).submit(path, path, { name: 'Changed', categoryId: '1', status: 'sold' })
+      const { location } = await client.post(path, { ...fields, name: 'Typed', categoryId: '1', status: 'sold' })
+      const to = await client.submit(location!, '/sign-in', { email: service().account.email, password: PASSWORD })
+      const { status, body } = await client.get(to.location!)
+      assert.equal(status, 409)
+      assert.match(body, /Name: <bdi>Changed<\/bdi>.*value="Typed"/s)
     })
 
     it('in another format, or too large, is refused on a page', async () => {

@@ -40,7 +40,7 @@ describeService('The pages of the console', (service) => {
         assert.equal(policy, page === '/docs' ? REFERENCE_POLICY : POLICY, page)
         for (const [name, value] of Object.entries(PAGE_HEADERS))
           assert.equal(headers.get(name), value, `${name} of ${page}`)
-        assert.equal(headers.get('cache-control'), page === '/nothing-here' ? 'private, no-cache' : 'no-store', page)
+        assert.equal(headers.get('cache-control'), 'no-store', page)
         assert.ok(headers.get('request-id'), page)
       }
     })
@@ -97,7 +97,11 @@ describeService('The pages of the console', (service) => {
       const client = new ConsoleClient(service().url)
       const page = await client.get('/nothing')
       assert.equal(page.status, 404)
-      assert.match(page.body, /<h1>Page not found<\/h1>/)
+      assert.match(page.body, /<h1>Page not found<\/h1>.*href="\/">Go to the start page/s)
+      const known = await (await signedIn(service())).get('/nothing')
+      assert.deepEqual([known.status, known.headers.get('cache-control')], [404, 'no-store'])
+      assert.match(known.body, /href="\/keys">Go to your keys/)
+      assert.ok(known.body.includes(service().account.email))
       for (const [path, accept] of [
         ['/nothing', '*/*'],
         ['/v1/nothing', 'text/html'],

@@ -11,7 +11,7 @@ describeService('The console, for its people', (service) => {
   it('shows who is signed in', async () => {
     assert.ok(
       (await (await signedIn(service())).get('/animals')).body.includes(
-        `<bdi class="who">${service().account.email}</bdi>`,
+        `<span class="who"><bdi>${service().account.email}</bdi>`,
       ),
     )
   })

@@ -187,7 +187,7 @@ describeService(
       await client.signIn(email, PASSWORD)
       const items = (await client.get('/account')).body
         .split('<ol class="security-log">')[1]!
-        .matchAll(/class="mark \w+">([^<]*)<.*?subject">([^<]*)<.*?, (in|on) the/gs)
+        .matchAll(/class="mark \w+">([^<]*)<.*?subject"><bdi>([^<]*)<.*?, (in|on) the/gs)
       assert.deepEqual(
         [...items].map(([, words, subject, door]) => `${words}: ${subject!.replace(/ .*/, '')} ${door}`),
         [

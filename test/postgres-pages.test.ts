@@ -1,10 +1,11 @@
-// Which index PostgreSQL reads for a page: told by its own counts, since a slow plan gives the same animals.
+// Which index PostgreSQL reads for a page or a history: told by its own counts, since a slow plan gives the same animals.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import connectTo from 'postgres'
 import { readConfig } from '../src/config.ts'
 import type { PetStatus } from '../src/contract/pets.ts'
 import { openStore } from '../src/store/open-store.ts'
+import { kindOf } from '../src/store/records.ts'
 import { postgres } from '../harness/engines.ts'
 
 const SOLD = 4000
@@ -24,6 +25,8 @@ describe('A page of one status on PostgreSQL', () => {
     const first = await pets.list({ status: 'sold', limit })
     const deep = await pets.list({ status: 'sold', limit, before: BigInt(ALL) })
     assert.deepEqual([first.length, first[0]?.id, deep[0]?.id], [limit, BigInt(SOLD), BigInt(SOLD)])
+    const newer = await pets.list({ status: 'sold', limit, after: BigInt(SOLD - limit) })
+    assert.deepEqual(newer, first)
 
     // A connection hands in its counts at its end at the latest.
     await store.close()
@@ -33,9 +36,38 @@ describe('A page of one status on PostgreSQL', () => {
     assert.deepEqual(
       [...read],
       [
-        { index: 'pets_by_status', entries: 2 * limit },
+        { index: 'pets_by_status', entries: 3 * limit },
         { index: 'pets_pkey', entries: 0 },
       ],
     )
+  })
+})
+
+describe('The history of an animal on PostgreSQL', () => {
+  it('reads no event of another animal', async () => {
+    await using database = await postgres.newDatabase()
+    const store = await openStore(readConfig({}, { DATABASE_URL: database.url }).database)
+    const event = (index: number) => ({
+      id: BigInt(index + 1),
+      at: 1n,
+      account_id: 'acct_1',
+      action: index % 2 === 0 ? 'pet.changed' : 'session.started',
+      via: 'console',
+      subject: `Rex (${index % 1000})`,
+      detail: null,
+    })
+    await store.records.write(
+      kindOf('audit_events'),
+      Array.from({ length: 5000 }, (_, index) => event(index)),
+    )
+    const sql = connectTo(database.url, { max: 1 })
+    await sql`ANALYZE audit_events`
+    assert.equal((await store.accounts.changesOf(998n, 20)).length, 5)
+    assert.equal((await store.accounts.changesOf(99n, 20)).length, 0)
+    await store.close()
+    const read =
+      await sql`SELECT idx_tup_read::int AS entries FROM pg_stat_user_indexes WHERE indexrelname = 'audit_events_by_animal'`
+    await sql.end()
+    assert.deepEqual([...read], [{ entries: 5 }])
   })
 })

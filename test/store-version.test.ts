@@ -101,6 +101,7 @@ const ACCOUNTS: Record<keyof AccountStore, Case> = {
   purgeSessions: bookkeeping((store) => store.accounts.purgeSessions(5, 5)),
   appendEvent: bookkeeping((store) => store.accounts.appendEvent(event)),
   auditTrail: reads((store) => store.accounts.auditTrail('acct_1', 5)),
+  changesOf: reads((store) => store.accounts.changesOf(1n, 5)),
 }
 
 const IMPORTS: Record<keyof ImportStore, Case> = {

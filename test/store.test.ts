@@ -66,7 +66,7 @@ for (const engine of ENGINES) {
         for (const id of [INT64_MIN, -1n, 0n, INT64_MAX]) assert.equal(await store.pets.get(id), undefined)
       })
 
-      it('lists newest first, below a position, of one status, at most so many', async () => {
+      it('lists newest first, below or above a position, of one status, at most so many', async () => {
         const sold = await addPet({ ...rex, status: 'sold' })
         const pending = await addPet({ ...rex, status: 'pending' })
         const newest = await addPet({ ...rex, status: 'sold' })
@@ -77,6 +77,10 @@ for (const engine of ENGINES) {
         assert.deepEqual(await ids({ limit: 2, status: 'sold' }), [newest.id, sold.id])
         assert.deepEqual(await ids({ limit: 1, status: 'sold', before: newest.id }), [sold.id])
         assert.deepEqual(await ids({ limit: 5, before: INT64_MIN }), [])
+        assert.deepEqual(await ids({ limit: 2, after: sold.id }), [newest.id, pending.id])
+        assert.deepEqual(await ids({ limit: 1, after: sold.id }), [pending.id])
+        assert.deepEqual(await ids({ limit: 2, status: 'sold', after: sold.id }), [newest.id])
+        assert.deepEqual(await ids({ limit: 5, after: INT64_MAX }), [])
       })
 
       it('adds many at once', async () => {

@@ -2,6 +2,7 @@
 import { createWriteStream, existsSync } from 'node:fs'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import { CSV_HEADER, csvLine } from '../contract/pet-csv.ts'
 import { renderPet } from '../contract/pets.ts'
 import { petOfRecord } from '../store/pet-columns.ts'
 import { kindOf, readBatches } from '../store/records.ts'
@@ -10,7 +11,6 @@ import type { Store } from '../store/store.ts'
 import { writeWholeFile } from '../store/whole-file.ts'
 import { type Command, CommandFailed, JSON_OPTION, settingOptions, UsageError, withStore } from './command.ts'
 import { type Format, FORMAT_OPTION, formatOf, STANDARD_STREAM } from './pet-file.ts'
-import { CSV_HEADER, csvLine } from './pet-rows.ts'
 import { printJson, report, showProgress, startRate, type Terminal } from './terminal.ts'
 
 export const exportPets: Command = {

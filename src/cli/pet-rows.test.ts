@@ -6,8 +6,9 @@ import * as fc from 'fast-check'
 import { INT64_MAX, INT64_MIN } from '../contract/int64.ts'
 import { NAME_MAX_LENGTH } from '../contract/limits.ts'
 import { type NewPet, PET_STATUSES, renderPet } from '../contract/pets.ts'
+import { CSV_HEADER, csvLine } from '../contract/pet-csv.ts'
 import { recogniseCsv } from './csv-dialect.ts'
-import { CSV_HEADER, csvLine, readCsv as readCsvOf, readJsonLines, type Row } from './pet-rows.ts'
+import { readCsv as readCsvOf, readJsonLines, type Row } from './pet-rows.ts'
 
 type Reader = (chunks: AsyncIterable<Buffer>) => AsyncGenerator<Row[]>
 

@@ -4,15 +4,8 @@ import { CsvError, parse } from 'csv-parse'
 import { Refused } from '../contract/errors.ts'
 import { describe, parseJson } from '../contract/json.ts'
 import { BODY_LIMIT, kibibytes } from '../contract/limits.ts'
-import {
-  fieldFromText,
-  FIELD_NAMES,
-  FIELDS,
-  type NewPet,
-  NewPetSchema,
-  parseNewPet,
-  type Pet,
-} from '../contract/pets.ts'
+import { CSV_COLUMNS, FREE_TEXT } from '../contract/pet-csv.ts'
+import { fieldFromText, FIELD_NAMES, FIELDS, type NewPet, NewPetSchema, parseNewPet } from '../contract/pets.ts'
 import { CommandFailed } from './command.ts'
 
 /** A row of a file: an animal, or the reason why it is none. */
@@ -29,26 +22,11 @@ export interface CsvDialect {
   headerLine: number
 }
 
-/** The columns of a CSV file, as an export writes them. A file to import may have them in any order. */
-export const COLUMNS = ['id', ...FIELD_NAMES] as const
+/** A file to import may have them in any order. */
+export const COLUMNS = CSV_COLUMNS
 export const REQUIRED: readonly string[] = NewPetSchema.required
 /** `id` is read and ignored, so that an export can be imported; the store assigns new ids. */
 export const OPTIONAL: readonly string[] = COLUMNS.filter((column) => !REQUIRED.includes(column))
-
-export const CSV_HEADER = COLUMNS.join()
-
-/** The fields that may contain a comma, a quote or a line break: always quoted, and kept exactly as they are. */
-const FREE_TEXT: ReadonlySet<string> = new Set(
-  FIELD_NAMES.filter((name) => FIELDS[name].schema.type === 'string' && !('enum' in FIELDS[name].schema)),
-)
-
-/** A field that is absent is empty. */
-export function csvLine(pet: Pet): string {
-  return COLUMNS.map((column) => {
-    const text = String(pet[column] ?? '')
-    return text !== '' && FREE_TEXT.has(column) ? `"${text.replaceAll('"', '""')}"` : text
-  }).join()
-}
 
 /** A row without an end within this many bytes is not read further: memory stays bounded. */
 const LONGEST_ROW = 1024 * 1024

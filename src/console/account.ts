@@ -4,7 +4,7 @@ import { PASSWORD_MIN_LENGTH } from '../accounts/passwords.ts'
 import { TooManyTries } from '../accounts/throttle.ts'
 import { FieldProblem, Refused } from '../contract/errors.ts'
 import { field, form, type Problems, problemSummary } from './forms.ts'
-import { html, type Html } from './html.ts'
+import { html, type Html, isolated } from './html.ts'
 import { tooManyTriesPage } from './problem-pages.ts'
 import { checkPassword, openAs } from './sign-in.ts'
 import { day, minute } from './times.ts'
@@ -34,7 +34,7 @@ async function accountPage(visit: MemberVisit, problems: Problems = []): Promise
     body: html`<h1>Account</h1>
       ${query.has('changed') && html`<p class="notice good" role="status">Password changed. All other sessions have ended.</p>`}
       ${problemSummary(problems)}
-      <p class="lead">Signed in as <strong><bdi>${account.email}</bdi></strong>. Account created on ${day(account.createdAt)}.</p>
+      <p class="lead">Signed in as <strong>${isolated(account.email)}</strong>. Account created on ${day(account.createdAt)}.</p>
       <div class="with-side">
         <section aria-labelledby="log">
           <h2 id="log">Security log</h2>
@@ -83,7 +83,7 @@ const EVENT_WORDS: Record<AuditEvent['action'], { words: string; kind: 'good' | 
 
 function eventItem({ action, at, via, subject, detail }: AuditEvent): Html {
   const { words, kind } = EVENT_WORDS[action]
-  return html`<li><span class="mark ${kind}">${words}</span> <bdi class="security-log-subject">${subject}${detail && `: ${detail}`}</bdi>
+  return html`<li><span class="mark ${kind}">${words}</span> <span class="security-log-subject">${isolated(detail === undefined ? subject : `${subject}: ${detail}`)}</span>
     <span class="quiet-text">${minute(at)}, ${via === 'console' ? 'in the console' : 'on the command line'}</span></li>`
 }
 
@@ -103,7 +103,7 @@ function deletePage(visit: MemberVisit, problems: Problems = []): HtmlPage {
     body: html`<div class="narrow">
       <h1>Delete this account?</h1>
       ${problemSummary(problems)}
-      <p>This deletes <strong><bdi>${visit.who.account.email}</bdi></strong> and all its keys, for good. Programs that use the keys
+      <p>This deletes <strong>${isolated(visit.who.account.email)}</strong> and all its keys, for good. Programs that use the keys
       are refused from then on. The animals that they added stay in the store.</p>
       ${form(visit, {
         action: '/account/delete',

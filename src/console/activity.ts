@@ -13,7 +13,7 @@ import {
   sparkline,
   totalsOf,
 } from './activity-chart.ts'
-import { html, type Html } from './html.ts'
+import { html, type Html, isolated } from './html.ts'
 import { count, counted, DAY_MS, minute } from './times.ts'
 import { type ConsoleRoute, forMembers, type HtmlPage, type MemberVisit } from './visit.ts'
 
@@ -156,8 +156,8 @@ function failureCard(
   return html`<li class="card failure">
     <p class="failure-head"><span class="mark ${status < 500 ? 'pending' : 'bad'}">${status}</span>
       <a href="/docs/errors#${code}"><code>${code}</code></a>
-      <span class="quiet-text"><code>${operation}</code>${key && html` with <bdi>${key.name}</bdi>`}, ${minute(at)}</span></p>
-    <p class="failure-message"><bdi>${message}</bdi></p>
+      <span class="quiet-text"><code>${operation}</code>${key && html` with ${isolated(key.name)}`}, ${minute(at)}</span></p>
+    <p class="failure-message">${isolated(message)}</p>
     ${known && html`<p><strong>Fix:</strong> ${known.fix}</p>`}
     <p class="quiet-text">Request-Id <code>${requestId}</code></p>
   </li>`

@@ -5,23 +5,25 @@ import { newToken } from '../accounts/sessions.ts'
 import { int64FromText } from '../contract/int64.ts'
 import { FIELD_NAMES, type FieldName, type NewPet, type Pet } from '../contract/pets.ts'
 import { FieldProblem, InvalidFields } from '../contract/errors.ts'
-import type { AuditEvent } from '../store/account-store.ts'
+import { type AuditEvent, petSubject } from '../store/account-store.ts'
 import { fingerprintOf, idempotencyFor } from '../store/idempotency.ts'
 import { animalFields, categoriesInUse, inWords, labelOf, readAnimal } from './animal-form.ts'
+import { type Change, history, readChanges, whoChanged } from './animal-history.ts'
+import { keepingPlace } from './animals.ts'
 import { form, hidden, type Problems, problemSummary } from './forms.ts'
-import { html, type Html } from './html.ts'
+import { html, type Html, isolated, withVisibleControls } from './html.ts'
 import { notFoundPage } from './problem-pages.ts'
 import { type ConsoleRoute, forMembers, type HtmlPage, type MemberVisit, type Outcome, param } from './visit.ts'
 
 export const animalRoutes: readonly ConsoleRoute[] = [
   forMembers('GET', '/animals/new', (visit) => addPage(visit)),
-  forMembers('POST', '/animals/new', add),
+  forMembers('POST', '/animals/new', add, { keepsTyped: true }),
   forMembers(
     'GET',
     '/animals/{id}',
-    withAnimal((visit, pet) => animalPage(visit, pet)),
+    withAnimal((visit, pet) => animalPage(visit, pet, { conflict: visit.isRestored && isOutdated(visit, pet) })),
   ),
-  forMembers('POST', '/animals/{id}', withAnimal(change)),
+  forMembers('POST', '/animals/{id}', withAnimal(change), { keepsTyped: true }),
 ]
 
 interface Shown {
@@ -36,23 +38,26 @@ async function animalPage(
   { problems = [], conflict = false }: Shown = {},
 ): Promise<HtmlPage> {
   const typed = (name: FieldName) => visit.form.get(name) ?? String(pet[name] ?? '')
+  const [changes, categories] = await Promise.all([readChanges(visit, pet.id), categoriesInUse(visit.store)])
+  const back = keepingPlace('/animals', visit.query)
   return {
-    title: pet.name,
+    title: withVisibleControls(pet.name),
     section: 'animals',
     ...(problems.length > 0 && { status: 400 }),
     ...(conflict && { status: 409 }),
     body: html`<div class="narrow">
-      <h1><bdi>${pet.name}</bdi></h1>
+      <h1>${isolated(pet.name)}</h1>
       <p class="quiet-text">Animal ${pet.id}</p>
-      ${visit.query.has('changed') && html`<p class="notice good" role="status">Saved.</p>`}
-      ${conflict && conflictNotice(pet)}${problemSummary(problems)}
+      ${visit.query.has('changed') && html`<p class="notice good" role="status">Saved. <a href="${back}">Back to the list</a></p>`}
+      ${conflict && conflictNotice(visit, pet, changes[0])}${problemSummary(problems)}
       ${form(visit, {
-        action: `/animals/${pet.id}`,
+        action: keepingPlace(`/animals/${pet.id}`, visit.query),
         submit: conflict ? 'Save anyway' : 'Save',
-        cancel: '/animals',
+        cancel: back,
         fields: html`${hidden('version', versionOf(pet))}
-          ${animalFields(typed, problems, await categoriesInUse(visit.store))}`,
+          ${animalFields(typed, problems, categories)}`,
       })}
+      ${history(changes)}
     </div>`,
   }
 }
@@ -62,26 +67,32 @@ function versionOf(pet: Pet): string {
   return fingerprintOf(pet).toString('base64url')
 }
 
-function conflictNotice(pet: Pet): Html {
+/** Whether the animal was changed since the form was made. */
+function isOutdated({ form: typed }: MemberVisit, pet: Pet): boolean {
+  return typed.get('version') !== versionOf(pet)
+}
+
+function conflictNotice(visit: MemberVisit, pet: Pet, last: Change | undefined): Html {
   return html`<div class="notice warn" role="alert">
-    <p><strong>Somebody else changed this animal while you were editing it.</strong> Nothing was overwritten. Stored now:</p>
-    <ul>${FIELD_NAMES.map((name) => html`<li>${labelOf(name)}: <bdi>${inWords(pet, name)}</bdi></li>`)}</ul>
-    <p>Below is what you typed. Save it anyway, or <a href="/animals/${pet.id}">start from what is stored</a>.</p>
+    <p><strong>${whoChanged(last)}</strong> Nothing was overwritten. Stored now:</p>
+    <ul>${FIELD_NAMES.map((name) => html`<li>${labelOf(name)}: ${isolated(inWords(pet, name))}</li>`)}</ul>
+    <p>Below is what you typed. Save it anyway, or <a href="${keepingPlace(`/animals/${pet.id}`, visit.query)}">start from what is stored</a>.</p>
   </div>`
 }
 
 async function change(visit: MemberVisit, pet: Pet): Promise<Outcome> {
   const wanted = readAnimal(visit.form)
   if (wanted instanceof InvalidFields) return animalPage(visit, pet, { problems: wanted.problems })
-  if (visit.form.get('version') !== versionOf(pet)) return animalPage(visit, pet, { conflict: true })
+  if (isOutdated(visit, pet)) return animalPage(visit, pet, { conflict: true })
   // A text field drops line breaks: a name that has some is not changed by leaving it alone.
   if (wanted.name === pet.name.replaceAll(/[\r\n]/g, '')) wanted.name = pet.name
   const detail = difference(pet, wanted)
-  if (detail === '') return { redirect: `/animals/${pet.id}` }
+  const page = `/animals/${pet.id}`
+  if (detail === '') return { redirect: keepingPlace(page, visit.query) }
   const updated = await visit.store.pets.update(pet.id, pet, wanted, changeEvent(visit, pet, detail))
   if (updated.outcome === 'missing') return notFoundPage(visit)
   if (updated.outcome === 'conflict') return animalPage(visit, updated.pet, { conflict: true })
-  return { redirect: `/animals/${pet.id}?changed=yes` }
+  return { redirect: keepingPlace(page, visit.query, { changed: 'yes' }) }
 }
 
 function difference(from: NewPet, to: NewPet): string {
@@ -90,13 +101,13 @@ function difference(from: NewPet, to: NewPet): string {
     .join('; ')
 }
 
-function changeEvent({ who, now }: MemberVisit, { id, name }: Pet, detail: string): AuditEvent {
+function changeEvent({ who, now }: MemberVisit, pet: Pet, detail: string): AuditEvent {
   return {
     at: now,
     accountId: who.account.id,
     action: 'pet.changed',
     via: 'console',
-    subject: `${name} (${id})`,
+    subject: petSubject(pet),
     detail,
   }
 }

@@ -1,5 +1,6 @@
 // The console as routes: finds the session, checks access and forms, and renders the page with its headers.
 import type { ServerResponse } from 'node:http'
+import { Readable } from 'node:stream'
 import { TooManyHashes } from '../accounts/passwords.ts'
 import { isCsrfToken, type SignedIn } from '../accounts/sessions.ts'
 import { ownBaseUrl } from '../config.ts'
@@ -31,7 +32,17 @@ import {
 import { referenceRoutes } from './reference.ts'
 import { SECURITY_HEADERS } from './security-headers.ts'
 import { signInRoutes } from './sign-in.ts'
-import { ClientLeft, type ConsoleParts, type ConsoleRoute, type Outcome, type Visit, whenLeft } from './visit.ts'
+import {
+  ClientLeft,
+  type ConsoleParts,
+  type ConsoleRoute,
+  type Download,
+  type Outcome,
+  tokenFor,
+  type Visit,
+  whenLeft,
+} from './visit.ts'
+import { readTyped, withTyped } from './typed.ts'
 import { welcomeRoutes } from './welcome.ts'
 
 /** The first one that fits a request takes it. */
@@ -87,6 +98,8 @@ export function createConsole(parts: ConsoleParts): Pages {
       const visit = await open(call, whenLeft(response))
       if (!(form instanceof URLSearchParams)) return render(visit, form)
       visit.form = form
+      const typed = visit.who && route.method === 'GET' ? readTyped(visit) : undefined
+      if (typed !== undefined) Object.assign(visit, { form: typed, isRestored: true })
       const outcome = await outcomeOf(route, visit)
       if (response.destroyed) void finish(visit)
       else response.once('close', () => void finish(visit))
@@ -119,6 +132,7 @@ export function createConsole(parts: ConsoleParts): Pages {
       left,
       who: undefined,
       form: new URLSearchParams(),
+      isRestored: false,
       query: new URLSearchParams(call.query),
       now: clock(),
       secure: isHttps || call.protocol === 'https',
@@ -139,10 +153,14 @@ export function createConsole(parts: ConsoleParts): Pages {
     return { token: tokens[0], who: undefined }
   }
 
-  async function outcomeOf({ method, path, access, handle }: ConsoleRoute, visit: Visit): Promise<Outcome> {
-    const isAllowed = visit.who !== undefined || access === 'public'
-    if (method === 'POST' && !isOurForm(visit)) return isAllowed ? staleFormPage(visit) : toSignIn(path, visit)
-    return isAllowed ? handle(visit) : toSignIn(path, visit)
+  async function outcomeOf(route: ConsoleRoute, visit: Visit): Promise<Outcome> {
+    const isAllowed = visit.who !== undefined || route.access === 'public'
+    const isOurs = route.method === 'GET' || isOurForm(visit)
+    if (isAllowed && isOurs) return route.handle(visit)
+    // A page of ours from before the last sign-in has an old CSRF token.
+    const kept = route.keepsTyped && (isOurs || isSameOrigin(visit)) ? typedPage(visit) : undefined
+    if (!isAllowed) return toSignIn(kept ?? pageFor(route, visit))
+    return kept === undefined ? staleFormPage(visit) : { redirect: kept }
   }
 
   async function finish({ afterwards, call }: Visit): Promise<void> {
@@ -164,9 +182,9 @@ export function createConsole(parts: ConsoleParts): Pages {
     return serverErrorPage(call, 500)
   }
 
-  /** The same page for everyone, so that an unknown address costs no look-up. */
-  function notFound(call: PageCall): Answer {
-    const visit = visitOf(call)
+  /** Costs a look-up only where a cookie came. */
+  async function notFound(call: PageCall): Promise<Answer> {
+    const visit = await openAnyway(call)
     return render(visit, notFoundPage(visit))
   }
 
@@ -200,6 +218,11 @@ async function readForm({ raw }: PageCall): Promise<URLSearchParams | Outcome> {
   return new URLSearchParams(bytes.toString())
 }
 
+/** Whether the browser says that one of our own pages sent the request. */
+function isSameOrigin({ call }: Visit): boolean {
+  return call.raw.headers['sec-fetch-site'] === 'same-origin'
+}
+
 /** Accepts only forms of our own pages: with the CSRF token of this browser's cookie, and not sent by another site. */
 function isOurForm({ token, form, call }: Visit): boolean {
   const site = call.raw.headers['sec-fetch-site']
@@ -207,11 +230,20 @@ function isOurForm({ token, form, call }: Visit): boolean {
   return token !== undefined && isCsrfToken(token, form.get('csrf') ?? '')
 }
 
-/** Leads to sign-in, and from there back to the requested page; a form has to be filled in again. */
-function toSignIn(path: string, { call: { raw } }: Visit): Outcome {
+/** Returns the page of a form with what was typed, which was not saved. */
+function typedPage(visit: Visit): string {
+  return withTyped(visit.call.raw.url!, visit.form, tokenFor(visit))
+}
+
+/** Returns the page that was requested; for a form, one that is there. */
+function pageFor({ method, path }: ConsoleRoute, { call }: Visit): string {
+  if (method === 'GET') return call.raw.url!
   const isPage = ROUTES.some((route) => route.method === 'GET' && route.path === path && !path.includes('{'))
-  const formPage = isPage ? path : `/${path.split('/')[1]}`
-  const next = raw.method === 'POST' ? formPage : raw.url!
+  return isPage ? path : `/${path.split('/')[1]}`
+}
+
+/** Leads to sign-in, and from there to this page. */
+function toSignIn(next: string): Outcome {
   return { redirect: `/sign-in?next=${encodeURIComponent(next)}` }
 }
 
@@ -220,6 +252,7 @@ function render(visit: Visit, outcome: Outcome): Answer {
     const headers = ['Location', outcome.redirect, 'Content-Length', '0', ...setCookie(visit, outcome)]
     return { status: 303, cache: 'no-store', headers, body: undefined }
   }
+  if ('file' in outcome) return download(visit, outcome)
   const { headers, body } = contentOf(layout(visit, outcome).text, 'text/html; charset=utf-8')
   visit.call.answerHeaders = headerList({ ...SECURITY_HEADERS, ...outcome.headers })
   return {
@@ -229,6 +262,20 @@ function render(visit: Visit, outcome: Outcome): Answer {
     headers: [...headers, ...setCookie(visit, outcome)],
     body,
   }
+}
+
+function download({ call, log, left }: Visit, { file, type, content }: Download): Answer {
+  async function* logged(): AsyncGenerator<string> {
+    try {
+      yield* content
+    } catch (error) {
+      if (!left.aborted) log.error({ requestId: call.id, error }, 'a download broke off')
+      throw error
+    }
+  }
+  const headers = ['Content-Type', type, 'Content-Disposition', `attachment; filename="${file}"`]
+  const body = call.raw.method === 'HEAD' ? undefined : Readable.from(logged())
+  return { status: 200, cache: 'no-store', headers, body }
 }
 
 function headerList(headers: Record<string, string>): string[] {

@@ -19,6 +19,7 @@ interface FormParts {
 export function form(visit: Visit, { action, submit, fields, danger, cancel }: FormParts): Html {
   return html`<form class="form" method="post" action="${action}" novalidate>
     <input type="hidden" name="csrf" value="${csrfTokenFor(visit)}">
+    ${visit.isRestored && html`<p class="notice warn" role="status">Nothing was saved yet: your session had ended. This is what you typed.</p>`}
     ${fields}
     <div class="form-end">
       <button class="button ${danger ? 'danger' : 'primary'}">${submit}</button>

@@ -2,7 +2,7 @@
 import { redacted, stateOf } from '../accounts/api-keys.ts'
 import { OPERATIONS } from '../contract/operations.ts'
 import type { ApiKey, KeyCalls } from '../store/account-store.ts'
-import { html, type Html } from './html.ts'
+import { html, type Html, isolated } from './html.ts'
 import { ago, count, counted, day, DAY_MS, longDay } from './times.ts'
 import type { MemberVisit } from './visit.ts'
 
@@ -58,7 +58,7 @@ function keyCard({ now }: MemberVisit, key: ApiKey, own: readonly KeyCalls[]): H
   const state = stateOf(key, now)
   return html`<li class="card" id="${key.id}">
     <div class="card-head">
-      <div><h3><bdi>${key.name}</bdi></h3><code class="quiet-text">${redacted(key)}</code></div>
+      <div><h3>${isolated(key.name)}</h3><code class="quiet-text">${redacted(key)}</code></div>
       ${
         state === 'active'
           ? html`<div class="card-actions">

@@ -5,7 +5,7 @@ import { newToken } from '../accounts/sessions.ts'
 import { FieldProblem, Refused } from '../contract/errors.ts'
 import type { ApiKey } from '../store/account-store.ts'
 import { choice, field, form, hidden, type Problems, problemSummary } from './forms.ts'
-import { html, type Html } from './html.ts'
+import { html, type Html, isolated } from './html.ts'
 import { keyList, type KeyPage, readKeys } from './key-list.ts'
 import { firstRequestPage, newKeyPage } from './new-key.ts'
 import { notFoundPage } from './problem-pages.ts'
@@ -22,10 +22,10 @@ const EXPIRIES = [
 
 export const keyRoutes: readonly ConsoleRoute[] = [
   forMembers('GET', '/keys', (visit) => keysPage(visit)),
-  forMembers('POST', '/keys', generate),
+  forMembers('POST', '/keys', generate, { keepsTyped: true }),
   forMembers('GET', '/keys/{id}/first-request', withKey(firstRequestPage)),
   forMembers('GET', '/keys/{id}/rename', withKey(renamePage)),
-  forMembers('POST', '/keys/{id}/rename', withKey(rename)),
+  forMembers('POST', '/keys/{id}/rename', withKey(rename), { keepsTyped: true }),
   forMembers('GET', '/keys/{id}/revoke', withKey(confirmPage)),
   forMembers('POST', '/keys/{id}/revoke', withKey(revoke)),
 ]
@@ -133,7 +133,7 @@ function confirmPage(visit: MemberVisit, key: ApiKey): Outcome {
     title: 'Revoke a key',
     section: 'keys',
     body: html`<div class="narrow">
-      <h1>Revoke <bdi>${key.name}</bdi>?</h1>
+      <h1>Revoke ${isolated(key.name)}?</h1>
       <p>Every request with <code>${redacted(key)}</code> will be refused, for good.
       ${key.lastUsedAt === undefined ? 'It was never used.' : html`It was last used ${ago(key.lastUsedAt, visit.now)}.`}</p>
       ${form(visit, { action: `/keys/${key.id}/revoke`, submit: 'Revoke key', danger: true, cancel: '/keys', fields: [] })}
@@ -152,7 +152,7 @@ function renamePage(visit: MemberVisit, key: ApiKey, problems: Problems = []): H
     section: 'keys',
     ...(problems.length > 0 && { status: 400 }),
     body: html`<div class="narrow">
-      <h1>Rename <bdi>${key.name}</bdi></h1>
+      <h1>Rename ${isolated(key.name)}</h1>
       ${problemSummary(problems)}
       <p>The key itself, <code>${redacted(key)}</code>, stays as it is.</p>
       ${form(visit, {

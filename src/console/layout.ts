@@ -1,7 +1,7 @@
 // The frame of every page: the head, the staging band, the navigation and the footer.
 import { VERSION } from '../contract/operations.ts'
 import { assetAddress } from './assets.ts'
-import { html, type Html } from './html.ts'
+import { html, type Html, isolated } from './html.ts'
 import { type HtmlPage, csrfTokenFor, type Section, type Visit } from './visit.ts'
 
 const PAW = html`<svg class="paw" viewBox="0 0 24 24" width="22" height="22" aria-hidden="true" focusable="false">
@@ -60,7 +60,7 @@ function navigation(visit: Visit, section: Section | undefined): Html {
     </ul></nav>
     <form class="sign-out" method="post" action="/sign-out">
       <input type="hidden" name="csrf" value="${csrfTokenFor(visit)}">
-      <bdi class="who">${visit.who.account.email}</bdi>
+      <span class="who">${isolated(visit.who.account.email)}</span>
       <button class="button quiet">Sign out</button>
     </form>`
 }

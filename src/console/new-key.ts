@@ -1,22 +1,21 @@
 // A key that was just generated: one page shows it once, and no page shows it again; another says whether it has been used.
 import type { MadeKey } from '../accounts/accounts.ts'
 import type { ApiKey } from '../store/account-store.ts'
-import { html, type Html } from './html.ts'
+import { html, type Html, isolated } from './html.ts'
 import { POLLING_POLICY } from './security-headers.ts'
 import { counted, day } from './times.ts'
 import { baseAddress, type HtmlPage, type MemberVisit } from './visit.ts'
 
 /** The response to the form itself, so that no address, reload or cache can show the key again. */
 export function newKeyPage(visit: MemberVisit, { key, secret }: MadeKey): HtmlPage {
-  const [authorization, base] = [`-H "Authorization: Bearer ${secret}"`, baseAddress(visit)]
-  const create = `curl ${base}/pets ${authorization} \\\n  -H "Content-Type: application/json" -d '{"name": "Rex", "categoryId": 3}'`
-  const list = `curl ${base}/pets ${authorization}`
+  const list = `curl ${baseAddress(visit)}/pets \\\n  -H "Authorization: Bearer ${secret}"`
+  const create = `${list} \\\n  -H "Content-Type: application/json" -d '{"name": "Rex", "categoryId": 3}'`
   return {
     title: 'Your new key',
     section: 'keys',
     headers: { 'Content-Security-Policy': POLLING_POLICY },
     body: html`<h1>Your new key</h1>
-      <p class="notice good" role="status"><strong><bdi>${key.name}</bdi></strong> is ready to use. It is shown only
+      <p class="notice good" role="status"><strong>${isolated(key.name)}</strong> is ready to use. It is shown only
       once: copy it now, and keep it where you keep passwords.</p>
       <div class="secret"><label for="secret">API key</label>
         <input id="secret" class="code-input" readonly value="${secret}" spellcheck="false" autocomplete="off" data-copy-field></div>
@@ -46,7 +45,7 @@ export async function firstRequestPage(visit: MemberVisit, key: ApiKey): Promise
     title: total === 0 ? 'Waiting for the first request' : 'The first request has arrived',
     section: 'keys',
     ...(total === 0 && { headers: { Refresh: String(REFRESH_SECONDS) } }),
-    body: html`<h1><bdi>${key.name}</bdi></h1>${firstRequest(key, total)}
+    body: html`<h1>${isolated(key.name)}</h1>${firstRequest(key, total)}
       <p><a href="/activity?key=${key.id}">See its requests</a></p>`,
   }
 }

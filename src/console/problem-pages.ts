@@ -2,7 +2,7 @@
 import type { TooManyTries } from '../accounts/throttle.ts'
 import { RETRY_AFTER } from '../contract/limits.ts'
 import type { Call } from '../http/call.ts'
-import { html } from './html.ts'
+import { html, isolated } from './html.ts'
 import type { HtmlPage, Visit } from './visit.ts'
 
 export function notFoundPage(visit: Visit): HtmlPage {
@@ -29,7 +29,7 @@ export function staleFormPage(visit: Visit): HtmlPage {
       for this site.</p>
       <p>${
         visit.who
-          ? html`You are signed in as <strong><bdi>${visit.who.account.email}</bdi></strong>.
+          ? html`You are signed in as <strong>${isolated(visit.who.account.email)}</strong>.
               <a href="/keys">Go to your keys</a>, or open the form again.`
           : html`<a href="/sign-in">Sign in</a>, then open the form again.`
       }</p>`,

@@ -8,6 +8,7 @@ import type { Account } from '../store/account-store.ts'
 import { field, form, hidden, type Problems, problemSummary } from './forms.ts'
 import { html, type Html } from './html.ts'
 import { tooManyTriesPage } from './problem-pages.ts'
+import { signAgain } from './typed.ts'
 import { type ConsoleRoute, forAnyone, type HtmlPage, type Outcome, safeNext, type Visit } from './visit.ts'
 
 export const signInRoutes: readonly ConsoleRoute[] = [
@@ -59,6 +60,10 @@ function emailField(visit: Visit, problems: Problems, hint?: string): Html {
 }
 
 function notice({ query }: Visit): Html | undefined {
+  if (query.get('next')?.includes('typed=')) {
+    return html`<p class="notice warn" role="status">Your session has ended, and nothing was saved yet. Sign in, and what you typed is
+      there again.</p>`
+  }
   if (query.has('next')) {
     return html`<p class="notice" role="status">You are not signed in, or your session has ended. Sign in to continue.</p>`
   }
@@ -110,9 +115,10 @@ export async function checkPassword(
 }
 
 /** Starts a session and opens a page; asks to sign in again if the password was changed since it was verified. */
-export async function openAs({ sessions, address }: Visit, account: Account, page: string): Promise<Outcome> {
+export async function openAs({ sessions, address, token }: Visit, account: Account, page: string): Promise<Outcome> {
   const session = await sessions.start(account, address)
-  return session === undefined ? { redirect: `/sign-in?next=${encodeURIComponent(page)}` } : { redirect: page, session }
+  if (session === undefined) return { redirect: `/sign-in?next=${encodeURIComponent(page)}` }
+  return { redirect: signAgain(page, token, session), session }
 }
 
 async function signOut(visit: Visit): Promise<Outcome> {

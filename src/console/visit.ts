@@ -37,6 +37,8 @@ export interface Visit extends ConsoleParts {
   who: SignedIn | undefined
   /** What was typed; empty if no form was sent. */
   form: URLSearchParams
+  /** Whether `form` is from before the sign-in (typed.ts), and nothing was done with it yet. */
+  isRestored: boolean
   query: URLSearchParams
   now: number
   /** Whether the browser talks https to us, directly or through a proxy. */
@@ -67,17 +69,31 @@ export interface HtmlPage {
 
 export type Section = 'animals' | 'keys' | 'activity' | 'reference' | 'account' | 'sign-in' | 'sign-up'
 
-/** A page or a redirect. `session` is the token for a new cookie, or 'end' to remove the cookie. */
-export type Outcome = (HtmlPage | { redirect: string }) & { session?: string }
+/** A file that the browser saves, sent while it is read. */
+export interface Download {
+  file: string
+  type: string
+  content: AsyncIterable<string>
+}
+
+/** A page, a redirect or a file. `session` is the token for a new cookie, or 'end' to remove the cookie. */
+export type Outcome = (HtmlPage | { redirect: string } | Download) & { session?: string }
 
 type Handle<V> = (visit: V) => Outcome | Promise<Outcome>
 
 export interface ConsoleRoute extends Pick<PageRoute, 'method' | 'path' | 'access'> {
   handle: Handle<Visit>
+  /** Whether what was typed is shown again on the page with the same address if the session has ended. Never for passwords. */
+  keepsTyped?: boolean
 }
 
-export function forMembers(method: 'GET' | 'POST', path: string, handle: Handle<MemberVisit>): ConsoleRoute {
-  return { method, path, access: 'session', handle: handle as Handle<Visit> }
+export function forMembers(
+  method: 'GET' | 'POST',
+  path: string,
+  handle: Handle<MemberVisit>,
+  { keepsTyped = false } = {},
+): ConsoleRoute {
+  return { method, path, access: 'session', handle: handle as Handle<Visit>, keepsTyped }
 }
 
 export function forAnyone(method: 'GET' | 'POST', path: string, handle: Handle<Visit>): ConsoleRoute {
@@ -100,11 +116,13 @@ export function whenLeft(response: ServerResponse): AbortSignal {
 
 /** Returns the CSRF token for the forms of this visit. */
 export function csrfTokenFor(visit: Visit): string {
-  if (visit.token === undefined) {
-    visit.token = newToken()
-    visit.tokenIsNew = true
-  }
-  return csrfToken(visit.token)
+  return csrfToken(tokenFor(visit))
+}
+
+/** Returns the cookie's token, and makes one if there is none. */
+export function tokenFor(visit: Visit): string {
+  visit.tokenIsNew ||= visit.token === undefined
+  return (visit.token ??= newToken())
 }
 
 export function param({ call }: Visit, name: string): string {

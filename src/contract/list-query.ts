@@ -19,6 +19,8 @@ export interface ListQuery extends Filters {
   limit: number
   /** Only animals with an id below this one: where the page before ended. */
   before?: bigint
+  /** Only animals with an id above this one, those nearest to it; for the console, no parameter of listPets. */
+  after?: bigint
 }
 
 // A cursor is the position in a list, opaque to clients: the id of the last animal of the page before.

@@ -1,5 +1,6 @@
 // The one way out for every answer: its headers, its bytes, and then the recorder.
 import type { ServerResponse } from 'node:http'
+import { pipeline, Readable } from 'node:stream'
 import { errorBody, ERRORS, helpLink, Refusal } from '../contract/errors.ts'
 import { BASE_PATH, OPERATIONS } from '../contract/operations.ts'
 import type { Answer, Bytes, Call, Result } from './call.ts'
@@ -40,6 +41,7 @@ export function createSend({ record, baseUrl, isStopping }: SendParts): Send {
     if (response.headersSent) return
     if ((isStopping() || isLast(request.raw)) && !headers.includes('Connection')) headers.push('Connection', 'close')
     if (request.disconnects) response.destroy()
+    else if (body instanceof Readable) pipeline(body, response.writeHead(status, headers), () => undefined)
     else response.writeHead(status, headers).end(body, 'latin1')
     record(request, status, result instanceof Refusal ? result : undefined)
   }

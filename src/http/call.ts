@@ -1,5 +1,6 @@
 // The request as it goes down the pipeline, and the answer that comes up.
 import type { IncomingMessage } from 'node:http'
+import type { Readable } from 'node:stream'
 import type { Refusal } from '../contract/errors.ts'
 import type { Operation, OperationId } from '../contract/operations.ts'
 import type { ApiKey } from '../store/account-store.ts'
@@ -66,7 +67,8 @@ export type Bytes = string & { readonly bytes: unique symbol }
 export interface Answer {
   status: number
   headers: readonly string[]
-  body: Bytes | Buffer | undefined
+  /** A stream is sent as it comes; if it fails, the connection is cut. */
+  body: Bytes | Buffer | Readable | undefined
   /** Its Cache-Control, unless it must be revalidated each time. */
   cache?: string
 }

@@ -21,7 +21,7 @@ export interface PageRoute {
 export interface Pages {
   routes: readonly PageRoute[]
   /** Returns what a browser is shown for an unknown address outside the interface. */
-  notFound: (call: PageCall) => Answer
+  notFound: (call: PageCall) => Promise<Answer>
 }
 
 export type Table<R> = readonly (R & { method: string; parts: readonly string[] })[]
@@ -94,7 +94,11 @@ function allowHeader(methods: Iterable<string>): string {
 }
 
 /** Returns the answer for a request that is for no operation and no route of the table. */
-export function unrouted(call: PageCall, table: Table<PageRoute>, notFound: Pages['notFound']): Result {
+export function unrouted(
+  call: PageCall,
+  table: Table<PageRoute>,
+  notFound: Pages['notFound'],
+): Result | Promise<Answer> {
   const { method = '', url = '/' } = call.raw
   const encoded = url.split('?', 1)[0]!
   // An encoded slash or question mark stays encoded.

@@ -1,5 +1,6 @@
 // The port for accounts: people, their API keys, sessions, usage, failed requests and the audit trail.
 import type { Environment } from '../contract/operations.ts'
+import type { Pet } from '../contract/pets.ts'
 
 export interface Account {
   id: string
@@ -158,6 +159,20 @@ export interface AccountStore {
   appendEvent(event: AuditEvent): Promise<void>
   /** The account's events, newest first. */
   auditTrail(accountId: string, limit: number): Promise<AuditEvent[]>
+  /** The changes of an animal by any account, newest first. */
+  changesOf(petId: bigint, limit: number): Promise<AuditEvent[]>
+}
+
+/** Returns an animal as the subject of an event: its id, in brackets, comes last. */
+export function petSubject({ id, name }: Pet): string {
+  return `${name} (${id})`
+}
+
+/** What is true of the changes of the animal whose `idInSubject` the statement compares with; an index has this expression. */
+export const CHANGES_OF_PET = `action = 'pet.changed' AND substr(subject, length(rtrim(subject, '-0123456789)')) + 1)`
+
+export function idInSubject(petId: bigint): string {
+  return `${petId})`
 }
 
 /** Returns the same text for addresses that differ only in case: they are one account. */

@@ -166,7 +166,10 @@ export interface PetStore {
   /** Resolves with undefined if there is no such animal. */
   get(id: bigint): Promise<Pet | undefined>
 
-  /** Resolves with at most `limit` animals, by id descending: with an id below `before`, if given, and that status, if given. */
+  /**
+   * Resolves with at most `limit` animals, by id descending: with that status, if given, and with the highest ids, those
+   * below `before`, or the lowest ones above `after`. A query has `before` or `after`, or neither.
+   */
   list(query: ListQuery): Promise<Pet[]>
 
   /**

@@ -8,9 +8,11 @@ import {
   asEvent,
   asKey,
   type AuditEvent,
+  CHANGES_OF_PET,
   type EventRow,
   FAILED_REQUESTS_KEPT,
   foldEmail,
+  idInSubject,
   type KeyRow,
 } from '../account-store.ts'
 import type { FailedRequest, HourlyCount, KeyCalls, KeyQuery, Session, UsageCount } from '../account-store.ts'
@@ -263,11 +265,19 @@ export class PostgresAccounts implements AccountStore {
     await this.#pool.write((sql) => insertEvent(sql, event))
   }
 
-  async auditTrail(accountId: string, limit: number): Promise<AuditEvent[]> {
+  auditTrail(accountId: string, limit: number): Promise<AuditEvent[]> {
+    return this.#events((sql) => sql`account_id = ${accountId}`, limit)
+  }
+
+  changesOf(petId: bigint, limit: number): Promise<AuditEvent[]> {
+    return this.#events((sql) => sql`${sql.unsafe(CHANGES_OF_PET)} = ${idInSubject(petId)}`, limit)
+  }
+
+  async #events(which: (sql: Database) => Fragment, limit: number): Promise<AuditEvent[]> {
     const rows = await this.#rows<EventRow>(
       (sql) => sql`
       SELECT at::float8 AS at, account_id AS "accountId", action, via, subject, detail
-      FROM audit_events WHERE account_id = ${accountId} ORDER BY id DESC LIMIT ${limit}`,
+      FROM audit_events WHERE ${which(sql)} ORDER BY id DESC LIMIT ${limit}`,
     )
     return rows.map(asEvent)
   }

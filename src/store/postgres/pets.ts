@@ -45,7 +45,8 @@ export class PostgresPets implements PetStore {
     const { text, parameters } = pageStatement(query)
     return this.#pool.readShort(async (sql) => {
       const rows = await sql.unsafe(text, parameters, PREPARED).values()
-      return (rows as unknown as ColumnValue[][]).map(petOf)
+      const found = (rows as unknown as ColumnValue[][]).map(petOf)
+      return query.after === undefined ? found : found.toReversed()
     })
   }
 
@@ -84,23 +85,26 @@ const COLUMNS = ['id', ...PET_COLUMNS].join()
 const BY_ID = `SELECT ${COLUMNS} FROM pets WHERE id = $1`
 
 /**
- * Means `first = … AND others = … ORDER BY id DESC`, but the first filter is worded so that only the index on its column and
+ * Means `first = … AND others = … ORDER BY id`, but the first filter is worded so that only the index on its column and
  * the id provides this order. For an equality, PostgreSQL may scan all animals from the newest down and skip the others:
  * if the animals of one status are all old, that reads nearly the whole table. The limit is part of the text, not a
  * parameter: with an unknown limit, PostgreSQL plans every page again.
  */
 function pageStatement(query: ListQuery): { text: string; parameters: (string | bigint)[] } {
-  const { before, limit } = query
+  const { after, limit } = query
+  const place = after ?? query.before
+  const [side, order] = after === undefined ? ['<', 'DESC'] : ['>', 'ASC']
   const [first, ...others] = filterColumns(query)
   const parameters = [first, ...others].flatMap((filter) => (filter === undefined ? [] : [filter.value]))
-  if (before !== undefined) parameters.push(before)
+  if (place !== undefined) parameters.push(place)
   const last = `$${parameters.length}`
   const equal = others.map(({ column }, index) => `${column} = $${index + 2}`)
-  const below = before === undefined ? [] : [`id < ${last}`]
-  if (first === undefined) return { text: page(below, 'id DESC', limit), parameters }
+  const beyond = place === undefined ? [] : [`id ${side} ${last}`]
+  if (first === undefined) return { text: page(beyond, `id ${order}`, limit), parameters }
   const { column } = first
-  const upTo = before === undefined ? `${column} <= $1` : `(${column}, id) < ($1, ${last})`
-  return { text: page([`${column} >= $1`, upTo, ...equal], `${column} DESC, id DESC`, limit), parameters }
+  const from = `${column} ${after === undefined ? '>=' : '<='} $1`
+  const to = place === undefined ? `${column} <= $1` : `(${column}, id) ${side} ($1, ${last})`
+  return { text: page([from, to, ...equal], `${column} ${order}, id ${order}`, limit), parameters }
 }
 
 function page(conditions: readonly string[], order: string, limit: number): string {

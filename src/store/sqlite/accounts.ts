@@ -8,9 +8,11 @@ import {
   asEvent,
   asKey,
   type AuditEvent,
+  CHANGES_OF_PET,
   type EventRow,
   FAILED_REQUESTS_KEPT,
   foldEmail,
+  idInSubject,
   type KeyRow,
 } from '../account-store.ts'
 import type { FailedRequest, HourlyCount, KeyCalls, KeyQuery, Session, UsageCount } from '../account-store.ts'
@@ -197,6 +199,12 @@ export class SqliteAccounts implements AccountStore {
     )
   }
 
+  changesOf(petId: bigint, limit: number): Promise<AuditEvent[]> {
+    return this.#writer.read(() =>
+      (this.#statements.changesOf.all(idInSubject(petId), limit) as unknown as EventRow[]).map(asEvent),
+    )
+  }
+
   /** Makes a change together with its audit event; resolves with false, and adds no event, if nothing was changed. */
   #change(event: AuditEvent, change: Change): Promise<boolean> {
     return this.#writer.write(() => this.#withEvent(event, change))
@@ -214,6 +222,11 @@ export class SqliteAccounts implements AccountStore {
 }
 
 function prepareStatements(db: DatabaseSync) {
+  const events = (by: string) =>
+    db.prepare(
+      `SELECT at, account_id AS "accountId", action, via, subject, detail
+       FROM audit_events WHERE ${by} = ? ORDER BY id DESC LIMIT ?`,
+    )
   return {
     insertAccount: db.prepare(
       `INSERT INTO accounts (id, email, email_folded, password_hash, created_at) VALUES (?, ?, ?, ?, ?)
@@ -280,10 +293,8 @@ function prepareStatements(db: DatabaseSync) {
     endSessionsOf: db.prepare('DELETE FROM sessions WHERE account_id = ?'),
     purgeSessions: db.prepare('DELETE FROM sessions WHERE created_at < ? OR last_seen_at < ?'),
     purgeUsage: db.prepare('DELETE FROM usage_counts WHERE hour < ?'),
-    auditTrail: db.prepare(
-      `SELECT at, account_id AS "accountId", action, via, subject, detail
-       FROM audit_events WHERE account_id = ? ORDER BY id DESC LIMIT ?`,
-    ),
+    auditTrail: events('account_id'),
+    changesOf: events(CHANGES_OF_PET),
   }
 }
 

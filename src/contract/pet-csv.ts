@@ -1,0 +1,20 @@
+// Animals as CSV: what an export and a download write, and an import reads.
+import { FIELD_NAMES, FIELDS, type Pet } from './pets.ts'
+
+/** The columns in the order in which they are written. */
+export const CSV_COLUMNS = ['id', ...FIELD_NAMES] as const
+
+export const CSV_HEADER = CSV_COLUMNS.join()
+
+/** The fields that may contain a comma, a quote or a line break: always quoted, and kept exactly as they are. */
+export const FREE_TEXT: ReadonlySet<string> = new Set(
+  FIELD_NAMES.filter((name) => FIELDS[name].schema.type === 'string' && !('enum' in FIELDS[name].schema)),
+)
+
+/** A field that is absent is empty. */
+export function csvLine(pet: Pet): string {
+  return CSV_COLUMNS.map((column) => {
+    const text = String(pet[column] ?? '')
+    return text !== '' && FREE_TEXT.has(column) ? `"${text.replaceAll('"', '""')}"` : text
+  }).join()
+}
