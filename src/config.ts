@@ -6,6 +6,7 @@ import { BASE_PATH, ENVIRONMENTS } from './contract/operations.ts'
 import { redactAddress, redactValue } from './contract/redact.ts'
 import { LOG_LEVELS } from './log.ts'
 import { type DatabaseAddress, parseDatabase } from './store/database-address.ts'
+import type { EnvironmentSetting } from './store/settle-environment.ts'
 
 export interface RateLimit {
   requests: number
@@ -230,6 +231,10 @@ function parse(setting: Setting, source: string, text: string): unknown {
 /** Returns the public base address of this deployment, if it is configured. */
 export function ownBaseUrl(config: Pick<Config, 'environment' | 'baseUrl' | 'stagingBaseUrl'>): string | undefined {
   return config.environment === 'production' ? config.baseUrl : config.stagingBaseUrl
+}
+
+export function environmentSetting({ environment, given }: Config): EnvironmentSetting {
+  return { environment, isChosen: given.has('environment') }
 }
 
 function parseHost(value: string): string | undefined {

@@ -388,16 +388,15 @@ describe('petstore', { concurrency: 3 }, () => {
   it('adds animals with seed, and brings a database up to date with migrate', async () => {
     await using folder = await Folder.create()
     const database = join(realpathSync(folder.path), 'data/petstore.db')
-    const created = `Created the database ${database}.\nApplied to ${database}: 0001-first.\n`
+    const created = `Created the database ${database}. It belongs to staging by default; to change that, set PETSTORE_ENVIRONMENT before it has keys or animals.\nApplied to ${database}: 0001-first.\n`
     assert.deepEqual(await folder.run(['migrate']), { code: 0, signal: null, stdout: '', stderr: created })
     assert.equal((await folder.run(['migrate'])).stderr, `${database} was up to date.\n`)
     assert.deepEqual(JSON.parse((await folder.run(['migrate', '--json'])).stdout), {
       database,
-      environment: null,
+      environment: 'staging',
       created: false,
       migrations: [],
     })
-    await folder.run(['environment', 'set', 'staging'])
     assert.deepEqual(await folder.run(['seed', '--count', '1201']), {
       code: 0,
       signal: null,

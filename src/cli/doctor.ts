@@ -3,6 +3,8 @@ import { type Config, type Setting, SETTINGS } from '../config.ts'
 import { databasePlace } from '../store/database-address.ts'
 import { type Check, fine, problem, warning } from '../store/check.ts'
 import { checkDatabase, openStore } from '../store/open-store.ts'
+import { givesWay } from '../store/settle-environment.ts'
+import type { Store } from '../store/store.ts'
 import { type Command, CommandFailed, JSON_OPTION, settingOptions } from './command.ts'
 import { didYouMean } from './help.ts'
 import { accent, print, printJson, type Terminal } from './terminal.ts'
@@ -55,7 +57,7 @@ async function checkStore(config: Config): Promise<Check[]> {
   const store = await openStore(config.database, { create: false, unfinished: true })
   try {
     return [
-      checkEnvironment(config, await store.environment()),
+      await checkEnvironment(config, store),
       (await store.isUnfinishedCopy())
         ? problem('Copy', 'a copy into this database was interrupted', 'Run the same petstore copy again.')
         : fine('Copy', 'none is unfinished'),
@@ -72,14 +74,13 @@ async function checkStore(config: Config): Promise<Check[]> {
   }
 }
 
-function checkEnvironment({ environment, given }: Config, recorded: string | undefined): Check {
+async function checkEnvironment({ environment, given }: Config, store: Store): Promise<Check> {
+  const recorded = await store.environment()
   if (recorded === undefined)
-    return warning(
-      'Environment',
-      'none is recorded yet',
-      'Start the service with PETSTORE_ENVIRONMENT, which records it.',
-    )
+    return warning('Environment', 'none is recorded yet', `Start the service, which records it: ${environment}.`)
   if (recorded === environment || !given.has('environment')) return fine('Environment', recorded)
+  if (await givesWay(store))
+    return fine('Environment', `${recorded} by default; the next start makes it ${environment}`)
   return problem(
     'Environment',
     `the database belongs to ${recorded}, the setting is ${environment}`,

@@ -12,6 +12,7 @@ import {
   toJson,
   type Value,
 } from './records.ts'
+import { settleEnvironment } from './settle-environment.ts'
 import type { Store } from './store.ts'
 
 /** Called after each batch with the step, the number of records done and the number of all. */
@@ -52,9 +53,8 @@ async function requireEmpty(target: RecordStore): Promise<void> {
 
 /** The keys of a store belong to its environment, so the target belongs to the same one. */
 async function copyEnvironment(source: Store, target: Store): Promise<void> {
-  const environment = await source.environment()
-  if (environment === undefined) return
-  const recorded = await target.recordEnvironment(environment)
+  const environment = (await source.environment())!
+  const recorded = await settleEnvironment(target, { environment, isChosen: !(await source.isDefaultEnvironment()) })
   if (recorded === environment) return
   throw new CopyRefused(
     `The source belongs to ${environment}, the target to ${recorded}; nothing was changed. Copy into another database.`,
