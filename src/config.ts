@@ -181,6 +181,18 @@ type Values = { [Name in SettingName]: Value<(typeof SETTINGS)[Name]> }
 /** The settings' values, and which of them were given instead of left to their defaults. */
 export type Config = Omit<Values, 'trustProxy'> & { trustProxy: string[] | false; given: ReadonlySet<SettingName> }
 
+/** The variables that settings are read from. */
+export const VARIABLES = Object.values<Setting>(SETTINGS).flatMap(({ variable, fileVariable }) =>
+  fileVariable === undefined ? [variable] : [variable, fileVariable],
+)
+/** Set by the launcher. */
+const INTERNAL = 'PETSTORE_CALLED_AS'
+
+/** Returns the variables that look like settings and are none: their names are mistyped. */
+export function unknownVariables(env: Record<string, string | undefined>): string[] {
+  return Object.keys(env).filter((name) => /^PETSTORE_/i.test(name) && name !== INTERNAL && !VARIABLES.includes(name))
+}
+
 /** A setting has a bad value; the message names it, the value and what is allowed. */
 export class BadSetting extends Error {
   override name = 'BadSetting'

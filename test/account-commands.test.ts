@@ -175,7 +175,7 @@ describe('petstore account', () => {
       assert.ok(!stdout.includes(PASSWORD))
       assert.match(
         stdout,
-        /characters\): \s*The same password again: \s*Created the database \/.*petstore\.db\.\s*Created the account you@example\.com/,
+        /characters\): \s*The same password again: \s*Created the database \/.*petstore\.db\. It belongs to staging .*\s*Created the account you@example\.com/,
       )
       assert.ok(await hasPassword(`sqlite:${folder.path}/data/petstore.db`, PASSWORD))
     })

@@ -369,6 +369,24 @@ describe('petstore', { concurrency: 3 }, () => {
     )
   })
 
+  it('warns of variables that are no setting, and of lines of the .env file that say nothing', async () => {
+    await using folder = await Folder.create()
+    writeFileSync(join(folder.path, '.env'), 'PETSTORE_ENVIROMENT=production\n\nPORT 9000\n')
+    const warnings =
+      'petstore: Warning: the variable petstore_something_else is no setting and is ignored. See petstore help serve for all settings.\n' +
+      'petstore: Warning: the variable PETSTORE_ENVIROMENT is no setting and is ignored. Did you mean PETSTORE_ENVIRONMENT?\n' +
+      'petstore: Warning: line 3 of the file .env is ignored: it is not NAME=VALUE.\n'
+    const env = { petstore_something_else: '1' }
+    const lines = (text: string) => text.split('\n').toSorted()
+    for (const words of [['migrate', '--json'], ['openapi']])
+      assert.deepEqual(lines((await folder.run(words, { env })).stderr.replace(/^Created.*\n/m, '')), lines(warnings))
+    const served = await serve(folder, { env })
+    served.child.kill('SIGTERM')
+    assert.deepEqual(lines((await served.ended).stderr), lines(warnings))
+    assert.equal((await folder.run(['help', 'serve'], { env })).stderr, '')
+    assert.equal((await folder.run(['complete', 'bash', '1', 'se'], { env })).stderr, '', 'nor at each Tab')
+  })
+
   it('reads no .env file but the one in the working directory', async () => {
     await using folder = await Folder.create()
     mkdirSync(join(folder.path, 'below'))

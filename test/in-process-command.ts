@@ -29,6 +29,7 @@ export async function petstore(
   }
   const terminal = {
     env,
+    ignoredLines: [],
     program: 'petstore',
     stdin: Readable.from([Buffer.from(input)]),
     stdout: collect('stdout'),

@@ -1,5 +1,5 @@
 // petstore doctor: checks a deployment and says what is wrong and what to do. Exit code 0: the service can work; 1: it can't.
-import { type Config, type Setting, SETTINGS } from '../config.ts'
+import { type Config, unknownVariables, VARIABLES } from '../config.ts'
 import { databasePlace } from '../store/database-address.ts'
 import { type Check, fine, problem, warning } from '../store/check.ts'
 import { checkDatabase, openStore } from '../store/open-store.ts'
@@ -32,22 +32,14 @@ export const doctor: Command = {
   },
 }
 
-const VARIABLES = Object.values<Setting>(SETTINGS).flatMap(({ variable, fileVariable }) =>
-  fileVariable === undefined ? [variable] : [variable, fileVariable],
-)
-/** Set by the launcher. */
-const INTERNAL = new Set(['PETSTORE_CALLED_AS'])
-
 /** A bad value is refused before any command runs; a variable with a mistyped name would be ignored. */
 function checkSettings({ env }: Terminal, { given, environment }: Config): Check {
-  const unknown = Object.keys(env).filter(
-    (name) => name.startsWith('PETSTORE_') && !VARIABLES.includes(name) && !INTERNAL.has(name),
-  )
+  const unknown = unknownVariables(env)
   if (unknown.length > 0) {
     return warning(
       'Settings',
       `${unknown.join(', ')} ${unknown.length === 1 ? 'is no setting and is' : 'are no settings and are'} ignored`,
-      `Correct the name.${didYouMean(unknown[0]!, VARIABLES)}`,
+      `Correct the name.${didYouMean(unknown[0]!.toUpperCase(), VARIABLES)}`,
     )
   }
   return fine('Settings', `${environment}; given: ${[...given].join(', ') || 'none, all are defaults'}`)

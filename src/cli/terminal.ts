@@ -7,6 +7,8 @@ import { redactCredentials } from '../contract/redact.ts'
 
 export interface Terminal {
   env: Record<string, string | undefined>
+  /** The numbers of the lines of the file .env that hold no variable. */
+  ignoredLines: readonly number[]
   stdin: Readable & { isTTY?: boolean }
   stdout: Writable & { isTTY?: boolean }
   stderr: Writable & { isTTY?: boolean }
