@@ -203,10 +203,7 @@ describe('petstore', { concurrency: 3 }, () => {
         /^petstore key: create, list, revoke\n\nExamples\n {2}petstore key create [^]*\n {2}key revoke +Revoke/,
       )
     }
-    for (const words of [
-      ['help', 'help'],
-      ['purr', '--help'],
-    ])
+    for (const words of [['help', 'help'], ['--help']])
       assert.match((await folder.run(words)).stdout, /^petstore 1\.0\.0: .*\n\nExamples\n/)
   })
 
@@ -251,6 +248,8 @@ describe('petstore', { concurrency: 3 }, () => {
     const calls: [words: string[], message: RegExp][] = [
       [['purr'], /^petstore: There is no command "purr"\.\nSee: petstore help\n$/],
       [['help', 'purr'], /There is no command "purr"/],
+      [['purr', '--help'], /There is no command "purr"/],
+      [['help', 'key', 'purr'], /There is no command "key purr"\. There are key create, key list, key revoke\./],
       [['key'], /Which command\? key create, key list, key revoke\./],
       [
         ['serve', '--purr'],

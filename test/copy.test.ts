@@ -87,7 +87,7 @@ for (const [from, to] of ROUTES) {
     })
 
     const OWN_DATA: [found: string, add: (store: Store) => Promise<unknown>][] = [
-      ['pets: 1', ({ pets }) => pets.create(rex)],
+      ['animals: 1', ({ pets }) => pets.create(rex)],
       [
         'accounts: 1',
         ({ accounts }) =>

@@ -1,4 +1,4 @@
-// Finds and runs the command of a command line. Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted at a prompt.
+// Finds and runs the command of a command line. Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
 import { BadSetting, readConfig, SETTINGS, unknownVariables, VARIABLES } from '../config.ts'
 import { holdsPassword } from '../store/database-address.ts'
 import { escapeControls } from '../contract/json.ts'
@@ -45,8 +45,8 @@ function helpText(words: readonly string[], program: string): string | undefined
   const command = findCommand(COMMANDS, sought)
   if (command !== undefined) return helpFor(command, program)
   const group = commandsOf(sought[0])
-  if (group.length > 0) return groupHelp(group, program)
-  if (isHelp && sought[0] !== undefined && sought[0] !== 'help') throw new UsageError(unknownCommand(sought))
+  if (group.length > 0 && sought.length === 1) return groupHelp(group, program)
+  if (sought[0] !== undefined && sought[0] !== 'help') throw new UsageError(unknownCommand(sought))
   return overview(COMMANDS, program)
 }
 
@@ -81,7 +81,10 @@ function explainFailure(error: unknown, command: Command | undefined, terminal: 
     report(terminal, `petstore: ${repeatable(error.message)}`)
     return 1
   }
-  if (error instanceof Interrupted) return 130
+  if (error instanceof Interrupted) {
+    if (error.message !== '') report(terminal, `petstore: ${error.message}`)
+    return 130
+  }
   throw error
 }
 

@@ -99,11 +99,13 @@ function requireUnused(path: string): void {
       .all()
       .map(({ name }) => name),
   )
-  for (const kind of KINDS.filter(({ name }) => tables.has(name))) {
+  const found = KINDS.filter(({ name }) => tables.has(name)).flatMap((kind) => {
     const { count } = db.prepare(`SELECT count(*) AS count FROM ${kind.name}`).get() as { count: number }
-    if (count === 0) continue
+    return count === 0 ? [] : [`${titleOf(kind)}: ${count}`]
+  })
+  if (found.length > 0) {
     throw new CannotOpenStore(
-      `${path} has data already (${titleOf(kind)}: ${count}); nothing was changed. Restore to another file, or move this one away first, with its -wal and -shm.`,
+      `${path} has data already (${found.join(', ')}); nothing was changed. Restore to another file, or move this one away first, with its -wal and -shm.`,
     )
   }
   try {
