@@ -38,7 +38,7 @@ for (const [from, to] of ROUTES) {
       assert.equal(code, 0, stderr)
       assert.match(
         stdout,
-        /^accounts +3\napi keys +2\nusage counts +1\nfailed requests +1\nidempotency records +3\naudit events +7\nimports +1\npets +9\n$/,
+        /^accounts +3\napi keys +2\nusage counts +1\nfailed requests +1\nidempotency records +3\naudit events +7\nimports +1\nanimals +9\n$/,
       )
       assert.match(stderr, /compared; all records match/)
       const [before, told, ids] = await withStore(source.url, (store) =>
@@ -81,8 +81,8 @@ for (const [from, to] of ROUTES) {
       })
       const { code, stderr } = await copy(source.url, target.url, { isTTY: true })
       assert.equal(code, 0, stderr)
-      assert.match(stderr, / 10000 of 11010 {2}Copying pets/)
-      assert.doesNotMatch(stderr, / 5000 of 11010 {2}Copying pets/, 'the first batch was there already')
+      assert.match(stderr, / 10000 of 11010 {2}Copying animals/)
+      assert.doesNotMatch(stderr, / 5000 of 11010 {2}Copying animals/, 'the first batch was there already')
       assert.deepEqual(await withStore(target.url, everything), await withStore(source.url, everything))
     })
 

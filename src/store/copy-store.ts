@@ -53,7 +53,8 @@ async function requireEmpty(target: RecordStore): Promise<void> {
 
 /** The keys of a store belong to its environment, so the target belongs to the same one. */
 async function copyEnvironment(source: Store, target: Store): Promise<void> {
-  const environment = (await source.environment())!
+  const environment = await source.environment()
+  if (environment === undefined) return
   const recorded = await settleEnvironment(target, { environment, isChosen: !(await source.isDefaultEnvironment()) })
   if (recorded === environment) return
   throw new CopyRefused(
