@@ -328,11 +328,14 @@ describe('A lock of another process', () => {
     using db = new DatabaseSync(path)
     db.exec('PRAGMA journal_mode = WAL; BEGIN IMMEDIATE')
     chmodSync(path, 0o600)
-    const starting = folder.run(['migrate', '--database', `sqlite:${path}`])
+    const starting = folder.run(['migrate', '--database', `sqlite:${path}`, '--environment', 'staging'])
     await Promise.race([starting, new Promise((resolve) => setTimeout(resolve, 2000))])
     db.exec('ROLLBACK')
     const { code, stderr } = await starting
-    assert.deepEqual([code, stderr], [0, `Created the database ${path}.\nApplied to ${path}: 0001-first.\n`])
+    assert.deepEqual(
+      [code, stderr],
+      [0, `Created the database ${path}. It belongs to staging.\nApplied to ${path}: 0001-first.\n`],
+    )
   })
 
   it('is a clear message of a command that can not write meanwhile', async () => {
