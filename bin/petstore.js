@@ -25,6 +25,8 @@ const isNewEnough = sortable(process.versions.node) >= sortable(NEEDED)
 // For hints that name the command as it was called. On Windows a script of npm stands between.
 if (!IS_CHECKOUT) process.env['PETSTORE_CALLED_AS'] ??= process.platform === 'win32' ? 'petstore' : process.argv[1]
 
+if (IS_CHECKOUT && !existsSync(join(ROOT, 'node_modules'))) fail('Nothing is installed yet. Run this first: npm ci')
+
 if (!isNewEnough) follow(pinnedNode())
 else if (process.execArgv.includes(NURSERY) || !process.execve) await runHere()
 else

@@ -1,8 +1,8 @@
-// npm run test:generated-clients: generates clients from the document that a running service serves, compiles them strictly, and
-// runs them against that service. The generators are installed on demand, in this folder alone.
+// npm run test:generated-clients: generates clients and a Postman collection from the document that a running service serves,
+// compiles the clients strictly, and runs all of them against that service. The generators are installed on demand, in this folder alone.
 import assert from 'node:assert/strict'
 import { execFile, execFileSync } from 'node:child_process'
-import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
@@ -44,6 +44,29 @@ describe('A client generated from /openapi.json', () => {
   after(async () => {
     await service[Symbol.asyncDispose]()
     rmSync(work, { recursive: true })
+  })
+
+  it('as a Postman collection succeeds with every example', { timeout: 300_000 }, async () => {
+    await using own = await startPetstore()
+    const [collection, report] = [join(work, 'collection.json'), join(work, 'report.json')]
+    const document = join(work, 'openapi.json')
+    writeFileSync(document, await (await fetch(`${own.url}/openapi.json`)).text())
+    const converter = join(MODULES, 'openapi-to-postmanv2/bin/openapi2postmanv2.js')
+    await run(process.execPath, [converter, '-s', document, '-o', collection, '-O', 'parametersResolution=Example'])
+    const variables = ['--env-var', `baseUrl=${own.url}/v1`, '--env-var', `bearerToken=${own.key}`]
+    const reporting = ['--reporters', 'json', '--reporter-json-export', report]
+    await run(process.execPath, [join(MODULES, 'newman/bin/newman.js'), 'run', collection, ...variables, ...reporting])
+    const { run: ran } = JSON.parse(readFileSync(report, 'utf8')) as {
+      run: { executions: { item: { name: string }; response: { code: number } }[] }
+    }
+    assert.deepEqual(
+      ran.executions.map(({ item, response }) => [item.name, response.code]),
+      [
+        ['List animals', 200],
+        ['Add an animal', 201],
+        ['Get an animal', 200],
+      ],
+    )
   })
 
   for (const [name, generate] of Object.entries(GENERATORS)) {

@@ -112,6 +112,13 @@ describe('petstore on Node.js 20', () => {
     const missing =
       /^petstore: Node\.js (26\.\d+\.\d+) or later is needed, this is 20\.\d+\.\d+, and the package node-\S+@\1 is missing: install again without --omit=optional, or install a newer Node\.js\.\n$/
 
+    it('in a checkout where nothing is installed yet', async () => {
+      const root = checkoutWith()
+      mkdirSync(join(root, 'src'))
+      writeFileSync(join(root, 'src/main.ts'), '')
+      await refuses(root, /^petstore: Nothing is installed yet\. Run this first: npm ci\n$/)
+    })
+
     it('where the pinned Node.js was not installed', async (test) => {
       const elsewhere = mkdtempSync(join(tmpdir(), 'petstore-elsewhere-'))
       test.after(() => rmSync(elsewhere, { recursive: true }))

@@ -6,6 +6,7 @@ import { BASE_PATH, ENVIRONMENTS } from './contract/operations.ts'
 import { redactAddress, redactValue } from './contract/redact.ts'
 import { LOG_LEVELS } from './log.ts'
 import { type DatabaseAddress, parseDatabase } from './store/database-address.ts'
+import type { EnvironmentSetting } from './store/settle-environment.ts'
 
 export interface RateLimit {
   requests: number
@@ -180,6 +181,18 @@ type Values = { [Name in SettingName]: Value<(typeof SETTINGS)[Name]> }
 /** The settings' values, and which of them were given instead of left to their defaults. */
 export type Config = Omit<Values, 'trustProxy'> & { trustProxy: string[] | false; given: ReadonlySet<SettingName> }
 
+/** The variables that settings are read from. */
+export const VARIABLES = Object.values<Setting>(SETTINGS).flatMap(({ variable, fileVariable }) =>
+  fileVariable === undefined ? [variable] : [variable, fileVariable],
+)
+/** Set by the launcher. */
+const INTERNAL = 'PETSTORE_CALLED_AS'
+
+/** Returns the variables that look like settings and are none: their names are mistyped. */
+export function unknownVariables(env: Record<string, string | undefined>): string[] {
+  return Object.keys(env).filter((name) => /^PETSTORE_/i.test(name) && name !== INTERNAL && !VARIABLES.includes(name))
+}
+
 /** A setting has a bad value; the message names it, the value and what is allowed. */
 export class BadSetting extends Error {
   override name = 'BadSetting'
@@ -230,6 +243,10 @@ function parse(setting: Setting, source: string, text: string): unknown {
 /** Returns the public base address of this deployment, if it is configured. */
 export function ownBaseUrl(config: Pick<Config, 'environment' | 'baseUrl' | 'stagingBaseUrl'>): string | undefined {
   return config.environment === 'production' ? config.baseUrl : config.stagingBaseUrl
+}
+
+export function environmentSetting({ environment, given }: Config): EnvironmentSetting {
+  return { environment, isChosen: given.has('environment') }
 }
 
 function parseHost(value: string): string | undefined {

@@ -1,7 +1,7 @@
 // The entry point: runs the command line. The only file that touches the process.
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { parseEnv } from 'node:util'
+import { type EnvFile, parseEnvFile } from './cli/env-file.ts'
 import { programName } from './cli/terminal.ts'
 import { run } from './cli/run.ts'
 
@@ -27,8 +27,10 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 process.stderr.on('error', () => {})
 
 const { PETSTORE_CALLED_AS: calledAs, PATH: searchPath } = process.env
+const envFile = readEnvFile('.env')
 const exitCode = await run(process.argv.slice(2), {
-  env: { ...readEnvFile('.env'), ...withoutEmpty(process.env) },
+  env: { ...envFile.variables, ...withoutEmpty(process.env) },
+  ignoredLines: envFile.ignoredLines,
   program: programName(calledAs, fileURLToPath(new URL('../bin/petstore', import.meta.url)), process.cwd(), searchPath),
   stdin: process.stdin,
   stdout: process.stdout,
@@ -59,12 +61,11 @@ function withoutEmpty(variables: NodeJS.Dict<string>): NodeJS.Dict<string> {
   return Object.fromEntries(Object.entries(variables).filter(([, value]) => value !== ''))
 }
 
-function readEnvFile(path: string): NodeJS.Dict<string> {
+function readEnvFile(path: string): EnvFile {
   try {
-    // Editors on Windows begin a file with a byte order mark, which would become part of the first name.
-    return parseEnv(readFileSync(path, 'utf8').replace(/^\uFEFF/, ''))
+    return parseEnvFile(readFileSync(path, 'utf8'))
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {}
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return { variables: {}, ignoredLines: [] }
     process.stderr.write(`petstore: The file ${path} holds settings but cannot be read: ${(error as Error).message}.\n`)
     return process.exit(2)
   }

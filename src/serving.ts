@@ -5,7 +5,7 @@ import { Keyring } from './accounts/keyring.ts'
 import { hashSingly } from './accounts/passwords.ts'
 import { Sessions } from './accounts/sessions.ts'
 import { Usage } from './accounts/usage.ts'
-import { type Config, ownBaseUrl } from './config.ts'
+import { type Config, environmentSetting, ownBaseUrl } from './config.ts'
 import type { ConsoleParts } from './console/visit.ts'
 import { createSend, type Send } from './http/answer.ts'
 import { AnswerCache } from './http/answer-cache.ts'
@@ -68,9 +68,9 @@ export async function startServing(parts: ServingParts): Promise<Serving> {
   if (config.workers > 1) hashSingly()
   const metrics = await loadMetrics(config)
   const observe = storeObserver(config, metrics, log)
-  const { environment, database, given, workers: processes } = config
+  const { database, workers: processes } = config
   const report: Report = ({ level, message, details }) => log[level](details ?? {}, message)
-  const opening = { environment, isChosen: given.has('environment'), processes, report, observe, onBroken, isWorker }
+  const opening = { ...environmentSetting(config), processes, report, observe, onBroken, isWorker }
   const { store, opened } = await openForServing(database, opening)
   opened.catch(onBroken)
   metrics?.watchStore(store)

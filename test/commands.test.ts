@@ -204,10 +204,7 @@ describe('petstore', { concurrency: 3 }, () => {
         /^petstore key: create, list, revoke\n\nExamples\n {2}petstore key create [^]*\n {2}key revoke +Revoke/,
       )
     }
-    for (const words of [
-      ['help', 'help'],
-      ['purr', '--help'],
-    ])
+    for (const words of [['help', 'help'], ['--help']])
       assert.match((await folder.run(words)).stdout, /^petstore 1\.0\.0: .*\n\nExamples\n/)
   })
 
@@ -252,6 +249,8 @@ describe('petstore', { concurrency: 3 }, () => {
     const calls: [words: string[], message: RegExp][] = [
       [['purr'], /^petstore: There is no command "purr"\.\nSee: petstore help\n$/],
       [['help', 'purr'], /There is no command "purr"/],
+      [['purr', '--help'], /There is no command "purr"/],
+      [['help', 'key', 'purr'], /There is no command "key purr"\. There are key create, key list, key revoke\./],
       [['key'], /Which command\? key create, key list, key revoke\./],
       [
         ['serve', '--purr'],
@@ -370,6 +369,24 @@ describe('petstore', { concurrency: 3 }, () => {
     )
   })
 
+  it('warns of variables that are no setting, and of lines of the .env file that say nothing', async () => {
+    await using folder = await Folder.create()
+    writeFileSync(join(folder.path, '.env'), 'PETSTORE_ENVIROMENT=production\n\nPORT 9000\n')
+    const warnings =
+      'petstore: Warning: the variable petstore_something_else is no setting and is ignored. See petstore help serve for all settings.\n' +
+      'petstore: Warning: the variable PETSTORE_ENVIROMENT is no setting and is ignored. Did you mean PETSTORE_ENVIRONMENT?\n' +
+      'petstore: Warning: line 3 of the file .env is ignored: it is not NAME=VALUE.\n'
+    const env = { petstore_something_else: '1' }
+    const lines = (text: string) => text.split('\n').toSorted()
+    for (const words of [['migrate', '--json'], ['openapi']])
+      assert.deepEqual(lines((await folder.run(words, { env })).stderr.replace(/^Created.*\n/m, '')), lines(warnings))
+    const served = await serve(folder, { env })
+    served.child.kill('SIGTERM')
+    assert.deepEqual(lines((await served.ended).stderr), lines(warnings))
+    assert.equal((await folder.run(['help', 'serve'], { env })).stderr, '')
+    assert.equal((await folder.run(['complete', 'bash', '1', 'se'], { env })).stderr, '', 'nor at each Tab')
+  })
+
   it('reads no .env file but the one in the working directory', async () => {
     await using folder = await Folder.create()
     mkdirSync(join(folder.path, 'below'))
@@ -389,16 +406,15 @@ describe('petstore', { concurrency: 3 }, () => {
   it('adds animals with seed, and brings a database up to date with migrate', async () => {
     await using folder = await Folder.create()
     const database = join(realpathSync(folder.path), 'data/petstore.db')
-    const created = `Created the database ${database}.\nApplied to ${database}: ${MIGRATION_NAMES}.\n`
+    const created = `Created the database ${database}. It belongs to staging by default; to change that, set PETSTORE_ENVIRONMENT before it has keys or animals.\nApplied to ${database}: ${MIGRATION_NAMES}.\n`
     assert.deepEqual(await folder.run(['migrate']), { code: 0, signal: null, stdout: '', stderr: created })
     assert.equal((await folder.run(['migrate'])).stderr, `${database} was up to date.\n`)
     assert.deepEqual(JSON.parse((await folder.run(['migrate', '--json'])).stdout), {
       database,
-      environment: null,
+      environment: 'staging',
       created: false,
       migrations: [],
     })
-    await folder.run(['environment', 'set', 'staging'])
     assert.deepEqual(await folder.run(['seed', '--count', '1201']), {
       code: 0,
       signal: null,

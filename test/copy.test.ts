@@ -39,7 +39,7 @@ for (const [from, to] of ROUTES) {
       assert.equal(code, 0, stderr)
       assert.match(
         stdout,
-        /^accounts +3\napi keys +2\nusage counts +1\nfailed requests +1\nidempotency records +3\naudit events +7\nimports +1\npets +9\n$/,
+        /^accounts +3\napi keys +2\nusage counts +1\nfailed requests +1\nidempotency records +3\naudit events +7\nimports +1\nanimals +9\n$/,
       )
       assert.match(stderr, /compared; all records match/)
       const [before, told, ids] = await withStore(source.url, (store) =>
@@ -82,13 +82,13 @@ for (const [from, to] of ROUTES) {
       })
       const { code, stderr } = await copy(source.url, target.url, { isTTY: true })
       assert.equal(code, 0, stderr)
-      assert.match(stderr, / 10000 of 11010 {2}Copying pets/)
-      assert.doesNotMatch(stderr, / 5000 of 11010 {2}Copying pets/, 'the first batch was there already')
+      assert.match(stderr, / 10000 of 11010 {2}Copying animals/)
+      assert.doesNotMatch(stderr, / 5000 of 11010 {2}Copying animals/, 'the first batch was there already')
       assert.deepEqual(await withStore(target.url, everything), await withStore(source.url, everything))
     })
 
     const OWN_DATA: [found: string, add: (store: Store) => Promise<unknown>][] = [
-      ['pets: 1', ({ pets }) => pets.create(rex)],
+      ['animals: 1', ({ pets }) => pets.create(rex)],
       [
         'accounts: 1',
         ({ accounts }) =>
@@ -120,6 +120,10 @@ for (const [from, to] of ROUTES) {
       await withStore(other.url, (store) => store.recordEnvironment('staging'))
       assert.equal((await copy(source.url, target.url)).code, 0)
       assert.equal(await withStore(target.url, (store) => store.environment()), 'production')
+      await using byDefault = await to.newDatabase()
+      await withStore(byDefault.url, (store) => store.recordEnvironment('staging', { isDefault: true }))
+      assert.equal((await copy(source.url, byDefault.url)).code, 0)
+      assert.equal(await withStore(byDefault.url, (store) => store.environment()), 'production')
       const { code, stderr } = await copy(source.url, other.url)
       assert.equal(code, 1)
       assert.match(stderr, /^petstore: The source belongs to production, the target to staging; nothing was changed\./)

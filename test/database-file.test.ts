@@ -23,10 +23,10 @@ import { MIGRATION_NAMES } from './database-schema.ts'
 import { expectError, startPetstore } from './harness.ts'
 
 const REX = '{"name":"Rex","categoryId":1}'
-/** A user without rights of its own, where this runs as root, which no permission stops. */
 const NOBODY = 65_534
 const isRoot = process.getuid?.() === 0
-const asNobody = isRoot ? ['setpriv', `--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups'] : []
+/** Permissions do not stop root. It stays root without that power, since another user may not be able to read this checkout. */
+const bound = isRoot ? ['setpriv', '--bounding-set=-dac_override,-dac_read_search'] : []
 
 function assertWhole(path: string): void {
   const db = new DatabaseSync(path)
@@ -118,24 +118,37 @@ describe('A database file', { concurrency: 3 }, () => {
     const home = join(folder.path, 'home')
     mkdirSync(home)
     const path = await madeDatabase(folder, 'home/pets.db')
-    if (isRoot) chownSync(home, NOBODY, NOBODY)
     chmodSync(path, 0o444)
     await refused(
       folder,
       path,
       /may not write to .*pets\.db; the file and its folder must both be writable\.\n$/,
-      asNobody,
+      bound,
     )
     chmodSync(path, 0o666)
     chmodSync(home, 0o555)
-    await refused(folder, path, /may not write to .*home; the file and its folder must both be writable\.\n$/, asNobody)
+    await refused(folder, path, /may not write to .*home; the file and its folder must both be writable\.\n$/, bound)
     const { code, stderr } = await folder.run(['serve', '--port', '0', '--database', `sqlite:${home}/deeper/pets.db`], {
-      wrap: asNobody,
+      wrap: bound,
     })
     assert.equal(code, 1)
     assert.match(stderr, /^petstore: Cannot open the database .*: EACCES: permission denied/)
     chmodSync(home, 0o755)
   })
+
+  if (isRoot)
+    it('of another user is neither damaged nor missing, to the doctor', async () => {
+      await using folder = await Folder.create()
+      const path = await madeDatabase(folder, 'home/pets.db')
+      const words = ['doctor', '--database', `sqlite:${path}`]
+      for (const place of [path, join(folder.path, 'home')]) {
+        chownSync(place, NOBODY, NOBODY)
+        const { code, stdout } = await folder.run(words, { wrap: bound })
+        assert.equal(code, 1)
+        assert.match(stdout, /problem {2}File modes .*\n.*→ Run this as the user of the service/)
+        assert.doesNotMatch(stdout, /damage|missing/)
+      }
+    })
 
   it('in a place that is none is refused', async () => {
     await using folder = await Folder.create()
@@ -316,11 +329,14 @@ describe('A lock of another process', () => {
     using db = new DatabaseSync(path)
     db.exec('PRAGMA journal_mode = WAL; BEGIN IMMEDIATE')
     chmodSync(path, 0o600)
-    const starting = folder.run(['migrate', '--database', `sqlite:${path}`])
+    const starting = folder.run(['migrate', '--database', `sqlite:${path}`, '--environment', 'staging'])
     await Promise.race([starting, new Promise((resolve) => setTimeout(resolve, 2000))])
     db.exec('ROLLBACK')
     const { code, stderr } = await starting
-    assert.deepEqual([code, stderr], [0, `Created the database ${path}.\nApplied to ${path}: ${MIGRATION_NAMES}.\n`])
+    assert.deepEqual(
+      [code, stderr],
+      [0, `Created the database ${path}. It belongs to staging.\nApplied to ${path}: ${MIGRATION_NAMES}.\n`],
+    )
   })
 
   it('is a clear message of a command that can not write meanwhile', async () => {

@@ -1,7 +1,11 @@
 // The files in deploy/ keep up with the code: the Node.js version, the settings, the files that the image needs.
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { describe, it } from 'node:test'
+import { parseEnv } from 'node:util'
 import { SETTINGS } from '../src/config.ts'
 import { ERRORS } from '../src/contract/errors.ts'
 
@@ -27,6 +31,30 @@ describe('the deployment', () => {
   it('closes sign-up, whatever the settings around it', () => {
     assert.match(read('deploy/petstore.service'), /^Environment=PETSTORE_SIGNUP=closed$/m)
     assert.match(read('deploy/compose.yaml'), /^ {4}PETSTORE_SIGNUP: \$\{PETSTORE_SIGNUP:-closed\}$/m)
+  })
+
+  it('starts under systemd only with an environment that was chosen, also where the steps are pasted as they are', () => {
+    assert.match(read('deploy/petstore.service'), /^EnvironmentFile=\/etc\/petstore\.env$/m)
+    assert.match(
+      read('deploy/README.md'),
+      /^install .* \/etc\/petstore\.env <<END\nPETSTORE_ENVIRONMENT=production\n[^`]*^END\n[^`]*^systemctl enable --now/m,
+    )
+  })
+
+  it('fills in the file of compose by the command in the README', () => {
+    const [, block = ''] = /^## Compose\n\n```sh\n([^`]*?)^docker compose/m.exec(read('deploy/README.md')) ?? []
+    const folder = mkdtempSync(join(tmpdir(), 'petstore-deploy-'))
+    try {
+      cpSync(new URL('../deploy/env.example', import.meta.url), join(folder, 'deploy/env.example'))
+      execFileSync('sh', ['-euc', block.replace('pets.example.com ', 'pets.test ')], { cwd: folder })
+      const { POSTGRES_PASSWORD, PETSTORE_BASE_URL, PETSTORE_DOMAIN } = parseEnv(
+        readFileSync(join(folder, 'deploy/.env'), 'utf8'),
+      )
+      assert.match(POSTGRES_PASSWORD!, /^[0-9a-f]{64}$/)
+      assert.deepEqual([PETSTORE_DOMAIN, PETSTORE_BASE_URL], ['pets.test', 'https://pets.test/v1'])
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
   })
 
   it('lets an instance drain, finish and end before it is killed', () => {

@@ -1,13 +1,26 @@
 // A database knows its environment: who records it, who is refused, and what becomes of its keys.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { Accounts } from '../src/accounts/accounts.ts'
 import { readConfig } from '../src/config.ts'
+import { Refused } from '../src/contract/errors.ts'
 import { openStore } from '../src/store/open-store.ts'
 import { ENGINES } from '../harness/engines.ts'
 import { expectError, PASSWORD, startPetstore } from './harness.ts'
 import { petstore } from './in-process-command.ts'
 
 const EMAIL = 'you@example.com'
+/** The commands that create a missing database, apart from copy, which carries the environment over. */
+const FIRST_COMMANDS = [
+  `account create ${EMAIL} --password-stdin`,
+  'migrate',
+  'seed --count 1',
+  'import - --format csv',
+] as const
+const INPUTS: Record<string, string> = {
+  [FIRST_COMMANDS[0]]: PASSWORD,
+  [FIRST_COMMANDS[3]]: 'name,categoryId\nRex,1\n',
+}
 const PRODUCTION = { PETSTORE_ENVIRONMENT: 'production' }
 const STAGING = { PETSTORE_ENVIRONMENT: 'staging' }
 
@@ -18,12 +31,38 @@ async function recorded(url: string): Promise<string | undefined> {
   return environment
 }
 
-async function servedOnce(database: string, env: Record<string, string> = {}): Promise<void> {
-  await using _served = await startPetstore({ database, env })
+/** Starts the service and makes a key. Resolves with what was logged. */
+async function servedOnce(database: string, env: Record<string, string> = {}): Promise<unknown[]> {
+  await using served = await startPetstore({ database, env })
+  return served.logged
 }
 
 for (const engine of ENGINES) {
   describe(`The environment of a database, on ${engine.name}`, { concurrency: false }, () => {
+    for (const first of FIRST_COMMANDS) {
+      it(`is recorded and reported by "${first}" when that creates it, from the setting or its default`, async () => {
+        for (const [env, environment] of [
+          [{}, 'staging'],
+          [PRODUCTION, 'production'],
+        ] as const) {
+          await using database = await engine.newDatabase()
+          const run = async (words: string, input = '') => {
+            const all = [...words.split(' '), '--database', database.url]
+            const ended = await petstore(all, { input, env })
+            assert.equal(ended.code, 0, ended.stderr)
+            return ended
+          }
+          const { stderr } = await run(first, INPUTS[first])
+          assert.match(stderr, new RegExp(`Created the database .* It belongs to ${environment}\\b`))
+          assert.equal(await recorded(database.url), environment)
+          if (first !== FIRST_COMMANDS[0]) await run(FIRST_COMMANDS[0], PASSWORD)
+          const { stdout } = await run(`key create --account ${EMAIL} --name x`)
+          assert.match(stdout, env === PRODUCTION ? /^pets_live_/ : /^pets_test_/)
+          await servedOnce(database.url, env)
+        }
+      })
+    }
+
     it('is recorded when the service creates it, from its setting or its default', async () => {
       await using first = await engine.newDatabase()
       await using second = await engine.newDatabase()
@@ -32,23 +71,62 @@ for (const engine of ENGINES) {
       assert.deepEqual([await recorded(first.url), await recorded(second.url)], ['staging', 'production'])
     })
 
-    it('is recorded by a command that creates it only from a setting that was given', async () => {
-      await using first = await engine.newDatabase()
-      await using second = await engine.newDatabase()
-      await petstore(['migrate', '--database', first.url])
-      await petstore(['migrate', '--database', second.url, '--environment', 'production'])
-      assert.deepEqual([await recorded(first.url), await recorded(second.url)], [undefined, 'production'])
-      await petstore(['migrate', '--database', first.url, '--environment', 'production'])
-      assert.equal(await recorded(first.url), undefined, 'a command decides only for a database that it creates')
+    it('gives way, if it was a default, to a setting that is given, while there is neither key nor animal', async () => {
+      const ways: ((url: string) => Promise<unknown>)[] = [
+        (url) => servedOnce(url, PRODUCTION),
+        (url) => petstore(['migrate', '--database', url, '--environment', 'production']),
+        (url) => petstore(['environment', 'set', 'production', '--database', url]),
+      ]
+      for (const change of ways) {
+        await using database = await engine.newDatabase()
+        await petstore(['migrate', '--database', database.url])
+        const told = JSON.stringify(await change(database.url))
+        assert.match(told, /belongs to production now|now belongs to production/)
+        assert.equal(await recorded(database.url), 'production')
+        await petstore(['migrate', '--database', database.url, '--environment', 'staging'])
+        assert.equal(await recorded(database.url), 'production', 'it was chosen, and stays')
+      }
     })
 
-    it('that has none yet is recorded by the first start with a setting, not by a default', async () => {
-      await using database = await engine.newDatabase()
-      await petstore(['migrate', '--database', database.url])
-      await servedOnce(database.url)
-      assert.equal(await recorded(database.url), undefined)
-      await servedOnce(database.url, PRODUCTION)
-      assert.equal(await recorded(database.url), 'production')
+    it('stays a default that is in use: with an animal, a key, or once it was chosen', async () => {
+      const uses = [
+        'seed --count 1',
+        `key create --account ${EMAIL} --name x`,
+        'migrate --environment staging',
+        'environment set staging',
+      ]
+      for (const use of uses) {
+        await using database = await engine.newDatabase()
+        const run = (words: string, input = '') =>
+          petstore([...words.split(' '), '--database', database.url], { input })
+        await run(`account create ${EMAIL} --password-stdin`, PASSWORD)
+        assert.equal((await run(use)).code, 0, use)
+        await assert.rejects(
+          servedOnce(database.url, PRODUCTION),
+          /belongs to staging, but the setting is production\. Set/,
+        )
+        await run('migrate --environment production')
+        assert.equal(await recorded(database.url), 'staging', use)
+        await servedOnce(database.url)
+      }
+    })
+
+    it('that an earlier release left out is recorded at the next start or key; keys that it made stay valid', async () => {
+      for (const next of ['start', 'key'] as const) {
+        await using database = await engine.newDatabase()
+        const store = await openStore(readConfig({ database: database.url }, {}).database)
+        const accounts = new Accounts({ store, environment: 'staging', clock: Date.now })
+        const account = await accounts.create(EMAIL, PASSWORD, 'command line')
+        assert.ok(!(account instanceof Refused))
+        await accounts.createKey(account, 'x', undefined, 'command line')
+        await store.close()
+        if (next === 'start') await assert.rejects(servedOnce(database.url, PRODUCTION), /belongs to staging/)
+        else {
+          const words = ['key', 'create', '--account', EMAIL, '--name', 'y', '--database', database.url]
+          assert.match((await petstore(words, { env: PRODUCTION })).stdout, /^pets_test_/)
+        }
+        assert.equal(await recorded(database.url), 'staging')
+      }
     })
 
     it('must be that of the start, which is refused otherwise and says how to proceed', async () => {
@@ -59,7 +137,7 @@ for (const engine of ENGINES) {
           servedOnce(database.url, env),
           ({ name, message }: Error) =>
             name === 'CannotOpenStore' &&
-            /belongs to production, but the setting is staging\. Set PETSTORE_ENVIRONMENT=production .*The command "environment set" moves it to staging, where its keys are refused\.$/.test(
+            /belongs to production, but the setting is staging(?:, its default)?\. Set PETSTORE_ENVIRONMENT=production .*The command "environment set" moves it to staging, where its keys are refused\.$/.test(
               message,
             ),
         )
@@ -77,21 +155,6 @@ for (const engine of ENGINES) {
       assert.match((await run(`key create --account ${EMAIL} --name x`)).stdout, /^pets_live_/)
       const [listed] = JSON.parse((await run(`key list --account ${EMAIL} --json`)).stdout) as { redacted: string }[]
       assert.match(listed!.redacted, /^pets_live_…/)
-    })
-
-    it('is needed to make a key: without one no prefix is guessed', async () => {
-      await using database = await engine.newDatabase()
-      const run = (words: string, input = '') => petstore([...words.split(' '), '--database', database.url], { input })
-      await run(`account create ${EMAIL} --password-stdin`, PASSWORD)
-      const { code, stdout, stderr } = await run(`key create --account ${EMAIL} --name x`)
-      assert.deepEqual([code, stdout], [1, ''])
-      assert.match(
-        stderr,
-        /has no environment yet, which decides its keys\. .* petstore environment set production\|staging/,
-      )
-      assert.match((await run('environment show')).stderr, /has no environment yet/)
-      assert.equal((await run('environment set staging')).code, 0)
-      assert.match((await run(`key create --account ${EMAIL} --name x`)).stdout, /^pets_test_/)
     })
 
     it('is changed by a command that says what happens to the keys: refused, kept, and accepted again after a change back', async () => {

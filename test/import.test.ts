@@ -70,7 +70,7 @@ for (const engine of ENGINES) {
         })
         await withStore(target.url, ({ pets }) => pets.createMany([ODD[0]!]))
         assert.equal((await call(source.url, 0, ['export', file])).stderr, 'Exported 4 animals.\n')
-        assert.equal((await call(target.url, 0, ['import', file])).stderr, 'Added 4 animals.\n')
+        assert.match((await call(target.url, 0, ['import', file])).stderr, /Added 4 animals\.\n$/)
         assert.deepEqual(
           (await all(target.url)).slice(1),
           ODD.map((pet, index) => ({ id: BigInt(index + 2), ...pet })),
@@ -99,17 +99,57 @@ for (const engine of ENGINES) {
         refused.stderr,
         /^line 702: categoryId must be .*, got "twelve"\.\nline 703: name is not valid UTF-8; save the file as UTF-8\.\nline 704: name must be .*, got ""\.\npetstore: 3 of 704 rows are bad; nothing was written\. Correct the file, or add --skip-bad\.\n$/,
       )
-      assert.match((await call(database.url, 1, ['import', file, '--dry-run'])).stderr, /3 of 704 rows are bad/)
+      const checked = await call(database.url, 1, ['import', file, '--dry-run', '--json'])
+      assert.match(checked.stderr, /3 of 704 rows are bad/)
+      assert.deepEqual(JSON.parse(checked.stdout), {
+        valid: 701,
+        bad: 3,
+        encoding: 'UTF-8',
+        delimiter: ',',
+        importedAt: null,
+      })
       assert.equal((await all(database.url)).length, 0)
       const dry = await call(database.url, 0, ['import', file, '--dry-run', '--skip-bad', '--json'])
-      assert.deepEqual(JSON.parse(dry.stdout), { valid: 701, bad: 3, encoding: 'UTF-8', delimiter: ',' })
+      assert.deepEqual(JSON.parse(dry.stdout), {
+        valid: 701,
+        bad: 3,
+        encoding: 'UTF-8',
+        delimiter: ',',
+        importedAt: null,
+      })
       assert.equal((await all(database.url)).length, 0)
       const added = await call(database.url, 0, ['import', file, '--skip-bad', '--json'])
       assert.deepEqual(JSON.parse(added.stdout), { added: 701, earlier: 0, skipped: 3 })
+      const later = await call(database.url, 0, ['import', file, '--dry-run', '--skip-bad', '--json'])
+      assert.match((JSON.parse(later.stdout) as { importedAt: string }).importedAt, /^\d{4}-.*Z$/)
+      assert.match(
+        (await call(database.url, 0, ['import', file, '--dry-run', '--skip-bad'])).stderr,
+        /Nothing was written\. This file was imported already \(701 rows, .* UTC\); to add its animals once more, add --again\.\n$/,
+      )
       assert.deepEqual(await namesIn(database.url), [
         ...Array.from({ length: 700 }, (_, index) => `Rex ${index}`),
         'Last',
       ])
+    })
+
+    it('say after Ctrl-C what was added and how to go on', async () => {
+      await using folder = await Folder.create()
+      await using database = await engine.newDatabase()
+      const file = join(folder.path, 'pets.csv')
+      writeFileSync(file, csv(numbered(2600)))
+      const stop = Promise.withResolvers<string>()
+      const stopped = await call(database.url, 130, ['import', file], {
+        isTTY: true,
+        onReport: (text) => text.includes(' 1000 of ') && stop.resolve('SIGINT'),
+        stopSignal: () => stop.promise,
+      })
+      const [, rows] =
+        /petstore: Interrupted: (\d+) of 2600 rows are added\. Run the same import again to add the others\.\n$/.exec(
+          stopped.stderr,
+        )!
+      assert.equal((await all(database.url)).length, Number(rows))
+      await call(database.url, 0, ['import', file])
+      assert.equal((await all(database.url)).length, 2600)
     })
 
     it('go on exactly where kill -9 stopped them, and add a finished file again only when asked', async () => {

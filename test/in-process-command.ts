@@ -10,11 +10,19 @@ export interface InProcessOptions {
   env?: Record<string, string>
   /** Called with each text on standard error, before the command goes on. */
   onReport?: (text: string) => void
+  stopSignal?: () => Promise<string>
 }
 
 export async function petstore(
   words: readonly string[],
-  { input = '', clock = Date.now, isTTY = false, env = {}, onReport = () => {} }: InProcessOptions = {},
+  {
+    input = '',
+    clock = Date.now,
+    isTTY = false,
+    env = {},
+    onReport = () => {},
+    stopSignal = () => new Promise(() => {}),
+  }: InProcessOptions = {},
 ) {
   const written = { stdout: '', stderr: '' }
   const collect = (name: keyof typeof written) => {
@@ -29,6 +37,7 @@ export async function petstore(
   }
   const terminal = {
     env,
+    ignoredLines: [],
     program: 'petstore',
     stdin: Readable.from([Buffer.from(input)]),
     stdout: collect('stdout'),
@@ -39,7 +48,7 @@ export async function petstore(
     pid: process.pid,
     nodeVersion: process.version,
     clock,
-    stopSignal: () => new Promise<string>(() => {}),
+    stopSignal,
     kill: () => {},
   })
   return { code, ...written }

@@ -7,5 +7,5 @@ const [from, to] = process.argv.slice(2)
 const open = (database: string | undefined) => openStore(readConfig({ database }, {}).database)
 
 await copyStore(await open(from), await open(to), (step) => {
-  if (step === 'Copying pets') process.kill(process.pid, 'SIGKILL')
+  if (step === 'Copying animals') process.kill(process.pid, 'SIGKILL')
 })

@@ -26,8 +26,14 @@ interface Answer {
 
 export interface Operation {
   operationId: string
-  parameters: { name: string; in: string; schema: JsonSchema }[]
-  requestBody?: { content: Record<string, { schema: JsonSchema }> }
+  parameters: {
+    name: string
+    in: string
+    schema: JsonSchema
+    example?: unknown
+    examples?: Record<string, { value: unknown }>
+  }[]
+  requestBody?: { content: Record<string, { schema: JsonSchema; example: unknown }> }
   responses: Record<string, Answer>
 }
 

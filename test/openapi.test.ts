@@ -44,6 +44,40 @@ describe('docs/requests.http', () => {
   })
 })
 
+describeService('Every example of the document', (service) => {
+  it('is accepted, alone and together with the others of its operation, in a store without animals', async () => {
+    const { paths } = await documentOf(service())
+    for (const [path, operations] of Object.entries(paths)) {
+      for (const [method, { parameters, requestBody }] of Object.entries(operations)) {
+        const all = parameters.flatMap(({ name, in: where, example, examples = {} }) => {
+          const values = [
+            ...(example === undefined ? [] : [example]),
+            ...Object.values(examples).map(({ value }) => value),
+          ]
+          assert.ok(values.length > 0, `${method} ${path}: ${name} has an example`)
+          return values.map((value) => ({ name, where, value: String(value) }))
+        })
+        const optional = all.filter(({ where }) => where !== 'path')
+        for (const sent of [...optional.map((example) => [example]), optional]) {
+          const place = all.reduce((filled, { name, value }) => filled.replace(`{${name}}`, value), path)
+          const query = new URLSearchParams(sent.filter(({ where }) => where === 'query').map(toPair))
+          const headers = Object.fromEntries(sent.filter(({ where }) => where === 'header').map(toPair))
+          const response = await service().call(`${place}?${query.toString()}`, {
+            method: method.toUpperCase(),
+            headers: { ...headers, ...(requestBody && { 'Content-Type': 'application/json' }) },
+            ...(requestBody && { body: JSON.stringify(requestBody.content['application/json']!.example) }),
+          })
+          assert.ok(response.ok, `${method} ${path} with ${JSON.stringify(sent)}: ${await response.text()}`)
+        }
+      }
+    }
+  })
+})
+
+function toPair({ name, value }: { name: string; value: string }): [string, string] {
+  return [name, value]
+}
+
 describeService('The document', (service) => {
   let document: Document
   before(async () => {

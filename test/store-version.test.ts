@@ -126,6 +126,7 @@ const STORE: Record<Exclude<keyof Store, 'opened' | 'pets' | 'accounts' | 'impor
   version: reads((store) => store.version()),
   versionToRead: reads((store) => store.versionToRead()),
   environment: reads((store) => store.environment()),
+  isDefaultEnvironment: reads((store) => store.isDefaultEnvironment()),
   recordEnvironment: data((store) => store.recordEnvironment('staging')),
   isUnfinishedCopy: reads((store) => store.isUnfinishedCopy()),
   setUnfinishedCopy: data((store) => store.setUnfinishedCopy(true)),

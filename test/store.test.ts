@@ -460,12 +460,12 @@ for (const engine of ENGINES) {
       try {
         const both = await Promise.all([store.recordEnvironment('staging'), other.recordEnvironment('production')])
         assert.equal(new Set(both).size, 1, 'both are told the same')
-        const recorded = both[0]!
+        const recorded = both[0]
         const another = recorded === 'staging' ? 'production' : 'staging'
         assert.equal(await other.environment(), recorded)
         assert.equal(await store.recordEnvironment(another), recorded)
-        assert.equal(await store.recordEnvironment(recorded, another), recorded)
-        assert.equal(await store.recordEnvironment(another, recorded), another)
+        assert.equal(await store.recordEnvironment(recorded, { instead: another }), recorded)
+        assert.equal(await store.recordEnvironment(another, { instead: recorded }), another)
         assert.equal(await other.environment(), another)
       } finally {
         await other.close()

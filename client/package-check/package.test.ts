@@ -1,7 +1,7 @@
 // The client as others get it: packed, installed into an empty project, run on every runtime.
 import assert from 'node:assert/strict'
 import { execFile, execFileSync } from 'node:child_process'
-import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -42,6 +42,17 @@ const crossOrigin =
 const hanging = crossOrigin((response) => response.writeHead(200, { 'Content-Type': 'application/json' }).write('['))
 const redirecting = crossOrigin((response) => response.writeHead(302, { Location: '/v1/elsewhere' }).end())
 
+/** Runs one of the README's blocks of commands in a new project. */
+function installAsReadme(block: number, project: string): void {
+  const blocks = [...readFileSync(join(CLIENT, 'README.md'), 'utf8').matchAll(/^```sh\n(.*?)^```/gms)]
+  writeFileSync(join(project, 'package.json'), '{"type":"module","private":true}')
+  execFileSync('sh', ['-ec', blocks[block]![1]!.replaceAll('/path/to/petstore', join(CLIENT, '..'))], {
+    cwd: project,
+    env: { ...process.env, npm_config_offline: 'true', npm_config_audit: 'false', npm_config_fund: 'false' },
+    stdio: ['ignore', 'ignore', 'inherit'],
+  })
+}
+
 describe('The installed package', () => {
   const project = mkdtempSync(join(tmpdir(), 'petstore-client-'))
   let tarball: string
@@ -51,18 +62,12 @@ describe('The installed package', () => {
 
   before(async () => {
     install()
-    const [packed] = JSON.parse(
-      execFileSync('npm', ['pack', '--silent', '--json', '--pack-destination', project], {
-        cwd: CLIENT,
-        encoding: 'utf8',
-      }),
-    ) as [{ filename: string }]
-    tarball = join(project, packed.filename)
-    writeFileSync(join(project, 'package.json'), '{"type":"module","private":true}')
-    execFileSync('npm', ['install', '--offline', '--no-audit', '--no-fund', tarball], {
-      cwd: project,
-      stdio: ['ignore', 'ignore', 'inherit'],
-    })
+    rmSync(join(CLIENT, 'dist'), { recursive: true, force: true })
+    installAsReadme(0, project)
+    tarball = join(
+      project,
+      readdirSync(project).find((name) => name.endsWith('.tgz'))!,
+    )
     for (const file of ['tour.js', 'run-tour.js']) copyFileSync(join(FOLDER, file), join(project, file))
     service = await startPetstore()
     odd = { hanging: await startOddServer(hanging), redirecting: await startOddServer(redirecting) }
@@ -76,6 +81,16 @@ describe('The installed package', () => {
   after(async () => {
     for (const server of [odd.hanging, odd.redirecting, service]) await server[Symbol.asyncDispose]()
     rmSync(project, { recursive: true })
+  })
+
+  it('can be installed as a folder, too, which is built by that', async (test) => {
+    const other = mkdtempSync(join(tmpdir(), 'petstore-client-folder-'))
+    test.after(() => rmSync(other, { recursive: true }))
+    rmSync(join(CLIENT, 'dist'), { recursive: true })
+    installAsReadme(1, other)
+    const program = "import('petstore-client').then(({ Petstore }) => console.log(typeof Petstore))"
+    const { stdout } = await promisify(execFile)(process.execPath, ['-e', program], { cwd: other })
+    assert.equal(stdout, 'function\n')
   })
 
   it('is well made: publint', () => {

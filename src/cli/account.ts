@@ -147,13 +147,16 @@ function accountJson({ id, email, createdAt }: Account): object {
   return { id, email, createdAt: isoTime(createdAt) }
 }
 
-/** Reads a new password: asks for it on a terminal, twice, or takes it from standard input. */
+/** Reads a new password: asks for it on a terminal, twice, until it is good, or takes it from standard input. */
 async function readPassword({ terminal, switches }: Input): Promise<string> {
   if (switches['password-stdin']) return accepted(await readAll(terminal.stdin))
   if (!terminal.stdin.isTTY) throw new UsageError('Give the password on standard input, with --password-stdin.')
-  const password = accepted(await askHidden(terminal, `Password (at least ${PASSWORD_MIN_LENGTH} characters): `))
-  if (password === (await askHidden(terminal, 'The same password again: '))) return password
-  throw new CommandFailed('The two passwords differ; nothing was changed.')
+  for (;;) {
+    const password = await askHidden(terminal, `Password (at least ${PASSWORD_MIN_LENGTH} characters): `)
+    const problem = passwordProblem(password)
+    if (problem === undefined && password === (await askHidden(terminal, 'The same password again: '))) return password
+    report(terminal, problem ?? 'The two passwords differ; try again.')
+  }
 }
 
 function accepted(password: string): string {

@@ -1,7 +1,9 @@
 // What a command is: its name, its options, and what it does.
-import { type Config, type Setting, SETTINGS, type SettingName } from '../config.ts'
+import { type Config, environmentSetting, type Setting, SETTINGS, type SettingName } from '../config.ts'
+import type { Environment } from '../contract/operations.ts'
 import { databasePlace } from '../store/database-address.ts'
 import { openStore } from '../store/open-store.ts'
+import { settleEnvironment } from '../store/settle-environment.ts'
 import type { Store } from '../store/store.ts'
 import { report, type Terminal } from './terminal.ts'
 
@@ -67,24 +69,34 @@ function settingOption({ variable, value, allowed, meaning, choices, default: fa
 
 /**
  * Opens the store for a command, which works on it directly, beside a running server or without one. Throws `NoDatabase`
- * if there is none, unless the command may create it. A new database gets an environment only from a setting that was
- * given, not from its default.
+ * if there is none, unless the command may create it.
  */
 export async function withStore<T>(
-  { config, terminal }: Input,
+  input: Input,
   work: (store: Store) => Promise<T>,
   { create = false } = {},
 ): Promise<T> {
-  const store = await openStore(config.database, { create })
+  const store = await openStore(input.config.database, { create })
   try {
-    if (store.opened.created) {
-      if (config.given.has('environment')) await store.recordEnvironment(config.environment)
-      report(terminal, `Created the database ${databasePlace(config.database)}.`)
-    }
+    if (create) await environmentOf(input, store)
     return await work(store)
   } finally {
     await store.close()
   }
+}
+
+/** Resolves with the environment of the database, which decides its keys; reports it if this command has recorded it. */
+export async function environmentOf({ config, terminal }: Input, store: Store): Promise<Environment> {
+  const before = await store.environment()
+  const environment = await settleEnvironment(store, environmentSetting(config))
+  if (before === environment) return environment
+  const place = databasePlace(config.database)
+  const what = store.opened.created ? `Created the database ${place}. It belongs` : `${place} now belongs`
+  const fallback = (await store.isDefaultEnvironment())
+    ? ` by default; to change that, set ${SETTINGS.environment.variable} before it has keys or animals`
+    : ''
+  report(terminal, `${what} to ${environment}${fallback}.`)
+  return environment
 }
 
 /** Returns a command line to type next: the program as it was called, and the same database. */

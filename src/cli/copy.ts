@@ -1,10 +1,11 @@
 // petstore copy: copies a whole store from one database to another, such as from SQLite to PostgreSQL.
-import { readDatabaseAddress } from '../config.ts'
+import { environmentSetting, readDatabaseAddress } from '../config.ts'
 import type { DatabaseAddress } from '../store/database-address.ts'
 import { CopyRefused, copyStore } from '../store/copy-store.ts'
 import { openStore } from '../store/open-store.ts'
 import { parseConnection } from '../store/postgres/connection-settings.ts'
 import { titleOf } from '../store/records.ts'
+import { settleEnvironment } from '../store/settle-environment.ts'
 import { partOfDatabase } from '../store/sqlite/database-files.ts'
 import { type Command, CommandFailed, JSON_OPTION, UsageError } from './command.ts'
 import { printJson, printTable, report, showProgress } from './terminal.ts'
@@ -23,7 +24,7 @@ export const copy: Command = {
     json: JSON_OPTION,
   },
   examples: ['petstore copy --from sqlite:data/petstore.db --to postgres://petstore@db.example/petstore'],
-  async run({ terminal, flags, switches }) {
+  async run({ terminal, flags, switches, config }) {
     const from = readAddress('from', flags['from'])
     const to = readAddress('to', flags['to'])
     requireApart(from, to)
@@ -31,6 +32,7 @@ export const copy: Command = {
     await using stores = new AsyncDisposableStack()
     const source = stores.adopt(await openStore(from, { unfinished: true, create: false }), (store) => store.close())
     const target = stores.adopt(await openStore(to, { unfinished: true }), (store) => store.close())
+    const environment = await settleEnvironment(source, environmentSetting(config))
     try {
       const counts = await copyStore(source, target, (step, done, all) => showProgress(terminal, done, all, step))
       if (switches['json'])
@@ -44,7 +46,7 @@ export const copy: Command = {
       )
       report(
         terminal,
-        'Copied and compared; all records match. Sessions were not copied: people need to sign in again.',
+        `Copied and compared; all records match. The target belongs to ${environment}, as the source does. Sessions were not copied: people need to sign in again.`,
       )
     } catch (error) {
       throw error instanceof CopyRefused ? new CommandFailed(error.message) : error

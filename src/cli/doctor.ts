@@ -1,8 +1,10 @@
 // petstore doctor: checks a deployment and says what is wrong and what to do. Exit code 0: the service can work; 1: it can't.
-import { type Config, type Setting, SETTINGS } from '../config.ts'
+import { type Config, unknownVariables, VARIABLES } from '../config.ts'
 import { databasePlace } from '../store/database-address.ts'
 import { type Check, fine, problem, warning } from '../store/check.ts'
 import { checkDatabase, openStore } from '../store/open-store.ts'
+import { givesWay } from '../store/settle-environment.ts'
+import type { Store } from '../store/store.ts'
 import { type Command, CommandFailed, JSON_OPTION, settingOptions } from './command.ts'
 import { didYouMean } from './help.ts'
 import { accent, print, printJson, type Terminal } from './terminal.ts'
@@ -30,22 +32,14 @@ export const doctor: Command = {
   },
 }
 
-const VARIABLES = Object.values<Setting>(SETTINGS).flatMap(({ variable, fileVariable }) =>
-  fileVariable === undefined ? [variable] : [variable, fileVariable],
-)
-/** Set by the launcher. */
-const INTERNAL = new Set(['PETSTORE_CALLED_AS'])
-
 /** A bad value is refused before any command runs; a variable with a mistyped name would be ignored. */
 function checkSettings({ env }: Terminal, { given, environment }: Config): Check {
-  const unknown = Object.keys(env).filter(
-    (name) => name.startsWith('PETSTORE_') && !VARIABLES.includes(name) && !INTERNAL.has(name),
-  )
+  const unknown = unknownVariables(env)
   if (unknown.length > 0) {
     return warning(
       'Settings',
       `${unknown.join(', ')} ${unknown.length === 1 ? 'is no setting and is' : 'are no settings and are'} ignored`,
-      `Correct the name.${didYouMean(unknown[0]!, VARIABLES)}`,
+      `Correct the name.${didYouMean(unknown[0]!.toUpperCase(), VARIABLES)}`,
     )
   }
   return fine('Settings', `${environment}; given: ${[...given].join(', ') || 'none, all are defaults'}`)
@@ -55,7 +49,7 @@ async function checkStore(config: Config): Promise<Check[]> {
   const store = await openStore(config.database, { create: false, unfinished: true })
   try {
     return [
-      checkEnvironment(config, await store.environment()),
+      await checkEnvironment(config, store),
       (await store.isUnfinishedCopy())
         ? problem('Copy', 'a copy into this database was interrupted', 'Run the same petstore copy again.')
         : fine('Copy', 'none is unfinished'),
@@ -72,14 +66,13 @@ async function checkStore(config: Config): Promise<Check[]> {
   }
 }
 
-function checkEnvironment({ environment, given }: Config, recorded: string | undefined): Check {
+async function checkEnvironment({ environment, given }: Config, store: Store): Promise<Check> {
+  const recorded = await store.environment()
   if (recorded === undefined)
-    return warning(
-      'Environment',
-      'none is recorded yet',
-      'Start the service with PETSTORE_ENVIRONMENT, which records it.',
-    )
+    return warning('Environment', 'none is recorded yet', `Start the service, which records it: ${environment}.`)
   if (recorded === environment || !given.has('environment')) return fine('Environment', recorded)
+  if (await givesWay(store))
+    return fine('Environment', `${recorded} by default; the next start makes it ${environment}`)
   return problem(
     'Environment',
     `the database belongs to ${recorded}, the setting is ${environment}`,

@@ -2,13 +2,13 @@
 import { KEY_PREFIX, stateOf } from '../accounts/api-keys.ts'
 import { databasePlace } from '../store/database-address.ts'
 import { type Environment, ENVIRONMENTS } from '../contract/operations.ts'
+import { givesWay } from '../store/settle-environment.ts'
 import type { Store } from '../store/store.ts'
 import {
   type Command,
   CommandFailed,
   type Input,
   JSON_OPTION,
-  nextCommand,
   settingOptions,
   UsageError,
   withStore,
@@ -22,11 +22,14 @@ const show: Command = {
   options: { json: JSON_OPTION, ...settingOptions(['database']) },
   examples: ['petstore environment show'],
   async run(input) {
-    const { terminal, switches } = input
+    const { terminal, switches, config } = input
     const environment = await withStore(input, (store) => store.environment())
     if (switches['json']) return printJson(terminal, { environment: environment ?? null })
     if (environment !== undefined) return print(terminal, environment)
-    report(terminal, noEnvironment(input))
+    report(
+      terminal,
+      `${databasePlace(config.database)} has no environment yet; the next start of the service records one, and so does the next key.`,
+    )
   },
 }
 
@@ -62,19 +65,6 @@ const set: Command = {
 
 export const ENVIRONMENT_COMMANDS: readonly Command[] = [show, set]
 
-/** Returns the environment of the database, which decides the prefix of a new key; throws `CommandFailed` if there is none. */
-export async function environmentOfKeys(input: Input, store: Store): Promise<Environment> {
-  const environment = await store.environment()
-  if (environment === undefined) throw new CommandFailed(noEnvironment(input))
-  return environment
-}
-
-function noEnvironment(input: Input): string {
-  const place = databasePlace(input.config.database)
-  const command = nextCommand(input, `environment set ${ENVIRONMENTS.join('|')}`)
-  return `${place} has no environment yet, which decides its keys. The service records its own when it is started with PETSTORE_ENVIRONMENT; or: ${command}`
-}
-
 function readEnvironment({ positionals }: Input): Environment {
   const environment = ENVIRONMENTS.find((name) => name === positionals[0])
   if (environment !== undefined) return environment
@@ -88,19 +78,22 @@ async function change(
 ): Promise<{ was: Environment | undefined; refused: number }> {
   const { terminal, switches, config } = input
   const was = await store.environment()
-  if (was === environment) return { was, refused: 0 }
+  if (was === environment) {
+    await store.recordEnvironment(environment, { instead: was })
+    return { was, refused: 0 }
+  }
   const keys = await store.accounts.listKeys()
   const refused = keys.filter(
     (key) => key.environment !== environment && stateOf(key, terminal.clock()) === 'active',
   ).length
-  if ((was !== undefined || refused > 0) && !switches['yes']) {
+  if ((was !== undefined || refused > 0) && !switches['yes'] && !(await givesWay(store))) {
     const consequence =
       refused === 0 ? '' : ` and has ${keysOf(refused, other(environment))}, which ${environment} refuses`
     throw new UsageError(
       `${databasePlace(config.database)} belongs to ${was ?? 'no environment'}${consequence}; add --yes to change it to ${environment}.`,
     )
   }
-  const recorded = await store.recordEnvironment(environment, was)
+  const recorded = await store.recordEnvironment(environment, { instead: was })
   if (recorded !== environment)
     throw new CommandFailed(
       `Another process has just changed the environment to ${recorded}; nothing was changed here.`,

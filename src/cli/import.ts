@@ -2,12 +2,30 @@
 // transactions that also record how far the import has come, so that it goes on where it was interrupted.
 import { createHash } from 'node:crypto'
 import type { NewPet } from '../contract/pets.ts'
-import type { FileImport, ImportStore } from '../store/store.ts'
-import { type Command, CommandFailed, JSON_OPTION, settingOptions, UsageError, withStore } from './command.ts'
+import { type FileImport, type ImportStore, NoDatabase } from '../store/store.ts'
+import {
+  type Command,
+  CommandFailed,
+  type Input,
+  JSON_OPTION,
+  settingOptions,
+  UsageError,
+  withStore,
+} from './command.ts'
 import { DELIMITER_OPTION, delimiterOf, delimiterWords, recogniseCsv } from './csv-dialect.ts'
 import { FORMAT_OPTION, formatOf, isNamedAsSpreadsheet, PetFile, spreadsheetRefused } from './pet-file.ts'
 import { readCsv, readJsonLines, type Row } from './pet-rows.ts'
-import { clearProgress, day, printJson, report, showProgress, startRate, type Terminal } from './terminal.ts'
+import {
+  clearProgress,
+  day,
+  Interrupted,
+  isoTime,
+  printJson,
+  report,
+  showProgress,
+  startRate,
+  type Terminal,
+} from './terminal.ts'
 
 const BATCH = 500
 
@@ -56,14 +74,25 @@ export const importPets: Command = {
     const recognised = csv === undefined ? encoding : `${delimiterWords(csv.delimiter)}, ${encoding}`
     const { hash, valid, bad } = await check(terminal, file, read)
     const rows = `${valid + bad} ${valid + bad === 1 ? 'row' : 'rows'}`
+    const dryRun = switches['dry-run'] === true
+    const earlier = dryRun ? await finishedImport(input, hash) : undefined
+    if (dryRun && switches['json']) {
+      const importedAt = isoTime(earlier?.updatedAt)
+      printJson(terminal, { valid, bad, encoding, delimiter: csv?.delimiter, importedAt })
+    }
     if (bad > 0 && !switches['skip-bad']) {
       throw new CommandFailed(
         `${bad} of ${rows} ${bad === 1 ? 'is' : 'are'} bad; nothing was written. Correct the file, or add --skip-bad.`,
       )
     }
-    if (switches['dry-run']) {
-      if (switches['json']) return printJson(terminal, { valid, bad, encoding, delimiter: csv?.delimiter })
-      return report(terminal, `${rows} checked (${recognised}): ${valid} valid, ${bad} bad. Nothing was written.`)
+    if (dryRun) {
+      if (switches['json']) return
+      const before =
+        earlier === undefined ? '' : ` ${importedAlready(earlier)}; to add its animals once more, add --again.`
+      return report(
+        terminal,
+        `${rows} checked (${recognised}): ${valid} valid, ${bad} bad. Nothing was written.${before}`,
+      )
     }
     const added =
       valid === 0
@@ -120,6 +149,21 @@ async function check(
   return { hash: hash.digest('hex'), valid, bad }
 }
 
+/** Resolves with the import of this file that has finished, if there is one; creates no database. */
+async function finishedImport(input: Input, hash: string): Promise<FileImport | undefined> {
+  try {
+    const found = await withStore(input, ({ imports }) => imports.find(hash))
+    return found?.rowsDone === found?.rowsTotal ? found : undefined
+  } catch (error) {
+    if (error instanceof NoDatabase) return undefined
+    throw error
+  }
+}
+
+function importedAlready({ rowsTotal, updatedAt }: FileImport): string {
+  return `This file was imported already (${rowsTotal} rows, ${day(updatedAt)})`
+}
+
 /** Returns how many rows are done already: none for a new file, some after an interruption. */
 async function whereToStart(
   imports: ImportStore,
@@ -131,7 +175,7 @@ async function whereToStart(
   if (earlier !== undefined && earlier.rowsDone < earlier.rowsTotal) return earlier.rowsDone
   if (earlier !== undefined && !again) {
     throw new CommandFailed(
-      `This file was imported already (${earlier.rowsTotal} rows, ${day(earlier.updatedAt)}); nothing was written. To add its animals once more, add --again.`,
+      `${importedAlready(earlier)}; nothing was written. To add its animals once more, add --again.`,
     )
   }
   const changed = (await imports.unfinished()).find((other) => other.file === file.file)
@@ -155,6 +199,8 @@ async function addRows(
 ): Promise<void> {
   const rate = startRate()
   let done = from
+  let isStopped = false
+  void terminal.stopSignal().then(() => (isStopped = true))
   for await (const batch of batchesAfter(from, read(file.chunks()))) {
     if (await file.hasChanged()) {
       throw new CommandFailed(
@@ -164,6 +210,9 @@ async function addRows(
     if (!(await imports.addRows(hash, done, batch, terminal.clock()))) throw takenOver(done - from)
     done += batch.length
     showProgress(terminal, done, all, rate(done - from, all - from))
+    if (!isStopped || done === all) continue
+    clearProgress(terminal)
+    throw new Interrupted(`Interrupted: ${done} of ${all} rows are added. Run the same import again to add the others.`)
   }
 }
 

@@ -7,13 +7,13 @@ import { accountsOf, findAccount } from './account.ts'
 import {
   type Command,
   CommandFailed,
+  environmentOf,
   JSON_OPTION,
   nextCommand,
   settingOptions,
   UsageError,
   withStore,
 } from './command.ts'
-import { environmentOfKeys } from './environment.ts'
 import { day, isoTime, print, printJson, printTable, report } from './terminal.ts'
 
 const STORE_OPTIONS = settingOptions(['database'])
@@ -45,7 +45,7 @@ const create: Command = {
     const expiresAt = expires === undefined ? undefined : parseExpiry(expires, terminal.clock())
     const made = await withStore(input, async (store) => {
       const account = await findAccount(input, store, email)
-      return accountsOf(store, await environmentOfKeys(input, store), terminal).createKey(
+      return accountsOf(store, await environmentOf(input, store), terminal).createKey(
         account,
         name,
         expiresAt,

@@ -18,8 +18,7 @@ export const migrate: Command = {
       { create: true },
     )
     const { created, migrations, warnings } = opened
-    if (switches['json'])
-      return printJson(terminal, { database, environment: environment ?? null, created, migrations })
+    if (switches['json']) return printJson(terminal, { database, environment, created, migrations })
     report(
       terminal,
       migrations.length === 0 ? `${database} was up to date.` : `Applied to ${database}: ${migrations.join(', ')}.`,

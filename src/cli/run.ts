@@ -1,5 +1,5 @@
-// Finds and runs the command of a command line. Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted at a prompt.
-import { BadSetting, readConfig, SETTINGS } from '../config.ts'
+// Finds and runs the command of a command line. Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
+import { BadSetting, readConfig, SETTINGS, unknownVariables, VARIABLES } from '../config.ts'
 import { holdsPassword } from '../store/database-address.ts'
 import { escapeControls } from '../contract/json.ts'
 import { VERSION } from '../contract/operations.ts'
@@ -7,7 +7,7 @@ import { redactSecrets } from '../contract/redact.ts'
 import { CannotOpenStore, StoreUnavailable } from '../store/store.ts'
 import { type Command, CommandFailed, findCommand, UsageError } from './command.ts'
 import { COMMANDS, commandsOf, parseWords, unknownCommand } from './commands.ts'
-import { groupHelp, helpFor, overview } from './help.ts'
+import { didYouMean, groupHelp, helpFor, overview } from './help.ts'
 import { Interrupted, print, report, type Terminal } from './terminal.ts'
 
 export async function run(words: readonly string[], terminal: Terminal): Promise<number> {
@@ -25,6 +25,7 @@ export async function run(words: readonly string[], terminal: Terminal): Promise
     }
     if (command === undefined) throw new UsageError(unknownCommand(words))
     const parsed = parseWords(command, words.slice(command.name.split(' ').length))
+    if (!command.hidden) warnOfIgnored(terminal)
     warnOfPasswords(parsed.flags, terminal)
     await command.run({ terminal, ...parsed, config: readConfig(parsed.flags, terminal.env) })
     return 0
@@ -44,9 +45,19 @@ function helpText(words: readonly string[], program: string): string | undefined
   const command = findCommand(COMMANDS, sought)
   if (command !== undefined) return helpFor(command, program)
   const group = commandsOf(sought[0])
-  if (group.length > 0) return groupHelp(group, program)
-  if (isHelp && sought[0] !== undefined && sought[0] !== 'help') throw new UsageError(unknownCommand(sought))
+  if (group.length > 0 && sought.length === 1) return groupHelp(group, program)
+  if (sought[0] !== undefined && sought[0] !== 'help') throw new UsageError(unknownCommand(sought))
   return overview(COMMANDS, program)
+}
+
+/** A setting that is not understood would otherwise leave its default in force without a word. */
+function warnOfIgnored(terminal: Terminal): void {
+  for (const name of unknownVariables(terminal.env)) {
+    const hint = didYouMean(name.toUpperCase(), VARIABLES) || ` See ${terminal.program} help serve for all settings.`
+    report(terminal, `petstore: Warning: the variable ${name} is no setting and is ignored.${hint}`)
+  }
+  for (const line of terminal.ignoredLines)
+    report(terminal, `petstore: Warning: line ${line} of the file .env is ignored: it is not NAME=VALUE.`)
 }
 
 /** Every user of the machine can read the command lines of all processes. */
@@ -70,7 +81,10 @@ function explainFailure(error: unknown, command: Command | undefined, terminal: 
     report(terminal, `petstore: ${repeatable(error.message)}`)
     return 1
   }
-  if (error instanceof Interrupted) return 130
+  if (error instanceof Interrupted) {
+    if (error.message !== '') report(terminal, `petstore: ${error.message}`)
+    return 130
+  }
   throw error
 }
 

@@ -7,6 +7,8 @@ import { redactCredentials } from '../contract/redact.ts'
 
 export interface Terminal {
   env: Record<string, string | undefined>
+  /** The numbers of the lines of the file .env that hold no variable. */
+  ignoredLines: readonly number[]
   stdin: Readable & { isTTY?: boolean }
   stdout: Writable & { isTTY?: boolean }
   stderr: Writable & { isTTY?: boolean }
@@ -65,7 +67,7 @@ export async function readAll(stream: Readable): Promise<string> {
     .replace(/\r?\n$/, '')
 }
 
-/** A person ended the program at a prompt: nothing to report, exit code 130. */
+/** A person ended the program: exit code 130. At a prompt there is nothing to report. */
 export class Interrupted extends Error {
   override name = 'Interrupted'
 }
@@ -86,9 +88,9 @@ export async function askHidden(terminal: Terminal, question: string): Promise<s
   }
 }
 
-/** Formats a time to the minute; a dash if there is none. */
+/** Formats a time to the minute, in UTC; a dash if there is none. */
 export function day(time: number | undefined): string {
-  return time === undefined ? '-' : new Date(time).toISOString().slice(0, 16).replace('T', ' ')
+  return time === undefined ? '-' : `${new Date(time).toISOString().slice(0, 16).replace('T', ' ')} UTC`
 }
 
 export function isoTime(time: number | undefined): string | null {

@@ -140,7 +140,8 @@ const rehearse: Parameter = {
     'Staging only: rehearses a failure, to test a client with. `503`, `429`, `delay=2s`, `disconnect` (nothing is done), or ' +
     '`disconnect-after-commit` (it is done, but the answer is lost). Production ignores it.',
   schema: { type: 'string' },
-  example: '503',
+  // Tools send every example; this one changes nothing.
+  example: 'delay=0s',
 }
 
 /** Moves every schema that has a title to the components, and leaves a reference in its place. */

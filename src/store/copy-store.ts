@@ -13,6 +13,7 @@ import {
   type Value,
   whyUnknown,
 } from './records.ts'
+import { settleEnvironment } from './settle-environment.ts'
 import type { Store } from './store.ts'
 
 /** Called after each batch with the step, the number of records done and the number of all. */
@@ -63,7 +64,7 @@ async function requireEmpty(target: RecordStore): Promise<void> {
 async function copyEnvironment(source: Store, target: Store): Promise<void> {
   const environment = await source.environment()
   if (environment === undefined) return
-  const recorded = await target.recordEnvironment(environment)
+  const recorded = await settleEnvironment(target, { environment, isChosen: !(await source.isDefaultEnvironment()) })
   if (recorded === environment) return
   throw new CopyRefused(
     `The source belongs to ${environment}, the target to ${recorded}; nothing was changed. Copy into another database.`,

@@ -10,16 +10,30 @@ export interface Facts {
 }
 
 const ENVIRONMENT = 'environment'
+/** The environment that was recorded by default. It is chosen if another one is recorded now, or if this fact is absent. */
+const DEFAULT_ENVIRONMENT = 'default_environment'
 const UNFINISHED_COPY = 'unfinished_copy'
 const YES = 'yes'
 
 export function factsOfStore(
   facts: Facts,
-): Pick<Store, 'environment' | 'recordEnvironment' | 'isUnfinishedCopy' | 'setUnfinishedCopy'> {
+): Pick<
+  Store,
+  'environment' | 'isDefaultEnvironment' | 'recordEnvironment' | 'isUnfinishedCopy' | 'setUnfinishedCopy'
+> {
   return {
     environment: () => facts.get(ENVIRONMENT) as Promise<Environment | undefined>,
-    recordEnvironment: (environment, instead) =>
-      facts.change(ENVIRONMENT, instead, environment) as Promise<Environment | undefined>,
+    async isDefaultEnvironment() {
+      const fallback = await facts.get(DEFAULT_ENVIRONMENT)
+      return fallback !== undefined && fallback === (await facts.get(ENVIRONMENT))
+    },
+    async recordEnvironment(environment, { instead, isDefault = false } = {}) {
+      // First, so that no other process takes the default for a choice.
+      if (isDefault) await facts.change(DEFAULT_ENVIRONMENT, undefined, environment)
+      const recorded = (await facts.change(ENVIRONMENT, instead, environment)) as Environment
+      if (!isDefault && recorded === environment) await facts.change(DEFAULT_ENVIRONMENT, environment, undefined)
+      return recorded
+    },
     isUnfinishedCopy: async () => (await facts.get(UNFINISHED_COPY)) !== undefined,
     async setUnfinishedCopy(unfinished) {
       await facts.change(UNFINISHED_COPY, unfinished ? undefined : YES, unfinished ? YES : undefined)

@@ -1,9 +1,9 @@
 // Opens the store for serving. While the database is unavailable the service is live but not ready: the store refuses every
 // call until an attempt to open it succeeds. A database of the other environment is refused.
 import { setTimeout } from 'node:timers/promises'
-import type { Environment } from '../contract/operations.ts'
 import { type DatabaseAddress, databasePlace } from './database-address.ts'
 import { openStore } from './open-store.ts'
+import { type EnvironmentSetting, settleEnvironment } from './settle-environment.ts'
 import { CannotOpenStore, type Observe, type Report, type Serving, type Store, StoreUnavailable } from './store.ts'
 
 const FIRST_PAUSE_MS = 250
@@ -16,10 +16,7 @@ export interface Opening {
   opened: Promise<void>
 }
 
-export interface OpeningOptions {
-  /** The environment to serve, and whether somebody chose it: a default does not decide for a database that exists. */
-  environment: Environment
-  isChosen: boolean
+export interface OpeningOptions extends EnvironmentSetting {
   /** How many processes of the instance open the database. */
   processes: number
   /** Receives a line of the log each. */
@@ -52,20 +49,19 @@ export async function openForServing(database: DatabaseAddress, options: Opening
   return openOrWait(open, isWorker ? () => {} : report)
 }
 
-/**
- * Records the environment of a database that has none, if it was just created or if the setting was given. A default does
- * not decide for a database that exists. Throws `CannotOpenStore` if the database belongs to the other environment.
- */
+/** Throws `CannotOpenStore` if the database belongs to the other environment. */
 async function requireEnvironment(
   store: Store,
   database: DatabaseAddress,
-  { environment, isChosen }: OpeningOptions,
+  { environment, isChosen, report }: OpeningOptions,
 ): Promise<void> {
-  const decides = store.opened.created || isChosen
-  const recorded = (await store.environment()) ?? (decides ? await store.recordEnvironment(environment) : undefined)
-  if (recorded === undefined || recorded === environment) return
+  const before = await store.environment()
+  const recorded = await settleEnvironment(store, { environment, isChosen })
+  if (before !== undefined && before !== recorded)
+    report({ level: 'notice', message: `the database belongs to ${recorded} now; ${before} was its default` })
+  if (recorded === environment) return
   throw new CannotOpenStore(
-    `${databasePlace(database)} belongs to ${recorded}, but the setting is ${environment}. Set PETSTORE_ENVIRONMENT=${recorded} to serve it, ` +
+    `${databasePlace(database)} belongs to ${recorded}, but the setting is ${environment}${isChosen ? '' : ', its default'}. Set PETSTORE_ENVIRONMENT=${recorded} to serve it, ` +
       `or name another database. The command "environment set" moves it to ${environment}, where its keys are refused.`,
   )
 }
@@ -130,6 +126,7 @@ function waitFor(open: () => Promise<Store>, firstReason: string, report: Report
       connections: () => store?.connections(),
       commits: () => store?.commits() ?? { commits: 0, writes: 0 },
       environment: async () => opened().environment(),
+      isDefaultEnvironment: async () => opened().isDefaultEnvironment(),
       recordEnvironment: async (...parameters) => opened().recordEnvironment(...parameters),
       isUnfinishedCopy: async () => opened().isUnfinishedCopy(),
       setUnfinishedCopy: async (unfinished) => opened().setUnfinishedCopy(unfinished),

@@ -127,9 +127,9 @@ export function kindOf(table: string): Kind {
   return KINDS.find(({ name }) => name === table)!
 }
 
-/** Returns the name of a kind as shown to people, such as "api keys". */
+/** Returns the name of a kind as shown to people, such as "animals" or "api keys". */
 export function titleOf({ name }: Pick<Kind, 'name'>): string {
-  return name.replaceAll('_', ' ')
+  return name === 'pets' ? 'animals' : name.replaceAll('_', ' ')
 }
 
 /** The kinds whose ids the database assigns. */

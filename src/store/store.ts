@@ -27,11 +27,16 @@ export interface Store {
   versionToRead(): number | undefined
   /** Resolves with the environment that this database belongs to; undefined if none was recorded yet. */
   environment(): Promise<Environment | undefined>
+  /** Whether the recorded environment is a default that nobody has chosen. */
+  isDefaultEnvironment(): Promise<boolean>
   /**
    * Records the environment if `instead` is what is recorded now, by default nothing. Resolves with the one that is
    * recorded afterwards, so that several instances that start at once agree.
    */
-  recordEnvironment(environment: Environment, instead?: Environment): Promise<Environment | undefined>
+  recordEnvironment(
+    environment: Environment,
+    how?: { instead?: Environment | undefined; isDefault?: boolean },
+  ): Promise<Environment>
   /** Whether a copy into this store was begun and not finished; then it holds only a part of the data. */
   isUnfinishedCopy(): Promise<boolean>
   setUnfinishedCopy(unfinished: boolean): Promise<void>

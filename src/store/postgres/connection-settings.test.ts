@@ -98,6 +98,12 @@ describe('an address of PostgreSQL', () => {
       assert.throws(() => parseConnection(`postgres://${hosts}/pets`), /has no valid host/)
   })
 
+  it('is refused for an impossible port', () => {
+    for (const hosts of ['h:0', 'h:65536', 'h:99999', 'a:5432,b:70000'])
+      assert.throws(() => parseConnection(`postgres://${hosts}/pets`), /impossible port; it must be from 1 to 65535/)
+    assert.equal(parseConnection('postgres://h:65535/pets').hosts[0]!.port, 65_535)
+  })
+
   it('never has a part of its password in a message, however it is mistyped', () => {
     const mistyped = [
       'me:hunter?2secret@db',

@@ -110,6 +110,9 @@ function readHosts(text: string): Host[] {
       throw new CannotOpenStore(
         'The database address has no valid host: it must be postgres://USER:PASSWORD@HOST:PORT/NAME, several HOST:PORT separated by commas.',
       )
+    // Not repeated, for the same reason.
+    if (port !== undefined && !(Number(port) >= 1 && Number(port) <= 65_535))
+      throw new CannotOpenStore('The database address has an impossible port; it must be from 1 to 65535.')
     return { host: host.replaceAll(/[[\]]/g, ''), port: port === undefined ? DEFAULT_PORT : Number(port) }
   })
 }

@@ -98,12 +98,14 @@ function requireUnused(path: string): void {
   using db = new DatabaseSync(path, { timeout: 0 })
   requireOurs(db, path)
   // All tables, also those of a newer program.
-  const tables = new Set(readColumns(db).map(({ table }) => table))
-  for (const name of tables.difference(new Set(Object.keys(LEFT_BEHIND)))) {
+  const tables = new Set(readColumns(db).map(({ table }) => table)).difference(new Set(Object.keys(LEFT_BEHIND)))
+  const found = [...tables].flatMap((name) => {
     const { count } = db.prepare(`SELECT count(*) AS count FROM "${name}"`).get() as { count: number }
-    if (count === 0) continue
+    return count === 0 ? [] : [`${titleOf({ name })}: ${count}`]
+  })
+  if (found.length > 0) {
     throw new CannotOpenStore(
-      `${path} has data already (${titleOf({ name })}: ${count}); nothing was changed. Restore to another file, or move this one away first, with its -wal and -shm.`,
+      `${path} has data already (${found.join(', ')}); nothing was changed. Restore to another file, or move this one away first, with its -wal and -shm.`,
     )
   }
   try {

@@ -1,5 +1,5 @@
 // Checks a database file for `petstore doctor`, without changing it.
-import { existsSync, statfsSync, statSync } from 'node:fs'
+import { statfsSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { type Check, fine, problem, schemaCheck, unknownChecks, warning } from '../check.ts'
@@ -23,8 +23,21 @@ const RESTORE =
   'stop the service, move the file away with its -wal and -shm, and restore a backup: petstore restore FILE.'
 
 export function checkSqlite(path: string, now: number): Check[] {
-  if (!existsSync(path)) return [problem('Database', `${path} is missing`, new NoDatabase(path).message)]
-  const checks = [checkSpace(path), ...checkAccess(path)]
+  // What this user may not open is neither missing nor damaged.
+  try {
+    if (statSync(path, { throwIfNoEntry: false }) === undefined)
+      return [problem('Database', `${path} is missing`, new NoDatabase(path).message)]
+    requireWritable(path)
+  } catch (error) {
+    return [
+      problem(
+        'File modes',
+        (error as Error).message,
+        'Run this as the user of the service; if it is, change the owner or mode of the file and its folder.',
+      ),
+    ]
+  }
+  const checks = [checkSpace(path), ...checkModes(path)]
   try {
     using db = new DatabaseSync(path, { timeout: LOCK_WAIT_MS })
     requireOurs(db, path)
@@ -56,18 +69,7 @@ export function spaceCheck(free: number, size: number): Check {
   return fine('Disk space', found)
 }
 
-function checkAccess(path: string): Check[] {
-  try {
-    requireWritable(path)
-  } catch (error) {
-    return [
-      problem(
-        'File modes',
-        (error as Error).message,
-        'Run this as the user of the service; if it is, change the owner or mode of the file and its folder.',
-      ),
-    ]
-  }
+function checkModes(path: string): Check[] {
   const warnings = modeWarnings(path)
   if (warnings.length === 0) return [fine('File modes', 'only the owner can read the database')]
   return warnings.map((text) =>

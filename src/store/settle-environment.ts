@@ -1,0 +1,35 @@
+// Decides which environment a database belongs to: one rule for the service and for commands.
+import type { Environment } from '../contract/operations.ts'
+import type { Store } from './store.ts'
+
+export interface EnvironmentSetting {
+  environment: Environment
+  /** Whether somebody chose it, or it is the default. */
+  isChosen: boolean
+}
+
+/**
+ * Resolves with the environment of the database. One that has none gets the setting's, be it a default. A recorded default
+ * gives way to a chosen setting while it can harm nobody; otherwise what is recorded stays.
+ */
+export async function settleEnvironment(
+  store: Store,
+  { environment, isChosen }: EnvironmentSetting,
+): Promise<Environment> {
+  const recorded = await store.environment()
+  if (recorded === undefined) {
+    // Earlier releases served a database and made keys without recording its environment. Those keys must stay valid.
+    const [key] = await store.accounts.listKeys()
+    const isDefault = key === undefined && !isChosen
+    return store.recordEnvironment(key?.environment ?? environment, { isDefault })
+  }
+  const decides = isChosen && (await (recorded === environment ? store.isDefaultEnvironment() : givesWay(store)))
+  return decides ? store.recordEnvironment(environment, { instead: recorded }) : recorded
+}
+
+/** Whether the environment was recorded by default, and nothing depends on it yet. */
+export async function givesWay(store: Store): Promise<boolean> {
+  if (!(await store.isDefaultEnvironment())) return false
+  const [keys, pets] = await Promise.all([store.accounts.listKeys(), store.pets.list({ limit: 1 })])
+  return keys.length === 0 && pets.length === 0
+}
