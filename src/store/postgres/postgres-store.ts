@@ -39,7 +39,8 @@ export async function openPostgresStore(
   } catch (error) {
     await pool.end()
     const failure = asStoreFailure(error)
-    if (failure instanceof StoreUnavailable) throw new CannotOpenStore(failure.message, { cause: error, passing: true })
+    if (failure instanceof StoreUnavailable)
+      throw new CannotOpenStore(failure.message, { cause: error, transient: true })
     throw error
   }
   isOpen = true

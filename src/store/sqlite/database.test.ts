@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
-import { IN_MEMORY, openDatabase, readPragma, requireOurs } from './database.ts'
+import { IN_MEMORY, openDatabase, readPragma, refuseForeignFile } from './database.ts'
 import { APPLICATION_ID } from './migrate.ts'
 
 describe('A database file that is open', () => {
@@ -67,7 +67,7 @@ describe('A new database file', () => {
         )
       return DatabaseSync.prototype.prepare.call(db, sql)
     }
-    requireOurs(db, path)
+    refuseForeignFile(db, path)
     assert.equal(questions, 2)
     rmSync(folder, { recursive: true })
   })

@@ -42,7 +42,7 @@ describe('The write-ahead log', () => {
     reader.prepare('SELECT count(*) FROM pets').get()
     assert.throws(
       () => openSqliteStore(path, { ...serving(true), lockWaitMs: 0 }),
-      (error) => error instanceof CannotOpenStore && error.passing,
+      (error) => error instanceof CannotOpenStore && error.transient,
     )
     reader.exec('ROLLBACK')
     const store = openSqliteStore(path, serving(true))
