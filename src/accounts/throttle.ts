@@ -90,7 +90,7 @@ export class Throttle {
     else this.#remove(key)
   }
 
-  /** Forgets what was counted for a name. */
+  /** Removes all counts of a name. */
   forget(name: string): void {
     this.#remove(hashOf(name))
   }

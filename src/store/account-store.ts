@@ -37,9 +37,9 @@ export interface AuditEvent {
     | 'session.started'
     | 'session.refused'
     | 'session.ended'
-  /** Where it was done: `console` or `command line`. */
+  /** Where the action was taken: `console` or `command line`. */
   via: string
-  /** What it was done to: an email address, or the name and id of a key or an animal. */
+  /** The object of the action: an email address, or the name and id of a key or an animal. */
   subject: string
   /** The old and the new value of each changed field. */
   detail?: string

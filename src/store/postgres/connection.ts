@@ -17,7 +17,7 @@ export interface ServerFacts {
   startedAt: string
   role: 'primary' | 'standby'
   readOnly: boolean
-  /** The timeline of a primary: each promotion of a standby begins a higher one. Undefined if the database can't tell. */
+  /** The timeline of a primary: each promotion of a standby begins a higher one. Undefined if the server does not report it. */
   timeline?: Timeline | undefined
 }
 

@@ -162,7 +162,7 @@ export const SETTLED_MS = 60_000
 /** How many ids are counted in one statement: enough for a busy minute, few enough to be fast. */
 const STEP = 250_000
 
-/** Reads `until_id` in a statement of its own: the planner must know the value to see that few animals lie above it. */
+/** Reads `until_id` in a separate statement: the planner must know the value to see that few animals lie above it. */
 async function countPets(sql: Database): Promise<Record<PetStatus, number>> {
   const [{ untilId } = { untilId: 0n }] = await sql<
     { untilId: bigint }[]

@@ -53,7 +53,7 @@ export async function openPostgresStore(
     imports: new PostgresImports(pool),
     records: new PostgresRecords(pool),
     ...factsOfStore(new PostgresFacts(pool)),
-    /** PostgreSQL can't tell cheaply whether another connection has written. */
+    /** PostgreSQL has no cheap way to detect writes of other connections. */
     version: () => undefined,
     versionToRead: () => undefined,
     connections: () => pool.stats,

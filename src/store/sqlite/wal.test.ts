@@ -1,4 +1,4 @@
-// The write-ahead log of a store that serves requests: where it lies, what is left of it, and how long it gets.
+// The write-ahead log of a store that serves requests: its path, its recovery at the start, and its length.
 import assert from 'node:assert/strict'
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
