@@ -23,7 +23,7 @@ export function problem(name: string, found: string, fix: string): Check {
   return { name, state: 'problem', found, fix }
 }
 
-/** Warns of tables and columns that only a newer program knows; returns no check if there are none. */
+/** Warns of tables and columns that this program does not know; returns no check if there are none. */
 export function unknownChecks(unknown: readonly string[]): Check[] {
   if (unknown.length === 0) return []
   return [

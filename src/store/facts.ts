@@ -5,7 +5,7 @@ import type { Store } from './store.ts'
 /** The named facts of an engine; a fact that is not stored is undefined. */
 export interface Facts {
   get(name: string): Promise<string | undefined>
-  /** Changes a fact from `present` to `value`, unless it is not `present` any more. Resolves with the value afterwards. */
+  /** Changes a fact to `value` if it is `present`. Resolves with the value afterwards. */
   change(name: string, present: string | undefined, value: string | undefined): Promise<string | undefined>
 }
 

@@ -152,11 +152,11 @@ async function insertIdempotently(sql: Database, newPet: NewPet, idempotency: Id
 //
 // `pet_counts` holds the counts of all animals up to `until_id`; the few above it are counted on request. Every minute
 // `until_id` moves up to a `next_id` that was noted at least a minute ago. Ids are assigned in order but committed in any
-// order: an animal below `next_id` can still appear while its transaction is open, and the statement timeout ends the
-// service's transactions before a minute has passed. So each animal is counted once. The exception is a manual transaction
-// that adds animals and stays open for longer; docs/databases.md describes how to count again.
+// order: an animal below `next_id` can still appear while its transaction is open, and the statement timeout, 5 seconds by
+// default, ends the service's transactions long before a minute has passed. So each animal is counted once. The exception is
+// a manual transaction that stays open for longer; docs/databases.md describes how to count again.
 
-/** How old a noted `next_id` must be: longer than any transaction of the service can be open. */
+/** How old a noted `next_id` must be: older than any open transaction of the service, with the default statement timeout. */
 export const SETTLED_MS = 60_000
 
 /** How many ids are counted in one statement: enough for a busy minute, few enough to be fast. */
