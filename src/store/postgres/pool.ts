@@ -6,8 +6,8 @@
 // - A call without an answer in time fails. A read's connection is closed. A write may be committed and wait for its
 //   synchronous standby, where no statement timeout applies; cancelling it would make data visible that is not replicated.
 //   So its connection is parked: open and counted until the answer comes, and then used again. However long the standby is
-//   unavailable, the server has at most `pool_size` sessions of this pool. If every connection for writes is parked, writes
-//   are refused at once. The store is not ready then, nor from an overdue write until another write has succeeded.
+//   away, the server has at most `pool_size` sessions of this pool (two if that is 1). If every connection for writes is
+//   parked, writes are refused at once. The store is not ready then, nor after an overdue write until one succeeds.
 // - A parked connection whose server is gone would never answer. So while some are parked, another connection queries every
 //   second which of them the server still works on, and the others are closed.
 // - Writes leave a share of the connections to reads, so that a lock that every create waits for does not stop lists. Calls
