@@ -1,4 +1,4 @@
-// What people do with accounts and keys, in the console and on the command line; each change writes an audit event.
+// Changes accounts and keys for the console and the command line; each change writes an audit event.
 import type { Environment } from '../contract/operations.ts'
 import { FieldProblem } from '../contract/errors.ts'
 import { type Account, ACTIVE_KEYS_MOST, type ApiKey, type AuditEvent } from '../store/account-store.ts'
@@ -18,7 +18,7 @@ interface AccountsParts {
   store: Pick<Store, 'accounts'>
   environment: Environment
   clock: () => number
-  /** Called when a key is revoked or an account removed; resolves when this instance refuses the key. */
+  /** Called when a key is revoked or an account removed; resolves when this instance refuses the account's keys. */
   onRevoked?: () => Promise<void>
 }
 
@@ -40,7 +40,7 @@ export class Accounts {
     this.#onRevoked = onRevoked
   }
 
-  /** Here and below, `signal` ends the wait for the password's hash, which then throws the signal's reason. */
+  /** Creates an account. Here and below, an aborted `signal` ends the wait for the password hash and rejects with its reason. */
   async create(email: string, password: string, via: Via, signal?: AbortSignal): Promise<Account | FieldProblem> {
     const problem = emailProblem(email) ?? passwordFieldProblem(password)
     if (problem !== undefined) return problem
@@ -53,13 +53,13 @@ export class Accounts {
     return created ? account : new FieldProblem('email', `There is already an account for ${email}.`)
   }
 
-  /** Returns the account if the password is right, else undefined; takes the same time either way. */
+  /** Resolves with the account if the password is correct, else undefined; takes the same time for an unknown email address. */
   async signIn(email: string, password: string, signal?: AbortSignal): Promise<Account | undefined> {
     const account = await this.#store.accounts.accountByEmail(email)
     return (await verifyPassword(password, account?.passwordHash, signal)) ? account : undefined
   }
 
-  /** Ends all sessions of the account, which were started with the old password; returns the account as it is now. */
+  /** Changes the password and ends all sessions of the account; resolves with the changed account. */
   async changePassword(
     account: Account,
     password: string,
@@ -94,7 +94,7 @@ export class Accounts {
     return made
   }
 
-  /** Returns undefined if this form has already created its key: a form that is sent twice creates one key. */
+  /** Creates one key even if the form is sent twice: resolves with undefined if this form has already created its key. */
   async createKeyFromForm(
     account: Account,
     formId: string,
@@ -151,7 +151,7 @@ const TOO_MANY_KEYS = new FieldProblem(
   `The account has ${ACTIVE_KEYS_MOST} active keys or more. Revoke one that is no longer used first.`,
 )
 
-/** Whether no account can have this email address or password. Their lengths are documented, so the answer reveals nothing. */
+/** Whether no account can have this email address or password. The limits are documented, so the result reveals nothing. */
 export function isTooLongToSignIn(email: string, password: string): boolean {
   return email.length > EMAIL_MAX_LENGTH || isTooLongPassword(password)
 }

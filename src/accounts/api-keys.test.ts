@@ -1,4 +1,4 @@
-// The form of an API key: what makes one, what shows a typo.
+// The format of an API key, and the checksum that reveals a typo.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import * as fc from 'fast-check'

@@ -15,7 +15,7 @@ export function randomText(length: number): string {
   return Array.from({ length }, () => BASE62[randomInt(BASE62.length)]).join('')
 }
 
-/** Derives a text from a seed: always the same one, and the seed can't be derived from it. */
+/** Derives a text from a seed: the same seed gives the same text, and the text does not reveal the seed. */
 export function textFrom(seed: string, length: number): string {
   let rest = BigInt(`0x${createHash('sha256').update(seed).digest('hex')}`)
   return Array.from({ length }, () => {
@@ -30,7 +30,7 @@ export function generateKey(environment: Environment): string {
   return body + checksum(body)
 }
 
-/** Checks the shape and the checksum, without the store. */
+/** Checks the format and the checksum, without the store. */
 export function isWellFormedKey(text: string): boolean {
   return SHAPE.test(text) && checksum(text.slice(0, -CHECKSUM_LENGTH)) === text.slice(-CHECKSUM_LENGTH)
 }
@@ -40,7 +40,7 @@ export function environmentOf(key: string): Environment {
   return key.startsWith(KEY_PREFIX.production) ? 'production' : 'staging'
 }
 
-/** Returns what is stored instead of the key. 178 random bits need no salt and no slow hash. */
+/** Returns the hash that is stored instead of the key. 178 random bits need no salt and no slow hash. */
 export function hashKey(key: string): Buffer {
   return createHash('sha256').update(key).digest()
 }

@@ -1,4 +1,4 @@
-// What the keyring keeps in memory: good keys for a moment, and not without end.
+// The keyring's cache: valid keys for a short time, in bounded number.
 import assert from 'node:assert/strict'
 import { after, describe, it } from 'node:test'
 import type { Account, AuditEvent } from '../store/account-store.ts'
@@ -40,7 +40,7 @@ describe('the keyring', () => {
   })
 })
 
-/** Keys of as many accounts as it takes, a hundred each. */
+/** Creates keys, a hundred for each account. */
 async function makeKeys(howMany: number): Promise<string[]> {
   const secrets = Array.from({ length: howMany }, () => generateKey('staging'))
   for (let start = 0; start < howMany; start += 100) {

@@ -1,11 +1,11 @@
-// Finds the API key that a request was sent with. Remembers good keys for a moment, so that most requests need no look-up.
+// Finds the API key of a request. Caches valid keys for a short time, so that most requests need no look-up in the store.
 import { type ErrorCode, Refused } from '../contract/errors.ts'
 import type { Environment } from '../contract/operations.ts'
 import type { ApiKey } from '../store/account-store.ts'
 import type { Store } from '../store/store.ts'
 import { environmentOf, hashKey, isExpired, isWellFormedKey } from './api-keys.ts'
 
-/** A key revoked by another process is refused here after at most this time; the documentation promises 5 seconds. */
+/** A key that another process revoked is refused after at most this time; the documentation promises 5 seconds. */
 const REMEMBERED_MS = 2000
 const REMEMBERED_KEYS = 10_000
 
@@ -14,7 +14,7 @@ export type KeyProblem = Extract<
   'malformed_api_key' | 'wrong_environment' | 'unknown_api_key' | 'revoked_api_key' | 'expired_api_key'
 >
 
-/** A key that is refused. Its owner is known if the key was found: then the owner is shown the refusal. */
+/** The reason why a key is refused. If the key was found, its owner is shown the failed request. */
 export class RefusedKey extends Refused {
   readonly code: KeyProblem
   readonly key: ApiKey | undefined
@@ -33,9 +33,9 @@ export class Keyring {
   readonly #store: Pick<Store, 'accounts'>
   readonly #environment: Environment
   readonly #clock: () => number
-  /** Ages are measured with it, so that a wall clock that is set back lengthens none. */
+  /** Measures the age of cached keys, because a wall clock that is set back would keep them for longer. */
   readonly #monotonic: () => number
-  /** Counts the revocations in this process: a look-up that began before one must not be remembered after it. */
+  /** Counts the revocations in this process: a look-up that began before a revocation must not be cached after it. */
   #revocations = 0
   readonly #remembered = new Map<string, { key: ApiKey; until: number }>()
 
@@ -47,8 +47,8 @@ export class Keyring {
   }
 
   /**
-   * Answers without the store: returns a key that was found good a moment ago, or what is wrong with the key's format, so
-   * that a typo or another environment's key never reaches the database. Returns undefined if `find` must be asked.
+   * Returns a cached key, or what is wrong with the key's format, without the store: a typo or another environment's key
+   * never reaches the database. Returns undefined if `find` must look the key up.
    */
   recall(secret: string): ApiKey | RefusedKey | undefined {
     const entry = this.#remembered.get(secret)
@@ -63,7 +63,7 @@ export class Keyring {
     return environmentOf(secret) === this.#environment ? undefined : OTHER_ENVIRONMENT
   }
 
-  /** Looks up a well-formed secret; returns the key, or what is wrong with it. */
+  /** Looks up a well-formed secret in the store; resolves with the key, or what is wrong with it. */
   async find(secret: string): Promise<ApiKey | RefusedKey> {
     const [revocations, asked] = [this.#revocations, this.#monotonic()]
     const key = await this.#store.accounts.keyByHash(hashKey(secret))
@@ -74,7 +74,7 @@ export class Keyring {
     return key
   }
 
-  /** Makes every key's next request ask the store; called when this process revokes a key or removes an account. */
+  /** Empties the cache. Called when this process revokes a key or removes an account. */
   forgetAll(): void {
     this.#revocations += 1
     this.#remembered.clear()

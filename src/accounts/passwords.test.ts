@@ -1,4 +1,4 @@
-// How a password is kept and compared.
+// Password rules, hashing and the queue of hashes.
 import assert from 'node:assert/strict'
 import { argon2Sync } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -105,7 +105,7 @@ describe('A password', () => {
   })
 })
 
-/** A queue with work that ends when it is told to. */
+/** Starts a queue whose work ends when the test calls `endNext`. */
 function startQueue() {
   const queue = new HashQueue()
   const started: number[] = []

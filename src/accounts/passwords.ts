@@ -30,7 +30,7 @@ export function passwordProblem(password: string): string | undefined {
   if (isTooLongPassword(password)) {
     return `The password must have at most ${PASSWORD_MAX_LENGTH} characters, got ${length}.`
   }
-  // Bytes that are not UTF-8 all become this character, so that many passwords would be the same one.
+  // All bytes that are not UTF-8 are decoded to this character, so that different passwords would become the same.
   if (password.includes('\uFFFD')) return 'The password has characters that cannot be read. Send it as UTF-8.'
   if (COMMON.has(password.toLowerCase())) {
     return 'This is one of the most common passwords, which attackers try first. Choose another, such as a few unrelated words.'
@@ -38,12 +38,12 @@ export function passwordProblem(password: string): string | undefined {
   return undefined
 }
 
-/** No account has such a password. */
+/** Whether no account can have this password. */
 export function isTooLongPassword(password: string): boolean {
   return [...password].length > PASSWORD_MAX_LENGTH
 }
 
-/** Returns the hash in PHC string format: algorithm, version, cost, salt, tag. `signal` ends the wait for it. */
+/** Returns the hash in PHC string format: algorithm, version, cost, salt, tag. An aborted `signal` ends the wait. */
 export async function hashPassword(password: string, signal?: AbortSignal): Promise<string> {
   const salt = randomBytes(16)
   return phc(salt, await derive(password, salt, COST, signal))
@@ -54,7 +54,7 @@ function phc(salt: Buffer, tag: Buffer): string {
   return `$argon2id$v=19$m=${memory},t=${passes},p=${parallelism}$${base64(salt)}$${base64(tag)}`
 }
 
-/** Hashes even without a stored hash, and then returns false, so that the time does not reveal whether an account exists. */
+/** Hashes even without a stored hash, and then resolves with false, so that the time does not reveal whether an account exists. */
 export async function verifyPassword(
   password: string,
   stored: string | undefined,
@@ -78,27 +78,27 @@ const UNMATCHED = phc(Buffer.alloc(16), Buffer.alloc(COST.tagLength))
 
 const argon2id = promisify(argon2)
 
-/** At 30 to 100 ms for each, the last one waits for a few seconds at most. */
+/** How many hashes may wait. At 30 to 100 ms each, the last one waits for a few seconds at most. */
 export const HASHES_WAITING = 64
 
-/** So many hashes are waiting that one more would take too long; the same call may work later. */
+/** The queue of hashes is full; the same call may work later. */
 export class TooManyHashes extends Error {
   override name = 'TooManyHashes'
 }
 
-/** Runs password hashes: a few at a time, with a bounded number waiting, and none for a client that has left. */
+/** Runs a few password hashes at a time, with a bounded queue. Skips those whose client has disconnected. */
 export class HashQueue {
-  /** Each hash takes 19 MiB and a thread of Node's pool of four, which syncs of the database and file access need too. */
+  /** Each hash takes 19 MiB and one of the four threads of Node's pool, which database syncs and file access need too. */
   atATime = 2
   #running = 0
-  /** In the order in which they came; each starts the one that waits. */
+  /** The functions that start the waiting hashes, in the order of arrival. */
   readonly #waiting = new Set<() => void>()
 
-  /** Rejects with `TooManyHashes` if the queue is full, and with the signal's reason if that aborts before it is its turn. */
+  /** Rejects with `TooManyHashes` if the queue is full, and with the signal's reason if it aborts before `work` has started. */
   async run<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     signal?.throwIfAborted()
     if (this.#running < this.atATime) this.#running += 1
-    else await this.#turn(signal)
+    else await this.#waitForTurn(signal)
     try {
       return await work()
     } finally {
@@ -108,7 +108,7 @@ export class HashQueue {
     }
   }
 
-  #turn(signal: AbortSignal | undefined): Promise<void> {
+  #waitForTurn(signal: AbortSignal | undefined): Promise<void> {
     if (this.#waiting.size >= HASHES_WAITING) throw new TooManyHashes(`${HASHES_WAITING} password hashes are waiting`)
     return new Promise((resolve, reject) => {
       const leave = () => {
@@ -126,10 +126,10 @@ export class HashQueue {
   }
 }
 
-/** One for the process, whose threads they share. */
+/** One queue for the process, because all hashes share its thread pool. */
 const queue = new HashQueue()
 
-/** Hashes one password at a time: for each process of several, which share the machine's cores. */
+/** Hashes one password at a time, for an instance of several processes, which share the machine's cores. */
 export function hashSingly(): void {
   queue.atATime = 1
 }

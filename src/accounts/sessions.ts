@@ -1,9 +1,9 @@
-// Console sessions. They live in the store, so that every instance knows them and can end them.
+// Starts, finds and ends console sessions. They are kept in the store, so that every instance knows them and can end them.
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Account, AuditEvent, Session } from '../store/account-store.ts'
 import type { Store } from '../store/store.ts'
 
-/** A session ends after this time without use, and after this time in any case. */
+/** How long a session lasts without use, and how long at most. */
 export const SESSION_IDLE_MS = 2 * 3_600_000
 export const SESSION_MAX_MS = 12 * 3_600_000
 
@@ -39,11 +39,11 @@ export class Sessions {
     return (await this.#store.accounts.createSession(session, account.passwordHash, event)) ? token : undefined
   }
 
-  /** Returns undefined if there is no such session or it has ended. */
+  /** Returns undefined if there is no such session, it has expired, or its account no longer exists. */
   async find(token: string): Promise<SignedIn | undefined> {
     const session = await this.#store.accounts.sessionByHash(hashToken(token))
     const now = this.#clock()
-    if (session === undefined || hasEnded(session, now)) return undefined
+    if (session === undefined || hasExpired(session, now)) return undefined
     const account = await this.#store.accounts.accountById(session.accountId)
     if (account === undefined) return undefined
     if (now - session.lastSeenAt >= MOVE_AFTER_MS) await this.#store.accounts.moveSession(session.tokenHash, now)
@@ -83,7 +83,7 @@ export function isToken(text: string | undefined): text is string {
   return text !== undefined && TOKEN_SHAPE.test(text)
 }
 
-/** The CSRF token that a form must carry: another site can't compute it, since it needs the cookie's token. */
+/** Returns the CSRF token that a form must carry. Another site can't compute it, because that takes the cookie's token. */
 export function csrfToken(token: string): string {
   return createHmac('sha256', token).update('form').digest('base64url')
 }
@@ -97,6 +97,6 @@ function hashToken(token: string): Buffer {
   return createHash('sha256').update(token).digest()
 }
 
-function hasEnded({ createdAt, lastSeenAt }: Session, now: number): boolean {
+function hasExpired({ createdAt, lastSeenAt }: Session, now: number): boolean {
   return now - createdAt >= SESSION_MAX_MS || now - lastSeenAt >= SESSION_IDLE_MS
 }

@@ -16,7 +16,7 @@ const NAMES_KEPT = 20_000
 function startThrottle(allowance: Allowance) {
   const clock = { now: 0 }
   const throttle = new Throttle(allowance, () => clock.now)
-  /** Tries as a caller does: counted if it may go ahead. */
+  /** Counts a try unless it is throttled, as a caller does. */
   const tryAs = (name: string, times = 1) => {
     for (let time = 0; time < times; time += 1) {
       if (throttle.waitMs(name) === 0) throttle.count(name)
@@ -126,7 +126,7 @@ const WAIT_MS = SIGN_IN_BY_ADDRESS.withinMs
 const newTries = () => new PasswordTries(() => 0)
 const address = (index: number) => `192.0.2.${index}`
 
-/** Wrong passwords, as many times. */
+/** Tries a wrong password this many times. */
 function guess(tries: PasswordTries, times: number, email: string, from: string): void {
   for (let time = 0; time < times; time += 1)
     assert.equal(tries.take({ email, address: from }), 0, `${email} from ${from}, try ${time}`)

@@ -1,5 +1,5 @@
-// Slows down guessing: how many wrong passwords an address, an account and a session may try, and how many sign-ups an
-// address. Tries are counted by name (an account, an address) in windows of time, in this process and in bounded memory.
+// Throttles password guessing and sign-ups: limits the wrong passwords of an address, an account and a session, and the
+// sign-ups of an address. Counts tries by name (an account, an address) in time windows, in this process, in bounded memory.
 import { hash } from 'node:crypto'
 import { Refused } from '../contract/errors.ts'
 import { foldEmail } from '../store/account-store.ts'
@@ -13,16 +13,16 @@ export const SIGN_UP_BY_ADDRESS: Allowance = { tries: 20, withinMs: 3_600_000 }
 
 const PASSWORDS_WITHIN_MS = 15 * 60_000
 
-/** An address can be shared by an office. */
+/** High enough for an office whose people share one address. */
 export const SIGN_IN_BY_ADDRESS: Allowance = { tries: 50, withinMs: PASSWORDS_WITHIN_MS }
 
-/** A person mistypes a few times; a program tries thousands. Counted together, so that no other address locks this one out. */
+/** A person mistypes a few times; a program tries thousands. Counts each pair, so that no other address can use up these tries. */
 export const SIGN_IN_BY_ACCOUNT_AND_ADDRESS: Allowance = { tries: 10, withinMs: PASSWORDS_WITHIN_MS }
 
-/** For guesses at one account from many addresses; looser, since they do lock out its owner. */
+/** Limits guesses at one account from many addresses. Higher, because reaching this limit locks out the account's owner. */
 export const SIGN_IN_BY_ACCOUNT: Allowance = { tries: 100, withinMs: PASSWORDS_WITHIN_MS }
 
-/** For a signed-in person who gives the current password, such as to change it: what others try at sign-in does not count. */
+/** Limits a signed-in person who confirms the current password, for example to change it. Tries at sign-in do not count here. */
 export const PASSWORD_BY_SESSION: Allowance = { tries: 10, withinMs: PASSWORDS_WITHIN_MS }
 
 const NAMES_KEPT = 20_000
@@ -44,9 +44,9 @@ interface Window {
 export class Throttle {
   readonly #allowance: Allowance
   readonly #monotonic: () => number
-  /** By the hash of the name, in the order in which they start and therefore end. */
+  /** Windows by the hash of the name, in the order in which they start and therefore end. */
   readonly #windows = new Map<string, Window>()
-  /** The same hashes by the number of tries, so that the one with the fewest is found without a search. */
+  /** The same hashes by the number of tries, to find the one with the fewest tries without a search. */
   readonly #byTries: readonly Set<string>[]
 
   constructor(allowance: Allowance, monotonic: () => number) {
@@ -69,7 +69,7 @@ export class Throttle {
     return waitMs
   }
 
-  /** Counts a try that may go ahead. It is counted before it is made, so that parallel tries are not more. */
+  /** Counts a try before it is made, so that parallel tries can't exceed the limit. */
   count(name: string): void {
     const key = hashOf(name)
     const present = this.#windows.get(key)
@@ -81,7 +81,7 @@ export class Throttle {
     this.#setTries(key, window, 1)
   }
 
-  /** Takes back one count: that try was right, or was not made. */
+  /** Takes back one count, for a try that was right or was not made. */
   uncount(name: string): void {
     const key = hashOf(name)
     const window = this.#windows.get(key)
@@ -90,7 +90,7 @@ export class Throttle {
     else this.#remove(key)
   }
 
-  /** Forgets what was counted for a name. */
+  /** Removes all counts of a name. */
   forget(name: string): void {
     this.#remove(hashOf(name))
   }
@@ -113,8 +113,8 @@ export class Throttle {
   }
 
   /**
-   * Makes room if all places are taken: by a window that has ended, else by one with the fewest tries, but never by one that
-   * is throttled, so that a flood of names frees nobody. If all are throttled there is none, and a new name is not counted.
+   * Makes room if the table is full: removes a window that has ended, else one with the fewest tries, but never a throttled
+   * one, so that a flood of new names lifts no throttle. Returns false if all are throttled; a new name is then not counted.
    */
   #hasRoom(): boolean {
     if (this.#windows.size < NAMES_KEPT) return true
@@ -131,7 +131,7 @@ export class Throttle {
   }
 }
 
-/** A name is what a stranger typed: a hash takes the same memory for each, and keeps no email addresses. */
+/** Hashes a name, which is text from a client: every hash takes the same memory, and no email address is kept. */
 function hashOf(name: string): string {
   return hash('sha256', name, 'base64url')
 }
@@ -148,12 +148,12 @@ export function addressGroup(address: string): string {
   return `${[...before, ...zeros, ...after].slice(0, 4).join(':')}::/64`
 }
 
-/** Whose try at a password it is: at sign-in, or of a person who is signed in. Plain data, so that a worker can send it. */
+/** Who tries a password: a client at sign-in, or a signed-in person. Plain data, which a worker can send to the primary. */
 export type Trier = { email: string; address: string } | { session: string }
 
 type Count = readonly [Throttle, name: string]
 
-/** The counts that a try moves: those shared with other people or other accounts, and the one of this person alone. */
+/** The counts that a try increments: those shared with other people or other accounts, and the person's own. */
 interface Counts {
   shared: readonly Count[]
   own: Count
@@ -174,8 +174,8 @@ export class PasswordTries {
   }
 
   /**
-   * Returns the milliseconds to wait, 0 if the try may go ahead. The first count that refuses it decides, and a refused try
-   * moves none of them: a throttled address would otherwise lock out every account that it names.
+   * Returns the milliseconds to wait, 0 if the try may go ahead. The first count that refuses decides. A refused try
+   * increments no count: a throttled address would otherwise lock out every account that it names.
    */
   take(trier: Trier): number {
     const { shared, own } = this.#countsOf(trier)
@@ -188,7 +188,7 @@ export class PasswordTries {
     return 0
   }
 
-  /** The password was right: this try does not count, and neither do earlier ones of the same person. */
+  /** Call it if the password was right: uncounts this try, and the earlier tries of the same person. */
   right(trier: Trier): void {
     const { shared, own } = this.#countsOf(trier)
     for (const [throttle, name] of shared) throttle.uncount(name)
@@ -196,7 +196,7 @@ export class PasswordTries {
     throttle.forget(name)
   }
 
-  /** No password was compared: this try does not count. */
+  /** Call it if no password was compared: uncounts this try. */
   unmade(trier: Trier): void {
     const { shared, own } = this.#countsOf(trier)
     for (const [throttle, name] of [...shared, own]) throttle.uncount(name)
@@ -213,7 +213,7 @@ export class PasswordTries {
   }
 }
 
-/** The counts that the console's forms move. Those of a worker are in the first process, so each may take a moment. */
+/** The throttles of the console's forms. A worker's calls go to the primary, so they return promises. */
 export interface Throttles {
   takeTry: (trier: Trier) => number | Promise<number>
   rightTry: (trier: Trier) => void | Promise<void>

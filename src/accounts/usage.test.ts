@@ -1,4 +1,4 @@
-// What is counted in memory, and how it reaches the store.
+// Usage counts and failed requests: collected in memory, and written to the store.
 import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -128,7 +128,7 @@ describe('failed requests', () => {
   const keptOf = async ({ accounts }: Store, accountId: string) =>
     (await accounts.failedRequests(accountId, 10_000)).map(({ requestId }) => requestId).toReversed()
 
-  /** A store of its own with these accounts, which is unavailable while another connection holds its lock. */
+  /** Opens a separate store with these accounts, which is unavailable while another connection holds its lock. */
   async function openWith(accountIds: readonly string[]) {
     const parts = new AsyncDisposableStack()
     const folder = await mkdtemp(join(tmpdir(), 'petstore-usage-'))
@@ -187,7 +187,7 @@ describe('failed requests', () => {
     await using opened = await openWith(['bad', 'good'])
     const reports: string[] = []
     opened.usage.start((_error, message) => reports.push(message))
-    // As no request can bring about: a time that the column does not take.
+    // A time that the column refuses; no real request can have it.
     opened.usage.remember({ ...failedOf('bad', 'refused'), at: 0.5 })
     opened.usage.remember(failedOf('good', 'kept'))
     await opened.usage.flush()

@@ -1,4 +1,4 @@
-// Counts requests per key and remembers failed ones, in memory, and writes them in batches: no request waits for it.
+// Counts requests per key and collects failed requests in memory, and writes both in batches: no request waits for the write.
 import { type ApiKey, FAILED_REQUESTS_KEPT, type FailedRequest, type UsageCount } from '../store/account-store.ts'
 import { type Store, StoreUnavailable } from '../store/store.ts'
 
@@ -6,16 +6,16 @@ const HOUR_MS = 3_600_000
 const FLUSH_EVERY_MS = 2000
 const KEPT_MS = 90 * 24 * HOUR_MS
 
-/** How many failed requests wait in memory to be written: of one account as many as are kept, and of all together. */
+/** The most failed requests that wait in memory: of one account, as many as the store keeps, and of all accounts. */
 export const FAILED_WAITING = { ofAccount: FAILED_REQUESTS_KEPT, ofAll: 10_000 } as const
 
-/** What a key did since the last write. There are few counts, so searching them is faster than composing a map key (1 % of a list). */
+/** The use of a key since the last write. A search of its few counts is faster than composing a map key (1 % of a list). */
 interface KeyUse {
   lastUsedAt: number
   counts: UsageCount[]
 }
 
-/** Is told what could not be written, and what becomes of it. */
+/** Receives the error of a failed write, and a message about the unwritten data. */
 type Report = (error: unknown, message: string) => void
 
 const NOT_WRITTEN =
@@ -25,7 +25,7 @@ export class Usage {
   readonly #store: Pick<Store, 'accounts'>
   readonly #clock: () => number
   #uses = new Map<string, KeyUse>()
-  /** By account, so that one with many does not hide those of others. */
+  /** By account, so that an account with many does not crowd out those of others. */
   #failed = new Map<string, FailedRequest[]>()
   #failedCount = 0
   #report: Report = () => {}
@@ -45,7 +45,7 @@ export class Usage {
     this.#add(key.id, now, now - (now % HOUR_MS), operation, status, 1)
   }
 
-  /** Remembers only the first failures of each account between two writes: a flood of them takes bounded memory. */
+  /** Collects only the first failed requests of each account between two writes, so that a flood takes bounded memory. */
   remember(failed: FailedRequest): void {
     if (this.#failedCount >= FAILED_WAITING.ofAll) return
     const ofAccount = this.#failed.get(failed.accountId) ?? []
@@ -55,7 +55,7 @@ export class Usage {
     this.#failedCount += 1
   }
 
-  /** Writes periodically; what can't be written is reported, kept and tried again. */
+  /** Writes periodically. After an error, reports it, keeps the data and tries again. */
   start(report: Report): void {
     this.#report = report
     this.#timer = setInterval(
@@ -119,7 +119,7 @@ export class Usage {
     }
   }
 
-  /** A record that the database refuses would be refused again and again: it is dropped, and those of other accounts are not. */
+  /** Writes account by account. Drops an account's requests if the database refuses one of them: a retry would fail too. */
   async #writeSingly(failed: ReadonlyMap<string, FailedRequest[]>): Promise<void> {
     for (const [accountId, ofAccount] of failed) {
       try {
@@ -135,7 +135,7 @@ export class Usage {
     }
   }
 
-  /** The older ones come first, so that the newer ones are those beyond the bounds. */
+  /** Puts unwritten requests back before the newer ones, so that the newer ones are dropped beyond the bounds. */
   #keep(failed: ReadonlyMap<string, FailedRequest[]>): void {
     const newer = this.#failed
     this.#failed = new Map()

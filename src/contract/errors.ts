@@ -1,10 +1,10 @@
-// Every error code of the service, once: its status, its cause and its fix. The reference is made from this table.
-// Below it, the classes in which a refusal is returned.
+// The table of error codes, each with its status, cause and fix; the reference is generated from it. Below it, the classes in
+// which functions return a refusal.
 import { BODY_LIMIT, HEADERS_LIMIT, IDEMPOTENCY, kibibytes } from './limits.ts'
 
 interface ErrorKind {
   status: number
-  /** What happened, as the reference says it. */
+  /** What happened, for the reference. */
   cause: string
   /** What the caller can do about it. */
   fix: string
@@ -190,24 +190,24 @@ export function errorBody(code: ErrorCode, message: string): ErrorBody {
   return { code, message, status: ERRORS[code].status }
 }
 
-/** The Link of an error to its documentation; `root` is the public address of the deployment, if that is configured. */
+/** Returns the Link header of an error to its documentation; `root` is the deployment's public address, if configured. */
 export function helpLink(code: ErrorCode, root = ''): string {
   return `<${root}/docs/errors#${code}>; rel="help"`
 }
 
 /**
- * The one shape for "a value or a reason why not": a function that may refuse returns its value or a `Refused`, and callers
- * test with `instanceof Refused`.
+ * The result of a function that refuses its input: such a function returns its value or a `Refused`, and callers test with
+ * `instanceof Refused`.
  */
 export class Refused {
-  /** A whole sentence for whoever asked. */
+  /** A whole sentence for the client or operator. */
   readonly message: string
   constructor(message: string) {
     this.message = message
   }
 }
 
-/** One field of a form or of a body has a bad value; `field` is empty when the whole is meant. */
+/** One field of a form or body has an invalid value; `field` is empty if the problem is the whole form or body. */
 export class FieldProblem extends Refused {
   readonly field: string
   constructor(field: string, message: string) {
@@ -216,7 +216,7 @@ export class FieldProblem extends Refused {
   }
 }
 
-/** Several fields have bad values; at least one. */
+/** One or more fields have invalid values. */
 export class InvalidFields extends Refused {
   readonly problems: readonly FieldProblem[]
   constructor(problems: readonly FieldProblem[]) {
@@ -225,10 +225,10 @@ export class InvalidFields extends Refused {
   }
 }
 
-/** Why a request is refused, as data: it becomes a response in http/answer.ts. */
+/** The refusal of a request, as data; http/answer.ts turns it into a response. */
 export class Refusal extends Refused {
   readonly code: ErrorCode
-  /** Headers that the response must carry, name and value in turn. */
+  /** Headers that the response must carry, as alternating names and values. */
   readonly headers: readonly string[]
   constructor(code: ErrorCode, message: string, headers: readonly string[] = []) {
     super(message)

@@ -1,4 +1,4 @@
-// Exact 64-bit integers: a bigint in the code, a JSON number on the wire, never a rounded double.
+// Parses exact 64-bit integers: bigint in the code, JSON numbers on the wire, never a rounded double.
 
 export const INT64_MIN = -(2n ** 63n)
 export const INT64_MAX = 2n ** 63n - 1n
@@ -11,7 +11,7 @@ export function isInt64(value: bigint): boolean {
 
 export const int64Schema = { type: 'integer', format: 'int64' } as const
 
-/** An int64 as it stands in a path: canonical decimal digits, so that one animal has one address. */
+/** Parses canonical decimal digits, so that an animal has one address; returns undefined for any other text. */
 export function int64FromText(text: string): bigint | undefined {
   if (!/^(?:0|-?[1-9][0-9]{0,18})$/.test(text)) return undefined
   const value = BigInt(text)
@@ -19,9 +19,9 @@ export function int64FromText(text: string): bigint | undefined {
 }
 
 /**
- * An int64 from the source text of a JSON number. `1.0` and `1e2` are integers too; what is no integer, or none of
- * 64 bits, is undefined. The size is settled before a BigInt is made: `1e999999999` costs nothing, and a long number only
- * as much as its length.
+ * Parses an int64 from the source text of a JSON number. `1.0` and `1e2` are integers too. Returns undefined for a number
+ * that is not an int64. Checks the number of digits before it makes a BigInt: `1e999999999` costs nothing, and a long number
+ * takes linear time.
  */
 export function int64FromJsonNumber(source: string): bigint | undefined {
   const parts = /^(-?)([0-9]+)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]+))?$/.exec(source)
@@ -36,7 +36,7 @@ export function int64FromJsonNumber(source: string): bigint | undefined {
   return isInt64(value) ? value : undefined
 }
 
-/** By hand: the pattern /0+$/ looks at every zero of a run once for each zero before it. */
+/** Uses a loop, because the pattern /0+$/ takes quadratic time in a run of zeros. */
 function withoutTrailingZeros(digits: string): string {
   let length = digits.length
   while (length > 0 && digits[length - 1] === '0') length -= 1

@@ -1,4 +1,4 @@
-// Bodies as they come in, and the words for what came.
+// Parsing of bodies, and the descriptions of values and syntax errors.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import * as fc from 'fast-check'
@@ -73,7 +73,7 @@ describe('quote', () => {
   })
 })
 
-/** What the fields of an object hold, numbers as they were written. */
+/** Parses an object; returns its fields, with the source text of numbers that are not int64. */
 function fields(text: string): unknown {
   const parsed = parseJson(Buffer.from(text))
   assert.ok('value' in parsed, text)
@@ -163,7 +163,7 @@ describe('Broken JSON', () => {
       assert.equal(explained(body), `The body is not valid JSON: ${sentence}`))
   }
 
-  /** Texts that are nearly JSON: pieces of it in any order, and JSON with a piece put in or left out. */
+  /** Texts that are nearly JSON: tokens in any order, and JSON with a token inserted or removed. */
   const piece = fc.constantFrom(
     '{',
     '}',

@@ -1,10 +1,10 @@
-// JSON of request bodies: every 64-bit integer exact, where a text stops being JSON, and descriptions of values for messages.
+// Parses JSON with exact 64-bit integers, finds where a text is not valid JSON, and describes values for messages.
 import { isUtf8 } from 'node:buffer'
 import { int64FromJsonNumber } from './int64.ts'
 import { redactSecrets } from './redact.ts'
 import { Refused } from './errors.ts'
 
-/** A number that is not an int64, kept as it was written so that a message can quote it. */
+/** A number that is not an int64, with its source text for messages. */
 export class OtherNumber {
   readonly source: string
   constructor(source: string) {
@@ -12,15 +12,15 @@ export class OtherNumber {
   }
 }
 
-/** Boxed, since a JSON value may itself be of any type. */
+/** Wraps the value, because a JSON value may be of any type and callers test for `Refused`. */
 export interface ParsedJson {
   value: unknown
 }
 
-/** What a message calls the text: the body of a request, or one line of a file. */
+/** The word for the text in a message: the body of a request, or a line of a file. */
 export type JsonSource = 'body' | 'line'
 
-/** Parses a body or line. Integers among its own fields become bigint, other numbers `OtherNumber`; deeper fields are not used. */
+/** Parses a body or line. An int64 in a top-level field becomes a bigint, another number `OtherNumber`; no deeper field is used. */
 export function parseJson(bytes: Buffer, source: JsonSource = 'body'): ParsedJson | Refused {
   if (!isUtf8(bytes)) return new Refused(`The ${source} is not valid UTF-8.`)
   const text = bytes.toString('utf8')
@@ -42,10 +42,10 @@ function explainBrokenJson(text: string, source: JsonSource): string {
   return `expected ${expected} at ${place}, ${got}.${advice && ` ${advice}`}`
 }
 
-/** A number that a double may not hold exactly, or that is not written in plain digits. */
+/** A number of more than 15 digits, which a double may round, or one with a fraction or exponent. */
 const HARD_NUMBER = /[0-9](?:[.eE]|[0-9]{15})/
 
-/** Parses an object without hard numbers. Asking for the source text takes three times as long: 5.1 instead of 1.6 µs. */
+/** Parses an object without such numbers. A reviver that reads the source text takes three times as long: 5.1, not 1.6 µs. */
 function parseEasy(text: string): object | undefined {
   if (HARD_NUMBER.test(text)) return undefined
   const value = JSON.parse(text) as Record<string, unknown> | null
@@ -56,7 +56,7 @@ function parseEasy(text: string): object | undefined {
   return value
 }
 
-// TypeScript's library does not know the reviver's third argument yet.
+// TypeScript's library does not declare the reviver's third argument yet.
 const parseWithSource = JSON.parse as (text: string, reviver: typeof exactNumber) => unknown
 
 function exactNumber(_key: string, value: unknown, context: { source?: string }): unknown {
@@ -82,7 +82,7 @@ export function quote(text: string): string {
   return escapeControls(JSON.stringify(shorten(redactSecrets(text).toWellFormed())))
 }
 
-/** Escapes what could end a line, steer a terminal or turn the direction of a text around. */
+/** Escapes characters that could end a line, control a terminal or reverse the direction of a text. */
 export function escapeControls(text: string): string {
   return text.replaceAll(
     /[\p{Cc}\u2028\u2029\u202A-\u202E\u2066-\u2069]/gu,
@@ -96,7 +96,7 @@ function shorten(text: string): string {
   return characters.slice(0, QUOTED_LENGTH).join('') + '…'
 }
 
-/** A place that a message can name, with what was expected there; `found` is empty at the end of the text. */
+/** The position of a syntax error, with what was expected there; `found` is empty at the end of the text. */
 export interface BrokenJson {
   line: number
   column: number
@@ -109,15 +109,15 @@ const BLANKS = String.raw`[ \t\n\r]*`
 const CHARACTERS = String.raw`(?:[^"\\\u0000-\u001F]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*`
 const NUMBER = String.raw`-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?`
 
-/** Punctuation, a whole string, or another value, after any blank space. Only one alternative can match anywhere, so it never backtracks far. */
+/** Punctuation, a whole string, or another value, after white space. Only one alternative can match, so it never backtracks far. */
 const TOKEN = new RegExp(String.raw`${BLANKS}(?:([{}[\]:,])|("${CHARACTERS}")|${NUMBER}|true|false|null)`, 'y')
 const BLANK = new RegExp(BLANKS, 'y')
 const STRING_START = new RegExp(`"${CHARACTERS}`, 'y')
 
-/** What may come next, in words. */
+/** The description of the token that must come next. */
 type Expected = keyof typeof NEXT
 
-/** What each token leads to: a string, another value, or punctuation. 'done' completes a value, 'close' an object or array. */
+/** The state after each token: a string, another value, or punctuation. 'done' completes a value, 'close' an object or array. */
 const VALUES = { '{': '"}" or a name in double quotes', '[': 'a value or "]"', string: 'done', other: 'done' } as const
 const NEXT = {
   'a value': VALUES,
@@ -132,9 +132,9 @@ const NEXT = {
 
 type Step = Expected | 'done' | 'close'
 
-/** Returns undefined for a text that is JSON. */
+/** Returns undefined for valid JSON. */
 export function findBrokenJson(text: string): BrokenJson | undefined {
-  /** The brackets that are open, innermost last. */
+  /** The open brackets, innermost last. */
   const open: string[] = []
   let expected: Expected = 'a value'
   let afterComma = false
@@ -169,7 +169,7 @@ function describeBreak(text: string, place: number, expected: Expected, afterCom
   return { ...lineAndColumn(text, place), expected, found, advice: adviceFor(found, expected, afterComma) }
 }
 
-/** A string that never ends, or has a character or escape that JSON does not allow. */
+/** Describes a string without its closing quote, or with a character or escape that JSON does not allow. */
 function describeString(text: string, place: number): BrokenJson {
   const where = lineAndColumn(text, place)
   if (place === text.length) return { ...where, expected: 'the closing quote of a string', found: '', advice: '' }

@@ -1,4 +1,4 @@
-// Every limit and time of the interface, once. Messages, reference, OpenAPI and parser errors take their numbers from here.
+// The limits and times of the interface. Messages, the reference, OpenAPI and parser errors take their numbers from here.
 
 /** The largest request body, in bytes. */
 export const BODY_LIMIT = 16 * 1024
@@ -14,13 +14,13 @@ export const LIMIT = { minimum: 1, maximum: 100, default: 20 } as const
 
 export const IDEMPOTENCY = { keyMaxLength: 255, keptHours: 24 } as const
 
-/** What `Retry-After` says, in seconds. */
+/** The values of `Retry-After`, in seconds. */
 export const RETRY_AFTER = { unavailable: 2, notReady: 1, inProgress: 1, rehearsed: 1 } as const
 
-/** Rehearsed failures on staging: how long one may delay a request, and how many are delayed at a time. */
+/** The limits of rehearsed failures on staging: the longest delay of a request, and how many are delayed at a time. */
 export const REHEARSAL = { longestDelayMs: 30_000, heldRequests: 100 } as const
 
-/** A size as people read it, such as "16 KiB". */
+/** Formats a size, such as "16 KiB". */
 export function kibibytes(bytes: number): string {
   return `${bytes / 1024} KiB`
 }

@@ -1,4 +1,4 @@
-// The query of a list: every valid one is taken, no other.
+// The query of a list: every valid query is accepted, every other one refused.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import * as fc from 'fast-check'

@@ -1,12 +1,12 @@
-// The query of listPets (spec, section 4.1): what each parameter takes, stated once, its parsing, and the cursor of a page.
+// The query of listPets (spec, section 4.1): describes and parses its parameters, and encodes the cursor of a page.
 import { quote } from './json.ts'
 import { LIMIT } from './limits.ts'
 import { fieldFromText, type FieldName, FIELDS, type NewPet } from './pets.ts'
 import { Refused } from './errors.ts'
 
 /**
- * The filters of a list: each a field that must equal the parameter of its name, and what the document says of it. An index
- * on its column and the id belongs to each, in both engines.
+ * The filters of a list, with their descriptions for OpenAPI: the field of that name must equal the parameter. Each filter
+ * needs an index on its column and the id, in both engines.
  */
 export const FILTERS = { status: 'Only animals with this status' } as const satisfies Partial<Record<FieldName, string>>
 
@@ -17,13 +17,13 @@ export type Filters = { [F in FilterName]?: NonNullable<NewPet[F]> | undefined }
 
 export interface ListQuery extends Filters {
   limit: number
-  /** Only animals with an id below this one: where the page before ended. */
+  /** Only animals with an id below this one, the last id of the previous page. */
   before?: bigint
   /** Only animals with an id above this one, those nearest to it; for the console, no parameter of listPets. */
   after?: bigint
 }
 
-// A cursor is the position in a list, opaque to clients: the id of the last animal of the page before.
+// A cursor is the position in a list, opaque to clients: the id of the last animal of the previous page.
 const CURSOR_VERSION = 1
 const CURSOR_BYTES = 9
 
@@ -34,7 +34,7 @@ export function encodeCursor(before: bigint): string {
   return scratch.toString('base64url')
 }
 
-/** The id the page starts below; undefined for anything that `encodeCursor` did not make. */
+/** Returns the id that the page starts below; undefined for text that `encodeCursor` did not make. */
 export function decodeCursor(cursor: string): bigint | undefined {
   if (cursor.length !== (CURSOR_BYTES / 3) * 4) return undefined
   const bytes = Buffer.from(cursor, 'base64url')
@@ -43,7 +43,7 @@ export function decodeCursor(cursor: string): bigint | undefined {
   return bytes.readBigInt64BE(1)
 }
 
-/** What the document says of each parameter. */
+/** The parameters as OpenAPI describes them. */
 export const LIST_PARAMETERS = [
   {
     name: 'limit',
@@ -68,10 +68,10 @@ export const LIST_PARAMETERS = [
   },
 ] as const
 
-/** Query parameters by name: a repeated one is an array. */
+/** Query parameters by name; a repeated parameter is an array. */
 export type RawQuery = Record<string, string | string[] | undefined>
 
-/** Reads the parameters it knows and ignores the others. */
+/** Reads the parameters of `LIST_PARAMETERS` and ignores the others. */
 export function parseListQuery(raw: RawQuery): ListQuery | Refused {
   const query: ListQuery = { limit: LIMIT.default }
   for (const { name } of LIST_PARAMETERS) {
@@ -96,7 +96,7 @@ function readFilter(name: FilterName, text: string, query: ListQuery): string | 
   return undefined
 }
 
-/** Each reads one parameter into the query, or returns what it takes. */
+/** Each function reads one parameter into the query, or returns which values it takes. */
 const readParameter = {
   limit(value: string, query: ListQuery): string | undefined {
     query.limit = /^[0-9]+$/.test(value) ? Number(value) : Number.NaN
@@ -111,12 +111,12 @@ const readParameter = {
   },
 }
 
-/** The query string that asks for the page after this one. */
+/** Returns the query string of the next page. */
 export function nextPageQuery(query: ListQuery, lastId: bigint): string {
   return [`limit=${query.limit}`, ...filterParts(query), `cursor=${encodeCursor(lastId)}`].join('&')
 }
 
-/** The query string that asks for the first page of these filters; empty if there are none. */
+/** Returns the query string of the first page with these filters; empty without filters. */
 export function filterQuery(filters: Filters): string {
   return filterParts(filters).join('&')
 }

@@ -1,4 +1,4 @@
-// The OpenAPI 3.1 document, made from the table of operations.
+// Generates the OpenAPI 3.1 document from the table of operations.
 import { errorBody, type ErrorCode, ERRORS, ErrorSchema, type ErrorStatus } from './errors.ts'
 import { type HeaderName, HEADERS } from './headers.ts'
 import {
@@ -17,7 +17,7 @@ import {
 export interface Addresses {
   production?: string | undefined
   staging?: string | undefined
-  /** The deployment that serves the document, and where it is reached if its address is not configured; not in the committed form. */
+  /** The deployment that serves the document, and its address if none is configured; undefined for the committed openapi.json. */
   here?: { environment: Environment; address: string }
 }
 
@@ -67,7 +67,7 @@ export function openapiDocument(addresses: Addresses = {}): object {
   }
 }
 
-/** As it is committed and served: readable, one line feed at its end. */
+/** Renders the document as it is committed and served: indented, with a final line feed. */
 export function renderOpenapi(addresses?: Addresses): string {
   return JSON.stringify(openapiDocument(addresses), null, 2) + '\n'
 }
@@ -78,7 +78,7 @@ function servers({ production, staging, here }: Addresses): object[] {
     server('staging', staging, 'staging_base_url', `https://staging.petstore.example${BASE_PATH}`),
   ]
   if (here === undefined) return listed
-  // A deployment lists itself first, and only configured addresses.
+  // A deployment lists its own address first, and otherwise only configured addresses.
   const { environment, address } = here
   const own = environment === 'production' ? production : staging
   const known = [production && listed[0], staging && listed[1]].filter((entry) => typeof entry === 'object')
@@ -119,7 +119,7 @@ function deprecationNotice({ sunset, advice }: NonNullable<Operation['deprecatio
   return `**Deprecated: to be removed on ${longDate(sunset)}.** ${advice} From that date on the operation answers 410.`
 }
 
-/** A first try in the reference sends no optional parameter: an example cursor or key would only confuse. */
+/** Disables an optional parameter in the reference's first request: an example cursor or key would confuse. */
 function omittedAtFirst({ example, ...parameter }: Parameter): object {
   if (parameter.required) return { ...parameter, example }
   return { ...parameter, examples: { example: { value: example, 'x-disabled': true } } }
@@ -165,7 +165,7 @@ const ALWAYS: readonly HeaderName[] = [
 
 const RATE: readonly HeaderName[] = ['RateLimit', 'RateLimit-Policy']
 
-/** Refused before the rate is counted, by the order of checks. */
+/** Statuses of errors that the service returns before it counts the request against the rate limit. */
 const BEFORE_RATE: ReadonlySet<ErrorStatus> = new Set([401, 408, 410, 417, 431])
 
 const ERROR_HEADERS: Partial<Record<ErrorStatus, readonly HeaderName[]>> = {

@@ -1,5 +1,5 @@
-// The operations of the interface (spec, section 4), each a self-contained entry. Routing, Allow, the OpenAPI document, the
-// reference, the welcome page and the tests of every operation all read this table.
+// The table of the interface's operations (spec, section 4), each a self-contained entry. Routing, Allow, the OpenAPI document,
+// the reference, the welcome page and the tests of every operation read it.
 import type { ErrorCode } from './errors.ts'
 import type { HeaderName } from './headers.ts'
 import { int64Schema } from './int64.ts'
@@ -10,11 +10,11 @@ import { exampleNewPet, NewPetSchema, PetSchema } from './pets.ts'
 export const VERSION = '1.0.0'
 export const BASE_PATH = '/v1'
 
-/** A deployment is one of the two; same paths, own data and keys. */
+/** A deployment belongs to one environment. Both have the same paths, but separate data and keys. */
 export const ENVIRONMENTS = ['production', 'staging'] as const
 export type Environment = (typeof ENVIRONMENTS)[number]
 
-/** What any operation can answer instead of its success, in the order of checks. */
+/** The errors of any operation, in the order of checks. */
 export const COMMON_REFUSALS: readonly ErrorCode[] = [
   'malformed_request',
   'headers_too_large',
@@ -127,14 +127,14 @@ export type OperationId = (typeof ENTRIES)[number]['id']
 
 export const OPERATIONS: readonly (Operation & { id: OperationId })[] = ENTRIES.map(withBodyRefusals)
 
-/** Adds what reading a body can refuse (http/content.ts). */
+/** Adds the errors of reading a body (http/content.ts). */
 function withBodyRefusals<T extends Operation>(operation: T): T {
   if (operation.body === undefined) return operation
   const ofBody: ErrorCode[] = ['missing_body', 'unsupported_content_type', 'invalid_json', operation.body.invalid]
   return { ...operation, refusals: [...ofBody, ...operation.refusals, 'body_too_large'] }
 }
 
-/** Whether an address of one animal (`/pets/{petId}`) still leads anywhere. */
+/** Whether `/pets/{petId}`, the address of an animal, is still served. */
 export function petsHaveAddress(now: number): boolean {
   return !isRemoved(getPet, now)
 }
@@ -142,20 +142,20 @@ export function petsHaveAddress(now: number): boolean {
 export interface Operation {
   id: string
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
-  /** Relative to the base path; a parameter is a whole part of it, such as `{petId}`. */
+  /** Relative to the base path; a parameter is a whole segment, such as `{petId}`. */
   path: string
   tag: Tag
   summary: string
   description: string
   parameters: readonly Parameter[]
   body?: Content & {
-    /** The code of a body that is JSON, but not what the operation takes. */
+    /** The error code of a body that is valid JSON but does not match the schema. */
     invalid: ErrorCode
   }
   success: Success
-  /** Whether its answers carry an ETag and take If-None-Match. */
+  /** Whether the operation sends an ETag and evaluates If-None-Match. */
   conditional: boolean
-  /** Refusals of its own, beside those that any operation can give and those that come with a body. */
+  /** Errors of this operation, besides those of any operation and those of reading a body. */
   refusals: readonly ErrorCode[]
   deprecation?: Deprecation
 }
@@ -184,22 +184,22 @@ export interface Content {
 export interface Success {
   status: 200 | 201 | 204
   description: string
-  /** Left out where the answer has no body. */
+  /** Undefined if the response has no body. */
   content?: Content
-  /** Headers of this answer alone, beside those of every answer. */
+  /** Headers of this response, besides those of every response. */
   headers?: readonly HeaderName[]
 }
 
 export interface Deprecation {
-  /** Deprecated since, and removed from then on; milliseconds since the epoch, UTC. */
+  /** When the operation was deprecated, and when it is removed, in milliseconds since the epoch. */
   since: number
   sunset: number
-  /** What to call instead, relative to the base address, and how to say it. */
+  /** The path to call instead, relative to the base address, and the sentence that recommends it. */
   successor: string
   advice: string
-  /** How to move to the successor, in a few sentences. */
+  /** The migration guide, in a few sentences. */
   guide: string
-  /** Where people read about it, relative to the deployment's root. */
+  /** The page that documents the deprecation, relative to the deployment's root. */
   documentation: string
 }
 
@@ -212,7 +212,7 @@ export function examplePath({ path, parameters }: Operation): string {
   return parameters.reduce((filled, { name, example }) => filled.replace(`{${name}}`, String(example)), path)
 }
 
-/** A date as people write it, such as "5 December 2030". */
+/** Formats a date, such as "5 December 2030". */
 export function longDate(at: number): string {
   return new Date(at).toLocaleDateString('en-GB', { day: 'numeric', month: 'long', year: 'numeric', timeZone: 'UTC' })
 }

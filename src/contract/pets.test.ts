@@ -1,4 +1,4 @@
-// The parsing of a NewPet, held to the rule as the documents word it.
+// The parsing of a NewPet, checked against an independent statement of the documented rules.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import * as fc from 'fast-check'
@@ -9,7 +9,7 @@ import { InvalidFields } from './errors.ts'
 const unit = fc.integer({ min: 0, max: 0x10ffff }).map((code) => String.fromCodePoint(code))
 const rex = { name: 'Rex', categoryId: 1n }
 
-/** The rule as the documents word it, written another way. */
+/** The documented rule for names, implemented independently. */
 function isName(name: string): boolean {
   const characters = [...name]
   return (

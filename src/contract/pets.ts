@@ -1,5 +1,5 @@
-// The animals of the interface (spec, section 2): the table of their fields; schemas as OpenAPI shows them and types, made
-// from it; the parsing of a NewPet with its messages, and the bytes of a Pet.
+// The animals of the interface (spec, section 2): the table of their fields, the schemas and types that are derived from it,
+// and the functions that parse a NewPet and render a Pet.
 import type { XStatic } from 'typebox/schema'
 import { INT64_MAX, INT64_MIN, int64FromText, int64Schema } from './int64.ts'
 import { describe, type JsonSource, OtherNumber } from './json.ts'
@@ -11,7 +11,7 @@ export type PetStatus = (typeof PET_STATUSES)[number]
 
 export const DEFAULT_STATUS: PetStatus = 'available'
 
-/** Its parts never overlap, so no name makes it backtrack: `[^\u0000]*` at its start would take quadratic time. */
+/** The parts never overlap, so the pattern does not backtrack: with `[^\u0000]*` at its start it would take quadratic time. */
 const NAME_PATTERN = String.raw`^\s*[^\s\u0000][^\u0000]*$`
 
 export const PetStatusSchema = {
@@ -23,21 +23,21 @@ export const PetStatusSchema = {
 } as const
 
 interface Field {
-  /** Its two examples differ, and the second is not the default: tests send both through every part of the service. */
+  /** The two examples differ, and the second is not the default, because tests send both through every part of the service. */
   schema: { type: 'string' | 'integer'; examples: readonly [unknown, unknown]; [keyword: string]: unknown }
   required: boolean
-  /** Fills the field in where a NewPet leaves it out. A field that is neither required nor filled in may be absent. */
+  /** The value of a field that a NewPet omits. A field that is neither required nor has a default may be absent. */
   default?: unknown
   check: (value: unknown) => boolean
   /** Completes the sentence "<field> must be …". */
   expected: string
-  /** The name of its column, the same in every engine. */
+  /** The name of the column, the same in every engine. */
   column: string
 }
 
 /**
- * The fields of a NewPet, in the order of every file and table. Schemas, types, parsing, columns, files and filters all read
- * this table. A new field goes to its end, as its column does.
+ * The fields of a NewPet, in the order of the columns of every CSV file and database table. Schemas, types, parsing, columns,
+ * files and filters read this table. Append a new field at the end, like its column.
  */
 export const FIELDS = {
   name: {
@@ -57,7 +57,7 @@ export const FIELDS = {
   categoryId: {
     schema: { ...int64Schema, description: 'Identifier of the category the animal belongs to', examples: [3, 7] },
     required: true,
-    // The parser makes a bigint of what is an int64, and of nothing else.
+    // The JSON parser turns every int64 into a bigint, and no other value.
     check: (value) => typeof value === 'bigint',
     expected: `an integer from ${INT64_MIN} to ${INT64_MAX}`,
     column: 'category_id',
@@ -81,10 +81,10 @@ type ValueOf<F extends FieldName> = Fields[F]['schema'] extends { type: 'integer
   ? bigint
   : XStatic<Fields[F]['schema']>
 
-/** An animal to add, with its defaults filled in. A field that may be absent has no key then. */
+/** An animal to add, with its defaults filled in. An absent optional field has no key. */
 export type NewPet = { [F in Exclude<FieldName, OptionalField>]: ValueOf<F> } & { [F in OptionalField]?: ValueOf<F> }
 
-/** An animal as it is stored and answered: its status is never left open. */
+/** An animal as it is stored and returned. */
 export type Pet = NewPet & { id: bigint }
 
 /** The table as a list, for loops. */
@@ -124,7 +124,7 @@ export const PetSchema = {
   },
 } as const
 
-/** Returns a NewPet as JSON has it, made of the first or second example of each field. */
+/** Returns a NewPet, as plain JSON values, from the first or second example of each field. */
 export function exampleNewPet(which: 0 | 1): Record<string, unknown> {
   return Object.fromEntries(FIELD_LIST.map(({ name, schema }) => [name, schema.examples[which]]))
 }
@@ -132,7 +132,7 @@ export function exampleNewPet(which: 0 | 1): Record<string, unknown> {
 const namePattern = new RegExp(NAME_PATTERN)
 
 function isName(value: unknown): value is string {
-  // Characters are code points: a string has at least half as many as UTF-16 units.
+  // Length counts code points; a string has at least half as many as UTF-16 units.
   if (typeof value !== 'string' || value.length > 2 * NAME_MAX_LENGTH) return false
   if (value.length > NAME_MAX_LENGTH && [...value].length > NAME_MAX_LENGTH) return false
   return namePattern.test(value) && value.isWellFormed()
@@ -142,7 +142,7 @@ export function isPetStatus(value: unknown): value is PetStatus {
   return PET_STATUSES.includes(value as PetStatus)
 }
 
-/** Takes what `parseJson` returns; returns the fields of a NewPet and nothing else, or every problem that it has. */
+/** Takes a value from `parseJson`; returns a NewPet without unknown fields, or all problems of the fields. */
 export function parseNewPet(body: unknown, source: JsonSource = 'body'): NewPet | InvalidFields {
   if (typeof body !== 'object' || body === null || Array.isArray(body) || body instanceof OtherNumber) {
     return new InvalidFields([new FieldProblem('', `The ${source} must be a JSON object, got ${describe(body)}.`)])
@@ -161,7 +161,7 @@ export function parseNewPet(body: unknown, source: JsonSource = 'body'): NewPet 
   return problems.length === 0 ? (newPet as NewPet) : new InvalidFields(problems)
 }
 
-/** Reads a field from text: of a file, or of a query. Text that is no integer is returned as it is, for a message to quote. */
+/** Reads a field from the text of a file or query. Returns text that is not an int64 unchanged, for a message to quote. */
 export function fieldFromText(name: FieldName, text: string): string | bigint {
   return FIELDS[name].schema.type === 'integer' ? (int64FromText(text) ?? text) : text
 }
@@ -170,14 +170,14 @@ export function isSamePet(one: NewPet, other: NewPet): boolean {
   return FIELD_NAMES.every((name) => one[name] === other[name])
 }
 
-/** By hand, since it prints int64 digit for digit and is the quickest; the OpenAPI tests hold it to the schema. */
+/** Composes the JSON, because JSON.stringify can't print a bigint and is slower. The OpenAPI tests check it against the schema. */
 export function renderPet(pet: Pet): string {
   const { id, name, categoryId, status } = pet
   const always = `"id":${id},"name":${JSON.stringify(name)},"categoryId":${categoryId},"status":"${status}"`
   return OPTIONAL_FIELDS.length === 0 ? `{${always}}` : `{${always}${renderOptional(pet)}}`
 }
 
-/** An absent field is left out. */
+/** Omits absent fields. */
 function renderOptional(pet: Pet): string {
   return OPTIONAL_FIELDS.map((name) => {
     const value: unknown = pet[name]

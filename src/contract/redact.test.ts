@@ -1,4 +1,4 @@
-// What is left of a secret in a text that is logged, stored or repeated.
+// How much of a secret is left in a text that is logged, stored or quoted.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import * as fc from 'fast-check'
@@ -9,7 +9,7 @@ import { redactAddress, redactCredentials, redactSecrets, redactValue } from './
 
 const [key, live, token] = [generateKey('staging'), generateKey('production'), newToken()]
 
-/** Encodes every character, as often as asked. */
+/** Percent-encodes every character, `times` times. */
 function encoded(text: string, times: number): string {
   return times === 0
     ? text

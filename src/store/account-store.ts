@@ -13,7 +13,7 @@ export interface ApiKey {
   id: string
   accountId: string
   name: string
-  /** The one that the key was generated for, which its prefix names. */
+  /** The environment that the key was generated for; the prefix of the key names it. */
   environment: Environment
   /** The last four characters of the key, so that its owner recognises it. */
   lastFour: string
@@ -38,11 +38,11 @@ export interface AuditEvent {
     | 'session.started'
     | 'session.refused'
     | 'session.ended'
-  /** Where it was done: `console` or `command line`. */
+  /** Where the action was taken: `console` or `command line`. */
   via: string
-  /** What it was done to: an email address, or the name and id of a key or an animal. */
+  /** The object of the action: an email address, or the name and id of a key or an animal. */
   subject: string
-  /** The old and the new value of what was changed. */
+  /** The old and the new value of each changed field. */
   detail?: string
 }
 
@@ -55,7 +55,7 @@ export interface UsageCount {
   calls: number
 }
 
-/** The same for all keys of an account together. */
+/** A count over all keys of an account. */
 export type HourlyCount = Omit<UsageCount, 'keyId'>
 
 /** A failed request of an account, kept so that its owner can see why it failed. */
@@ -70,7 +70,7 @@ export interface FailedRequest {
   message: string
 }
 
-/** How many failed requests are kept for each account: the newest. */
+/** How many of the newest failed requests are kept for each account. */
 export const FAILED_REQUESTS_KEPT = 100
 
 /** A person signed in at the console. The token itself is never stored, only its hash. */
@@ -81,13 +81,13 @@ export interface Session {
   lastSeenAt: number
 }
 
-/** The most active keys that an account can create. More of them, from before there was a limit, are kept. */
+/** The most active keys of an account. An account that has more, from before this limit, keeps them. */
 export const ACTIVE_KEYS_MOST = 100
 
 /** Which keys of an account to list, newest first. */
 export interface KeyQuery {
   accountId: string
-  /** Those that are active at `now`, or those that are not any more. */
+  /** True for keys that are active at `now`, false for revoked and expired keys. */
   active: boolean
   now: number
   limit: number
@@ -102,18 +102,18 @@ export interface KeyCalls {
   calls: number
 }
 
-/** Each change and its audit event are one transaction. "False" below is what the promise resolves with. */
+/** Each change and its audit event are one transaction. "False", "undefined" below: the promise resolves with it. */
 export interface AccountStore {
   /** False if the email address, compared without case, is taken. */
   createAccount(account: Account, event: AuditEvent): Promise<boolean>
-  /** Compares without case; undefined if there is none. */
+  /** Compares without case; undefined if there is no such account. */
   accountByEmail(email: string): Promise<Account | undefined>
   accountById(id: string): Promise<Account | undefined>
-  /** All of them, oldest first. */
+  /** Lists all accounts, oldest first. */
   listAccounts(): Promise<Account[]>
   /**
-   * Changes the password and ends all sessions of the account in one transaction, if `instead` is the present hash, or
-   * without that condition. False if it is not, or there is no such account.
+   * Changes the password and ends all sessions of the account in one transaction. False, without a change, if `instead` is
+   * given and is not the current hash, or if there is no such account.
    */
   setPassword(accountId: string, passwordHash: string, event: AuditEvent, instead?: string): Promise<boolean>
   /** Removes the account with its keys, but not its audit trail; false if there is no such account. */
@@ -121,36 +121,36 @@ export interface AccountStore {
 
   /** 'exists' if there is a key with this id, because the same form was sent twice; 'too many' past `ACTIVE_KEYS_MOST`. */
   createKey(key: ApiKey & { hash: Buffer }, event: AuditEvent): Promise<'created' | 'exists' | 'too many'>
-  /** Finds revoked and expired keys too; undefined if there is none. */
+  /** Finds revoked and expired keys too; undefined if there is no such key. */
   keyByHash(hash: Buffer): Promise<ApiKey | undefined>
   keyById(id: string): Promise<ApiKey | undefined>
-  /** Newest first; those of one account, or all. */
+  /** Lists the keys of one account, or of all accounts, newest first. */
   listKeys(accountId?: string): Promise<ApiKey[]>
   pageOfKeys(query: KeyQuery): Promise<ApiKey[]>
   /** False if there is no such key, or it is revoked already. */
   revokeKey(id: string, at: number, event: AuditEvent): Promise<boolean>
-  /** Resolves with false if there is no such key. */
+  /** False if there is no such key. */
   renameKey(id: string, name: string, event: AuditEvent): Promise<boolean>
 
   /** Adds to the counts and updates the last use of each key. Counts of keys that no longer exist are dropped. */
   recordUsage(counts: readonly UsageCount[], lastUsed: ReadonlyMap<string, number>): Promise<void>
-  /** Adds up the counts of an account's keys since that hour, in order. */
+  /** Adds up the counts of an account's keys since `hour`, oldest hour first. */
   usageSince(accountId: string, hour: number): Promise<HourlyCount[]>
-  /** Adds up the calls of these keys since that hour. */
+  /** Adds up the calls of these keys since `hour`. */
   callsSince(keyIds: readonly string[], hour: number): Promise<KeyCalls[]>
-  /** Adds failed requests and removes the oldest of each account. Those of accounts that no longer exist are dropped. */
+  /** Adds failed requests, and removes all but the newest of each account. Drops those of accounts that no longer exist. */
   recordFailures(failed: readonly FailedRequest[]): Promise<void>
   /** Newest first. */
   failedRequests(accountId: string, limit: number): Promise<FailedRequest[]>
-  /** Removes the counts of hours before this one. */
+  /** Removes the counts of hours before `before`. */
   purgeUsage(before: number): Promise<void>
 
   /** False if the account's password hash is no longer the one that was verified, or the account no longer exists. */
   createSession(session: Session, passwordHash: string, event: AuditEvent): Promise<boolean>
-  /** Undefined if there is none. The caller decides whether it is still valid. */
+  /** Undefined if there is no such session. The caller decides whether it is still valid. */
   sessionByHash(tokenHash: Uint8Array): Promise<Session | undefined>
   moveSession(tokenHash: Uint8Array, lastSeenAt: number): Promise<void>
-  /** False if there is none. */
+  /** False if there is no such session. */
   endSession(tokenHash: Uint8Array, event: AuditEvent): Promise<boolean>
   /** Removes sessions created or last seen before these times. */
   purgeSessions(createdBefore: number, seenBefore: number): Promise<void>
@@ -175,7 +175,7 @@ export function idInSubject(petId: bigint): string {
   return `${petId})`
 }
 
-/** Returns the same text for addresses that differ only in case: they are one account. */
+/** Returns the same text for email addresses that differ only in case, because they are one account. */
 export function foldEmail(email: string): string {
   return email.toLowerCase()
 }

@@ -1,4 +1,4 @@
-// What `petstore doctor` finds out about a database, in a form that is the same for every engine.
+// The result of a check by `petstore doctor`, in the same form for every engine.
 
 export interface Check {
   /** What was checked, such as "Disk space". */
@@ -7,7 +7,7 @@ export interface Check {
   state: 'ok' | 'warning' | 'problem'
   /** What was found. */
   found: string
-  /** What to do about it; none if all is well. */
+  /** What to do about it; undefined if the state is ok. */
   fix?: string
 }
 
@@ -23,7 +23,7 @@ export function problem(name: string, found: string, fix: string): Check {
   return { name, state: 'problem', found, fix }
 }
 
-/** Returns no check if all is known. The service works beside a newer program, but does not see what that one keeps. */
+/** Warns of tables and columns that this program does not know; returns no check if there are none. */
 export function unknownChecks(unknown: readonly string[]): Check[] {
   if (unknown.length === 0) return []
   return [
@@ -35,7 +35,7 @@ export function unknownChecks(unknown: readonly string[]): Check[] {
   ]
 }
 
-/** A schema that lacks migrations is upgraded by the next start; a new instance may wait for that. */
+/** Warns of missing migrations, which the next start of the service applies. */
 export function schemaCheck(lacking: readonly { name: string }[]): Check {
   if (lacking.length === 0) return fine('Schema', 'up to date')
   return warning(

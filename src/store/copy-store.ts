@@ -1,5 +1,5 @@
-// Copies one store into another, of any engine, in batches. After an interruption it can be run again. At the end it
-// compares all records of both sides.
+// Copies one store into another, of any engine, in batches, and finally compares all records of both stores. An interrupted
+// copy can be run again.
 import {
   BATCH,
   COUNTED_KINDS,
@@ -19,7 +19,7 @@ import type { Store } from './store.ts'
 /** Called after each batch with the step, the number of records done and the number of all. */
 type Progress = (step: string, done: number, all: number) => void
 
-/** The copy can't be made, or is not right; the message is for the operator. */
+/** The copy can't be made, or differs from its source; the message is for the operator. */
 export class CopyRefused extends Error {
   override name = 'CopyRefused'
 }
@@ -44,7 +44,7 @@ export async function copyStore(source: Store, target: Store, progress: Progress
   return counts
 }
 
-/** Refuses a database that a newer, compatible program has extended: what is not known is neither copied nor compared. */
+/** Refuses a database that a newer, compatible program has extended: unknown columns would be neither copied nor compared. */
 async function requireKnown(side: string, records: RecordStore): Promise<void> {
   const why = whyUnknown(`The ${side}`, await records.unknown())
   if (why !== undefined) throw new CopyRefused(why)
@@ -60,7 +60,7 @@ async function requireEmpty(target: RecordStore): Promise<void> {
   }
 }
 
-/** The keys of a store belong to its environment, so the target belongs to the same one. */
+/** Records the source's environment in the target: the API keys that are copied work only in that environment. */
 async function copyEnvironment(source: Store, target: Store): Promise<void> {
   const environment = await source.environment()
   if (environment === undefined) return
@@ -73,13 +73,13 @@ async function copyEnvironment(source: Store, target: Store): Promise<void> {
 
 async function removeOutdated(kind: Kind, source: RecordStore, target: RecordStore, progress: Progress): Promise<void> {
   const all = await target.count(kind)
-  // Append-only records can't be removed, and do not change; if they differ nevertheless, the check at the end finds it.
+  // Append-only records can't be removed and do not change. If they differ nevertheless, the final comparison finds it.
   if (all === 0 || kind.appendOnly) return
   let compared = 0
   let outdated: StoredRecord[] = []
-  for await (const [here, there] of pairRecords(kind, source, target)) {
-    if (there === undefined) continue
-    if (here === undefined || !isSame(here, there)) outdated.push(there)
+  for await (const [inSource, inTarget] of pairRecords(kind, source, target)) {
+    if (inTarget === undefined) continue
+    if (inSource === undefined || !isSame(inSource, inTarget)) outdated.push(inTarget)
     compared += 1
     if (compared % BATCH > 0 && compared < all) continue
     await target.remove(kind, outdated)
@@ -101,22 +101,22 @@ async function addMissing(kind: Kind, source: RecordStore, target: RecordStore, 
     missing = []
     progress(`Copying ${titleOf(kind)}`, done, Math.max(done, all))
   }
-  for await (const [here, there] of pairRecords(kind, source, target)) {
-    if (here !== undefined && there === undefined) missing.push(here)
+  for await (const [inSource, inTarget] of pairRecords(kind, source, target)) {
+    if (inSource !== undefined && inTarget === undefined) missing.push(inSource)
     if (missing.length === BATCH) await add()
   }
   await add()
 }
 
-/** Compares every record of both sides. */
+/** Compares every record of both stores; resolves with their number. */
 async function requireSame(kind: Kind, source: RecordStore, target: RecordStore, progress: Progress): Promise<number> {
   const all = await target.count(kind)
   let [atSource, atTarget, different] = [0, 0, 0]
-  for await (const [here, there] of pairRecords(kind, source, target)) {
-    if (here !== undefined) atSource += 1
-    if (there !== undefined) atTarget += 1
-    if (here === undefined || there === undefined || !isSame(here, there)) different += 1
-    if (there !== undefined && (atTarget % BATCH === 0 || atTarget === all))
+  for await (const [inSource, inTarget] of pairRecords(kind, source, target)) {
+    if (inSource !== undefined) atSource += 1
+    if (inTarget !== undefined) atTarget += 1
+    if (inSource === undefined || inTarget === undefined || !isSame(inSource, inTarget)) different += 1
+    if (inTarget !== undefined && (atTarget % BATCH === 0 || atTarget === all))
       progress(`Checking ${titleOf(kind)}`, atTarget, Math.max(atTarget, all))
   }
   if (different === 0) return atTarget
@@ -129,7 +129,7 @@ async function requireSame(kind: Kind, source: RecordStore, target: RecordStore,
 /** The records of two stores that have the same key; undefined for a store that has no such record. */
 type Pair = readonly [StoredRecord | undefined, StoredRecord | undefined]
 
-/** Reads both stores in the order of the key. */
+/** Merges the records of both stores in the order of the key. */
 async function* pairRecords(kind: Kind, first: RecordStore, second: RecordStore): AsyncGenerator<Pair> {
   const [one, other] = [new Walk(first, kind), new Walk(second, kind)]
   await Promise.all([one.advance(), other.advance()])
@@ -167,7 +167,7 @@ class Walk {
   }
 }
 
-/** Returns a negative number if `one` comes first, 0 for the same key. A store that is at its end (undefined) comes last. */
+/** Returns a negative number if `one` comes first, 0 for the same key. Undefined, the end of a store, sorts last. */
 function compareKeys({ key }: Kind, one: StoredRecord | undefined, other: StoredRecord | undefined): number {
   if (one === undefined || other === undefined) return one === undefined ? 1 : -1
   for (const column of key) {

@@ -1,4 +1,4 @@
-// The address of a database: read, named for people, and kept from telling its password.
+// Parses the address of a database, and names the database for people without its password.
 import { resolve } from 'node:path'
 import { decoded, redactCredentials } from '../contract/redact.ts'
 
@@ -7,10 +7,10 @@ export type DatabaseAddress = { engine: 'sqlite'; path: string } | { engine: 'po
 /** A path that begins with USER:PASSWORD@ is the address of a server with the wrong scheme; C:\ is a drive. */
 const USER_INFO = /^\/*(?![a-z]:[\\/])[^/\\]*:[^/\\]*@/i
 
-/** Returns undefined for what is no address. */
+/** Returns undefined if the text is not a database address. */
 export function parseDatabase(value: string): DatabaseAddress | undefined {
   if (/^postgres(?:ql)?:\/\/./.test(value)) return { engine: 'postgres', url: value }
-  // sqlite:///path is the absolute path as others write it; with two slashes it would name a host.
+  // sqlite:///path is the usual form of an absolute path; after two slashes only, a host would follow.
   const path = /^sqlite:(?:\/\/(?=\/))?((?!\/\/).+)$/.exec(value)?.[1]
   return path === undefined || USER_INFO.test(decoded(path))
     ? undefined
@@ -20,7 +20,7 @@ export function parseDatabase(value: string): DatabaseAddress | undefined {
 /** Hosts with their ports, then the name of the database. */
 const POSTGRES_PLACE = /^(?:(?:\[[\da-f:.]+\]|[\w.-]+)(?::[0-9]{1,5})?(?:,(?!\/|$)|(?=\/|$)))*(?:\/[^@:=]*)?$/i
 
-/** Names the database for people, without user and password; an address with neither host nor @ could be all password. */
+/** Names the database for people, without user and password. Shows no host that does not look like one: it may be a password. */
 export function databasePlace(database: DatabaseAddress): string {
   if (database.engine === 'sqlite') return redactCredentials(database.path)
   const [place = '', parameters] = database.url.replace(/^\w+:\/\/(?:.*@)?/s, '').split(/\?(.*)/s)
@@ -29,7 +29,7 @@ export function databasePlace(database: DatabaseAddress): string {
   return [place, whole].every((text) => POSTGRES_PLACE.test(decoded(text))) ? `PostgreSQL at ${whole}` : 'PostgreSQL'
 }
 
-/** Whether this is a database address with a password in it. */
+/** Whether a database address contains a password. */
 export function holdsPassword(address: string): boolean {
   return /^\w+:\/\/[^:/?]*:.+@/s.test(address)
 }

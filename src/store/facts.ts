@@ -1,11 +1,11 @@
-// What a database knows about itself, the same way in every engine.
+// Facts about the database itself, such as its environment, in the same way for every engine.
 import type { Environment } from '../contract/operations.ts'
 import type { Store } from './store.ts'
 
-/** How an engine keeps facts: names with values, where undefined stands for no value. */
+/** The named facts of an engine; a fact that is not stored is undefined. */
 export interface Facts {
   get(name: string): Promise<string | undefined>
-  /** Changes a fact if its value is `present`. Resolves with the value afterwards. */
+  /** Changes a fact to `value` if it is `present`. Resolves with the value afterwards. */
   change(name: string, present: string | undefined, value: string | undefined): Promise<string | undefined>
 }
 

@@ -1,4 +1,4 @@
-// Derives what the store needs to make a create safe to repeat from the idempotency key that the client chose.
+// Makes a create safe to retry: derives the idempotency record from the client's key, the animal and the time.
 import { hash } from 'node:crypto'
 import { IDEMPOTENCY } from '../contract/limits.ts'
 import { FIELD_LIST, type FieldName, type NewPet } from '../contract/pets.ts'
@@ -15,8 +15,8 @@ const BY_POSITION: readonly FieldName[] = ['name', 'categoryId', 'status']
 const BY_NAME = FIELD_LIST.filter(({ name }) => !BY_POSITION.includes(name))
 
 /**
- * Hashes the parsed animal, not the bytes: the same animal written in another way is the same request. A later field is
- * hashed with its name, and left out where it has its default or no value.
+ * Hashes the parsed animal, not the bytes: the same animal in another JSON notation is the same request. A field added
+ * after 1.0.0 is hashed with its name, and left out if it has its default or no value.
  */
 export function fingerprintOf(newPet: NewPet): Buffer {
   const later = BY_NAME.filter((field) => newPet[field.name] !== field.default)

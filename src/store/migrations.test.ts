@@ -1,4 +1,4 @@
-// Which migrations a database lacks, and which of those it has a program can live with.
+// Which migrations a database lacks, and with which newer migrations a program is compatible.
 import assert from 'node:assert/strict'
 import { hash } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync, readFileSync } from 'node:fs'

@@ -2,8 +2,8 @@
 //
 // - A migration gets the next number and a file in the folder of each engine. A released file never changes.
 // - It only adds: tables, indexes, triggers, columns that may be NULL or have a default. During a rolling upgrade the
-//   release before still runs on the same database. What a release stops using, a later release drops. Only an
-//   index may be dropped at once, by the migration that creates its replacement: no statement names an index.
+//   previous release still runs on the same database, so a column that a release stops using is dropped by a later
+//   release. Only an index may be dropped at once, by the migration that creates its replacement: no statement names one.
 // - Its first line, `-- compatible from N`, names the oldest program that can still use the database afterwards: one
 //   whose newest migration is N. Normally that is the program before this migration. A program starts on a schema newer
 //   than its own if all migrations that it does not know are compatible with it, and otherwise refuses to start.
@@ -11,8 +11,8 @@
 // - The exception, on PostgreSQL: an index on a large table is built while creates go on. Its migration has the second line
 //   `-- concurrently` and one statement, CREATE INDEX CONCURRENTLY, which can't run in a transaction. If it is interrupted,
 //   the next start resumes it. On a new database it runs in the transaction of all others, without CONCURRENTLY.
-// - If only one engine has something to change, the file of the other holds a comment.
-// - New tables and columns are listed in records.ts, among what `petstore copy` carries or what it leaves behind.
+// - If only one engine changes, the file of the other engine holds only a comment.
+// - New tables and columns are listed in records.ts, in `KINDS` if `petstore copy` copies them, else in `LEFT_BEHIND`.
 import { readdirSync, readFileSync } from 'node:fs'
 import { CannotOpenStore, type Opened } from './store.ts'
 
@@ -50,7 +50,7 @@ export function readMigrations(folder: URL): Migration[] {
   })
 }
 
-/** Returns the name of the index. One statement only: after an interruption, it is known what was done. */
+/** Returns the name of the index. Requires a single statement, so that an interrupted migration can be resumed. */
 function indexOf(file: string, sql: string): string {
   const statement = sql.replaceAll(/^--.*\n/gm, '').trim()
   const name = /^CREATE (?:UNIQUE )?INDEX CONCURRENTLY ([a-z0-9_]+) ON [^;]+;$/.exec(statement)?.[1]
@@ -75,7 +75,7 @@ export function missingMigrations(
   return migrations.slice(version)
 }
 
-/** Returns what applying these migrations has done to a database. */
+/** Describes the database after these migrations were applied. */
 export function openedBy(applied: readonly Migration[], warnings: readonly string[] = []): Opened {
   return { created: applied[0]?.number === 1, migrations: applied.map(({ name }) => name), warnings }
 }

@@ -1,4 +1,4 @@
-// Opens the store at a database address; the only place that knows all engines.
+// Opens the store at a database address, with the engine that the address names.
 import { type DatabaseAddress, databasePlace } from './database-address.ts'
 import type { Check } from './check.ts'
 import { CannotOpenStore, type Observe, type OpenOptions, type Store } from './store.ts'
@@ -42,7 +42,7 @@ function observed(store: Store, observe: Observe): Store {
 
 type Method = (...parameters: unknown[]) => Promise<unknown>
 
-/** Has the methods of the part's class, each of which returns a promise. */
+/** Wraps each method of the part's class; all of them return a promise. */
 function observedPart<T extends object>(name: string, part: T, observe: Observe): T {
   const methods = Object.getOwnPropertyNames(Object.getPrototypeOf(part)).filter((method) => method !== 'constructor')
   const measured = methods.map((method): [string, Method] => [
@@ -59,7 +59,7 @@ function observedPart<T extends object>(name: string, part: T, observe: Observe)
   return Object.fromEntries(measured) as T
 }
 
-/** Checks the database without changing it, whatever its state. */
+/** Checks the database without changing it, even one that can't be opened for serving. */
 export async function checkDatabase(address: DatabaseAddress, clock: () => number): Promise<Check[]> {
   if (address.engine === 'sqlite') {
     const { checkSqlite } = await import('./sqlite/check-database.ts')

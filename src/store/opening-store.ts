@@ -10,28 +10,28 @@ const FIRST_PAUSE_MS = 250
 const LONGEST_PAUSE_MS = 10_000
 
 export interface Opening {
-  /** While it is not open, reading one of its parts throws `StoreUnavailable`: read `store.pets` for each call anew. */
+  /** Until the store is open, reading `store.pets` or another part throws `StoreUnavailable`, so read the part for each call. */
   store: Store
-  /** Resolves when the store is open, or closed before it was; rejects if it can't be opened, now or later. */
+  /** Resolves when the store is open, or was closed before that; rejects if no later attempt can open it. */
   opened: Promise<void>
 }
 
 export interface OpeningOptions extends EnvironmentSetting {
   /** How many processes of the instance open the database. */
   processes: number
-  /** Receives a line of the log each. */
+  /** Receives lines for the log. */
   report: Report
   /** Receives the duration of each call. */
   observe?: Observe | undefined
   onBroken: Serving['onBroken']
-  /** A worker leaves it to the primary to tell how it went. */
+  /** A worker reports nothing about opening the store: the primary does. */
   isWorker: boolean
 }
 
-/** Throws `CannotOpenStore` if the store can't be opened, now or later. */
+/** Throws `CannotOpenStore` if the store can't be opened and no later attempt can succeed. */
 export async function openForServing(database: DatabaseAddress, options: OpeningOptions): Promise<Opening> {
   const { processes, report, observe, onBroken, isWorker } = options
-  // Before it listens, the service may stand still while another process holds the lock of a SQLite file; later it may not.
+  // Only the first attempt, before the service listens, may block the event loop while another process locks the SQLite file.
   let lockWait: { lockWaitMs?: number } = {}
   const open = async () => {
     const attempt = { ...lockWait, report, observe, processes, serving: { checkpoints: !isWorker, onBroken } }
@@ -66,12 +66,12 @@ async function requireEnvironment(
   )
 }
 
-/** Opens the store. If that fails for now, resolves with one that refuses every call until a later attempt succeeds. */
+/** Opens the store. After a transient failure, resolves with a store that refuses every call until a later attempt succeeds. */
 async function openOrWait(open: () => Promise<Store>, report: Report): Promise<Opening> {
   try {
     return { store: await open(), opened: Promise.resolve() }
   } catch (error) {
-    const reason = passingReason(error)
+    const reason = transientReason(error)
     report({ level: 'error', message: 'waiting for the database; requests are answered 503', details: { reason } })
     return waitFor(open, reason, report)
   }
@@ -93,7 +93,7 @@ function waitFor(open: () => Promise<Store>, firstReason: string, report: Report
         else report({ level: 'notice', message: 'database found; ready', details: store.connections() ?? {} })
         return
       } catch (error) {
-        reason = passingReason(error)
+        reason = transientReason(error)
       }
     }
   }
@@ -140,8 +140,8 @@ function waitFor(open: () => Promise<Store>, firstReason: string, report: Report
   }
 }
 
-/** Returns why the database can't be opened for now; throws what no later attempt can change. */
-function passingReason(error: unknown): string {
-  if (error instanceof StoreUnavailable || (error instanceof CannotOpenStore && error.passing)) return error.message
+/** Returns the reason of a transient error; rethrows an error that every later attempt would meet too. */
+function transientReason(error: unknown): string {
+  if (error instanceof StoreUnavailable || (error instanceof CannotOpenStore && error.transient)) return error.message
   throw error
 }

@@ -1,4 +1,4 @@
-// All that a store keeps, kind by kind and row by row, in a form that is the same for every engine: for copies.
+// Describes every table that a store keeps, and its rows in the same form for every engine, for copies.
 import { COLUMN_TYPES } from './pet-columns.ts'
 
 /** Integers are bigint, so that they stay exact. */
@@ -6,16 +6,16 @@ export type Value = string | bigint | Buffer | null
 export type StoredRecord = Record<string, Value>
 
 export interface Kind {
-  /** The name of its table, the same in every engine. */
+  /** The name of the table, the same in every engine. */
   name: string
   columns: Record<string, 'text' | 'integer' | 'bytes'>
-  /** The columns of the primary key: numbers and text, which every engine sorts by its bytes. */
+  /** The columns of the primary key: integers, and text, which every engine sorts by its bytes. */
   key: readonly string[]
-  /** Whether the database refuses to change or remove its records. */
+  /** Whether the database refuses to change or remove records of this kind. */
   appendOnly?: true
 }
 
-/** What a copy carries, in an order that keeps references valid: a key after its account. */
+/** The tables that a copy copies, in an order that keeps references valid: a key after its account. */
 export const KINDS: readonly Kind[] = [
   {
     name: 'accounts',
@@ -89,7 +89,7 @@ export const KINDS: readonly Kind[] = [
   },
 ]
 
-/** The tables that a copy leaves behind, and why. Each table of an engine is either here or in `KINDS`; a test checks it. */
+/** The tables that a copy omits, and why. Each table of an engine is either here or in `KINDS`; a test checks it. */
 export const LEFT_BEHIND: Readonly<Record<string, string>> = {
   sessions: 'people sign in again',
   pet_counts: 'the target counts the animals itself as they are written',
@@ -99,13 +99,13 @@ export const LEFT_BEHIND: Readonly<Record<string, string>> = {
   sqlite_sequence: "SQLite's own; the last ids are carried by `raiseLastId`",
 }
 
-/** A column of a table that a database really has. */
+/** A column that exists in a database. */
 export interface FoundColumn {
   table: string
   column: string
 }
 
-/** Returns the tables and columns that this program does not know, such as "table toys": made by a newer one, or by hand. */
+/** Returns the tables and columns that this program does not know, such as "table toys": made by a newer program or by hand. */
 export function unknownAmong(found: readonly FoundColumn[]): string[] {
   const unknown = found.flatMap(({ table, column }) => {
     if (Object.hasOwn(LEFT_BEHIND, table)) return []
@@ -116,7 +116,7 @@ export function unknownAmong(found: readonly FoundColumn[]): string[] {
   return [...new Set(unknown)]
 }
 
-/** Returns why a database with parts that this program does not know is left alone; undefined if it has none. */
+/** Returns the message that refuses a database with unknown tables or columns; undefined if it has none. */
 export function whyUnknown(place: string, unknown: readonly string[]): string | undefined {
   if (unknown.length === 0) return undefined
   return `${place} has tables or columns that this program does not know: ${unknown.join(', ')}; nothing was changed. Run the newer program that made them.`
@@ -139,16 +139,16 @@ export interface RecordStore {
   /** The tables and columns of the database that this program does not know, and so can neither copy nor compare. */
   unknown(): Promise<string[]>
   count(kind: Kind): Promise<number>
-  /** Reads at most `limit` records in the order of their key, those after this one. */
+  /** Reads at most `limit` records in the order of their key, beginning after the record `after`. */
   read(kind: Kind, after: StoredRecord | undefined, limit: number): Promise<StoredRecord[]>
-  /** Adds records just as they are, ids included: all of them or none. */
+  /** Adds records unchanged, ids included: all of them or none. */
   write(kind: Kind, records: readonly StoredRecord[]): Promise<void>
-  /** Removes the records that have the key of one of these; resolves with how many that were. */
+  /** Removes the records that have the key of one of these; resolves with their number. */
   remove(kind: Kind, records: readonly StoredRecord[]): Promise<number>
 
   /** The last id that was assigned, whether its record still exists or not; 0 before the first. */
   lastId(kind: Kind): Promise<bigint>
-  /** Makes the database assign only ids above this one from now on. */
+  /** Makes the database assign only ids above `id` from now on. */
   raiseLastId(kind: Kind, id: bigint): Promise<void>
 }
 
@@ -164,7 +164,7 @@ export function asRecord({ columns }: Kind, row: Record<string, unknown>): Store
   )
 }
 
-/** SQLite can hold U+0000, from messages that an earlier release stored; PostgreSQL can't, and a copy must not fail on it. */
+/** Replaces U+0000, which PostgreSQL can't store; in SQLite, messages of an earlier release may contain it. */
 function storable(text: string): string {
   return text.replaceAll('\0', '\uFFFD')
 }
@@ -181,7 +181,7 @@ export async function* readBatches(store: RecordStore, kind: Kind): AsyncGenerat
   }
 }
 
-/** Writes an int64 as text: a JSON number may lose its last digits on the way. */
+/** Writes an int64 as text: a JSON number may lose its last digits when it is parsed. */
 export function toJson(value: unknown): string {
   return JSON.stringify(value, (_name, part: unknown) => (typeof part === 'bigint' ? String(part) : part))
 }

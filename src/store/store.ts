@@ -1,4 +1,4 @@
-// The port: what the service requires of a database engine. SQLite and PostgreSQL implement it, and one suite tests both.
+// The interface that the service requires of a database engine. SQLite and PostgreSQL implement it; one suite tests both.
 import type { ListQuery } from '../contract/list-query.ts'
 import type { Environment } from '../contract/operations.ts'
 import type { NewPet, Pet, PetStatus } from '../contract/pets.ts'
@@ -6,7 +6,7 @@ import type { AccountStore, AuditEvent } from './account-store.ts'
 import type { RecordStore } from './records.ts'
 
 export interface Store {
-  /** What opening the database has done, and what its operator should know. */
+  /** What opening the database has done, with warnings for the operator. */
   opened: Opened
   pets: PetStore
   accounts: AccountStore
@@ -14,15 +14,15 @@ export interface Store {
   /** Everything in the store, row by row, for copies. */
   records: RecordStore
   /**
-   * Returns a number that differs whenever data may have changed since the last call, whoever changed it, so that an
-   * answer kept for one version is never stale. Every write moves it, except for bookkeeping: usage counts, failed
-   * requests, sessions, idempotency records, imports and the audit trail, which must not be kept that way. Returns undefined if
-   * the engine can't tell cheaply.
+   * Returns a number that differs whenever data may have changed since the last call, in this or another process. So a
+   * response cached for one version is never stale. Every write moves the version, except for bookkeeping: usage counts,
+   * failed requests, sessions, idempotency records, imports and the audit trail, which must not be cached. Returns undefined
+   * if the engine can't tell cheaply.
    */
   version(): number | undefined
   /**
-   * Returns the version of what a read that begins now will find. It is ahead of `version` while a commit of this process waits
-   * for its sync; such a read resolves once that is done.
+   * Returns the version of the data that a read beginning now will find. It is ahead of `version` while a commit of this
+   * process waits for its sync; such a read resolves after the sync.
    */
   versionToRead(): number | undefined
   /** Resolves with the environment that this database belongs to; undefined if none was recorded yet. */
@@ -30,8 +30,8 @@ export interface Store {
   /** Whether the recorded environment is a default that nobody has chosen. */
   isDefaultEnvironment(): Promise<boolean>
   /**
-   * Records the environment if `instead` is what is recorded now, by default nothing. Resolves with the one that is
-   * recorded afterwards, so that several instances that start at once agree.
+   * Records the environment if the recorded one is `instead`, by default none. Resolves with the one that is recorded
+   * afterwards, so that several instances that start at once agree.
    */
   recordEnvironment(
     environment: Environment,
@@ -42,7 +42,7 @@ export interface Store {
   setUnfinishedCopy(unfinished: boolean): Promise<void>
   /** The connections to the database; undefined if the engine has none. */
   connections(): ConnectionStats | undefined
-  /** How well writes have shared commits in this process so far. */
+  /** Counts how many writes have shared how many commits in this process so far. */
   commits(): CommitStats
   /** Resolves when the database answers and accepts writes; rejects with `StoreUnavailable` when it does not. */
   ping(): Promise<void>
@@ -51,9 +51,9 @@ export interface Store {
 }
 
 export interface Opened {
-  /** Whether there was no database of ours before. */
+  /** Whether there was no petstore database before. */
   created: boolean
-  /** The names of the migrations that were applied; all of them if it was created. */
+  /** The names of the migrations that were applied; all of them for a new database. */
   migrations: readonly string[]
   /** Whole sentences. */
   warnings: readonly string[]
@@ -64,7 +64,7 @@ export class StoreUnavailable extends Error {
   override name = 'StoreUnavailable'
 }
 
-/** The database answers, but all connections are in use, or wait for an answer that is overdue. */
+/** The database answers, but no connection is free for the call, or too many calls wait already. */
 export class StoreBusy extends StoreUnavailable {
   override name = 'StoreBusy'
 }
@@ -74,12 +74,12 @@ export class NoWrites extends StoreUnavailable {
   override name = 'NoWrites'
 }
 
-/** The disk does not answer, so the store can't be closed. An orderly exit of the process would wait for it too. */
+/** The disk does not answer, so the store can't be closed. A graceful exit of the process would wait for it too. */
 export class DiskHangs extends StoreUnavailable {
   override name = 'DiskHangs'
 }
 
-/** Commits of data, and the writes in them, as far as writes can share one: on PostgreSQL, creates without idempotency key. */
+/** Commits of data, and the writes in them. PostgreSQL counts only creates without idempotency key, which share commits. */
 export interface CommitStats {
   commits: number
   writes: number
@@ -88,7 +88,7 @@ export interface CommitStats {
 export interface ConnectionStats {
   inUse: number
   idle: number
-  /** Kept open after a write that had no answer in time, until it comes. */
+  /** Connections of overdue writes, kept open until the answer comes. */
   parked: number
   /** Calls that wait for a connection. */
   waiting: number
@@ -97,7 +97,7 @@ export interface ConnectionStats {
   role: 'primary' | 'standby' | undefined
 }
 
-/** What an engine tells the operator while it runs: a line of the log each. */
+/** Receives what an engine reports to the operator while it runs; each event is a line of the log. */
 export type Report = (event: StoreEvent) => void
 export interface StoreEvent {
   level: 'notice' | 'warn' | 'error'
@@ -105,34 +105,34 @@ export interface StoreEvent {
   details?: object
 }
 
-/** Receives the name of a call, such as `pets.create`, when it has ended. */
+/** Receives the name of a call, such as `pets.create`, and its duration when it has ended. */
 export type Observe = (call: string, seconds: number) => void
 
 /** How a store is opened. */
 export interface OpenOptions {
   /** Whether a copy that was interrupted may be opened. */
   unfinished?: boolean
-  /** Whether a missing database is created, as by default; else that throws `NoDatabase`. */
+  /** Whether to create a missing database, as by default; if false, opening throws `NoDatabase`. */
   create?: boolean
-  /** How long to wait for a process that holds the lock of a SQLite file; the wait blocks everything else. */
+  /** How long to wait for a process that holds the lock of a SQLite file; the wait blocks the event loop. */
   lockWaitMs?: number
   /** Given for a store that serves requests; SQLite then syncs its commits outside the event loop. */
   serving?: Serving
-  /** How many processes of one instance open this database, and share the connections that the instance may have. */
+  /** How many processes of the instance open this database and share the connections of the instance. */
   processes?: number
-  /** Receives what the engine has to tell while the store is open. */
+  /** Receives events while the store is open. */
   report?: Report
   /** Receives the duration of each call to a part of the store. */
   observe?: Observe | undefined
 }
 
 export interface Serving {
-  /** Whether this process keeps the write-ahead log of SQLite short: one process of an instance does. */
+  /** Whether this process checkpoints the write-ahead log of SQLite; one process of an instance does. */
   checkpoints: boolean
   /**
    * Called once if a sync of the database has failed. The store refuses every call from then on. All processes of the
    * instance must end by an explicit exit or a signal: Node.js closes an open database when the event loop runs empty, and
-   * closing would copy the log without a look at its checksums. The next start recovers it.
+   * closing copies the log without verifying its checksums. The next start recovers the log.
    */
   onBroken: (error: StoreUnavailable) => void
 }
@@ -141,14 +141,14 @@ export interface Serving {
 export class CannotOpenStore extends Error {
   override name = 'CannotOpenStore'
   /** Whether a later attempt may succeed: the database is unavailable, or another process holds its lock. */
-  readonly passing: boolean
-  constructor(message: string, { passing = false, ...options }: ErrorOptions & { passing?: boolean } = {}) {
+  readonly transient: boolean
+  constructor(message: string, { transient = false, ...options }: ErrorOptions & { transient?: boolean } = {}) {
     super(message, options)
-    this.passing = passing
+    this.transient = transient
   }
 }
 
-/** There is nothing to open, and the caller did not ask to create it. */
+/** The database does not exist, and the caller did not ask to create it. */
 export class NoDatabase extends CannotOpenStore {
   override name = 'NoDatabase'
   constructor(place: string) {
@@ -160,12 +160,12 @@ export class NoDatabase extends CannotOpenStore {
 
 export interface PetStore {
   /**
-   * Adds an animal and resolves once it is durable, never before. With `idempotency`, a repetition finds the first
-   * animal instead of adding another; its record is stored in the same transaction as the animal.
+   * Adds an animal and resolves once it is durable, never before. With `idempotency`, a retry finds the first animal
+   * instead of adding another; the idempotency record is stored in the same transaction as the animal.
    */
   create(newPet: NewPet, idempotency?: Idempotency): Promise<Created>
 
-  /** Adds many in one short transaction. */
+  /** Adds many animals in one short transaction. */
   createMany(newPets: readonly NewPet[]): Promise<void>
 
   /** Resolves with undefined if there is no such animal. */
@@ -178,15 +178,15 @@ export interface PetStore {
   list(query: ListQuery): Promise<Pet[]>
 
   /**
-   * Changes an animal if it still is as `expected`, and adds the audit event in the same transaction. If somebody else
-   * changed it meanwhile, nothing is written, and the outcome has the animal as it is now.
+   * Changes an animal if it still equals `expected`, and adds the audit event in the same transaction. After a concurrent
+   * change nothing is written, and the outcome has the animal as it is now.
    */
   update(id: bigint, expected: NewPet, wanted: NewPet, event: AuditEvent): Promise<Updated>
 
   /** Counts the animals of each status; as fast with ten million as with ten. */
   countByStatus(): Promise<Record<PetStatus, number>>
 
-  /** Removes some of the idempotency records made before that time; resolves with how many, 0 when none is left. */
+  /** Removes a batch of the idempotency records made before `before`; resolves with how many, 0 when none is left. */
   purgeIdempotencyRecords(before: number): Promise<number>
 }
 
@@ -202,14 +202,14 @@ export interface Idempotency {
 
 export type Created =
   | { outcome: 'created' | 'replayed'; pet: Pet }
-  /** The key was used for another animal. */
+  /** The idempotency key was used for another animal. */
   | { outcome: 'mismatch' }
-  /** The first request with this key is still running, after waiting for it for some seconds. */
+  /** The first request with this key is still running, after a wait of some seconds. */
   | { outcome: 'in progress' }
 
 export type Updated = { outcome: 'updated' } | { outcome: 'conflict'; pet: Pet } | { outcome: 'missing' }
 
-/** The import of a file, as far as it has come; finished when all rows are done. */
+/** The progress of the import of a file; the import is finished when all rows are done. */
 export interface FileImport {
   /** SHA-256 of the file, in hexadecimal. */
   hash: string
@@ -220,22 +220,22 @@ export interface FileImport {
   updatedAt: number
 }
 
-/** "False" below is what the promise resolves with. */
+/** "False", "undefined" below: the promise resolves with it. */
 export interface ImportStore {
   /** Undefined if no import of this file was begun. */
   find(hash: string): Promise<FileImport | undefined>
-  /** Those that were begun and not finished, oldest first. */
+  /** Lists the imports that were begun and not finished, oldest first. */
   unfinished(): Promise<FileImport[]>
   /**
-   * Records that an import begins, before its first row. False if there is a record of this file already, unless that
-   * import is finished and `again` asks for another.
+   * Records the start of an import, before its first row. False if the file has a record already, unless that import is
+   * finished and `again` is true.
    */
   begin(file: Pick<FileImport, 'hash' | 'file' | 'rowsTotal'>, now: number, again: boolean): Promise<boolean>
   /**
-   * Adds the rows that follow the first `rowsDone` of a file, and records in the same transaction that they are done. False,
-   * and nothing is added, if the import is not at `rowsDone`, because another process has gone on with it.
+   * Adds the rows that follow the first `rowsDone` of a file, and records them as done in the same transaction. False, and
+   * nothing is added, if the import is not at `rowsDone`, because another process has continued it.
    */
   addRows(hash: string, rowsDone: number, rows: readonly NewPet[], now: number): Promise<boolean>
-  /** Forgets an unfinished import; its rows stay. */
+  /** Removes the record of an unfinished import; the animals it has added stay. */
   abandon(hash: string): Promise<void>
 }

@@ -1,8 +1,8 @@
-// What arrives in one turn of the event loop is worked on together at its end; what comes alone waits for nothing.
+// Batches items that arrive in the same turn of the event loop. A single item waits for one `setImmediate`, never for a timer.
 
 /**
- * Hands over what was gathered in a turn, in the order in which it came. At most `most` at a time: the rest waits for the
- * following turns, so that new connections and the admin port get their turn in between, however many requests wait.
+ * Returns a function that adds an item. Calls `take` with the items of a turn, in the order of arrival, at most `most` at a
+ * time. The rest waits for the following turns, so that many requests do not hold up new connections and the admin port.
  */
 export function gatherTurns<T>(take: (gathered: readonly T[]) => void, most = Infinity): (arrival: T) => void {
   const gathered: T[] = []
@@ -16,10 +16,10 @@ export function gatherTurns<T>(take: (gathered: readonly T[]) => void, most = In
   }
 }
 
-/** How many turns may be waited for more. */
+/** How many turns `whileGrowing` waits at most. */
 const MOST_TURNS = 4
 
-/** Calls `done` after a turn that brought nothing more, or after some turns. */
+/** Calls `done` after the first turn in which the count did not grow, or after `turns` turns. */
 export function whileGrowing(count: () => number, done: () => void, seen = 0, turns = MOST_TURNS): void {
   const now = count()
   if (now > seen && turns > 0) setImmediate(() => whileGrowing(count, done, now, turns - 1))

@@ -1,12 +1,12 @@
-// Writes files that are whole or not there at all, for backups and exports.
+// Writes files atomically, for backups and exports: a file is complete or missing.
 import { randomUUID } from 'node:crypto'
 import { closeSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs'
 import { platform } from 'node:os'
 import { dirname } from 'node:path'
 
 /**
- * Calls `write` with another name, and gives the file its own name once it is on the disk: an interrupted one never passes
- * for a whole one, and if `write` fails, an earlier file of this name is still there.
+ * Calls `write` with a temporary name, syncs that file to the disk, and then renames it to `file`. So an interrupted file
+ * is never taken for a complete one. If `write` fails, an earlier `file` stays.
  */
 export async function writeWholeFile<T>(file: string, write: (partial: string) => T | Promise<T>): Promise<T> {
   const partial = `${file}.${randomUUID()}.partial`

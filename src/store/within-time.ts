@@ -1,6 +1,6 @@
-// A bound on a wait.
+// Bounds how long a caller waits for a promise.
 
-/** There was no answer in time. Whether what was asked for has happened, or will, is unknown. */
+/** No answer came in time. Whether the call has taken effect, or still will, is unknown. */
 export class Overdue extends Error {
   override name = 'Overdue'
   constructor(limitMs: number) {
@@ -8,7 +8,7 @@ export class Overdue extends Error {
   }
 }
 
-/** Rejects with `Overdue` if this has not settled in time; what it settles with later is ignored here. */
+/** Rejects with `Overdue` if the promise has not settled in time; ignores its later result or rejection. */
 export function withinTime<T>(promise: Promise<T>, limitMs: number): Promise<T> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => reject(new Overdue(limitMs)), limitMs)

@@ -60,7 +60,7 @@ export class PostgresAccounts implements AccountStore {
     return this.#rows((sql) => sql`SELECT ${account(sql)} FROM accounts ORDER BY created_at, id`)
   }
 
-  /** Two statements: only the second one sees a session that was being created while the first waited for the account. */
+  /** Runs two statements: only the second one sees a session that was created while the first waited for the account's row. */
   setPassword(accountId: string, passwordHash: string, event: AuditEvent, instead?: string): Promise<boolean> {
     return this.#transaction(async (sql) => {
       const changed = await withEvent(
@@ -79,7 +79,7 @@ export class PostgresAccounts implements AccountStore {
     return this.#change(event, (sql) => sql`DELETE FROM accounts WHERE id = ${accountId}`)
   }
 
-  /** Keys of one account are created one after the other: each transaction must see the key of the one before. */
+  /** Locks the account, so that its keys are created one after the other: each transaction must count the earlier keys. */
   createKey(key: ApiKey & { hash: Buffer }, event: AuditEvent): Promise<'created' | 'exists' | 'too many'> {
     const { id, accountId, name, hash, environment, lastFour, createdAt, expiresAt } = key
     return this.#transaction(async (sql) => {
@@ -209,7 +209,7 @@ export class PostgresAccounts implements AccountStore {
     )
   }
 
-  /** Passes over rows that another instance is removing, here and in `purgeSessions`: two that wait could deadlock. */
+  /** Skips rows that another instance is removing, as does `purgeSessions`: two instances that wait could deadlock. */
   async purgeUsage(before: number): Promise<void> {
     await this.#pool.write(
       (sql) => sql`
@@ -218,7 +218,7 @@ export class PostgresAccounts implements AccountStore {
     )
   }
 
-  /** FOR SHARE waits for a password change in progress, and then compares with the new hash. */
+  /** Waits, with FOR SHARE, for a password change in progress, and then compares with the new hash. */
   createSession(
     { tokenHash, accountId, createdAt, lastSeenAt }: Session,
     passwordHash: string,
@@ -282,7 +282,7 @@ export class PostgresAccounts implements AccountStore {
     return rows.map(asEvent)
   }
 
-  /** Makes a change together with its audit event; resolves with false, and adds none, if nothing was changed. */
+  /** Makes a change and adds its audit event; resolves with false, without an event, if nothing was changed. */
   #change(event: AuditEvent, change: (sql: Database) => Fragment): Promise<boolean> {
     return this.#pool.write((sql) => withEvent(sql, event, change(sql)))
   }
@@ -300,13 +300,13 @@ export class PostgresAccounts implements AccountStore {
   }
 }
 
-/** Makes a change and adds its audit event in one statement; resolves with false, and adds none, if nothing was changed. */
+/** Makes a change and adds its audit event in one statement; resolves with false, without an event, if nothing was changed. */
 export async function withEvent(sql: Database, event: AuditEvent, change: Fragment): Promise<boolean> {
   const { count } = await sql`WITH changed AS (${change} RETURNING 1) ${insertEvent(sql, event)} FROM changed`
   return count > 0
 }
 
-/** The statement ends in a SELECT, so that a FROM can be appended. */
+/** Ends in a SELECT, so that the caller can append a FROM. */
 function insertEvent(sql: Database, { at, accountId, action, via, subject, detail }: AuditEvent) {
   return sql`
     INSERT INTO audit_events (at, account_id, action, via, subject, detail)

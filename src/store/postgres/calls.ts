@@ -1,25 +1,25 @@
-// The calls of a pool: those that wait for a connection, and those that use one.
+// Keeps track of the calls of a pool: those that wait for a connection, and those that use one.
 import type { StoreUnavailable } from '../store.ts'
 import type { Connection } from './connection.ts'
 
-/** A write may take effect; a read has none, so it can be repeated and abandoned. */
+/** A read has no effect, so it can be retried and abandoned; a write can't. */
 export type Kind = 'read' | 'write'
 
-/** How many short reads may be under way on one connection. */
+/** How many short reads may be in progress on one connection. */
 const SHARED_BY = 8
 
-/** A short read is answered in about a millisecond; nobody joins one that takes longer than this. */
-const JOINED_WITHIN_MS = 20
+/** A short read takes about a millisecond. No other read joins a connection whose oldest read has taken longer than this. */
+const JOINABLE_FOR_MS = 20
 
 interface WaitingCall extends PromiseWithResolvers<Connection> {
   kind: Kind
-  /** Whether the connection may be shared afterwards. */
+  /** Whether short reads may join the connection while the call uses it. */
   isShared: boolean
   since: number
   timer: NodeJS.Timeout
 }
 
-/** In two queues: a write may have to wait longer than a read that came after it. */
+/** The waiting calls, in two queues: a write may have to wait longer than a read that came after it. */
 export class WaitingCalls {
   readonly #queues: Record<Kind, WaitingCall[]> = { read: [], write: [] }
 
@@ -31,7 +31,7 @@ export class WaitingCalls {
     return this.#queues[kind].length
   }
 
-  /** Resolves with a connection; rejects with `refusal()` after this time. */
+  /** Resolves with a connection; rejects with `refusal()` after `limitMs`. */
   add(kind: Kind, isShared: boolean, limitMs: number, refusal: () => StoreUnavailable): Promise<Connection> {
     const queue = this.#queues[kind]
     const timer = setTimeout(() => {
@@ -49,7 +49,7 @@ export class WaitingCalls {
     return call.promise
   }
 
-  /** Removes the call that has waited longest and returns it; passes over writes unless they may go on. */
+  /** Removes and returns the call that has waited longest; skips writes unless `mayWrite`. */
   next(mayWrite: boolean): WaitingCall | undefined {
     const { read, write } = this.#queues
     const writeFirst = mayWrite && write.length > 0 && (read.length === 0 || write[0]!.since < read[0]!.since)
@@ -70,11 +70,11 @@ interface Use {
   kind: Kind
   isShared: boolean
   calls: number
-  /** Since when the oldest call has been worked on. */
+  /** When the server can have begun with the oldest call. */
   since: number
 }
 
-/** Which connections are in use, for what, and by how many calls: short reads may share one. */
+/** The connections in use, each by one call or by several short reads. */
 export class Uses {
   readonly #uses = new Map<Connection, Use>()
 
@@ -93,13 +93,13 @@ export class Uses {
     return connection
   }
 
-  /** Adds a call to the connection with the fewest, of those that short reads share; undefined if none has room. */
+  /** Adds a short read to the shared connection with the fewest reads, and returns it; undefined if none has room. */
   join(): Connection | undefined {
     const now = performance.now()
     let found: Connection | undefined
     let fewest = SHARED_BY
     for (const [connection, { isShared, calls, since }] of this.#uses) {
-      if (!isShared || calls >= fewest || connection.closed || now - since > JOINED_WITHIN_MS) continue
+      if (!isShared || calls >= fewest || connection.closed || now - since > JOINABLE_FOR_MS) continue
       found = connection
       fewest = calls
     }
@@ -107,7 +107,7 @@ export class Uses {
     return found
   }
 
-  /** A call has ended. Returns whether it was the last one. */
+  /** Removes a call that has ended. Returns whether it was the connection's last call. */
   end(connection: Connection): boolean {
     const use = this.#uses.get(connection)
     if (use === undefined || use.calls === 1) {

@@ -7,7 +7,7 @@ import { lackingMigrations } from './migrate.ts'
 import { Pool } from './pool.ts'
 import { readUnknown } from './records.ts'
 
-/** Two clocks that are kept by NTP differ by far less. */
+/** Two clocks that NTP keeps differ by far less. */
 const CLOCK_TOLERANCE_MS = 5000
 
 interface Facts {
@@ -70,7 +70,7 @@ async function askFacts(sql: Database): Promise<Facts> {
   return facts!
 }
 
-/** Another instance must be able to open all connections of its pool. */
+/** Warns if another instance could not open all connections of its pool. */
 function checkConnections({ used, most }: Facts, poolSize: number): Check {
   const found = `${used} of ${most} in use, pool_size ${poolSize}`
   if (most - used >= poolSize) return fine('Connections', found)

@@ -12,7 +12,7 @@ export function placeOf({ host, port }: Host): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
 }
 
-/** Never, if the server offers it, always, or always with the certificate verified; with `name`, the host name too. */
+/** No TLS, TLS if the server offers it, always TLS, or TLS with a verified certificate and, with `name`, host name. */
 export type Tls = false | 'prefer' | 'require' | { ca: string | undefined; name: boolean }
 
 export interface ConnectionSettings {
@@ -61,7 +61,7 @@ export function parseConnection(url: string): ConnectionSettings {
     )
   const at = authority.lastIndexOf('@')
   const [user, password] = authority.slice(0, Math.max(at, 0)).split(/:(.*)/s, 2).map(decode)
-  // Before the parameters: without its host, what looks like a parameter may be a part of the password.
+  // Hosts are read before the parameters: if the host is missing, an apparent parameter may be a part of the password.
   const ownHosts = readHosts(authority.slice(at + 1))
   const parameters = readParameters(query)
   const hosts = parameters.has('host') ? readHosts(parameters.get('host')!) : ownHosts
@@ -105,7 +105,7 @@ function readHosts(text: string): Host[] {
   const places = decode(text) || 'localhost'
   return places.split(',').map((place) => {
     const [, host, port] = /^(\[[^\]]+\]|[^:]+)(?::([0-9]{1,5}))?$/.exec(place) ?? []
-    // Not repeated: if the host was forgotten, this is the user and the password.
+    // The message does not quote the text: if the host was forgotten, it is the user and the password.
     if (host === undefined)
       throw new CannotOpenStore(
         'The database address has no valid host: it must be postgres://USER:PASSWORD@HOST:PORT/NAME, several HOST:PORT separated by commas.',

@@ -1,4 +1,4 @@
-// One connection to one host. The driver gets a socket that we open, so that we can close it when the host hangs.
+// One connection to one host. This file opens the driver's socket, so that it can destroy the socket when the host hangs.
 import { connect, type Socket } from 'node:net'
 import { checkServerIdentity, type ConnectionOptions, type PeerCertificate } from 'node:tls'
 import postgres, { type Sql } from 'postgres'
@@ -9,15 +9,15 @@ import { withinTime } from '../within-time.ts'
 /** The driver's query function; int8 is a bigint in both directions. */
 export type Database = Sql<{ bigint: bigint }>
 
-/** What a server says about itself. */
+/** The facts that a server reports about itself. */
 export interface ServerFacts {
   /** The process that serves the connection. */
   pid: number
-  /** When the server was started; another time means another server, or that it was restarted. */
+  /** When the server was started; a different time means another server or a restart. */
   startedAt: string
   role: 'primary' | 'standby'
   readOnly: boolean
-  /** The timeline of a primary: each promotion of a standby begins a higher one. Undefined if the database can't tell. */
+  /** The timeline of a primary: each promotion of a standby begins a higher one. Undefined if the server does not report it. */
   timeline?: Timeline | undefined
 }
 
@@ -31,9 +31,9 @@ interface Timeline {
 export class Connection {
   readonly sql: Database
   readonly openedAt = performance.now()
-  /** The host and port that it was opened to. */
+  /** The host and port that the connection was opened to. */
   readonly place: string
-  /** Whether it is no longer usable; it may still take a moment to end. */
+  /** Whether the connection is unusable; its queries in progress may still take a moment to end. */
   closed = false
   readonly #settings: ConnectionSettings
   #server: ServerFacts | undefined
@@ -57,7 +57,7 @@ export class Connection {
       max: 1,
       prepare: !pgbouncer,
       fetch_types: false,
-      // The pool decides how long it may take to connect and when a connection ends, never the driver.
+      // The pool, not the driver, limits the time to connect and the lifetime of a connection.
       connect_timeout: 0,
       idle_timeout: 0,
       max_lifetime: 0,
@@ -92,13 +92,13 @@ export class Connection {
     return connection
   }
 
-  /** What the server said about itself when it was last probed. */
+  /** The server's facts at the last probe. */
   get server(): ServerFacts {
     if (this.#server === undefined) throw new Error('the connection is not open yet')
     return this.#server
   }
 
-  /** Asks the server about itself, on a new connection after connecting; closes the connection if the answer takes longer, or rules it out. */
+  /** Connects if necessary and reads the server's facts; closes the connection if that takes too long, or the server must not be used. */
   async probe(limitMs: number): Promise<void> {
     try {
       this.#server = await withinTime(askServer(this.sql, this.#settings), limitMs)
@@ -109,7 +109,7 @@ export class Connection {
     }
   }
 
-  /** Closes it at once; queries in progress fail here, but the server may go on with them. */
+  /** Closes the connection at once. Queries in progress fail in this process, but the server may go on with them. */
   destroy(): void {
     this.closed = true
     this.#socket?.destroy()
@@ -117,7 +117,7 @@ export class Connection {
     this.#onGone = undefined
   }
 
-  /** Waits for queries in progress, at most a second, then closes it. */
+  /** Waits at most a second for queries in progress, then closes the connection. */
   async end(): Promise<void> {
     this.closed = true
     await this.sql.end({ timeout: 1 })
@@ -125,14 +125,14 @@ export class Connection {
   }
 }
 
-/** For an IP address, the driver passes no server name to Node, which would then verify the name "localhost". */
+/** Verifies the name `host`: for an IP address the driver passes no server name, and Node would verify "localhost". */
 function verifying({ ca, name }: Exclude<Tls, string | false>, host: string): ConnectionOptions {
   const checkName = (_name: string, certificate: PeerCertificate) =>
     name ? checkServerIdentity(host, certificate) : undefined
   return { ...(ca === undefined ? {} : { ca }), checkServerIdentity: checkName }
 }
 
-/** The driver reads the server name for TLS from the socket's `host`. */
+/** Opens a socket. Sets its `host`, from which the driver reads the server name for TLS. */
 function dial(host: string, port: number): Socket {
   const socket = host.startsWith('/') ? connect(`${host}/.s.PGSQL.${port}`) : connect({ host, port, noDelay: true })
   return Object.assign(socket, { host, port })
@@ -151,22 +151,22 @@ function connected(socket: Socket): Promise<Socket> {
   })
 }
 
-/** Asks whether the server accepts writes, and which server it is: behind one address it may be another after a failover. */
+/** Reads whether the server accepts writes, and its identity: after a failover, an address may lead to another server. */
 async function askServer(sql: Database, { pgbouncer }: ConnectionSettings): Promise<ServerFacts> {
   const [facts] = await sql<ServerFacts[]>`
     SELECT pg_backend_pid() AS pid, pg_postmaster_start_time()::text AS "startedAt",
       CASE WHEN pg_is_in_recovery() THEN 'standby' ELSE 'primary' END AS role,
       pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on' AS "readOnly"`
-  // Behind PgBouncer the next statement may run on another server.
+  // Behind PgBouncer the next statement may run on another server, whose timeline would be mistaken for this one's.
   return { ...facts!, timeline: pgbouncer || facts!.role === 'standby' ? undefined : await askTimeline(sql) }
 }
 
-/** The name of a WAL file begins with its timeline, in eight hexadecimal digits. Some managed databases refuse to tell. */
+/** Reads the timeline: the first eight hexadecimal digits of a WAL file's name. Some managed databases refuse this query. */
 async function askTimeline(sql: Database): Promise<Timeline | undefined> {
   try {
-    const [told] = await sql<{ system: string; file: string }[]>`
+    const [row] = await sql<{ system: string; file: string }[]>`
       SELECT system_identifier::text AS system, pg_walfile_name(pg_current_wal_lsn()) AS file FROM pg_control_system()`
-    return { system: told!.system, number: Number.parseInt(told!.file.slice(0, 8), 16) }
+    return { system: row!.system, number: Number.parseInt(row!.file.slice(0, 8), 16) }
   } catch (error) {
     if (wasRefused(error)) return undefined
     throw error

@@ -1,4 +1,4 @@
-// The connections of a pool: who has which, who waits, and when another is opened. pool.ts describes the rules.
+// Keeps the connections of a pool: which are in use, which calls wait, and when to open another. pool.ts describes the rules.
 //
 //     open         acquire           park: a write is overdue
 //   --------> idle ---------> in use --------------------------> parked
@@ -7,7 +7,7 @@
 //             | v
 //            probed (probeIdle: does the server still answer?)
 //
-// From every state a connection leaves the pool when it breaks, is closed, or is done (`#isDone`).
+// From every state a connection leaves the pool when it breaks or is closed; a released one also if `#mustClose`.
 import { type ConnectionStats, type Report, StoreBusy, StoreUnavailable } from '../store.ts'
 import { type Kind, Uses, WaitingCalls } from './calls.ts'
 import type { Connection } from './connection.ts'
@@ -15,17 +15,17 @@ import type { ConnectionSettings } from './connection-settings.ts'
 import { breaksConnection } from './failures.ts'
 import { Hosts } from './hosts.ts'
 
-/** How long calls are refused at once after no host has accepted a connection, to spare a database that is unavailable. */
+/** How long calls are refused at once after every host has refused a connection, to spare an unavailable database. */
 const PAUSE_MS = 250
 
 /** How many calls may wait for each connection. */
 const WAITING_PER_CONNECTION = 50
 
-/** After a refused connection, one more is tried after this time; after each further refusal, after twice the time. */
+/** The pause before another connection is tried after a refusal; it doubles with each further refusal. */
 const FIRST_PAUSE_MS = 250
 const LONGEST_PAUSE_MS = 30_000
 
-/** Writes leave this share of the connections to reads: with a lock on a table, they may all wait for seconds. */
+/** The share of the connections that writes leave to reads, because a lock on a table may hold up all writes for seconds. */
 const READ_SHARE = 0.25
 
 /** A connection is replaced after this time, so that changes of DNS take effect. */
@@ -35,17 +35,17 @@ export class Connections {
   readonly #settings: ConnectionSettings
   readonly #hosts: Hosts
   readonly #waiting = new WaitingCalls()
-  /** Every open connection. Those that are neither idle, in use nor parked are being probed, or are ending. */
+  /** Every open connection. One that is neither idle, in use nor parked is being probed or closed. */
   readonly #all = new Set<Connection>()
   readonly #idle: Connection[] = []
   readonly #inUse = new Uses()
   readonly #parked = new Set<Connection>()
   #opening = 0
-  /** How many connections the database accepts, as far as we know; `poolSize` at most. */
+  /** How many connections the database accepts, as far as is known; at most `poolSize`. */
   #accepted: number
   #pauseMs = FIRST_PAUSE_MS
   #mayTryMoreAt = 0
-  /** Why no connection worked, until one does again. */
+  /** The reason of an outage, until a connection works again. */
   #lastFailure: { error: StoreUnavailable; at: number } | undefined
   #ended = false
 
@@ -82,14 +82,14 @@ export class Connections {
     return last !== undefined && last.place === place && last.server.startedAt === server.startedAt
   }
 
-  /** Returns a connection, or rejects with `StoreUnavailable`. `release`, `discard` or `park` must follow. */
+  /** Returns a connection or a promise of one; throws or rejects with `StoreUnavailable`. `release`, `discard` or `park` must follow. */
   acquire(kind: Kind, isShared: boolean): Connection | Promise<Connection> {
     if (this.#ended) throw closed()
     const idle = kind === 'read' || this.#mayWrite() ? this.#idle.pop() : undefined
     if (idle !== undefined) return this.#inUse.begin(idle, kind, isShared)
-    this.#refuseIfHopeless(kind)
+    this.#refuseEarly(kind)
     const { connectTimeoutMs, hosts } = this.#settings
-    // A little longer than connecting can take, so that a call learns why that failed.
+    // A little longer than connecting can take, so that a call gets the reason why connecting failed.
     const waiting = this.#waiting.add(kind, isShared, connectTimeoutMs * hosts.length + PAUSE_MS, () =>
       this.#busy(kind),
     )
@@ -98,8 +98,8 @@ export class Connections {
   }
 
   /**
-   * Returns a connection on which short reads are under way, for one more; `release` must follow. Only if all connections
-   * are in use, and if nobody waits: a connection that is joined again and again would never be free.
+   * Returns a connection with short reads in progress, for one more short read; `release` must follow. Returns undefined
+   * unless all connections are in use and no call waits: a connection that is joined again and again would never be free.
    */
   join(): Connection | undefined {
     if (this.#idle.length > 0 || this.#wanted() > 0 || this.#mayOpen()) return undefined
@@ -109,8 +109,8 @@ export class Connections {
   release(connection: Connection): void {
     if (!this.#inUse.end(connection)) return
     if (!connection.closed) {
-      this.#works()
-      if (this.#isDone(connection)) void connection.end()
+      this.#endOutage()
+      if (this.#mustClose(connection)) void connection.end()
       else this.#idle.push(connection)
     }
     this.#serveWaiting()
@@ -121,7 +121,7 @@ export class Connections {
     for (const suspect of [connection, ...this.#idle.splice(0)]) suspect.destroy()
   }
 
-  /** Keeps a connection whose call is overdue, and its place, until `answered` settles or the connection ends. */
+  /** Keeps the connection of an overdue call open, and counted, until `answered` settles or the connection ends. */
   park(connection: Connection, answered: Promise<unknown>): void {
     this.#inUse.forget(connection)
     this.#parked.add(connection)
@@ -131,7 +131,7 @@ export class Connections {
     answered.then(unpark, (error: unknown) => (breaksConnection(error) ? connection.destroy() : unpark()))
   }
 
-  /** After a call without an answer the idle connections may be dead too, without a word: each must answer before it is used. */
+  /** Probes the idle connections before further use: after a call without an answer they may be silently dead too. */
   probeIdle(): void {
     const limitMs = this.#settings.connectTimeoutMs / 2
     for (const suspect of this.#idle.splice(0)) {
@@ -148,25 +148,25 @@ export class Connections {
     await Promise.all(Array.from(this.#all, (connection) => connection.end()))
   }
 
-  #isDone({ openedAt, server }: Connection): boolean {
+  #mustClose({ openedAt, server }: Connection): boolean {
     const isOld = performance.now() - openedAt > LIFETIME_MS
     const isSpare = this.#all.size > Math.max(this.#settings.poolSize, this.#parked.size + 1)
     return this.#ended || isOld || isSpare || this.#hosts.isOutdated(server)
   }
 
-  /** After an outage: that connections were refused meanwhile does not mean that the database accepts only a few. */
-  #works(): void {
+  /** Forgets the refusals of an outage: they do not mean that the database accepts only few connections. */
+  #endOutage(): void {
     if (this.#lastFailure === undefined) return
     this.#lastFailure = undefined
-    this.#acceptsAll()
+    this.#resetAccepted()
   }
 
-  /** How many connections writes may use, those parked included. A single connection is shared. */
+  /** How many connections writes may use, parked ones included. Reads and writes share a single connection. */
   get #writePlaces(): number {
     return Math.max(1, this.#accepted - Math.max(1, Math.floor(this.#accepted * READ_SHARE)))
   }
 
-  #acceptsAll(): void {
+  #resetAccepted(): void {
     this.#accepted = this.#settings.poolSize
     this.#pauseMs = FIRST_PAUSE_MS
   }
@@ -179,14 +179,14 @@ export class Connections {
     return this.#writePlaces - this.#parked.size - this.#inUse.writes
   }
 
-  /** Whether there is a connection that answers, as far as we know, or one that may soon. */
-  #hasHope(): boolean {
+  /** Whether a connection is open that is not parked, or one is being opened, so that a call may succeed. */
+  #mayAnswer(): boolean {
     return this.#all.size > this.#parked.size || this.#opening > 0
   }
 
-  #refuseIfHopeless(kind: Kind): void {
+  #refuseEarly(kind: Kind): void {
     const failure = this.#lastFailure
-    if (failure !== undefined && !this.#hasHope() && performance.now() - failure.at < PAUSE_MS) throw failure.error
+    if (failure !== undefined && !this.#mayAnswer() && performance.now() - failure.at < PAUSE_MS) throw failure.error
     if (kind === 'write' && this.hasOnlyParkedWrites) {
       throw new StoreBusy(
         `${this.#parked.size} writes have no answer from PostgreSQL yet, and there is no connection for more; it may be waiting for a synchronous standby.`,
@@ -214,13 +214,13 @@ export class Connections {
     while (this.#opening < wanted && this.#mayOpen()) void this.#open()
   }
 
-  /** How many of the calls that wait could go on if they had a connection. */
+  /** How many of the waiting calls could run if they had a connection. */
   #wanted(): number {
     if (this.#waiting.isEmpty) return 0
     return this.#waiting.count('read') + Math.min(this.#waiting.count('write'), Math.max(0, this.#writeRoom()))
   }
 
-  /** Beside parked connections there is always room for one, so that a pool of one can still read. */
+  /** Allows one connection beside the parked ones in any case, so that a pool of one can still read. */
   #mayOpen(): boolean {
     if (this.#ended) return false
     const open = this.#all.size + this.#opening
@@ -236,25 +236,25 @@ export class Connections {
       this.#adopt(connection)
     } catch (error) {
       this.#opening -= 1
-      this.#couldNotOpen(error as StoreUnavailable)
+      this.#handleFailedOpen(error as StoreUnavailable)
     }
   }
 
   #adopt(connection: Connection): void {
-    this.#acceptsAll()
+    this.#resetAccepted()
     if (!connection.closed) this.#all.add(connection)
     for (const other of this.#idle.filter(({ server }) => this.#hosts.isOutdated(server))) other.destroy()
     this.release(connection)
   }
 
-  /** Calls that wait are refused only if no connection works; otherwise they get one of those in use. */
-  #couldNotOpen(error: StoreUnavailable): void {
+  /** Refuses the waiting calls only if no connection works; otherwise they get one that is released. */
+  #handleFailedOpen(error: StoreUnavailable): void {
     this.#accepted = Math.max(1, this.#all.size + this.#opening)
     this.#mayTryMoreAt = performance.now() + this.#pauseMs
     this.#pauseMs = Math.min(2 * this.#pauseMs, LONGEST_PAUSE_MS)
-    if (this.#hasHope()) return
+    if (this.#mayAnswer()) return
     this.#lastFailure = { error, at: performance.now() }
-    this.#hosts.lost(error.message)
+    this.#hosts.reportLost(error.message)
     this.#waiting.refuseAll(error)
   }
 

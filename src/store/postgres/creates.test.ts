@@ -1,4 +1,4 @@
-// Creates that share a statement: which of them may be sent again when it fails.
+// Creates that share a statement: after which errors they are retried one by one.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import postgres from 'postgres'
@@ -8,7 +8,7 @@ import type { Pool } from './pool.ts'
 
 const rex = { name: 'Rex', categoryId: 1n, status: 'sold' } as const
 
-/** A database whose every statement fails like this; counts them. The statements themselves run in test/store.test.ts. */
+/** Makes a database whose every statement fails with `error`, and counts them. Real statements run in test/store.test.ts. */
 function failing(error: Error): { creates: Creates; statements: () => number } {
   let count = 0
   const write = async () => {

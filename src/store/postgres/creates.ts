@@ -1,4 +1,4 @@
-// Creates that arrive in one turn of the event loop share one statement, so one round trip and one commit.
+// Inserts the animals that arrive in one turn of the event loop with one statement, so one round trip and one commit.
 import { FIELD_LIST, type NewPet } from '../../contract/pets.ts'
 import { COLUMN_TYPES, PET_COLUMNS, valuesOf } from '../pet-columns.ts'
 import { gatherTurns } from '../turns.ts'
@@ -8,7 +8,7 @@ import type { Database } from './connection.ts'
 import { isBadRow } from './failures.ts'
 import type { Pool } from './pool.ts'
 
-/** The types of columns, as PostgreSQL calls them. */
+/** PostgreSQL's names of the column types. */
 export const SQL_TYPES = { text: 'TEXT', integer: 'BIGINT' } as const
 
 interface Job extends PromiseWithResolvers<bigint> {
@@ -44,7 +44,7 @@ export class Creates {
       this.commits.writes += batch.length
       for (const [index, job] of batch.entries()) job.resolve(ids[index]!)
     } catch (error) {
-      // One bad row must not fail its neighbours, so each is tried alone. After any other error some may be stored.
+      // One bad row must not fail the others, so each is inserted alone. After any other error the batch may be stored.
       if (batch.length > 1 && isBadRow(error)) await this.#insertSingly(batch)
       else for (const job of batch) job.reject(error)
     }
@@ -59,19 +59,19 @@ export class Creates {
   }
 }
 
-/** Resolves with the ids of these animals, in their order. */
+/** Inserts these animals; resolves with their ids in the same order. */
 export async function insert(sql: Database, newPets: readonly NewPet[]): Promise<bigint[]> {
   const rows = newPets.length === 1 ? await insertOne(sql, newPets[0]!) : await insertMany(sql, newPets)
   return rows.map(({ id }) => id)
 }
 
-/** For statements as plain text: one that the driver composes of fragments costs a quarter of a page. */
+/** Prepares statements given as text. Composing one from fragments in the driver takes a quarter of the time of a page. */
 export const PREPARED = { prepare: true }
 const COLUMNS = PET_COLUMNS.join()
 const INSERT_ONE = `INSERT INTO pets (${COLUMNS}) VALUES (${PET_COLUMNS.map((_, index) => `$${index + 1}`).join()}) RETURNING id`
 const JSON_COLUMNS = FIELD_LIST.map(({ name, column }) => `"${name}" ${SQL_TYPES[COLUMN_TYPES[column]!]}`).join()
 
-/** Draws the ids before the insert, so that it is known which animal got which. JSON needs no array types of the driver. */
+/** Assigns the ids before the insert, to know the id of each animal. Rows as JSON need no array types of the driver. */
 const INSERT_MANY = `
   WITH made AS MATERIALIZED (
     SELECT nextval(pg_get_serial_sequence('pets', 'id')) AS id, ${COLUMNS}, place

@@ -1,4 +1,4 @@
-// What an operator reads of a failure.
+// How errors of PostgreSQL are classified and explained to the operator.
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import postgres from 'postgres'
@@ -6,7 +6,7 @@ import { StoreUnavailable } from '../store.ts'
 import { asStoreFailure, explain } from './failures.ts'
 
 it('A host with several addresses that all fail is explained address by address', () => {
-  // What Node rejects with then has no message of its own.
+  // Node then rejects with an AggregateError that has no message.
   const tried = ['::1', '127.0.0.1'].map((address) => new Error(`connect ECONNREFUSED ${address}:1`))
   assert.equal(explain(new AggregateError(tried)), 'connect ECONNREFUSED ::1:1; connect ECONNREFUSED 127.0.0.1:1')
 })

@@ -1,31 +1,31 @@
-// Classifies PostgreSQL's errors: which are temporary, which break a connection, and after which a retry is safe.
+// Classifies PostgreSQL's errors: which are transient, which break a connection, and after which a retry is safe.
 import postgres from 'postgres'
 import { StoreUnavailable } from '../store.ts'
 import { Overdue } from '../within-time.ts'
 
-/** Error codes and classes (PostgreSQL manual, appendix A) that describe the state of the database, not a bug of ours. */
-const PASSING: readonly string[] = [
+/** Error codes and classes (PostgreSQL manual, appendix A) that describe the state of the database, not a bug of this program. */
+const TRANSIENT: readonly string[] = [
   '08', // the connection
   '25006', // a standby, or a primary that was demoted
-  '28', // the password is refused
+  '28', // the user or password is refused
   '3D000', // the database is gone
-  '40', // a deadlock, or a distributed database that asks to try again
+  '40', // a deadlock, or a serialization failure, as distributed databases report
   '53', // out of connections, memory or disk
-  '55P03', // a lock was waited for in vain
-  '57', // shutting down, starting up, or a statement past its time
-  '58', // its disk
+  '55P03', // the wait for a lock timed out
+  '57', // shutting down, starting up, or a statement past its timeout
+  '58', // an I/O error of the server
 ]
 
 /** The host no longer accepts writes. */
 const READ_ONLY = '25006'
 
-/** The server rolled the transaction back for the sake of others. 40003 is not among them: its outcome is unknown. */
+/** A serialization failure and a deadlock: the server rolled back. Not 40003, whose outcome is unknown. */
 const ROLLED_BACK: ReadonlySet<string | undefined> = new Set(['40001', '40P01'])
 
-/** Classes of errors about the values of a row: data, integrity, and what a trigger raises. */
+/** Classes of errors about the values of a row: data, integrity, and exceptions that a trigger raises. */
 const BAD_ROW: readonly string[] = ['22', '23', 'P0']
 
-/** Citus gives this error no code of its own, only XX000 for "internal error", so it is recognised by its text. */
+/** Citus reports a lost worker as XX000, "internal error", so it is recognised by its text. */
 const CITUS_WORKER_LOST = 'failure on connection marked as essential'
 
 export function isLockTimeout(error: unknown): boolean {
@@ -36,12 +36,12 @@ export function sqlState(error: unknown): string | undefined {
   return error instanceof postgres.PostgresError ? error.code : undefined
 }
 
-/** Whether the connection is unusable after this error: it broke, or its host was demoted. */
+/** Whether the connection is unusable after this error: it broke, or the server was demoted. */
 export function breaksConnection(error: unknown): boolean {
   return !(error instanceof postgres.PostgresError) || error.severity !== 'ERROR' || error.code === READ_ONLY
 }
 
-/** Whether the server reported that this statement failed and had no effect. */
+/** Whether the server reported that the statement failed and had no effect. */
 export function wasRefused(error: unknown): boolean {
   return sqlState(error) !== undefined && !breaksConnection(error)
 }
@@ -51,18 +51,18 @@ export function wasRolledBack(error: unknown): boolean {
   return ROLLED_BACK.has(sqlState(error))
 }
 
-/** Whether the server refused the statement because of the values of one of its rows, so that it stored none of them. */
+/** Whether the server refused the statement because of the values of one row, and so stored none of its rows. */
 export function isBadRow(error: unknown): boolean {
   return wasRefused(error) && startsWithAny(sqlState(error)!, BAD_ROW)
 }
 
-/** Returns `StoreUnavailable` for a temporary failure; any other error is a bug and returned as it is. */
+/** Returns `StoreUnavailable` for a transient error; any other error is a bug and returned as it is. */
 export function asStoreFailure(error: unknown): unknown {
   if (error instanceof StoreUnavailable) return error
   const state = sqlState(error)
   if (state === undefined) return isNetworkError(error) ? unavailable(error) : error
-  const passing = startsWithAny(state, PASSING) || (error as Error).message.startsWith(CITUS_WORKER_LOST)
-  return passing ? unavailable(error) : error
+  const isTransient = startsWithAny(state, TRANSIENT) || (error as Error).message.startsWith(CITUS_WORKER_LOST)
+  return isTransient ? unavailable(error) : error
 }
 
 function startsWithAny(state: string, prefixes: readonly string[]): boolean {

@@ -1,4 +1,4 @@
-// Opens connections at the first host that will do, and tells one server from another.
+// Opens connections to the first host that accepts them. Refuses a replaced primary and reports changes of the server.
 import { type Report, StoreUnavailable } from '../store.ts'
 import { Connection, type ServerFacts } from './connection.ts'
 import { type ConnectionSettings, placeOf } from './connection-settings.ts'
@@ -12,8 +12,8 @@ export class Hosts {
   #last: Connection | undefined
   #isLost = false
   /**
-   * The highest timeline of each cluster. A primary on a lower one was replaced and does not know it yet: what it accepts
-   * is lost. This is defence in depth: only fencing by the cluster's manager can rule that out.
+   * The highest timeline seen of each cluster. A primary on a lower timeline was replaced and does not know it yet: the writes
+   * that it accepts are lost. This is defence in depth: only fencing by the cluster manager rules that out.
    */
   readonly #timelines = new Map<string, number>()
   #reportedAsOutdated: string | undefined
@@ -28,7 +28,7 @@ export class Hosts {
     return this.#last
   }
 
-  /** Throws `StoreUnavailable` with the reason of each host. */
+  /** Connects to one of the hosts; throws `StoreUnavailable` with the reason of each host. */
   async open(onGone: (connection: Connection) => void): Promise<Connection> {
     const { hosts } = this.#settings
     const problems: string[] = []
@@ -47,13 +47,13 @@ export class Hosts {
     throw new StoreUnavailable(`Cannot connect to PostgreSQL at ${problems.join('; ')}`)
   }
 
-  /** Whether this server was a primary once, and another has been promoted since. */
+  /** Whether this primary was replaced: another server of its cluster has been promoted since. */
   isOutdated({ timeline }: ServerFacts): boolean {
     return timeline !== undefined && timeline.number < (this.#timelines.get(timeline.system) ?? 0)
   }
 
   /** Reports that no host works, once. */
-  lost(reason: string): void {
+  reportLost(reason: string): void {
     if (this.#isLost) return
     this.#isLost = true
     this.#report({ level: 'error', message: 'database lost', details: { reason } })

@@ -55,7 +55,7 @@ export class PostgresImports implements ImportStore {
   }
 }
 
-/** Counts and times are far below 2⁵³. */
+/** Reads counts and times as float8, which is exact: they are far below 2⁵³. */
 function columns(sql: Database) {
   return sql`hash, file, rows_done::float8 AS "rowsDone", rows_total::float8 AS "rowsTotal", updated_at::float8 AS "updatedAt"`
 }

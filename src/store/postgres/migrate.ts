@@ -1,7 +1,7 @@
-// Brings the schema up to date. Of several instances that start at once, one does it and the others wait for it.
+// Brings the schema up to date. Of several instances that start at once, one migrates and the others wait for it.
 //
-// They wait by asking for the lock again and again. A statement that waits for a lock holds a snapshot, and CREATE INDEX
-// CONCURRENTLY waits for the end of every older snapshot: both would wait for each other.
+// The others poll for the lock. A statement that waits for a lock holds a snapshot, and CREATE INDEX CONCURRENTLY waits for
+// the end of every older snapshot: the two would wait for each other.
 import { setTimeout } from 'node:timers/promises'
 import {
   type AppliedMigration,
@@ -15,16 +15,16 @@ import { CannotOpenStore } from '../store.ts'
 import type { Database } from './connection.ts'
 import { explain, sqlState, wasRefused } from './failures.ts'
 
-/** The number of our advisory lock: "PETS" in ASCII. */
+/** The number of the advisory lock: "PETS" in ASCII. */
 const LOCK = 0x50455453
 
-/** How often an instance asks whether another one has migrated. */
-const ASK_EVERY_MS = 200
+/** How often an instance polls while another one migrates. */
+const POLL_EVERY_MS = 200
 
 const DUPLICATE_TABLE = '42P07'
 
 interface MigrateOptions {
-  /** Whether to fill a database that has no tables yet. */
+  /** Whether to create the tables of an empty database. */
   create: boolean
   /** Whether statements of one connection may run in several sessions. */
   pgbouncer: boolean
@@ -32,7 +32,7 @@ interface MigrateOptions {
 }
 
 /**
- * Resolves with the migrations that it has applied; undefined if the database has none and must not be created. Throws
+ * Resolves with the applied migrations; undefined if the database is empty and must not be filled. Throws
  * `CannotOpenStore` if the database is newer than this program and not compatible with it, if it holds another program's
  * tables, or if a migration fails.
  */
@@ -47,14 +47,14 @@ export async function migrate(
     const isIndex = lacking[0]!.concurrentIndex !== undefined
     if (isIndex && pgbouncer) throw needsSession(lacking[0]!)
     const done = await (isIndex ? buildIndex(sql, migrations) : applyTogether(sql, migrations))
-    if (done === undefined) await setTimeout(ASK_EVERY_MS)
+    if (done === undefined) await setTimeout(POLL_EVERY_MS)
     else applied.push(...done)
     lacking = await missing(sql, migrations)
   }
   return applied
 }
 
-/** Applies what runs in one transaction; resolves with undefined if another instance migrates. */
+/** Applies the migrations that run in one transaction; resolves with undefined if another instance migrates. */
 function applyTogether(sql: Database, migrations: readonly Migration[]): Promise<Migration[] | undefined> {
   return sql.begin(async (transaction) => {
     const database = transaction as unknown as Database
@@ -81,8 +81,8 @@ function untilIndex(lacking: Migration[]): Migration[] {
 
 /**
  * Applies a migration that builds an index outside of a transaction; resolves with undefined if another instance
- * migrates. The lock belongs to the session that builds: if this process dies, PostgreSQL goes on building, and no other
- * instance begins before that has ended.
+ * migrates. The lock belongs to the session that builds the index: if this process dies, PostgreSQL goes on building, and no
+ * other instance begins before the session has ended.
  */
 async function buildIndex(sql: Database, migrations: readonly Migration[]): Promise<Migration[] | undefined> {
   const [lock] = await sql<{ taken: boolean }[]>`SELECT pg_try_advisory_lock(${LOCK}) AS taken`
@@ -99,7 +99,7 @@ async function buildIndex(sql: Database, migrations: readonly Migration[]): Prom
   }
 }
 
-/** Builds an index, unless that was done before an interruption. One that was interrupted itself is invalid, and built again. */
+/** Builds an index unless it exists. An invalid index, which an interrupted build leaves, is dropped and built again. */
 async function resumeIndex(sql: Database, name: string, statement: string): Promise<void> {
   const [found] = await sql<{ valid: boolean }[]>`
     SELECT i.indisvalid AS valid FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
@@ -149,7 +149,7 @@ function ofAnotherProgram(error: unknown): CannotOpenStore {
   )
 }
 
-/** Returns none for a new database. Queries the catalogue, because `to_regclass` may answer from the connection's cache. */
+/** Returns an empty list for a new database. Queries the catalogue, because `to_regclass` may answer from the connection's cache. */
 async function readApplied(sql: Database): Promise<AppliedMigration[]> {
   const tables =
     await sql`SELECT 1 FROM pg_catalog.pg_tables WHERE schemaname = current_schema() AND tablename = ${MIGRATIONS_TABLE}`

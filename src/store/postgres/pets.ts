@@ -1,4 +1,5 @@
-// Animals in PostgreSQL. Every call is one statement or shares one, so it takes one transaction and one round trip.
+// Animals in PostgreSQL. A call takes one statement, or a part of one, and so one transaction and one round trip; a replay, a
+// conflicting update and a count take two.
 import type { ListQuery } from '../../contract/list-query.ts'
 import { type NewPet, type Pet, PET_STATUSES, type PetStatus } from '../../contract/pets.ts'
 import type { AuditEvent } from '../account-store.ts'
@@ -12,7 +13,7 @@ import type { Pool } from './pool.ts'
 
 const PURGE_AT_ONCE = 1000
 
-/** How long a create waits for an earlier one with the same key before it resolves with `in progress`. */
+/** How long a create waits for an earlier create with the same idempotency key before it resolves with `in progress`. */
 const IN_PROGRESS_WAIT_MS = 3000
 
 export class PostgresPets implements PetStore {
@@ -112,7 +113,7 @@ function page(conditions: readonly string[], order: string, limit: number): stri
   return `SELECT ${COLUMNS} FROM pets ${where} ORDER BY ${order} LIMIT ${limit}`
 }
 
-/** Takes the idempotency record, then the values of the animal. */
+/** The parameters are the idempotency record, `validSince`, then the values of the animal. */
 const INSERT_IDEMPOTENTLY = `
   WITH claimed AS (
     INSERT INTO idempotency_records (account_id, key, fingerprint, pet_id, created_at)
@@ -129,9 +130,9 @@ const INSERT_IDEMPOTENTLY = `
 
 /**
  * Adds the idempotency record and the animal in one statement. Of two creates with the same key, the second waits for
- * the row of the first and finds it once that is committed. The lock timeout is set inside the statement, so it needs no
- * session and works behind PgBouncer. A replay needs only the id of the first animal: the same fingerprint means that the
- * rest is the same.
+ * the first to commit and then finds its record. The lock timeout is set inside the statement, so it needs no session and
+ * works behind PgBouncer. A replay takes only the id from the record: the same fingerprint means that the other fields are
+ * the same.
  */
 async function insertIdempotently(sql: Database, newPet: NewPet, idempotency: Idempotency): Promise<Created> {
   const { accountId, key, fingerprint, now, validSince } = idempotency
@@ -155,17 +156,17 @@ async function insertIdempotently(sql: Database, newPet: NewPet, idempotency: Id
 //
 // `pet_counts` holds the counts of all animals up to `until_id`; the few above it are counted on request. Every minute
 // `until_id` moves up to a `next_id` that was noted at least a minute ago. Ids are assigned in order but committed in any
-// order: an animal below `next_id` can still appear while its transaction is open, and the statement timeout keeps ours
-// from being open that long. So each animal is counted once. The exception is a transaction by hand that adds animals
-// and stays open for longer; docs/databases.md describes how to count again.
+// order: an animal below `next_id` can still appear while its transaction is open, and the statement timeout, 5 seconds by
+// default, ends the service's transactions long before a minute has passed. So each animal is counted once. The exception is
+// a manual transaction that stays open for longer; docs/databases.md describes how to count again.
 
-/** Longer than any transaction of the service can be open. */
+/** How old a noted `next_id` must be: older than any open transaction of the service, with the default statement timeout. */
 export const SETTLED_MS = 60_000
 
 /** How many ids are counted in one statement: enough for a busy minute, few enough to be fast. */
 const STEP = 250_000
 
-/** Reads the id first, as a value of its own: the planner needs it to know that few animals lie above it. */
+/** Reads `until_id` in a separate statement: the planner must know the value to see that few animals lie above it. */
 async function countPets(sql: Database): Promise<Record<PetStatus, number>> {
   const [{ untilId } = { untilId: 0n }] = await sql<
     { untilId: bigint }[]
@@ -181,7 +182,7 @@ async function countPets(sql: Database): Promise<Record<PetStatus, number>> {
   return counts
 }
 
-/** Adds settled animals to the counts; of several instances, one does it. Resolves with true if more are waiting. */
+/** Adds settled animals to the counts, in one instance at a time. Resolves with true if more animals are to be added. */
 export async function settleCounts(sql: Database): Promise<boolean> {
   return sql.begin(async (transaction) => {
     const [progress] = await transaction<{ untilId: bigint; nextId: bigint; settled: boolean }[]>`

@@ -1,26 +1,26 @@
-// The calls of a process to PostgreSQL, over a bounded number of connections. The driver has a pool of its own, but its
-// calls wait forever while the database is unavailable or hangs. Here:
+// Runs the calls of a process to PostgreSQL, over a bounded number of connections. In the driver's pool, calls wait forever
+// while the database is unavailable or hangs. In this one:
 //
-// - Every wait is bounded. Connecting (network, TLS, login and a first statement) has one time limit, waiting for a free
-//   connection has one, and a call has one a little longer than the server's own statement timeout.
+// - Every wait is bounded: connecting (network, TLS, login and a first statement), waiting for a free connection, and a
+//   call, whose limit is a little longer than the server's statement timeout.
 // - A call without an answer in time fails. A read's connection is closed. A write may be committed and wait for its
-//   synchronous standby, where no statement timeout applies; cancelling it would reveal what is not replicated. So its
-//   connection is parked: open and counted until the answer comes, and then used again. The server never has more of our
-//   processes than `pool_size`, however long its standby is away. If every connection for writes is parked, writes are
-//   refused at once. The store is not ready then, nor from an overdue write until another write has succeeded.
-// - A parked connection whose server is gone would never answer. So while some are parked, another connection asks every
+//   synchronous standby, where no statement timeout applies; cancelling it would make data visible that is not replicated.
+//   So its connection is parked: open and counted until the answer comes, and then used again. However long the standby is
+//   away, the server has at most `pool_size` sessions of this pool (two if that is 1). If every connection for writes is
+//   parked, writes are refused at once. The store is not ready then, nor after an overdue write until one succeeds.
+// - A parked connection whose server is gone would never answer. So while some are parked, another connection queries every
 //   second which of them the server still works on, and the others are closed.
-// - Writes leave a share of the connections to reads, so a lock that every create waits for stops
-//   no list. Calls wait in order, but a read passes writes that may not go on. The queues are bounded.
-// - Short reads, of one statement that an index answers, are sent one behind the other on a connection if none is free: the
-//   driver and the server take several at once for little more than one (calls.ts). A read that is held up by the one before
-//   it for a quarter of a second is sent again, alone. Behind PgBouncer nothing is shared.
-// - A connection that can't be opened fails no call while others work: fewer are used for a while, then one more is tried.
-//   If none works, the calls that wait are refused, and new ones for a moment too, to spare a database that is unavailable.
+// - Writes leave a share of the connections to reads, so that a lock that every create waits for does not stop lists. Calls
+//   wait in order, but a read overtakes writes that have no connection left. The queues are bounded.
+// - Short reads, of one statement that an index answers, are pipelined on a connection in use if none is free: several cost
+//   the driver and the server little more than one (calls.ts). A read without an answer after a quarter of a second is sent
+//   again on a free connection. Behind PgBouncer nothing is pipelined.
+// - A connection that can't be opened fails no call while others work: the pool uses fewer, and tries one more after a pause.
+//   If none works, the waiting calls are refused, and new calls for a moment too, to spare an unavailable database.
 // - Of several hosts, the one that last worked is tried first. A primary that was replaced is recognised by its timeline
 //   and not used (hosts.ts).
 //
-// Connections.ts keeps the connections, this file decides about the calls: time limits, retries, parking.
+// connections.ts keeps the connections; this file decides about the calls: time limits, retries, parking.
 import { setTimeout } from 'node:timers/promises'
 import { type ConnectionStats, NoWrites, type Report, StoreUnavailable } from '../store.ts'
 import type { Kind } from './calls.ts'
@@ -32,20 +32,20 @@ import { Overdue, withinTime } from '../within-time.ts'
 
 type Work<T> = (sql: Database) => Promise<T>
 
-/** How long after the server's statement timeout a call without an answer means that the server hangs. */
+/** How long after the server's statement timeout a call without an answer is overdue: the server hangs. */
 const GRACE_MS = 500
 
-const ASK_ABOUT_PARKED_MS = 1000
+const WATCH_PARKED_MS = 1000
 
-/** How long a short read may be held up by others on the same connection. */
-const HELD_UP_MS = 250
+/** How long a pipelined read may take before it is sent again on a free connection. */
+const PIPELINED_WAIT_MS = 250
 
 export class Pool {
   readonly #settings: ConnectionSettings
   readonly #connections: Connections
   readonly #limitMs: number
   readonly #mayShare: boolean
-  #isAsking = false
+  #isWatchingParked = false
   /** Whether a write got no answer in time, and none has succeeded since. */
   #hasOverdueWrite = false
 
@@ -56,7 +56,7 @@ export class Pool {
     this.#mayShare = !settings.pgbouncer
   }
 
-  /** Runs a read, and once more if its connection broke, since that may have been stale. */
+  /** Runs a read, and retries it once if its connection broke, because an idle connection may have been dead already. */
   read<T>(work: Work<T>): Promise<T> {
     return this.#attempt('read', work, breaksConnection)
   }
@@ -69,34 +69,34 @@ export class Pool {
       const leave = () => this.#connections.release(shared)
       answer.then(leave, leave)
       try {
-        return await withinTime(answer, HELD_UP_MS)
+        return await withinTime(answer, PIPELINED_WAIT_MS)
       } catch {
-        // Held up, or failed, perhaps because of another call on this connection.
+        // It took too long, or failed, perhaps because of another call on this connection.
       }
     }
     return this.#attempt('read', work, breaksConnection, this.#mayShare)
   }
 
-  /** Runs a write. It is not repeated, since it may have taken effect, unless the server rolled it back. */
+  /** Runs a write. Retries it only if the server rolled it back: otherwise it may have taken effect. */
   write<T>(work: Work<T>): Promise<T> {
     return this.#attempt('write', work, wasRolledBack)
   }
 
-  /** Runs an idempotent write, which is repeated like a read. */
+  /** Runs an idempotent write, which is retried once like a read. */
   writeRepeatable<T>(work: Work<T>): Promise<T> {
     return this.#attempt('write', work, (error) => breaksConnection(error) || wasRolledBack(error))
   }
 
-  /** Runs a write without retries, and with a time limit of its own. */
+  /** Runs a write without retries, with this time limit. */
   writeWithin<T>(limitMs: number, work: Work<T>): Promise<T> {
     return this.#run('write', work, limitMs, false)
   }
 
-  /** Resolves if reads work, and writes too as far as is known without one. A pool that is merely busy with writes is fine. */
+  /** Resolves if reads work, and writes probably do: it attempts none. Writes that wait for a connection are no failure. */
   async ping(): Promise<void> {
     await this.read(async (sql) => {
       const [row] = await sql<{ readOnly: string }[]>`SELECT current_setting('transaction_read_only') AS "readOnly"`
-      // Thrown here, the error closes the connection, as that of a refused write does: another host may accept writes.
+      // Thrown inside the read, the error closes the connection, like a refused write: another host may accept writes.
       if (row!.readOnly === 'on')
         throw new NoWrites('PostgreSQL is read-only: a standby, or a primary that was demoted.')
     })
@@ -113,12 +113,12 @@ export class Pool {
     return this.#connections.end()
   }
 
-  /** Runs a call, and once more if `mayRepeat` allows it; never after a call that used up its time. */
-  async #attempt<T>(kind: Kind, work: Work<T>, mayRepeat: (error: unknown) => boolean, isShared = false): Promise<T> {
+  /** Runs a call, and retries it once if `mayRetry` allows it, but never after it was refused or overdue. */
+  async #attempt<T>(kind: Kind, work: Work<T>, mayRetry: (error: unknown) => boolean, isShared = false): Promise<T> {
     try {
       return await this.#run(kind, work, this.#limitMs, isShared).catch((error: unknown) => {
-        const over = error instanceof StoreUnavailable || error instanceof Overdue
-        if (over || !mayRepeat(error)) throw error
+        const isFinal = error instanceof StoreUnavailable || error instanceof Overdue
+        if (isFinal || !mayRetry(error)) throw error
         return this.#run(kind, work, this.#limitMs, false)
       })
     } catch (error) {
@@ -154,23 +154,23 @@ export class Pool {
       this.#connections.park(connection, answer)
     }
     this.#connections.probeIdle()
-    void this.#askAboutParked()
+    void this.#watchParked()
   }
 
-  async #askAboutParked(): Promise<void> {
-    if (this.#isAsking) return
-    this.#isAsking = true
+  async #watchParked(): Promise<void> {
+    if (this.#isWatchingParked) return
+    this.#isWatchingParked = true
     const { parked } = this.#connections
     while (parked.size > 0) {
-      await setTimeout(ASK_ABOUT_PARKED_MS, undefined, { ref: false })
+      await setTimeout(WATCH_PARKED_MS, undefined, { ref: false })
       await this.read((sql) => this.#closeAbandoned(sql)).catch(() => {
-        // As long as no connection works, nothing is known about those that are parked.
+        // While no connection works, the state of the parked ones is unknown.
       })
     }
-    this.#isAsking = false
+    this.#isWatchingParked = false
   }
 
-  /** Closes the parked connections that the server has left, or waits for us on. Behind PgBouncer it does not know ours. */
+  /** Closes the parked connections that no server process works on. Behind PgBouncer, whose pids differ, checks only the server. */
   async #closeAbandoned(sql: Database): Promise<void> {
     const { parked } = this.#connections
     const candidates = [...parked]
@@ -179,10 +179,10 @@ export class Pool {
     >`SELECT pid FROM pg_stat_activity WHERE wait_event_type IS DISTINCT FROM 'Client'`
     const pids = new Set(working.map(({ pid }) => pid))
     for (const connection of candidates) {
-      // Answered meanwhile: another call may be using it by now.
+      // It was answered meanwhile, and another call may use it by now.
       if (!parked.has(connection)) continue
-      const isWorkedOn = this.#settings.pgbouncer || pids.has(connection.server.pid)
-      if (!this.#connections.isCurrent(connection) || !isWorkedOn) connection.destroy()
+      const isActive = this.#settings.pgbouncer || pids.has(connection.server.pid)
+      if (!this.#connections.isCurrent(connection) || !isActive) connection.destroy()
     }
   }
 }

@@ -1,4 +1,4 @@
-// The engine for several instances: any number of processes on one PostgreSQL.
+// The engine for several instances, which share one PostgreSQL database.
 import { databasePlace } from '../database-address.ts'
 import { factsOfStore } from '../facts.ts'
 import { type Migration, openedBy } from '../migrations.ts'
@@ -18,8 +18,8 @@ import { PostgresRecords } from './records.ts'
 const START_WITHIN_MS = 600_000
 
 /**
- * Connects to the database of this address and migrates it, or fills an empty one unless told not to. Throws
- * `CannotOpenStore` with a message for the operator.
+ * Connects to the database at this address and migrates it; creates the tables of an empty one unless `create` is false.
+ * Throws `CannotOpenStore` with a message for the operator.
  */
 export async function openPostgresStore(
   url: string,
@@ -28,7 +28,7 @@ export async function openPostgresStore(
   const parsed = parseConnection(url)
   const settings = { ...parsed, poolSize: Math.max(1, Math.floor(parsed.poolSize / processes)) }
   let isOpen = false
-  // Until the store is open, whoever opens it learns from the exception.
+  // Until the store is open, its failures reach the caller as exceptions, not as reports.
   const pool = new Pool(settings, (event) => isOpen && report(event))
   let applied: Migration[] | undefined
   let warnings: string[]
@@ -39,7 +39,8 @@ export async function openPostgresStore(
   } catch (error) {
     await pool.end()
     const failure = asStoreFailure(error)
-    if (failure instanceof StoreUnavailable) throw new CannotOpenStore(failure.message, { cause: error, passing: true })
+    if (failure instanceof StoreUnavailable)
+      throw new CannotOpenStore(failure.message, { cause: error, transient: true })
     throw error
   }
   isOpen = true
@@ -52,7 +53,7 @@ export async function openPostgresStore(
     imports: new PostgresImports(pool),
     records: new PostgresRecords(pool),
     ...factsOfStore(new PostgresFacts(pool)),
-    /** PostgreSQL can't tell cheaply whether another connection has written. */
+    /** PostgreSQL has no cheap way to detect writes of other connections. */
     version: () => undefined,
     versionToRead: () => undefined,
     connections: () => pool.stats,
@@ -65,7 +66,7 @@ export async function openPostgresStore(
   }
 }
 
-/** Runs in the background; if it fails, it is done a minute later. */
+/** Settles the counts in the background; after a failure the next run, a minute later, does it. */
 async function settle(pool: Pool, report: Report): Promise<void> {
   try {
     while (await pool.write(settleCounts));
@@ -78,7 +79,7 @@ async function settle(pool: Pool, report: Report): Promise<void> {
   }
 }
 
-/** Behind PgBouncer no limit can be sent when connecting, so only the role's own can end a statement. */
+/** Warns if no statement timeout applies: behind PgBouncer none can be sent when connecting, so the role must have one. */
 async function warningsBehindPgbouncer(pool: Pool): Promise<string[]> {
   const [row] = await pool.read(
     (sql) => sql<{ limit: string; role: string }[]>`

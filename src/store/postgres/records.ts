@@ -45,7 +45,7 @@ export class PostgresRecords implements RecordStore {
     await this.#pool.write((sql) => sql`INSERT INTO ${sql(name)} ${sql(records, Object.keys(columns))}`)
   }
 
-  /** The keys are passed as JSON, which needs no array types of the driver. */
+  /** Passes the keys as JSON, which needs no array types of the driver. */
   async remove({ name, columns, key }: Kind, records: readonly StoredRecord[]): Promise<number> {
     const keys = records.map((record) => Object.fromEntries(key.map((column) => [column, record[column]])))
     const types = key.map((column) => `${column} ${columns[column] === 'integer' ? 'BIGINT' : 'TEXT'}`).join()

@@ -22,9 +22,9 @@ const ACCOUNT = 'id, email, password_hash AS "passwordHash", created_at AS "crea
 const KEY = `id, account_id AS "accountId", name, environment, last_four AS "lastFour", created_at AS "createdAt",
   expires_at AS "expiresAt", revoked_at AS "revokedAt", last_used_at AS "lastUsedAt"`
 
-/** At the time that is bound to it. */
+/** Whether a key is active at the time that is bound to the parameter. */
 const ACTIVE = 'revoked_at IS NULL AND coalesce(expires_at > ?, TRUE)'
-/** Newest first, after a key's time and id. */
+/** Newest first, after the last key of the previous page: its time, twice, and its id. */
 const NEXT_PAGE = '(created_at < ? OR (created_at = ? AND id > ?)) ORDER BY created_at DESC, id LIMIT ?'
 
 type Change = () => { changes: number | bigint }
@@ -298,7 +298,7 @@ function prepareStatements(db: DatabaseSync) {
   }
 }
 
-/** The event is added inside the transaction of the change that it describes. */
+/** Returns a function that adds an event, to be called inside the transaction of the change that the event describes. */
 export function prepareAppendEvent(db: DatabaseSync): (event: AuditEvent) => void {
   const insert = db.prepare(
     'INSERT INTO audit_events (at, account_id, action, via, subject, detail) VALUES (?, ?, ?, ?, ?, ?)',

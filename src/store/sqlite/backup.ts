@@ -1,4 +1,4 @@
-// Backs up a database file while others write to it, and restores it. A copy with `cp` would miss what is in the -wal file.
+// Backs up a database file while processes write to it, and restores it. A copy with `cp` would miss the data in the -wal file.
 import { existsSync, rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { backup, DatabaseSync } from 'node:sqlite'
@@ -6,13 +6,13 @@ import { LEFT_BEHIND, titleOf, unknownAmong, whyUnknown } from '../records.ts'
 import { CannotOpenStore, NoDatabase } from '../store.ts'
 import { writeWholeFile } from '../whole-file.ts'
 import { companionsOf, partOfDatabase } from './database-files.ts'
-import { readPragma, requireOurs } from './database.ts'
+import { readPragma, refuseForeignFile } from './database.ts'
 import { explain, isBusy, LOCK_WAIT_MS } from './failures.ts'
 import { createFile, createFolder } from './file-modes.ts'
 import { APPLICATION_ID, lackingMigrations } from './migrate.ts'
 import { readColumns } from './records.ts'
 
-/** Writes the database as it is now to a new file, for its owner only, and resolves with its size. Throws `CannotOpenStore`. */
+/** Writes a snapshot to a new file, readable by the owner only, and resolves with its size. Throws `CannotOpenStore`. */
 export async function backUp(path: string, file: string, replace: boolean): Promise<number> {
   if (!existsSync(path)) throw new NoDatabase(path)
   const part = partOfDatabase(file, path)
@@ -37,7 +37,7 @@ function refuseExisting(file: string, replace: boolean): void {
     throw new CannotOpenStore(`${file} exists already; nothing was written. Name another file, or add --force.`)
 }
 
-/** Reads all in one transaction, so that the copy is the database of one moment. */
+/** VACUUM INTO reads everything in one transaction, so the copy is a snapshot. */
 function writeCopy(path: string, copy: string): void {
   using db = new DatabaseSync(path, { timeout: LOCK_WAIT_MS })
   requirePetstore(db, path)
@@ -45,8 +45,8 @@ function writeCopy(path: string, copy: string): void {
 }
 
 /**
- * Puts a backup in the place of a database that does not exist or has no data. Sessions are not restored, since some may
- * have been ended since. Throws `CannotOpenStore`.
+ * Restores a backup to a database that does not exist or has no data. Removes the sessions, because some may have ended
+ * after the backup. Throws `CannotOpenStore`.
  */
 export async function restore(file: string, path: string): Promise<void> {
   if (!existsSync(file)) throw new CannotOpenStore(`There is no file ${file} to restore.`)
@@ -63,7 +63,7 @@ export async function restore(file: string, path: string): Promise<void> {
     requirePetstore(source, file)
     lackingMigrations(source, file)
     requireIntact(file)
-    // What must not come back, such as sessions, is known only to the program that made it.
+    // Only the newer program knows which of its tables, like `sessions` here, must not be restored.
     const why = whyUnknown(file, unknownAmong(readColumns(source)))
     if (why !== undefined) throw new CannotOpenStore(why)
     if (existsSync(path)) requireUnused(path)
@@ -82,7 +82,7 @@ export async function restore(file: string, path: string): Promise<void> {
 
 /** Refuses other programs' databases and empty files. */
 function requirePetstore(db: DatabaseSync, path: string): void {
-  requireOurs(db, path)
+  refuseForeignFile(db, path)
   if (readPragma(db, 'application_id') !== APPLICATION_ID)
     throw new CannotOpenStore(`${path} is empty; it holds no petstore database.`)
 }
@@ -93,10 +93,10 @@ function requireIntact(path: string): void {
   if (result !== 'ok') throw new CannotOpenStore(`${path} is damaged: ${String(result)}`)
 }
 
-/** Refuses a database with data, or that another process has open; leaves no -wal and -shm beside it. */
+/** Refuses a database that has data or that another process has open; removes its -wal and -shm files. */
 function requireUnused(path: string): void {
   using db = new DatabaseSync(path, { timeout: 0 })
-  requireOurs(db, path)
+  refuseForeignFile(db, path)
   // All tables, also those of a newer program.
   const tables = new Set(readColumns(db).map(({ table }) => table)).difference(new Set(Object.keys(LEFT_BEHIND)))
   const found = [...tables].flatMap((name) => {

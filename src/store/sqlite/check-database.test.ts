@@ -1,4 +1,4 @@
-// When the doctor worries about disk space; the rest of its checks is in test/doctor.test.ts.
+// When `petstore doctor` warns of low disk space; test/doctor.test.ts has its other checks.
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { spaceCheck } from './check-database.ts'

@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { type Check, fine, problem, schemaCheck, unknownChecks, warning } from '../check.ts'
 import { unknownAmong } from '../records.ts'
 import { NoDatabase } from '../store.ts'
-import { readPragma, requireOurs, requireSqliteVersion, requireWritable } from './database.ts'
+import { readPragma, refuseForeignFile, requireSqliteVersion, requireWritable } from './database.ts'
 import { explain, LOCK_WAIT_MS } from './failures.ts'
 import { modeWarnings } from './file-modes.ts'
 import { lackingMigrations } from './migrate.ts'
@@ -16,7 +16,7 @@ const MEBIBYTE = 1024 * 1024
 /** With less free space than this, writes are about to fail. */
 const LEAST_FREE = 100 * MEBIBYTE
 
-/** Events may be stamped by another clock that is a little ahead. */
+/** The clock of the process that wrote the event may be a little ahead. */
 const CLOCK_TOLERANCE_MS = 60_000
 
 const RESTORE =
@@ -40,7 +40,7 @@ export function checkSqlite(path: string, now: number): Check[] {
   const checks = [checkSpace(path), ...checkModes(path)]
   try {
     using db = new DatabaseSync(path, { timeout: LOCK_WAIT_MS })
-    requireOurs(db, path)
+    refuseForeignFile(db, path)
     const lacking = lackingMigrations(db, path)
     checks.push(checkVersion(db), schemaCheck(lacking), ...unknownChecks(unknownAmong(readColumns(db))))
     // The first migration creates the tables.
@@ -98,7 +98,7 @@ function checkIntegrity(db: DatabaseSync): Check {
   return fine('Integrity', 'quick_check and foreign_key_check found nothing')
 }
 
-/** The newest entry of the audit trail can't lie in the future. */
+/** Compares the clock with the newest audit event, which can't lie in the future. */
 function checkClock(db: DatabaseSync, now: number): Check {
   const [newest] = db.prepare('SELECT at FROM audit_events ORDER BY id DESC LIMIT 1').all() as { at: number }[]
   const time = new Date(now).toISOString()

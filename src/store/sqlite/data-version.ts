@@ -1,13 +1,13 @@
-// The version of an SQLite store (`Store.version`). Reading it takes 2 µs, so it can be done in every turn of the event loop.
+// Reads the version of an SQLite store (`Store.version`). A read takes 2 µs, cheap enough for every turn of the event loop.
 import type { DatabaseSync } from 'node:sqlite'
 import type { Writer } from './writer.ts'
 
-/** Returns a function that reads the version: the commits of data by the writer, and the changes by other connections. */
+/** Returns a function that reads the version: the writer's commits of data plus the changes by other connections. */
 export function createDataVersion(db: DatabaseSync, writer: Writer): () => number {
   const dataVersion = db.prepare('PRAGMA data_version')
   dataVersion.setReturnArrays(true)
   let seen: number | undefined
-  let changesElsewhere = 0
+  let otherChanges = 0
 
   /** Returns a number that differs after every commit of another connection; undefined while a lock prevents reading it. */
   function readDataVersion(): number | undefined {
@@ -20,8 +20,8 @@ export function createDataVersion(db: DatabaseSync, writer: Writer): () => numbe
 
   return () => {
     const current = readDataVersion()
-    if (current === undefined || current !== seen) changesElsewhere += 1
+    if (current === undefined || current !== seen) otherChanges += 1
     seen = current
-    return writer.dataCommits + changesElsewhere
+    return writer.dataCommits + otherChanges
   }
 }

@@ -1,9 +1,9 @@
-// Tells whether a path leads to a file of a database. Links and other spellings give one file many names. Files are only
-// looked up, never opened: closing a database file would drop the locks that SQLite holds on it in this process.
+// Recognises the files of a database under any path: links and letter case give one file many names. Calls only `stat`, never
+// opens a file: closing its file descriptor would drop the POSIX locks that SQLite holds on it in this process.
 import { type BigIntStats, readlinkSync, realpathSync, statSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 
-/** Files that SQLite keeps beside a database; they belong to that one database and would damage another. */
+/** The endings of the files that SQLite keeps beside a database. They would damage any other database. */
 const COMPANIONS = ['-wal', '-shm', '-journal']
 
 /** Returns the paths of the companions. SQLite puts them beside the file that a symbolic link leads to. */
@@ -11,7 +11,7 @@ export function companionsOf(database: string): string[] {
   return COMPANIONS.map((ending) => followLinks(database) + ending)
 }
 
-/** Returns what the file is to the database, for a message such as "FILE is the database itself"; undefined if it is neither it nor a companion. */
+/** Describes the file for a message such as "FILE is the database itself"; undefined for neither the database nor a companion. */
 export function partOfDatabase(file: string, database: string): string | undefined {
   if (isSameFile(file, database))
     return `the database itself${resolve(file) === resolve(database) ? '' : `, ${database} by another name`}`
@@ -24,15 +24,15 @@ export function partOfDatabase(file: string, database: string): string | undefin
 /** Compares device and inode. Files that do not exist yet are the same if they have the same name in the same folder. */
 function isSameFile(one: string, other: string): boolean {
   const [a, b] = [followLinks(one), followLinks(other)]
-  const [here, there] = [lookUp(a), lookUp(b)]
-  if (here !== undefined || there !== undefined) return here?.dev === there?.dev && here?.ino === there?.ino
-  // Some file systems ignore case; on the others this refuses no name that anyone needs.
+  const [statsA, statsB] = [lookUp(a), lookUp(b)]
+  if (statsA !== undefined || statsB !== undefined) return statsA?.dev === statsB?.dev && statsA?.ino === statsB?.ino
+  // Some file systems ignore case. On the others this refuses only names that nearly equal the database's.
   return (
     basename(a).toLowerCase() === basename(b).toLowerCase() && dirname(a) !== a && isSameFile(dirname(a), dirname(b))
   )
 }
 
-/** Returns undefined for a file that can't be looked up. It can't be replaced either: the attempt fails with its own reason. */
+/** Returns undefined if `stat` fails. Such a file can't be replaced either: that attempt then fails with the reason. */
 function lookUp(path: string): BigIntStats | undefined {
   try {
     return statSync(path, { bigint: true })
@@ -41,12 +41,12 @@ function lookUp(path: string): BigIntStats | undefined {
   }
 }
 
-/** Returns the path without symbolic links, also of a file that does not exist: SQLite creates the file that a link promises. */
+/** Resolves symbolic links, even to a missing file: SQLite creates the file that a dangling link points to. */
 function followLinks(path: string): string {
   try {
     return realpathSync.native(path)
   } catch (error) {
-    // Such as links that lead in a circle.
+    // For example, symbolic links that form a cycle.
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || dirname(path) === path) return path
   }
   const folder = followLinks(dirname(path))

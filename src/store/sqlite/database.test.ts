@@ -1,11 +1,11 @@
-// What the database file itself keeps right: commits that are durable, whole references, true counts.
+// The guarantees of the database file: durable commits, foreign keys, correct counts.
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
-import { IN_MEMORY, openDatabase, readPragma, requireOurs } from './database.ts'
+import { IN_MEMORY, openDatabase, readPragma, refuseForeignFile } from './database.ts'
 import { APPLICATION_ID } from './migrate.ts'
 
 describe('A database file that is open', () => {
@@ -56,19 +56,19 @@ describe('A new database file', () => {
     const path = join(folder, 'pets.db')
     using other = new DatabaseSync(path, { timeout: 0 })
     using db = new DatabaseSync(path)
-    // Between the two questions that are asked, the other one tries to make the database, and may be told to wait.
-    let questions = 0
+    // Between the two statements of `refuseForeignFile`, the other process tries to create the tables, and finds a lock.
+    let statements = 0
     db.prepare = (sql) => {
-      questions += 1
-      if (questions === 2)
+      statements += 1
+      if (statements === 2)
         assert.throws(
           () => other.exec(`BEGIN; CREATE TABLE pets (id); PRAGMA application_id = ${APPLICATION_ID}; COMMIT`),
           /locked/,
         )
       return DatabaseSync.prototype.prepare.call(db, sql)
     }
-    requireOurs(db, path)
-    assert.equal(questions, 2)
+    refuseForeignFile(db, path)
+    assert.equal(statements, 2)
     rmSync(folder, { recursive: true })
   })
 })

@@ -1,4 +1,4 @@
-// Opens the database file, after checking that it is ours, that this SQLite lacks the WAL bug, and that its settings hold.
+// Opens the database file. Refuses another program's file, an SQLite with the WAL bug, and settings that do not take effect.
 import { accessSync, constants, existsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -17,7 +17,7 @@ const SQLITE_MINIMUM = '3.51.3'
 /** How long a start may wait for another process that starts or migrates. */
 const START_WAIT_MS = 10_000
 
-/** Throws `CannotOpenStore`; `NoDatabase` if there is none and it must not be created. */
+/** Throws `CannotOpenStore`; `NoDatabase` if the file is missing and must not be created. */
 export function openDatabase(
   path: string,
   { create = true, lockWaitMs = START_WAIT_MS, serving }: OpenOptions = {},
@@ -28,7 +28,7 @@ export function openDatabase(
     if (isFile) prepareFile(path, create)
     db = new DatabaseSync(path, { timeout: lockWaitMs })
     requireSqliteVersion(db)
-    requireOurs(db, path)
+    refuseForeignFile(db, path)
     configure(db, path, lockWaitMs)
     const applied = migrate(db, path, create)
     if (applied === undefined) throw new NoDatabase(path)
@@ -41,7 +41,7 @@ export function openDatabase(
     if (error instanceof CannotOpenStore) throw error
     throw new CannotOpenStore(`Cannot open the database ${path}: ${explain(error)}`, {
       cause: error,
-      passing: isBusy(error),
+      transient: isBusy(error),
     })
   }
 }
@@ -77,10 +77,10 @@ export function requireSqliteVersion(db: DatabaseSync): string {
 }
 
 /**
- * Refuses a file of another program. A file is ours if it says so, or if it is still empty. Both are read in one
- * transaction: between two reads, another process that starts at the same time may make the database.
+ * Refuses a file of another program. Accepts a file that has the application id, or that is still empty. Reads both in one
+ * transaction: between two reads, another process that starts at the same time may create the tables.
  */
-export function requireOurs(db: DatabaseSync, path: string): void {
+export function refuseForeignFile(db: DatabaseSync, path: string): void {
   db.exec('BEGIN')
   const applicationId = readPragma(db, 'application_id')
   const { tables } = db.prepare('SELECT count(*) AS tables FROM sqlite_schema').get() as { tables: number }
@@ -110,24 +110,24 @@ function configure(db: DatabaseSync, path: string, lockWaitMs: number): void {
 }
 
 /**
- * Copies what an earlier process has left in the log to the database file, and empties it. If a sync of the log had failed,
- * what is behind the failed part could be lost in a power cut, even after a sync that succeeds.
+ * Copies the log that an earlier process has left to the database file, and truncates it. If a sync of that log had failed,
+ * a power cut could lose everything behind the failed part, even after a later sync that succeeds.
  */
 function requireEmptyWal(db: DatabaseSync, path: string): void {
   const { busy } = db.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get() as { busy: number }
   if (busy === 0) return
   throw new CannotOpenStore(`Cannot open the database ${path}: another process reads from its write-ahead log.`, {
-    passing: true,
+    transient: true,
   })
 }
 
-/** From here on a commit does not sync: the writer does, without blocking the event loop, and checkpoints too. */
+/** Turns off SQLite's own syncs and checkpoints: the writer syncs after each commit, outside the event loop, and checkpoints. */
 function serveFrom(db: DatabaseSync, { checkpoints }: Serving): Wal {
   db.exec('PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0')
   return openWal(db, checkpoints)
 }
 
-/** For this switch SQLite does not wait for a lock, whatever the timeout: another process that starts may hold it. */
+/** Retries while another process that starts holds the lock: SQLite's timeout does not apply to this switch. */
 function switchToWal(db: DatabaseSync, lockWaitMs: number): void {
   const deadline = performance.now() + lockWaitMs
   for (;;) {

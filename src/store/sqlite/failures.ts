@@ -1,4 +1,4 @@
-// Classifies SQLite's errors: which are temporary, and what they mean to an operator.
+// Classifies SQLite's errors: which mean that the database is unavailable, and what they mean to an operator.
 import { StoreUnavailable } from '../store.ts'
 
 /** Primary result codes, as in sqlite.org/rescode.html. */
@@ -19,14 +19,14 @@ function primaryCode(error: unknown): number | undefined {
   return typeof code === 'number' ? code & 0xff : undefined
 }
 
-/** How long a call waits for a lock of another process, and the pause between two attempts. */
+/** How long a call waits for a lock that another process holds, and the pause between two attempts. */
 export const LOCK_WAIT_MS = 3000
 export const LOCK_RETRY_MS = 10
 
-/** SQLITE_IOERR_FSYNC, in which SQLite reports its own syncs. */
+/** SQLITE_IOERR_FSYNC, with which SQLite reports that one of its own syncs failed. */
 const FAILED_SYNC = 10 | (4 << 8)
 
-/** Whether a sync within SQLite failed: at a checkpoint, when the log starts anew, or in a commit that syncs. */
+/** Whether a sync within SQLite failed: at a checkpoint, when the log restarts, or in a commit that syncs. */
 export function isFailedSync(error: unknown): boolean {
   return (error as { errcode?: unknown } | undefined)?.errcode === FAILED_SYNC
 }
@@ -48,7 +48,7 @@ export function asStoreFailure(error: unknown): unknown {
   return new StoreUnavailable(explain(error), { cause: error })
 }
 
-/** Whether a request came after the store was closed. */
+/** Whether the call came after the store was closed. */
 function isClosed(error: unknown): boolean {
   return (error as { code?: unknown } | undefined)?.code === 'ERR_INVALID_STATE'
 }

@@ -1,4 +1,4 @@
-// Brings the schema of a database file up to date. Of several processes that start at once, one does it.
+// Brings the schema of a database file up to date. Of several processes that start at once, one migrates.
 import type { DatabaseSync } from 'node:sqlite'
 import {
   type AppliedMigration,
@@ -10,11 +10,11 @@ import {
 } from '../migrations.ts'
 import { explain } from './failures.ts'
 
-/** "PETS" in ASCII; in the header of a file it marks the database as ours. */
+/** "PETS" in ASCII; in the header of a file it marks a petstore database. */
 export const APPLICATION_ID = 0x50455453
 
 /**
- * Returns the migrations that it has applied; undefined if the database has none and must not be created. Throws
+ * Returns the applied migrations; undefined if the database is new and must not be created. Throws
  * `CannotOpenStore` if the database is newer than this program and not compatible with it, or if a migration fails.
  */
 export function migrate(db: DatabaseSync, path: string, create: boolean): Migration[] | undefined {
@@ -56,7 +56,7 @@ function ownMigrations(): Migration[] {
   return readMigrations(new URL('migrations/', import.meta.url))
 }
 
-/** Returns none for a new database. */
+/** Returns an empty list for a new database. */
 function readApplied(db: DatabaseSync): AppliedMigration[] {
   const tables = db.prepare('SELECT 1 FROM sqlite_schema WHERE name = ?').all(MIGRATIONS_TABLE)
   if (tables.length === 0) return []

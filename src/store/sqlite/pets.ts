@@ -91,15 +91,15 @@ export class SqlitePets implements PetStore {
     return { outcome: 'created', pet: { id: BigInt(lastInsertRowid), ...newPet } }
   }
 
-  /** A replay needs only the id of the first animal: the same fingerprint means that the rest is the same. */
+  /** A replay takes only the id from the record: the same fingerprint means that the other fields are the same. */
   #insertIdempotently(newPet: NewPet, idempotency: Idempotency): Created {
-    const { findRecord, forgetRecord, addRecord } = this.#statements
+    const { findRecord, removeRecord, addRecord } = this.#statements
     const record = findRecord.get(idempotency.accountId, idempotency.key) as IdempotencyRecord | undefined
     if (record !== undefined && record.createdAt >= idempotency.validSince) {
       if (Buffer.compare(idempotency.fingerprint, record.fingerprint) !== 0) return { outcome: 'mismatch' }
       return { outcome: 'replayed', pet: { id: record.petId, ...newPet } }
     }
-    forgetRecord.run(idempotency.accountId, idempotency.key)
+    removeRecord.run(idempotency.accountId, idempotency.key)
     const created = this.#insert(newPet)
     if (created.outcome === 'created') {
       addRecord.run(idempotency.accountId, idempotency.key, idempotency.fingerprint, created.pet.id, idempotency.now)
@@ -141,7 +141,7 @@ function prepareStatements(db: DatabaseSync) {
     findRecord: exact(
       'SELECT fingerprint, pet_id AS "petId", created_at AS "createdAt" FROM idempotency_records WHERE account_id = ? AND key = ?',
     ),
-    forgetRecord: exact('DELETE FROM idempotency_records WHERE account_id = ? AND key = ?'),
+    removeRecord: exact('DELETE FROM idempotency_records WHERE account_id = ? AND key = ?'),
     addRecord: exact(
       'INSERT INTO idempotency_records (account_id, key, fingerprint, pet_id, created_at) VALUES (?, ?, ?, ?, ?)',
     ),

@@ -1,4 +1,4 @@
-// The embedded engine: one file, one connection, nothing to install.
+// The embedded engine: one file, and one connection in each process.
 import { factsOfStore } from '../facts.ts'
 import type { OpenOptions, Store } from '../store.ts'
 import { SqliteAccounts } from './accounts.ts'
@@ -10,14 +10,14 @@ import { SqlitePets } from './pets.ts'
 import { SqliteRecords } from './records.ts'
 import { Writer } from './writer.ts'
 
-/** Within this time two processes write a few megabytes. */
+/** How often an idle process checkpoints for the others. In this time two processes write a few megabytes. */
 const SHORTEN_EVERY_MS = 100
 
-/** Opens the file at `path`, or creates it unless told not to; throws `CannotOpenStore` with a message for the operator. */
+/** Opens the file at `path`, or creates it unless `create` is false; throws `CannotOpenStore` with a message for the operator. */
 export function openSqliteStore(path: string, options: OpenOptions = {}): Store {
   const { db, opened, wal } = openDatabase(path, options)
   const writer = new Writer(db, { wal, onBroken: options.serving?.onBroken })
-  // Where other processes write too, the log also grows while this one writes nothing.
+  // Other processes of the instance make the log grow even while this process writes nothing.
   const isShared = options.serving?.checkpoints === true && (options.processes ?? 1) > 1
   const shortening = isShared ? setInterval(() => writer.shortenWal(), SHORTEN_EVERY_MS).unref() : undefined
   const version = createDataVersion(db, writer)
@@ -39,7 +39,7 @@ export function openSqliteStore(path: string, options: OpenOptions = {}): Store 
     async close() {
       await writer.close()
       clearInterval(shortening)
-      // Closing would copy the log to the database file without a look at its checksums.
+      // Closing would copy the log to the database file without verifying its checksums.
       if (writer.isBroken) return
       wal?.close()
       db.close()

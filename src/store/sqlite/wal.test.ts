@@ -1,4 +1,4 @@
-// The write-ahead log of a store that serves requests: where it lies, what is left of it, and how long it gets.
+// The write-ahead log of a store that serves requests: its path, its recovery at the start, and its length.
 import assert from 'node:assert/strict'
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -42,7 +42,7 @@ describe('The write-ahead log', () => {
     reader.prepare('SELECT count(*) FROM pets').get()
     assert.throws(
       () => openSqliteStore(path, { ...serving(true), lockWaitMs: 0 }),
-      (error) => error instanceof CannotOpenStore && error.passing,
+      (error) => error instanceof CannotOpenStore && error.transient,
     )
     reader.exec('ROLLBACK')
     const store = openSqliteStore(path, serving(true))

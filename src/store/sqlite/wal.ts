@@ -1,21 +1,21 @@
-// The write-ahead log of a store that serves requests: synced outside the event loop, and kept short.
+// Syncs the write-ahead log of a store that serves requests outside the event loop, and keeps the log short.
 import { closeSync, fdatasync, openSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
 import { promisify } from 'node:util'
 
-/** While serving, a wait inside SQLite would stop every other request, so writer.ts waits outside of it. */
+/** A wait inside SQLite blocks the event loop and so every request. Longer waits for a lock are in writer.ts. */
 export const SERVING_WAIT_MS = 2
 
-/** How often the log is measured, which takes 10 µs: as long as a small commit. */
+/** How often the length of the log is measured. Measuring takes 10 µs, as long as a small commit. */
 const MEASURE_EVERY_MS = 10
 
-/** So many frames, of a page each, are copied to the database file at a time: as many as SQLite itself would wait for. */
+/** A checkpoint begins when the log has this many new frames, of a page each: the default of SQLite's own checkpoints. */
 const CHECKPOINT_FRAMES = 1000
 
 /**
- * With two writing processes a checkpoint never catches up. Past this length, 16 MB, the other one is held up until the log
- * starts anew, for as long as it takes to copy the rest. A process that waits for the lock reads from the log for
- * `SERVING_WAIT_MS`, so this one must wait longer.
+ * With two writing processes a passive checkpoint never catches up. Past this length, 16 MB, this process blocks the other
+ * writer until the rest is copied and the log restarts. A process that waits for the write lock holds a read lock on the log
+ * for `SERVING_WAIT_MS`, so this process must wait longer.
  */
 const RESTART_FRAMES = 4000
 const RESTART_WAIT_MS = 20
@@ -23,18 +23,18 @@ const RESTART_WAIT_MS = 20
 export interface Wal {
   /** Resolves when everything that was committed before the call is durable. */
   sync(): Promise<void>
-  /** Copies the log to the database file if it has become long; blocks meanwhile. */
+  /** Checkpoints the log if it has become long; blocks the event loop meanwhile. */
   shorten(): void
   close(): void
 }
 
-/** Opens the log of a database for syncs. A process that does not checkpoint leaves it to another to keep the log short. */
+/** Opens the log of a database for syncs. Without `checkpoints`, another process keeps the log short. */
 export function openWal(db: DatabaseSync, checkpoints: boolean): Wal {
   const syncFile = promisify(fdatasync)
-  // SQLite resolves links: the log lies beside the real file. Windows syncs only what is open for writing.
+  // `location` has symbolic links resolved: the log lies beside the real file. Windows syncs only files open for writing.
   const file = openSync(`${db.location()}-wal`, 'r+')
   const measure = db.prepare('PRAGMA wal_checkpoint(NOOP)')
-  /** The length at the last attempt: one that a reader has held up is not repeated at once. */
+  /** The length at the last attempt, so that a checkpoint that a reader has blocked is not repeated at once. */
   let tried = 0
   let measuredAt = 0
 

@@ -1,4 +1,4 @@
-// Group commit: one transaction a turn, one bad write fails alone, a lock is waited for, and nothing is shown before its sync.
+// Group commit: writes share a transaction, a bad write fails alone, locks are retried, and nothing is read before its sync.
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -55,7 +55,7 @@ describe('The writer', () => {
 
   it('answers none before its commit: what can not be committed is refused', async () => {
     const { db, writer, add, numbers } = newWriter()
-    // Looked at by COMMIT alone, as a disk that is full by then would be.
+    // A deferred constraint fails only at COMMIT, like a disk that is full by then.
     db.exec('CREATE TABLE orphans (n INTEGER REFERENCES numbers DEFERRABLE INITIALLY DEFERRED) STRICT')
     const orphan = () => db.exec('INSERT INTO orphans VALUES (9)')
     await assert.rejects(writer.write(orphan), /FOREIGN KEY constraint failed/)
@@ -142,7 +142,7 @@ describe('The writer', () => {
         try {
           db.exec('INSERT OR ROLLBACK INTO numbers VALUES (-1)')
         } finally {
-          // The other process is quick: it takes the lock before the first of the writes is tried alone.
+          // The other process takes the lock before the first of the writes is retried alone.
           if (tries === 1) file.lock()
         }
       })
@@ -314,11 +314,11 @@ describe('The writer, where it syncs the log itself,', () => {
   })
 })
 
-/** A disk whose syncs end when a test says so. */
+/** A disk whose syncs end when the test resolves them. */
 class Disk implements Wal {
   syncs = 0
   attempts = 0
-  /** What the next attempts to shorten the log throw. */
+  /** The error that the next calls of `shorten` throw. */
   failure: Error | undefined
   #begun = Promise.withResolvers<PromiseWithResolvers<void>>()
 
@@ -329,7 +329,7 @@ class Disk implements Wal {
     return sync.promise
   }
 
-  /** Resolves with the next sync, or with one that has begun and was not asked for yet. */
+  /** Resolves with the next sync, or with one that has begun and was not returned yet. */
   async nextSync(): Promise<PromiseWithResolvers<void>> {
     const sync = await this.#begun.promise
     this.#begun = Promise.withResolvers()

@@ -1,5 +1,5 @@
-// Runs all writes. Writes that arrive together share one transaction and one sync, and each is answered only after a sync
-// that began after its commit. A lock held by another process is waited for here, outside SQLite.
+// Runs all writes. Writes that arrive within a few turns of the event loop, or a few milliseconds after a shared commit, share
+// one transaction and one sync. Each resolves after that sync. Waits longer than 2 ms for another process's lock happen here.
 import type { DatabaseSync } from 'node:sqlite'
 import { setImmediate, setTimeout } from 'node:timers/promises'
 import { whileGrowing } from '../turns.ts'
@@ -8,18 +8,18 @@ import { DiskHangs, StoreBusy, StoreUnavailable } from '../store.ts'
 import { asStoreFailure, explain, isBusy, isFailedSync, LOCK_RETRY_MS, LOCK_WAIT_MS } from './failures.ts'
 import type { Wal } from './wal.ts'
 
-/** How many writes may wait. At 10,000 writes a second the last of them waits for a tenth of a second, unless another
- * process holds the lock. */
+/** How many writes may wait. At 10,000 writes a second the last one waits for a tenth of a second, unless another process
+ * holds the lock. */
 const QUEUE_LIMIT = 1000
 
-/** How long the end of the process may wait for the last sync. */
+/** How long `close` waits for the last sync. */
 const LAST_SYNC_MS = 1000
 
 /**
- * The clients that were just answered are likely to send more, so a commit is put off for them: for as long as the last sync
- * took, within these bounds. Otherwise half of the clients would wait for each sync in turn, and commits be twice as many.
+ * The clients that were just answered are likely to write again, so the next commit waits for them: for as long as the last
+ * commit and sync took, within these bounds. Otherwise each commit would serve half of the clients, and twice as many be made.
  */
-const PUT_OFF_MS = { least: 1, most: 5 }
+const NEXT_WRITES_WAIT_MS = { least: 1, most: 5 }
 
 interface Job {
   work: () => unknown
@@ -35,7 +35,7 @@ interface Committed {
 }
 
 export interface WriterOptions {
-  /** The log to sync after each commit; without one, COMMIT itself syncs. */
+  /** The write-ahead log to sync after each commit; without it, COMMIT itself syncs. */
   wal?: Wal | undefined
   /** How long a write or a read waits for a sync. */
   syncWaitMs?: number
@@ -51,12 +51,12 @@ export class Writer {
   #queue: Job[] = []
   #isWriting = false
   #isLockedOut = false
-  /** As many writes are likely to come by that time: those that wait, and one for each that was just answered. */
+  /** How many writes the next batch is likely to have by `until`: those that wait, and one for each that was just answered. */
   #expected = { writes: 0, until: 0 }
-  #expectedHaveCome = () => {}
-  /** Resolves when the sync that is under way has ended, or takes too long; then `#refusal` is set. */
+  #onExpectedArrived = () => {}
+  /** Resolves when the sync in progress has ended or is overdue; if it is overdue, `#refusal` is set. */
   #syncing: Promise<void> | undefined
-  /** Why no call is accepted: a sync is overdue or has failed. */
+  /** The error that every call gets while a sync is overdue, or after one has failed. */
   #refusal: StoreUnavailable | undefined
   #isBroken = false
   #unsynced = { dataCommits: 0, dataWrites: 0 }
@@ -71,19 +71,19 @@ export class Writer {
     this.#onBroken = onBroken
   }
 
-  /** Runs `work` inside a transaction and resolves with its result once that is durable. Moves the store's version. */
+  /** Runs `work` inside a transaction and resolves with its result once the commit is durable. Moves the store's version. */
   write<T>(work: () => T): Promise<T> {
     return this.#add(work, true)
   }
 
-  /** Like `write`, but does not move the version: for bookkeeping, which no cached answer shows (see `Store.version`). */
+  /** Like `write`, but does not move the version: for bookkeeping, which no cached response shows (see `Store.version`). */
   writeBookkeeping<T>(work: () => T): Promise<T> {
     return this.#add(work, false)
   }
 
   /**
-   * Runs a read. What it finds may include a commit that a power cut could still undo, so it waits for the sync that is
-   * under way. A lock, rare for readers of a WAL file, is waited for without blocking the event loop.
+   * Runs a read. Its result may include a commit that a power cut could still undo, so it waits for the sync in progress.
+   * Retries without blocking the event loop while the file is locked, which is rare for readers in WAL mode.
    */
   async read<T>(work: () => T): Promise<T> {
     const deadline = performance.now() + LOCK_WAIT_MS
@@ -105,22 +105,22 @@ export class Writer {
     return this.#dataCommits
   }
 
-  /** The number of commits of data whose sync is under way. */
+  /** The number of commits of data whose sync is in progress. */
   get unsyncedDataCommits(): number {
     return this.#unsynced.dataCommits
   }
 
-  /** The number of writes in them. */
+  /** The number of writes in the durable commits. */
   get dataWrites(): number {
     return this.#dataWrites
   }
 
-  /** Whether a sync has failed. What the disk has of the last commits is unknown until the log is recovered at the next start. */
+  /** Whether a sync has failed. Until the next start recovers the log, it is unknown which of the last commits the disk has. */
   get isBroken(): boolean {
     return this.#isBroken
   }
 
-  /** Takes no more work, and resolves when everything queued so far is written or refused. Rejects with `DiskHangs`. */
+  /** Refuses new work, and resolves when all queued writes are durable or refused. Rejects with `DiskHangs`. */
   async close(): Promise<void> {
     this.#closed ??= Promise.withResolvers()
     if (!this.#isWriting || this.#isBroken) this.#closed.resolve()
@@ -131,7 +131,7 @@ export class Writer {
     })
   }
 
-  /** Copies a long log to the database file. While a batch is written this is left to the end of the batch. */
+  /** Checkpoints a long log, unless a batch is being written: `#writeAll` does it after each batch. */
   shortenWal(): void {
     if (!this.#isWriting) this.#shortenWal()
   }
@@ -143,7 +143,7 @@ export class Writer {
       return Promise.reject(new StoreBusy(`${QUEUE_LIMIT} writes wait for the database`))
     return new Promise<T>((resolve, reject) => {
       this.#queue.push({ work, isData, resolve, reject, deadline: performance.now() + LOCK_WAIT_MS })
-      if (this.#queue.length === this.#expected.writes) this.#expectedHaveCome()
+      if (this.#queue.length === this.#expected.writes) this.#onExpectedArrived()
       if (this.#isWriting) return
       this.#isWriting = true
       void this.#writeAll()
@@ -167,7 +167,7 @@ export class Writer {
       }
       if (this.#wal === undefined) continue
       if (batch.length > 1) this.#expectNextOf(batch, performance.now() - started)
-      // The answers leave first.
+      // Sends the responses before the checkpoint blocks the event loop.
       await setImmediate()
       this.#shortenWal()
     }
@@ -180,28 +180,28 @@ export class Writer {
     if (this.#isLockedOut) await setTimeout(LOCK_RETRY_MS)
     else if (this.#queue.length < this.#expected.writes && performance.now() < this.#expected.until)
       await new Promise<void>((resolve) => {
-        this.#expectedHaveCome = resolve
+        this.#onExpectedArrived = resolve
         void setTimeout(this.#expected.until - performance.now()).then(resolve)
       })
     else await new Promise<void>((resolve) => whileGrowing(() => this.#queue.length, resolve))
     this.#isLockedOut = false
   }
 
-  #expectNextOf({ length }: readonly Job[], syncMs: number): void {
-    const { least, most } = PUT_OFF_MS
-    const until = performance.now() + Math.min(Math.max(syncMs, least), most)
+  #expectNextOf({ length }: readonly Job[], batchMs: number): void {
+    const { least, most } = NEXT_WRITES_WAIT_MS
+    const until = performance.now() + Math.min(Math.max(batchMs, least), most)
     this.#expected = { writes: length + this.#queue.length, until }
   }
 
   /**
-   * Writes the batch in one transaction. Returns what was committed; the rest was rejected, or is queued again. Throws if
-   * SQLite could not sync.
+   * Writes the batch in one transaction. Returns the committed writes; the others were rejected or queued again. Throws if a
+   * sync inside SQLite failed.
    */
   #commit(batch: readonly Job[]): Committed[] {
     try {
       this.#db.exec('BEGIN IMMEDIATE')
       const committed = batch.map((job) => ({ job, result: job.work() }))
-      // Counted before the commit, because after a commit that failed its effect is unknown.
+      // Counted before COMMIT, because a COMMIT that fails may have taken effect.
       const dataWrites = batch.filter(({ isData }) => isData).length
       if (dataWrites > 0) this.#unsynced.dataCommits += 1
       this.#db.exec('COMMIT')
@@ -211,7 +211,7 @@ export class Writer {
       if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
       if (isFailedSync(error)) throw error
       if (isBusy(error)) this.#tryAgainLater(batch, error)
-      // One bad row must not fail its neighbours: each gets a transaction of its own.
+      // A write that fails must not fail the others, so each gets a separate transaction.
       else if (batch.length > 1) return batch.flatMap((job) => this.#commit([job]))
       else batch[0]!.reject(asStoreFailure(error))
       return []
@@ -228,15 +228,15 @@ export class Writer {
   }
 
   /**
-   * Resolves when the batch is durable; rejects if the sync failed. If it takes too long, the batch and all other calls are
-   * refused until the disk answers.
+   * Resolves when the batch is durable; rejects if the sync failed. While the sync is overdue, refuses the batch and all
+   * other calls.
    */
   async #sync(batch: readonly Job[]): Promise<void> {
     if (this.#wal === undefined) {
       this.#countSynced()
       return
     }
-    // Counted before those that wait for the sync go on: what they have read is of the new version.
+    // Counted before the reads that wait for the sync resume, because they have read the new version.
     const sync = this.#wal.sync().then(() => this.#countSynced())
     this.#syncing = withinTime(sync, this.#syncWaitMs).catch((error: unknown) => this.#refuse(error, batch))
     await this.#syncing
@@ -245,13 +245,13 @@ export class Writer {
     this.#refusal = undefined
   }
 
-  /** Refuses these writes, those that wait, and all calls to come. */
+  /** Refuses these writes, the queued writes and all later calls. */
   #refuse(error: unknown, jobs: readonly Job[]): void {
     this.#refusal = new StoreUnavailable(`the disk did not sync: ${explain(error)}`, { cause: error })
     for (const job of [...jobs, ...this.#queue.splice(0)]) job.reject(this.#refusal)
   }
 
-  /** Refuses everything for good: after a sync that failed, the next may succeed although the disk has lost what was written. */
+  /** Refuses all calls for good: after a failed sync, the next one may succeed although the disk has lost the writes. */
   #break(error: unknown, jobs: readonly Job[]): void {
     this.#isBroken = true
     this.#refuse(error, jobs)
