@@ -1,4 +1,4 @@
-// What Prometheus reads off the service at the moment of a scrape: nothing is counted for it in between.
+// Gauges and counters whose values are read at each scrape.
 import type { Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { Counter, Gauge, type Metric } from 'prom-client'
@@ -6,7 +6,7 @@ import { VERSION } from '../contract/operations.ts'
 import type { Store } from '../store/store.ts'
 import type { Readiness } from './readiness.ts'
 
-/** What Node keeps on a socket: the response that is due next on it. */
+/** Node keeps in `_httpMessage` the response that is due next on the socket. */
 type HttpSocket = Socket & { _httpMessage?: ServerResponse | null }
 
 export interface FrontGauged {
@@ -48,7 +48,7 @@ export function storeGauges(store: StoreGauged): Metric[] {
   ]
 }
 
-/** Of the instance as a whole. */
+/** Returns the gauges of the instance as a whole, which only its first process has. */
 export function instanceGauges(readiness: Readiness): Metric[] {
   const build = new Gauge<string>({
     name: 'petstore_build_info',
