@@ -1,5 +1,5 @@
-// npm run drill:failover: the primary database dies, then an instance does, while clients add animals all the while.
-// Fails where an acknowledged animal is lost or doubled, or where a client that tries again still sees a failure.
+// npm run drill:failover: kills the primary database several times, then an instance, while clients add animals.
+// Fails if an acknowledged animal is lost or doubled, or if a create fails despite retries.
 // --failovers and --seed take a number; --plant loses an animal, and then the drill must fail.
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
@@ -17,9 +17,9 @@ import { type Blow, blowTable, summary } from './report.ts'
 import { closeBooks, isWhole } from './verdict.ts'
 
 const CLIENTS = 8
-/** How long the clients work undisturbed between two blows. */
+/** How long the clients work undisturbed between two faults. */
 const CALM_MS = 3000
-/** A create that takes longer has failed. */
+/** A create that takes longer, retries included, has failed. */
 const PATIENCE_MS = 30_000
 
 async function drill({ folder, random, plant, counts: { failovers } }: Terms<'failovers'>): Promise<boolean> {

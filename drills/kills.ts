@@ -1,4 +1,4 @@
-// An instance that is killed again and again while clients add animals.
+// Kills and restarts an instance repeatedly while clients add animals.
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { createKey, startInstance } from '../harness/instance.ts'
@@ -8,19 +8,19 @@ import { Clients } from './clients.ts'
 import { loseNewest } from './planted-loss.ts'
 import { type Books, closeBooks } from './verdict.ts'
 
-/** A create that takes longer has failed. */
+/** A create that takes longer, retries included, has failed. */
 const PATIENCE_MS = 60_000
-/** The instance works for up to this long before it is killed. */
+/** The instance serves for up to this long, after the first create, before it is killed. */
 const LONGEST_LIFE_MS = 400
 
 export interface Kills {
-  /** For the log. */
+  /** The folder for the log. */
   folder: string
   database: string
   kills: number
   clients: number
   random: Random
-  /** Loses an animal at each kill. */
+  /** Injects the fault: deletes an animal at each kill. */
   plant?: boolean
 }
 

@@ -1,6 +1,6 @@
-// npm run drill:patroni: three PostgreSQL nodes under Patroni, struck by one fault after the other while clients add animals
-// through HAProxy and two instances. Fails where an acknowledged animal is lost or doubled, or where creates don't come back.
-// A leader that freezes together with its Patroni and wakes up later is shown, but not judged: that takes a watchdog.
+// npm run drill:patroni: injects one fault after the other into three PostgreSQL nodes under Patroni, while clients add animals
+// through HAProxy and two instances. Fails if an acknowledged animal is lost or doubled, or if creates do not succeed again.
+// A leader that freezes together with its Patroni and resumes later is shown but not judged: preventing loss then takes a watchdog.
 // --rounds and --seed take a number; --plant loses an animal, and then the drill must fail.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -21,9 +21,9 @@ import { loseNewest } from './planted-loss.ts'
 import { type Blow, blowTable, counted, summary } from './report.ts'
 import { closeBooks, isWhole } from './verdict.ts'
 
-/** They rest after each create: Patroni and etcd share this machine's processors with all the rest. */
+/** The clients wait after each create, because Patroni and etcd share this machine's processors with them. */
 const CLIENTS = { count: 8, restMs: 20, patienceMs: 120_000 }
-/** How long the clients work undisturbed before a fault, at least, and after it. */
+/** The least time that the clients work undisturbed before a fault, and the time after it. */
 const CALM_MS = 2000
 
 async function drill({ folder, random, plant, counts: { rounds } }: Terms<'rounds'>): Promise<boolean> {
@@ -63,7 +63,7 @@ async function drill({ folder, random, plant, counts: { rounds } }: Terms<'round
   return isWhole(books)
 }
 
-/** Rejects if creates don't come back, or if the cluster does not. */
+/** Injects a fault and ends it. Rejects if creates do not succeed again, or if the cluster does not settle. */
 async function strike(fault: Fault, cluster: PatroniCluster, clients: Clients, random: Random): Promise<Blow> {
   await cluster.settled()
   await setTimeout(CALM_MS * (1 + random()))
@@ -87,14 +87,14 @@ function versions(): string {
   return programs.map((version) => version.trim()).join(', ')
 }
 
-/** What the instances have logged about a database that was lost, found, switched or found outdated. */
+/** Counts the instances' log lines about the database: lost, found, switched to another host, or outdated. */
 function news(logs: readonly string[], since = new Date(0)): string {
   const lines = logs
     .flatMap((log) => readFileSync(log, 'utf8').split('\n'))
     .filter((line) => line.startsWith('{'))
     .map((line) => JSON.parse(line) as { time: string; msg: string })
-  const told = lines.filter(({ time, msg }) => msg.startsWith('database ') && new Date(time) >= since)
-  return `${'instances’ logs'.padEnd(20)} ${counted(told.map(({ msg }) => msg))}\n`
+  const messages = lines.filter(({ time, msg }) => msg.startsWith('database ') && new Date(time) >= since)
+  return `${'instances’ logs'.padEnd(20)} ${counted(messages.map(({ msg }) => msg))}\n`
 }
 
 requirePrograms(

@@ -1,5 +1,5 @@
-// npm run drill:power-cut: the power fails under load, again and again; the disk keeps only what SQLite has synced, and
-// at every other cut an arbitrary part of the rest. Fails if an acknowledged animal is lost or doubled, or the file damaged.
+// npm run drill:power-cut: simulates power failures under load. The disk keeps only what SQLite has synced, and at every other
+// cut a random part of the rest. Fails if an acknowledged animal is lost or doubled, or if the database file is damaged.
 // --cuts and --seed take a number; with --plant a sync keeps nothing, and then the drill must fail.
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'

@@ -1,6 +1,6 @@
 // npm run drill:workers: kill -9 of one worker after the other under load, on both engines.
-// Fails if an acknowledged animal is lost or doubled, if a client that tries again still sees a failure, or if a connection of
-// another process than the killed one is broken.
+// Fails if an acknowledged animal is lost or doubled, if a create fails despite retries, or if a connection of a process
+// other than the killed one breaks.
 // --kills and --seed take a number; --plant loses an animal at each kill, and then the drill must fail.
 import { conduct } from './conduct.ts'
 import { onEachEngine } from './each-engine.ts'
