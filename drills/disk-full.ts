@@ -11,7 +11,7 @@ import { Clients } from './clients.ts'
 import { conduct } from './conduct.ts'
 import { loseNewest } from './planted-loss.ts'
 import { summary } from './report.ts'
-import { closeBooks, isWhole } from './verdict.ts'
+import { isWhole, stopAndAudit } from './verdict.ts'
 
 const CLIENTS = 4
 const DISK_MEGABYTES = 24
@@ -42,11 +42,11 @@ await conduct({ rounds: 5 }, async ({ folder, random, plant, counts: { rounds } 
       if (plant) await loseNewest(database)
     }
     await clients.nextCreate()
-    const books = await closeBooks(url, key, clients)
+    const audit = await stopAndAudit(url, key, clients)
     process.stdout.write(
-      `full ${rounds} times, ${CLIENTS} clients\n${summary(books)}lists while full     ${lists} of ${rounds}\n`,
+      `full ${rounds} times, ${CLIENTS} clients\n${summary(audit)}lists while full     ${lists} of ${rounds}\n`,
     )
-    return isWhole(books) && lists === rounds && refused() === clients.setbacks.length
+    return isWhole(audit) && lists === rounds && refused() === clients.setbacks.length
   } finally {
     await killAll()
     run('umount', [disk])

@@ -11,8 +11,8 @@ const CLIENTS = 8
 
 await conduct({ kills: 30 }, async ({ folder: all, random, plant, counts: { kills } }) =>
   onEachEngine(all, `${kills} kills`, async ({ name, database, folder }) => {
-    const books = await killUnderLoad({ folder, database, kills, clients: CLIENTS, random, plant })
-    process.stdout.write(`${name}: ${kills} kills, ${CLIENTS} clients\n${summary(books)}`)
-    return isWhole(books)
+    const audit = await killUnderLoad({ folder, database, kills, clients: CLIENTS, random, plant })
+    process.stdout.write(`${name}: ${kills} kills, ${CLIENTS} clients\n${summary(audit)}`)
+    return isWhole(audit)
   }),
 )

@@ -6,7 +6,7 @@ import { killHard } from '../harness/processes.ts'
 import type { Random } from '../harness/random.ts'
 import { Clients } from './clients.ts'
 import { loseNewest } from './planted-loss.ts'
-import { type Books, closeBooks } from './verdict.ts'
+import { type Audit, stopAndAudit } from './verdict.ts'
 
 /** A create that takes longer, retries included, has failed. */
 const PATIENCE_MS = 60_000
@@ -31,7 +31,7 @@ export async function killUnderLoad({
   clients: count,
   random,
   plant = false,
-}: Kills): Promise<Books> {
+}: Kills): Promise<Audit> {
   const log = join(folder, 'instance.log')
   let instance = await startInstance(database, log)
   const { port, url } = instance
@@ -44,7 +44,7 @@ export async function killUnderLoad({
     if (plant) await loseNewest(database)
     instance = await startInstance(database, log, { port })
   }
-  const books = await closeBooks(url, key, clients)
+  const audit = await stopAndAudit(url, key, clients)
   await killHard(instance.process)
-  return books
+  return audit
 }

@@ -18,8 +18,8 @@ import { ETCD, PatroniCluster, PATRONICTL } from './patroni-cluster.ts'
 import { type Fault, FAULTS, FROZEN_LEADER } from './patroni-faults.ts'
 import { PATRONI } from './patroni-node.ts'
 import { loseNewest } from './planted-loss.ts'
-import { type Blow, blowTable, counted, summary } from './report.ts'
-import { closeBooks, isWhole } from './verdict.ts'
+import { counted, faultTable, type FaultWindow, summary } from './report.ts'
+import { isWhole, stopAndAudit } from './verdict.ts'
 
 /** The clients wait after each create, because Patroni and etcd share this machine's processors with them. */
 const CLIENTS = { count: 8, restMs: 20, patienceMs: 120_000 }
@@ -38,33 +38,33 @@ async function drill({ folder, random, plant, counts: { rounds } }: Terms<'round
   const key = await createKey(cluster.url)
 
   const clients = new Clients(url, key, { ...CLIENTS, random })
-  const blows: Blow[] = []
+  const injected: FaultWindow[] = []
   for (let round = 1; round <= rounds; round += 1)
-    for (const fault of FAULTS) blows.push(await strike(fault, cluster, clients, random))
+    for (const fault of FAULTS) injected.push(await inject(fault, cluster, clients, random))
   if (plant) await loseNewest(cluster.url)
-  const books = await closeBooks(url, key, clients)
+  const audit = await stopAndAudit(url, key, clients)
   process.stdout.write(
-    `${versions()}; ${CLIENTS.count} clients\n\n${blowTable(blows, clients)}\n${summary(books)}${news(logs)}`,
+    `${versions()}; ${CLIENTS.count} clients\n\n${faultTable(injected, clients)}\n${summary(audit)}${databaseMessages(logs)}`,
   )
 
   const since = new Date()
   const others = new Clients(url, key, { ...CLIENTS, random, prefix: 'Later animal' })
   try {
-    const blow = await strike(FROZEN_LEADER, cluster, others, random)
-    const shown = await closeBooks(url, key, others)
+    const frozen = await inject(FROZEN_LEADER, cluster, others, random)
+    const shown = await stopAndAudit(url, key, others)
     process.stdout.write(
-      `\nNot judged, since there is no watchdog:\n${blowTable([blow], others)}\n${summary(shown)}${news(logs, since)}`,
+      `\nNot judged, since there is no watchdog:\n${faultTable([frozen], others)}\n${summary(shown)}${databaseMessages(logs, since)}`,
     )
   } catch (error) {
     process.stdout.write(
-      `\nNot judged, since there is no watchdog: ${FROZEN_LEADER.name}: ${String(error)}\n${news(logs, since)}`,
+      `\nNot judged, since there is no watchdog: ${FROZEN_LEADER.name}: ${String(error)}\n${databaseMessages(logs, since)}`,
     )
   }
-  return isWhole(books)
+  return isWhole(audit)
 }
 
 /** Injects a fault and ends it. Rejects if creates do not succeed again, or if the cluster does not settle. */
-async function strike(fault: Fault, cluster: PatroniCluster, clients: Clients, random: Random): Promise<Blow> {
+async function inject(fault: Fault, cluster: PatroniCluster, clients: Clients, random: Random): Promise<FaultWindow> {
   await cluster.settled()
   await setTimeout(CALM_MS * (1 + random()))
   say(fault.name)
@@ -88,7 +88,7 @@ function versions(): string {
 }
 
 /** Counts the instances' log lines about the database: lost, found, switched to another host, or outdated. */
-function news(logs: readonly string[], since = new Date(0)): string {
+function databaseMessages(logs: readonly string[], since = new Date(0)): string {
   const lines = logs
     .flatMap((log) => readFileSync(log, 'utf8').split('\n'))
     .filter((line) => line.startsWith('{'))

@@ -15,12 +15,12 @@ const CLIENTS = 8
 
 requirePrograms([COMPILER], ['gcc', 'libc6-dev'])
 await conduct({ cuts: 80 }, async ({ folder, random, plant, counts: { cuts } }) => {
-  const books = await cutPowerUnderLoad({ folder, cuts, clients: CLIENTS, random, plant })
+  const audit = await cutPowerUnderLoad({ folder, cuts, clients: CLIENTS, random, plant })
   await killAll()
   using db = new DatabaseSync(join(folder, 'petstore.db'))
   const { integrity_check: integrity } = db.prepare('PRAGMA integrity_check').get()!
   process.stdout.write(
-    `${cuts} power cuts, ${CLIENTS} clients\n${summary(books)}integrity            ${String(integrity)}\n`,
+    `${cuts} power cuts, ${CLIENTS} clients\n${summary(audit)}integrity            ${String(integrity)}\n`,
   )
-  return isWhole(books) && integrity === 'ok'
+  return isWhole(audit) && integrity === 'ok'
 })

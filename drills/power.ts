@@ -9,7 +9,7 @@ import { createKey, launchInstance, startInstance } from '../harness/instance.ts
 import { below, type Random } from '../harness/random.ts'
 import { Clients } from './clients.ts'
 import { compileShim } from './shim.ts'
-import { type Books, closeBooks } from './verdict.ts'
+import { type Audit, stopAndAudit } from './verdict.ts'
 
 const PATIENCE_MS = 60_000
 /** The power fails after at most this many writes and syncs, which covers a start, load and a checkpoint. */
@@ -27,7 +27,7 @@ export interface PowerCuts {
   plant: boolean
 }
 
-export async function cutPowerUnderLoad({ folder, cuts, clients: count, random, plant }: PowerCuts): Promise<Books> {
+export async function cutPowerUnderLoad({ folder, cuts, clients: count, random, plant }: PowerCuts): Promise<Audit> {
   const shim = compileShim('power-cut-shim', folder)
   const file = join(folder, 'petstore.db')
   const database = `sqlite:${file}`
@@ -48,7 +48,7 @@ export async function cutPowerUnderLoad({ folder, cuts, clients: count, random, 
     rmSync(`${file}-shm`, { force: true })
   }
   await startInstance(database, log, { port })
-  return closeBooks(url, key, clients)
+  return stopAndAudit(url, key, clients)
 }
 
 async function died(child: ChildProcess): Promise<void> {

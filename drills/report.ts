@@ -2,17 +2,17 @@
 import { inColumns } from '../harness/columns.ts'
 import { percentile } from '../harness/percentiles.ts'
 import type { Acknowledged, Clients, Setback } from './clients.ts'
-import type { Books } from './verdict.ts'
+import type { Audit } from './verdict.ts'
 
 /** A fault, and the time in which its effects are counted. */
-export interface Blow {
+export interface FaultWindow {
   name: string
   at: number
   until: number
 }
 
-export function blowTable(blows: readonly Blow[], clients: Clients): string {
-  const rows = blows.map(({ name, at, until }) => {
+export function faultTable(injected: readonly FaultWindow[], clients: Clients): string {
+  const rows = injected.map(({ name, at, until }) => {
     const during = clients.acknowledged.filter((create) => create.at >= at && create.at <= until)
     const again = during.filter(({ tries }) => tries > 1)
     const most = during.reduce((highest, { tries }) => Math.max(highest, tries), 0)
@@ -56,7 +56,7 @@ function longestGap(acknowledged: readonly Acknowledged[], from: number, until: 
 export function summary({
   clients: { acknowledged, failed, setbacks },
   verdict: { stored, lost, doubled },
-}: Books): string {
+}: Audit): string {
   const rows: [string, number | string][] = [
     ['acknowledged', acknowledged.length],
     ['stored', stored],

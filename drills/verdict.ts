@@ -20,19 +20,19 @@ export async function compare(url: string, key: string, acknowledged: readonly A
 }
 
 /** The answers that the clients got, and their comparison with what is stored. */
-export interface Books {
+export interface Audit {
   clients: Clients
   verdict: Verdict
 }
 
 /** Stops the clients, and compares their answers with what is stored. */
-export async function closeBooks(url: string, key: string, clients: Clients): Promise<Books> {
+export async function stopAndAudit(url: string, key: string, clients: Clients): Promise<Audit> {
   await clients.stop()
   return { clients, verdict: await compare(url, key, clients.acknowledged) }
 }
 
 /** Returns whether nothing was lost or doubled, and no create failed despite retries. */
-export function isWhole({ clients: { acknowledged, failed }, verdict: { lost, doubled } }: Books): boolean {
+export function isWhole({ clients: { acknowledged, failed }, verdict: { lost, doubled } }: Audit): boolean {
   return acknowledged.length > 0 && failed.length === 0 && lost.length === 0 && doubled.length === 0
 }
 

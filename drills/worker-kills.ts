@@ -10,7 +10,7 @@ import { until } from '../harness/until.ts'
 import { Clients } from './clients.ts'
 import type { Kills } from './kills.ts'
 import { loseNewest } from './planted-loss.ts'
-import { type Books, closeBooks } from './verdict.ts'
+import { type Audit, stopAndAudit } from './verdict.ts'
 
 const PATIENCE_MS = 60_000
 const WITNESSES = 24
@@ -40,7 +40,7 @@ export async function killWorkers({
   clients: count,
   random,
   plant = false,
-}: WorkerKills): Promise<Books & { connections: Connections }> {
+}: WorkerKills): Promise<Audit & { connections: Connections }> {
   const env = { PETSTORE_WORKERS: String(processes) }
   const { port, url, process: first } = await startInstance(database, join(folder, 'instance.log'), { env })
   const key = await createKey(database)
@@ -68,10 +68,10 @@ export async function killWorkers({
     )
     witnesses = witnesses.filter(({ socket }) => !socket.destroyed)
   }
-  const books = await closeBooks(url, key, clients)
+  const audit = await stopAndAudit(url, key, clients)
   for (const { socket } of witnesses) socket.destroy()
   await killHard(first)
-  return { ...books, connections }
+  return { ...audit, connections }
 }
 
 /** Waits until all workers run and the oldest is old enough to be killed; returns its process id. */

@@ -13,7 +13,7 @@ const CLIENTS = 8
 
 await conduct({ kills: 20 }, async ({ folder: all, random, plant, counts: { kills } }) =>
   onEachEngine(all, `${kills} workers killed`, async ({ name, database, folder }) => {
-    const { connections, ...books } = await killWorkers({
+    const { connections, ...audit } = await killWorkers({
       folder,
       database,
       processes: PROCESSES,
@@ -24,11 +24,11 @@ await conduct({ kills: 20 }, async ({ folder: all, random, plant, counts: { kill
     })
     const { reset, carriedOn, broken } = connections
     process.stdout.write(
-      `${name}: ${kills} kills of a worker, ${PROCESSES} processes, ${CLIENTS} clients\n${summary(books)}`,
+      `${name}: ${kills} kills of a worker, ${PROCESSES} processes, ${CLIENTS} clients\n${summary(audit)}`,
     )
     process.stdout.write(
       `connections          ${reset} of killed workers reset, ${carriedOn} of others carried on, ${broken.length} broken\n`,
     )
-    return isWhole(books) && broken.length === 0 && reset > 0 && carriedOn > 0
+    return isWhole(audit) && broken.length === 0 && reset > 0 && carriedOn > 0
   }),
 )
