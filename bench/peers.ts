@@ -59,7 +59,7 @@ const PINNED = (
   JSON.parse(readFileSync(file('package.json'), 'utf8')) as { optionalDependencies: Record<string, string> }
 ).optionalDependencies
 
-/** Installs the packages of these peers and of the load generator. Returns each peer's versions, or undefined if it is not available here. */
+/** Installs the packages of the peers and of the load generator. Returns each peer's versions, or undefined if unavailable. */
 export function install(peers: readonly Peer[]): Map<Peer, string | undefined> {
   const packages = [...peers.flatMap((peer) => peer.packages), ...(GENERATOR === 'autocannon' ? ['autocannon'] : [])]
   if (!packages.every(isInstalled)) {

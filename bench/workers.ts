@@ -129,7 +129,7 @@ function linesOf({ title }: Work, rounds: readonly { one: Found; two: Found }[])
   ]
 }
 
-/** Runs these rows at the same time; returns the rate of the first. Opens new connections each time; the kernel decides which process accepts them. */
+/** Runs these rows at once, on new connections, which the kernel assigns to processes; returns the rate of the first row. */
 async function shootFor(
   service: Service,
   ids: readonly string[],

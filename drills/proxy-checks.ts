@@ -44,7 +44,7 @@ const EARLY: Record<string, (scene: Scene) => [Omit<Upload, 'bytes'>, answer: st
 /** How long the next client may wait after a refused upload: the proxy must not hold it up with the rest of that body. */
 const NEXT_WITHIN_MS = 1500
 
-/** Checks large bodies that are refused before they have arrived: the client must get the service's answer, and the next client must not wait. */
+/** Checks that the client gets the service's answer to a large body refused early, and that the next client does not wait. */
 export async function earlyAnswers(scene: Scene, bytes: number, rounds: number): Promise<Found> {
   const violations: string[] = []
   let right = 0

@@ -8,7 +8,7 @@ const REPLACEMENT = '[apiKey]'
 /** A shorter key is a placeholder, not a secret. Replacing it would garble texts: the key "pet" occurs in the code invalid_pet. */
 const SHORTEST_SECRET = 8
 
-/** The fields that say why a request failed. Others are dropped: Node adds a piece of a malformed response, which may begin within the key. */
+/** The fields that say why a request failed. Others are dropped: Node adds a piece of a response, which may begin within the key. */
 const KEPT_FIELDS = [
   'name',
   'message',
