@@ -1,4 +1,4 @@
-// The bare PostgreSQL driver with the statements of the service: what it reaches with so many in flight, and no HTTP.
+// Measures the bare PostgreSQL driver, without HTTP, with the statements of the service and as many in flight as the load has connections.
 import { type DriverWork, openDriver } from './driver-work.ts'
 import { CONNECTIONS } from './load.ts'
 

@@ -1,5 +1,5 @@
-// npm run bench: this service, the ceiling and its peers in one run, written to the documents. A part of it writes nothing:
-// --only ROW,… of rows.ts, --peers ID,… of peers.ts, --quick: short rounds, and no peers unless --peers names them.
+// npm run bench: measures this service, the ceiling and the peers in one run, and writes the results to the documents. A partial
+// run writes nothing: --only ROW,… of rows.ts, --peers ID,… of peers.ts, --quick (short rounds, and only the peers of --peers).
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { type Figure, figure } from '../harness/percentiles.ts'

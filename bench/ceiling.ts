@@ -1,4 +1,4 @@
-// The ceiling: bare node:http with a fixed body, no key, no storage. One port for each answer it is given.
+// The ceiling: bare node:http with a fixed body, without keys or storage. Listens on one port for each answer.
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
@@ -13,7 +13,7 @@ const ports = answers.map(async ({ status, body }) => {
   const headers = { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(body) }
   const server = createServer((request, response) => {
     const answer = () => response.writeHead(status, headers).end(body)
-    // No service can answer a create before it has read it.
+    // Reads the body first, as any service must before it answers a create.
     if (request.method === 'POST') request.on('end', answer).resume()
     else answer()
   })

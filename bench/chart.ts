@@ -1,4 +1,4 @@
-// The chart of docs/performance.md: shares of the ceiling as bars, readable in light and dark.
+// Draws the chart of docs/performance.md: shares of the ceiling as bars, for light and dark mode.
 import type { Result } from './measure.ts'
 import { CEILING, OURS } from './report.ts'
 

@@ -1,4 +1,4 @@
-// The statements of the service, over the bare PostgreSQL driver.
+// Runs the statements of the service on the bare PostgreSQL driver.
 import postgres from 'postgres'
 
 export type DriverWork = 'list-20' | 'list-cold' | 'get' | 'create'
@@ -8,7 +8,7 @@ export interface Driver {
   end(): Promise<void>
 }
 
-/** int8 is read as a number, which costs least. */
+/** Opens the driver. Reads int8 as a number, which is cheapest. */
 export function openDriver(url: string, poolSize: number): Driver {
   const bigint = { to: 20, from: [20], serialize: String, parse: Number }
   const sql = postgres(url, { max: poolSize, fetch_types: false, types: { bigint }, onnotice: () => {} })

@@ -1,27 +1,27 @@
-// Load on a server, and what it took: by wrk where it is installed, else by autocannon.
+// Generates load and measures it: with wrk if it is installed, else with autocannon.
 import { fileURLToPath } from 'node:url'
 import { type Core, has, outputOn } from './placement.ts'
 
 export interface Shot {
-  /** Such as http://127.0.0.1:8080, without a path. */
+  /** The address without a path, such as http://127.0.0.1:8080. */
   base: string
   method: 'GET' | 'POST'
-  /** `{cursor}` stands for a cursor that was never sent before. */
+  /** `{cursor}` is replaced by a cursor that was never sent before. */
   path: string
   key: string | undefined
   body: string | undefined
   seconds: number
   connections: number
-  /** Where the load runs; a core of its own unless said otherwise. */
+  /** The core that generates the load. Default: `load`. */
   core?: Core
 }
 
 export interface Measured {
   perSecond: number
-  /** Microseconds. */
+  /** Latencies, in microseconds. */
   p50: number
   p99: number
-  /** Answers with a status of 400 and above, and requests without an answer. */
+  /** The number of answers with a status of 400 and above, and of requests without an answer. */
   refused: number
   broken: number
 }
@@ -29,7 +29,7 @@ export interface Measured {
 export const CONNECTIONS = 32
 export const PEERS = new URL('peers/', import.meta.url)
 
-/** Cursors count up from here, far above the ids that a run gives; each shot gets a stretch of its own. */
+/** Cursors count up from here, far above the ids of the animals; each shot gets its own range. */
 let nextCursor = 2_000_000
 const CURSORS_A_SHOT = 300_000
 

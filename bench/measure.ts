@@ -1,15 +1,15 @@
-// Runs the rows: rounds interleaved between subjects, so that a machine's mood hits all alike; medians with spread.
+// Measures the rows. Interleaves the rounds of the subjects, so that other load on the machine affects all alike; reports medians.
 import { type Figure, figure } from '../harness/percentiles.ts'
 import type { FixedAnswer } from './ceiling.ts'
 import { CONNECTIONS, type Measured, shoot, type Shot } from './load.ts'
 import { MALFORMED_KEY, type Row, SAMPLE_CURSOR } from './rows.ts'
 import type { Server } from './subjects.ts'
 
-/** A subject's servers: one that is only read from, one that is written to. */
+/** A subject with two servers: one only for reads, one for writes. */
 export interface Subject {
   name: string
   servers: Record<'read' | 'write', Server>
-  /** Which rows it can do. */
+  /** Returns whether the subject supports the row. */
   takes: (row: Row) => boolean
 }
 
@@ -19,7 +19,7 @@ export interface Result {
   perSecond: Figure
   p50: Figure
   p99: Figure
-  /** Of the ceiling's rate in the same round; undefined where there is no ceiling. */
+  /** The rate as a share of the ceiling's rate in the same round; undefined for the ceiling itself. */
   ofCeiling: Figure | undefined
 }
 
@@ -78,7 +78,7 @@ export function requestOf(row: Row, server: Server): Pick<Shot, 'base' | 'path' 
   }
 }
 
-/** One request of the row: what it answers, after a check that this is what the row is about. */
+/** Sends one request of the row and returns the answer; throws if its status is not the row's. */
 export async function sample(row: Row, server: Server): Promise<FixedAnswer> {
   const { base, path, method, body, key } = requestOf(row, server)
   const response = await fetch(base + path.replace('{cursor}', SAMPLE_CURSOR), {
@@ -95,12 +95,12 @@ export interface Mixed {
   quiet: Figure
   busy: Figure
   creates: Figure
-  /** Busy to quiet. */
+  /** The ratios of busy to quiet. */
   rate: Figure
   p99: Figure
 }
 
-/** List alone, then the same list while creates run as fast as they go, round by round. */
+/** Measures in each round the list alone, and then the list while creates run at full speed. */
 export async function measureMixed(
   list: Row,
   create: Row,

@@ -1,5 +1,5 @@
-// The peers: what else one could pick for this job. Installed on demand below bench/peers, at pinned versions, except Go and its
-// SQLite driver: those are Debian's packages, which a bench can't install.
+// The peers: other tools that could serve this API. Their packages are installed on demand in bench/peers, at pinned versions. Go
+// and its SQLite driver come from Debian packages, which a bench cannot install.
 import { type ChildProcess, spawnSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -25,12 +25,12 @@ const installed = (name: string, path: string) => file('node_modules', name, pat
 const GO_BINARY = file('dist', 'petstore')
 
 export interface Peer {
-  /** For --peers. */
+  /** The name for --peers. */
   id: string
   name: string
-  /** What it needs of bench/peers/package.json. */
+  /** The packages that it needs, from bench/peers/package.json. */
   packages: readonly string[]
-  /** Builds what npm does not install; returns its version, or undefined if it can't be built here. */
+  /** Builds a peer that npm does not install; returns its version, or undefined if it cannot be built here. */
   build?: () => string | undefined
   takes: (row: Row) => boolean
   start: (path: string) => Promise<Server>
@@ -59,7 +59,7 @@ const PINNED = (
   JSON.parse(readFileSync(file('package.json'), 'utf8')) as { optionalDependencies: Record<string, string> }
 ).optionalDependencies
 
-/** Installs what these peers and the load need, on this Node; returns each peer's versions, or undefined if it can't be had here. */
+/** Installs the packages of the peers and of the load generator. Returns each peer's versions, or undefined if unavailable. */
 export function install(peers: readonly Peer[]): Map<Peer, string | undefined> {
   const packages = [...peers.flatMap((peer) => peer.packages), ...(GENERATOR === 'autocannon' ? ['autocannon'] : [])]
   if (!packages.every(isInstalled)) {
@@ -85,7 +85,7 @@ function isInstalled(name: string): boolean {
   )
 }
 
-/** Debian keeps the sources of Go packages in one GOPATH. */
+/** Builds the Go peer with Debian's Go packages, whose sources are in one GOPATH. */
 function buildGo(): string | undefined {
   if (!has('go')) return undefined
   const env = { ...process.env, GO111MODULE: 'off', GOPATH: '/usr/share/gocode' }
@@ -97,7 +97,7 @@ function buildGo(): string | undefined {
   return status === 0 ? spawnSync('go', ['env', 'GOVERSION'], { encoding: 'utf8' }).stdout.trim() : undefined
 }
 
-/** One server for reads and one for writes, as the service has. */
+/** Starts a peer with one server for reads and one for writes, like the service. */
 export async function startPeer(peer: Peer, stack: AsyncDisposableStack): Promise<Subject> {
   const folder = await mkdtemp(join(tmpdir(), 'petstore-bench-'))
   stack.defer(() => rm(folder, { recursive: true }))
@@ -106,12 +106,12 @@ export async function startPeer(peer: Peer, stack: AsyncDisposableStack): Promis
   return { name: peer.name, takes: peer.takes, servers: { read, write } }
 }
 
-/** Starts a peer of bench/peers: it is given a file of animals and the key, and prints the port it listens on. */
+/** Returns a function that starts a script of bench/peers with a database file and the key; the script prints its port. */
 function byHand(command: string, ...words: string[]): Peer['start'] {
   return async (path) => {
     const database = `${path}.db`
     fill(database)
-    // Go runs on all cores unless it is told otherwise; the other peers have one thread for their work.
+    // Limits Go to one thread, like the other peers: by default it uses all cores.
     const child = startOn('server', command, [...words, database, KEY], { env: { GOMAXPROCS: '1' } })
     const { port } = await firstLine(child, (line) => JSON.parse(line) as { port: number })
     return served(child, port, (row) => `/v1${row.path}`)
@@ -174,7 +174,7 @@ function served(child: ChildProcess, port: number, pathOf: (row: Row) => string)
   }
 }
 
-/** For those that don't say when they listen. */
+/** Waits until a server answers that does not print when it listens. */
 async function whenServing(server: Server): Promise<Server> {
   const { base } = server.target({ path: '/' } as Row)
   await until(async () => (await fetch(base)).status > 0, `something listens at ${base}`)

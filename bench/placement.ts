@@ -1,11 +1,11 @@
-// Where the processes of a bench run: each is held on its core where that is asked for.
+// Starts the processes of a bench, each pinned to its core if possible.
 import { type ChildProcess, spawnSync } from 'node:child_process'
 import { availableParallelism } from 'node:os'
 import { collect, start, type StartOptions } from '../harness/processes.ts'
 
 export type Core = 'server' | 'load' | 'any'
 
-/** Core 0 serves, core 1 loads; without taskset or a second core the system places them. */
+/** Core 0 runs the server, core 1 the load. Without taskset or a second core the system places them. */
 const PINNED = availableParallelism() > 1 && has('taskset')
 const CORES: Record<Core, string | undefined> = { server: '0', load: '1', any: undefined }
 
@@ -28,7 +28,7 @@ export function startOn(
     : start('taskset', ['-c', place, command, ...parameters], options)
 }
 
-/** Runs to the end and gives what it printed; several can run at once. */
+/** Runs a command to its end and resolves with what it printed; several can run at once. */
 export async function outputOn(...how: Parameters<typeof startOn>): Promise<string> {
   const child = startOn(...how)
   const { code, stdout, stderr } = await collect(child)

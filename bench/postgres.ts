@@ -1,5 +1,5 @@
-// npm run bench:postgres: the service on PostgreSQL against the bare driver, and against bare node:http over that driver,
-// with the same statements in one run.
+// npm run bench:postgres: compares the service on PostgreSQL with the bare driver, and with bare node:http over that driver, with
+// the same statements in one run.
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { newPostgresDatabase } from '../harness/engines.ts'
@@ -14,7 +14,7 @@ import { outputOn } from './placement.ts'
 import { ROWS } from './rows.ts'
 import { fillDatabase, type Server, startScript, startService } from './subjects.ts'
 
-/** What the service must reach: of the driver alone, and of bare node:http over it. */
+/** The least share that the service must reach of the driver's rate, and of the rate of bare node:http over the driver. */
 const AT_LEAST: Record<DriverWork, { ofDriver?: number; ofServer: number }> = {
   'list-20': { ofDriver: 0.6, ofServer: 0.7 },
   'list-cold': { ofServer: 0.7 },
@@ -33,7 +33,7 @@ const [rounds, seconds] = [Number(values.rounds), Number(values.seconds)]
 
 interface Rate {
   perSecond: number
-  /** Requests per second of processor time that the server took; undefined where the system does not tell. */
+  /** Requests per second of the server's CPU time. */
   perCpuSecond: number
 }
 
@@ -65,9 +65,9 @@ try {
       measured.map((each) => each.bare.perSecond),
       measured.map((each) => each.service.perSecond),
     ]
-    const [driver, bareServer, ours] = rates.map((each) => Math.round(figure(each).median))
+    const [driver, bareServer, serviceRate] = rates.map((each) => Math.round(figure(each).median))
     process.stdout.write(
-      `${work.padEnd(9)}  driver ${driver}/s  node:http and driver ${bareServer}/s  service ${ours}/s\n` +
+      `${work.padEnd(9)}  driver ${driver}/s  node:http and driver ${bareServer}/s  service ${serviceRate}/s\n` +
         `           of the driver ${share(
           measured.map((each) => each.service.perSecond / each.driver),
           ofDriver,

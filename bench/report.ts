@@ -1,4 +1,4 @@
-// What a run found: a table for the terminal, one for the documents, and JSON.
+// Renders the results of a run: a table for the terminal, and one for the documents.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { cpus, totalmem } from 'node:os'
 import { inColumns } from '../harness/columns.ts'
@@ -21,12 +21,12 @@ export interface Report {
   peers: string[]
   leftOut: string[]
   results: Result[]
-  /** Undefined in a run of some rows only. */
+  /** Undefined in a run of selected rows. */
   mixed: Mixed | undefined
   startMs: Figure
 }
 
-/** How the load was made, where a bench has its own way. */
+/** How the load was generated, if not with the default settings. */
 export interface Loaded {
   connections?: number
   placement?: string
@@ -46,11 +46,11 @@ export function describeRun(
   }
 }
 
-/** Node knows no name for many ARM cores; lscpu does. */
+/** Returns the name of the processor. Node has none for many ARM cores; /proc/cpuinfo has at least the part number. */
 function cpuModel(model: string | undefined): string {
   if (model && model !== 'unknown') return model
-  const implementer = /CPU part\s*: (\w+)/.exec(readOr('/proc/cpuinfo'))?.[1]
-  return implementer === '0xd0c' ? 'Neoverse-N1' : (implementer ?? 'unknown')
+  const part = /CPU part\s*: (\w+)/.exec(readOr('/proc/cpuinfo'))?.[1]
+  return part === '0xd0c' ? 'Neoverse-N1' : (part ?? 'unknown')
 }
 
 function readOr(path: string): string {
@@ -61,7 +61,7 @@ function readOr(path: string): string {
   }
 }
 
-/** A row for each kind of work; what was reached, of what is asked. */
+/** Returns a row of cells for each kind of work: the required and the measured share of the ceiling. */
 export function table({ results, mixed, startMs }: Report): string[][] {
   const rows = [...new Set(results.map(({ row }) => row))]
   const peers = [...new Set(results.map(({ subject }) => subject))].filter((name) => name !== OURS && name !== CEILING)
@@ -70,14 +70,14 @@ export function table({ results, mixed, startMs }: Report): string[][] {
   return [
     ['Work', 'at least', 'aim', 'reached', 'requests/s', 'p99', ...peers],
     ...rows.map((row) => {
-      const ours = of(row, OURS)!
+      const service = of(row, OURS)!
       return [
         row.title,
         row.atLeast.toFixed(2),
         row.aim.toFixed(2),
-        spread(ours.ofCeiling!),
-        Math.round(ours.perSecond.median).toLocaleString('en'),
-        `${(ours.p99.median / 1000).toFixed(1)} ms`,
+        spread(service.ofCeiling!),
+        Math.round(service.perSecond.median).toLocaleString('en'),
+        `${(service.p99.median / 1000).toFixed(1)} ms`,
         ...peers.map((peer) => of(row, peer)?.ofCeiling?.median.toFixed(2) ?? '–'),
       ]
     }),
@@ -112,7 +112,7 @@ function about({ at, machine, node, how, peers, leftOut }: Report): string {
 
 const MARKERS = /(<!-- bench:begin -->\n)[^]*?(<!-- bench:end -->)/
 
-/** Writes the table between the markers of a document; says whether it has them. */
+/** Writes the table between the markers of a document; returns whether it has the markers. */
 export function intoDocument(path: URL, report: Report): boolean {
   const text = readOr(path.pathname)
   if (!MARKERS.test(text)) return false

@@ -1,16 +1,16 @@
-// The rows of the bench: what is asked, and what share of the ceiling it must and should reach.
+// The rows of the bench: a request, and the share of the ceiling's rate that it must reach and should reach.
 import { encodeCursor } from '../src/contract/list-query.ts'
 
 export interface Row {
   id: string
   title: string
   method: 'GET' | 'POST'
-  /** Below /v1; `{cursor}` stands for a cursor that was never sent before. */
+  /** The path below /v1. `{cursor}` is replaced by a cursor that was never sent before. */
   path: string
   body?: string
   key: 'good' | 'malformed'
   status: number
-  /** Rows that write have servers of their own, so that the others read 1,000 animals throughout. */
+  /** Rows that write use separate servers, so that the other rows always read 1,000 animals. */
   writes: boolean
   atLeast: number
   aim: number
@@ -62,15 +62,15 @@ export const ROWS: readonly Row[] = [
   },
 ]
 
-/** List while creates run at full speed: against the same list with nothing else going on. */
+/** The limits of a list while creates run at full speed, relative to the same list alone. */
 export const MIXED = { title: 'list while creates run at full speed', rate: 0.5, p99: 5 } as const
 
-/** A cursor above every animal, for the one request that shows what a row answers. */
+/** A cursor above every id, for the one request that samples the answer of a row. */
 export const SAMPLE_CURSOR = encodeCursor(1_000_001n)
 
 export const MALFORMED_KEY = 'pets_test_000000000000000000000000000000000000'
 
-/** Those with the ids of a list like "get,create"; all without a list. */
+/** Returns the choices with the ids of a list such as "get,create", or all choices without a list. */
 export function named<T extends { id: string }>(choices: readonly T[], list: string | undefined): readonly T[] {
   const ids = list?.split(',') ?? choices.map(({ id }) => id)
   return ids.map((id) => {

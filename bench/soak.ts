@@ -1,5 +1,5 @@
-// npm run bench:soak: memory at a million animals under load, and whether it grows, of each process. Ten minutes, or --minutes N;
-// one process, or --workers N.
+// npm run bench:soak: measures the memory of each process under load, with a million animals, and whether it grows. Runs for ten
+// minutes, or --minutes N, with one process, or --workers N.
 import { parseArgs } from 'node:util'
 import { figure } from '../harness/percentiles.ts'
 import { processTree, residentMegabytes } from '../harness/process-tree.ts'
@@ -10,7 +10,7 @@ import { newDatabase, startService } from './subjects.ts'
 
 const LIMIT_MB = 150
 const SHOT_SECONDS = 5
-/** Of memory that only settles, later samples are no higher than this against earlier ones. */
+/** Memory that rises by more than this ratio, from the second quarter of the run to the last, counts as growing. */
 const GROWTH_LIMIT = 1.05
 
 const { values } = parseArgs({
@@ -35,7 +35,7 @@ const sampling = setInterval(
   1000,
 )
 
-// Every kind of work in turn; most of it reads, as in a store.
+// Runs every row in turn; most of them read, as most requests to a store do.
 while (minute() < minutes) {
   for (const row of ROWS) {
     await shoot({ ...requestOf(row, service), seconds: SHOT_SECONDS, connections: CONNECTIONS })

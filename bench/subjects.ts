@@ -1,4 +1,4 @@
-// What is measured: this service as it is shipped, and the ceiling. Peers are in peers.ts.
+// Starts what is measured: this service with its default settings, and the ceiling. Peers are in peers.ts.
 import { fileURLToPath } from 'node:url'
 import { sqlite } from '../harness/engines.ts'
 import { createKey, listening, petstore } from '../harness/instance.ts'
@@ -8,14 +8,14 @@ import { type Core, startOn } from './placement.ts'
 import type { Row } from './rows.ts'
 
 export interface Server extends AsyncDisposable {
-  /** Where a row's requests go: address and path. */
+  /** Returns the address and path for the requests of a row. */
   target(row: Row): { base: string; path: string }
   key: string
   pid: number | undefined
 }
 
 export interface Service extends Server {
-  /** Address of its admin port; undefined where it was given none. */
+  /** The address of the admin port; undefined if it has none. */
   admin: string | undefined
 }
 
@@ -26,20 +26,20 @@ export interface Database extends AsyncDisposable {
   key: string
 }
 
-/** A SQLite file with so many animals, an account and a key. */
+/** Creates a SQLite file with this many animals, an account and a key. */
 export async function newDatabase(animals: number): Promise<Database> {
   const database = await sqlite.newDatabase()
   return { ...database, key: await fillDatabase(database.url, animals) }
 }
 
-/** Adds the animals, an account and its key; gives the key. */
+/** Adds animals, an account and a key; returns the key. */
 export async function fillDatabase(url: string, animals: number): Promise<string> {
   const key = await createKey(url)
   petstore(url, ['seed', '--count', String(animals)])
   return key
 }
 
-/** This service as a process of its own, with its default settings and these. */
+/** Starts this service as a separate process, with the default settings except `settings`. */
 export async function startService(
   { url, key }: Pick<Database, 'url' | 'key'>,
   { settings = [], core = 'server' }: { settings?: readonly string[]; core?: Core } = {},
@@ -55,7 +55,7 @@ export async function startService(
   }
 }
 
-/** A script of bench/ that serves without a key, and first prints on which ports. */
+/** Starts a script of bench/ that serves without a key and first prints its ports. */
 export async function startScript(
   script: string,
   parameters: readonly string[],
@@ -72,7 +72,7 @@ export async function startScript(
   }
 }
 
-/** The ceiling for each row: the same bytes as this service answers there. */
+/** Starts the ceiling: for each row it answers the same bytes as this service. */
 export async function startCeiling(rows: readonly Row[], answers: readonly FixedAnswer[]): Promise<Server> {
   return startScript('ceiling.ts', [JSON.stringify(answers)], (ports, row) => ({
     base: `http://127.0.0.1:${ports[rows.indexOf(row)]!}`,
@@ -80,7 +80,7 @@ export async function startCeiling(rows: readonly Row[], answers: readonly Fixed
   }))
 }
 
-/** Milliseconds from the start of the process to the first request it could take. */
+/** Returns the milliseconds from the start of the process until it listens. */
 export async function timeToListen({ url }: Pick<Database, 'url'>): Promise<number> {
   const started = performance.now()
   await using _server = await startService({ url, key: '' })

@@ -1,5 +1,5 @@
-// npm run bench:workers: one process against two (--workers 2) of the same build, each on a SQLite file of its own, while the
-// load shares the machine's cores. --only ROW,…, --workers N, --connections N, --rounds N, --seconds N, --quick: short rounds.
+// npm run bench:workers: compares one process with two (--workers 2), each service on its own SQLite file. The load shares the
+// machine's cores. --only ROW,…, --workers N, --connections N, --rounds N, --seconds N, --quick: short rounds.
 import { setTimeout as wait } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { inColumns } from '../harness/columns.ts'
@@ -17,12 +17,12 @@ const ANIMALS = 1000
 const SETTLED_MS = 2000
 const QUICK: Plan = { rounds: 2, seconds: 1, warmUpSeconds: 1 }
 
-/** What a service did in one round. */
+/** The measurements of a service in one round. */
 interface Found {
   perSecond: number
-  /** Of all requests, by the CPU time of all processes of the service. */
+  /** All requests per second of CPU time of all processes of the service. */
   perCpuSecond: number
-  /** Further figures by their title. */
+  /** Further figures, by title. */
   further: Record<string, number>
 }
 
@@ -92,7 +92,7 @@ async function startWith(workers: string): Promise<Service> {
   return stack.use(await startService(database, { settings: ['--workers', workers, '--admin-port', '0'], core: 'any' }))
 }
 
-/** Both services in each round, so that a change in the machine's mood hits both. */
+/** Measures both services in each round, so that other load on the machine affects both alike. */
 async function measure({ run }: Work): Promise<{ one: Found; two: Found }[]> {
   for (const service of [one, two]) await run(service, plan.warmUpSeconds)
   const rounds = []
@@ -129,7 +129,7 @@ function linesOf({ title }: Work, rounds: readonly { one: Found; two: Found }[])
   ]
 }
 
-/** Shoots these rows at once; the rate is that of the first. New connections each time: the system decides who accepts them. */
+/** Runs these rows at once, on new connections, which the kernel assigns to processes; returns the rate of the first row. */
 async function shootFor(
   service: Service,
   ids: readonly string[],

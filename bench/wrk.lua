@@ -1,4 +1,4 @@
--- One run of wrk: what is sent comes in as variables, what was measured goes out as one line of JSON.
+-- Script of wrk: takes the request from environment variables, and prints the measurements as one line of JSON.
 local function setting(name) return os.getenv("BENCH_" .. name) end
 
 wrk.method = setting("METHOD")

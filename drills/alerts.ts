@@ -1,5 +1,5 @@
-// npm run drill:alerts: a real Prometheus watches an instance with the shipped alerts. Then another process holds the lock of
-// the database, so that every create fails while lists go on: the alert must fire within a minute, and not before.
+// npm run drill:alerts: Prometheus scrapes an instance and evaluates deploy/alerts.yaml. After a quiet minute, in which no alert
+// may fire, a second connection holds the write lock of the database: creates fail, and their alert must fire within a minute.
 // --plant gives Prometheus rules that look for another status, and then the drill must fail.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -71,7 +71,7 @@ scrape_configs: [{ job_name: petstore, static_configs: [{ targets: ["127.0.0.1:$
   return url
 }
 
-/** The alerts that fire, each with the operation that it is about. */
+/** Returns the names of the alerts that fire, each with its operation. */
 async function firing(prometheus: string): Promise<string[]> {
   const { data } = (await (await fetch(`${prometheus}/api/v1/alerts`)).json()) as {
     data: { alerts: { state: string; labels: Record<string, string> }[] }
@@ -81,7 +81,7 @@ async function firing(prometheus: string): Promise<string[]> {
     .map(({ labels }) => `${labels['alertname']} ${labels['operation'] ?? ''}`.trim())
 }
 
-/** Adds and lists animals a few times a second, whatever is answered, until it is told to stop. */
+/** Adds and lists animals a few times a second until `stop` is called; ignores the answers. */
 function startTraffic(url: string, key: string): { stop(): Promise<void> } {
   const stopped = new AbortController()
   const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' }

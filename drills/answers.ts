@@ -1,4 +1,4 @@
-// Reads what a server sent on one connection, and finds what no answer of ours may be.
+// Parses the answers that the service sent on one connection, and lists those that it must never send.
 import { readHead } from '../harness/raw-http.ts'
 import { ERRORS, type ErrorBody } from '../src/contract/errors.ts'
 
@@ -7,7 +7,7 @@ export interface Read {
   violations: string[]
 }
 
-/** `mayBeHead`: an answer may end after its headers, whatever its Content-Length says. */
+/** With `mayBeHead` an answer to HEAD is accepted: it ends after its headers, despite its Content-Length. */
 export function readAnswers(received: Buffer, mayBeHead: boolean): Read {
   const statuses: number[] = []
   const violations: string[] = []
@@ -31,16 +31,16 @@ export function readAnswers(received: Buffer, mayBeHead: boolean): Read {
 function faultsOfError(status: number, headers: ReadonlyMap<string, string>, body: string): string[] {
   if (isPage(headers, body)) return []
   try {
-    const { code, message, status: told } = JSON.parse(body) as ErrorBody
-    const isError = ERRORS[code].status === status && told === status && message.length > 0
+    const { code, message, status: statusInBody } = JSON.parse(body) as ErrorBody
+    const isError = ERRORS[code].status === status && statusInBody === status && message.length > 0
     if (isError && headers.get('content-type') === 'application/json' && headers.has('request-id')) return []
   } catch {
-    // Not JSON: told below.
+    // The body is not JSON; reported below.
   }
   return [`${status} without the Error body: ${body.slice(0, 200)}`]
 }
 
-/** The console shows its errors as a whole page with its security headers. */
+/** Returns whether this is an error page of the console: complete HTML, with the console's security headers. */
 function isPage(headers: ReadonlyMap<string, string>, body: string): boolean {
   const hasHeaders = headers.has('request-id') && headers.get('x-frame-options') === 'DENY'
   return hasHeaders && headers.get('content-type') === 'text/html; charset=utf-8' && body.endsWith('</html>\n')

@@ -1,4 +1,4 @@
-// node:http with nothing on top: what this machine and Node.js make of a crowd by themselves.
+// A bare node:http server: the baseline of how Node.js alone serves this many connections on this machine.
 import { createServer } from 'node:http'
 
 const BODY = '[]'

@@ -1,4 +1,4 @@
-// A stand-in for the official Node.js image, made of Debian's packages and the pinned Node.js: no image is downloaded.
+// Builds a replacement for the official Node.js image from Debian packages and the pinned Node.js, so that no image is downloaded.
 import { existsSync, readFileSync, realpathSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { run } from '../harness/processes.ts'
@@ -7,10 +7,10 @@ import { say } from '../harness/say.ts'
 export const MMDEBSTRAP = '/usr/bin/mmdebstrap'
 export const PODMAN = '/usr/bin/podman'
 
-/** What this machine trusts, which may include a proxy between it and the registry. */
+/** The certificates that this machine trusts. They may include that of a proxy between it and the registry. */
 const CERTIFICATES = '/etc/ssl/certs/ca-certificates.crt'
 
-/** Returns its name, the one that the Dockerfile names. It is made once and kept. */
+/** Returns the image's name, as in the Dockerfile. Builds the image only if it does not exist yet. */
 export function makeBaseImage(folder: string, dockerfile: string): string {
   const [, version] = /^ARG NODE_VERSION=(\S+)/m.exec(readFileSync(dockerfile, 'utf8'))!
   const name = `docker.io/library/node:${version}-slim`
@@ -22,7 +22,7 @@ export function makeBaseImage(folder: string, dockerfile: string): string {
   const hooks = [
     `upload ${process.execPath} /usr/local/bin/node`,
     ...(existsSync(CERTIFICATES) ? [`upload ${CERTIFICATES} ${CERTIFICATES}`] : []),
-    // An uploaded file is not executable.
+    // `upload` drops the executable bit.
     'chmod 755 "$1/usr/local/bin/node"',
     'mkdir -p "$1/usr/local/lib/node_modules/npm"',
     `sync-in ${npmFolder()} /usr/local/lib/node_modules/npm`,
@@ -30,7 +30,7 @@ export function makeBaseImage(folder: string, dockerfile: string): string {
     `mkdir -p "$1/usr/local/etc"; echo cafile=${CERTIFICATES} > "$1/usr/local/etc/npmrc"`,
     'chroot "$1" useradd --uid 1000 --create-home node',
   ]
-  // libatomic1: the pinned Node.js needs it, and a minimal Debian lacks it.
+  // The pinned Node.js needs libatomic1, which a minimal Debian lacks.
   run(MMDEBSTRAP, [
     '--variant=minbase',
     '--include=ca-certificates,libatomic1,libstdc++6',

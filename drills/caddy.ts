@@ -1,4 +1,4 @@
-// Caddy in front of the instances, with the Caddyfile that is shipped.
+// Starts Caddy in front of the instances, with the Caddyfile of deploy/.
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { freePort } from '../harness/free-port.ts'
@@ -9,7 +9,7 @@ export const CADDY = '/usr/bin/caddy'
 
 const CADDYFILE = fileURLToPath(new URL('../deploy/Caddyfile', import.meta.url))
 
-/** Where it listens, without TLS. */
+/** Starts Caddy without TLS and returns its address. */
 export async function startCaddy(folder: string, ports: readonly number[]): Promise<string> {
   const url = `http://127.0.0.1:${await freePort()}`
   const env = {

@@ -1,4 +1,4 @@
-// npm run check:alerts: Prometheus itself checks deploy/alerts.yaml, and tries each alert on series of an outage.
+// npm run check:alerts: promtool checks deploy/alerts.yaml, and tests each alert on the time series of an outage.
 import { fileURLToPath } from 'node:url'
 import { run } from '../harness/processes.ts'
 import { requirePrograms } from './debian.ts'

@@ -1,4 +1,4 @@
-// Clients that add animals without pause, and try again as the documentation advises: with the same Idempotency-Key.
+// Clients that add animals continuously, and retry as the documentation advises: with the same Idempotency-Key.
 import { randomUUID } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
 import type { Random } from '../harness/random.ts'
@@ -8,40 +8,40 @@ import { until } from '../harness/until.ts'
 export interface Acknowledged {
   name: string
   id: string
-  /** When the answer came, and how many tries it took. */
+  /** When the answer arrived, and after how many attempts. */
   at: number
   tries: number
 }
 
-/** An answer or an error that led to another try. */
+/** An answer or an error that led to a retry. */
 export interface Setback {
   /** Status and code of the answer, or the code of the error. */
   kind: string
-  /** When it came, and how long after the request. */
+  /** When it occurred, and how long after the request was sent. */
   at: number
   ms: number
 }
 
 export interface Crowd {
-  /** How many clients. */
+  /** The number of clients. */
   count: number
-  /** How long a client goes on trying before it calls a create failed. */
+  /** How long a client retries before it gives up and counts the create as failed. */
   patienceMs: number
   random?: Random
-  /** How long a client rests after each create. */
+  /** How long a client waits after each create. */
   restMs?: number
-  /** What the names of the animals begin with. */
+  /** The prefix of the animals' names. */
   prefix?: string
 }
 
 const FIRST_PAUSE_MS = 20
 const LONGEST_PAUSE_MS = 250
-/** Longer than the service may take to answer 503 while its database hangs. */
+/** Longer than the service takes to answer 503 while its database hangs. */
 const ANSWER_WITHIN_MS = 15_000
 
 export class Clients {
   readonly acknowledged: Acknowledged[] = []
-  /** Creates given up on, with the last reason. */
+  /** Creates that a client gave up, each with its last error. */
   readonly failed: string[] = []
   readonly setbacks: Setback[] = []
   readonly #url: string
@@ -57,13 +57,13 @@ export class Clients {
     this.#done = Promise.all(Array.from({ length: crowd.count }, (_, client) => this.#work(client)))
   }
 
-  /** Lets every client finish what it has begun. */
+  /** Stops the clients; resolves when each has finished its running create. */
   async stop(): Promise<void> {
     this.#stopped = true
     await this.#done
   }
 
-  /** Resolves when a create that began after this call may have been acknowledged. */
+  /** Resolves when a create that began after this call was acknowledged: at most one of each client was running before it. */
   async nextCreate(): Promise<void> {
     const enough = this.acknowledged.length + this.#crowd.count
     await until(() => this.acknowledged.length > enough, 'a create succeeds again', 60_000)

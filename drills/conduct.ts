@@ -1,4 +1,4 @@
-// The frame of every drill: its options, a folder for databases and logs, a time limit, and no process left behind.
+// Runs a drill: parses its options, makes a folder for databases and logs, sets a time limit, and kills all processes at the end.
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -14,12 +14,12 @@ export interface Terms<Count extends string> {
   folder: string
   seed: number
   random: Random
-  /** Whether to plant the fault that the drill must catch. */
+  /** Whether to inject the fault that the drill must detect. */
   plant: boolean
   counts: Record<Count, number>
 }
 
-/** Runs the drill with `--seed N`, `--plant` and a flag for each count, and exits with 1 unless the promise held. */
+/** Runs the drill with `--seed N`, `--plant` and an option for each count. Exits with 1 unless the drill returns true. */
 export async function conduct<Count extends string>(
   defaults: Record<Count, number>,
   drill: (terms: Terms<Count>) => Promise<boolean>,
@@ -37,7 +37,7 @@ export async function conduct<Count extends string>(
   ) as { seed: number }
   const counts = rest as Record<Count, number>
   const folder = mkdtempSync(join(tmpdir(), 'petstore-drill-'))
-  // PostgreSQL's user must get through to a folder of its own in there.
+  // PostgreSQL's user must be able to reach its folder inside this one.
   chmodSync(folder, 0o711)
   setTimeout(() => {
     say(`The drill did not end within ${LIMIT_MINUTES} minutes`)
@@ -52,7 +52,7 @@ export async function conduct<Count extends string>(
     if (held) rmSync(folder, { recursive: true })
     else say(`The promise does not hold. The logs are kept in ${folder}`)
   }
-  // Sockets of clients that were cut off may linger.
+  // Exits explicitly: sockets of clients that were cut off may keep the process alive.
   process.exit(held ? 0 : 1)
 }
 

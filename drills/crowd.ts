@@ -1,27 +1,27 @@
-// Many connections that each send the next request as soon as the answer to the last one has come.
+// Many connections, each of which sends the next request as soon as the last one is answered.
 import { connect, type Socket } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
 import { percentile } from '../harness/percentiles.ts'
 
-/** The connections are opened before the first request: beside busy ones, not all of 2,000 were accepted within 8 s. */
+/** All connections are opened before the first request: with requests running, not all of 2,000 were accepted within 8 s. */
 const OPENING_MS = 1000
 /** The first requests are not measured. */
 const WARMING_UP_MS = 500
-/** A client that was turned away tries again after this long, then after twice as long, and so on: as client/ does. */
+/** A client whose connection was closed reconnects with the exponential backoff of client/. */
 const FIRST_BACKOFF_MS = 500
 const LONGEST_BACKOFF_MS = 8000
 
 export interface Pace {
-  /** Answers with a status below 300. */
+  /** Answers with a status below 300 per second. */
   perSecond: number
-  /** The same, by the seconds of CPU time that the server used: what other work on the machine takes does not count. */
+  /** The same per second of the server's CPU time, which excludes other work on the machine. */
   perCpuSecond: number
   p99Ms: number
-  /** Connections that were closed, or never opened. */
+  /** Connections that the server closed or refused. */
   refused: number
   /** Answers with 503 and a Retry-After. */
   busy: number
-  /** Other answers. */
+  /** Answers with any other status. */
   failed: number
 }
 
@@ -36,7 +36,7 @@ export interface Crowd {
   begun?: () => void
 }
 
-/** Keeps so many connections busy for so long. */
+/** Keeps `connections` connections busy for `seconds` seconds and measures them. */
 export async function crowd({ port, request, connections, seconds, cpuSeconds, begun }: Crowd): Promise<Pace> {
   const members = new Map<Socket, () => void>()
   let state: 'opening' | 'asking' | 'over' = 'opening'

@@ -1,4 +1,4 @@
-// Debian's PostgreSQL: where its programs are, and who runs them.
+// Debian's PostgreSQL: the folder of its programs, and the user that runs them.
 import { chownSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { run } from '../harness/processes.ts'
@@ -6,7 +6,7 @@ import { run } from '../harness/processes.ts'
 export const PROGRAMS = '/usr/lib/postgresql/15/bin'
 export const POSTGRES_PROGRAMS = ['postgres', 'initdb', 'pg_basebackup', 'pg_ctl'].map((name) => join(PROGRAMS, name))
 
-/** The user that Debian's package makes, if the drill is root: PostgreSQL refuses to run as root. */
+/** Returns the user that Debian's package creates, if the drill runs as root: PostgreSQL refuses to run as root. */
 export function postgresUser(): { uid: number; gid: number } | undefined {
   if (process.getuid?.() !== 0) return undefined
   return { uid: Number(run('id', ['-u', 'postgres'])), gid: Number(run('id', ['-g', 'postgres'])) }

@@ -1,8 +1,8 @@
-// Programs that a drill needs from Debian: found, or installed where that is possible, or asked for in one line.
+// Finds the Debian programs that a drill needs, installs them if possible, or says in one line what to install.
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 
-/** Makes sure that these files are there; `packages` are where they come from. */
+/** Makes sure that these program files exist; `packages` are the Debian packages that contain them. */
 export function requirePrograms(programs: readonly string[], packages: readonly string[]): void {
   if (programs.every((program) => existsSync(program))) return
   if (process.getuid?.() === 0 && existsSync('/usr/bin/apt-get')) {

@@ -1,6 +1,6 @@
 // npm run drill:disk-full: the disk under a SQLite database fills up under load and is freed again, several times (root only).
 // Fails if a create gets anything but 503 meanwhile, a list fails, an acknowledged animal is lost or doubled, or creates do
-// not come back by themselves. --rounds and --seed take a number; --plant loses an animal, and then the drill must fail.
+// not succeed again by themselves. --rounds and --seed take a number; --plant loses an animal, and then the drill must fail.
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createKey, startInstance } from '../harness/instance.ts'
@@ -11,7 +11,7 @@ import { Clients } from './clients.ts'
 import { conduct } from './conduct.ts'
 import { loseNewest } from './planted-loss.ts'
 import { summary } from './report.ts'
-import { closeBooks, isWhole } from './verdict.ts'
+import { isWhole, stopAndAudit } from './verdict.ts'
 
 const CLIENTS = 4
 const DISK_MEGABYTES = 24
@@ -34,7 +34,7 @@ await conduct({ rounds: 5 }, async ({ folder, random, plant, counts: { rounds } 
       say(`The disk is full, ${round} of ${rounds}`)
       const before = refused()
       fill(join(disk, 'filler'))
-      // SQLite first uses the space that its write-ahead log has already.
+      // SQLite first reuses the space that its write-ahead log already occupies.
       await until(() => refused() > before + CLIENTS * 3, 'creates are refused', 120_000)
       const listed = await fetch(`${url}/v1/pets`, { headers: { Authorization: `Bearer ${key}` } })
       if (listed.ok) lists += 1
@@ -42,11 +42,11 @@ await conduct({ rounds: 5 }, async ({ folder, random, plant, counts: { rounds } 
       if (plant) await loseNewest(database)
     }
     await clients.nextCreate()
-    const books = await closeBooks(url, key, clients)
+    const audit = await stopAndAudit(url, key, clients)
     process.stdout.write(
-      `full ${rounds} times, ${CLIENTS} clients\n${summary(books)}lists while full     ${lists} of ${rounds}\n`,
+      `full ${rounds} times, ${CLIENTS} clients\n${summary(audit)}lists while full     ${lists} of ${rounds}\n`,
     )
-    return isWhole(books) && lists === rounds && refused() === clients.setbacks.length
+    return isWhole(audit) && lists === rounds && refused() === clients.setbacks.length
   } finally {
     await killAll()
     run('umount', [disk])

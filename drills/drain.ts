@@ -1,5 +1,5 @@
-// npm run drill:drain: restarts behind HAProxy, behind Caddy and alone, while clients work that never repeat a request.
-// Fails if a request is broken, or an acknowledged animal is lost or doubled. The drain is the one that deploy/ sets.
+// npm run drill:drain: restarts instances behind HAProxy, behind Caddy and alone, under traffic of clients that never retry.
+// Fails if a request fails, or an acknowledged animal is lost or doubled. The drain time is the one that deploy/ sets.
 // --restarts and --seed take a number; --plant kills the instances instead of stopping them, and then the drill must fail.
 import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -12,10 +12,10 @@ import { CHECKS, HAPROXY, startLoadBalancer } from './load-balancer.ts'
 import { holds, type Outcome, restartAlone, restartBehind, type Restarts } from './restarts.ts'
 
 const CLIENTS = 8
-/** HAProxy and Caddy ask every second here; they need a moment to use an instance again. */
+/** HAProxy and Caddy check health every second here, so they need a moment to use an instance again. */
 const SETTLES_MS = 2500
 
-/** The drain that a file in deploy/ sets. */
+/** Returns the drain time, in seconds, that a file in deploy/ sets. */
 function drainOf(file: string): number {
   const [, seconds] = /PETSTORE_DRAIN_SECONDS(?:=|: )(\d+)/.exec(
     readFileSync(new URL(`../deploy/${file}`, import.meta.url), 'utf8'),

@@ -1,4 +1,4 @@
-// Runs a drill on both engines, one after the other, each with a database and a folder of its own.
+// Runs a drill on both engines, one after the other, each with a new database and a new folder.
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { ENGINES } from '../harness/engines.ts'
@@ -9,11 +9,11 @@ export interface Ground {
   name: string
   /** The address of an empty database. */
   database: string
-  /** For logs. */
+  /** The folder for logs. */
   folder: string
 }
 
-/** Resolves with true if the drill held on every engine. */
+/** Resolves with true if the drill passed on every engine. */
 export async function onEachEngine(
   all: string,
   task: string,

@@ -1,5 +1,5 @@
-// npm run drill:failover: the primary database dies, then an instance does, while clients add animals all the while.
-// Fails where an acknowledged animal is lost or doubled, or where a client that tries again still sees a failure.
+// npm run drill:failover: kills the primary database several times, then an instance, while clients add animals.
+// Fails if an acknowledged animal is lost or doubled, or if a create fails despite retries.
 // --failovers and --seed take a number; --plant loses an animal, and then the drill must fail.
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
@@ -13,13 +13,13 @@ import { POSTGRES_PROGRAMS, postgresVersion } from './debian-postgres.ts'
 import { HAPROXY, startLoadBalancer } from './load-balancer.ts'
 import { loseNewest } from './planted-loss.ts'
 import { PostgresPair } from './postgres-pair.ts'
-import { type Blow, blowTable, summary } from './report.ts'
-import { closeBooks, isWhole } from './verdict.ts'
+import { faultTable, type FaultWindow, summary } from './report.ts'
+import { isWhole, stopAndAudit } from './verdict.ts'
 
 const CLIENTS = 8
-/** How long the clients work undisturbed between two blows. */
+/** How long the clients work undisturbed between two faults. */
 const CALM_MS = 3000
-/** A create that takes longer has failed. */
+/** A create that takes longer, retries included, has failed. */
 const PATIENCE_MS = 30_000
 
 async function drill({ folder, random, plant, counts: { failovers } }: Terms<'failovers'>): Promise<boolean> {
@@ -36,7 +36,7 @@ async function drill({ folder, random, plant, counts: { failovers } }: Terms<'fa
   const key = await createKey(pair.url)
 
   const clients = new Clients(url, key, { count: CLIENTS, patienceMs: PATIENCE_MS, random })
-  const blows: Blow[] = []
+  const injected: FaultWindow[] = []
   await setTimeout(CALM_MS)
   for (let round = 1; round <= failovers; round += 1) {
     say(`kill -9 of the primary, ${round} of ${failovers}; the standby is promoted`)
@@ -44,7 +44,7 @@ async function drill({ folder, random, plant, counts: { failovers } }: Terms<'fa
     await pair.killPrimary()
     pair.promote()
     await clients.nextCreate()
-    blows.push({ name: `primary killed, ${round} of ${failovers}`, at, until: performance.now() + CALM_MS })
+    injected.push({ name: `primary killed, ${round} of ${failovers}`, at, until: performance.now() + CALM_MS })
     await setTimeout(CALM_MS)
     await pair.addStandby()
     await setTimeout(CALM_MS)
@@ -53,12 +53,14 @@ async function drill({ folder, random, plant, counts: { failovers } }: Terms<'fa
   const at = performance.now()
   await killHard(instances[0]!.process)
   await setTimeout(CALM_MS)
-  blows.push({ name: 'instance killed', at, until: performance.now() })
+  injected.push({ name: 'instance killed', at, until: performance.now() })
   if (plant) await loseNewest(pair.url)
-  const books = await closeBooks(url, key, clients)
+  const audit = await stopAndAudit(url, key, clients)
   const versions = [postgresVersion(), run(HAPROXY, ['-v']).split(' 20')[0]!, `Node.js ${process.version}`]
-  process.stdout.write(`${versions.join(', ')}; ${CLIENTS} clients\n\n${blowTable(blows, clients)}\n${summary(books)}`)
-  return isWhole(books)
+  process.stdout.write(
+    `${versions.join(', ')}; ${CLIENTS} clients\n\n${faultTable(injected, clients)}\n${summary(audit)}`,
+  )
+  return isWhole(audit)
 }
 
 requirePrograms([...POSTGRES_PROGRAMS, HAPROXY], ['postgresql-15', 'haproxy'])

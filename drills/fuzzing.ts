@@ -1,4 +1,4 @@
-// Malformed requests against one instance, over raw sockets.
+// Sends malformed requests to one instance over raw sockets, and collects what it does wrong.
 import { readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
@@ -10,9 +10,9 @@ import { readAnswers } from './answers.ts'
 import { malformed, realRequests } from './malformed.ts'
 
 const AT_A_TIME = 8
-/** A connection that both sides could have ended stays open no longer, even where the machine is busy. */
+/** A connection that stays open longer after the client has ended its side is a violation; generous for a busy machine. */
 const CLOSED_WITHIN_MS = 30_000
-/** Long enough for a segment to be read before the next one arrives. */
+/** Long enough for the server to read a segment before the next one arrives. */
 const SEGMENT_PAUSE_MS = 2
 /** The log's level for errors. */
 const ERROR = 50
@@ -22,12 +22,12 @@ export interface Fuzzing {
   database: string
   requests: number
   random: Random
-  /** Sends requests that staging answers with 503 on demand. */
+  /** Injects the fault: sends requests that staging answers with 503 on demand. */
   plant?: boolean
 }
 
 export interface Fuzzed {
-  /** How many answers had each status; connections that were closed without an answer count as 0. */
+  /** The number of answers by status; a connection closed without an answer counts as status 0. */
   statuses: Map<number, number>
   violations: string[]
 }
@@ -61,7 +61,7 @@ export async function fuzz({ folder, database, requests, random, plant = false }
     }
   }
   await Promise.all(Array.from({ length: AT_A_TIME }, work))
-  violations.push(...(await ailments(instance.url, key)))
+  violations.push(...(await checkWellFormed(instance.url, key)))
   if (instance.process.exitCode !== null || instance.process.signalCode !== null)
     violations.push('the instance has ended')
   violations.push(...errorsLogged(log))
@@ -75,7 +75,7 @@ function cut(bytes: Buffer, random: Random): Buffer[] {
   return [...at, bytes.length].map((end, index) => bytes.subarray(at[index - 1] ?? 0, end))
 }
 
-/** Sends segment by segment, ends, and returns what came back; undefined if the server does not end its side. */
+/** Sends the segments, ends the client's side, and returns all bytes received, or undefined if the server does not end its side. */
 function exchange(port: number, segments: readonly Buffer[]): Promise<Buffer | undefined> {
   return new Promise((resolve) => {
     const parts: Buffer[] = []
@@ -85,7 +85,7 @@ function exchange(port: number, segments: readonly Buffer[]): Promise<Buffer | u
       socket.destroy()
     }, CLOSED_WITHIN_MS)
     socket.on('data', (part: Buffer) => parts.push(part))
-    // The server resets a connection that goes on sending nonsense.
+    // The server resets a connection that continues to send malformed bytes.
     socket.on('error', () => {})
     socket.on('end', () => socket.destroy())
     socket.on('close', () => {
@@ -105,8 +105,8 @@ async function sendAll(socket: Socket, segments: readonly Buffer[]): Promise<voi
   socket.end()
 }
 
-/** What is wrong with the service for an honest client afterwards. */
-async function ailments(base: string, key: string): Promise<string[]> {
+/** Checks that a well-formed create and list still work; returns the violations. */
+async function checkWellFormed(base: string, key: string): Promise<string[]> {
   const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' }
   const url = `${base}/v1/pets`
   try {

@@ -1,4 +1,4 @@
-// A lone instance on a socket that outlives it: during a restart connections wait in the kernel.
+// An instance on an inherited listening socket that outlives it: during a restart, new connections wait in the kernel.
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
@@ -36,7 +36,7 @@ export class HeldInstance implements AsyncDisposable {
     return `http://127.0.0.1:${this.#numbers[0]}`
   }
 
-  /** Stops the service; resolves when its successor is ready. */
+  /** Sends the signal to the service; resolves when the next process is ready. */
   async restart(signal: NodeJS.Signals): Promise<void> {
     const before = this.#numbers
     process.kill(before.at(-1)!, signal)
@@ -45,14 +45,14 @@ export class HeldInstance implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    // It has ended by itself if the service could not start.
+    // The holder has already ended if the service could not start.
     if (this.#holder.exitCode !== null) return
     this.#holder.kill('SIGKILL')
     await once(this.#holder, 'exit')
     process.kill(this.#numbers.at(-1)!, 'SIGKILL')
   }
 
-  /** What the holder wrote between the lines of the service: its port, and the id of each process. */
+  /** The lines in the log that the holder printed: its port, and then the id of each service process. */
   get #numbers(): number[] {
     return (readFileSync(this.#log, 'utf8').match(/^\d+$/gm) ?? []).map(Number)
   }

@@ -1,4 +1,4 @@
-// Clients that write down what they did and saw on several instances, and what contradicts it.
+// Clients that record what they wrote to and read from several instances, and report contradictions.
 import { randomUUID } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
 import { below, oneOf, type Random } from '../harness/random.ts'
@@ -31,7 +31,7 @@ export class Historian {
   #stopped = false
   readonly #done: Promise<unknown>
 
-  /** `writers` add animals and read them at once, anywhere; one more client walks through all pages. */
+  /** Starts `writers` clients that add animals and read each at once from any instance, and one that pages through the list. */
   constructor(urls: readonly string[], key: string, writers: number, random: Random) {
     this.#urls = urls
     this.#key = key
@@ -39,14 +39,14 @@ export class Historian {
     this.#done = Promise.all([...Array.from({ length: writers }, (_, writer) => this.#write(writer)), this.#walk()])
   }
 
-  /** Lets every client finish, and looks for ids that did not grow. */
+  /** Stops the clients, and checks that ids grew in the order of the creates. */
   async stop(): Promise<void> {
     this.#stopped = true
     await this.#done
     this.anomalies.push(...outOfOrder(this.creates))
   }
 
-  /** Adds animals; each must be found at once on any instance, by its id and at its place in the list. */
+  /** Adds animals. Each must be readable at once from any instance, by its id and in the list. */
   async #write(writer: number): Promise<void> {
     for (let number = 0; !this.#stopped; number += 1) {
       const name = `Animal ${number} of writer ${writer}`
@@ -64,7 +64,7 @@ export class Historian {
     }
   }
 
-  /** Walks through all pages: ids fall, none comes twice, and all that was acknowledged before is there. */
+  /** Pages through the list: ids must descend without repeats, and every animal acknowledged before must be listed. */
   async #walk(): Promise<void> {
     do {
       const before = new Set(this.creates.map(({ id }) => id))
@@ -84,7 +84,7 @@ export class Historian {
     } while (!this.#stopped)
   }
 
-  /** Asks any instance, and another time where it fails; a create keeps its Idempotency-Key. */
+  /** Sends a request to a random instance; retries failures, a create with the same Idempotency-Key. */
   async #ask(path: string, body?: string): Promise<{ status: number; body: unknown; link: string | undefined }> {
     const headers = {
       Authorization: `Bearer ${this.#key}`,
@@ -102,7 +102,7 @@ export class Historian {
         const answer: unknown = await response.json()
         if (response.status < 500) return { status: response.status, body: answer, link }
       } catch {
-        // The instance was killed, or is not back yet.
+        // The instance was killed, or is still starting.
       }
       if (performance.now() > deadline) throw new Error(`no answer within ${PATIENCE_MS / 1000} s: ${path}`)
       await setTimeout(TRY_AGAIN_MS)
@@ -110,7 +110,7 @@ export class Historian {
   }
 }
 
-/** A create that began after another was acknowledged must have a greater id. */
+/** Returns the creates that began after another was acknowledged but do not have a greater id. */
 export function outOfOrder(creates: readonly Omit<Create, 'name'>[]): string[] {
   const byAcknowledgement = creates.toSorted((a, b) => a.acknowledged - b.acknowledged)
   const anomalies: string[] = []

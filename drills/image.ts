@@ -1,5 +1,5 @@
 // npm run drill:image: builds deploy/Dockerfile with buildah and runs the image with podman, read-only and unprivileged (as root).
-// Fails if it is not healthy, can write to itself, is not ended well by SIGTERM, or loses its volume's animals.
+// Fails if the container is not healthy, can write outside its volume, does not shut down gracefully on SIGTERM, or loses animals.
 // --plant gives the second container an empty volume, and then the drill must fail.
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -24,7 +24,7 @@ const petstore = (words: readonly string[], input = '') =>
 
 function build(): void {
   say('Building the image')
-  // Isolation by chroot works inside a container too; the health check is a part of Docker's format only.
+  // Isolation by chroot also works inside a container. Only Docker's image format has the health check.
   const words = [
     '--isolation=chroot',
     '--network=host',
@@ -39,7 +39,7 @@ function build(): void {
 async function serve(volume: string): Promise<string> {
   const port = String(await freePort())
   const confined = ['--read-only', '--cap-drop=all', '--security-opt=no-new-privileges']
-  // Where the drill runs in a container itself it may not raise limits, as podman would by default.
+  // By default podman raises limits, which is not allowed if the drill itself runs in a container.
   const limits = ['--ulimit=nofile=1024:1024', '--ulimit=nproc=1024:1024']
   const settings = { HOST: '127.0.0.1', PORT: port, PETSTORE_ENVIRONMENT: 'staging' }
   const env = Object.entries(settings).map(([name, value]) => `--env=${name}=${value}`)
@@ -60,7 +60,7 @@ async function serve(volume: string): Promise<string> {
   return url
 }
 
-/** Ends the container by SIGTERM and returns its exit code. */
+/** Stops the container with SIGTERM and returns its exit code. */
 function stop(): string {
   podman(['stop', '--time=30', NAME])
   const code = podman(['inspect', '--format={{.State.ExitCode}}', NAME]).trim()

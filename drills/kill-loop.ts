@@ -1,5 +1,5 @@
 // npm run drill:kill-loop: kill -9 of an instance under load, again and again, on both engines.
-// Fails if an acknowledged animal is lost or doubled, or if a client that tries again still sees a failure.
+// Fails if an acknowledged animal is lost or doubled, or if a create fails despite retries.
 // --kills and --seed take a number; --plant loses an animal at each kill, and then the drill must fail.
 import { conduct } from './conduct.ts'
 import { onEachEngine } from './each-engine.ts'
@@ -11,8 +11,8 @@ const CLIENTS = 8
 
 await conduct({ kills: 30 }, async ({ folder: all, random, plant, counts: { kills } }) =>
   onEachEngine(all, `${kills} kills`, async ({ name, database, folder }) => {
-    const books = await killUnderLoad({ folder, database, kills, clients: CLIENTS, random, plant })
-    process.stdout.write(`${name}: ${kills} kills, ${CLIENTS} clients\n${summary(books)}`)
-    return isWhole(books)
+    const audit = await killUnderLoad({ folder, database, kills, clients: CLIENTS, random, plant })
+    process.stdout.write(`${name}: ${kills} kills, ${CLIENTS} clients\n${summary(audit)}`)
+    return isWhole(audit)
   }),
 )

@@ -1,4 +1,4 @@
-// An instance that is killed again and again while clients add animals.
+// Kills and restarts an instance repeatedly while clients add animals.
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { createKey, startInstance } from '../harness/instance.ts'
@@ -6,21 +6,21 @@ import { killHard } from '../harness/processes.ts'
 import type { Random } from '../harness/random.ts'
 import { Clients } from './clients.ts'
 import { loseNewest } from './planted-loss.ts'
-import { type Books, closeBooks } from './verdict.ts'
+import { type Audit, stopAndAudit } from './verdict.ts'
 
-/** A create that takes longer has failed. */
+/** A create that takes longer, retries included, has failed. */
 const PATIENCE_MS = 60_000
-/** The instance works for up to this long before it is killed. */
+/** The instance serves for up to this long, after the first create, before it is killed. */
 const LONGEST_LIFE_MS = 400
 
 export interface Kills {
-  /** For the log. */
+  /** The folder for the log. */
   folder: string
   database: string
   kills: number
   clients: number
   random: Random
-  /** Loses an animal at each kill. */
+  /** Injects the fault: deletes an animal at each kill. */
   plant?: boolean
 }
 
@@ -31,7 +31,7 @@ export async function killUnderLoad({
   clients: count,
   random,
   plant = false,
-}: Kills): Promise<Books> {
+}: Kills): Promise<Audit> {
   const log = join(folder, 'instance.log')
   let instance = await startInstance(database, log)
   const { port, url } = instance
@@ -44,7 +44,7 @@ export async function killUnderLoad({
     if (plant) await loseNewest(database)
     instance = await startInstance(database, log, { port })
   }
-  const books = await closeBooks(url, key, clients)
+  const audit = await stopAndAudit(url, key, clients)
   await killHard(instance.process)
-  return books
+  return audit
 }

@@ -1,9 +1,9 @@
-// A thread that asks /livez on a new connection each time: a thread of its own, so that it does not wait for the crowd's clients.
+// Requests /livez periodically, each time on a new connection, from a worker thread that the crowd's clients do not delay.
 import { setTimeout } from 'node:timers/promises'
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
 
 const ASK_EVERY_MS = 50
-/** Far beyond the mark of 100 ms: what no busy machine explains. */
+/** Far more than the expected 100 ms: a busy machine alone cannot explain it. */
 export const LIVEZ_WITHIN_MS = 10_000
 
 export interface Livez {

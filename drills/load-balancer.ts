@@ -1,4 +1,4 @@
-// HAProxy in front of the instances: asks each whether it is ready, and sends requests to those that are.
+// Starts HAProxy in front of the instances. It checks their readiness and sends requests to those that are ready.
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { freePort } from '../harness/free-port.ts'
@@ -7,22 +7,22 @@ import { until } from '../harness/until.ts'
 
 export const HAPROXY = '/usr/sbin/haproxy'
 
-/** What is told when no instance is ready, in the form of every other error of the service. */
+/** HAProxy's answer when no instance is ready: an Error body like those of the service. */
 const NOT_READY = JSON.stringify({
   code: 'service_unavailable',
   message: 'The service is not ready; try again shortly.',
   status: 503,
 })
 
-/** How HAProxy finds out which instances are ready. */
+/** HAProxy's health checks. */
 export const CHECKS = {
-  /** For instances that are killed: one failure counts. */
+  /** For instances that are killed: one failure marks an instance as down. */
   eager: 'check inter 250ms fall 1 rise 1 observe layer4 error-limit 1 on-error mark-down',
-  /** For instances that drain for 5 seconds: noticed within 3, and one slow answer means nothing. */
+  /** For instances that drain for 5 seconds: notices it within 3, and tolerates one slow answer. */
   patient: 'check inter 1s fall 2 rise 1',
 }
 
-/** Where it listens. */
+/** Starts HAProxy and returns its address. */
 export async function startLoadBalancer(
   folder: string,
   ports: readonly number[],

@@ -1,7 +1,7 @@
-// Requests that nobody would send on purpose: random bytes, and real requests changed at random.
+// Generates malformed requests: random bytes, and well-formed requests changed at random.
 import { below, oneOf, type Random } from '../harness/random.ts'
 
-/** Pieces at which parsers stumble. */
+/** Texts that often break parsers. */
 const TOKENS = [
   '\r\n',
   '\r\n\r\n',

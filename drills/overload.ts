@@ -1,6 +1,6 @@
-// npm run drill:overload: far more connections than an instance serves at its peak, beside bare node:http under the same.
-// Fails if a list gets anything but 200, a create anything but 201 or 503 with Retry-After, /livez of the admin port an
-// error, or the instance does not recover. What depends on the machine is printed, not judged: throughput and latencies.
+// npm run drill:overload: sends requests on far more connections than give the peak rate, to an instance and to bare node:http.
+// Fails if a list gets anything but 200, a create anything but 201 or 503 with Retry-After, /livez of the admin port an error,
+// or if the instance does not recover. Throughput and latencies are printed but not judged: they depend on the machine.
 // --connections, --seconds, --rounds and --seed take a number; --plant freezes the instance, and then the drill must fail.
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
@@ -19,7 +19,7 @@ import { askLivez, type Livez, LIVEZ_WITHIN_MS } from './livez-asker.ts'
 
 const BARE = fileURLToPath(new URL('bare-http.ts', import.meta.url))
 const PEAK_CONNECTIONS = 64
-/** Connections of one crowd are gone when the next one comes. */
+/** Long enough for the connections of one crowd to close before the next crowd connects. */
 const BETWEEN_CROWDS_MS = 300
 const PET = '{"name":"Rex","categoryId":1}'
 
@@ -48,7 +48,7 @@ await conduct(
       { name: 'creates', port: instance.port, pid: instance.process.pid!, request: create, rounds: [] as Round[] },
     ]
 
-    // In turn, so that the moods of the machine hit all of them alike.
+    // Alternates between the subjects, so that other load on the machine affects all of them alike.
     const livez: Livez[] = []
     for (let round = 1; round <= rounds; round += 1) {
       for (const { name, port, pid, request, rounds: paces } of subjects) {

@@ -1,4 +1,4 @@
-// Three PostgreSQL servers that Patroni keeps, with etcd as its memory: who leads, and who follows synchronously.
+// Three PostgreSQL servers managed by Patroni: a leader, a synchronous standby and another standby. Patroni keeps its state in etcd.
 import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -15,10 +15,10 @@ export const PATRONICTL = '/usr/bin/patronictl'
 const SHIPPED = new URL('../deploy/patroni.yaml', import.meta.url)
 const SCOPE = 'petstore'
 const ROLE = { name: 'petstore', password: 'drill-petstore' }
-/** A former leader may have to be rewound or copied again. */
+/** Generous, because a former leader may have to be rewound or copied again. */
 const SETTLE_WITHIN_MS = 120_000
 
-/** What a node tells the others. */
+/** The state of a node, as it writes it to etcd. */
 interface Member {
   state: string
   timeline: number
@@ -49,18 +49,18 @@ export class PatroniCluster {
     writeFileSync(this.#configuration, configuration(folder))
   }
 
-  /** All hosts: the service finds out which of them takes writes. */
+  /** An address with all hosts: the service finds out which of them accepts writes. */
   get url(): string {
     const hosts = this.#nodes.map(({ port }) => `127.0.0.1:${port}`).join(',')
     return `postgres://${ROLE.name}:${ROLE.password}@${hosts}/${ROLE.name}?target_session_attrs=read-write`
   }
 
   async leader(): Promise<PatroniNode> {
-    return this.#node(await this.#remembered('leader'))
+    return this.#node(await this.#valueInEtcd('leader'))
   }
 
   async synchronousStandby(): Promise<PatroniNode> {
-    const sync = await this.#remembered('sync')
+    const sync = await this.#valueInEtcd('sync')
     return this.#node(sync && (JSON.parse(sync) as { sync_standby?: string }).sync_standby)
   }
 
@@ -69,7 +69,7 @@ export class PatroniCluster {
     await until(() => this.#isSettled(), 'one node leads and the others follow', SETTLE_WITHIN_MS)
   }
 
-  /** Makes the synchronous standby the leader, by the command that an operator would use. */
+  /** Makes the synchronous standby the leader, with patronictl, as an operator would. */
   async switchOver(): Promise<void> {
     const [leader, candidate] = [await this.leader(), await this.synchronousStandby()]
     const parameters = [
@@ -96,7 +96,7 @@ export class PatroniCluster {
     const standby = await this.synchronousStandby()
     const members = await Promise.all(
       this.#nodes.map(
-        async ({ name }) => JSON.parse((await this.#remembered(`members/${name}`)) ?? '{}') as Partial<Member>,
+        async ({ name }) => JSON.parse((await this.#valueInEtcd(`members/${name}`)) ?? '{}') as Partial<Member>,
       ),
     )
     const timelines = new Set(members.map(({ timeline }) => timeline))
@@ -109,14 +109,14 @@ export class PatroniCluster {
     return node
   }
 
-  /** What Patroni has written to etcd under this name. */
-  async #remembered(name: string): Promise<string | undefined> {
+  /** Returns the value that Patroni has written to etcd under this name. */
+  async #valueInEtcd(name: string): Promise<string | undefined> {
     const response = await fetch(`http://${this.#etcd}/v2/keys/service/${SCOPE}/${name}`)
     return ((await response.json()) as { node?: { value: string } }).node?.value
   }
 }
 
-/** The shipped file, on a machine that has no watchdog, and with sockets in a folder of the drill. */
+/** Returns deploy/patroni.yaml, adapted: without a watchdog, and with sockets in the drill's folder. */
 function configuration(folder: string): string {
   const shipped = readFileSync(SHIPPED, 'utf8')
   const adapted = shipped.replace('mode: required', 'mode: off').replace('/var/run/postgresql', folder)

@@ -1,10 +1,10 @@
-// What can happen to a cluster under Patroni.
+// The faults that the Patroni drill injects into the cluster.
 import type { PatroniCluster } from './patroni-cluster.ts'
 import type { PatroniNode } from './patroni-node.ts'
 
 export interface Fault {
   name: string
-  /** Returns what ends it, once creates succeed again. */
+  /** Injects the fault. Returns a function that ends it, to be called once creates succeed again. */
   begin(cluster: PatroniCluster): Promise<() => void>
 }
 
@@ -46,13 +46,13 @@ export const FAULTS: readonly Fault[] = [
   },
 ]
 
-/** As a virtual machine that is paused: the leader wakes up after another node was promoted. */
+/** Freezes the leader with its Patroni, like a paused virtual machine; it resumes after another node was promoted. */
 export const FROZEN_LEADER: Fault = {
   name: 'leader: PostgreSQL and Patroni hang',
   begin: async (cluster) => hang(await cluster.leader()),
 }
 
-/** Stops a node; returns what wakes it up. Patroni stops first and wakes up last, so it can't react in between. */
+/** Stops a node; returns a function that resumes it. Patroni stops first and resumes last, so that it cannot react in between. */
 function hang(node: PatroniNode): () => void {
   node.signalPatroni('SIGSTOP')
   node.signalPostgres('SIGSTOP')

@@ -1,15 +1,15 @@
-// A PostgreSQL server under its own Patroni, as deploy/patroni.yaml describes it.
+// A PostgreSQL server and the Patroni that manages it, as deploy/patroni.yaml describes them.
 import type { ChildProcess } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { freePort } from '../harness/free-port.ts'
 import { signalTree } from '../harness/process-tree.ts'
-import { endWithUs, killHard, start } from '../harness/processes.ts'
+import { killAtExit, killHard, start } from '../harness/processes.ts'
 import { makeFolder, postgresUser, PROGRAMS } from './debian-postgres.ts'
 
 export const PATRONI = '/usr/bin/patroni'
 
-/** The roles that Patroni makes. */
+/** The roles that Patroni creates. */
 export const SUPERUSER = { name: 'postgres', password: 'drill-superuser' }
 const REPLICATION = { name: 'replicator', password: 'drill-replicator' }
 
@@ -57,8 +57,8 @@ export class PatroniNode {
       PATRONI_REPLICATION_PASSWORD: REPLICATION.password,
     }
     makeFolder(folder)
-    // The server is not a child of its Patroni, and goes on when that is killed.
-    endWithUs(() => this.#postmaster())
+    // PostgreSQL is not a child of Patroni, and continues to run when Patroni is killed.
+    killAtExit(() => this.#postmaster())
   }
 
   start(): void {
@@ -77,14 +77,14 @@ export class PatroniNode {
     signalTree(this.#patroni!.pid!, signal)
   }
 
-  /** To every process of the server. */
+  /** Sends a signal to every process of PostgreSQL. */
   signalPostgres(signal: NodeJS.Signals): void {
     const id = this.#postmaster()
     if (id === undefined) throw new Error(`PostgreSQL of ${this.name} is not running`)
     signalTree(id, signal)
   }
 
-  /** The server's first process. After a crash its file is left behind, and another process may have the same id. */
+  /** Returns the id of PostgreSQL's first process. Checks its command line: a crash leaves the file behind, and ids are reused. */
   #postmaster(): number | undefined {
     try {
       const id = Number(readFileSync(join(this.#data, 'postmaster.pid'), 'utf8').split('\n', 1)[0])

@@ -1,6 +1,6 @@
-// npm run drill:patroni: three PostgreSQL nodes under Patroni, struck by one fault after the other while clients add animals
-// through HAProxy and two instances. Fails where an acknowledged animal is lost or doubled, or where creates don't come back.
-// A leader that freezes together with its Patroni and wakes up later is shown, but not judged: that takes a watchdog.
+// npm run drill:patroni: injects one fault after the other into three PostgreSQL nodes under Patroni, while clients add animals
+// through HAProxy and two instances. Fails if an acknowledged animal is lost or doubled, or if creates do not succeed again.
+// A leader that freezes together with its Patroni and resumes later is shown but not judged: preventing loss then takes a watchdog.
 // --rounds and --seed take a number; --plant loses an animal, and then the drill must fail.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -18,12 +18,12 @@ import { ETCD, PatroniCluster, PATRONICTL } from './patroni-cluster.ts'
 import { type Fault, FAULTS, FROZEN_LEADER } from './patroni-faults.ts'
 import { PATRONI } from './patroni-node.ts'
 import { loseNewest } from './planted-loss.ts'
-import { type Blow, blowTable, counted, summary } from './report.ts'
-import { closeBooks, isWhole } from './verdict.ts'
+import { counted, faultTable, type FaultWindow, summary } from './report.ts'
+import { isWhole, stopAndAudit } from './verdict.ts'
 
-/** They rest after each create: Patroni and etcd share this machine's processors with all the rest. */
+/** The clients wait after each create, because Patroni and etcd share this machine's processors with them. */
 const CLIENTS = { count: 8, restMs: 20, patienceMs: 120_000 }
-/** How long the clients work undisturbed before a fault, at least, and after it. */
+/** The least time that the clients work undisturbed before a fault, and the time after it. */
 const CALM_MS = 2000
 
 async function drill({ folder, random, plant, counts: { rounds } }: Terms<'rounds'>): Promise<boolean> {
@@ -38,33 +38,33 @@ async function drill({ folder, random, plant, counts: { rounds } }: Terms<'round
   const key = await createKey(cluster.url)
 
   const clients = new Clients(url, key, { ...CLIENTS, random })
-  const blows: Blow[] = []
+  const injected: FaultWindow[] = []
   for (let round = 1; round <= rounds; round += 1)
-    for (const fault of FAULTS) blows.push(await strike(fault, cluster, clients, random))
+    for (const fault of FAULTS) injected.push(await inject(fault, cluster, clients, random))
   if (plant) await loseNewest(cluster.url)
-  const books = await closeBooks(url, key, clients)
+  const audit = await stopAndAudit(url, key, clients)
   process.stdout.write(
-    `${versions()}; ${CLIENTS.count} clients\n\n${blowTable(blows, clients)}\n${summary(books)}${news(logs)}`,
+    `${versions()}; ${CLIENTS.count} clients\n\n${faultTable(injected, clients)}\n${summary(audit)}${databaseMessages(logs)}`,
   )
 
   const since = new Date()
   const others = new Clients(url, key, { ...CLIENTS, random, prefix: 'Later animal' })
   try {
-    const blow = await strike(FROZEN_LEADER, cluster, others, random)
-    const shown = await closeBooks(url, key, others)
+    const frozen = await inject(FROZEN_LEADER, cluster, others, random)
+    const shown = await stopAndAudit(url, key, others)
     process.stdout.write(
-      `\nNot judged, since there is no watchdog:\n${blowTable([blow], others)}\n${summary(shown)}${news(logs, since)}`,
+      `\nNot judged, since there is no watchdog:\n${faultTable([frozen], others)}\n${summary(shown)}${databaseMessages(logs, since)}`,
     )
   } catch (error) {
     process.stdout.write(
-      `\nNot judged, since there is no watchdog: ${FROZEN_LEADER.name}: ${String(error)}\n${news(logs, since)}`,
+      `\nNot judged, since there is no watchdog: ${FROZEN_LEADER.name}: ${String(error)}\n${databaseMessages(logs, since)}`,
     )
   }
-  return isWhole(books)
+  return isWhole(audit)
 }
 
-/** Rejects if creates don't come back, or if the cluster does not. */
-async function strike(fault: Fault, cluster: PatroniCluster, clients: Clients, random: Random): Promise<Blow> {
+/** Injects a fault and ends it. Rejects if creates do not succeed again, or if the cluster does not settle. */
+async function inject(fault: Fault, cluster: PatroniCluster, clients: Clients, random: Random): Promise<FaultWindow> {
   await cluster.settled()
   await setTimeout(CALM_MS * (1 + random()))
   say(fault.name)
@@ -87,14 +87,14 @@ function versions(): string {
   return programs.map((version) => version.trim()).join(', ')
 }
 
-/** What the instances have logged about a database that was lost, found, switched or found outdated. */
-function news(logs: readonly string[], since = new Date(0)): string {
+/** Counts the instances' log lines about the database: lost, found, switched to another host, or outdated. */
+function databaseMessages(logs: readonly string[], since = new Date(0)): string {
   const lines = logs
     .flatMap((log) => readFileSync(log, 'utf8').split('\n'))
     .filter((line) => line.startsWith('{'))
     .map((line) => JSON.parse(line) as { time: string; msg: string })
-  const told = lines.filter(({ time, msg }) => msg.startsWith('database ') && new Date(time) >= since)
-  return `${'instances’ logs'.padEnd(20)} ${counted(told.map(({ msg }) => msg))}\n`
+  const messages = lines.filter(({ time, msg }) => msg.startsWith('database ') && new Date(time) >= since)
+  return `${'instances’ logs'.padEnd(20)} ${counted(messages.map(({ msg }) => msg))}\n`
 }
 
 requirePrograms(

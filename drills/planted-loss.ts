@@ -1,4 +1,4 @@
-// A fault for drills to catch: the newest animal is gone, as if its commit had been lost.
+// A fault that drills must detect: deletes the newest animal, as if its commit had been lost.
 import { DatabaseSync } from 'node:sqlite'
 import connectTo from 'postgres'
 

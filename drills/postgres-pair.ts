@@ -1,4 +1,4 @@
-// Debian's PostgreSQL, twice: a primary, and a standby that has every commit before the client hears of it.
+// Two servers of Debian's PostgreSQL: a primary, and a synchronous standby that has every commit before the client gets its answer.
 import type { ChildProcess } from 'node:child_process'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -10,7 +10,7 @@ import { makeFolder, postgresUser, PROGRAMS } from './debian-postgres.ts'
 
 const USER = 'petstore'
 const STANDBY = 'standby'
-/** A standby that is promoted in the moment in which it loses its primary may first wait this long: 5 s by default. */
+/** A standby that is promoted just as it loses its primary may first wait this long; the default is 5 s. */
 const RETRY_INTERVAL = 'wal_retrieve_retry_interval=100ms'
 
 interface Node {
@@ -51,7 +51,7 @@ export class PostgresPair {
     this.#standby = { folder: join(folder, 'b'), port: secondPort, process: undefined }
   }
 
-  /** Both hosts: the service finds out which of them takes writes. */
+  /** An address with both hosts: the service finds out which of them accepts writes. */
   get url(): string {
     const hosts = [this.#primary, this.#standby]
       .map(({ port }) => `127.0.0.1:${port}`)
@@ -61,9 +61,9 @@ export class PostgresPair {
   }
 
   /**
-   * Copies the primary and lets the copy follow it; from then on a commit waits for it. The primary is told so only
-   * after the copy was made: else the copy would inherit the order to wait, and once promoted would wait for ever for
-   * a standby that it does not have.
+   * Copies the primary and starts the copy as its synchronous standby: from then on each commit waits for the standby.
+   * Sets synchronous_standby_names only after the copy was made. Otherwise the copy would inherit the setting, and once
+   * promoted would wait forever for a standby that it does not have.
    */
   async addStandby(): Promise<void> {
     const { folder } = this.#standby
@@ -79,12 +79,12 @@ export class PostgresPair {
     }, 'the standby follows synchronously')
   }
 
-  /** kill -9 of the primary and every process of it. */
+  /** Kills every process of the primary with SIGKILL. */
   async killPrimary(): Promise<void> {
     await killHard(this.#primary.process!)
   }
 
-  /** The standby becomes the primary, and the place of the standby is free. */
+  /** Promotes the standby. The killed primary takes its place until addStandby replaces it. */
   promote(): void {
     this.#run('pg_ctl', ['promote', '--pgdata', this.#standby.folder, '--no-wait'])
     ;[this.#primary, this.#standby] = [this.#standby, this.#primary]

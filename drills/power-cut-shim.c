@@ -30,7 +30,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 #define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
 
-/* Which of the files this descriptor is of, or -1. */
+/* Returns the index of the file that this file descriptor belongs to, or -1. */
 static int file_of(int fd, char path[PATH_SIZE]) {
   const char *database = getenv("POWER_CUT_FILE");
   char link[64];
@@ -56,7 +56,7 @@ static void note(int index, off_t from, size_t length) {
   file->written[file->count++] = (struct range){from, length};
 }
 
-/* Holds the lock from the write to the note, so that no sync comes between them. */
+/* Holds the lock while it writes and notes the range, so that no sync comes between the two. */
 static ssize_t write_at(int fd, const void *bytes, size_t length, off_t offset, int at_position) {
   char path[PATH_SIZE];
   int index = file_of(fd, path);
@@ -102,7 +102,7 @@ static int copy_range(int from, int to, struct range range) {
   return 0;
 }
 
-/* A sync that was not finished at the cut has kept a part, as on a real disk. */
+/* Copies the ranges written since the last sync. A sync that the cut interrupts has kept a part, as on a real disk. */
 static int keep(int fd, int index, const char *path) {
   char synced[PATH_SIZE + 8];
   snprintf(synced, sizeof synced, "%s.synced", path);

@@ -1,4 +1,4 @@
-// Power cuts: an instance on a disk that keeps only what was synced, and what such a disk holds afterwards.
+// Simulates power cuts: kills an instance, and replaces its files by those that a disk without power would have kept.
 import { type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { copyFileSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -9,12 +9,12 @@ import { createKey, launchInstance, startInstance } from '../harness/instance.ts
 import { below, type Random } from '../harness/random.ts'
 import { Clients } from './clients.ts'
 import { compileShim } from './shim.ts'
-import { type Books, closeBooks } from './verdict.ts'
+import { type Audit, stopAndAudit } from './verdict.ts'
 
 const PATIENCE_MS = 60_000
-/** A life lasts up to this many writes and syncs: from within the start to past a checkpoint. */
+/** The power fails after at most this many writes and syncs, which covers a start, load and a checkpoint. */
 const LONGEST_LIFE = 2000
-/** A process that does not get that far is ended by time. */
+/** An instance that makes fewer writes and syncs is killed after this time. */
 const LIFE_LIMIT_MS = 20_000
 const SECTOR = 512
 
@@ -23,11 +23,11 @@ export interface PowerCuts {
   cuts: number
   clients: number
   random: Random
-  /** The disk lies: a sync keeps nothing. */
+  /** Injects the fault: a sync keeps nothing. */
   plant: boolean
 }
 
-export async function cutPowerUnderLoad({ folder, cuts, clients: count, random, plant }: PowerCuts): Promise<Books> {
+export async function cutPowerUnderLoad({ folder, cuts, clients: count, random, plant }: PowerCuts): Promise<Audit> {
   const shim = compileShim('power-cut-shim', folder)
   const file = join(folder, 'petstore.db')
   const database = `sqlite:${file}`
@@ -42,13 +42,13 @@ export async function cutPowerUnderLoad({ folder, cuts, clients: count, random, 
     await died(
       launchInstance(database, log, port, { ...env, POWER_CUT_AFTER: String(below(LONGEST_LIFE, random) + 1) }),
     )
-    // Every other disk keeps an arbitrary part of what was written since the last sync.
+    // At every other cut the disk keeps a random part of what was written since the last sync.
     for (const suffix of ['', '-wal', '-journal'])
       leaveOnDisk(file + suffix, cut % 2 === 0 ? () => false : () => random() < 0.5)
     rmSync(`${file}-shm`, { force: true })
   }
   await startInstance(database, log, { port })
-  return closeBooks(url, key, clients)
+  return stopAndAudit(url, key, clients)
 }
 
 async function died(child: ChildProcess): Promise<void> {
@@ -65,7 +65,7 @@ async function died(child: ChildProcess): Promise<void> {
 
 const synced = (path: string) => `${path}.synced`
 
-/** Replaces the file by what the disk has kept of it: what was synced, and those later sectors that `survives` picks. */
+/** Replaces a file by what the disk has kept: the synced bytes, and those sectors written later for which `survives` returns true. */
 function leaveOnDisk(path: string, survives: () => boolean): void {
   if (!existsSync(path)) return
   const written = readFileSync(path)

@@ -1,5 +1,5 @@
-// npm run drill:proxies: the proxies of deploy/ at work in front of two instances, with bodies that are refused before they
-// have arrived, kept connections, forwarded addresses and instances that go away. Exits with 1 if anything does not hold.
+// npm run drill:proxies: runs the proxies of deploy/ in front of two instances, and checks bodies that are refused before they
+// have arrived, kept-alive connections, forwarded addresses, lost answers and lost instances. Exits with 1 if a check fails.
 // --rounds takes a number: each round sends one request of every kind and size. --plant lets the instances trust no proxy, and
 // then the drill must fail.
 import { mkdirSync } from 'node:fs'

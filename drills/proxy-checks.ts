@@ -1,4 +1,4 @@
-// What must hold behind every proxy: each returns its figures and what went wrong.
+// The checks that must pass behind every proxy. Each returns its figures and its violations.
 import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
@@ -7,11 +7,11 @@ import { until } from '../harness/until.ts'
 import { type Upload, upload } from './upload.ts'
 
 export interface Scene {
-  /** Where the proxy listens. */
+  /** The address of the proxy. */
   url: string
   key: string
   instances: readonly [Instance, Instance]
-  /** The logs of the instances, at the level info. */
+  /** The paths of the instances' logs, which have the level info. */
   logs: readonly string[]
 }
 
@@ -25,7 +25,7 @@ const FORM = { 'Content-Type': 'application/x-www-form-urlencoded', Accept: 'tex
 
 const authorized = ({ key }: Scene) => ({ Authorization: `Bearer ${key}` })
 
-/** Requests whose answer needs no body, and what that answer starts with. */
+/** Requests that are answered before their body is read, each with the start of its answer. */
 const EARLY: Record<string, (scene: Scene) => [Omit<Upload, 'bytes'>, answer: string]> = {
   401: () => [{ method: 'POST', path: '/v1/pets', headers: JSON_TYPE }, '401 {"code":"missing_api_key"'],
   404: () => [{ method: 'POST', path: '/v1/nothing', headers: JSON_TYPE }, '404 {"code":"unknown_path"'],
@@ -41,10 +41,10 @@ const EARLY: Record<string, (scene: Scene) => [Omit<Upload, 'bytes'>, answer: st
   form: () => [{ method: 'POST', path: '/sign-in', headers: FORM }, '413 <!doctype html>'],
 }
 
-/** How long the client after a refused upload may wait: it must not pay for the rest of that body. */
+/** How long the next client may wait after a refused upload: the proxy must not hold it up with the rest of that body. */
 const NEXT_WITHIN_MS = 1500
 
-/** Large bodies that are refused before they have arrived: every client gets the real answer, and the next one does not wait. */
+/** Checks that the client gets the service's answer to a large body refused early, and that the next client does not wait. */
 export async function earlyAnswers(scene: Scene, bytes: number, rounds: number): Promise<Found> {
   const violations: string[] = []
   let right = 0
@@ -77,19 +77,19 @@ export async function earlyAnswers(scene: Scene, bytes: number, rounds: number):
 
 const REUSED = 60
 
-/** Connections to the instances are kept open and used again. */
+/** Checks that the proxy reuses its connections to the instances. */
 export async function keepAlive(scene: Scene): Promise<Found> {
   const before = connectionsTo(scene.instances)
   for (let count = 0; count < REUSED; count += 1) {
     await upload(scene.url, { method: 'GET', path: '/v1/pets?limit=1', headers: authorized(scene), bytes: 0 })
   }
   const opened = connectionsTo(scene.instances).difference(before).size
-  // Health checks open some of their own.
+  // Allows for the connections of the proxy's health checks.
   const violations = opened > REUSED / 3 ? [`${opened} connections were opened for ${REUSED} requests`] : []
   return { figures: `${REUSED} requests on ${opened} new connections`, violations }
 }
 
-/** The ports at the other end of all connections to these instances, those just closed included. */
+/** Returns the client ports of all connections to these instances, including connections just closed. */
 function connectionsTo(instances: readonly Instance[]): Set<string> {
   const ports = new Set(instances.map(({ port }) => port.toString(16).toUpperCase().padStart(4, '0')))
   const ends = readFileSync('/proc/net/tcp', 'utf8').matchAll(/ [0-9A-F]{8}:([0-9A-F]{4}) [0-9A-F]{8}:([0-9A-F]{4}) /g)
@@ -98,7 +98,7 @@ function connectionsTo(instances: readonly Instance[]): Set<string> {
 
 const LOGGED_WITHIN_MS = 5000
 
-/** An instance knows the client's address, and not the one that the client claims. */
+/** Checks that the instance logs the client's real address, not the one that the client claims in a header. */
 export async function forwardedAddress(scene: Scene): Promise<Found> {
   const id = randomUUID()
   const headers = {
@@ -123,11 +123,11 @@ export async function forwardedAddress(scene: Scene): Promise<Found> {
 
 const CUT_OFF = 5
 
-/** A create whose answer was lost is not sent again by the proxy: the animal is there once. */
+/** Checks that the proxy does not retry a create whose answer was lost: the animal must be stored once. */
 export async function noRepeats(scene: Scene): Promise<Found> {
   const names = new Set<string>()
   const list = () => fetch(`${scene.url}/v1/pets?limit=100`, { headers: authorized(scene) })
-  // A proxy may leave an instance that broke off alone for a while.
+  // After a broken connection a proxy may not use the instance for a while.
   const usable = () => until(async () => (await list()).ok, 'the proxy uses an instance again')
   while (names.size < CUT_OFF) {
     await usable()
@@ -147,10 +147,10 @@ export async function noRepeats(scene: Scene): Promise<Found> {
 }
 
 const AFTER_LOSS = 30
-/** Until then a proxy may still leave alone an instance that broke off in an earlier check. */
+/** After this time the proxies use an instance again whose connections broke in an earlier check. */
 const SETTLED_MS = 2500
 
-/** With one instance gone every list is answered; with both gone the proxy answers in the service's own form. */
+/** Checks that every list is answered with one instance lost, and that the proxy sends an Error body with both lost. */
 export async function lostInstances(scene: Scene, lose: (instance: Instance) => Promise<void>): Promise<Found> {
   const violations: string[] = []
   await setTimeout(SETTLED_MS)

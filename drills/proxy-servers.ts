@@ -1,5 +1,5 @@
-// nginx, HAProxy and Caddy in front of the instances, with the configurations that deploy/ ships; only addresses and TLS
-// are replaced.
+// Starts nginx, HAProxy or Caddy in front of the instances, with the configurations of deploy/; only addresses and TLS are
+// replaced.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { freePort } from '../harness/free-port.ts'
@@ -13,7 +13,7 @@ const NGINX = '/usr/sbin/nginx'
 export const PROGRAMS = [NGINX, HAPROXY, CADDY]
 export const PACKAGES = ['nginx-light', 'haproxy', 'caddy']
 
-/** Starts a proxy in front of two instances and returns where it listens. */
+/** Starts a proxy in front of two instances and returns its address. */
 export type StartProxy = (folder: string, ports: readonly [number, number]) => Promise<string>
 
 export const PROXIES: Record<string, StartProxy> = { nginx: startNginx, HAProxy: startHaproxy, Caddy: startCaddy }
@@ -28,7 +28,7 @@ async function startNginx(folder: string, ports: readonly [number, number]): Pro
   )
   mkdirSync(join(folder, 'logs'))
   const file = join(folder, 'nginx.conf')
-  // The drill's folder is for its own user only, which is root where nginx would use another.
+  // Only the drill's user can read its folder. If that is root, nginx would run its workers as another user.
   writeFileSync(
     file,
     `user root; daemon off; pid ${folder}/nginx.pid; events {}\nhttp { access_log off; ${temporary.join(' ')}\n${site}}\n`,

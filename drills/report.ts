@@ -1,18 +1,18 @@
-// What the drill saw, as a small table and a few lines.
+// Renders the results of a drill as a table and a summary.
 import { inColumns } from '../harness/columns.ts'
 import { percentile } from '../harness/percentiles.ts'
 import type { Acknowledged, Clients, Setback } from './clients.ts'
-import type { Books } from './verdict.ts'
+import type { Audit } from './verdict.ts'
 
-/** A fault, and the time in which its effect is looked for. */
-export interface Blow {
+/** A fault, and the time in which its effects are counted. */
+export interface FaultWindow {
   name: string
   at: number
   until: number
 }
 
-export function blowTable(blows: readonly Blow[], clients: Clients): string {
-  const rows = blows.map(({ name, at, until }) => {
+export function faultTable(injected: readonly FaultWindow[], clients: Clients): string {
+  const rows = injected.map(({ name, at, until }) => {
     const during = clients.acknowledged.filter((create) => create.at >= at && create.at <= until)
     const again = during.filter(({ tries }) => tries > 1)
     const most = during.reduce((highest, { tries }) => Math.max(highest, tries), 0)
@@ -37,13 +37,13 @@ export function blowTable(blows: readonly Blow[], clients: Clients): string {
   ])
 }
 
-/** The time within which this share of the answers came. */
+/** Renders the time within which this share of the answers arrived. */
 function latency(answers: readonly Setback[], share: number): string {
   const times = answers.map(({ ms }) => ms)
   return times.length === 0 ? '-' : `${Math.round(percentile(times, share))} ms`
 }
 
-/** The longest time between two acknowledged creates, of those that end after `from`. */
+/** Returns the longest time between two successive acknowledged creates, the later of them between `from` and `until`. */
 function longestGap(acknowledged: readonly Acknowledged[], from: number, until: number): number {
   const times = acknowledged
     .map(({ at }) => at)
@@ -56,7 +56,7 @@ function longestGap(acknowledged: readonly Acknowledged[], from: number, until: 
 export function summary({
   clients: { acknowledged, failed, setbacks },
   verdict: { stored, lost, doubled },
-}: Books): string {
+}: Audit): string {
   const rows: [string, number | string][] = [
     ['acknowledged', acknowledged.length],
     ['stored', stored],
@@ -73,7 +73,7 @@ export function summary({
   return [...rows.map(([name, value]) => `${name.padEnd(20)} ${value}`), ...details, ''].join('\n')
 }
 
-/** How often each of these occurs. */
+/** Renders how often each kind occurs. */
 export function counted(kinds: readonly string[]): string {
   return [...Map.groupBy(kinds, (kind) => kind)].map(([kind, { length }]) => `${length} × ${kind}`).join(', ') || 'none'
 }

@@ -1,4 +1,4 @@
-// Restarts under traffic, and how many requests they break.
+// Restarts instances under traffic, and counts the requests that fail.
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
@@ -8,11 +8,11 @@ import { Traffic } from './traffic.ts'
 import { compare } from './verdict.ts'
 
 export interface Restarts {
-  /** For databases and logs. */
+  /** The folder for databases and logs. */
   folder: string
   restarts: number
   drainSeconds: number
-  /** SIGTERM, or SIGKILL for a fault that must be noticed. */
+  /** SIGTERM, or SIGKILL as an injected fault that the drill must detect. */
   signal: 'SIGTERM' | 'SIGKILL'
   clients: number
   seed: number
@@ -27,7 +27,7 @@ export interface Outcome {
   slowestMs: number
 }
 
-/** Two instances behind a load balancer, restarted in turn; `settleMs` is how long it needs to use one again. */
+/** Restarts two instances behind a load balancer in turn; `settleMs` is how long the balancer needs to use one again. */
 export async function restartBehind(
   balancer: (folder: string, ports: number[]) => Promise<string>,
   settleMs: number,
@@ -55,10 +55,10 @@ export async function restartBehind(
   })
 }
 
-/** How long a lone instance serves between two restarts. */
+/** How long a single instance serves between two restarts. */
 const CALM_MS = 500
 
-/** A lone instance, on a socket that it inherits. */
+/** Restarts a single instance on a listening socket that it inherits. */
 export async function restartAlone(plan: Restarts): Promise<Outcome> {
   const { folder, restarts, drainSeconds, signal } = plan
   const database = `sqlite:${join(folder, 'petstore.db')}`

@@ -1,5 +1,5 @@
 // npm run drill:slow-clients: slow headers, slow bodies and clients that never read, with honest clients beside them.
-// Fails if an honest request is broken, or if slow headers and bodies are still open after the server's time limits.
+// Fails if an honest request fails, or if connections with slow headers or bodies are still open after the server's timeouts.
 // --connections, --seconds and --seed take a number; with --plant the slow clients may take every connection, and then the
 // drill must fail.
 import { ENGINES } from '../harness/engines.ts'
@@ -18,7 +18,7 @@ await conduct({ connections: 600, seconds: 50 }, async ({ folder, seed, plant, c
   )
   for (const [what, all] of Map.groupBy(broken, (one) => one))
     process.stdout.write(`  broken: ${all.length} × ${what}\n`)
-  // A client that never reads is not told of the end of its connection either.
+  // A client that never reads does not notice that the server has ended its connection, so it is not counted.
   const toEnd = Math.floor((connections * 2) / 3)
   return answered > 0 && broken.length === 0 && ended >= toEnd
 })

@@ -1,5 +1,5 @@
-/* A slow disk (LD_PRELOAD). fsync and fdatasync take a fixed time, and longer the more was written to the file since its
-   last sync by pwrite, which is how SQLite writes.
+/* Simulates a slow disk (LD_PRELOAD). fsync and fdatasync take a fixed time, plus a time in proportion to the bytes that
+   pwrite, which SQLite uses, wrote to the file since its last sync.
 
    SLOW_SYNC_MICROSECONDS  the fixed time; 4000 if unset
    SLOW_SYNC_RATE          bytes a microsecond; 200 (200 MB/s) if unset */

@@ -1,4 +1,4 @@
-// Clients that hold connections open with as little work as possible, and honest clients beside them.
+// Slow clients that hold connections open with as little work as possible, and honest clients that must be served meanwhile.
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
@@ -11,7 +11,7 @@ import { Traffic } from './traffic.ts'
 const DRIP_MS = 500
 const PIPELINED = 100
 const HONEST_CLIENTS = 4
-/** The part of the time in which the slow clients' first requests are worked off: thousands, beside hundreds of new connections. */
+/** The share of the time in which the server handles the slow clients' first requests: thousands, and hundreds of new connections. */
 const OPENING_SHARE = 0.2
 
 export interface SlowClients {
@@ -20,18 +20,18 @@ export interface SlowClients {
   connections: number
   seconds: number
   seed: number
-  /** No more connections are allowed than the slow clients open. */
+  /** Injects the fault: sets the connection limit to the number of slow clients. */
   plant?: boolean
 }
 
 export interface Served {
   answered: number
-  /** Honest requests that got no answer, or not 200 or 201. */
+  /** Honest requests that got no answer, or a status other than 200 and 201. */
   broken: string[]
-  /** While the slow clients' first requests are worked off, and after that. */
+  /** The slowest honest request during OPENING_SHARE, and after it. */
   slowestAtFirstMs: number
   slowestMs: number
-  /** Slow connections that the server has ended. */
+  /** The number of slow connections that the server has ended. */
   ended: number
   megabytes: number
 }
@@ -47,7 +47,7 @@ export async function serveBesideSlowClients({
   const env: Record<string, string> = plant ? { PETSTORE_MAX_CONNECTIONS: String(connections) } : {}
   const instance = await startInstance(database, join(folder, 'instance.log'), { env })
   const key = await createKey(database)
-  // Connections that are left from the start would take places.
+  // Connections left over from the start would count towards the limit.
   if (plant) await setTimeout(500)
   const kinds = [slowHeaders, slowBody, slowReader]
   const slow = Array.from({ length: connections }, (_, index) => kinds[index % kinds.length]!(instance.port, key))
@@ -74,18 +74,18 @@ export async function serveBesideSlowClients({
   }
 }
 
-/** Slowloris: headers that never end. */
+/** Sends headers that never end (Slowloris). */
 function slowHeaders(port: number): Socket {
   return drip(open(port, 'GET /v1/pets HTTP/1.1\r\nHost: localhost\r\n'), 'X-More: 1\r\n')
 }
 
-/** A body that comes a byte at a time. */
+/** Sends a body one byte at a time. */
 function slowBody(port: number, key: string): Socket {
   const head = `POST /v1/pets HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\nContent-Length: 16000\r\n\r\n{`
   return drip(open(port, head), ' ')
 }
 
-/** Many requests at once, and not a byte of their answers read. */
+/** Pipelines many requests and reads none of their answers. */
 function slowReader(port: number, key: string): Socket {
   const socket = open(
     port,
@@ -96,7 +96,7 @@ function slowReader(port: number, key: string): Socket {
 
 function open(port: number, first: string): Socket {
   const socket = connect(port, '127.0.0.1')
-  // The server may end the connection in any way it likes.
+  // The server may end the connection with a reset.
   socket.on('error', () => {})
   socket.on('end', () => socket.destroy())
   socket.resume().write(first)

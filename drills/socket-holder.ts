@@ -1,5 +1,5 @@
-// Holds a listening socket and runs `petstore serve` on it, again and again, as systemd does for petstore.socket.
-// Prints the port, and then the id of each process that it starts, a line each, on standard error.
+// Holds a listening socket and runs `petstore serve` on it, restarted whenever it ends, as systemd does for petstore.socket.
+// Prints the port, and then the id of each process that it starts, one per line, to standard error.
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
@@ -10,11 +10,11 @@ await once(server, 'listening')
 const { fd } = (server as unknown as { _handle: { fd: number } })._handle
 process.stderr.write(`${(server.address() as AddressInfo).port}\n`)
 
-// The id of the process is known only to itself, and exec keeps it.
+// LISTEN_PID must be the id of the service process: the shell knows its own id, and exec keeps it.
 const script = 'echo $$ >&2; LISTEN_PID=$$ exec "$0" "$@"'
 let isHealthy = true
 while (isHealthy) {
-  // This process never returns to its event loop, so it accepts no connection itself.
+  // spawnSync blocks the event loop of this process, so it never accepts a connection itself.
   const { status, signal } = spawnSync('/bin/sh', ['-c', script, process.execPath, MAIN, 'serve'], {
     env: { ...process.env, LISTEN_FDS: '1' },
     stdio: ['ignore', 'inherit', 'inherit', fd],

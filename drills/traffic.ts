@@ -1,4 +1,4 @@
-// Clients that keep their connections and never repeat a request: every request that a restart breaks is seen.
+// Clients that keep their connections open and never retry, so that every request that a restart breaks is counted.
 import { Agent, request } from 'node:http'
 import { setTimeout } from 'node:timers/promises'
 import { type Random, seeded } from '../harness/random.ts'
@@ -9,7 +9,7 @@ const LONGEST_PAUSE_MS = 50
 
 export class Traffic {
   readonly acknowledged: Acknowledged[] = []
-  /** Requests that got no answer, or not 200 or 201. */
+  /** Requests that got no answer, or a status other than 200 and 201. */
   readonly broken: string[] = []
   answered = 0
   slowestMs = 0
@@ -27,14 +27,14 @@ export class Traffic {
     this.#done = Promise.all(Array.from({ length: clients }, (_, client) => this.#work(client)))
   }
 
-  /** Lets every client finish what it has begun. */
+  /** Stops the clients; resolves when each has finished its running request. */
   async stop(): Promise<void> {
     this.#stopped = true
     await this.#done
     this.#agent.destroy()
   }
 
-  /** Adds an animal and lists some, in turn. */
+  /** Alternately adds an animal and lists animals. */
   async #work(client: number): Promise<void> {
     for (let number = 0; !this.#stopped; number += 1) {
       const name = `Animal ${number} of client ${client}`
@@ -60,7 +60,7 @@ export class Traffic {
     }
   }
 
-  /** POSTs the body, or GETs without one. */
+  /** Sends a POST with the body, or a GET without one. */
   #send(body: string | undefined): Promise<{ status: number; body: string }> {
     return new Promise((resolve, reject) => {
       const headers = {

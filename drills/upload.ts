@@ -1,4 +1,4 @@
-// A client that sends a large body and reads its answer as it comes, as curl does: an answer that a reset destroyed is lost.
+// A client that sends a large body and reads the answer meanwhile, as curl does. It loses an answer that a reset overtakes.
 import { connect, type Socket } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
 import { readHead } from '../harness/raw-http.ts'
@@ -10,7 +10,7 @@ export interface Upload {
   bytes: number
 }
 
-/** Returns the status and body of the answer, or what happened instead of one. */
+/** Sends the request. Resolves with the status and body of the answer, or with a text that says why there is none. */
 export function upload(url: string, { method, path, headers, bytes }: Upload): Promise<string> {
   const { hostname, port, host } = new URL(url)
   return new Promise((resolve) => {
@@ -37,7 +37,7 @@ export function upload(url: string, { method, path, headers, bytes }: Upload): P
 
 const SLICE = Buffer.alloc(64 * 1024, 'x')
 
-/** Sends the body piece by piece, as from a network, so that the answer comes before its end. */
+/** Sends the body piece by piece, as over a network, so that the answer arrives before the body ends. */
 async function sendSlowly(socket: Socket, bytes: number): Promise<void> {
   for (let left = bytes; left > 0 && socket.writable; left -= SLICE.length) {
     socket.write(SLICE.subarray(0, Math.min(left, SLICE.length)))
@@ -45,7 +45,7 @@ async function sendSlowly(socket: Socket, bytes: number): Promise<void> {
   }
 }
 
-/** Status and body of a whole answer. */
+/** Returns the status and body of an answer, or undefined if it is not complete. */
 function answerOf(text: string): string | undefined {
   const head = readHead(text)
   if (head === undefined) return undefined

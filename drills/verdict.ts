@@ -1,4 +1,4 @@
-// Is everything that was acknowledged there, once, and under the id that was told? Read through the API, page by page.
+// Checks through the API, page by page, that every acknowledged animal is stored once, under the id of its answer.
 import type { Acknowledged, Clients } from './clients.ts'
 
 export interface Verdict {
@@ -19,20 +19,20 @@ export async function compare(url: string, key: string, acknowledged: readonly A
   }
 }
 
-/** What clients were told, and what is stored. */
-export interface Books {
+/** The answers that the clients got, and their comparison with what is stored. */
+export interface Audit {
   clients: Clients
   verdict: Verdict
 }
 
-/** Lets the clients finish, and compares. */
-export async function closeBooks(url: string, key: string, clients: Clients): Promise<Books> {
+/** Stops the clients, and compares their answers with what is stored. */
+export async function stopAndAudit(url: string, key: string, clients: Clients): Promise<Audit> {
   await clients.stop()
   return { clients, verdict: await compare(url, key, clients.acknowledged) }
 }
 
-/** Whether nothing was lost or doubled, and no client saw a failure in the end. */
-export function isWhole({ clients: { acknowledged, failed }, verdict: { lost, doubled } }: Books): boolean {
+/** Returns whether nothing was lost or doubled, and no create failed despite retries. */
+export function isWhole({ clients: { acknowledged, failed }, verdict: { lost, doubled } }: Audit): boolean {
   return acknowledged.length > 0 && failed.length === 0 && lost.length === 0 && doubled.length === 0
 }
 

@@ -1,7 +1,7 @@
 // npm run drill:wal: two processes write without pause to a SQLite file on a slow disk, with random idempotency keys. Fails
-// if the write-ahead log grows past 64 MB, /livez is not answered, or an acknowledged animal is lost or doubled; reports how
-// long /livez took, which a checkpoint holds up. --seconds, --clients and --seed take a number; --plant lets a reader hold
-// the log, and then the drill must fail.
+// if the write-ahead log grows past 64 MB, /livez is not answered, or an acknowledged animal is lost or doubled. Reports how
+// long /livez took: a checkpoint delays it. --seconds, --clients and --seed take a number; --plant opens a reader that
+// prevents checkpoints, and then the drill must fail.
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -13,7 +13,7 @@ import { createKey, startInstance } from '../harness/instance.ts'
 import { askLivez } from './livez-asker.ts'
 import { summary } from './report.ts'
 import { COMPILER, compileShim } from './shim.ts'
-import { closeBooks, isWhole } from './verdict.ts'
+import { isWhole, stopAndAudit } from './verdict.ts'
 
 const LOG_LIMIT = 64_000_000
 const LOOK_EVERY_MS = 20
@@ -38,11 +38,11 @@ await conduct({ seconds: 60, clients: 32 }, async ({ folder, random, plant, coun
   const { times, failures } = await askLivez({ port, seconds })
   clearInterval(looking)
   if (plant) reader.exec('ROLLBACK')
-  const books = await closeBooks(url, key, clients)
+  const audit = await stopAndAudit(url, key, clients)
   const [median, p99, slowest] = [percentile(times, 0.5), percentile(times, 0.99), Math.max(...times)]
   process.stdout.write(
-    `${seconds} s, ${count} clients\n${summary(books)}log, at most         ${(longest / 1e6).toFixed(1)} MB\n` +
+    `${seconds} s, ${count} clients\n${summary(audit)}log, at most         ${(longest / 1e6).toFixed(1)} MB\n` +
       `/livez               ${median.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms, slowest ${slowest.toFixed(1)} ms\n`,
   )
-  return isWhole(books) && longest <= LOG_LIMIT && failures.length === 0
+  return isWhole(audit) && longest <= LOG_LIMIT && failures.length === 0
 })

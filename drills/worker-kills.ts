@@ -1,4 +1,4 @@
-// An instance with workers, of which one after the other is killed while clients add animals and others keep connections open.
+// Kills one worker of an instance after the other, while clients add animals and other clients keep connections open.
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { acceptedFrom, socketsOf } from '../harness/accepted-sockets.ts'
@@ -10,24 +10,24 @@ import { until } from '../harness/until.ts'
 import { Clients } from './clients.ts'
 import type { Kills } from './kills.ts'
 import { loseNewest } from './planted-loss.ts'
-import { type Books, closeBooks } from './verdict.ts'
+import { type Audit, stopAndAudit } from './verdict.ts'
 
 const PATIENCE_MS = 60_000
 const WITNESSES = 24
-/** Workers that end within 5 s of their start, several in a row, are a crash loop, which ends the service. */
+/** A killed worker must be older than 5 s: several in a row that end sooner are a crash loop, which ends the service. */
 const LEAST_LIFE_MS = 5200
 const LONGEST_REST_MS = 500
 
 export interface WorkerKills extends Kills {
-  /** Processes in all, the primary among them. */
+  /** The number of processes, including the first. */
   processes: number
 }
 
-/** What became of connections that were open at a kill. */
+/** The connections that were open at a kill, by what happened to them. */
 export interface Connections {
-  /** Of the killed worker. */
+  /** Connections of the killed worker. */
   reset: number
-  /** Of the other processes: they must carry on. */
+  /** Connections of the other processes that were still served; any others are in `broken`. */
   carriedOn: number
   broken: string[]
 }
@@ -40,27 +40,27 @@ export async function killWorkers({
   clients: count,
   random,
   plant = false,
-}: WorkerKills): Promise<Books & { connections: Connections }> {
+}: WorkerKills): Promise<Audit & { connections: Connections }> {
   const env = { PETSTORE_WORKERS: String(processes) }
-  const { port, url, process: primary } = await startInstance(database, join(folder, 'instance.log'), { env })
+  const { port, url, process: first } = await startInstance(database, join(folder, 'instance.log'), { env })
   const key = await createKey(database)
   const clients = new Clients(url, key, { count, patienceMs: PATIENCE_MS, random })
   const connections: Connections = { reset: 0, carriedOn: 0, broken: [] }
   const bornAt = new Map<number, number>()
   let witnesses: RawConnection[] = []
   for (let kill = 0; kill < kills; kill += 1) {
-    const victim = await oldestWorker(primary.pid!, processes - 1, bornAt)
+    const victim = await oldestWorker(first.pid!, processes - 1, bornAt)
     await setTimeout(random() * LONGEST_REST_MS)
     await clients.nextCreate()
     while (witnesses.length < WITNESSES) witnesses.push(new RawConnection(url))
-    const theirs = await ownedBy(victim, witnesses, port)
+    const cut = await ownedBy(victim, witnesses, port)
     process.kill(victim, 'SIGKILL')
-    // Until its parent has noticed, it would pass for the oldest worker once more.
-    await until(() => !childrenOf(primary.pid!).includes(victim), 'the killed worker is gone')
+    // Until the first process has noticed the kill, the victim would still count as the oldest worker.
+    await until(() => !childrenOf(first.pid!).includes(victim), 'the killed worker is gone')
     if (plant) await loseNewest(database)
-    await until(() => theirs.every(({ socket }) => socket.destroyed), 'the connections of the killed worker end')
-    witnesses = witnesses.filter((witness) => !theirs.includes(witness))
-    connections.reset += theirs.length
+    await until(() => cut.every(({ socket }) => socket.destroyed), 'the connections of the killed worker end')
+    witnesses = witnesses.filter((witness) => !cut.includes(witness))
+    connections.reset += cut.length
     const carriedOn = await Promise.all(witnesses.map((witness) => isServed(witness, key)))
     connections.carriedOn += carriedOn.filter(Boolean).length
     connections.broken.push(
@@ -68,17 +68,17 @@ export async function killWorkers({
     )
     witnesses = witnesses.filter(({ socket }) => !socket.destroyed)
   }
-  const books = await closeBooks(url, key, clients)
+  const audit = await stopAndAudit(url, key, clients)
   for (const { socket } of witnesses) socket.destroy()
-  await killHard(primary)
-  return { ...books, connections }
+  await killHard(first)
+  return { ...audit, connections }
 }
 
-/** Waits until all workers run, and the oldest is old enough to be killed. */
-async function oldestWorker(primary: number, count: number, bornAt: Map<number, number>): Promise<number> {
+/** Waits until all workers run and the oldest is old enough to be killed; returns its process id. */
+async function oldestWorker(firstProcess: number, count: number, bornAt: Map<number, number>): Promise<number> {
   let oldest: number | undefined
   await until(() => {
-    const workers = childrenOf(primary)
+    const workers = childrenOf(firstProcess)
     for (const pid of workers) if (!bornAt.has(pid)) bornAt.set(pid, performance.now())
     oldest = workers.toSorted((one, other) => bornAt.get(one)! - bornAt.get(other)!)[0]
     return workers.length === count && performance.now() - bornAt.get(oldest!)! > LEAST_LIFE_MS

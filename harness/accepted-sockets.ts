@@ -1,8 +1,8 @@
-// Which process has accepted a connection, as Linux tells: with workers the system decides.
+// Finds on Linux which process of an instance has accepted a connection: with workers the kernel decides.
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
 
-/** The inodes of the server's ends, by the ports of the clients; one that is not accepted yet has none. */
+/** Returns the inode of the server's socket by client port. Waits until all are accepted: before that a socket has no inode. */
 export async function acceptedFrom(clientPorts: readonly number[], port: number): Promise<Map<number, string>> {
   for (;;) {
     const rows = readFileSync('/proc/net/tcp', 'utf8')
@@ -19,7 +19,7 @@ function portOf(address = ''): number {
   return Number.parseInt(address.split(':')[1] ?? '', 16)
 }
 
-/** The inodes of the sockets that a process has open. */
+/** Returns the inodes of the sockets that a process has open. */
 export function socketsOf(pid: number): Set<string> {
   const links = readdirSync(`/proc/${pid}/fd`).map((fd) => {
     try {

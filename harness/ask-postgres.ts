@@ -1,4 +1,4 @@
-// One statement for a PostgreSQL server, on a connection of its own.
+// Runs one statement on a PostgreSQL server, on a new connection.
 import connectTo from 'postgres'
 
 export async function askPostgres(url: string, statement: string): Promise<Record<string, unknown>[]> {

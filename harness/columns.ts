@@ -1,4 +1,4 @@
-/** A table for the terminal: the first column is aligned to the left, the figures to the right. */
+/** Renders a table for the terminal: the first column is aligned to the left, the others to the right. */
 export function inColumns(lines: readonly (readonly string[])[]): string {
   const widths = lines[0]!.map((_, column) => Math.max(...lines.map((line) => line[column]!.length)))
   const align = (cell: string, column: number) =>

@@ -1,4 +1,4 @@
-// The database engines that every suite runs on, each giving as many empty databases as asked for.
+// The database engines that suites run on. Each creates empty databases on demand.
 import { randomUUID } from 'node:crypto'
 import { mkdtempDisposable } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -7,7 +7,7 @@ import { askPostgres } from './ask-postgres.ts'
 import { startPostgres } from './postgres-server.ts'
 
 export interface TestDatabase extends AsyncDisposable {
-  /** For DATABASE_URL. */
+  /** The value for DATABASE_URL. */
   url: string
 }
 
@@ -16,7 +16,7 @@ export interface TestEngine {
   newDatabase(): Promise<TestDatabase>
 }
 
-/** Set for a whole run of tests (run-setup.ts); a test file that is run alone starts a server of its own. */
+/** The variable with the address of the server that a whole test run shares (run-setup.ts). Without it a test file starts a server. */
 export const SHARED_POSTGRES = 'PETSTORE_TEST_POSTGRES'
 
 export const sqlite: TestEngine = {
@@ -42,10 +42,10 @@ export const postgres: TestEngine = {
   },
 }
 
-/** Set where PostgreSQL is reached through a PgBouncer (pgbouncer-setup.ts): its host and port. */
+/** The variable with the host and port of PgBouncer, in a run that reaches PostgreSQL through it (pgbouncer-setup.ts). */
 export const THROUGH_PGBOUNCER = 'PETSTORE_TEST_PGBOUNCER'
 
-/** A database of its own on the server at this address. */
+/** Creates an empty database on the server at this address. */
 export async function newPostgresDatabase(serverUrl: string): Promise<TestDatabase> {
   const name = `test_${randomUUID().replaceAll('-', '')}`
   const bouncer = process.env[THROUGH_PGBOUNCER]

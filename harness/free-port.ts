@@ -1,4 +1,4 @@
-// A port for a server that can't choose one itself.
+// Finds a free port for a server that cannot be started on port 0.
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 

@@ -1,4 +1,4 @@
-// One instance of the service as a process of its own, as it runs in production, and a key for it.
+// Starts an instance of the service as a separate process, as in production, and creates API keys for it.
 import { type ChildProcess } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { freePort } from './free-port.ts'
@@ -15,9 +15,9 @@ export interface Instance {
 }
 
 export interface InstanceOptions {
-  /** A free one is taken if none is given. */
+  /** Default: a free port. */
   port?: number
-  /** Further settings. */
+  /** Further settings, as environment variables. */
   env?: Record<string, string>
 }
 
@@ -30,7 +30,7 @@ export async function startInstance(database: string, log: string, options: Inst
   return { port, url, process: child }
 }
 
-/** Starts an instance without waiting for it. */
+/** Starts an instance without waiting until it is ready. */
 export function launchInstance(
   database: string,
   log: string,
@@ -43,7 +43,7 @@ export function launchInstance(
   })
 }
 
-/** Where a service listens, from its log on standard output; `lines` gets all that it logs. */
+/** Reads from an instance's log on standard output where it listens; adds every log line to `lines`, also later ones. */
 export async function listening(
   child: ChildProcess,
   lines: Record<string, unknown>[] = [],
@@ -55,7 +55,7 @@ export async function listening(
   })
 }
 
-/** Runs a command on this database, to its end, and returns what it printed. */
+/** Runs a command of the CLI on this database and returns what it printed. */
 export function petstore(database: string, words: readonly string[], input = ''): string {
   return run(process.execPath, [MAIN, ...words], { env: settings(database) }, input)
 }
@@ -64,7 +64,7 @@ export function settings(database: string): Record<string, string> {
   return { DATABASE_URL: database, PETSTORE_ENVIRONMENT: 'staging' }
 }
 
-/** Makes an account and its key by the commands that an operator would use; `command` runs one and returns what it printed. */
+/** Creates an account and a key with the commands of the CLI; `command` runs one and returns what it printed. */
 export async function makeKey(
   command: (words: readonly string[], input?: string) => string | Promise<string>,
 ): Promise<{ id: string; key: string }> {
@@ -76,7 +76,7 @@ export async function makeKey(
   }
 }
 
-/** A key of this database. */
+/** Creates an account in this database and returns a key for it. */
 export async function createKey(database: string): Promise<string> {
   return (await makeKey((words, input) => petstore(database, words, input))).key
 }

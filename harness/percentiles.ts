@@ -1,4 +1,4 @@
-// Many measured values in a few figures.
+// Summarises measured values: median with range, and percentiles.
 
 export interface Figure {
   median: number
@@ -13,12 +13,12 @@ export function figure(values: readonly number[]): Figure {
   return { median, low: sorted[0]!, high: sorted.at(-1)! }
 }
 
-/** The median with the lowest and the highest value in brackets. */
+/** Renders the median, with the lowest and the highest value in brackets. */
 export function spread({ median, low, high }: Figure, digits = 2): string {
   return `${median.toFixed(digits)} (${low.toFixed(digits)}–${high.toFixed(digits)})`
 }
 
-/** The least value that this share of the values does not exceed; NaN if there are none. */
+/** Returns the lowest value that at least this share of the values does not exceed, or NaN if there are no values. */
 export function percentile(values: readonly number[], share: number): number {
   return values.toSorted((a, b) => a - b)[Math.ceil(values.length * share) - 1] ?? Number.NaN
 }

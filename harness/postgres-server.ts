@@ -1,27 +1,27 @@
-// A real PostgreSQL 18 for tests, from npm, on any machine and as any user. Gone when the process that asked is gone.
+// Starts a real PostgreSQL 18 for tests, from an npm package, as any user. It ends with the process that started it.
 import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 
 export interface PostgresServer {
-  /** The address of its own database, `postgres`. */
+  /** The address of the server's database `postgres`. */
   url: string
-  /** Ends it as a power failure would, without a word to its clients. */
+  /** Ends the server immediately, without a checkpoint (SIGQUIT); it keeps its files. */
   stop(): Promise<void>
   start(): Promise<void>
-  /** Lets it hang: connections stay open and nothing answers. */
+  /** Makes the server hang: connections stay open, but it does not answer. */
   pause(): Promise<void>
   resume(): Promise<void>
-  /** Ends it for good and removes its files. */
+  /** Ends the server and removes its files. */
   end(): Promise<void>
 }
 
 /**
- * With `tls` it takes encrypted connections too, with the certificate of test-certificate.ts. A setting such as
- * `fsync=on` comes on top of those that make tests fast.
+ * Starts a server. With `tls` it also accepts encrypted connections, with the certificate of test-certificate.ts. A
+ * setting such as `fsync=on` overrides those that make tests fast.
  */
 export async function startPostgres(...words: ('tls' | `${string}=${string}`)[]): Promise<PostgresServer> {
-  // In a process group of its own: a Ctrl-C at the tests must not end it before it has cleaned up.
+  // `detached` gives it its own process group: Ctrl-C during the tests must not end it before it has cleaned up.
   const keeper = spawn(process.execPath, [fileURLToPath(new URL('postgres-keeper.ts', import.meta.url)), ...words], {
     stdio: ['pipe', 'pipe', 'inherit'],
     detached: true,
@@ -40,7 +40,7 @@ export async function startPostgres(...words: ('tls' | `${string}=${string}`)[])
     await nextLine()
   }
   const url = await nextLine()
-  // It must not keep a process alive that has nothing else to do.
+  // Must not keep the event loop of this process alive.
   keeper.unref()
   for (const stream of [keeper.stdin, keeper.stdout]) (stream as unknown as { unref(): void }).unref()
   return {

@@ -1,7 +1,7 @@
-// Processes and all they started, as Linux tells: signals to them, their CPU time and memory.
+// Process trees on Linux: signals to a process and its descendants, their CPU time and memory, read from /proc.
 import { readdirSync, readFileSync } from 'node:fs'
 
-/** Each thread has its own list. */
+/** Returns the child processes. Linux lists them for each thread separately. */
 export function childrenOf(pid: number): number[] {
   const threads = unlessGone(() => readdirSync(`/proc/${pid}/task`)) ?? []
   const lists = threads.map(
@@ -10,12 +10,12 @@ export function childrenOf(pid: number): number[] {
   return lists.flatMap((list) => list.split(' ').filter(Boolean).map(Number))
 }
 
-/** A process and all it started, itself first. */
+/** Returns a process and its descendants, itself first. */
 export function processTree(pid: number): number[] {
   return [pid, ...childrenOf(pid).flatMap(processTree)]
 }
 
-/** Sends a signal to a process and to all it started. Each is stopped first, so that it starts no more meanwhile. */
+/** Sends a signal to a process and its descendants. Stops each with SIGSTOP first, so that it starts no further children. */
 export function signalTree(pid: number, signal: NodeJS.Signals): void {
   unlessGone(() => process.kill(pid, 'SIGSTOP'))
   for (const child of childrenOf(pid)) signalTree(child, signal)
@@ -31,7 +31,7 @@ function unlessGone<T>(ask: () => T): T | undefined {
   }
 }
 
-/** CPU time of a process and of all it started, so far. Linux counts hundredths of a second, in user mode and in the kernel. */
+/** Returns the CPU time so far of a process and its descendants, in user mode and in the kernel. Linux counts hundredths of a second. */
 export function cpuSeconds(pid: number): number {
   return processTree(pid).reduce((sum, each) => {
     const [user, kernel] = readFileSync(`/proc/${each}/stat`, 'utf8')
@@ -46,7 +46,7 @@ export function residentMegabytes(pid: number): number {
   return megabytes(`/proc/${pid}/status`, 'VmRSS')
 }
 
-/** Megabytes: proportional set size (what is shared counts in parts), and of that what the process shares with none. */
+/** Returns the proportional set size in megabytes (shared pages count in part), and the part of it that no other process shares. */
 export function memoryOf(pid: number): { pss: number; private: number } {
   const file = `/proc/${pid}/smaps_rollup`
   return { pss: megabytes(file, 'Pss'), private: megabytes(file, 'Private_Clean') + megabytes(file, 'Private_Dirty') }

@@ -5,10 +5,10 @@ import { closeSync, openSync } from 'node:fs'
 import { signalTree } from './process-tree.ts'
 
 export interface StartOptions {
-  /** Who it runs as, where this process is root. */
+  /** The user that the child runs as; only root can set it. */
   user?: { uid: number; gid: number } | undefined
   env?: Record<string, string | undefined>
-  /** The file that its output is added to; without one the output can be read from the child. */
+  /** The file that the child's output is appended to. Default: pipes, read from the ChildProcess. */
   log?: string
 }
 
@@ -39,7 +39,7 @@ export function start(
   return child
 }
 
-/** Runs to the end and gives what it printed. */
+/** Runs a command to its end and returns what it printed. */
 export function run(
   command: string,
   parameters: readonly string[],
@@ -65,7 +65,7 @@ export interface Ended {
   stderr: string
 }
 
-/** Everything a child says until it ends. */
+/** Collects a child's output until it ends. */
 export async function collect(child: ChildProcess): Promise<Ended> {
   const ended = { code: null, signal: null, stdout: '', stderr: '' } as Ended
   child.stdout!.setEncoding('utf8').on('data', (text: string) => (ended.stdout += text))
@@ -74,7 +74,7 @@ export async function collect(child: ChildProcess): Promise<Ended> {
   return { ...ended, code, signal }
 }
 
-/** The first line of output that `read` makes something of; `read` gets every later line too. */
+/** Returns the first result of `read` that is not undefined. `read` is called with every line of output, also later ones. */
 export function firstLine<T>(child: ChildProcess, read: (line: string) => T | undefined): Promise<T> {
   return new Promise((resolve, reject) => {
     let rest = ''
@@ -87,8 +87,8 @@ export function firstLine<T>(child: ChildProcess, read: (line: string) => T | un
   })
 }
 
-/** Ends, together with this process, one that a child has started and that outlives it: `find` returns its id. */
-export function endWithUs(find: () => number | undefined): void {
+/** Kills at the end of this process a descendant that may outlive its parent; `find` returns its process id. */
+export function killAtExit(find: () => number | undefined): void {
   orphans.push(find)
 }
 
@@ -96,7 +96,7 @@ export async function stop(child: ChildProcess): Promise<void> {
   await end(child, () => child.kill('SIGTERM'))
 }
 
-/** The process and all it started, at once and without a chance to tidy up. */
+/** Kills a process and its descendants with SIGKILL, so that they cannot clean up. */
 export async function killHard(child: ChildProcess): Promise<void> {
   await end(child, () => signalTree(child.pid!, 'SIGKILL'))
 }
@@ -108,7 +108,7 @@ async function end(child: ChildProcess, signal: () => void): Promise<void> {
   await exited
 }
 
-/** Kills all that was started; resolves when it is gone. */
+/** Kills all processes that were started; resolves when they have ended. */
 export async function killAll(): Promise<void> {
   await Promise.all([...running].map(killHard))
   killOrphans()

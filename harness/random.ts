@@ -1,9 +1,9 @@
-// Random numbers that a seed repeats.
+// Random numbers from a seed: the same seed gives the same numbers.
 
-/** Numbers from 0 to 1, like Math.random. */
+/** Returns a number from 0 to 1, like Math.random. */
 export type Random = () => number
 
-/** Mulberry32: the same numbers for the same seed. */
+/** Creates a Mulberry32 generator. */
 export function seeded(seed: number): Random {
   let state = seed
   return () => {
@@ -14,7 +14,7 @@ export function seeded(seed: number): Random {
   }
 }
 
-/** A whole number from 0 to `count` - 1. */
+/** Returns a whole number from 0 to `count` - 1. */
 export function below(count: number, random: Random): number {
   return Math.floor(random() * count)
 }

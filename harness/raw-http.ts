@@ -1,4 +1,4 @@
-// HTTP by hand over a socket, for what no HTTP client would send.
+// HTTP over a raw socket, for requests that no HTTP client would send.
 import assert from 'node:assert/strict'
 import { connect, type Socket } from 'node:net'
 import { ERRORS, type ErrorBody, type ErrorCode } from '../src/contract/errors.ts'
@@ -9,7 +9,7 @@ export interface RawAnswer {
   body: string
 }
 
-/** Reads status and headers of an answer, and how long they are; undefined if they are not whole yet. */
+/** Reads the status line and headers of an answer, and their length. Returns undefined if they have not arrived completely. */
 export function readHead(received: string): (Omit<RawAnswer, 'body'> & { length: number }) | undefined {
   const end = received.indexOf('\r\n\r\n')
   if (end < 0) return undefined
@@ -28,14 +28,14 @@ export class RawConnection implements Disposable {
   #received = ''
   #closed = false
 
-  /** With `allowHalfOpen` the client goes on sending after the server has ended its side. */
+  /** With `allowHalfOpen` the client can continue to send after the server has ended its side. */
   constructor(url: string, { allowHalfOpen = false } = {}) {
     const { hostname, port } = new URL(url)
     this.socket = connect({ port: Number(port), host: hostname, allowHalfOpen })
     this.socket.on('data', (bytes) => {
       this.#received += bytes.toString('latin1')
     })
-    // A reset is one of the ways a server ends a connection.
+    // A server may end a connection with a reset.
     this.socket.on('error', () => {})
     this.socket.on('close', () => {
       this.#closed = true
@@ -46,14 +46,14 @@ export class RawConnection implements Disposable {
     this.socket.write(bytes)
   }
 
-  /** The next answer; fails where none comes in time. Not for answers to HEAD. */
+  /** Returns the next answer; rejects if none arrives in time. Cannot read answers to HEAD. */
   async answer(withinMs = 5000): Promise<RawAnswer> {
     const answer = await this.#until(() => this.#takeAnswer(), withinMs)
     assert.ok(answer, `no answer came, only ${JSON.stringify(this.#received)}`)
     return answer
   }
 
-  /** Resolves when the server has closed the connection, and fails where anything came before that. */
+  /** Resolves when the server has closed the connection; rejects if an unread answer arrived before that. */
   async closed(withinMs = 5000): Promise<void> {
     assert.ok(await this.#until(() => this.#closed || undefined, withinMs), 'the connection is still open')
     assert.equal(this.#received, '')
@@ -84,7 +84,7 @@ export class RawConnection implements Disposable {
   }
 }
 
-/** Checks that this is the Error body of that code, in full, and gives its message. */
+/** Asserts that this is a complete error answer with this code, and returns its message. */
 export function expectRawError({ status, headers, body }: RawAnswer, code: ErrorCode): string {
   assert.equal(status, ERRORS[code].status, body)
   assert.equal(headers.get('content-type'), 'application/json')

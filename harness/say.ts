@@ -1,4 +1,4 @@
-/** Tells whoever waits for a drill or a bench what it is doing. */
+/** Prints the progress of a drill or a bench to standard error. */
 export function say(line: string): void {
   process.stderr.write(`${line}\n`)
 }

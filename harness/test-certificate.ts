@@ -1,4 +1,4 @@
-// A self-signed certificate for the name localhost, and its key: worth nothing outside these tests.
+// A self-signed certificate for the name localhost, and its key, used only by tests.
 export const CERTIFICATE = `-----BEGIN CERTIFICATE-----
 MIIBlDCCATugAwIBAgIUFd6L6CEI5Z0fL4Q19yhmbbtKEi8wCgYIKoZIzj0EAwIw
 FDESMBAGA1UEAwwJbG9jYWxob3N0MCAXDTI2MTExNTAzMDE0MVoYDzIxMjYxMDIy

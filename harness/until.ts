@@ -1,7 +1,7 @@
-// Waits until something holds.
+// Waits until a condition holds.
 import { setTimeout } from 'node:timers/promises'
 
-/** Asks again and again; a rejection counts as not yet. Fails long after any machine would have got there. */
+/** Polls a condition; a rejection counts as false. Rejects after `withinMs`, which is generous even for a slow machine. */
 export async function until(
   holds: () => boolean | Promise<boolean>,
   what = 'what was waited for',

@@ -8,7 +8,7 @@ export type LogLevel = (typeof LOG_LEVELS)[number]
 
 export type Log = Pino<'notice'>
 
-/** `notice`, between info and warn, is the default: starts, stops and errors, but not every request. */
+/** Adds the level `notice` between info and warn. It is the default: it shows starts, stops and errors, but not every request. */
 export function createLog(level: LogLevel, destination: DestinationStream): Log {
   return pino(
     {
@@ -24,7 +24,7 @@ export function createLog(level: LogLevel, destination: DestinationStream): Log 
   )
 }
 
-/** Logs to the output of the process: in short plain lines where people read it. */
+/** Logs to standard output: as JSON, or as short plain lines if it is a terminal. */
 export function createLogTo(stdout: Writable & { isTTY?: boolean }, level: LogLevel): Log {
   return createLog(level, stdout.isTTY ? forPeople((text) => stdout.write(text)) : stdout)
 }
@@ -65,10 +65,10 @@ export function forPeople(write: (text: string) => void): DestinationStream {
 
 const REPEATED_EVERY_MS = 10_000
 
-/** How often each message came since it was last logged. */
+/** How often each message was repeated since it was last logged. */
 const repetitions = new WeakMap<Log, Map<string, number>>()
 
-/** Logs a message that may come with every request: the first at once, then every ten seconds how many more came. */
+/** Logs a message that may occur with every request: the first at once, then the number of repetitions every ten seconds. */
 export function logRepeated(log: Log, level: 'warn' | 'error', details: object, message: string): void {
   const counts = repetitions.get(log) ?? new Map<string, number>()
   repetitions.set(log, counts)

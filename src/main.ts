@@ -1,4 +1,4 @@
-// The entry point: runs the command line. The only file that touches the process.
+// The entry point: runs the command line with this process's arguments, environment, streams and signals.
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { type EnvFile, parseEnvFile } from './cli/env-file.ts'
@@ -7,11 +7,11 @@ import { run } from './cli/run.ts'
 
 const STOP_SIGNALS = ['SIGTERM', 'SIGINT'] as const
 const LEFT_OPEN_MS = 500
-/** A second signal ends the process at once, unless it comes with the first: some send one to the process and to its group. */
+/** A second signal ends the process at once. One that follows within this time is taken for a copy of the first, sent to the group. */
 const SAME_SIGNAL_MS = 1000
 
-// The output may be closed by its reader, as `head` does, or its disk may be full. The service then stops in order; any
-// other command just exits.
+// Standard output fails if its reader closes it, as `head` does, or if its disk is full. The service then shuts down
+// gracefully; any other command exits.
 let outputFailed = false
 let isStopping = false
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
@@ -23,7 +23,7 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   }
   if (!isStopping && !process.emit('SIGTERM', 'SIGTERM')) process.exit()
 })
-// There is nowhere left to report it.
+// An error of standard error cannot be reported anywhere.
 process.stderr.on('error', () => {})
 
 const { PETSTORE_CALLED_AS: calledAs, PATH: searchPath } = process.env
@@ -42,7 +42,7 @@ const exitCode = await run(process.argv.slice(2), {
   kill: () => process.kill(process.pid, 'SIGKILL'),
 })
 process.exitCode ??= exitCode
-// What is left open, such as a connection to a database that hangs, keeps the process no longer than this.
+// An open handle, such as a connection to a database that hangs, keeps the process alive no longer than this.
 setTimeout(() => process.exit(), LEFT_OPEN_MS).unref()
 
 function stopSignal(): Promise<string> {
@@ -56,7 +56,7 @@ function stopSignal(): Promise<string> {
   })
 }
 
-/** An empty variable counts as unset, so it does not hide the one of the file. */
+/** Drops empty variables: they count as unset, so that they do not override the .env file. */
 function withoutEmpty(variables: NodeJS.Dict<string>): NodeJS.Dict<string> {
   return Object.fromEntries(Object.entries(variables).filter(([, value]) => value !== ''))
 }

@@ -1,4 +1,4 @@
-// The instance: its first process serves, and beside that has the admin port, the chores and the workers.
+// Starts an instance. Its first process serves requests, serves the admin port, purges old records and starts the workers.
 import { setTimeout } from 'node:timers/promises'
 import type { Accounts } from './accounts/accounts.ts'
 import type { Config } from './config.ts'
@@ -14,64 +14,65 @@ import type { Store } from './store/store.ts'
 import type { Workers } from './workers/workers.ts'
 
 export interface Running extends Reach {
-  /** Where it really listens, such as http://127.0.0.1:8080. */
+  /** The address that it listens on, with the actual port, such as http://127.0.0.1:8080. */
   url: string
   adminUrl: string | undefined
   accounts: Accounts
   store: Store
   /** Resolves when the store is open; rejects with `CannotOpenStore` if that turns out to be impossible. */
   opened: Promise<void>
-  /** Rejects if the service can't go on, with a message for the operator; never resolves. */
+  /** Rejects with a message for the operator if the service cannot continue; never resolves. */
   broken: Promise<never>
-  /** Is not ready from now on, and serves everything for this long; each answer is the last of its connection. */
+  /** Reports not ready, and serves requests for this many seconds more; each answer closes its connection. */
   drain(seconds: number): Promise<void>
   /**
-   * Finishes running requests, writes the last usage counts, closes the store; takes at most 10 seconds. Returns false if the disk
-   * hangs: an exit of the process would wait for it, so the process must be killed.
+   * Finishes running requests, writes the last usage counts and closes the store, within 10 seconds. Resolves with false if the
+   * disk hangs: process.exit would wait for the disk, so the process must be killed.
    */
   stop(): Promise<boolean>
 }
 
-/** What surrounds the service, and what a test may replace. */
+/** The environment of the service: a listening socket, clocks and timeouts. Tests replace them. */
 export interface World {
-  /** Instead of an address to listen on. */
+  /** A listening socket to use instead of the configured host and port. */
   socket?: InheritedSocket | undefined
   /** The time of day, for dates. Workers have their own clocks. */
   clock?: () => number
-  /** Milliseconds that only ever grow, for ages and windows: the time of day can be set back. */
+  /** A monotonic clock in milliseconds, for ages and windows: the time of day can be set back. */
   monotonic?: () => number
   timeouts?: Timeouts | undefined
 }
 
-/** The name of this process among those that count connections. */
+/** Identifies the first process in ConnectionCounts. */
 const FIRST = 'first'
 
 export async function startServer(config: Config, log: Log, world: World = {}): Promise<Running> {
   const { socket, clock = Date.now, monotonic = () => performance.now(), timeouts } = world
   const broken = Promise.withResolvers<never>()
-  // The command that serves waits for it; a test may not.
+  // `petstore serve` awaits this promise. A test may not, and must not fail with an unhandled rejection.
   broken.promise.catch(() => {})
   const onBroken = (error: Error) => broken.reject(error)
   let workers: Workers | undefined
   const connections = new ConnectionCounts(config.maxConnections)
   const shared: Shared = {
     ...createCounted(config, monotonic),
-    tellOthers: async (what) => workers?.tell(what),
+    broadcast: async (event) => workers?.broadcast(event),
     allowConnections: config.workers > 1 ? (open) => connections.allow(FIRST, open) : undefined,
   }
   const where = socket ?? { host: config.host, port: config.port, setting: '' as const }
   const ends = { onBroken, isWorker: false }
   const serving = await startServing({ config, log, shared, where, clock, monotonic, timeouts, ...ends })
-  const { server, told, metrics, readiness, health, send, store, opened } = serving
+  const { server, onBroadcast, metrics, readiness, health, send, store, opened } = serving
   metrics?.watchInstance(readiness)
   const metricsPage = async () => metrics!.render(await workers?.snapshots())
   const admin = metrics && createAdmin({ metricsPage, contentType: metrics.contentType, health, send })
   try {
     if (admin !== undefined) await listen(admin, { host: config.adminHost, port: config.adminPort!, setting: 'admin-' })
     if (config.workers > 1) {
-      // Loaded on demand: most instances are one process.
+      // Imported on demand: most instances run one process.
       const { startWorkers } = await import('./workers/workers.ts')
-      workers = await startWorkers({ config, log, timeouts, shared, connections, server, metrics, told, onBroken })
+      const parts = { config, log, timeouts, shared, connections, server, metrics, onBroadcast, onBroken }
+      workers = await startWorkers(parts)
     }
   } catch (error) {
     await Promise.all([serving.abandon(), cutOff(admin)])
@@ -82,7 +83,7 @@ export async function startServer(config: Config, log: Log, world: World = {}): 
   const startWork = () => {
     if (!stopping) stopChores = startChores(serving, log, clock)
   }
-  // The caller learns from `opened` that the store can't be opened.
+  // If the store cannot be opened, the caller sees the rejection of `opened`.
   opened.then(startWork, () => {})
 
   async function drain(seconds: number): Promise<void> {
@@ -93,7 +94,7 @@ export async function startServer(config: Config, log: Log, world: World = {}): 
 
   async function stop(): Promise<boolean> {
     stopping = true
-    // Chores that are running end before the store is closed. Workers close theirs first: the last to close tidies up the file.
+    // Running purges end before the store is closed. Workers close their stores first: the last to close cleans up the SQLite file.
     await Promise.all([
       serving.finish(),
       workers?.stop(),
@@ -120,8 +121,8 @@ export async function startServer(config: Config, log: Log, world: World = {}): 
 const CHORES_EVERY_MS = 600_000
 
 /**
- * Forgets records that are past their time, now and then every ten minutes. Returns a function that stops this; it
- * resolves when what is running has ended.
+ * Purges expired records, now and every ten minutes. Returns a function that stops the purges; its promise resolves when
+ * a running purge has ended.
  */
 function startChores({ store, usage, sessions }: Serving, log: Log, clock: () => number): () => Promise<void> {
   const stop = new AbortController()

@@ -1,4 +1,4 @@
-// What every process of an instance runs: its own store, the HTTP server on it with the operations and the console.
+// Starts what every process of an instance runs: a store, and an HTTP server with the operations, the health checks and the console.
 import type { RequestListener, Server } from 'node:http'
 import { Accounts } from './accounts/accounts.ts'
 import { Keyring } from './accounts/keyring.ts'
@@ -17,7 +17,7 @@ import { createRecorder } from './http/record.ts'
 import { type Reach, reachOf } from './http/reach.ts'
 import { addressOf, cutOff, finish, lastStep, listen, type Where } from './http/listening.ts'
 import { type Log, logRepeated } from './log.ts'
-import type { Shared, Told } from './http/shared.ts'
+import type { OnBroadcast, Shared } from './http/shared.ts'
 import { openForServing } from './store/opening-store.ts'
 import { DiskHangs, type Observe, type Report, type Store } from './store/store.ts'
 
@@ -29,14 +29,14 @@ export interface ServingParts {
   clock: () => number
   monotonic: () => number
   timeouts: Timeouts | undefined
-  /** Called if this process can't go on with its store; then the whole instance ends. */
+  /** Called if this process cannot continue with its store; the whole instance then ends. */
   onBroken: (error: Error) => void
-  /** Whether another process of the instance has opened the database before, and looks after it. */
+  /** Whether this is a worker: it leaves checkpoints and reports about the database to the first process of the instance. */
   isWorker: boolean
 }
 
 export interface Serving {
-  /** Where it really listens, such as http://127.0.0.1:8080. */
+  /** The address that it listens on, with the actual port, such as http://127.0.0.1:8080. */
   url: string
   reach: Reach
   server: Server
@@ -50,19 +50,19 @@ export interface Serving {
   send: Send
   /** Resolves when the store is open; rejects with `CannotOpenStore` if that turns out to be impossible. */
   opened: Promise<void>
-  /** What other processes of the instance may ask for. */
-  told: Record<Told, () => void | Promise<void>>
-  /** Is not ready from now on, but goes on serving; each answer is the last of its connection. */
+  /** What this process does when another process of the instance broadcasts. */
+  onBroadcast: OnBroadcast
+  /** Reports not ready, but continues to serve; each answer closes its connection. */
   drain(): void
-  /** Accepts no more connections, and resolves when the running requests are answered or cut off. */
+  /** Stops accepting connections; resolves when the running requests are answered or cut off. */
   finish(): Promise<void>
-  /** Writes the last usage counts and closes the store. Returns false if the disk hangs: then the process must be killed. */
+  /** Writes the last usage counts and closes the store. Resolves with false if the disk hangs: the process must then be killed. */
   close(): Promise<boolean>
-  /** Ends without waiting for anything. */
+  /** Cuts off all requests and closes the store. */
   abandon(): Promise<void>
 }
 
-/** Resolves when connections are accepted. */
+/** Resolves when the server accepts connections, which may be before the store is open. */
 export async function startServing(parts: ServingParts): Promise<Serving> {
   const { config, log, shared, where, clock, monotonic, timeouts, onBroken, isWorker } = parts
   if (config.workers > 1) hashSingly()
@@ -86,19 +86,19 @@ export async function startServing(parts: ServingParts): Promise<Serving> {
   const cache = new AnswerCache(store)
   const keyring = new Keyring(store, config.environment, clock, monotonic)
   const pages = Promise.withResolvers<RequestListener>()
-  const elsewhere: RequestListener = (raw, response) => void pages.promise.then((serve) => serve(raw, response))
+  const servePage: RequestListener = (raw, response) => void pages.promise.then((serve) => serve(raw, response))
   const { lease, hold, allowConnections: allow } = shared
-  const answering = { record, send, elsewhere, lease, hold, allow }
+  const answering = { record, send, servePage, lease, hold, allow }
   const server = createApp({ config, store, cache, keyring, clock, monotonic, log, timeouts, ...answering })
   metrics?.watchFront({ server, cache })
 
-  const told = { forgetKeys: () => keyring.forgetAll(), flushUsage: () => usage.flush() }
+  const onBroadcast = { forgetKeys: () => keyring.forgetAll(), flushUsage: () => usage.flush() }
   const onRevoked = async () => {
-    told.forgetKeys()
-    await shared.tellOthers('forgetKeys')
+    onBroadcast.forgetKeys()
+    await shared.broadcast('forgetKeys')
   }
   const flushUsage = async () => {
-    await Promise.all([told.flushUsage(), shared.tellOthers('flushUsage')])
+    await Promise.all([onBroadcast.flushUsage(), shared.broadcast('flushUsage')])
   }
   const accounts = new Accounts({ store, environment: config.environment, clock, onRevoked })
   const sessions = new Sessions(store, clock)
@@ -116,16 +116,16 @@ export async function startServing(parts: ServingParts): Promise<Serving> {
   const [url, reach] = [addressOf(server), reachOf(config, server.address())]
   const people = { accounts, sessions, flushUsage, throttles: shared }
   const consoleParts = { config, ...reach, url, store, ...people, clock, log }
-  // Requests that are not for an operation wait for this; the operations are served meanwhile.
+  // Requests for pages wait until the pages are loaded; operations are served meanwhile.
   setImmediate(() => pages.resolve(loadPages(consoleParts, health, send)))
 
-  const made = { server, store, accounts, sessions, usage, metrics, readiness, health, send }
+  const created = { server, store, accounts, sessions, usage, metrics, readiness, health, send }
   return {
-    ...made,
+    ...created,
     url,
     reach,
     opened,
-    told,
+    onBroadcast,
     abandon,
     drain() {
       stopping = true
@@ -142,10 +142,10 @@ export async function startServing(parts: ServingParts): Promise<Serving> {
   }
 }
 
-/** A call to the database that takes longer is logged. */
+/** Slower calls to the database are logged. */
 const SLOW_SECONDS = 1
 
-/** Returns what measures the calls to the store. SQLite answers at once, so nothing is measured there unless there are metrics. */
+/** Returns the observer of calls to the store. Without metrics SQLite needs none: its calls are too short to be logged as slow. */
 function storeObserver({ database }: Config, metrics: Metrics | undefined, log: Log): Observe | undefined {
   if (metrics === undefined && database.engine === 'sqlite') return undefined
   return (method, seconds) => {
@@ -154,14 +154,14 @@ function storeObserver({ database }: Config, metrics: Metrics | undefined, log: 
   }
 }
 
-/** Loaded on demand: without an admin port its libraries are not needed. */
+/** Imports the metrics library only if there is an admin port to read the metrics. */
 async function loadMetrics({ adminPort }: Config): Promise<Metrics | undefined> {
   if (adminPort === undefined) return undefined
   const { createMetrics } = await import('./http/metrics.ts')
   return createMetrics()
 }
 
-/** Loaded on demand too: the pages take longer to load than everything else together. */
+/** Imports the pages after the server listens: they take longer to load than all other modules together. */
 async function loadPages(parts: ConsoleParts, health: Health, send: Send): Promise<RequestListener> {
   const [{ createConsole }, { createPages }] = await Promise.all([
     import('./console/console.ts'),

@@ -1,33 +1,33 @@
-// The program of a worker: serves as the first process does, on that one's listening socket, until it is told to stop.
+// The program of a worker: serves requests from the listening socket of the first process, until that process stops it.
 import type { Server } from 'node:net'
 import { createLogTo } from './log.ts'
 import { type Serving, startServing } from './serving.ts'
 import type { Shared } from './http/shared.ts'
 import { Channel } from './workers/channel.ts'
-import type { ForFirst, ForWorker, WorkerStart } from './workers/protocol.ts'
+import type { FirstProcessMethods, WorkerMethods, WorkerStart } from './workers/protocol.ts'
 
-/** A signal to the whole group also reaches the first process, which then says when to stop. */
+/** After SIGTERM, waits this long: if the signal went to the process group, the first process got it too and stops this worker. */
 const GROUP_SIGNAL_MS = 1000
 
 let serving: Promise<Serving> | undefined
-let isTold = false
+let isInstanceStopping = false
 let stopped: Promise<void> | undefined
 
-const ours: ForWorker = {
+const methods: WorkerMethods = {
   start,
   ping: () => {},
-  tell: async (what) => (await serving)?.told[what](),
+  onBroadcast: async (event) => (await serving)?.onBroadcast[event](),
   snapshot: async () => (await serving)?.metrics?.snapshot(),
   async drain() {
-    isTold = true
+    isInstanceStopping = true
     ;(await serving)?.drain()
   },
   async stop() {
-    isTold = true
+    isInstanceStopping = true
     await stop()
   },
 }
-const first = new Channel<ForFirst>(process, ours)
+const first = new Channel<FirstProcessMethods>(process, methods)
 const shared: Shared = {
   lease: (...parameters) => first.call('lease', ...parameters),
   hold: (...parameters) => first.call('hold', ...parameters),
@@ -35,18 +35,18 @@ const shared: Shared = {
   rightTry: (...parameters) => first.call('rightTry', ...parameters),
   unmadeTry: (...parameters) => first.call('unmadeTry', ...parameters),
   takeSignUp: (...parameters) => first.call('takeSignUp', ...parameters),
-  tellOthers: (...parameters) => first.call('tellOthers', ...parameters),
-  // Without the first process this one is about to end.
+  broadcast: (...parameters) => first.call('broadcast', ...parameters),
+  // A failed call means that the first process has ended; this worker is about to be killed.
   allowConnections: (open) => first.call('allowConnections', open).catch(() => open),
 }
 
-// What was acknowledged is in the database: nothing is lost. The next instance needs the port, and an exit would wait for a
-// disk that hangs.
+// The first process has ended. SIGKILL frees the port for the next instance at once; process.exit would wait for a disk that
+// hangs. Nothing is lost: every acknowledged write is in the database.
 process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'))
-// A terminal sends this to every process, and the first one says when to stop.
+// Ctrl-C in a terminal sends SIGINT to every process; the first process then stops the workers.
 process.on('SIGINT', () => {})
 process.on('SIGTERM', () => setTimeout(() => void leave(), GROUP_SIGNAL_MS))
-// There is nowhere left to report it; the first process stops the service.
+// The first process handles a failed output by stopping the service.
 for (const output of [process.stdout, process.stderr]) output.on('error', () => {})
 
 async function start({ config, timeouts }: WorkerStart): Promise<void> {
@@ -58,7 +58,7 @@ async function start({ config, timeouts }: WorkerStart): Promise<void> {
   await serving
 }
 
-/** The socket is taken over in the turn in which it arrives: connections accepted from it before would be lost. */
+/** Takes over the listening socket in the turn of the event loop in which it arrives: connections accepted earlier would be lost. */
 function receiveSocket(): Promise<Server> {
   return new Promise((resolve, reject) => {
     process.on('message', (_message, socket?: Server) => void (socket !== undefined && resolve(socket)))
@@ -76,9 +76,9 @@ async function finish(): Promise<void> {
   await started?.close()
 }
 
-/** Ends this worker alone; the first process replaces it. */
+/** Ends only this worker, gracefully; the first process replaces it. */
 async function leave(): Promise<void> {
-  if (isTold) return
+  if (isInstanceStopping) return
   await stop()
   process.exit()
 }

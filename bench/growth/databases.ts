@@ -1,4 +1,4 @@
-// One database of each size, all there at once, so that a round can measure them side by side.
+// Creates one database of each size. All exist at the same time, so that each round can measure all of them.
 import { say } from '../../harness/say.ts'
 import { readConfig } from '../../src/config.ts'
 import type { NewPet, PetStatus } from '../../src/contract/pets.ts'
@@ -7,7 +7,7 @@ import type { Store } from '../../src/store/store.ts'
 import type { BenchServer } from './engines.ts'
 
 const BATCH = 10_000
-/** Batches under way at once: PostgreSQL fills quicker so. */
+/** How many batches run at once, which fills PostgreSQL faster. */
 const TOGETHER = 4
 
 export interface GrownStore {
@@ -46,7 +46,7 @@ export async function growAll(server: BenchServer, sizes: readonly number[]): Pr
   }
 }
 
-/** Of the newer animals nine of ten are available and one is pending; sold are the oldest fifth, and no other. */
+/** The oldest fifth of the animals is sold. Of the newer animals one in ten is pending, and the others are available. */
 export const SOLD_SHARE = 0.2
 export const PENDING_EVERY = 10
 

@@ -1,4 +1,4 @@
-// The engines that are measured: durable, and otherwise with their default settings.
+// Starts the engines that are measured, with durable commits and otherwise default settings.
 import { askPostgres } from '../../harness/ask-postgres.ts'
 import { newPostgresDatabase, sqlite as sqliteFiles } from '../../harness/engines.ts'
 import { startPostgres } from '../../harness/postgres-server.ts'
@@ -10,9 +10,9 @@ export interface BenchEngine {
 
 export interface BenchServer extends AsyncDisposable {
   version: string
-  /** An address for DATABASE_URL. */
+  /** Creates a database and returns its address, for DATABASE_URL. */
   newDatabase(): Promise<string>
-  /** Ends what the filling left to do in the background. */
+  /** Finishes the background work that filling the databases has caused. */
   settle(): Promise<void>
 }
 
@@ -29,7 +29,7 @@ const sqlite: BenchEngine = {
   },
 }
 
-/** PostgreSQL's own defaults in place of what makes the tests fast. */
+/** PostgreSQL's defaults, which override the settings that make tests fast. */
 const DURABLE = ['fsync=on', 'full_page_writes=on', 'shared_buffers=128MB'] as const
 
 const postgres: BenchEngine = {
@@ -45,7 +45,7 @@ const postgres: BenchEngine = {
         urls.push(url)
         return url
       },
-      // What autovacuum and the checkpointer would do within minutes, done before the measuring instead of during it.
+      // Does now what autovacuum and the checkpointer would otherwise do during the measurement.
       async settle() {
         for (const url of urls) await askPostgres(url, 'VACUUM ANALYZE')
         await askPostgres(server.url, 'CHECKPOINT')

@@ -1,4 +1,4 @@
-// Rounds of calls, each round through all sizes, so that what else the machine does falls on all of them alike.
+// Measures calls in rounds. Each round covers all sizes, so that other load on the machine affects all of them alike.
 import { figure } from '../../harness/percentiles.ts'
 import type { Pet, PetStatus } from '../../src/contract/pets.ts'
 import { type GrownStore, PENDING_EVERY, pet, SOLD_SHARE } from './databases.ts'
@@ -9,9 +9,9 @@ export interface Measured {
   name: string
   kind: Kind
   rounds: number
-  /** Of one call, by size: the median of the rounds. */
+  /** The time of one call, by size: the median of the rounds. */
   microseconds: number[]
-  /** To the smallest size, by size: the median of each round's ratio. */
+  /** The ratio to the time with the smallest size, by size: the median of the rounds' ratios. */
   ratio: number[]
 }
 
@@ -25,21 +25,21 @@ export interface EngineGrowth {
 interface Measure {
   name: string
   kind: Kind
-  /** How long it is measured, after half as long to warm up. */
+  /** How long to measure, after a warm-up of half that time. */
   seconds: number
   /** How many calls one `run` makes. */
   calls: number
   run: (grown: GrownStore) => Promise<unknown>
 }
 
-/** A page of 20, and the one more that tells whether another follows. */
+/** A page of 20, and one more animal, which shows whether another page follows. */
 const limit = 21
 const READ_SECONDS = 12
 const CREATE_SECONDS = 8
 const CALLS = 20
 const TOGETHER = 50
 
-/** Reads first: the creates let the stores grow, though by some thousand animals only. */
+/** The reads come first, because the creates add some thousand animals to the stores. */
 const MEASURES: readonly Measure[] = [
   read('page', 'first page', ({ store }) => store.pets.list({ limit })),
   read('page', 'first page, pending', ({ store }) => store.pets.list({ limit, status: 'pending' })),
@@ -52,7 +52,7 @@ const MEASURES: readonly Measure[] = [
     calls: CALLS,
     run: (grown) => walk(grown, { status: 'pending' }),
   },
-  read('animal', 'animal by id', ({ store, size }) => store.pets.get(anywhere(size))),
+  read('animal', 'animal by id', ({ store, size }) => store.pets.get(randomId(size))),
   {
     name: 'create, alone',
     kind: 'create',
@@ -87,7 +87,7 @@ async function measureOne(
     const counts = performance.now() > warmUntil
     const row = Array.from({ length: stores.length }, () => 0)
     for (let step = 0; step < stores.length; step += 1) {
-      // Each round begins elsewhere: being first, or coming after the largest, is nobody's lot for good.
+      // Each round starts with another store, so that no store always runs first or after the largest.
       const index = (step + round) % stores.length
       const started = performance.now()
       await run(stores[index]!)
@@ -108,9 +108,9 @@ function read(kind: Kind, name: string, call: (grown: GrownStore) => Promise<unk
   return { name, kind, seconds: READ_SECONDS, calls: CALLS, run: (grown) => repeat(CALLS, () => call(grown)) }
 }
 
-/** From somewhere in the list on by cursor, as a client walks; at the end of a small list, from its start. */
+/** Pages by cursor from a random place in the list, as a client does; at the end of the list continues from its start. */
 async function walk({ store, size }: GrownStore, filter: { status?: PetStatus }): Promise<void> {
-  let before: bigint | undefined = anywhere(size)
+  let before: bigint | undefined = randomId(size)
   for (let done = 0; done < CALLS; done += 1) {
     const page: Pet[] = await store.pets.list({ limit, ...filter, ...(before === undefined ? {} : { before }) })
     before = page.length < limit ? undefined : page.at(-2)!.id
@@ -121,8 +121,8 @@ async function repeat(times: number, call: () => Promise<unknown>): Promise<void
   for (let done = 0; done < times; done += 1) await call()
 }
 
-/** An id from among the newer animals, but so that a full page of pending ones lies below it. */
-function anywhere(size: number): bigint {
+/** Returns a random id of a newer animal, with at least a full page of pending animals below it. */
+function randomId(size: number): bigint {
   const floor = size * SOLD_SHARE + limit * PENDING_EVERY
   return BigInt(Math.ceil(floor + Math.random() * (size - floor)))
 }

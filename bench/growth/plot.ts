@@ -1,4 +1,4 @@
-// The growth as a picture: a panel for each engine, a line for each measure, in light and in dark.
+// Draws the growth: a panel for each engine, a line for each measure, for light and dark mode.
 import type { EngineGrowth, Measured } from './measure.ts'
 import { FLAT } from './report.ts'
 
@@ -62,7 +62,7 @@ function panel({ version, sizes, measures }: EngineGrowth, top: number): string 
   ].join('\n')
 }
 
-/** At the lines' right ends, spread so that none covers another. */
+/** Draws the labels at the right ends of the lines, spaced so that none covers another. */
 function labels(measures: readonly Measured[], y: (ratio: number) => number): string[] {
   const sorted = measures.toSorted((a, b) => b.ratio.at(-1)! - a.ratio.at(-1)!)
   const middle = sorted.reduce((sum, { ratio }) => sum + y(ratio.at(-1)!), 0) / sorted.length

@@ -1,19 +1,19 @@
-// The figures as a table for people, and the verdict: does the cost stay flat?
+// Renders the figures as a table, and judges whether the cost stays flat.
 import type { EngineGrowth, Measured } from './measure.ts'
 
-/** What a page or a create may cost with the most animals, of what it costs with the fewest. */
+/** The highest allowed ratio of the cost of a page or create with the most animals to its cost with the fewest. */
 export const FLAT = 1.3
 
 export function withinLimit({ measures }: EngineGrowth): boolean {
   return !measures.some(isAbove)
 }
 
-/** An animal at a random id is only shown: its cost is so small that the processor's own caches are seen in it. */
+/** Returns whether the cost is too high. Reads of one animal are not judged: they are so cheap that the processor's caches show in them. */
 function isAbove({ kind, ratio }: Measured): boolean {
   return kind !== 'animal' && ratio.at(-1)! > FLAT
 }
 
-/** In Markdown, so that it can be pasted into the documentation. */
+/** Renders a Markdown table, which can be pasted into the documentation. */
 export function growthTable({ version, sizes, measures }: EngineGrowth): string {
   const head = [version, ...sizes.map((size) => size.toLocaleString('en')), 'last : first']
   const rows = measures.map((measured) => [

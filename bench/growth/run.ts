@@ -1,7 +1,7 @@
-// npm run bench:growth: what a page and a create cost in a store of a thousand animals, and of ten million.
+// npm run bench:growth: measures the cost of a page and of a create in stores of a thousand to ten million animals.
 //   --max 1e6          stop at fewer animals, for a shorter run
 //   --engine sqlite    one engine only; the other's figures in docs stay as they are
-// Measured at the store port, below the page cache of the HTTP layer, which would hide the engine.
+// Calls the store directly: the HTTP layer's cache would hide the cost of the engine.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { say } from '../../harness/say.ts'

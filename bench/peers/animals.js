@@ -1,5 +1,5 @@
-// The animals of the peers made by hand in JavaScript: the runtime's own SQLite as its documentation shows it, with the same
-// durability as ours.
+// The store of the JavaScript peers: the runtime's built-in SQLite, used as its documentation shows, with the same durability as
+// this service.
 const { Database } = process.versions.bun
   ? await import('bun:sqlite')
   : { Database: (await import('node:sqlite')).DatabaseSync }

@@ -1,4 +1,4 @@
-// One run of autocannon, where there is no wrk: the same settings, the same line of JSON as wrk.lua.
+// Runs autocannon, if wrk is not installed, with the same settings; prints the same line of JSON as wrk.lua.
 import autocannon from 'autocannon'
 
 const { base, method, path, key, body, seconds, connections, firstCursor } = JSON.parse(process.argv[2])

@@ -1,4 +1,4 @@
-// From an HTTP response to its JSON value, or to the error that says what came instead.
+// Reads an HTTP response: returns its JSON value, or throws the error that describes it.
 import { errorOfStatus, UnexpectedResponseError } from './errors.ts'
 import { type Json, parseExactJson } from './exact-json.ts'
 import { parseRetryAfter } from './retry.ts'
@@ -23,7 +23,7 @@ export function readAnswer({ method, url, response, text }: Exchange): Answer {
   const request = `${method} ${url.href}`
   const { status, headers, ok } = response
   const requestId = headers.get('Request-Id') ?? undefined
-  // A browser hides the status of a redirect that it was told not to follow, and calls it 0.
+  // With `redirect: 'manual'` a browser hides the status of a redirect and reports 0.
   if (response.type === 'opaqueredirect' || (status >= 300 && status < 400)) {
     const target = headers.get('Location')
     const message = `${request} was redirected${target === null ? '' : ` to ${target}`}. Set baseUrl to the final address.`
@@ -41,7 +41,7 @@ function parseBody(text: string): Json | undefined {
   try {
     return parseExactJson(text)
   } catch (error) {
-    // A RangeError is the end of the stack: JSON nested deeper than any answer of the service.
+    // A RangeError is a stack overflow: the JSON is nested deeper than any answer of the service.
     if (error instanceof SyntaxError || error instanceof RangeError) return undefined
     throw error
   }
@@ -53,7 +53,7 @@ function errorBodyOf(value: Json | undefined): { code: string; message: string }
   return typeof code === 'string' && typeof message === 'string' ? { code, message } : undefined
 }
 
-/** What can be said of a response that this service did not send, or not whole. */
+/** Describes a response that did not come from this service, or that is incomplete. */
 function explain(request: string, { status, headers, ok }: Response): { code: string; message: string } {
   const type = headers.get('Content-Type')?.split(';')[0]
   if (ok && type === 'application/json') {

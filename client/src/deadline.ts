@@ -1,7 +1,7 @@
-// The end of a call: its timeout, or the caller's signal, whichever comes first.
+// Ends a call at its timeout or when the caller's signal aborts, whichever comes first.
 import { TimeoutError } from './errors.ts'
 
-/** The longest delay that setTimeout takes; beyond it, it fires at once. */
+/** The longest delay that setTimeout accepts. With a longer one it fires at once. */
 const LONGEST_TIMEOUT = 2 ** 31 - 1
 
 export class Deadline {
@@ -10,7 +10,7 @@ export class Deadline {
   readonly #timer: ReturnType<typeof setTimeout>
   readonly #end: number
 
-  /** Throws the signal's reason if it is aborted already. */
+  /** Throws the reason of the caller's signal if that is already aborted. */
   constructor(operation: string, timeout: number, callerSignal: AbortSignal | undefined) {
     checkTimeout(timeout)
     callerSignal?.throwIfAborted()
@@ -24,7 +24,7 @@ export class Deadline {
     callerSignal?.addEventListener('abort', this.#abort)
   }
 
-  /** Its reason is a TimeoutError, or the reason of the caller's signal. */
+  /** Aborts with a TimeoutError, or with the reason of the caller's signal. */
   get signal(): AbortSignal {
     return this.#controller.signal
   }
@@ -33,13 +33,13 @@ export class Deadline {
     return this.#end - performance.now()
   }
 
-  /** Waits; rejects with the signal's reason if the call ends before. */
+  /** Waits; rejects with the reason of `signal` if the call ends earlier. */
   wait(milliseconds: number): Promise<void> {
     const { signal } = this
     return new Promise((resolve, reject) => {
       const ended = () => {
         clearTimeout(timer)
-        // The reason is the caller's to choose: usually an Error, and passed on as it is.
+        // Passes the reason on unchanged. The caller chooses it; it is usually an Error.
         // oxlint-disable-next-line typescript/prefer-promise-reject-errors
         reject(signal.reason)
       }
@@ -51,7 +51,7 @@ export class Deadline {
     })
   }
 
-  /** Lets go of the timer and of the caller's signal, which may live much longer than the call. */
+  /** Clears the timer and the listener on the caller's signal, which may live much longer than the call. */
   dispose(): void {
     clearTimeout(this.#timer)
     this.#callerSignal?.removeEventListener('abort', this.#abort)

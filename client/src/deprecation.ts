@@ -1,4 +1,4 @@
-// The notice that an operation is going to be removed, from the Deprecation (RFC 9745) and Sunset (RFC 8594) headers.
+// Reads the Deprecation (RFC 9745) and Sunset (RFC 8594) headers: the notice that an operation will be removed.
 import { linkTo } from './link.ts'
 import type { OperationId } from './contract.ts'
 
@@ -6,15 +6,15 @@ export interface DeprecationNotice {
   operation: OperationId
   /** Since when the operation is deprecated, if the service says so. */
   since: Date | undefined
-  /** When it is removed, if the service says so. */
+  /** When the operation will be removed, if the service says so. */
   sunset: Date | undefined
-  /** Where to read about it. */
+  /** The address of the documentation of the deprecation. */
   documentation: string | undefined
-  /** All of it in a sentence. */
+  /** The notice as one sentence. */
   message: string
 }
 
-/** Returns undefined if the headers announce nothing. */
+/** Returns undefined if the response has neither header. */
 export function readDeprecation(operation: OperationId, url: URL, headers: Headers): DeprecationNotice | undefined {
   if (!headers.has('Deprecation') && !headers.has('Sunset')) return undefined
   const since = dateOf(Number(/^@(-?[0-9]+)$/.exec(headers.get('Deprecation') ?? '')?.[1]) * 1000)

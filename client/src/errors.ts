@@ -1,16 +1,16 @@
-// Every error of the client: what the service answered, or why no answer of the service arrived.
+// The errors that a call can reject with: an error answer of the service, or the reason why no answer of the service arrived.
 import type { ErrorCode } from './contract.ts'
 
 /** Codes of the client itself, for errors that the service did not send. */
 export type ClientErrorCode = 'network_error' | 'timeout' | 'unexpected_response' | 'malformed_response'
 
 export interface ErrorFields {
-  // Codes may be added within a version of the interface; `string & {}` keeps the known ones in completion.
+  // Codes may be added within a version of the API; `string & {}` keeps code completion for the known ones.
   code: ErrorCode | ClientErrorCode | (string & {})
   message: string
   /** The HTTP status; undefined if no answer arrived. */
   status?: number | undefined
-  /** Names the request in the logs of the service; quote it when you report a problem. */
+  /** Identifies the request in the logs of the service; quote it when you report a problem. */
   requestId?: string | undefined
   /** How many milliseconds the service asks to wait before the next request. */
   retryAfter?: number | undefined
@@ -64,14 +64,14 @@ export class InvalidRequestError extends PetstoreError {
   }
 }
 
-/** 5xx: the service, or a proxy before it, failed. */
+/** 5xx: the service, or a proxy in front of it, failed. */
 export class ServerError extends PetstoreError {
   static {
     this.prototype.name = 'ServerError'
   }
 }
 
-/** An answer that does not come from this service: a redirect, a web page, malformed JSON. */
+/** The answer is not one of this service: a redirect, a web page, or malformed JSON. */
 export class UnexpectedResponseError extends PetstoreError {
   static {
     this.prototype.name = 'UnexpectedResponseError'
@@ -98,7 +98,7 @@ const BY_STATUS: Record<number, typeof PetstoreError> = {
   429: RateLimitError,
 }
 
-/** Returns the error of an answer. Its class depends on the status alone, so an unknown code is still an error of its status. */
+/** Returns the error of an answer. Its class depends only on the status, so an answer with an unknown code still gets the right class. */
 export function errorOfStatus(status: number, fields: ErrorFields): PetstoreError {
   const ErrorClass =
     BY_STATUS[status] ?? (status >= 500 ? ServerError : status >= 400 ? InvalidRequestError : UnexpectedResponseError)

@@ -1,5 +1,5 @@
-// A JSON parser that keeps integers exact. JSON.parse rounds them beyond 2^53, and its reviver sees the source text on
-// some runtimes only; one parser for all of them behaves the same everywhere.
+// A JSON parser that keeps integers exact. JSON.parse rounds integers beyond 2^53, and only some runtimes pass the source text
+// to its reviver; this parser behaves the same on all runtimes.
 
 export type Json = null | boolean | number | bigint | string | Json[] | { [key: string]: Json }
 
@@ -8,7 +8,7 @@ const TOKEN =
 
 const WORDS: Record<string, Json> = { true: true, false: false, null: null }
 
-/** No int64 is longer; a longer integer is not worth the time that a BigInt of it takes. */
+/** The length of the longest int64. A longer integer becomes a number, because a huge BigInt takes too long to make. */
 const INT64_LENGTH = '-9223372036854775808'.length
 
 /** Parses as JSON.parse does, but an integer in plain digits becomes a bigint. Throws a SyntaxError. */
@@ -22,7 +22,7 @@ export function parseExactJson(text: string): Json {
 class Parser {
   readonly #text: string
   #position = 0
-  /** The token at hand; the empty string is the end of the text. */
+  /** The current token; the empty string at the end of the text. */
   #token = ''
   #kind: 'mark' | 'string' | 'number' | 'word' | 'end' = 'end'
 
@@ -75,11 +75,11 @@ class Parser {
     if (this.#kind !== 'string') throw this.#unexpected()
     const token = this.#token
     this.#advance()
-    // A string holds nothing to round; its escapes and control characters are JSON.parse's to check.
+    // A string has no numbers to round, so JSON.parse decodes and checks it.
     return JSON.parse(token) as string
   }
 
-  /** Moves past the token if it is this one. */
+  /** Advances if the current token is this one; returns whether it was. */
   #skip(token: string): boolean {
     const found = this.#token === token
     if (found) this.#advance()

@@ -1,4 +1,4 @@
-// The Link header (RFC 8288).
+// Parses the Link header (RFC 8288).
 
 const LINK = /<([^<>]*)>((?:\s*;\s*[\w-]+\s*=\s*(?:"[^"]*"|[^\s",;]+))*)/g
 const PARAMETER = /;\s*([\w-]+)\s*=\s*(?:"([^"]*)"|([^\s",;]+))/g

@@ -1,4 +1,4 @@
-// What listPets returns: a page when awaited, all animals when iterated.
+// The return value of listPets: a page when awaited, all animals when iterated.
 import type { Answer } from './answer.ts'
 import type { Pet } from './contract.ts'
 import { UnexpectedResponseError } from './errors.ts'
@@ -7,15 +7,15 @@ import { parsePets } from './pets.ts'
 
 export interface PetPage {
   pets: Pet[]
-  /** Continues where this page ends, as `cursor` of another listPets; undefined on the last page. */
+  /** The `cursor` of the listPets call that returns the next page; undefined on the last page. */
   nextCursor: string | undefined
   requestId: string | undefined
 }
 
-/** Fetches the page at a cursor; without one, the first. `all` says that the caller goes through all of them. */
+/** Fetches the page at a cursor, or the first page. `all` is true if the caller iterates through all pages. */
 type FetchPage = (cursor: string | undefined, all: boolean) => Promise<PetPage>
 
-/** Sends nothing before it is awaited or iterated. */
+/** Sends no request before it is awaited or iterated. */
 export class PetList implements PromiseLike<PetPage>, AsyncIterable<Pet> {
   readonly #fetchPage: FetchPage
   readonly #cursor: string | undefined
@@ -26,7 +26,7 @@ export class PetList implements PromiseLike<PetPage>, AsyncIterable<Pet> {
     this.#cursor = cursor
   }
 
-  /** Makes `await` fetch the first page; awaited again, it is the same page. */
+  /** Makes `await` fetch one page. Awaited again, it returns the same page without a request. */
   // oxlint-disable-next-line unicorn/no-thenable -- being awaitable is what it is for
   then<A = PetPage, B = never>(
     onPage?: ((page: PetPage) => A | PromiseLike<A>) | null,
@@ -54,8 +54,8 @@ export function parsePage(answer: Answer, cursor: string | undefined): PetPage |
 }
 
 /**
- * Returns the cursor of the page after this answer, from its Link header. Nothing else of the link is used, so the API
- * key goes to no other address than baseUrl, whatever the link says.
+ * Returns the cursor of the next page, from the Link header of this answer. Uses nothing else of the link, so the API
+ * key is never sent to an address other than baseUrl.
  */
 function nextCursorOf({ url, headers, requestId }: Answer, cursor: string | undefined): string | undefined {
   const next = linkTo('next', headers.get('Link'), url)

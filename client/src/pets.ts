@@ -4,7 +4,7 @@ import type { Json } from './exact-json.ts'
 
 const FIELDS = Object.entries(PET_FIELDS)
 
-/** By hand, since JSON.stringify takes no bigint. A field that is left out stays out, and so does one that is no field of an animal. */
+/** Renders an animal without JSON.stringify, which refuses a bigint. Leaves out absent fields, and fields that an animal does not have. */
 export function renderNewPet(newPet: NewPet): string {
   const parts = FIELDS.filter(([name]) => name !== 'id').flatMap(([name, { type, always }]) => {
     const value = newPet[name as keyof NewPet]
@@ -15,7 +15,7 @@ export function renderNewPet(newPet: NewPet): string {
   return `{${parts.join(',')}}`
 }
 
-/** Refuses a number that may have been rounded before it came here. */
+/** Returns the value as a bigint. Throws a TypeError for a number that is not a safe integer: the caller may have rounded it. */
 export function exactInteger(name: string, value: number | bigint): bigint {
   if (typeof value === 'bigint') return value
   if (Number.isSafeInteger(value)) return BigInt(value)
@@ -24,14 +24,14 @@ export function exactInteger(name: string, value: number | bigint): bigint {
   )
 }
 
-/** Returns undefined for anything that is not an animal. Fields that this version does not know are left out. */
+/** Returns undefined for a value that is not an animal. Drops fields that this version of the client does not know. */
 export function parsePet(value: Json): Pet | undefined {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
   const pet: Record<string, Json> = {}
   for (const [name, { type, always }] of FIELDS) {
     const field = value[name]
     if (field === undefined && !always) continue
-    // A later service may know more statuses; an animal with one of them is still an animal.
+    // Checks only the type: a later version of the service may have more statuses.
     if (typeof field !== type) return undefined
     pet[name] = field!
   }

@@ -14,7 +14,7 @@ import { parsePage, PetList, type PetPage } from './pet-list.ts'
 import { exactInteger, parsePet, renderNewPet } from './pets.ts'
 import { type CallOptions, Transport } from './transport.ts'
 
-// This is the entry of the package: what callers can import.
+// This file is the entry point of the package; these are its exports.
 export type { ErrorCode, ListPetsQuery, NewPet, OperationId, Pet, PetStatus } from './contract.ts'
 export type { DeprecationNotice } from './deprecation.ts'
 export {
@@ -37,18 +37,18 @@ export interface PetstoreOptions {
   apiKey: string
   /** The base address of the environment; it ends in `/v1`. */
   baseUrl: string | URL
-  /** How many milliseconds a call may take, retries included, if the call itself does not say. Default: 30 000. */
+  /** How many milliseconds a call may take, retries included, unless the call has its own `timeout`. Default: 30 000. */
   timeout?: number | undefined
-  /** How often a call is repeated after failures that may pass. Default: 3; 0 turns retries off. */
+  /** How often a call is retried after transient errors. Default: 3; 0 turns retries off. */
   maxRetries?: number | undefined
-  /** Called once for each operation that the service announces to remove. Default: `console.warn` with the message. */
+  /** Called once for each operation that the service reports as deprecated. Default: `console.warn` with the message. */
   onDeprecation?: ((notice: DeprecationNotice) => void) | undefined
   /** Sends the requests instead of the global `fetch`, for instance through a proxy. */
   fetch?: typeof fetch | undefined
 }
 
 export interface CreatePetOptions extends CallOptions {
-  /** Makes the create safe to repeat beyond this call, for 24 hours. Default: a random key for each call. */
+  /** Makes later calls with the same key safe for 24 hours: they add no second animal. Default: a random key for each call. */
   idempotencyKey?: string | undefined
 }
 
@@ -71,9 +71,9 @@ export class Petstore implements Record<OperationId, (...parameters: never[]) =>
   }
 
   /**
-   * Lists animals, newest first. Awaited, it is one page; iterated with `for await`, it is all animals from there on,
-   * page by page. `limit` is the size of a page: 20 if awaited, 100 if iterated, unless given.
-   * A `timeout` is that of each page.
+   * Lists animals, newest first. `await` returns one page; `for await` iterates over all animals from the cursor on,
+   * page by page. `limit` is the size of a page; the default is 20 if awaited, 100 if iterated.
+   * A `timeout` applies to each page.
    */
   listPets(query: ListPetsQuery = {}, options: CallOptions = {}): PetList {
     const fetchPage = async (cursor: string | undefined, all: boolean): Promise<PetPage> => {
@@ -84,7 +84,7 @@ export class Petstore implements Record<OperationId, (...parameters: never[]) =>
     return new PetList(fetchPage, query.cursor)
   }
 
-  /** Adds an animal and returns it with its id. Retries add no second one. */
+  /** Adds an animal and returns it with its id. Retries never add a second animal. */
   async createPet(pet: NewPet, { idempotencyKey = randomKey(), ...options }: CreatePetOptions = {}): Promise<Pet> {
     const headers = { 'Content-Type': 'application/json', 'Idempotency-Key': idempotencyKey }
     const { path } = OPERATIONS.createPet
@@ -105,7 +105,7 @@ export class Petstore implements Record<OperationId, (...parameters: never[]) =>
   }
 }
 
-/** Never quotes the key: errors end up in logs. */
+/** Throws a TypeError if this cannot be a key. Never quotes the key: errors end up in logs. */
 function checkApiKey(apiKey: string): void {
   if (typeof apiKey !== 'string' || apiKey === '')
     throw new TypeError('apiKey is missing: generate one in the console of the service.')
@@ -123,7 +123,7 @@ function readBaseUrl(baseUrl: string | URL): string {
   throw new TypeError(`baseUrl must be an http or https address that ends in ${BASE_PATH}, got ${shown(baseUrl)}.`)
 }
 
-/** Returns what a message may repeat of a base address: nothing of one that could contain a password. */
+/** Returns a base address as error messages quote it. Hides one that may contain a password. */
 function shown(baseUrl: string | URL): string {
   return /@|%40|:(?!\/\/|[0-9]{1,5}(?!\w))|(?:password|pwd|secret|token)\w*=/i.test(String(baseUrl))
     ? 'one that may contain a password'
@@ -135,12 +135,12 @@ function searchOf(query: ListPetsQuery): string {
   return given.length === 0 ? '' : `?${new URLSearchParams(given.map(([name, value]) => [name, String(value)]))}`
 }
 
-/** Not crypto.randomUUID, which pages have only over HTTPS. */
+/** Returns 128 random bits. Does not use crypto.randomUUID, which browsers offer only over HTTPS. */
 function randomKey(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('')
 }
 
 function warn({ message }: DeprecationNotice): void {
-  // oxlint-disable-next-line no-console -- the one channel for warnings that every runtime has
+  // oxlint-disable-next-line no-console -- every runtime has it, and no other channel for warnings
   console.warn(message)
 }

@@ -1,14 +1,14 @@
-// Removes the API key from everything that the client hands out and that people log. A server or a proxy may echo the
-// key in any header or body, and fetch in what it throws. Runs on the finished text, after all decoding.
+// Removes the API key from the errors and notices of the client, which callers log. A server or a proxy may echo the key in
+// any header or body, and fetch may put it into an error. Runs on the finished text, after all decoding.
 import type { DeprecationNotice } from './deprecation.ts'
 import type { PetstoreError } from './errors.ts'
 
 const REPLACEMENT = '[apiKey]'
 
-/** A shorter key is a placeholder, not a secret. Replacing it would garble codes: invalid_pet with the key "pet". */
+/** A shorter key is a placeholder, not a secret. Replacing it would garble texts: the key "pet" occurs in the code invalid_pet. */
 const SHORTEST_SECRET = 8
 
-/** What says why a request failed. Other fields are left out: Node keeps a piece of a malformed response, which may begin within the key. */
+/** The fields that say why a request failed. Others are dropped: Node adds a piece of a response, which may begin within the key. */
 const KEPT_FIELDS = [
   'name',
   'message',
@@ -24,11 +24,11 @@ const KEPT_FIELDS = [
 ]
 
 export class Redactor {
-  // Private to the language, as the key itself is.
+  // A #private field, because the pattern contains the key: neither console.log nor JSON.stringify shows it.
   readonly #key: RegExp
 
   constructor(apiKey: string) {
-    // Ignores case: hexadecimal digits come in both, and a URL puts its host into lower case.
+    // Ignores case: hexadecimal digits have two cases, and the host of a URL is converted to lower case.
     this.#key = apiKey.length < SHORTEST_SECRET ? /(?!)/g : new RegExp(Array.from(apiKey, anyFormOf).join(''), 'gi')
   }
 
@@ -44,7 +44,7 @@ export class Redactor {
     return { ...notice, documentation: this.optional(notice.documentation), message: this.text(notice.message) }
   }
 
-  /** Returns an error of the same class. */
+  /** Returns a copy of the error, of the same class, without the key. */
   error(error: PetstoreError): PetstoreError {
     const { code, message, status, requestId, retryAfter, cause } = error
     const ErrorClass = error.constructor as typeof PetstoreError
@@ -58,12 +58,12 @@ export class Redactor {
     })
   }
 
-  /** Copies what fetch threw, since the original is not the client's to change. Leaves out objects that are not errors. */
+  /** Copies an error that fetch threw, because the client must not change the original. Drops objects that are not errors. */
   #copy(value: unknown, copies: Map<object, Error>): unknown {
     if (typeof value === 'string') return this.text(value)
     if (Array.isArray(value)) return value.map((item) => this.#copy(item, copies))
     if (typeof value !== 'object' || value === null) return typeof value === 'function' ? undefined : value
-    // Not instanceof: an error of another realm is an error too.
+    // Does not use instanceof, which fails for errors of another realm.
     if (!('message' in value)) return undefined
     const known = copies.get(value)
     if (known !== undefined) return known
@@ -80,7 +80,7 @@ export class Redactor {
 }
 
 /**
- * Returns a pattern of a character: plain, percent-encoded (%70, or %2570 if encoded again, and so on), or with a JSON
+ * Returns a pattern that matches a character: plain, percent-encoded (%70, or %2570 if encoded again, and so on), or with a JSON
  * escape (\u0070, with more backslashes if quoted again; in a URL they become slashes).
  */
 function anyFormOf(character: string): string {

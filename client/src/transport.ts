@@ -1,4 +1,4 @@
-// One call of an operation: its attempts, within its deadline.
+// Calls an operation: sends the request, and retries it within the deadline of the call.
 import { type Answer, readAnswer } from './answer.ts'
 import { OPERATIONS, type OperationId } from './contract.ts'
 import { Deadline } from './deadline.ts'
@@ -8,9 +8,9 @@ import { Redactor } from './redactor.ts'
 import { retryDelay } from './retry.ts'
 
 export interface CallOptions {
-  /** Ends the call; it then rejects with the signal's reason. */
+  /** Aborts the call, which then rejects with the signal's reason. */
   signal?: AbortSignal | undefined
-  /** How many milliseconds the call may take, all attempts and the waits between them included. */
+  /** How many milliseconds the call may take, including all attempts and the delays between them. */
   timeout?: number | undefined
 }
 
@@ -27,12 +27,12 @@ export interface Call<T> {
   path: string
   headers?: Record<string, string>
   body?: string
-  /** Returns undefined for an answer that is not what the operation returns. */
+  /** Returns undefined if the answer is not a result of the operation. */
   parse: (answer: Answer) => T | undefined
 }
 
 export class Transport {
-  // Private to the language: neither console.log nor JSON.stringify shows it.
+  // A #private field: neither console.log nor JSON.stringify shows the key.
   readonly #apiKey: string
   readonly #redactor: Redactor
   readonly #settings: TransportSettings
@@ -69,9 +69,9 @@ export class Transport {
     const url = new URL(this.#settings.baseUrl + path)
     const { response, text } = await this.#fetch(url, {
       method,
-      // Made here, so that a value that no header can hold is the caller's TypeError, not a failure of the network.
+      // Made outside #fetch's try, so that an invalid header value is a TypeError for the caller, not a NetworkError.
       headers: new Headers({ Accept: 'application/json', Authorization: `Bearer ${this.#apiKey}`, ...headers }),
-      // A redirected create would become a GET, and another origin must not get the key.
+      // Follows no redirect: a create would become a GET, and another origin must not get the key.
       redirect: 'manual',
       signal,
       ...(body !== undefined && { body }),
@@ -86,7 +86,7 @@ export class Transport {
   }
 
   async #fetch(url: URL, init: RequestInit): Promise<{ response: Response; text: string }> {
-    // Not called as a method: a browser's fetch refuses any other `this`.
+    // Calls fetch as a plain function: a browser's fetch refuses the settings as `this`.
     const { fetch } = this.#settings
     try {
       const response = await fetch(url, init)
@@ -105,7 +105,7 @@ export class Transport {
   }
 }
 
-/** Node's fetch says only "fetch failed"; what failed is in its cause. */
+/** Returns the message of an error with that of its cause: Node's fetch says only "fetch failed", and the cause says why. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   const { cause } = error

@@ -1,4 +1,4 @@
-// Rendered answers of reads, each kept under its address for as long as the store's version stays the same.
+// Caches the rendered answers of reads by URL, until the store's version changes. Answers 304 to conditional requests.
 import { hash } from 'node:crypto'
 import { Refusal } from '../contract/errors.ts'
 import type { Store } from '../store/store.ts'
@@ -10,7 +10,7 @@ export interface CachedAnswer {
   route: Route
   body: Bytes
   etag: string
-  /** ETag and Link: those that a 304 carries too. */
+  /** ETag and Link: the headers that a 304 has too. */
   headers: readonly string[]
   /** All headers that describe the content. */
   contentHeaders: readonly string[]
@@ -26,16 +26,16 @@ export function rendered(route: Route, json: string, own: readonly string[] = []
   return { route, body: content.body, etag, headers, contentHeaders: [...content.headers, ...headers] }
 }
 
-/** The handler of an operation that only reads: answers from the cache, 304 if the client has it already. */
+/** Creates the handler of an operation that only reads. It answers through the cache, with 304 if the client has the current content. */
 export function cachedRead(cache: AnswerCache, read: Read): Handler {
   return async (call) => {
     const answer = await cache.read(call.raw.url!, call.version, () => read(call.route))
-    return answer instanceof Refusal ? answer : unlessKnown(call, answer)
+    return answer instanceof Refusal ? answer : answerOrNotModified(call, answer)
   }
 }
 
-/** Returns the cached answer, or 304 for a client that has it. */
-export function unlessKnown({ raw }: Call, { body, etag, headers, contentHeaders }: CachedAnswer): Answer {
+/** Returns the cached answer, or 304 if the request's If-None-Match matches it. */
+export function answerOrNotModified({ raw }: Call, { body, etag, headers, contentHeaders }: CachedAnswer): Answer {
   if (matchesEtag(raw.headers['if-none-match'], etag)) return { status: 304, headers, body: undefined }
   return { status: 200, headers: contentHeaders, body }
 }
@@ -45,7 +45,7 @@ export function etagOf(body: string | Buffer): string {
   return `"${hash('sha256', body, 'base64url').slice(0, 22)}"`
 }
 
-/** If-None-Match compares weakly (RFC 9110, 13.1.2); `*` matches whatever is there. */
+/** Compares an If-None-Match header weakly (RFC 9110, 13.1.2); `*` matches any ETag. */
 export function matchesEtag(ifNoneMatch: string | undefined, etag: string): boolean {
   if (ifNoneMatch === undefined) return false
   if (ifNoneMatch === etag || ifNoneMatch.trim() === '*') return true
@@ -57,14 +57,14 @@ const MAX_BYTES = 8 * 1024 * 1024
 const MAX_ADDRESS = 200
 
 export class AnswerCache {
-  /** How many were found in here, and how many were not. */
+  /** Counts the lookups that found an answer, and those that did not. */
   readonly lookups = { hits: 0, misses: 0 }
   readonly #store: Pick<Store, 'version' | 'versionToRead'>
   readonly #answers = new Map<string, CachedAnswer>()
-  /** Reads under way. */
+  /** Running reads, by URL. */
   readonly #reading = new Map<string, Promise<CachedAnswer | Refusal>>()
-  /** Addresses that were asked for, whatever the version. */
-  readonly #asked = new Set<string>()
+  /** URLs that were requested before, under any version of the store. */
+  readonly #requested = new Set<string>()
   #bytes = 0
   #version: number | undefined
 
@@ -72,7 +72,7 @@ export class AnswerCache {
     this.#store = store
   }
 
-  /** Asks the store for its version: requests that have arrived by now find nothing older. */
+  /** Drops all answers if the store has a new version: requests that have arrived by now get nothing older. */
   refresh(): void {
     const version = this.#store.version()
     if (version !== undefined && version === this.#version) return
@@ -82,7 +82,7 @@ export class AnswerCache {
     this.#bytes = 0
   }
 
-  /** The version that all answers in here belong to. */
+  /** The store's version that all cached answers belong to. */
   get version(): number | undefined {
     return this.#version
   }
@@ -95,25 +95,25 @@ export class AnswerCache {
   }
 
   /**
-   * Reads an answer that is not in here, for a request that arrived with this version. If the address was asked for before,
-   * one read serves everyone who asks meanwhile, and its answer is kept; if the store has no version, one read serves those
-   * who asked before it began. A client that walks through a list asks for each page once: keeping those would only cost
-   * garbage collection (a third of such a request).
+   * Reads an answer that is not cached, for a request that arrived at this version. If the address was requested before, one
+   * read serves all requests that arrive while it runs, and its answer is cached; if the store has no version, one read serves
+   * only the requests that arrived before it began. The first answer of an address is not cached: a client that pages through a
+   * list requests each page once, and caching those would only cost garbage collection (a third of such a request).
    */
   read(
     address: string,
     version: number | undefined,
     read: () => Promise<CachedAnswer | Refusal>,
   ): Promise<CachedAnswer | Refusal> {
-    // The store has moved on since the request arrived, so the version of what is read now is unknown.
+    // If the store's version has changed since the request arrived, the version of a read that begins now is unknown.
     if (version !== this.#version || this.#isNew(address)) return read()
     return this.#reading.get(address) ?? this.#readAndKeep(address, read)
   }
 
   #isNew(address: string): boolean {
-    if (this.#asked.has(address)) return false
-    if (this.#asked.size >= MAX_ANSWERS) this.#asked.clear()
-    if (address.length <= MAX_ADDRESS) this.#asked.add(address)
+    if (this.#requested.has(address)) return false
+    if (this.#requested.size >= MAX_ANSWERS) this.#requested.clear()
+    if (address.length <= MAX_ADDRESS) this.#requested.add(address)
     return true
   }
 
@@ -123,7 +123,7 @@ export class AnswerCache {
     this.#reading.set(address, reading)
     try {
       const answer = await reading
-      // The store may have reached the version of what was read only now.
+      // The store may only now have reached the version that was read.
       if (version !== undefined) this.refresh()
       const isCurrent = version !== undefined && version === this.#version
       if (isCurrent && !(answer instanceof Refusal)) this.#keep(address, answer)

@@ -1,4 +1,4 @@
-// The one way out for every answer: its headers, its bytes, and then the recorder.
+// Sends an answer, with the headers that every answer has, and passes it to the recorder.
 import type { ServerResponse } from 'node:http'
 import { pipeline, Readable } from 'node:stream'
 import { errorBody, ERRORS, helpLink, Refusal } from '../contract/errors.ts'
@@ -17,7 +17,7 @@ export type Send = (call: Call, response: ServerResponse, result: Result) => voi
 export interface SendParts {
   record: Recorder
   baseUrl: string | undefined
-  /** Whether the service is stopping: then each answer ends its connection. */
+  /** Whether the service is stopping. Each answer then closes its connection. */
   isStopping: () => boolean
 }
 
@@ -37,7 +37,7 @@ export function createSend({ record, baseUrl, isStopping }: SendParts): Send {
     if (operation?.deprecation !== undefined) headers.push(...deprecation.get(operation.id)!)
     if (request.answerHeaders !== undefined) headers.push(...request.answerHeaders)
     if (request.raw.headers.origin !== undefined && request.sameOrigin !== true) headers.push(...CORS_HEADERS)
-    // A request whose body broke off was answered by socket-errors.ts.
+    // socket-errors.ts has answered a request whose body broke off.
     if (response.headersSent) return
     if ((isStopping() || isLast(request.raw)) && !headers.includes('Connection')) headers.push('Connection', 'close')
     if (request.disconnects) response.destroy()
@@ -47,7 +47,7 @@ export function createSend({ record, baseUrl, isStopping }: SendParts): Send {
   }
 }
 
-/** The body of an answer, and the headers that describe it. */
+/** Returns the body of an answer and the headers that describe it. */
 export function contentOf(text: string, type: string): { headers: string[]; body: Bytes } {
   const length = Buffer.byteLength(text)
   const body = (length === text.length ? text : Buffer.from(text).toString('latin1')) as Bytes
@@ -61,8 +61,8 @@ export function jsonContent(json: string): { headers: string[]; body: Bytes } {
 type RefusalAnswer = Answer & { body: Bytes }
 
 /**
- * Renders refusals, with a link to the documentation of the code, below `root` if a public address is configured. A refusal
- * that is the same object each time, such as for a missing key, is rendered once.
+ * Creates a function that renders refusals, each with a link to the documentation of its code; `root` is the public address, if
+ * configured. A refusal that is the same object each time, such as for a missing key, is rendered once.
  */
 export function createRefusalAnswer(root = ''): (refusal: Refusal) => RefusalAnswer {
   const rendered = new WeakMap<Refusal, RefusalAnswer>()

@@ -1,29 +1,29 @@
-// The request as it goes down the pipeline, and the answer that comes up.
+// The types of a request as the pipeline and the pages see it, and of its answer.
 import type { IncomingMessage } from 'node:http'
 import type { Readable } from 'node:stream'
 import type { Refusal } from '../contract/errors.ts'
 import type { Operation, OperationId } from '../contract/operations.ts'
 import type { ApiKey } from '../store/account-store.ts'
 
-/** A request as it is answered. */
+/** A request that is being answered. */
 export interface Call {
   readonly id: string
   readonly raw: IncomingMessage
-  /** The client's address, also behind trusted proxies. */
+  /** The client's address: behind trusted proxies, the one that they forward. */
   readonly ip: string
   readonly startedAt: number
-  /** Undefined outside the interface. */
+  /** Undefined if the request is not for an operation. */
   readonly operation?: Operation
   /** The API key of the caller, known after the key check. */
   caller?: ApiKey | undefined
-  /** The key that was revoked or has expired, so that its owner is shown the refusal. */
+  /** A revoked or expired key that was refused. Its owner sees the refusal in the console. */
   refusedKey?: ApiKey | undefined
-  /** Whether the client asked for a rehearsed failure (rehearse.ts), and whether that cuts the connection. */
+  /** Whether the client asked for a rehearsed failure (rehearse.ts), and whether that failure cuts the connection. */
   rehearsed?: boolean | undefined
   disconnects?: boolean | undefined
-  /** Headers that a step puts on the answer, whatever that will be. */
+  /** Headers that a step adds to any answer. */
   answerHeaders?: readonly string[] | undefined
-  /** Whether the answer is for pages of its own origin alone. */
+  /** Whether only pages of the same origin may read the answer: it gets no CORS headers. */
   sameOrigin?: boolean | undefined
 }
 
@@ -31,11 +31,11 @@ export interface Call {
 export interface Origin {
   readonly protocol: string
   readonly host: string
-  /** Whether a proxy that is not trusted has forwarded the request: what it says is ignored. */
+  /** Whether an untrusted proxy forwarded the request. Its forwarding headers are ignored. */
   readonly untrustedProxy: boolean
 }
 
-/** What an address and method lead to. */
+/** The operation that a method and URL match. */
 export interface Route {
   operation: Operation & { id: OperationId }
   /** The values of the path's parameters, by name. */
@@ -44,7 +44,7 @@ export interface Route {
   query: string
 }
 
-/** A request for one of the operations, on its way down the pipeline. */
+/** A request for an operation. */
 export interface OperationCall extends Call {
   readonly operation: Route['operation']
   readonly route: Route
@@ -52,7 +52,7 @@ export interface OperationCall extends Call {
   readonly version: number | undefined
 }
 
-/** A request for anything but an operation: a health check, the document, a page. */
+/** A request that is not for an operation: a health check, the OpenAPI document, a page of the console. */
 export interface PageCall extends Call, Origin {
   /** The values of the path's parameters, by name. */
   readonly parameters: Record<string, string>
@@ -60,10 +60,10 @@ export interface PageCall extends Call, Origin {
   readonly query: string
 }
 
-/** A body as it goes over the wire, one character per byte (latin1): the form that Node writes fastest, 10 % ahead of a Buffer. */
+/** A body as a string with one character per byte (latin1). Node writes it 10 % faster than a Buffer. */
 export type Bytes = string & { readonly bytes: unique symbol }
 
-/** Headers are a flat list, name and value in turn: the form that Node writes fastest. */
+/** Headers are a flat list of names and values, in turn, which Node writes fastest. */
 export interface Answer {
   status: number
   headers: readonly string[]
@@ -77,10 +77,10 @@ export type Result = Answer | Refusal
 
 export type Handler = (call: OperationCall) => Promise<Result>
 
-/** A step lets the request pass, or refuses it. */
+/** Returns a refusal, or undefined to let the request pass. */
 export type Step = (call: OperationCall) => Refusal | undefined | Promise<Refusal | undefined>
 
-/** Returns whether a header that must be sent once was sent twice; of these Node keeps only the first. */
+/** Returns whether a header was sent twice. Of a header that may be sent once, Node keeps only the first. */
 export function cameTwice(request: Call, name: string): boolean {
   const { rawHeaders } = request.raw
   let seen = false
@@ -94,8 +94,8 @@ export function cameTwice(request: Call, name: string): boolean {
 }
 
 /**
- * Returns whether a client takes gzip, and does not prefer the plain content (RFC 9110, 12.5.3): its own weight counts before
- * that of `*`, and a weight of 0 means no.
+ * Returns whether a client accepts gzip and does not prefer the plain content (RFC 9110, 12.5.3). The weight of gzip takes
+ * precedence over that of `*`, and a weight of 0 means not accepted.
  */
 export function takesGzip({ raw }: Call): boolean {
   const accepted = raw.headers['accept-encoding'] ?? ''

@@ -46,7 +46,7 @@ export function storeGauges(store: StoreGauged): Metric[] {
   ]
 }
 
-/** Of the instance as a whole. */
+/** Returns the gauges of the instance as a whole, which only its first process has. */
 export function instanceGauges(readiness: Readiness): Metric[] {
   const build = new Gauge<string>({
     name: 'petstore_build_info',

@@ -1,5 +1,5 @@
-// Is the process alive, is it ready: the same answers on the public port and on the admin port, which also has the metrics
-// and stays reachable while the public one is overloaded.
+// Liveness and readiness, with the same answers on the public port and on the admin port. The admin port also serves the metrics,
+// and stays reachable while the public port is overloaded.
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { Refusal } from '../contract/errors.ts'
 import { RETRY_AFTER } from '../contract/limits.ts'
@@ -13,7 +13,7 @@ export type Health = Record<'/livez' | '/readyz', () => Answer | Promise<Result>
 
 export function createHealth(readiness: Readiness): Health {
   return {
-    // Touches nothing: it answers as long as the process can.
+    // Depends on nothing, so it answers as long as the event loop runs.
     '/livez': () => json({ status: 'alive' }),
     '/readyz': async () => {
       const reason = await readiness()
@@ -31,14 +31,14 @@ function json(value: object): Answer {
 }
 
 export interface AdminParts {
-  /** Gives the page that Prometheus reads. */
+  /** Returns the page that Prometheus reads. */
   metricsPage: () => Promise<string>
   contentType: string
   health: Health
   send: Send
 }
 
-/** The admin port, for the operator: metrics and health. */
+/** Creates the server of the admin port: metrics and health checks. */
 export function createAdmin({ metricsPage, contentType, health, send }: AdminParts): Server {
   async function answerHealth(path: keyof Health, raw: IncomingMessage, response: ServerResponse): Promise<void> {
     const call = { id: requestId(raw), raw, ip: raw.socket.remoteAddress ?? '', startedAt: performance.now() }

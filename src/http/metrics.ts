@@ -1,4 +1,4 @@
-// Prometheus metrics, for the admin port. Without that port nothing is measured.
+// Prometheus metrics, served on the admin port. Without an admin port nothing is measured.
 import {
   AggregatorRegistry,
   collectDefaultMetrics,
@@ -17,25 +17,25 @@ import type { Readiness } from './readiness.ts'
 export type Snapshot = MetricObjectWithValues<MetricValue<string>>[]
 
 export interface Metrics {
-  /** A request that the HTTP parser refused belongs to no operation and took no measurable time. */
+  /** Counts an answer. A request that the HTTP parser refused has no operation and no duration. */
   answered(operation: Operation | undefined, status: number, seconds: number | undefined, rehearsed?: boolean): void
   storeCall(method: string, seconds: number): void
-  /** Add what is read off these at each scrape. */
+  /** These three register metrics that are read at each scrape (gauges.ts). */
   watchFront(front: FrontGauged): void
   watchStore(store: StoreGauged): void
   watchInstance(readiness: Readiness): void
-  /** What was measured so far, to be added up with that of other processes. */
+  /** Returns the metrics of this process, to be added to those of other processes. */
   snapshot(): Promise<Snapshot>
-  /** Adds up what several processes have measured. */
+  /** Adds up the metrics of several processes. */
   sum(snapshots: readonly Snapshot[]): Promise<Snapshot>
-  /** The page that Prometheus reads, with what these other processes of the instance have measured. */
+  /** Returns the page that Prometheus reads, with the metrics of the other processes of the instance added. */
   render(others?: readonly Snapshot[]): Promise<string>
   contentType: string
 }
 
 const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
 
-/** Server errors are counted from zero, so that the first one is an increase: Prometheus sees none in a series that begins. */
+/** Counters of these start at zero, so that the first error is an increase: Prometheus sees none when a series begins at 1. */
 const SERVER_ERRORS = [500, 503]
 
 export function createMetrics(): Metrics {

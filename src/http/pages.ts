@@ -1,5 +1,5 @@
-// The path of a request that is not for an operation, in order: route, request id, framing, answer. Health checks, the
-// document and the console's pages are such routes; 404, 405 and OPTIONS come from here for all paths.
+// The path of a request that is not for an operation, in order: route, request id, framing, answer. Serves the health checks, the
+// OpenAPI document and the console, and for all paths 404, 405 and OPTIONS (routes.ts).
 import type { RequestListener } from 'node:http'
 import type { Config } from '../config.ts'
 import type { Log } from '../log.ts'
@@ -42,7 +42,7 @@ export function createPages(
   }
 }
 
-/** Whether the process is alive, whether it is ready, and the OpenAPI document. */
+/** Returns the routes of the health checks and of the OpenAPI document. */
 function publicRoutes(config: Config, health: Health): PageRoute[] {
   const answers: Record<string, PageRoute['answer']> = { ...health, '/openapi.json': createOpenapiRoute(config) }
   return Object.entries(answers).map(([path, answer]) => ({ method: 'GET', path, access: 'public', answer }))

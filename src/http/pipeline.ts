@@ -1,4 +1,4 @@
-// The path of a request for an operation, in order: route, request id, framing, key, removal, rate, content, handler, answer.
+// Serves an operation, in order: route, request id, framing, key, removal, rehearsal, rate limit, body headers, handler, answer.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Refusal } from '../contract/errors.ts'
 import { RETRY_AFTER } from '../contract/limits.ts'
@@ -6,7 +6,7 @@ import { type Log, logRepeated } from '../log.ts'
 import type { ApiKey } from '../store/account-store.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import type { Send } from './answer.ts'
-import { type AnswerCache, type CachedAnswer, unlessKnown } from './answer-cache.ts'
+import { type AnswerCache, answerOrNotModified, type CachedAnswer } from './answer-cache.ts'
 import type { Answer, Call, OperationCall, Result, Route, Step } from './call.ts'
 import type { Handlers } from './handlers.ts'
 import { checkFraming, requestId } from './request.ts'
@@ -14,7 +14,7 @@ import { findOperation, isRead, originForm } from './routes.ts'
 
 export interface PipelineParts {
   cache: AnswerCache
-  /** What stands between a route and its content, in order; the first step that refuses ends it. */
+  /** The checks of app.ts, in order; the first refusal is the result. */
   steps: readonly Step[]
   handlers: Handlers
   send: Send
@@ -29,19 +29,19 @@ export interface Arrival {
   at: number
 }
 
-/** The pipeline returns false if the request is not for an operation. */
+/** Creates a function that serves a request. It returns false if the request is not for an operation. */
 export function createPipeline({ cache, steps, handlers, send, log, clientAddress }: PipelineParts) {
   const respond = createRespond(send, log)
 
-  /** Returns no promise if no step has to wait: a cached answer costs none. */
+  /** Returns no promise if no step has to wait, so that a cached answer costs none. */
   function resultOf(call: OperationCall, cached: CachedAnswer | undefined): Result | Promise<Result> {
-    const verdict = checkFraming(call) ?? admit(steps, call)
+    const verdict = checkFraming(call) ?? runSteps(steps, call)
     if (verdict instanceof Promise) return verdict.then((refusal) => refusal ?? contentOf(call, cached))
     return verdict ?? contentOf(call, cached)
   }
 
   function contentOf(call: OperationCall, cached: CachedAnswer | undefined): Answer | Promise<Result> {
-    return cached === undefined ? handlers[call.operation.id](call) : unlessKnown(call, cached)
+    return cached === undefined ? handlers[call.operation.id](call) : answerOrNotModified(call, cached)
   }
 
   return ({ raw, response, at }: Arrival): boolean => {
@@ -56,17 +56,17 @@ export function createPipeline({ cache, steps, handlers, send, log, clientAddres
   }
 }
 
-/** Walks through the steps. Not a promise where none has to wait: a request costs none then. */
-function admit(steps: readonly Step[], call: OperationCall, first = 0): ReturnType<Step> {
+/** Runs the steps until one refuses. Returns a promise only if a step does. */
+function runSteps(steps: readonly Step[], call: OperationCall, first = 0): ReturnType<Step> {
   for (let index = first; index < steps.length; index += 1) {
     const verdict = steps[index]!(call)
-    if (verdict instanceof Promise) return verdict.then((refusal) => refusal ?? admit(steps, call, index + 1))
+    if (verdict instanceof Promise) return verdict.then((refusal) => refusal ?? runSteps(steps, call, index + 1))
     if (verdict !== undefined) return verdict
   }
   return undefined
 }
 
-/** Returns a function that sends the result of some work; what the work throws is answered too. */
+/** Creates a function that sends the result of `work`, or a 5xx if it throws. */
 export function createRespond(send: Send, log: Log) {
   return (call: Call, response: ServerResponse, work: () => Result | Promise<Result>): void => {
     const failed = (error: unknown) => send(call, response, refusalFor(error, call, log))
@@ -87,7 +87,7 @@ export function createRespond(send: Send, log: Log) {
   }
 }
 
-/** Turns what was thrown into a refusal: the database is unavailable, or there is a bug of ours. */
+/** Turns an error into a refusal: 503 if the database is unavailable, else 500 for a bug of the service. */
 function refusalFor(error: unknown, { id }: Call, log: Log): Refusal {
   if (error instanceof StoreUnavailable) {
     logRepeated(log, 'error', { requestId: id, reason: error.message }, 'the database is unavailable')

@@ -1,21 +1,21 @@
-// The rate limit: requests per account in a window of time, counted by this instance alone. Off unless set. Requests are spent
-// from a lease. A lone process leases all that an account has; workers lease a part at a time from the process that counts.
+// The rate limit of an instance: requests per account in a window of time. Off unless set. A process leases requests before it
+// serves them: a single process the whole limit at once, with workers each process a part at a time from the first process.
 import type { RateLimit } from '../config.ts'
 import { Refusal } from '../contract/errors.ts'
 import type { OperationCall, Step } from './call.ts'
 
 export interface Grant {
-  /** Requests that may be spent until the window ends. */
+  /** How many requests the process may serve until the window ends. */
   granted: number
-  /** What is left for others to lease. */
+  /** How many requests are left to lease. */
   left: number
   endsInMs: number
 }
 
-/** Leases up to so many requests of an account. */
+/** Leases at most `wanted` requests of an account. */
 export type Lease = (account: string, wanted: number) => Grant | Promise<Grant>
 
-/** Counts what was leased. Windows are measured with a monotonic clock: a wall clock that is set back would make one last for hours. */
+/** Creates the count of leased requests. A monotonic clock measures its windows: a wall clock set back would stretch one for hours. */
 export function createRateWindow(
   { requests, seconds }: RateLimit,
   monotonic: () => number,
@@ -37,15 +37,15 @@ export function createRateWindow(
   }
 }
 
-/** What an account may still do here. */
+/** What this process has leased for an account: `own` requests are unused, `left` can still be leased. */
 interface Allowance {
   own: number
   left: number
   until: number
 }
 
-/** How much a worker leases at a time: as many requests may lie unused in each other worker when an account is refused. */
-function leaseOf({ requests }: RateLimit): number {
+/** Returns how many requests a process leases at a time. At most as many lie unused in each other process when an account is refused. */
+function leaseSize({ requests }: RateLimit): number {
   return Math.max(1, Math.floor(requests / 100))
 }
 
@@ -54,13 +54,13 @@ export function createRateLimit(limit: RateLimit | undefined, monotonic: () => n
   const { requests, seconds } = limit
   const policy = `"default";q=${requests};w=${seconds}`
   const lease = shared ?? createRateWindow(limit, monotonic)
-  const wanted = shared === undefined ? requests : leaseOf(limit)
+  const wanted = shared === undefined ? requests : leaseSize(limit)
   const allowances = new Map<string, Allowance>()
-  const asking = new Map<string, Promise<Allowance>>()
+  const pendingLeases = new Map<string, Promise<Allowance>>()
 
-  /** The window ends no later than this: it is counted from before the lease was asked for, which may have taken a while. */
+  /** Stores a grant. Its end is counted from `askedAt`, before the lease was asked for, so it is never later than the window's. */
   function keep(account: string, { granted, left, endsInMs }: Grant, askedAt: number): Allowance {
-    // Those of an earlier window are of no use any more.
+    // Drops the allowances of an earlier window.
     const [oldest] = allowances.values()
     if (oldest !== undefined && oldest.until <= monotonic()) allowances.clear()
     const allowance = { own: granted, left, until: askedAt + endsInMs }
@@ -69,14 +69,14 @@ export function createRateLimit(limit: RateLimit | undefined, monotonic: () => n
   }
 
   function ask(account: string): Allowance | Promise<Allowance> {
-    const asked = asking.get(account)
-    if (asked !== undefined) return asked
+    const pending = pendingLeases.get(account)
+    if (pending !== undefined) return pending
     const askedAt = monotonic()
     const grant = lease(account, wanted)
     if (!(grant instanceof Promise)) return keep(account, grant, askedAt)
-    const answer = grant.then((given) => keep(account, given, askedAt)).finally(() => asking.delete(account))
-    asking.set(account, answer)
-    return answer
+    const allowance = grant.then((given) => keep(account, given, askedAt)).finally(() => pendingLeases.delete(account))
+    pendingLeases.set(account, allowance)
+    return allowance
   }
 
   function spend(call: OperationCall, allowance: Allowance): Refusal | undefined {
@@ -94,7 +94,7 @@ export function createRateLimit(limit: RateLimit | undefined, monotonic: () => n
     return new Refusal('rate_limited', message, ['Retry-After', String(reset)])
   }
 
-  /** Others that waited for the same lease may have spent it, or its window may have ended on the way. */
+  /** Waits for a lease, and for another if other requests have spent it or its window has ended meanwhile. */
   async function spendLater(
     call: OperationCall,
     account: string,
@@ -105,7 +105,7 @@ export function createRateLimit(limit: RateLimit | undefined, monotonic: () => n
     return spend(call, allowance)
   }
 
-  /** Whether the allowance lets a request pass or refuses it; else more must be leased. */
+  /** Returns whether the allowance decides a request. If not, more must be leased. */
   function isUsable({ own, left, until }: Allowance): boolean {
     return until > monotonic() && (own > 0 || left === 0)
   }

@@ -1,8 +1,8 @@
-// Whether the service can serve: for /readyz and the metrics.
+// Whether the service can serve requests, for /readyz and the metrics.
 import { NoWrites, type Store, StoreBusy } from '../store/store.ts'
 import { withinTime } from '../store/within-time.ts'
 
-/** Load balancers and Prometheus wait a few seconds for an answer; a database that takes this long counts as unavailable. */
+/** A database that takes longer counts as unavailable: load balancers and Prometheus wait only a few seconds for an answer. */
 const ANSWER_WITHIN_MS = 2000
 
 /** Resolves with the reason why the service is not ready, or undefined if it is. */

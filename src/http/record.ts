@@ -1,5 +1,5 @@
-// The one recorder of answers: log line, metrics and usage, for the operations, the public routes, the console and the
-// requests that the HTTP parser refused.
+// Records each answer in the log, the metrics and the usage counts: of operations, health checks, the console, and requests that
+// the HTTP parser refused.
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Usage } from '../accounts/usage.ts'
 import { ERRORS, type Refusal } from '../contract/errors.ts'
@@ -9,7 +9,7 @@ import type { Log } from '../log.ts'
 import type { ApiKey, FailedRequest } from '../store/account-store.ts'
 import type { Metrics } from './metrics.ts'
 
-/** What is known of an answered request. One that the parser refused has neither method, address nor start. */
+/** A request that was answered. One that the HTTP parser refused has no method, URL or start time. */
 export interface Answered {
   readonly id: string
   readonly ip?: string | undefined
@@ -69,7 +69,7 @@ function failedRequest(
   }
 }
 
-/** Never the query or a header: a key that was sent in the wrong place must not end up in a log. */
+/** Returns the fields of a log line. Leaves out the query and the headers: a key sent in the wrong place must not be logged. */
 function logLine(
   { id, raw, startedAt, operation, caller, ip, rehearsed }: Answered,
   status: number,
@@ -90,7 +90,7 @@ function logLine(
   }
 }
 
-/** Returns the trace that a request is part of (W3C Trace Context), if its header is well-formed. */
+/** Returns the trace id of a traceparent header (W3C Trace Context), or undefined if the header is malformed. */
 function traceId(traceparent: string | string[] | undefined): string | undefined {
   if (typeof traceparent !== 'string') return undefined
   return /^(?!ff)[\da-f]{2}-(?!0{32})([\da-f]{32})-(?!0{16})[\da-f]{16}-[\da-f]{2}(?:-|$)/.exec(traceparent)?.[1]

@@ -1,5 +1,5 @@
-// Rehearsed failures, on staging only: with the header Petstore-Rehearse a client asks for the failure that it wants to
-// see, so that its retries can be tested against the real service. Production does not have this step.
+// Rehearsed failures, on staging only: the header Petstore-Rehearse makes a request fail in a chosen way, so that a client's
+// retries can be tested against the real service. Production does not have this step.
 import { setTimeout } from 'node:timers/promises'
 import { Refusal } from '../contract/errors.ts'
 import { quote } from '../contract/json.ts'
@@ -19,10 +19,10 @@ const CROWDED = new Refusal(
   RETRY,
 )
 
-/** Resolves after so many milliseconds; with false, and at once, if too many requests are being delayed. */
+/** Resolves with true after `ms` milliseconds; with false at once if too many requests are being delayed. */
 export type Hold = (ms: number) => Promise<boolean>
 
-/** Delays a bounded number of requests at a time. */
+/** Creates a hold that delays a bounded number of requests at a time. */
 export function createHold(): Hold {
   let held = 0
   return async (ms) => {
@@ -58,13 +58,13 @@ export function createRehearsal(hold: Hold): Step {
   }
 }
 
-/** Nothing is done, and the refusal never arrives: it is for the log and the metrics. */
+/** Cuts the connection before the operation runs. The refusal is only logged and counted; the client never gets it. */
 function disconnect(call: OperationCall): Refusal {
   call.disconnects = true
   return UNAVAILABLE
 }
 
-/** Milliseconds of `delay=2s` or `delay=250ms`; undefined for anything else or longer than allowed. */
+/** Returns the milliseconds of `delay=2s` or `delay=250ms`, or undefined if the text is anything else or the delay is too long. */
 function delayOf(text: string): number | undefined {
   const [, digits, unit] = /^delay=([0-9]{1,5})(ms|s)$/.exec(text) ?? []
   const ms = Number(digits) * (unit === 's' ? 1000 : 1)

@@ -1,4 +1,4 @@
-// Which route a request is for, and which paths and methods exist: 404, 405 with Allow, and OPTIONS come from here.
+// Finds the route of a request. If there is none, makes the answer: 404, 405 with Allow, or OPTIONS.
 import type { ServerResponse } from 'node:http'
 import { Refusal } from '../contract/errors.ts'
 import { quote } from '../contract/json.ts'
@@ -6,18 +6,18 @@ import { BASE_PATH, OPERATIONS } from '../contract/operations.ts'
 import type { Answer, Call, PageCall, Result, Route } from './call.ts'
 import { PREFLIGHT_HEADERS } from './cors.ts'
 
-/** A route beside the operations, which all need a key. */
+/** A route that is not an operation: a health check, the OpenAPI document or a page of the console. */
 export interface PageRoute {
   method: 'GET' | 'POST'
   /** A part in braces is a parameter. */
   path: string
-  /** Who may ask: anyone, or visitors who are signed in to the console, which checks that. */
+  /** Who may send the request: anyone, or only visitors who are signed in to the console. The console checks that. */
   access: 'public' | 'session'
-  /** `response` shows when the client has left, or has its answer; the answer itself is what this returns. */
+  /** Returns the answer. `response` only shows when the client has disconnected or received its answer. */
   answer: (call: PageCall, response: ServerResponse) => Result | Promise<Result>
 }
 
-/** The console as http knows it. */
+/** The routes of the console. */
 export interface Pages {
   routes: readonly PageRoute[]
   /** Returns what a browser is shown for an unknown address outside the interface. */
@@ -42,24 +42,24 @@ export function findOperation(method: string, url: string): Route | undefined {
   return found && { operation: found.route.operation, parameters: found.parameters, query: found.query }
 }
 
-/** Returns the first route that fits, and what the address tells it; `url` is in origin form. */
+/** Returns the first route that matches, with its path parameters and the query; `url` is in origin form. */
 export function findRoute<R>(table: Table<R>, method: string, url: string) {
   const mark = url.indexOf('?')
-  const came = decodedParts(mark === -1 ? url : url.slice(0, mark))
+  const actual = decodedParts(mark === -1 ? url : url.slice(0, mark))
   const wanted = isRead(method) ? 'GET' : method
-  const route = table.find((candidate) => candidate.method === wanted && fits(candidate.parts, came))
+  const route = table.find((candidate) => candidate.method === wanted && matches(candidate.parts, actual))
   if (route === undefined) return undefined
-  return { route, parameters: parametersOf(route.parts, came), query: mark === -1 ? '' : url.slice(mark + 1) }
+  return { route, parameters: parametersOf(route.parts, actual), query: mark === -1 ? '' : url.slice(mark + 1) }
 }
 
-/** Takes the values of `{name}` from their places in the path. */
-function parametersOf(parts: readonly string[], came: readonly string[]): Record<string, string> {
+/** Returns the values of the route's parameters, such as `{name}`, from the path. */
+function parametersOf(parts: readonly string[], actual: readonly string[]): Record<string, string> {
   return Object.fromEntries(
-    parts.flatMap((part, index) => (isParameter(part) ? [[part.slice(1, -1), came[index]!]] : [])),
+    parts.flatMap((part, index) => (isParameter(part) ? [[part.slice(1, -1), actual[index]!]] : [])),
   )
 }
 
-/** Decodes part by part: an encoded slash belongs to its part. */
+/** Splits a path before decoding it: an encoded slash does not separate parts. */
 function decodedParts(path: string): string[] {
   return path.split('/').map(decodeURIComponent)
 }
@@ -68,25 +68,25 @@ function isParameter(part: string): boolean {
   return part.startsWith('{')
 }
 
-/** A parameter matches one part of the path, and not an empty one. */
-function fits(expected: readonly string[], came: readonly string[]): boolean {
+/** Returns whether a path matches a route. A parameter matches one part of the path, which must not be empty. */
+function matches(expected: readonly string[], actual: readonly string[]): boolean {
   return (
-    expected.length === came.length &&
-    expected.every((part, index) => (isParameter(part) ? came[index] !== '' : came[index] === part))
+    expected.length === actual.length &&
+    expected.every((part, index) => (isParameter(part) ? actual[index] !== '' : actual[index] === part))
   )
 }
 
-/** HEAD is a GET without the body. */
+/** Returns whether the method only reads. HEAD is a GET without the body. */
 export function isRead(method: string | undefined): boolean {
   return method === 'GET' || method === 'HEAD'
 }
 
-/** What a method of the interface is served under: HEAD comes with GET. */
+/** Returns the HTTP methods that a route of this method accepts: a GET route also accepts HEAD. */
 function methodsOf(method: string): string[] {
   return method === 'GET' ? ['GET', 'HEAD'] : [method]
 }
 
-/** `Allow` for the server as a whole, as in `OPTIONS *`. */
+/** The `Allow` header of the server as a whole, for `OPTIONS *`. */
 export const ALL_METHODS = allowHeader(['OPTIONS', ...OPERATIONS.flatMap(({ method }) => methodsOf(method))])
 
 function allowHeader(methods: Iterable<string>): string {
@@ -101,7 +101,7 @@ export function unrouted(
 ): Result | Promise<Answer> {
   const { method = '', url = '/' } = call.raw
   const encoded = url.split('?', 1)[0]!
-  // An encoded slash or question mark stays encoded.
+  // Leaves an encoded slash or question mark encoded.
   const path = decodeURI(encoded)
   const allow = path === '/*' && method === 'OPTIONS' ? ALL_METHODS : allowedMethods(encoded, table)
   if (allow === undefined && asksForPage(call, path)) return notFound(call)
@@ -128,13 +128,13 @@ export function unrouted(
 }
 
 function allowedMethods(path: string, table: Table<PageRoute>): string | undefined {
-  const came = decodedParts(path)
-  const fitting = [...OPERATION_TABLE, ...table].filter(({ parts }) => fits(parts, came))
-  if (fitting.length === 0) return undefined
-  return allowHeader(['OPTIONS', ...fitting.flatMap(({ method }) => methodsOf(method))])
+  const actual = decodedParts(path)
+  const matching = [...OPERATION_TABLE, ...table].filter(({ parts }) => matches(parts, actual))
+  if (matching.length === 0) return undefined
+  return allowHeader(['OPTIONS', ...matching.flatMap(({ method }) => methodsOf(method))])
 }
 
-/** A browser asks before it sends a page's request. */
+/** Returns whether this is a CORS preflight: a browser sends one before a page's cross-origin request. */
 function isPreflight({ raw: { method, headers } }: Call): boolean {
   return method === 'OPTIONS' && headers['access-control-request-method'] !== undefined
 }
@@ -148,22 +148,22 @@ function nearestPath(path: string): string | undefined {
   const trimmed = path.endsWith('/') ? path.slice(0, -1) : path
   if (trimmed === BASE_PATH) return BASE_PATH + OPERATIONS[0]!.path
   return [trimmed, BASE_PATH + trimmed].find((candidate) =>
-    OPERATION_TABLE.some(({ parts }) => fits(parts, decodedParts(candidate))),
+    OPERATION_TABLE.some(({ parts }) => matches(parts, decodedParts(candidate))),
   )
 }
 
-/** A browser at a wrong address; a caller of the interface gets the Error body, whatever it accepts. */
+/** Returns whether to answer with an HTML page. Below the API's base path the answer is always an Error body. */
 function asksForPage({ raw: { method, headers } }: Call, path: string): boolean {
   return isRead(method) && !path.startsWith(BASE_PATH) && /\btext\/html\b/.test(headers.accept ?? '')
 }
 
 /**
- * Returns the request's target as path and query. A client may send the whole address (RFC 9112, 3.2.2), and a fragment is
- * not part of it. A path that cannot be decoded is taken literally: it is then an animal that does not exist, like any other.
+ * Returns the request target in origin form: path and query. A client may send an absolute URL (RFC 9112, 3.2.2); a fragment is
+ * dropped. A path that cannot be decoded is taken literally, so it names an animal that does not exist.
  */
 export function originForm(target: string): string {
   if (target.startsWith('/') && !/[%#]/.test(target)) return target
-  // Without a slash at its start, as in *, the first character of the target would be dropped.
+  // Makes the target start with a slash: `*` becomes `/*`.
   const [url = ''] = target.replace(/^(?:https?:\/\/[^/?#]*)?\/?/i, '/').split('#', 1)
   const [path = '', ...query] = url.split('?')
   try {

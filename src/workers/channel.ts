@@ -1,8 +1,8 @@
-// Calls between the first process of an instance and a worker, in both directions.
+// Remote procedure calls between the first process of an instance and a worker, in both directions, over Node's IPC channel.
 import type { ChildProcess } from 'node:child_process'
 
-/** What the other side may call here, by name. */
-export type Callable = Record<string, (...parameters: never[]) => unknown>
+/** The methods that one process lets the other call, by name. */
+export type Methods = Record<string, (...parameters: never[]) => unknown>
 
 type Message =
   | ['call', id: number, name: string, parameters: unknown[]]
@@ -11,32 +11,32 @@ type Message =
 
 const ENDED = 'the other process of this instance has ended'
 
-export class Channel<Theirs extends Callable> {
-  readonly #end: NodeJS.Process | ChildProcess
-  readonly #ours: Callable
-  readonly #waiting = new Map<number, PromiseWithResolvers<unknown>>()
+export class Channel<Remote extends Methods> {
+  readonly #peer: NodeJS.Process | ChildProcess
+  readonly #local: Methods
+  readonly #pending = new Map<number, PromiseWithResolvers<unknown>>()
   #lastId = 0
 
-  constructor(end: NodeJS.Process | ChildProcess, ours: Callable) {
-    this.#end = end
-    this.#ours = ours
-    // The listening socket arrives with a message of its own, a word.
-    end.on('message', (message: Message | string) => void (typeof message !== 'string' && this.#receive(message)))
-    end.on('disconnect', () => {
-      for (const id of this.#waiting.keys()) this.#settle(['failure', id, ENDED])
+  constructor(peer: NodeJS.Process | ChildProcess, local: Methods) {
+    this.#peer = peer
+    this.#local = local
+    // The listening socket arrives with its own message, the string 'socket'.
+    peer.on('message', (message: Message | string) => void (typeof message !== 'string' && this.#receive(message)))
+    peer.on('disconnect', () => {
+      for (const id of this.#pending.keys()) this.#settle(['failure', id, ENDED])
     })
   }
 
-  /** Rejects with a plain error: with the message of what the other side threw, or if that side has ended. */
-  call<Name extends keyof Theirs & string>(
+  /** Calls a method of the other process. Rejects with the message of the error thrown there, or if that process has ended. */
+  call<Name extends keyof Remote & string>(
     name: Name,
-    ...parameters: Parameters<Theirs[Name]>
-  ): Promise<Awaited<ReturnType<Theirs[Name]>>> {
-    const waiting = Promise.withResolvers<unknown>()
+    ...parameters: Parameters<Remote[Name]>
+  ): Promise<Awaited<ReturnType<Remote[Name]>>> {
+    const result = Promise.withResolvers<unknown>()
     const id = (this.#lastId += 1)
-    this.#waiting.set(id, waiting)
+    this.#pending.set(id, result)
     this.#send(['call', id, name, parameters], () => this.#settle(['failure', id, ENDED]))
-    return waiting.promise as Promise<Awaited<ReturnType<Theirs[Name]>>>
+    return result.promise as Promise<Awaited<ReturnType<Remote[Name]>>>
   }
 
   #receive(message: Message): void {
@@ -46,22 +46,22 @@ export class Channel<Theirs extends Callable> {
 
   async #answer(id: number, name: string, parameters: unknown[]): Promise<void> {
     try {
-      this.#send(['result', id, await this.#ours[name]!(...(parameters as never[]))])
+      this.#send(['result', id, await this.#local[name]!(...(parameters as never[]))])
     } catch (error) {
       this.#send(['failure', id, (error as Error).message])
     }
   }
 
   #settle([kind, id, outcome]: Exclude<Message, ['call', ...unknown[]]>): void {
-    const waiting = this.#waiting.get(id)
-    this.#waiting.delete(id)
-    if (kind === 'result') waiting?.resolve(outcome)
-    else waiting?.reject(new Error(outcome))
+    const pending = this.#pending.get(id)
+    this.#pending.delete(id)
+    if (kind === 'result') pending?.resolve(outcome)
+    else pending?.reject(new Error(outcome))
   }
 
-  /** Calls `lost` if the other side can't be reached any more. */
+  /** Sends a message; calls `lost` if the other process has disconnected. */
   #send(message: Message, lost = () => {}): void {
-    if (this.#end.connected) this.#end.send!(message, undefined, {}, (error) => error && lost())
+    if (this.#peer.connected) this.#peer.send!(message, undefined, {}, (error) => error && lost())
     else lost()
   }
 }

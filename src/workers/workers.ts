@@ -1,4 +1,4 @@
-// The workers of an instance, as its first process sees them: starts them, replaces one that ends or hangs, and speaks to all.
+// Runs in the first process of an instance: starts its workers, replaces those that end or hang, and broadcasts to all of them.
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import module from 'node:module'
@@ -9,32 +9,32 @@ import type { Config } from '../config.ts'
 import type { Timeouts } from '../http/app.ts'
 import type { Metrics, Snapshot } from '../http/metrics.ts'
 import type { Log } from '../log.ts'
-import type { ConnectionCounts, Shared, Told } from '../http/shared.ts'
+import type { Broadcast, ConnectionCounts, OnBroadcast, Shared } from '../http/shared.ts'
 import { IN_MEMORY } from '../store/sqlite/database.ts'
 import { CannotOpenStore, StoreUnavailable } from '../store/store.ts'
 import { withinTime } from '../store/within-time.ts'
 import { Channel } from './channel.ts'
-import type { ForFirst, ForWorker } from './protocol.ts'
+import type { FirstProcessMethods, WorkerMethods } from './protocol.ts'
 
-/** A worker that ends sooner after its start than this ended young; so many of them in a row are a crash loop. */
+/** CRASH_LOOP workers in a row that each end within YOUNG_MS of their start are a crash loop. */
 const YOUNG_MS = 5000
 const CRASH_LOOP = 5
 const REPLACE_AFTER_MS = 100
 
-/** The system may refuse a new process, as when it runs out of file descriptors. */
+/** The delay of the next attempt if the system refuses a new process, for example for lack of file descriptors. */
 const TRY_AGAIN_AFTER_MS = 1000
 
-/** A worker waits for the lock of a SQLite file for 10 s at most when it starts. */
+/** Longer than a starting worker may wait for the lock of a SQLite file, which is 10 s. */
 const START_WITHIN_MS = 30_000
 
-/** A worker that hangs holds up neither the scrape nor a revocation: by then it has forgotten the key anyway. */
-const TOLD_WITHIN_MS = 3000
+/** Bounds how long a worker that hangs delays a scrape or a revocation. A worker forgets a key after 2 s by itself (keyring.ts). */
+const CALL_LIMIT_MS = 3000
 
-/** Every worker is asked for a sign of life this often. One that hangs for two of these intervals, 10 s, is replaced. */
+/** Every worker is pinged this often. One that leaves two pings unanswered is replaced, 10 to 15 s after it began to hang. */
 const HEARTBEAT_MS = 5000
-const UNANSWERED_MOST = 2
+const MOST_UNANSWERED = 2
 
-/** A worker has as long to stop as the first process has; then it is ended. */
+/** A worker that takes longer to stop is killed. Less than the 10 s in which the whole instance stops. */
 const STOP_WITHIN_MS = 8000
 
 const PROGRAM = fileURLToPath(new URL(`../worker${extname(import.meta.url)}`, import.meta.url))
@@ -45,12 +45,12 @@ export interface WorkersParts {
   timeouts: Timeouts | undefined
   shared: Shared
   connections: ConnectionCounts
-  /** Its listening socket is shared: what a worker that ends has not accepted, another process accepts. */
+  /** Its listening socket is shared with the workers: connections that a worker has not accepted when it ends go to another process. */
   server: Server
   metrics: Metrics | undefined
-  /** What the first process does when a worker tells all others to. */
-  told: Record<Told, () => void | Promise<void>>
-  /** Called if workers end again and again, or one can't go on with its store. */
+  /** What the first process does when a worker broadcasts. */
+  onBroadcast: OnBroadcast
+  /** Called if workers are in a crash loop, or if one cannot continue with its store. */
   onBroken: (error: Error) => void
 }
 
@@ -69,28 +69,28 @@ export async function startWorkers(parts: WorkersParts): Promise<Workers> {
 
 interface Worker {
   child: ChildProcess
-  channel: Channel<ForWorker>
+  channel: Channel<WorkerMethods>
   startedAt: number
   serves: boolean
-  /** The signs of life that it was asked for and has not given. */
+  /** Pings without an answer. */
   unanswered: number
-  /** What it had measured when it was last asked: counters must not fall when it ends. */
+  /** Its metrics at the last scrape, kept so that the instance's counters do not fall when it ends. */
   snapshot: Snapshot | undefined
 }
 
 export class Workers {
   readonly #parts: WorkersParts
   readonly #workers = new Set<Worker>()
-  /** What workers that have ended had counted, added up. */
+  /** The sum of the counters of workers that have ended. */
   #ended: Promise<Snapshot> = Promise.resolve([])
   readonly #heartbeat: NodeJS.Timeout
-  #youngEnds = 0
+  #earlyExits = 0
   #draining = false
   #stopping = false
 
   constructor(parts: WorkersParts) {
     this.#parts = parts
-    this.#heartbeat = setInterval(() => this.#askForLife(), HEARTBEAT_MS).unref()
+    this.#heartbeat = setInterval(() => this.#pingAll(), HEARTBEAT_MS).unref()
   }
 
   async start(count: number): Promise<void> {
@@ -102,19 +102,19 @@ export class Workers {
     }
   }
 
-  /** Resolves when all workers, but the one that asked for it, have done this, have failed, or have not answered in time. */
-  async tell(what: Told, asker?: ChildProcess): Promise<void> {
-    const others = [...this.#workers].filter(({ child }) => child !== asker)
-    await Promise.allSettled(others.map(({ channel }) => withinTime(channel.call('tell', what), TOLD_WITHIN_MS)))
+  /** Resolves when every worker except the sender has handled the broadcast, failed, or not answered in time. */
+  async broadcast(event: Broadcast, sender?: ChildProcess): Promise<void> {
+    const others = [...this.#workers].filter(({ child }) => child !== sender)
+    await Promise.allSettled(others.map(({ channel }) => withinTime(channel.call('onBroadcast', event), CALL_LIMIT_MS)))
   }
 
   async snapshots(): Promise<Snapshot[]> {
     await Promise.all(
       [...this.#workers].map(async (worker) => {
-        worker.snapshot = await withinTime(worker.channel.call('snapshot'), TOLD_WITHIN_MS).catch(() => worker.snapshot)
+        worker.snapshot = await withinTime(worker.channel.call('snapshot'), CALL_LIMIT_MS).catch(() => worker.snapshot)
       }),
     )
-    // Both at one moment: a worker that ends meanwhile is counted once.
+    // Reads both before the next await, so that a worker that ends meanwhile is counted once.
     const [ended, running] = [this.#ended, [...this.#workers].map(({ snapshot }) => snapshot ?? [])]
     return [await ended, ...running]
   }
@@ -133,11 +133,11 @@ export class Workers {
   async #startOne(): Promise<void> {
     const { config, timeouts } = this.#parts
     const child = await this.#fork()
-    const channel = new Channel<ForWorker>(child, this.#callableBy(child))
+    const channel = new Channel<WorkerMethods>(child, this.#methodsFor(child))
     const startedAt = performance.now()
     const worker = { child, channel, startedAt, serves: false, unanswered: 0, snapshot: undefined }
     this.#workers.add(worker)
-    child.once('exit', (code, signal) => this.#ends(worker, code, signal))
+    child.once('exit', (code, signal) => this.#onExit(worker, code, signal))
     try {
       const started = channel.call('start', { config, timeouts })
       if (this.#draining) void channel.call('drain').catch(() => {})
@@ -149,13 +149,13 @@ export class Workers {
     }
   }
 
-  #callableBy(child: ChildProcess): ForFirst {
-    const { shared, server, told, connections } = this.#parts
+  #methodsFor(child: ChildProcess): FirstProcessMethods {
+    const { shared, server, onBroadcast, connections } = this.#parts
     return {
       ...shared,
       lease: shared.lease!,
-      tellOthers: async (what) => {
-        await Promise.allSettled([told[what](), this.tell(what, child)])
+      broadcast: async (event) => {
+        await Promise.allSettled([onBroadcast[event](), this.broadcast(event, child)])
       },
       allowConnections: (open) => connections.allow(child, open),
       sendSocket: () =>
@@ -167,18 +167,18 @@ export class Workers {
     }
   }
 
-  /** Rejects if the system refuses, and tries again later. */
+  /** Starts a process. If the system refuses, rejects, and starts a worker later. */
   async #fork(): Promise<ChildProcess> {
-    const compiled = module.getCompileCacheDir?.()
+    const compileCache = module.getCompileCacheDir?.()
     try {
       const child = fork(PROGRAM, {
         execArgv: process.execArgv.filter((argument) => argument.startsWith('--max-')),
-        env: { ...process.env, ...(compiled !== undefined && { NODE_COMPILE_CACHE: compiled }) },
+        env: { ...process.env, ...(compileCache !== undefined && { NODE_COMPILE_CACHE: compileCache }) },
         serialization: 'advanced',
         stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
       })
       if (child.pid === undefined) await once(child, 'spawn')
-      // A signal or a message that does not reach it: its exit tells why.
+      // A signal or message failed because the child has ended: its exit event is handled.
       return child.on('error', () => {})
     } catch (error) {
       this.#startAfter(TRY_AGAIN_AFTER_MS)
@@ -195,9 +195,9 @@ export class Workers {
     }, ms)
   }
 
-  #askForLife(): void {
+  #pingAll(): void {
     for (const worker of [...this.#workers].filter(({ serves }) => serves)) {
-      if (worker.unanswered >= UNANSWERED_MOST) {
+      if (worker.unanswered >= MOST_UNANSWERED) {
         this.#parts.log.error({ worker: worker.child.pid }, 'a worker hangs and is ended')
         worker.child.kill('SIGKILL')
         continue
@@ -210,7 +210,7 @@ export class Workers {
     }
   }
 
-  #ends(worker: Worker, code: number | null, signal: string | null): void {
+  #onExit(worker: Worker, code: number | null, signal: string | null): void {
     const { connections, metrics, log } = this.#parts
     this.#workers.delete(worker)
     connections.forget(worker.child)
@@ -218,9 +218,9 @@ export class Workers {
     const { snapshot } = worker
     if (snapshot !== undefined) this.#ended = this.#ended.then((sum) => metrics!.sum([sum, withoutGauges(snapshot)]))
     const isYoung = performance.now() - worker.startedAt < YOUNG_MS
-    this.#youngEnds = isYoung ? this.#youngEnds + 1 : 0
+    this.#earlyExits = isYoung ? this.#earlyExits + 1 : 0
     log.error({ worker: worker.child.pid, code, signal }, 'a worker ended; another one replaces it')
-    if (this.#youngEnds >= CRASH_LOOP) {
+    if (this.#earlyExits >= CRASH_LOOP) {
       this.#parts.onBroken(
         new Error(
           `${CRASH_LOOP} workers in a row ended within ${YOUNG_MS / 1000} s of their start; the log above says how.`,
@@ -243,7 +243,7 @@ export class Workers {
   }
 }
 
-/** Drops gauges: they tell of the moment, and counters of all time. */
+/** Drops gauges: unlike counters they describe only processes that run. */
 function withoutGauges(snapshot: Snapshot): Snapshot {
   return snapshot.filter(({ type }) => String(type) !== 'gauge')
 }
