@@ -53,8 +53,10 @@ export class SqlitePets implements PetStore {
       conditions.push('id < ?')
       values.push(before)
     }
-    const page = this.#statements.page(conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`)
-    return this.#writer.read(() => (page.all(...values, limit) as unknown[] as PetRow[]).map(petOf))
+    const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`
+    return this.#writer.read(() =>
+      (this.#statements.page(where).all(...values, limit) as unknown[] as PetRow[]).map(petOf),
+    )
   }
 
   update(id: bigint, expected: NewPet, wanted: NewPet, event: AuditEvent): Promise<Updated> {
