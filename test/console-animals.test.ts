@@ -37,6 +37,19 @@ describeService('The animals in the console', (service) => {
     assert.equal(linkIn((await client.get('/animals?status=pending')).body, 'Older →'), undefined)
   })
 
+  it('are found by an id, whatever is typed: it stays one part of the address', async () => {
+    const client = await signedIn(service())
+    for (const typed of ['€', 'a/b', '../keys', '...', '//a.example', '?a=b#c', '%2e%2e', 'ü\r\nX: y', '\ud800']) {
+      const { status, location } = await client.get(`/animals?id=${encodeURIComponent(typed.toWellFormed())}`)
+      assert.equal(status, 303, typed)
+      const { origin, pathname, search, hash } = new URL(location!, 'http://pets.example/animals')
+      assert.deepEqual([origin, search, hash], ['http://pets.example', '', ''], typed)
+      assert.match(pathname, /^\/animals\/[^/]+$/, typed)
+      assert.equal((await client.get(location!)).status, 404, typed)
+    }
+    for (const typed of ['.', '..']) assert.equal((await client.get(`/animals?id=${typed}`)).status, 200, typed)
+  })
+
   it('are counted by status, and the chosen one is marked', async () => {
     const { body } = await (await signedIn(service())).get('/animals?status=sold')
     const tabs = [...body.matchAll(/<a class="tab[^>]*>/g)].map(([tab]) => tab)

@@ -23,7 +23,8 @@ const TAKEN = LIST_PARAMETERS.filter(({ name }) => name !== 'limit')
 async function animalsPage(visit: MemberVisit): Promise<Outcome> {
   const { store, query: raw } = visit
   const sought = raw.get('id')?.trim()
-  if (sought) return { redirect: `/animals/${encodeURIComponent(sought)}` }
+  // A browser would resolve dots as parts of the path, and open another page.
+  if (sought && !/^\.\.?$/.test(sought)) return { redirect: `/animals/${encodeURIComponent(sought)}` }
   const parsed = parseListQuery(Object.fromEntries(TAKEN.map(({ name }) => [name, raw.get(name) ?? undefined])))
   const problem = parsed instanceof Refused ? parsed.message : undefined
   const query = parsed instanceof Refused ? { limit: 1 } : parsed
