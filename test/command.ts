@@ -93,3 +93,10 @@ export async function makeKey(folder: Folder, { env, ...rest }: RunOptions = {})
     return stdout
   })
 }
+
+/** What it logged, but for what it says of a slow machine. */
+export function messages({ lines }: Served): string[] {
+  return lines
+    .map(({ msg }) => String(msg))
+    .filter((message) => !/^slow database call|still being purged$/.test(message))
+}

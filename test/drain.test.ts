@@ -5,7 +5,7 @@ import { closeSync, openSync } from 'node:fs'
 import { createServer, type Server } from 'node:net'
 import { describe, it } from 'node:test'
 import { restartAlone } from '../drills/restarts.ts'
-import { Folder, makeKey, type Served, serve } from './command.ts'
+import { Folder, makeKey, messages, type Served, serve } from './command.ts'
 import { startCuttingProxy } from './cutting-proxy.ts'
 import { postgres } from '../harness/engines.ts'
 import { RawConnection } from '../harness/raw-http.ts'
@@ -14,8 +14,6 @@ const REX = '{"name":"Rex","categoryId":1}'
 const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`
 const create = (key: string) =>
   `POST /v1/pets HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\nContent-Length: ${REX.length}\r\n\r\n${REX}`
-
-const messages = ({ lines }: Served) => lines.map(({ msg }) => msg)
 
 async function logs(served: Served, message: string): Promise<void> {
   while (!messages(served).includes(message)) await new Promise((resolve) => setTimeout(resolve, 10))

@@ -5,6 +5,7 @@ import { once } from 'node:events'
 import { appendFileSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { CSV_HEADER } from '../src/contract/pet-csv.ts'
@@ -334,9 +335,34 @@ describe('petstore import', { concurrency: 3 }, () => {
       assert.match(ended.stderr, message)
       assert.deepEqual([ended.code, ended.stdout], [code, ''], words.join(' '))
     }
-    assert.ok(!readdirSync(folder.path).some((name) => name.endsWith('.partial')))
     assert.equal((await folder.run(['export', 'pets.txt', '--format', 'csv', '--force'])).code, 0)
     assert.equal(readFileSync(join(folder.path, 'pets.txt'), 'utf8'), `${CSV_HEADER}\n`)
+  })
+
+  it('leaves no part of an export that fails half way, and the earlier file as it was', async () => {
+    await using folder = await Folder.create()
+    const [database, file] = ['petstore.db', 'pets.csv'].map((name) => join(folder.path, name)) as [string, string]
+    const url = `sqlite:${database}`
+    await withStore(url, async ({ pets }) => {
+      await pets.createMany(Array.from({ length: 5001 }, (_, nth) => ({ ...ODD[0]!, name: `Rex ${nth}` })))
+    })
+    writeFileSync(file, 'earlier')
+    const folderDuring: string[] = []
+    // Breaks the database when the first animals have been written.
+    const onReport = () => {
+      if (folderDuring.length > 0) return
+      folderDuring.push(...readdirSync(folder.path))
+      using other = new DatabaseSync(database)
+      other.exec('ALTER TABLE pets RENAME TO others')
+    }
+    const env = { DATABASE_URL: url }
+    await assert.rejects(petstore(['export', file, '--force'], { env, isTTY: true, onReport }), /no such table/)
+    assert.ok(folderDuring.some((name) => name.endsWith('.partial')))
+    assert.deepEqual(
+      readdirSync(folder.path).filter((name) => name.startsWith('pets.csv')),
+      ['pets.csv'],
+    )
+    assert.equal(readFileSync(file, 'utf8'), 'earlier')
   })
 
   it('lets a running service create and list animals in between', async () => {

@@ -19,10 +19,13 @@ async function scrape({ adminUrl }: Petstore): Promise<Map<string, number>> {
 describe('The metrics', () => {
   it('measure requests up to 30 seconds, by class of status, and count server errors from zero', async () => {
     await using petstore = await startPetstore({ env: ADMIN })
-    await petstore.call('/pets')
+    await petstore.call('/pets', { headers: { 'Petstore-Rehearse': 'delay=300ms' } })
     await petstore.call('/pets/9')
     const samples = await scrape(petstore)
-    assert.equal(samples.get('petstore_request_duration_seconds_bucket{le="30",operation="listPets",class="2xx"}'), 1)
+    const lists = (sample: string) =>
+      samples.get(`petstore_request_duration_seconds_${sample}operation="listPets",class="2xx"}`)!
+    assert.ok(lists('sum{') >= 0.3 && lists('sum{') < 30, `${lists('sum{')} seconds`)
+    assert.deepEqual([lists('bucket{le="0.25",'), lists('bucket{le="30",')], [0, 1])
     assert.equal(samples.get('petstore_request_duration_seconds_count{operation="getPet",class="4xx"}'), 1)
     assert.equal(samples.get('petstore_requests_total{operation="createPet",status="503"}'), 0)
   })

@@ -5,7 +5,7 @@ import { existsSync, realpathSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { collect } from '../harness/processes.ts'
-import { BIN, Folder, makeKey, SEARCH_PATH, type Served, serve } from './command.ts'
+import { BIN, Folder, makeKey, messages, SEARCH_PATH, type Served, serve } from './command.ts'
 import { RawConnection } from '../harness/raw-http.ts'
 
 const REX = '{"name":"Rex","categoryId":1}'
@@ -54,10 +54,7 @@ describe('petstore serve', { concurrency: 3 }, () => {
       const served = await serve(folder)
       served.child.kill('SIGTERM')
       assert.equal((await served.ended).code, 0)
-      assert.deepEqual(
-        served.lines.map(({ msg }) => msg),
-        ['listening', 'stopping: finishing open requests', 'stopped'],
-      )
+      assert.deepEqual(messages(served), ['listening', 'stopping: finishing open requests', 'stopped'])
     }
   })
 
@@ -93,10 +90,7 @@ describe('petstore serve', { concurrency: 3 }, () => {
       const { code, stderr } = await served.ended
       assert.deepEqual([code, stderr], [0, ''])
       assert.ok(performance.now() - started < 10_000)
-      assert.deepEqual(
-        served.lines.map(({ msg }) => msg),
-        ['listening', 'stopping: finishing open requests', 'stopped'],
-      )
+      assert.deepEqual(messages(served), ['listening', 'stopping: finishing open requests', 'stopped'])
       const again = await serve(folder)
       assert.deepEqual(
         (await list(again, key)).map(({ name }) => name),

@@ -1,6 +1,7 @@
 // What every engine promises at the edges: the exact hour, the record just old enough, changes that change nothing, the end.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
+import { setImmediate, setTimeout } from 'node:timers/promises'
 import { readConfig } from '../src/config.ts'
 import type { NewPet } from '../src/contract/pets.ts'
 import { openStore } from '../src/store/open-store.ts'
@@ -221,6 +222,26 @@ for (const engine of ENGINES) {
       assert.equal(await store.records.lastId(pets), removed.pet.id, 'it is never lowered')
       const next = await store.pets.create(rex)
       assert.ok(next.outcome === 'created' && next.pet.id > removed.pet.id)
+    })
+
+    it('settles every write that waits when it is closed, and has stored what it acknowledged', async () => {
+      const earlier = await store.records.count(kindOf('pets'))
+      const closed = await open()
+      const write = () => Array.from({ length: 100 }, () => closed.pets.create(rex))
+      const first = write()
+      for (const one of first) one.catch(() => {})
+      await setImmediate()
+      const writes = [...first, ...write()]
+      const settling = Promise.allSettled(writes)
+      await closed.close()
+      const settled = await Promise.race([settling, setTimeout(10_000, [], { ref: false })])
+      assert.equal(settled.length, writes.length)
+      const refused = settled.flatMap((one) => (one.status === 'rejected' ? [one.reason as unknown] : []))
+      const stored = (await store.records.count(kindOf('pets'))) - earlier
+      assert.ok(refused.every((reason) => reason instanceof StoreUnavailable))
+      assert.ok(stored >= writes.length - refused.length)
+      // The writes of a file need no connection that a close takes away.
+      if (engine.name === 'SQLite') assert.equal(stored, writes.length)
     })
 
     it('says that it is closed, whatever it is asked then', async () => {

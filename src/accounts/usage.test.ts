@@ -168,7 +168,7 @@ describe('failed requests', () => {
     assert.deepEqual(await keptOf(opened.store, 'a'), ['before', 'meanwhile'])
   })
 
-  it('take bounded memory, of each account and of all, however long they cannot be written', async () => {
+  it('take bounded memory, of each account and of all, however long they cannot be written, and are remembered again after a write', async () => {
     const accountIds = Array.from({ length: 150 }, (_, index) => `acct_${index}`)
     await using opened = await openWith(accountIds)
     await opened.whileLocked(async () => {
@@ -181,6 +181,9 @@ describe('failed requests', () => {
     await opened.usage.flush()
     const written = await Promise.all(accountIds.map((id) => keptOf(opened.store, id)))
     assert.equal(written.flat().length, FAILED_WAITING.ofAll)
+    opened.usage.remember(failedOf('acct_0', 'afterwards'))
+    await opened.usage.flush()
+    assert.equal((await keptOf(opened.store, 'acct_0')).at(-1), 'afterwards', 'there is room again')
   })
 
   it('that the database refuses are dropped, said so, and hold up no others', async () => {

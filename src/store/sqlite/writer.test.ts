@@ -25,7 +25,7 @@ function newWriter(path = IN_MEMORY, options: WriterOptions = {}) {
   return { db, writer: new Writer(db, options), add: (n: number) => insert.run(n), numbers }
 }
 
-describe('The writer', () => {
+describe('The writer', { timeout: 20_000 }, () => {
   it('shares one transaction among the writes of one turn', async () => {
     const { db, writer, add } = newWriter()
     const open: boolean[] = []
@@ -157,7 +157,7 @@ describe('The writer', () => {
   })
 })
 
-describe('The writer, where it syncs the log itself,', () => {
+describe('The writer, where it syncs the log itself,', { timeout: 20_000 }, () => {
   it('answers each write after a sync that began after its commit, one that changed nothing too', async () => {
     const disk = new Disk()
     const { db, writer, add } = newWriter(IN_MEMORY, { wal: disk })
@@ -235,6 +235,19 @@ describe('The writer, where it syncs the log itself,', () => {
     assert.equal(closed, false)
     sync.resolve()
     await Promise.all([written, closing])
+  })
+
+  it('writes and answers everything that was queued during a sync before it is closed', async () => {
+    const disk = new Disk()
+    const { writer, add, numbers } = newWriter(IN_MEMORY, { wal: disk })
+    const write = (from: number) => Array.from({ length: 100 }, (_, n) => writer.write(() => add(from + n)))
+    const first = write(0)
+    const sync = await disk.nextSync()
+    const all = Promise.all([...first, ...write(100), writer.close()])
+    sync.resolve()
+    ;(await disk.nextSync()).resolve()
+    await all
+    assert.equal(numbers().length, 200)
   })
 
   it('shortens the log after each batch, and tries again later if that fails', async () => {

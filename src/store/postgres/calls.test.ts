@@ -1,0 +1,32 @@
+// Calls that wait for a connection: each is served or refused once, and leaves nothing behind that touches another.
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
+import { StoreUnavailable } from '../store.ts'
+import { type Kind, WaitingCalls } from './calls.ts'
+
+const LIMIT_MS = 20
+const busy = () => new StoreUnavailable('busy')
+const closed = new StoreUnavailable('closed')
+
+describe('calls that wait for a connection', { timeout: 10_000 }, () => {
+  for (const kind of ['read', 'write'] satisfies Kind[]) {
+    const leave: Record<string, (calls: WaitingCalls) => void> = {
+      'was served': (calls) => assert.ok(calls.next(true)),
+      'was refused because the store was closed': (calls) => calls.refuseAll(closed),
+      'was refused after its time': () => {},
+    }
+    for (const [how, act] of Object.entries(leave)) {
+      it(`keep their place when the time of an earlier ${kind} is over that ${how}`, async () => {
+        const calls = new WaitingCalls()
+        calls.add(kind, false, LIMIT_MS, busy).catch(() => {})
+        act(calls)
+        const later = assert.rejects(calls.add(kind, false, 60_000, busy), closed)
+        await setTimeout(3 * LIMIT_MS)
+        assert.equal(calls.count(kind), 1)
+        calls.refuseAll(closed)
+        await later
+      })
+    }
+  }
+})
