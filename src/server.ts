@@ -27,7 +27,7 @@ export interface Running extends Reach {
   drain(seconds: number): Promise<void>
   /**
    * Finishes running requests, writes the last usage counts and closes the store, within 10 seconds. Resolves with false if the
-   * disk hangs: process.exit would wait for the disk, so the process must be killed.
+   * disk hangs: an exit would wait for the disk, so the process must be killed.
    */
   stop(): Promise<boolean>
 }

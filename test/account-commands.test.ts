@@ -99,13 +99,13 @@ describe('petstore key', () => {
       const [heading, ...rows] = stripVTControlCharacters(await run('key list', { isTTY: true }))
         .trimEnd()
         .split('\n')
-      assert.match(heading!, /^Id +Account +Name {4}Key +State {3}Created {11}Last used {2}Expires$/)
+      assert.match(heading!, /^Id +Account +Name {4}Key +State {3}Created {15}Last used {2}Expires$/)
       const cells = rows.map((row) => row.split(/ {2,}/).slice(2))
       assert.deepEqual(
         cells.map(([name, , ...rest]) => [name, ...rest]),
         [
-          ['longer', 'active', '2026-11-15 12:00', '-', '2026-11-16 00:00'],
-          ['x', 'active', '2026-11-15 12:00', '-', '-'],
+          ['longer', 'active', '2026-11-15 12:00 UTC', '-', '2026-11-16 00:00 UTC'],
+          ['x', 'active', '2026-11-15 12:00 UTC', '-', '-'],
         ],
       )
       for (const row of rows) assert.equal(row.indexOf('active'), heading!.indexOf('State'))

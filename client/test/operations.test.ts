@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { describeService, type Petstore as Service, startPetstore } from '../../test/harness.ts'
 import { ENGINES } from '../../harness/engines.ts'
-import { EXAMPLE_PET, examplePath, OPERATIONS } from '../../src/contract/operations.ts'
+import { examplePath, OPERATIONS } from '../../src/contract/operations.ts'
 import { kindOf } from '../../src/store/records.ts'
 import { toJson } from '../../test/openapi-document.ts'
 import {
@@ -37,10 +37,13 @@ const addMany = (petstore: Petstore, count: number) =>
   )
 
 /** A call of each method, with the examples of its operation. */
+const exampleOf = (id: OperationId, parameter: string) =>
+  OPERATIONS.find((operation) => operation.id === id)!.parameters.find(({ name }) => name === parameter)!.example
+
 const CALLS: Record<OperationId, (petstore: Petstore, body: unknown) => PromiseLike<unknown>> = {
   listPets: async (petstore) => (await petstore.listPets()).pets,
   createPet: (petstore, body) => petstore.createPet(body as NewPet),
-  getPet: (petstore) => petstore.getPet(EXAMPLE_PET.id),
+  getPet: (petstore) => petstore.getPet(exampleOf('getPet', 'petId') as number),
 }
 
 describe('Each method of the client', () => {
