@@ -17,7 +17,7 @@ export interface TestEngine {
 }
 
 /** The variable with the address of the server that a whole test run shares (run-setup.ts). Without it a test file starts a server. */
-export const SHARED_POSTGRES = 'PETSTORE_TEST_POSTGRES'
+export const SHARED_POSTGRES = 'TEST_PETSTORE_POSTGRES'
 
 export const sqlite: TestEngine = {
   name: 'SQLite',
@@ -43,7 +43,7 @@ export const postgres: TestEngine = {
 }
 
 /** The variable with the host and port of PgBouncer, in a run that reaches PostgreSQL through it (pgbouncer-setup.ts). */
-export const THROUGH_PGBOUNCER = 'PETSTORE_TEST_PGBOUNCER'
+export const THROUGH_PGBOUNCER = 'TEST_PETSTORE_PGBOUNCER'
 
 /** Creates an empty database on the server at this address. */
 export async function newPostgresDatabase(serverUrl: string): Promise<TestDatabase> {

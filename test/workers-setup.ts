@@ -4,6 +4,6 @@ import { globalSetup as startPostgres } from './run-setup.ts'
 export { globalTeardown } from './run-setup.ts'
 
 export async function globalSetup(): Promise<void> {
-  process.env['PETSTORE_TEST_WORKERS'] = '2'
+  process.env['TEST_PETSTORE_WORKERS'] = '2'
   await startPostgres()
 }
