@@ -133,7 +133,11 @@ function prepareStatements(db: DatabaseSync) {
   /** By condition and order; there are few. */
   const pages = new Map<string, StatementSync>()
   return {
-    page: (end: string) => pages.getOrInsertComputed(end, preparePage),
+    page(end: string): StatementSync {
+      const known = pages.get(end) ?? preparePage(end)
+      pages.set(end, known)
+      return known
+    },
     insert: exact(INSERT_PET),
     update: exact(`UPDATE pets SET ${PET_COLUMNS.map((column) => `${column} = ?`).join()} WHERE id = ?`),
     get: rows(`SELECT ${COLUMNS} FROM pets WHERE id = ?`),
