@@ -32,7 +32,8 @@ const PARAMETER = /((?:password|passwd|passphrase|pwd|secret|token)\w*=)[^&;\s]+
 /** Redacts what looks like the credentials of an address, even if percent-encoded. Leaves every other word unchanged. */
 export function redactCredentials(text: string): string {
   return text.replaceAll(/\S*[:=%]\S*/g, (word) => {
-    const plain = decoded(word)
+    // An escape such as %0a would end the password before its end.
+    const plain = decoded(word).replaceAll(/\s/g, '')
     const cut = plain
       .replaceAll(USER_INFO, (found, slashes = '') => `${slashes}…${found.endsWith('@') ? '@' : ''}`)
       .replaceAll(PARAMETER, '$1…')
