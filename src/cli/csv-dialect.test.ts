@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { after, describe, it } from 'node:test'
 import * as fc from 'fast-check'
+import { FREE_TEXT } from '../contract/pet-csv.ts'
 import { INT64_MAX, INT64_MIN } from '../contract/int64.ts'
 import { PET_STATUSES } from '../contract/pets.ts'
 import { type CsvOptions, delimiterOf, recogniseCsv } from './csv-dialect.ts'
@@ -89,10 +90,13 @@ describe('a CSV file', () => {
           dialect.sepLine ? `${sep}${lineEnd}` : '',
           line([...other('Price, EUR; net'), ...order.map(dialect.spelling)]),
           ...given.map((pet, index) => {
-            const row = { ...pet, id: index }
+            const row: Record<string, unknown> = { ...pet, id: index }
+            const written = (column: string) => String(row[column] ?? '')
             return line([
               ...other('9,50; "each"'),
-              ...order.map((column) => (column === 'name' ? pet.name : `${padding}${row[column]}${padding}`)),
+              ...order.map((column) =>
+                FREE_TEXT.has(column) ? written(column) : `${padding}${written(column)}${padding}`,
+              ),
             ])
           }),
           line([...other(''), ...order.map(() => '')]).replaceAll('"', ''),
