@@ -57,7 +57,7 @@ export function readBody(request: IncomingMessage): Buffer | Refusal | Promise<B
  * Returns what has arrived of the body. `read()` returns all buffers at once or only the first one, depending on the version
  * of Node, so it is called until nothing is left.
  */
-export function readArrived(request: IncomingMessage): Buffer {
+function readArrived(request: IncomingMessage): Buffer {
   const chunks: Buffer[] = []
   for (let chunk = request.read() as Buffer | null; chunk !== null; chunk = request.read() as Buffer | null)
     chunks.push(chunk)
