@@ -90,7 +90,7 @@ describe('a CSV file', () => {
           dialect.sepLine ? `${sep}${lineEnd}` : '',
           line([...other('Price, EUR; net'), ...order.map(dialect.spelling)]),
           ...given.map((pet, index) => {
-            const row: Record<string, unknown> = { ...pet, id: index }
+            const row: Record<string, string | number | bigint | undefined> = { ...pet, id: index }
             const written = (column: string) => String(row[column] ?? '')
             return line([
               ...other('9,50; "each"'),
