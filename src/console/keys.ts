@@ -1,5 +1,5 @@
 // API keys: generate one, see how each is used, rename one, revoke one.
-import { KEY_NAME_MAX_LENGTH } from '../accounts/accounts.ts'
+import { KEY_EXISTS, KEY_NAME_MAX_LENGTH } from '../accounts/accounts.ts'
 import { redacted } from '../accounts/api-keys.ts'
 import { newToken } from '../accounts/sessions.ts'
 import { FieldProblem, Refused } from '../contract/errors.ts'
@@ -102,14 +102,9 @@ async function generate(visit: MemberVisit): Promise<Outcome> {
   const { form: typed, accounts, who, now } = visit
   const expires = readExpiry(typed.get('expires') ?? '', now)
   if (expires instanceof Refused) return keysPage(visit, [expires])
-  const made = await accounts.createKeyFromForm(
-    who.account,
-    typed.get('formId') ?? '',
-    typed.get('name') ?? '',
-    expires,
-    'console',
-  )
-  if (made === undefined) return { redirect: '/keys?made=yes' }
+  const [name, formId] = [typed.get('name') ?? '', typed.get('formId') ?? '']
+  const made = await accounts.createKey(who.account, name, expires, 'console', formId)
+  if (made === KEY_EXISTS) return { redirect: '/keys?made=yes' }
   return made instanceof Refused ? keysPage(visit, [made]) : newKeyPage(visit, made)
 }
 
