@@ -13,7 +13,7 @@ import { keepingPlace } from './animals.ts'
 import { form, hidden, type Problems, problemSummary } from './forms.ts'
 import { html, type Html, isolated, withVisibleControls } from './html.ts'
 import { notFoundPage } from './problem-pages.ts'
-import { type ConsoleRoute, forMembers, type HtmlPage, type MemberVisit, type Outcome, param } from './visit.ts'
+import { type ConsoleRoute, forMembers, type HtmlPage, type MemberVisit, type Outcome } from './visit.ts'
 
 export const animalRoutes: readonly ConsoleRoute[] = [
   forMembers('GET', '/animals/new', (visit) => addPage(visit)),
@@ -114,7 +114,7 @@ function changeEvent({ who, now }: MemberVisit, pet: Pet, detail: string): Audit
 
 function withAnimal(handle: (visit: MemberVisit, pet: Pet) => Promise<Outcome>) {
   return async (visit: MemberVisit): Promise<Outcome> => {
-    const id = int64FromText(param(visit, 'id'))
+    const id = int64FromText(visit.call.parameters['id']!)
     const pet = id === undefined ? undefined : await visit.store.pets.get(id)
     return pet === undefined ? notFoundPage(visit) : handle(visit, pet)
   }
