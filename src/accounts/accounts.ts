@@ -39,7 +39,7 @@ export class Accounts {
     this.#onRevoked = onRevoked
   }
 
-  /** Creates an account. Here and below, aborting `signal` ends the wait for the password hash: the promise rejects with its reason. */
+  /** Creates an account. Here and below, aborting `signal` ends the wait for the password hash and rejects. */
   async create(email: string, password: string, via: Via, signal?: AbortSignal): Promise<Account | FieldProblem> {
     const problem = emailProblem(email) ?? passwordFieldProblem(password)
     if (problem !== undefined) return problem
@@ -82,8 +82,8 @@ export class Accounts {
   }
 
   /**
-   * Resolves with the key and its secret, which can't be read again: the store has only its hash. The key's id is derived from
-   * `formId`, so that a form that is sent twice creates one key; its second request resolves with `KEY_EXISTS`.
+   * Resolves with the key and its secret, which can't be read again: the store has only its hash. The key's id is derived
+   * from `formId`, so that a form that is sent twice creates one key; its second request resolves with `KEY_EXISTS`.
    */
   async createKey(
     account: Account,
@@ -143,7 +143,7 @@ const TOO_MANY_KEYS = new FieldProblem(
   `The account has ${ACTIVE_KEYS_MOST} active keys or more. Revoke one that is no longer used first.`,
 )
 
-/** Returns whether the email address or the password is longer than any account's. The limits are public, so this reveals nothing. */
+/** Returns whether the email address or the password is longer than any account's. The limits are public. */
 export function isTooLongToSignIn(email: string, password: string): boolean {
   return email.length > EMAIL_MAX_LENGTH || isTooLongPassword(password)
 }

@@ -35,7 +35,7 @@ export function environmentOf(key: string): Environment {
   return key.startsWith(KEY_PREFIX.production) ? 'production' : 'staging'
 }
 
-/** Returns the hash that the store has instead of the key. A key has 178 random bits, so it needs no salt and no slow hash. */
+/** Returns the hash that the store has instead of the key. 178 random bits need no salt and no slow hash. */
 export function hashKey(key: string): Buffer {
   return hash('sha256', key, 'buffer')
 }

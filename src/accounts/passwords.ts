@@ -10,10 +10,10 @@ const PASSWORD_MAX_LENGTH = 1024
 const COST = { memory: 19_456, passes: 2, parallelism: 1, tagLength: 32 }
 
 /**
- * The most common passwords, which attackers try first. The file has one per line, in lower case, of 12 characters or more:
- * shorter ones are refused for their length. They follow the patterns at the top of published lists of leaked passwords: runs
- * of digits and of keyboard keys; `password`, `admin`, `welcome` and the like followed by digits; names and teams; and the same
- * in a few other languages.
+ * The most common passwords, which attackers try first. The file has one per line, in lower case, of 12 characters or
+ * more: shorter ones are refused for their length. They follow the patterns at the top of published lists of leaked
+ * passwords: runs of digits and of keyboard keys; `password`, `admin`, `welcome` and the like followed by digits; names and
+ * teams; and the same in a few other languages.
  */
 const COMMON = new Set(
   readFileSync(new URL('common-passwords.txt', import.meta.url), 'utf8')
@@ -82,9 +82,9 @@ export class TooManyHashes extends Error {
   override name = 'TooManyHashes'
 }
 
-/** Runs a few password hashes at a time; the others wait in a bounded queue. Drops the hash of a client that has disconnected. */
+/** Runs a few password hashes at a time; the others wait in a bounded queue, unless their client disconnects. */
 export class HashQueue {
-  /** How many hashes run. Each takes 19 MiB and one of the four threads of Node's pool, which database syncs and files need too. */
+  /** How many hashes run. Each takes 19 MiB and one of the four threads of Node's pool, which database syncs need too. */
   atATime = 2
   #running = 0
   /** The callbacks that start the waiting hashes, in the order of arrival. */
@@ -125,7 +125,7 @@ export class HashQueue {
 /** One queue for the process, because all hashes share its thread pool. */
 const queue = new HashQueue()
 
-/** Lets this process hash one password at a time. For an instance of several processes: they share the machine's cores. */
+/** Hashes one password at a time in this process, if the instance has several: they share the machine's cores. */
 export function hashSingly(): void {
   queue.atATime = 1
 }

@@ -28,8 +28,8 @@ export class Sessions {
   }
 
   /**
-   * Starts a session and resolves with its token, which only the browser keeps: the store has its hash. Resolves with undefined
-   * if the account's password was changed since it was verified.
+   * Starts a session and resolves with its token, which only the browser keeps: the store has its hash. Resolves with
+   * undefined if the account's password was changed since it was verified.
    */
   async start(account: Account, address: string): Promise<string | undefined> {
     const token = newToken()

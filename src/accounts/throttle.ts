@@ -16,7 +16,7 @@ const PASSWORDS_WITHIN_MS = 15 * 60_000
 /** High enough for the people of an office who share one address. */
 export const SIGN_IN_BY_ADDRESS: Allowance = { tries: 50, withinMs: PASSWORDS_WITHIN_MS }
 
-/** A person mistypes a few times; a program tries thousands. Counted per pair, so that another address can't use up these tries. */
+/** A person mistypes a few times; a program tries thousands. Another address can't use up the tries of this pair. */
 export const SIGN_IN_BY_ACCOUNT_AND_ADDRESS: Allowance = { tries: 10, withinMs: PASSWORDS_WITHIN_MS }
 
 /** Limits guesses at one account from many addresses. Higher, because reaching this limit locks out the account's owner. */
@@ -106,8 +106,9 @@ export class Throttle {
   }
 
   /**
-   * Makes room if there are too many windows: removes one that has ended, else one with the fewest tries, but never a throttled
-   * one, so that a flood of new names lifts no throttle. Returns false if all are throttled; the new name is then not counted.
+   * Makes room if there are too many windows: removes one that has ended, else one with the fewest tries, but never a
+   * throttled one, so that a flood of new names lifts no throttle. Returns false, to leave the new name uncounted, if all
+   * names are throttled.
    */
   #hasRoom(): boolean {
     if (this.#windows.size < MOST_NAMES) return true
@@ -191,8 +192,8 @@ export function createThrottles(monotonic: () => number): Throttles {
 }
 
 /**
- * Returns the wait of the first counter that refuses. If none does, increments them all and returns 0. A refused try increments
- * no counter: a throttled address would otherwise lock out every account that it names.
+ * Returns the wait of the first counter that refuses. If none does, increments them all and returns 0. A refused try
+ * increments no counter: a throttled address would otherwise lock out every account that it names.
  */
 function take(counters: readonly Counter[]): number {
   const waitMs = counters.map(([throttle, name]) => throttle.waitMs(name)).find((wait) => wait > 0)

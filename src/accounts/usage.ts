@@ -1,4 +1,4 @@
-// Counts requests per key and collects failed requests, in memory, and writes both in batches: no request waits for the write.
+// Counts requests per key, collects failed requests, and writes both in batches: no request waits for the write.
 import { type ApiKey, FAILED_REQUESTS_KEPT, type FailedRequest, type UsageCount } from '../store/account-store.ts'
 import { type Store, StoreUnavailable } from '../store/store.ts'
 
@@ -111,7 +111,7 @@ export class Usage {
     }
   }
 
-  /** Writes the requests account by account. If the database refuses those of an account, drops them: a retry would fail too. */
+  /** Writes account by account. Drops the requests of an account if the database refuses them: a retry would fail too. */
   async #writeSingly(failed: ReadonlyMap<string, FailedRequest[]>): Promise<void> {
     for (const [accountId, ofAccount] of failed) {
       try {

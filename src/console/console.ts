@@ -44,7 +44,7 @@ export function createConsole(parts: ConsoleParts): Pages {
   const isHttps = ownBaseUrl(parts.config)?.startsWith('https:') ?? false
   let warnedOfProxy = false
 
-  /** Adds the steps that every address of the console needs: security headers, a warning of a proxy, the check of the host. */
+  /** Adds the steps that every address needs: the security headers, the warning of a proxy, the check of the host. */
   function guarded(answer: PageRoute['answer']): PageRoute['answer'] {
     return (call, response) => {
       call.sameOrigin = true

@@ -1,4 +1,4 @@
-// The pages of a new key: one shows the key, which no page shows again; the other says whether a request with it has arrived.
+// The pages of a new key: one shows the key, once; the other says whether a request with it has arrived.
 import type { MadeKey } from '../accounts/accounts.ts'
 import type { ApiKey } from '../store/account-store.ts'
 import { html, type Html, isolated } from './html.ts'
@@ -33,7 +33,7 @@ export function newKeyPage(visit: MemberVisit, { key, secret }: MadeKey): HtmlPa
 
 const REFRESH_SECONDS = 3
 
-/** Says whether a request with the key has arrived. Reloads itself; console.js shows its notice in the page of the new key. */
+/** Says whether a request with the key has arrived, and reloads itself. console.js shows its notice in `newKeyPage`. */
 export async function firstRequestPage(visit: MemberVisit, key: ApiKey): Promise<HtmlPage> {
   await visit.flushUsage()
   const calls = await visit.store.accounts.callsSince([key.id], 0)

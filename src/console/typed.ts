@@ -1,6 +1,6 @@
-// Keeps what was typed into a form if the session has ended: the query parameter `typed` carries it past the sign-in, back to
-// the form's page. It is signed with the token of the browser's cookie, so that no other site can fill in a form for a visitor.
-// Forms with a password do not take part (`keepsTyped` in visit.ts).
+// Keeps what was typed into a form if the session has ended: the query parameter `typed` carries it past the sign-in, back
+// to the form's page. It is signed with the token of the browser's cookie, so that no other site can fill in a form for a
+// visitor. Forms with a password do not take part (`keepsTyped` in visit.ts).
 import { createHmac } from 'node:crypto'
 import { isEqualInConstantTime } from '../accounts/sessions.ts'
 import { tokenFor, type Visit } from './visit.ts'
