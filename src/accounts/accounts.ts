@@ -1,4 +1,4 @@
-// Changes accounts and keys for the console and the command line; each change writes an audit event.
+// Creates, changes and removes accounts and keys for the console and the command line. Each change writes an audit event.
 import type { Environment } from '../contract/operations.ts'
 import { FieldProblem } from '../contract/errors.ts'
 import { type Account, ACTIVE_KEYS_MOST, type ApiKey, type AuditEvent } from '../store/account-store.ts'
@@ -8,7 +8,6 @@ import { hashPassword, isTooLongPassword, passwordProblem, verifyPassword } from
 
 const EMAIL_MAX_LENGTH = 254
 export const KEY_NAME_MAX_LENGTH = 100
-
 const ID_LENGTH = 16
 
 /** Where a change was made. */
@@ -18,7 +17,7 @@ interface AccountsParts {
   store: Pick<Store, 'accounts'>
   environment: Environment
   clock: () => number
-  /** Called when a key is revoked or an account removed; resolves when this instance refuses the account's keys. */
+  /** Called when a key is revoked or an account is removed. Resolves when this instance refuses the revoked keys. */
   onRevoked?: () => Promise<void>
 }
 
@@ -40,7 +39,7 @@ export class Accounts {
     this.#onRevoked = onRevoked
   }
 
-  /** Creates an account. Here and below, an aborted `signal` ends the wait for the password hash and rejects with its reason. */
+  /** Creates an account. Here and below, aborting `signal` ends the wait for the password hash and rejects. */
   async create(email: string, password: string, via: Via, signal?: AbortSignal): Promise<Account | FieldProblem> {
     const problem = emailProblem(email) ?? passwordFieldProblem(password)
     if (problem !== undefined) return problem
@@ -53,7 +52,7 @@ export class Accounts {
     return created ? account : new FieldProblem('email', `There is already an account for ${email}.`)
   }
 
-  /** Resolves with the account if the password is correct, else undefined; takes the same time for an unknown email address. */
+  /** Resolves with undefined if the password is wrong or, after the same time, if no account has this email address. */
   async signIn(email: string, password: string, signal?: AbortSignal): Promise<Account | undefined> {
     const account = await this.#store.accounts.accountByEmail(email)
     return (await verifyPassword(password, account?.passwordHash, signal)) ? account : undefined
@@ -82,26 +81,17 @@ export class Accounts {
     await this.#onRevoked()
   }
 
-  /** Returns the key with its secret, which can't be read again: only its hash is stored. */
+  /**
+   * Resolves with the key and its secret, which can't be read again: the store has only its hash. The key's id is derived
+   * from `formId`, so that a form that is sent twice creates one key; its second request resolves with `KEY_EXISTS`.
+   */
   async createKey(
     account: Account,
     name: string,
     expiresAt: number | undefined,
     via: Via,
+    formId = randomText(ID_LENGTH),
   ): Promise<MadeKey | FieldProblem> {
-    const made = await this.createKeyFromForm(account, randomText(ID_LENGTH), name, expiresAt, via)
-    if (made === undefined) throw new Error('the same random key id was generated twice')
-    return made
-  }
-
-  /** Creates one key even if the form is sent twice: resolves with undefined if this form has already created its key. */
-  async createKeyFromForm(
-    account: Account,
-    formId: string,
-    name: string,
-    expiresAt: number | undefined,
-    via: Via,
-  ): Promise<MadeKey | FieldProblem | undefined> {
     const problem = keyProblem(name, expiresAt, this.#clock())
     if (problem !== undefined) return problem
     const secret = generateKey(this.#environment)
@@ -119,10 +109,10 @@ export class Accounts {
     const event = this.#event(account.id, 'key.created', via, `${name} (${key.id})`)
     const outcome = await this.#store.accounts.createKey({ ...key, hash: hashKey(secret) }, event)
     if (outcome === 'too many') return TOO_MANY_KEYS
-    return outcome === 'created' ? { key, secret } : undefined
+    return outcome === 'created' ? { key, secret } : KEY_EXISTS
   }
 
-  /** Returns false if the key was already revoked. */
+  /** Resolves with false if the key was already revoked. */
   async revokeKey(key: ApiKey, via: Via): Promise<boolean> {
     const event = this.#event(key.accountId, 'key.revoked', via, `${key.name} (${key.id})`)
     const revoked = await this.#store.accounts.revokeKey(key.id, this.#clock(), event)
@@ -146,12 +136,14 @@ export class Accounts {
   }
 }
 
+export const KEY_EXISTS = new FieldProblem('', 'This form has already created its key.')
+
 const TOO_MANY_KEYS = new FieldProblem(
   '',
   `The account has ${ACTIVE_KEYS_MOST} active keys or more. Revoke one that is no longer used first.`,
 )
 
-/** Whether no account can have this email address or password. The limits are documented, so the result reveals nothing. */
+/** Returns whether the email address or the password is longer than any account's. The limits are public. */
 export function isTooLongToSignIn(email: string, password: string): boolean {
   return email.length > EMAIL_MAX_LENGTH || isTooLongPassword(password)
 }

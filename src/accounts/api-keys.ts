@@ -1,5 +1,5 @@
 // The format of an API key: a prefix that names the environment, 30 random characters, and a checksum that reveals a typo.
-import { createHash, randomInt } from 'node:crypto'
+import { hash, randomInt } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import type { Environment } from '../contract/operations.ts'
 import type { ApiKey } from '../store/account-store.ts'
@@ -17,12 +17,7 @@ export function randomText(length: number): string {
 
 /** Derives a text from a seed: the same seed gives the same text, and the text does not reveal the seed. */
 export function textFrom(seed: string, length: number): string {
-  let rest = BigInt(`0x${createHash('sha256').update(seed).digest('hex')}`)
-  return Array.from({ length }, () => {
-    const digit = BASE62[Number(rest % 62n)]
-    rest /= 62n
-    return digit
-  }).join('')
+  return base62Digits(BigInt(`0x${hash('sha256', seed)}`), length).join('')
 }
 
 export function generateKey(environment: Environment): string {
@@ -30,7 +25,7 @@ export function generateKey(environment: Environment): string {
   return body + checksum(body)
 }
 
-/** Checks the format and the checksum, without the store. */
+/** Checks the format and the checksum, without a look-up in the store. */
 export function isWellFormedKey(text: string): boolean {
   return SHAPE.test(text) && checksum(text.slice(0, -CHECKSUM_LENGTH)) === text.slice(-CHECKSUM_LENGTH)
 }
@@ -40,12 +35,12 @@ export function environmentOf(key: string): Environment {
   return key.startsWith(KEY_PREFIX.production) ? 'production' : 'staging'
 }
 
-/** Returns the hash that is stored instead of the key. 178 random bits need no salt and no slow hash. */
+/** Returns the hash that the store has instead of the key. 178 random bits need no salt and no slow hash. */
 export function hashKey(key: string): Buffer {
-  return createHash('sha256').update(key).digest()
+  return hash('sha256', key, 'buffer')
 }
 
-/** Returns the parts of a key that may be shown, so that people can recognise it. */
+/** Returns the prefix and the last four characters of a key, which people recognise it by. */
 export function redacted({ environment, lastFour }: ApiKey): string {
   return `${KEY_PREFIX[environment]}…${lastFour}`
 }
@@ -60,11 +55,12 @@ export function isExpired({ expiresAt }: Pick<ApiKey, 'expiresAt'>, now: number)
 }
 
 function checksum(body: string): string {
-  let rest = crc32(body)
-  let digits = ''
-  for (let place = 0; place < CHECKSUM_LENGTH; place += 1) {
-    digits = BASE62[rest % BASE62.length] + digits
-    rest = Math.floor(rest / BASE62.length)
-  }
-  return digits
+  return base62Digits(BigInt(crc32(body)), CHECKSUM_LENGTH)
+    .toReversed()
+    .join('')
+}
+
+/** Returns the lowest digits of a number, the least significant one first. */
+function base62Digits(number: bigint, length: number): string[] {
+  return Array.from({ length }, (_, place) => BASE62[Number((number / 62n ** BigInt(place)) % 62n)]!)
 }

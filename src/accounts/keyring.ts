@@ -1,4 +1,4 @@
-// Finds the API key of a request. Caches valid keys for a short time, so that most requests need no look-up in the store.
+// Finds the API key of a request. Caches valid keys for two seconds, so that most requests need no look-up in the store.
 import { type ErrorCode, Refused } from '../contract/errors.ts'
 import type { Environment } from '../contract/operations.ts'
 import type { ApiKey } from '../store/account-store.ts'
@@ -6,15 +6,15 @@ import type { Store } from '../store/store.ts'
 import { environmentOf, hashKey, isExpired, isWellFormedKey } from './api-keys.ts'
 
 /** A key that another process revoked is refused after at most this time; the documentation promises 5 seconds. */
-const REMEMBERED_MS = 2000
-const REMEMBERED_KEYS = 10_000
+const CACHED_MS = 2000
+const CACHED_KEYS = 10_000
 
 export type KeyProblem = Extract<
   ErrorCode,
   'malformed_api_key' | 'wrong_environment' | 'unknown_api_key' | 'revoked_api_key' | 'expired_api_key'
 >
 
-/** The reason why a key is refused. If the key was found, its owner is shown the failed request. */
+/** The reason why a key is refused. `key` is set if the store has it: the console shows its owner the failed request. */
 export class RefusedKey extends Refused {
   readonly code: KeyProblem
   readonly key: ApiKey | undefined
@@ -33,11 +33,11 @@ export class Keyring {
   readonly #store: Pick<Store, 'accounts'>
   readonly #environment: Environment
   readonly #clock: () => number
-  /** Measures the age of cached keys, because a wall clock that is set back would keep them for longer. */
+  /** Measures the age of cached keys: a wall clock that is set back would keep them for longer. */
   readonly #monotonic: () => number
-  /** Counts the revocations in this process: a look-up that began before a revocation must not be cached after it. */
+  /** Counts calls of `forgetAll`: a look-up that began before a revocation must not be cached after it. */
   #revocations = 0
-  readonly #remembered = new Map<string, { key: ApiKey; until: number }>()
+  readonly #cached = new Map<string, { key: ApiKey; until: number }>()
 
   constructor(store: Pick<Store, 'accounts'>, environment: Environment, clock: () => number, monotonic: () => number) {
     this.#store = store
@@ -47,41 +47,36 @@ export class Keyring {
   }
 
   /**
-   * Returns a cached key, or what is wrong with the key's format, without the store: a typo or another environment's key
-   * never reaches the database. Returns undefined if `find` must look the key up.
+   * Returns a cached key, or a refusal if the key is malformed or of the other environment, without a look-up in the store.
+   * Returns undefined if `find` must look the key up.
    */
   recall(secret: string): ApiKey | RefusedKey | undefined {
-    const entry = this.#remembered.get(secret)
-    if (entry === undefined) return this.#formatProblem(secret)
+    const entry = this.#cached.get(secret)
+    if (entry === undefined) {
+      if (!isWellFormedKey(secret)) return MALFORMED
+      return environmentOf(secret) === this.#environment ? undefined : OTHER_ENVIRONMENT
+    }
     if (this.#monotonic() < entry.until && !isExpired(entry.key, this.#clock())) return entry.key
-    this.#remembered.delete(secret)
+    this.#cached.delete(secret)
     return undefined
   }
 
-  #formatProblem(secret: string): RefusedKey | undefined {
-    if (!isWellFormedKey(secret)) return MALFORMED
-    return environmentOf(secret) === this.#environment ? undefined : OTHER_ENVIRONMENT
-  }
-
-  /** Looks up a well-formed secret in the store; resolves with the key, or what is wrong with it. */
+  /** Looks up a well-formed secret in the store; resolves with its key, or with a refusal. */
   async find(secret: string): Promise<ApiKey | RefusedKey> {
-    const [revocations, asked] = [this.#revocations, this.#monotonic()]
+    const [revocations, until] = [this.#revocations, this.#monotonic() + CACHED_MS]
     const key = await this.#store.accounts.keyByHash(hashKey(secret))
     if (key === undefined) return UNKNOWN
     if (key.revokedAt !== undefined) return new RefusedKey('revoked_api_key', key)
     if (isExpired(key, this.#clock())) return new RefusedKey('expired_api_key', key)
-    if (revocations === this.#revocations) this.#remember(secret, key, asked)
+    if (revocations !== this.#revocations) return key
+    if (this.#cached.size >= CACHED_KEYS) this.#cached.clear()
+    this.#cached.set(secret, { key, until })
     return key
   }
 
   /** Empties the cache. Called when this process revokes a key or removes an account. */
   forgetAll(): void {
     this.#revocations += 1
-    this.#remembered.clear()
-  }
-
-  #remember(secret: string, key: ApiKey, asked: number): void {
-    if (this.#remembered.size >= REMEMBERED_KEYS) this.#remembered.clear()
-    this.#remembered.set(secret, { key, until: asked + REMEMBERED_MS })
+    this.#cached.clear()
   }
 }

@@ -1,4 +1,4 @@
-// Password rules, hashing with argon2id, and the queue in which hashes wait.
+// Checks new passwords, hashes passwords with argon2id, and bounds how many hashes run and wait.
 import { argon2, randomBytes, timingSafeEqual } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { promisify } from 'node:util'
@@ -6,12 +6,12 @@ import { promisify } from 'node:util'
 export const PASSWORD_MIN_LENGTH = 12
 const PASSWORD_MAX_LENGTH = 1024
 
-/** 19 MiB and 2 passes, the first choice of OWASP's password storage cheat sheet. */
+/** 19 MiB and 2 passes, as OWASP's password storage cheat sheet recommends. */
 const COST = { memory: 19_456, passes: 2, parallelism: 1, tagLength: 32 }
 
 /**
- * The most common passwords, which attackers try first. One per line, in lower case, each of 12 characters or more: shorter
- * ones are refused for their length. They follow the patterns at the top of every published list of leaked
+ * The most common passwords, which attackers try first. The file has one per line, in lower case, of 12 characters or
+ * more: shorter ones are refused for their length. They follow the patterns at the top of published lists of leaked
  * passwords: runs of digits and of keyboard keys; `password`, `admin`, `welcome` and the like followed by digits; names and
  * teams; and the same in a few other languages.
  */
@@ -30,7 +30,7 @@ export function passwordProblem(password: string): string | undefined {
   if (isTooLongPassword(password)) {
     return `The password must have at most ${PASSWORD_MAX_LENGTH} characters, got ${length}.`
   }
-  // All bytes that are not UTF-8 are decoded to this character, so that different passwords would become the same.
+  // Every invalid byte is decoded to this character, so that different passwords would become the same.
   if (password.includes('\uFFFD')) return 'The password has characters that cannot be read. Send it as UTF-8.'
   if (COMMON.has(password.toLowerCase())) {
     return 'This is one of the most common passwords, which attackers try first. Choose another, such as a few unrelated words.'
@@ -38,12 +38,12 @@ export function passwordProblem(password: string): string | undefined {
   return undefined
 }
 
-/** Whether no account can have this password. */
+/** Returns whether a password is longer than any account's. */
 export function isTooLongPassword(password: string): boolean {
   return [...password].length > PASSWORD_MAX_LENGTH
 }
 
-/** Returns the hash in PHC string format: algorithm, version, cost, salt, tag. An aborted `signal` ends the wait. */
+/** Resolves with the hash in PHC string format: algorithm, version, cost, salt, tag. Aborting `signal` ends the wait. */
 export async function hashPassword(password: string, signal?: AbortSignal): Promise<string> {
   const salt = randomBytes(16)
   return phc(salt, await derive(password, salt, COST, signal))
@@ -54,7 +54,7 @@ function phc(salt: Buffer, tag: Buffer): string {
   return `$argon2id$v=19$m=${memory},t=${passes},p=${parallelism}$${base64(salt)}$${base64(tag)}`
 }
 
-/** Hashes even without a stored hash, and then resolves with false, so that the time does not reveal whether an account exists. */
+/** Hashes the password even if `stored` is undefined, so that the time does not reveal whether the account exists. */
 export async function verifyPassword(
   password: string,
   stored: string | undefined,
@@ -62,36 +62,32 @@ export async function verifyPassword(
 ): Promise<boolean> {
   const parts = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=(\d+)\$([^$]+)\$([^$]+)$/.exec(stored ?? UNMATCHED)
   if (parts === null) throw new Error('a stored password hash is not in the expected format')
-  const [, memory, passes, parallelism, salt = '', tag = ''] = parts
-  const expected = Buffer.from(tag, 'base64')
-  const cost = {
-    memory: Number(memory),
-    passes: Number(passes),
-    parallelism: Number(parallelism),
-    tagLength: expected.length,
-  }
-  const actual = await derive(password, Buffer.from(salt, 'base64'), cost, signal)
+  const [memory, passes, parallelism] = parts.slice(1, 4).map(Number) as [number, number, number]
+  const [salt, expected] = parts.slice(4).map((part) => Buffer.from(part, 'base64')) as [Buffer, Buffer]
+  const cost = { memory, passes, parallelism, tagLength: expected.length }
+  const actual = await derive(password, salt, cost, signal)
   return timingSafeEqual(actual, expected) && stored !== undefined
 }
 
+/** The hash that a password is compared with if there is no account. */
 const UNMATCHED = phc(Buffer.alloc(16), Buffer.alloc(COST.tagLength))
 
 const argon2id = promisify(argon2)
 
-/** How many hashes may wait. At 30 to 100 ms each, the last one waits for a few seconds at most. */
+/** The most hashes that wait. At 30 to 100 ms each, the last one waits for a few seconds. */
 export const HASHES_WAITING = 64
 
-/** The queue of hashes is full; the same call may work later. */
+/** The queue of hashes is full; a later try may succeed. */
 export class TooManyHashes extends Error {
   override name = 'TooManyHashes'
 }
 
-/** Runs a few password hashes at a time, with a bounded queue. Skips those whose client has disconnected. */
+/** Runs a few password hashes at a time; the others wait in a bounded queue, unless their client disconnects. */
 export class HashQueue {
-  /** Each hash takes 19 MiB and one of the four threads of Node's pool, which database syncs and file access need too. */
+  /** How many hashes run. Each takes 19 MiB and one of the four threads of Node's pool, which database syncs need too. */
   atATime = 2
   #running = 0
-  /** The functions that start the waiting hashes, in the order of arrival. */
+  /** The callbacks that start the waiting hashes, in the order of arrival. */
   readonly #waiting = new Set<() => void>()
 
   /** Rejects with `TooManyHashes` if the queue is full, and with the signal's reason if it aborts before `work` has started. */
@@ -129,7 +125,7 @@ export class HashQueue {
 /** One queue for the process, because all hashes share its thread pool. */
 const queue = new HashQueue()
 
-/** Hashes one password at a time, for an instance of several processes, which share the machine's cores. */
+/** Hashes one password at a time in this process, if the instance has several: they share the machine's cores. */
 export function hashSingly(): void {
   queue.atATime = 1
 }

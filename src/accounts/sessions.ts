@@ -1,16 +1,16 @@
-// Starts, finds and ends console sessions. They are kept in the store, so that every instance knows them and can end them.
-import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+// Starts, finds and ends console sessions. The store keeps them, so that every instance knows them and can end them.
+import { createHmac, hash, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Account, AuditEvent, Session } from '../store/account-store.ts'
 import type { Store } from '../store/store.ts'
 
-/** How long a session lasts without use, and how long at most. */
+/** A session ends after the idle time without use, and after the maximum in any case. */
 export const SESSION_IDLE_MS = 2 * 3_600_000
 export const SESSION_MAX_MS = 12 * 3_600_000
 
-/** The last use is written at most this often, so that most page views only read. */
-const MOVE_AFTER_MS = 60_000
+/** The time between two updates of a session's last use: most page views only read. */
+const UPDATE_EVERY_MS = 60_000
 
-const TOKEN_BYTES = 32
+/** 32 bytes as base64url. */
 const TOKEN_SHAPE = /^[\w-]{43}$/
 
 export interface SignedIn {
@@ -28,8 +28,8 @@ export class Sessions {
   }
 
   /**
-   * Starts a session and returns its token, which only the browser keeps: the store has its hash. Returns undefined if
-   * the account's password was changed since it was verified.
+   * Starts a session and resolves with its token, which only the browser keeps: the store has its hash. Resolves with
+   * undefined if the account's password was changed since it was verified.
    */
   async start(account: Account, address: string): Promise<string | undefined> {
     const token = newToken()
@@ -39,14 +39,14 @@ export class Sessions {
     return (await this.#store.accounts.createSession(session, account.passwordHash, event)) ? token : undefined
   }
 
-  /** Returns undefined if there is no such session, it has expired, or its account no longer exists. */
+  /** Resolves with undefined if there is no such session, it has expired, or its account no longer exists. */
   async find(token: string): Promise<SignedIn | undefined> {
     const session = await this.#store.accounts.sessionByHash(hashToken(token))
     const now = this.#clock()
     if (session === undefined || hasExpired(session, now)) return undefined
     const account = await this.#store.accounts.accountById(session.accountId)
     if (account === undefined) return undefined
-    if (now - session.lastSeenAt >= MOVE_AFTER_MS) await this.#store.accounts.moveSession(session.tokenHash, now)
+    if (now - session.lastSeenAt >= UPDATE_EVERY_MS) await this.#store.accounts.moveSession(session.tokenHash, now)
     return { account, session }
   }
 
@@ -54,7 +54,7 @@ export class Sessions {
     await this.#store.accounts.endSession(session.tokenHash, this.#event(account, 'session.ended', address))
   }
 
-  /** Records a refused sign-in in the account's security log, for its owner to see. */
+  /** Adds a refused sign-in to the security log, which the account's owner sees. */
   async noteRefusal(account: Account, address: string): Promise<void> {
     await this.#store.accounts.appendEvent(this.#event(account, 'session.refused', address))
   }
@@ -76,25 +76,30 @@ export class Sessions {
 }
 
 export function newToken(): string {
-  return randomBytes(TOKEN_BYTES).toString('base64url')
+  return randomBytes(32).toString('base64url')
 }
 
 export function isToken(text: string | undefined): text is string {
   return text !== undefined && TOKEN_SHAPE.test(text)
 }
 
-/** Returns the CSRF token that a form must carry. Another site can't compute it, because that takes the cookie's token. */
+/** Returns the CSRF token for forms: an HMAC under the cookie's token, which another site can't read. */
 export function csrfToken(token: string): string {
   return createHmac('sha256', token).update('form').digest('base64url')
 }
 
 export function isCsrfToken(token: string, given: string): boolean {
-  const [expected, actual] = [Buffer.from(csrfToken(token)), Buffer.from(given)]
-  return expected.length === actual.length && timingSafeEqual(expected, actual)
+  return isEqualInConstantTime(csrfToken(token), given)
+}
+
+/** Compares a signature in a time that does not reveal how much of it is right. */
+export function isEqualInConstantTime(expected: string, given: string): boolean {
+  const [one, other] = [Buffer.from(expected), Buffer.from(given)]
+  return one.length === other.length && timingSafeEqual(one, other)
 }
 
 function hashToken(token: string): Buffer {
-  return createHash('sha256').update(token).digest()
+  return hash('sha256', token, 'buffer')
 }
 
 function hasExpired({ createdAt, lastSeenAt }: Session, now: number): boolean {

@@ -1,5 +1,5 @@
-// Throttles password guessing and sign-ups: limits the wrong passwords of an address, an account and a session, and the
-// sign-ups of an address. Counts tries by name (an account, an address) in time windows, in this process, in bounded memory.
+// Throttles password guessing and sign-ups: limits the wrong passwords by address, account and session, and the sign-ups by
+// address. Counts tries by name (an account, an address) in time windows, in the memory of this process, which is bounded.
 import { hash } from 'node:crypto'
 import { Refused } from '../contract/errors.ts'
 import { foldEmail } from '../store/account-store.ts'
@@ -13,21 +13,21 @@ export const SIGN_UP_BY_ADDRESS: Allowance = { tries: 20, withinMs: 3_600_000 }
 
 const PASSWORDS_WITHIN_MS = 15 * 60_000
 
-/** High enough for an office whose people share one address. */
+/** High enough for the people of an office who share one address. */
 export const SIGN_IN_BY_ADDRESS: Allowance = { tries: 50, withinMs: PASSWORDS_WITHIN_MS }
 
-/** A person mistypes a few times; a program tries thousands. Counts each pair, so that no other address can use up these tries. */
+/** A person mistypes a few times; a program tries thousands. Another address can't use up the tries of this pair. */
 export const SIGN_IN_BY_ACCOUNT_AND_ADDRESS: Allowance = { tries: 10, withinMs: PASSWORDS_WITHIN_MS }
 
 /** Limits guesses at one account from many addresses. Higher, because reaching this limit locks out the account's owner. */
 export const SIGN_IN_BY_ACCOUNT: Allowance = { tries: 100, withinMs: PASSWORDS_WITHIN_MS }
 
-/** Limits a signed-in person who confirms the current password, for example to change it. Tries at sign-in do not count here. */
+/** Limits a signed-in person who confirms the current password, for example to change it. */
 export const PASSWORD_BY_SESSION: Allowance = { tries: 10, withinMs: PASSWORDS_WITHIN_MS }
 
-const NAMES_KEPT = 20_000
+const MOST_NAMES = 20_000
 
-/** Refuses a try until `waitMs` milliseconds have passed. */
+/** The refusal of a try; the next one is allowed after `waitMs` milliseconds. */
 export class TooManyTries extends Refused {
   readonly waitMs: number
   constructor(message: string, waitMs: number) {
@@ -44,9 +44,9 @@ interface Window {
 export class Throttle {
   readonly #allowance: Allowance
   readonly #monotonic: () => number
-  /** Windows by the hash of the name, in the order in which they start and therefore end. */
+  /** Windows by the hash of the name, oldest first: that one also ends first. */
   readonly #windows = new Map<string, Window>()
-  /** The same hashes by the number of tries, to find the one with the fewest tries without a search. */
+  /** The same hashes by their number of tries, to find a name with few tries without a search. */
   readonly #byTries: readonly Set<string>[]
 
   constructor(allowance: Allowance, monotonic: () => number) {
@@ -55,25 +55,18 @@ export class Throttle {
     this.#byTries = Array.from({ length: allowance.tries + 1 }, () => new Set())
   }
 
-  /** Returns the milliseconds to wait before the next try, 0 if it may go ahead. */
+  /** Returns the milliseconds to wait before the next try, 0 if it is allowed now. */
   waitMs(name: string): number {
     const window = this.#windows.get(hashOf(name))
     if (window === undefined || window.tries < this.#allowance.tries) return 0
     return Math.max(0, window.since + this.#allowance.withinMs - this.#monotonic())
   }
 
-  /** Counts a try if it may go ahead, and returns the milliseconds to wait if not. */
-  take(name: string): number {
-    const waitMs = this.waitMs(name)
-    if (waitMs === 0) this.count(name)
-    return waitMs
-  }
-
-  /** Counts a try before it is made, so that parallel tries can't exceed the limit. */
+  /** Counts a try. Call it before the password is compared, so that parallel tries can't exceed the limit. */
   count(name: string): void {
     const key = hashOf(name)
-    const present = this.#windows.get(key)
-    if (present !== undefined && !this.#hasEnded(present)) return this.#setTries(key, present, present.tries + 1)
+    const current = this.#windows.get(key)
+    if (current !== undefined && !this.#hasEnded(current)) return this.#setTries(key, current, current.tries + 1)
     this.#remove(key)
     if (!this.#hasRoom()) return
     const window = { since: this.#monotonic(), tries: 0 }
@@ -81,7 +74,7 @@ export class Throttle {
     this.#setTries(key, window, 1)
   }
 
-  /** Takes back one count, for a try that was right or was not made. */
+  /** Takes back one count, for a try with the right password or one whose password was not compared. */
   uncount(name: string): void {
     const key = hashOf(name)
     const window = this.#windows.get(key)
@@ -113,25 +106,22 @@ export class Throttle {
   }
 
   /**
-   * Makes room if the table is full: removes a window that has ended, else one with the fewest tries, but never a throttled
-   * one, so that a flood of new names lifts no throttle. Returns false if all are throttled; a new name is then not counted.
+   * Makes room if there are too many windows: removes one that has ended, else one with the fewest tries, but never a
+   * throttled one, so that a flood of new names lifts no throttle. Returns false, to leave the new name uncounted, if all
+   * names are throttled.
    */
   #hasRoom(): boolean {
-    if (this.#windows.size < NAMES_KEPT) return true
+    if (this.#windows.size < MOST_NAMES) return true
     const [oldest] = this.#windows
-    const key = this.#hasEnded(oldest![1]) ? oldest![0] : this.#fewestTries()
+    const [fewest] = this.#byTries.slice(0, -1).find((keys) => keys.size > 0) ?? []
+    const key = this.#hasEnded(oldest![1]) ? oldest![0] : fewest
     if (key === undefined) return false
     this.#remove(key)
     return true
   }
-
-  #fewestTries(): string | undefined {
-    const fewest = this.#byTries.slice(0, -1).find((keys) => keys.size > 0)
-    return fewest?.values().next().value
-  }
 }
 
-/** Hashes a name, which is text from a client: every hash takes the same memory, and no email address is kept. */
+/** Hashes a name, which a client sent: every hash takes the same memory, and no email address is kept. */
 function hashOf(name: string): string {
   return hash('sha256', name, 'base64url')
 }
@@ -151,83 +141,63 @@ export function addressGroup(address: string): string {
 /** Who tries a password: a client at sign-in, or a signed-in person. Plain data, which a worker can send to the primary. */
 export type Trier = { email: string; address: string } | { session: string }
 
-type Count = readonly [Throttle, name: string]
-
-/** The counts that a try increments: those shared with other people or other accounts, and the person's own. */
-interface Counts {
-  shared: readonly Count[]
-  own: Count
-}
-
-/** A try counts as a wrong one from `take` until `right` or `unmade` is called. */
-export class PasswordTries {
-  readonly #byAddress: Throttle
-  readonly #byAccount: Throttle
-  readonly #byBoth: Throttle
-  readonly #bySession: Throttle
-
-  constructor(monotonic: () => number) {
-    this.#byAddress = new Throttle(SIGN_IN_BY_ADDRESS, monotonic)
-    this.#byAccount = new Throttle(SIGN_IN_BY_ACCOUNT, monotonic)
-    this.#byBoth = new Throttle(SIGN_IN_BY_ACCOUNT_AND_ADDRESS, monotonic)
-    this.#bySession = new Throttle(PASSWORD_BY_SESSION, monotonic)
-  }
-
-  /**
-   * Returns the milliseconds to wait, 0 if the try may go ahead. The first count that refuses decides. A refused try
-   * increments no count: a throttled address would otherwise lock out every account that it names.
-   */
-  take(trier: Trier): number {
-    const { shared, own } = this.#countsOf(trier)
-    const counts = [...shared, own]
-    for (const [throttle, name] of counts) {
-      const waitMs = throttle.waitMs(name)
-      if (waitMs > 0) return waitMs
-    }
-    for (const [throttle, name] of counts) throttle.count(name)
-    return 0
-  }
-
-  /** Call it if the password was right: uncounts this try, and the earlier tries of the same person. */
-  right(trier: Trier): void {
-    const { shared, own } = this.#countsOf(trier)
-    for (const [throttle, name] of shared) throttle.uncount(name)
-    const [throttle, name] = own
-    throttle.forget(name)
-  }
-
-  /** Call it if no password was compared: uncounts this try. */
-  unmade(trier: Trier): void {
-    const { shared, own } = this.#countsOf(trier)
-    for (const [throttle, name] of [...shared, own]) throttle.uncount(name)
-  }
-
-  #countsOf(trier: Trier): Counts {
-    if ('session' in trier) return { shared: [], own: [this.#bySession, trier.session] }
-    const [account, group] = [foldEmail(trier.email), addressGroup(trier.address)]
-    const shared: Count[] = [
-      [this.#byAddress, group],
-      [this.#byAccount, account],
-    ]
-    return { shared, own: [this.#byBoth, `${account} ${group}`] }
-  }
-}
-
-/** The throttles of the console's forms. A worker's calls go to the primary, so they return promises. */
+/** The throttles of the console's forms. The functions of a worker call those of the primary, so they return promises. */
 export interface Throttles {
+  /** Counts a try with a password as a wrong one and returns 0; if it is refused, returns the milliseconds to wait. */
   takeTry: (trier: Trier) => number | Promise<number>
+  /** Call it if the password was right: takes back this try, and the earlier tries of the same person. */
   rightTry: (trier: Trier) => void | Promise<void>
+  /** Call it if the password was not compared: takes back this try. */
   unmadeTry: (trier: Trier) => void | Promise<void>
+  /** Counts a sign-up and returns 0; if it is refused, returns the milliseconds to wait. */
   takeSignUp: (address: string) => number | Promise<number>
 }
 
+type Counter = readonly [Throttle, name: string]
+
 export function createThrottles(monotonic: () => number): Throttles {
-  const tries = new PasswordTries(monotonic)
+  const byAddress = new Throttle(SIGN_IN_BY_ADDRESS, monotonic)
+  const byAccount = new Throttle(SIGN_IN_BY_ACCOUNT, monotonic)
+  const byAccountAndAddress = new Throttle(SIGN_IN_BY_ACCOUNT_AND_ADDRESS, monotonic)
+  const bySession = new Throttle(PASSWORD_BY_SESSION, monotonic)
   const signUps = new Throttle(SIGN_UP_BY_ADDRESS, monotonic)
-  return {
-    takeTry: (trier) => tries.take(trier),
-    rightTry: (trier) => tries.right(trier),
-    unmadeTry: (trier) => tries.unmade(trier),
-    takeSignUp: (address) => signUps.take(addressGroup(address)),
+
+  /** Returns the counters of a trier: those shared with other people or accounts, and the person's own. */
+  function countersOf(trier: Trier): { shared: Counter[]; own: Counter } {
+    if ('session' in trier) return { shared: [], own: [bySession, trier.session] }
+    const [account, group] = [foldEmail(trier.email), addressGroup(trier.address)]
+    const shared: Counter[] = [
+      [byAddress, group],
+      [byAccount, account],
+    ]
+    return { shared, own: [byAccountAndAddress, `${account} ${group}`] }
   }
+
+  return {
+    takeTry(trier) {
+      const { shared, own } = countersOf(trier)
+      return take([...shared, own])
+    },
+    rightTry(trier) {
+      const { shared, own } = countersOf(trier)
+      for (const [throttle, name] of shared) throttle.uncount(name)
+      own[0].forget(own[1])
+    },
+    unmadeTry(trier) {
+      const { shared, own } = countersOf(trier)
+      for (const [throttle, name] of [...shared, own]) throttle.uncount(name)
+    },
+    takeSignUp: (address) => take([[signUps, addressGroup(address)]]),
+  }
+}
+
+/**
+ * Returns the wait of the first counter that refuses. If none does, increments them all and returns 0. A refused try
+ * increments no counter: a throttled address would otherwise lock out every account that it names.
+ */
+function take(counters: readonly Counter[]): number {
+  const waitMs = counters.map(([throttle, name]) => throttle.waitMs(name)).find((wait) => wait > 0)
+  if (waitMs !== undefined) return waitMs
+  for (const [throttle, name] of counters) throttle.count(name)
+  return 0
 }

@@ -1,4 +1,4 @@
-// Counts requests per key and collects failed requests in memory, and writes both in batches: no request waits for the write.
+// Counts requests per key, collects failed requests, and writes both in batches: no request waits for the write.
 import { type ApiKey, FAILED_REQUESTS_KEPT, type FailedRequest, type UsageCount } from '../store/account-store.ts'
 import { type Store, StoreUnavailable } from '../store/store.ts'
 
@@ -6,16 +6,16 @@ const HOUR_MS = 3_600_000
 const FLUSH_EVERY_MS = 2000
 const KEPT_MS = 90 * 24 * HOUR_MS
 
-/** The most failed requests that wait in memory: of one account, as many as the store keeps, and of all accounts. */
+/** The most failed requests that wait in memory: of one account, as many as the store keeps, and of all accounts together. */
 export const FAILED_WAITING = { ofAccount: FAILED_REQUESTS_KEPT, ofAll: 10_000 } as const
 
-/** The use of a key since the last write. A search of its few counts is faster than composing a map key (1 % of a list). */
+/** The use of a key since the last write. Searching its few counts is faster than composing a map key (1 % of a list). */
 interface KeyUse {
   lastUsedAt: number
   counts: UsageCount[]
 }
 
-/** Receives the error of a failed write, and a message about the unwritten data. */
+/** Receives the error of a failed write, and a message that says what happens to the unwritten data. */
 type Report = (error: unknown, message: string) => void
 
 const NOT_WRITTEN =
@@ -25,14 +25,14 @@ export class Usage {
   readonly #store: Pick<Store, 'accounts'>
   readonly #clock: () => number
   #uses = new Map<string, KeyUse>()
-  /** By account, so that an account with many does not crowd out those of others. */
+  /** By account, so that an account with many failed requests does not crowd out other accounts. */
   #failed = new Map<string, FailedRequest[]>()
   #failedCount = 0
   #report: Report = () => {}
   #timer: NodeJS.Timeout | undefined
-  /** Resolves when the flush that is under way ends. */
+  /** Resolves when the current flush ends. */
   #writing = Promise.resolve()
-  /** The flush that begins then. */
+  /** The flush that begins after the current one. */
   #next: Promise<void> | undefined
 
   constructor(store: Pick<Store, 'accounts'>, clock: () => number) {
@@ -42,10 +42,10 @@ export class Usage {
 
   count(key: ApiKey, operation: string, status: number): void {
     const now = this.#clock()
-    this.#add(key.id, now, now - (now % HOUR_MS), operation, status, 1)
+    this.#add({ keyId: key.id, hour: now - (now % HOUR_MS), operation, status, calls: 1 }, now)
   }
 
-  /** Collects only the first failed requests of each account between two writes, so that a flood takes bounded memory. */
+  /** Collects a failed request. Drops those beyond the bounds until the next write, so that a flood takes bounded memory. */
   remember(failed: FailedRequest): void {
     if (this.#failedCount >= FAILED_WAITING.ofAll) return
     const ofAccount = this.#failed.get(failed.accountId) ?? []
@@ -55,7 +55,7 @@ export class Usage {
     this.#failedCount += 1
   }
 
-  /** Writes periodically. After an error, reports it, keeps the data and tries again. */
+  /** Writes periodically. Reports a failed write, and tries again with the next one. */
   start(report: Report): void {
     this.#report = report
     this.#timer = setInterval(
@@ -70,20 +70,15 @@ export class Usage {
     await this.flush()
   }
 
-  /** Resolves when everything so far is written, also what an earlier flush is still writing. */
+  /** Resolves when everything counted so far is written, including what an earlier flush is still writing. */
   flush(): Promise<void> {
     this.#next ??= this.#writing.then(() => {
       this.#next = undefined
-      const written = this.#write()
+      const written = this.#writeCounts().then(() => this.#writeFailed())
       this.#writing = written.catch(() => {})
       return written
     })
     return this.#next
-  }
-
-  async #write(): Promise<void> {
-    await this.#writeCounts()
-    await this.#writeFailed()
   }
 
   async #writeCounts(): Promise<void> {
@@ -92,14 +87,11 @@ export class Usage {
     this.#uses = new Map()
     try {
       const counts = [...uses.values()].flatMap((use) => use.counts)
-      await this.#store.accounts.recordUsage(
-        counts,
-        new Map([...uses].map(([keyId, { lastUsedAt }]) => [keyId, lastUsedAt])),
-      )
+      const lastUsed = new Map([...uses].map(([keyId, { lastUsedAt }]) => [keyId, lastUsedAt]))
+      await this.#store.accounts.recordUsage(counts, lastUsed)
     } catch (error) {
-      for (const [keyId, { lastUsedAt, counts }] of uses) {
-        for (const { hour, operation, status, calls } of counts)
-          this.#add(keyId, lastUsedAt, hour, operation, status, calls)
+      for (const { lastUsedAt, counts } of uses.values()) {
+        for (const count of counts) this.#add(count, lastUsedAt)
       }
       throw error
     }
@@ -119,7 +111,7 @@ export class Usage {
     }
   }
 
-  /** Writes account by account. Drops an account's requests if the database refuses one of them: a retry would fail too. */
+  /** Writes account by account. Drops the requests of an account if the database refuses them: a retry would fail too. */
   async #writeSingly(failed: ReadonlyMap<string, FailedRequest[]>): Promise<void> {
     for (const [accountId, ofAccount] of failed) {
       try {
@@ -135,7 +127,7 @@ export class Usage {
     }
   }
 
-  /** Puts unwritten requests back before the newer ones, so that the newer ones are dropped beyond the bounds. */
+  /** Puts unwritten requests back before newer ones, so that beyond the bounds the newer ones are dropped. */
   #keep(failed: ReadonlyMap<string, FailedRequest[]>): void {
     const newer = this.#failed
     this.#failed = new Map()
@@ -149,17 +141,15 @@ export class Usage {
     await this.#store.accounts.purgeUsage(this.#clock() - KEPT_MS)
   }
 
-  #add(keyId: string, at: number, hour: number, operation: string, status: number, calls: number): void {
-    let use = this.#uses.get(keyId)
-    if (use === undefined) {
-      use = { lastUsedAt: at, counts: [] }
-      this.#uses.set(keyId, use)
-    }
+  #add(added: UsageCount, at: number): void {
+    const { keyId, hour, operation, status } = added
+    const use = this.#uses.get(keyId) ?? { lastUsedAt: at, counts: [] }
+    this.#uses.set(keyId, use)
     use.lastUsedAt = Math.max(use.lastUsedAt, at)
-    const present = use.counts.find(
+    const same = use.counts.find(
       (count) => count.status === status && count.operation === operation && count.hour === hour,
     )
-    if (present === undefined) use.counts.push({ keyId, hour, operation, status, calls })
-    else present.calls += calls
+    if (same === undefined) use.counts.push(added)
+    else same.calls += added.calls
   }
 }

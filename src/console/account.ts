@@ -1,4 +1,4 @@
-// The account: its password, its security log, and how to delete it.
+// The page of the account: changes its password, shows its security log, and deletes it.
 import type { AuditEvent } from '../store/account-store.ts'
 import { PASSWORD_MIN_LENGTH } from '../accounts/passwords.ts'
 import { TooManyTries } from '../accounts/throttle.ts'
@@ -6,17 +6,15 @@ import { FieldProblem, Refused } from '../contract/errors.ts'
 import { field, form, type Problems, problemSummary } from './forms.ts'
 import { html, type Html, isolated } from './html.ts'
 import { tooManyTriesPage } from './problem-pages.ts'
-import { checkPassword, openAs } from './sign-in.ts'
+import { checkPassword, CURRENT_PASSWORD, NEW_PASSWORD, openAs } from './sign-in.ts'
 import { day, minute } from './times.ts'
 import { type ConsoleRoute, forMembers, type MemberVisit, type Outcome, type HtmlPage } from './visit.ts'
 
 const EVENTS_SHOWN = 50
 
-const CURRENT_PASSWORD = { name: 'current', type: 'password', autocomplete: 'current-password' } as const
-
 export const accountRoutes: readonly ConsoleRoute[] = [
   forMembers('GET', '/account', (visit) => accountPage(visit)),
-  // A rejected form is shown at this address; reloaded, it leads back to the form.
+  // A rejected form is shown at this address. If the visitor opens the address again, the account page has the form.
   forMembers('GET', '/account/password', () => ({ redirect: '/account' })),
   forMembers('POST', '/account/password', changePassword),
   forMembers('GET', '/account/delete', (visit) => deletePage(visit)),
@@ -24,8 +22,8 @@ export const accountRoutes: readonly ConsoleRoute[] = [
 ]
 
 async function accountPage(visit: MemberVisit, problems: Problems = []): Promise<HtmlPage> {
-  const { store, who, query } = visit
-  const { account } = who
+  const { store, query } = visit
+  const { account } = visit.who
   const events = await store.accounts.auditTrail(account.id, EVENTS_SHOWN)
   return {
     title: 'Account',
@@ -48,14 +46,7 @@ async function accountPage(visit: MemberVisit, problems: Problems = []): Promise
               submit: 'Change password',
               fields: html`
                 ${field({ ...CURRENT_PASSWORD, label: 'Current password', problems })}
-                ${field({
-                  name: 'password',
-                  label: 'New password',
-                  hint: `At least ${PASSWORD_MIN_LENGTH} characters.`,
-                  type: 'password',
-                  autocomplete: 'new-password',
-                  problems,
-                })}`,
+                ${field({ ...NEW_PASSWORD, label: 'New password', hint: `At least ${PASSWORD_MIN_LENGTH} characters.`, problems })}`,
             })}
           </section>
           <section class="panel" aria-labelledby="delete">
@@ -123,14 +114,14 @@ async function deleteAccount(visit: MemberVisit): Promise<Outcome> {
   return { redirect: '/sign-in?removed=yes', session: 'end' }
 }
 
-/** Asks for the password before what can't be undone: an unlocked laptop is not enough. */
+/** Checks the current password before a change that can't be undone: an open session on an unlocked laptop is not enough. */
 async function refuseUnlessPassword(
   visit: MemberVisit,
   refuse: (problem: FieldProblem) => Outcome | Promise<Outcome>,
 ): Promise<Outcome | undefined> {
   const { who, form: typed } = visit
   const trier = { session: Buffer.from(who.session.tokenHash).toString('base64url') }
-  const account = await checkPassword(visit, trier, who.account.email, typed.get('current') ?? '')
+  const account = await checkPassword(visit, who.account.email, typed.get('current') ?? '', trier)
   if (account instanceof TooManyTries) return tooManyTriesPage(account)
   return account instanceof Refused ? refuse(new FieldProblem('current', account.message)) : undefined
 }

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { HourlyCount } from '../store/account-store.ts'
-import { barChart, bucketsOf, chartWords, firstBucket, niceTop } from './activity-chart.ts'
+import { barChart, bucketsOf, chartWords, firstBucket, niceTop, totalsOf } from './activity-chart.ts'
 
 const HOUR = 3_600_000
 const now = Date.UTC(2026, 10, 15, 9, 24)
-const span = { bucketMs: 6 * HOUR, buckets: 28 }
+const span = { words: '7 days', bucketMs: 6 * HOUR, buckets: 28 }
 
 function calls(hoursAgo: number, status: number, many: number): HourlyCount {
   return { hour: now - (now % HOUR) - hoursAgo * HOUR, operation: 'listPets', status, calls: many }
@@ -27,8 +27,8 @@ describe('the chart of requests', () => {
   })
 
   it('says in words what it shows', () => {
-    const buckets = bucketsOf([calls(0, 200, 1200), calls(1, 400, 1)], span, now)
-    assert.equal(chartWords(buckets), '1,201 requests: 1,200 succeeded, 1 client error, 0 server errors')
+    const totals = totalsOf([calls(0, 200, 1200), calls(1, 400, 1)])
+    assert.equal(chartWords(totals), '1,201 requests: 1,200 succeeded, 1 client error, 0 server errors')
   })
 
   it('lets no failed request vanish beside thousands of good ones', () => {

@@ -1,10 +1,11 @@
-// Requests over time as stacked bars, drawn on the server.
+// Shows requests over time as stacked bars, drawn on the server, and as tables.
+import { OPERATIONS } from '../contract/operations.ts'
 import type { HourlyCount } from '../store/account-store.ts'
 import { html, type Html } from './html.ts'
-import { clockTime, count, counted, shortDay } from './times.ts'
+import { clockTime, count, counted, DAY_MS, shortDay } from './times.ts'
 
-/** Requests are counted by the class of their status. */
-export const CLASSES = [
+/** The classes of statuses; each is one part of a bar. */
+const CLASSES = [
   { name: 'success', title: 'Succeeded', words: (calls: number) => `${count(calls)} succeeded` },
   { name: 'client-error', title: 'Client errors', words: (calls: number) => counted(calls, 'client error') },
   { name: 'server-error', title: 'Server errors', words: (calls: number) => counted(calls, 'server error') },
@@ -17,23 +18,55 @@ interface Bucket {
   totals: Totals
 }
 
+/** The time that a chart shows; each bar is a bucket. */
 export interface Span {
+  words: string
   bucketMs: number
   buckets: number
 }
 
+/** Renders a chart of all requests, and a table of the operations. */
+export function requestCharts(counts: readonly HourlyCount[], span: Span, now: number): Html {
+  const buckets = bucketsOf(counts, span, now)
+  const totals = totalsOf(counts)
+  return html`<section class="panel" aria-labelledby="requests">
+    <div class="page-head"><h2 id="requests">Requests, last ${span.words}</h2>
+      <ul class="legend">${CLASSES.map(
+        ({ name, title }) => html`<li><span class="swatch ${name}"></span>${title}
+          <strong class="number">${count(totals[name])}</strong></li>`,
+      )}</ul></div>
+    ${barChart(buckets, span.bucketMs, chartWords(totals))}
+    <details class="chart-table"><summary>Show the numbers</summary>${bucketTable(buckets)}</details>
+    ${operationTable(counts, span, now)}
+  </section>`
+}
+
+function operationTable(counts: readonly HourlyCount[], span: Span, now: number): Html {
+  const rows = OPERATIONS.map((operation) => {
+    const own = counts.filter((entry) => entry.operation === operation.id)
+    return { operation, totals: totalsOf(own), buckets: bucketsOf(own, span, now) }
+  })
+  return html`<table class="table operations">
+    <caption class="visually-hidden">Requests by operation</caption>
+    <thead><tr><th scope="col">Operation</th><th scope="col" class="spark-head">Over time</th>
+      ${CLASSES.map(({ title }) => html`<th scope="col" class="number">${title}</th>`)}</tr></thead>
+    <tbody>${rows.map(
+      ({ operation, totals, buckets }) => html`<tr>
+        <th scope="row"><code>${operation.id}</code>
+          ${operation.deprecation && html`<a class="mark pending" href="${operation.deprecation.documentation}">deprecated</a>`}</th>
+        <td class="spark">${sparkline(buckets, chartWords(totals))}</td>
+        ${CLASSES.map(({ name }) => html`<td class="number">${count(totals[name])}</td>`)}</tr>`,
+    )}</tbody></table>`
+}
+
 /** Returns consecutive buckets up to now, empty ones included. */
-export function bucketsOf(counts: readonly HourlyCount[], { bucketMs, buckets }: Span, now: number): Bucket[] {
-  const first = firstBucket({ bucketMs, buckets }, now)
-  const filled = Array.from({ length: buckets }, (_, index): Bucket => ({
-    start: first + index * bucketMs,
-    totals: noCalls(),
+export function bucketsOf(counts: readonly HourlyCount[], span: Span, now: number): Bucket[] {
+  const first = firstBucket(span, now)
+  const byBucket = Map.groupBy(counts, ({ hour }) => Math.floor((hour - first) / span.bucketMs))
+  return Array.from({ length: span.buckets }, (_, index) => ({
+    start: first + index * span.bucketMs,
+    totals: totalsOf(byBucket.get(index) ?? []),
   }))
-  for (const { hour, status, calls } of counts) {
-    const bucket = filled[Math.floor((hour - first) / bucketMs)]
-    if (bucket !== undefined) bucket.totals[classOf(status)] += calls
-  }
-  return filled
 }
 
 /** Returns the start of the first bucket; the last one includes now. */
@@ -42,7 +75,7 @@ export function firstBucket({ bucketMs, buckets }: Span, now: number): number {
 }
 
 export function totalsOf(counts: readonly HourlyCount[]): Totals {
-  const totals = noCalls()
+  const totals = { success: 0, 'client-error': 0, 'server-error': 0 }
   for (const { status, calls } of counts) totals[classOf(status)] += calls
   return totals
 }
@@ -51,7 +84,7 @@ function sumOf(totals: Totals): number {
   return CLASSES.reduce((sum, { name }) => sum + totals[name], 0)
 }
 
-/** The bars stretch to the width of the page; the labels are HTML, so that they keep their size. */
+/** Renders the chart. Its bars stretch to the width of the page; its labels are HTML, so that they keep their size. */
 export function barChart(buckets: readonly Bucket[], bucketMs: number, label: string): Html {
   const top = niceTop(highestOf(buckets))
   const middle = buckets[Math.floor(buckets.length / 2)]!
@@ -64,8 +97,8 @@ export function barChart(buckets: readonly Bucket[], bucketMs: number, label: st
   </figure>`
 }
 
-/** The numbers of the chart, for those who cannot see it; times without requests are left out. */
-export function bucketTable(buckets: readonly Bucket[]): Html {
+/** Renders the numbers of the chart, for people who cannot see it. Leaves out times without requests. */
+function bucketTable(buckets: readonly Bucket[]): Html {
   const used = buckets.filter(({ totals }) => sumOf(totals) > 0)
   return html`<table class="table">
     <caption class="visually-hidden">Requests over time, UTC</caption>
@@ -76,8 +109,8 @@ export function bucketTable(buckets: readonly Bucket[]): Html {
     )}</tbody></table>`
 }
 
-/** Each sparkline has its own scale: it shows when, and the numbers beside it show how many. */
-export function sparkline(buckets: readonly Bucket[], label: string): Html {
+/** Renders a small chart with its own scale: it shows when requests came; the numbers beside it show how many. */
+function sparkline(buckets: readonly Bucket[], label: string): Html {
   return bars(buckets, highestOf(buckets), label, 40)
 }
 
@@ -93,7 +126,7 @@ function bars(buckets: readonly Bucket[], top: number, label: string, height: nu
       let y = height
       const parts = CLASSES.map(({ name }) => {
         if (totals[name] === 0) return undefined
-        // A minimum height, so that one failed request among thousands is still visible.
+        // The minimum height keeps one failed request among thousands visible.
         const h = Math.max((totals[name] / top) * height, height / 50)
         y -= h
         return html`<rect class="${name}" x="${index * slot + 1}" y="${y.toFixed(2)}" width="${width}" height="${h.toFixed(2)}"/>`
@@ -109,14 +142,12 @@ function barWords(start: number, totals: Totals): string {
 }
 
 /** Describes the chart for screen readers. */
-export function chartWords(buckets: readonly Bucket[]): string {
-  const totals = noCalls()
-  for (const bucket of buckets) for (const { name } of CLASSES) totals[name] += bucket.totals[name]
+export function chartWords(totals: Totals): string {
   return `${counted(sumOf(totals), 'request')}: ${CLASSES.map(({ name, words }) => words(totals[name])).join(', ')}`
 }
 
 function startWords({ start }: Bucket, bucketMs: number): string {
-  return bucketMs < 86_400_000 / 4 ? clockTime(start) : shortDay(start)
+  return bucketMs < DAY_MS / 4 ? clockTime(start) : shortDay(start)
 }
 
 /** Returns the smallest of 1, 2, 5, 10, 20, 50 … that is at least as high as the highest bar. */
@@ -131,8 +162,4 @@ export function niceTop(highest: number): number {
 function classOf(status: number): keyof Totals {
   if (status < 400) return 'success'
   return status < 500 ? 'client-error' : 'server-error'
-}
-
-function noCalls(): Totals {
-  return { success: 0, 'client-error': 0, 'server-error': 0 }
 }

@@ -1,51 +1,37 @@
-// What the account's keys have been used for: how often, with which result, why requests failed, and how to fix that.
+// The page of an account's use of the API: its requests over time, and why requests failed and how to fix that.
 import { type ErrorCode, ERRORS } from '../contract/errors.ts'
-import { OPERATIONS } from '../contract/operations.ts'
-import { type ApiKey, FAILED_REQUESTS_KEPT, type FailedRequest, type HourlyCount } from '../store/account-store.ts'
-import {
-  barChart,
-  bucketsOf,
-  bucketTable,
-  chartWords,
-  CLASSES,
-  firstBucket,
-  type Span,
-  sparkline,
-  totalsOf,
-} from './activity-chart.ts'
-import { html, type Html, isolated } from './html.ts'
-import { count, counted, DAY_MS, minute } from './times.ts'
+import { type ApiKey, FAILED_REQUESTS_KEPT, type FailedRequest } from '../store/account-store.ts'
+import { firstBucket, requestCharts, type Span } from './activity-chart.ts'
+import { hidden, optionList } from './forms.ts'
+import { emptyState, html, type Html, isolated } from './html.ts'
+import { counted, DAY_MS, HOUR_MS, minute } from './times.ts'
 import { type ConsoleRoute, forMembers, type HtmlPage, type MemberVisit } from './visit.ts'
 
 export const activityRoutes: readonly ConsoleRoute[] = [forMembers('GET', '/activity', activityPage)]
-
-const HOUR_MS = DAY_MS / 24
 
 const SPANS = {
   day: { words: '24 hours', bucketMs: HOUR_MS, buckets: 24 },
   week: { words: '7 days', bucketMs: 6 * HOUR_MS, buckets: 28 },
   month: { words: '30 days', bucketMs: DAY_MS, buckets: 30 },
-} as const satisfies Record<string, Span & { words: string }>
+} as const satisfies Record<string, Span>
 
 type SpanName = keyof typeof SPANS
 
 async function activityPage(visit: MemberVisit): Promise<HtmlPage> {
-  const { store, flushUsage, who, now, query } = visit
+  const { store, who, now, query } = visit
   const name = query.get('span') ?? ''
   const chosen: SpanName = Object.hasOwn(SPANS, name) ? (name as SpanName) : 'week'
   const span = SPANS[chosen]
-  // Requests counted a moment ago are shown, too.
-  await flushUsage()
-  const { accounts } = store
+  await visit.flushUsage()
   const [counts, [activeKey]] = await Promise.all([
-    accounts.usageSince(who.account.id, firstBucket(span, now)),
-    accounts.pageOfKeys({ accountId: who.account.id, active: true, now, limit: 1 }),
+    store.accounts.usageSince(who.account.id, firstBucket(span, now)),
+    store.accounts.pageOfKeys({ accountId: who.account.id, active: true, now, limit: 1 }),
   ])
   return {
     title: 'Activity',
     section: 'activity',
     body: html`<div class="page-head"><h1>Activity</h1>${spanChoice(chosen)}</div>
-      ${counts.length === 0 ? noRequests(activeKey !== undefined) : requests(counts, span, now)}
+      ${counts.length === 0 ? noRequests(activeKey !== undefined) : requestCharts(counts, span, now)}
       <section aria-labelledby="failed">
         <h2 id="failed">Failed requests</h2>
         ${await failedRequests(visit, chosen, firstBucket(span, now))}
@@ -64,87 +50,36 @@ function noRequests(hasKeys: boolean): Html {
   const next = hasKeys
     ? html`Send one with one of your keys; <a href="/docs">the reference</a> shows how.`
     : html`<a href="/keys">Generate a key</a>, then send a request with it.`
-  return html`<div class="empty"><p><strong>No requests in this time</strong></p><p>${next}</p></div>`
+  return emptyState('No requests in this time', next)
 }
 
-function requests(counts: readonly HourlyCount[], span: Span & { words: string }, now: number): Html {
-  const buckets = bucketsOf(counts, span, now)
-  const totals = totalsOf(counts)
-  return html`<section class="panel" aria-labelledby="requests">
-    <div class="page-head"><h2 id="requests">Requests, last ${span.words}</h2>
-      <ul class="legend">${CLASSES.map(
-        ({ name, title }) => html`<li><span class="swatch ${name}"></span>${title}
-          <strong class="number">${count(totals[name])}</strong></li>`,
-      )}</ul></div>
-    ${barChart(buckets, span.bucketMs, chartWords(buckets))}
-    <details class="chart-table"><summary>Show the numbers</summary>${bucketTable(buckets)}</details>
-    ${operationTable(counts, span, now)}
-  </section>`
-}
+const FAILED_SHOWN = 20
 
-function operationTable(counts: readonly HourlyCount[], span: Span, now: number): Html {
-  const rows = OPERATIONS.map((operation) => {
-    const own = counts.filter((entry) => entry.operation === operation.id)
-    return { operation, totals: totalsOf(own), buckets: bucketsOf(own, span, now) }
-  })
-  return html`<table class="table operations">
-    <caption class="visually-hidden">Requests by operation</caption>
-    <thead><tr><th scope="col">Operation</th><th scope="col" class="spark-head">Over time</th>
-      ${CLASSES.map(({ title }) => html`<th scope="col" class="number">${title}</th>`)}</tr></thead>
-    <tbody>${rows.map(
-      ({ operation, totals, buckets }) => html`<tr>
-        <th scope="row"><code>${operation.id}</code>
-          ${operation.deprecation && html`<a class="mark pending" href="${operation.deprecation.documentation}">deprecated</a>`}</th>
-        <td class="spark">${sparkline(buckets, chartWords(buckets))}</td>
-        ${CLASSES.map(({ name }) => html`<td class="number">${count(totals[name])}</td>`)}</tr>`,
-    )}</tbody></table>`
-}
-
-/** How many failed requests are shown. */
-const SHOWN = 20
-
-/** Reads the failed requests since that time, and renders them with the filter that the address asks for. */
+/** Reads the failed requests since that time, and renders those that match the key and the status of the address. */
 async function failedRequests({ store, who, query }: MemberVisit, span: string, since: number): Promise<Html> {
-  const kept = (await store.accounts.failedRequests(who.account.id, FAILED_REQUESTS_KEPT)).filter(
-    ({ at }) => at >= since,
-  )
-  const ids = new Set(kept.map(({ keyId }) => keyId))
-  const keys = (await Promise.all(Array.from(ids, (id) => store.accounts.keyById(id)))).filter(
-    (key) => key !== undefined,
-  )
+  const kept = await store.accounts.failedRequests(who.account.id, FAILED_REQUESTS_KEPT)
+  const recent = kept.filter(({ at }) => at >= since)
+  if (recent.length === 0)
+    return emptyState('No failed requests', 'When a request with one of your keys fails, it is explained here.')
+  const ids = new Set(recent.map(({ keyId }) => keyId))
+  const found = await Promise.all(Array.from(ids, (id) => store.accounts.keyById(id)))
+  const keys = found.filter((key) => key !== undefined)
+  const statuses = [...new Set(recent.map((failed) => String(failed.status)))].toSorted()
   const [key, status] = [query.get('key') ?? '', query.get('status') ?? '']
-  const found = kept.filter(
+  const keyOptions = optionList([['', 'All keys'], ...keys.map(({ id, name }) => [id, name] as const)], key)
+  const statusOptions = optionList([['', 'All'], ...statuses.map((each) => [each, each] as const)], status)
+  const matching = recent.filter(
     (failed) => (key === '' || failed.keyId === key) && (status === '' || String(failed.status) === status),
   )
-  const statuses = [...new Set(kept.map((failed) => String(failed.status)))].toSorted()
-  return html`${kept.length > 0 && filter(span, { key, status }, keys, statuses)}
-    ${found.length === 0 ? none(kept.length > 0) : html`<ul class="cards">${found.slice(0, SHOWN).map((failed) => failureCard(failed, keys))}</ul>`}
-    ${found.length > SHOWN && html`<p class="quiet-text">The newest ${SHOWN} of ${counted(found.length, 'failed request')}.</p>`}`
-}
-
-function filter(
-  span: string,
-  chosen: { key: string; status: string },
-  keys: readonly ApiKey[],
-  statuses: readonly string[],
-): Html {
-  const option = (value: string, words: string, selected: boolean) =>
-    html`<option value="${value}" ${selected && html`selected`}>${words}</option>`
+  const cards = matching.slice(0, FAILED_SHOWN).map((failed) => failureCard(failed, keys))
   return html`<form class="filter" method="get" action="/activity">
-    <input type="hidden" name="span" value="${span}">
-    <label>Key <select name="key">${option('', 'All keys', chosen.key === '')}
-      ${keys.map(({ id, name }) => option(id, name, id === chosen.key))}</select></label>
-    <label>Status <select name="status">${option('', 'All', chosen.status === '')}
-      ${statuses.map((status) => option(status, status, status === chosen.status))}</select></label>
-    <button class="button">Filter</button>
-  </form>`
-}
-
-function none(someOthers: boolean): Html {
-  if (someOthers)
-    return html`<div class="empty"><p><strong>None of these</strong></p><p>No failed request fits the filter.</p></div>`
-  return html`<div class="empty"><p><strong>No failed requests</strong></p>
-    <p>When a request with one of your keys fails, it is explained here.</p></div>`
+      ${hidden('span', span)}
+      <label>Key <select name="key">${keyOptions}</select></label>
+      <label>Status <select name="status">${statusOptions}</select></label>
+      <button class="button">Filter</button>
+    </form>
+    ${cards.length === 0 ? emptyState('None of these', 'No failed request fits the filter.') : html`<ul class="cards">${cards}</ul>`}
+    ${matching.length > FAILED_SHOWN && html`<p class="quiet-text">The newest ${FAILED_SHOWN} of ${counted(matching.length, 'failed request')}.</p>`}`
 }
 
 function failureCard(

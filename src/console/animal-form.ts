@@ -1,4 +1,4 @@
-// The fields of an animal in a form, and what is wrong with them in the words of the people who fill it in.
+// The fields of an animal in a form, and messages about invalid values for the people who fill it in.
 import { INT64_MAX, INT64_MIN, int64FromJsonNumber } from '../contract/int64.ts'
 import { LIMIT, NAME_MAX_LENGTH } from '../contract/limits.ts'
 import {
@@ -13,32 +13,23 @@ import {
 } from '../contract/pets.ts'
 import { FieldProblem, InvalidFields } from '../contract/errors.ts'
 import type { Store } from '../store/store.ts'
-import { choice, field, type Problems } from './forms.ts'
+import { choice, field, type FieldParts, type Problems } from './forms.ts'
 import type { Html } from './html.ts'
 
 export const STATUS_WORDS: Record<PetStatus, string> = { available: 'Available', pending: 'Pending', sold: 'Sold' }
 
 const STATUS_OPTIONS = PET_STATUSES.map((status) => [status, STATUS_WORDS[status]] as const)
 
-/** What an input is made of: what was typed or is stored, problems, and the categories to offer beside the free number. */
-interface InputParts {
-  name: FieldName
-  label: string
-  value: string
-  problems: Problems
-  categories: readonly bigint[]
-}
-
 interface Shown {
   label: string
-  input: (parts: InputParts) => Html
-  /** Says what is wrong with what was typed. */
+  /** Renders the input. `categories` are suggested for the category, but any number can be typed. */
+  input: (parts: FieldParts & { categories: readonly bigint[] }) => Html
+  /** Says why what was typed is invalid. */
   problem: (typed: string) => string
-  /** How a value is shown, if not as it is. */
+  /** Returns the words for a value; without it, the value is shown as it is. */
   words?: (value: string) => string
 }
 
-/** How each field is shown to people. */
 const SHOWN: Record<FieldName, Shown> = {
   name: {
     label: 'Name',
@@ -74,7 +65,7 @@ const SHOWN: Record<FieldName, Shown> = {
   },
 }
 
-/** `typed` gives what was typed into a field, or what it starts with; `categories` are offered beside the free number. */
+/** `typed` returns what was typed into a field, or the value that it starts with. */
 export function animalFields(
   typed: (name: FieldName) => string,
   problems: Problems,
@@ -86,7 +77,7 @@ export function animalFields(
   })
 }
 
-/** Reads the fields with the API's own checks, so that both accept the same animals. An empty field is absent. */
+/** Reads the fields with the checks of the API, so that both accept the same animals. An empty field counts as absent. */
 export function readAnimal(typed: URLSearchParams): NewPet | InvalidFields {
   const parsed = parseNewPet(
     Object.fromEntries(FIELD_NAMES.map((name) => [name, readField(name, typed.get(name) ?? '')])),
@@ -114,7 +105,7 @@ export function inWords(newPet: NewPet, name: FieldName): string {
   return newPet[name] === undefined ? '–' : words(String(newPet[name]))
 }
 
-/** Returns categories to choose from: no records of them exist, so those of the newest animals are offered. */
+/** Returns the categories of the newest animals, to suggest them: the store has no records of categories. */
 export async function categoriesInUse({ pets }: Store): Promise<bigint[]> {
   const newest = await pets.list({ limit: LIMIT.maximum })
   return [...new Set(newest.map(({ categoryId }) => categoryId))].toSorted((a, b) => (a < b ? -1 : 1))

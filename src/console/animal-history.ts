@@ -1,4 +1,4 @@
-// Who changed an animal, what and when, from the audit trail.
+// Shows who changed an animal, when, and what, from the audit trail.
 import type { AuditEvent } from '../store/account-store.ts'
 import { html, type Html, isolated } from './html.ts'
 import { minute } from './times.ts'
@@ -7,26 +7,20 @@ import type { MemberVisit } from './visit.ts'
 const CHANGES_SHOWN = 20
 
 export interface Change extends AuditEvent {
-  /** Who made it, as the visitor is told. */
+  /** The author of the change, as the page names them: an email address, or "You". */
   by: Html
   byVisitor: boolean
 }
 
-/** Reads the newest changes of an animal. */
 export async function readChanges({ store, who }: MemberVisit, petId: bigint): Promise<Change[]> {
   const events = await store.accounts.changesOf(petId, CHANGES_SHOWN)
-  const ids = [...new Set(events.map(({ accountId }) => accountId))]
-  const accounts = new Map(
-    await Promise.all(ids.map(async (id) => [id, await store.accounts.accountById(id)] as const)),
-  )
+  const ids = new Set(events.map(({ accountId }) => accountId))
+  const found = await Promise.all(Array.from(ids, (id) => store.accounts.accountById(id)))
   return events.map((event) => {
     const byVisitor = event.accountId === who.account.id
-    const email = accounts.get(event.accountId)?.email
-    return {
-      ...event,
-      byVisitor,
-      by: byVisitor ? html`You` : email === undefined ? html`A deleted account` : isolated(email),
-    }
+    const author = found.find((account) => account?.id === event.accountId)
+    const by = byVisitor ? html`You` : author === undefined ? html`A deleted account` : isolated(author.email)
+    return { ...event, byVisitor, by }
   })
 }
 
@@ -42,7 +36,7 @@ export function history(changes: readonly Change[]): Html {
   </section>`
 }
 
-/** Says who changed an animal while the visitor was editing it: that may have been the visitor. */
+/** Says who changed an animal while the visitor was editing it. It may be the same visitor, in another tab. */
 export function whoChanged(last: Change | undefined): Html {
   if (last === undefined) return html`This animal was changed while you were editing it.`
   if (last.byVisitor) return html`You changed this animal in another tab, ${minute(last.at)}.`

@@ -1,5 +1,5 @@
-// One animal: add it, correct its name or category, change its status. If somebody else changed it meanwhile, nothing is
-// overwritten: the page shows what is stored now, and asks.
+// The pages of one animal: one adds it, the other changes its fields. If the animal was changed after the form was opened,
+// the form overwrites nothing: the page shows what is stored now, and lets the visitor decide.
 import { hash } from 'node:crypto'
 import { newToken } from '../accounts/sessions.ts'
 import { int64FromText } from '../contract/int64.ts'
@@ -13,7 +13,7 @@ import { keepingPlace } from './animals.ts'
 import { form, hidden, type Problems, problemSummary } from './forms.ts'
 import { html, type Html, isolated, withVisibleControls } from './html.ts'
 import { notFoundPage } from './problem-pages.ts'
-import { type ConsoleRoute, forMembers, type HtmlPage, type MemberVisit, type Outcome, param } from './visit.ts'
+import { type ConsoleRoute, forMembers, type HtmlPage, type MemberVisit, type Outcome } from './visit.ts'
 
 export const animalRoutes: readonly ConsoleRoute[] = [
   forMembers('GET', '/animals/new', (visit) => addPage(visit)),
@@ -26,16 +26,11 @@ export const animalRoutes: readonly ConsoleRoute[] = [
   forMembers('POST', '/animals/{id}', withAnimal(change), { keepsTyped: true }),
 ]
 
-interface Shown {
-  problems?: Problems
-  /** Whether the animal was changed since the form was made. */
-  conflict?: boolean
-}
-
+/** `conflict`: the animal was changed since the form was opened. */
 async function animalPage(
   visit: MemberVisit,
   pet: Pet,
-  { problems = [], conflict = false }: Shown = {},
+  { problems = [], conflict = false }: { problems?: Problems; conflict?: boolean },
 ): Promise<HtmlPage> {
   const typed = (name: FieldName) => visit.form.get(name) ?? String(pet[name] ?? '')
   const [changes, categories] = await Promise.all([readChanges(visit, pet.id), categoriesInUse(visit.store)])
@@ -62,12 +57,11 @@ async function animalPage(
   }
 }
 
-/** Tells the form's version of an animal from a later one. */
+/** Returns a text that changes when the animal is changed. The form sends it back. */
 function versionOf(pet: Pet): string {
   return fingerprintOf(pet).toString('base64url')
 }
 
-/** Whether the animal was changed since the form was made. */
 function isOutdated({ form: typed }: MemberVisit, pet: Pet): boolean {
   return typed.get('version') !== versionOf(pet)
 }
@@ -84,43 +78,36 @@ async function change(visit: MemberVisit, pet: Pet): Promise<Outcome> {
   const wanted = readAnimal(visit.form)
   if (wanted instanceof InvalidFields) return animalPage(visit, pet, { problems: wanted.problems })
   if (isOutdated(visit, pet)) return animalPage(visit, pet, { conflict: true })
-  // A text field drops line breaks: a name that has some is not changed by leaving it alone.
+  // Browsers drop line breaks in a text field. A name with line breaks that was not edited must stay as it is.
   if (wanted.name === pet.name.replaceAll(/[\r\n]/g, '')) wanted.name = pet.name
   const detail = difference(pet, wanted)
   const page = `/animals/${pet.id}`
   if (detail === '') return { redirect: keepingPlace(page, visit.query) }
-  const updated = await visit.store.pets.update(pet.id, pet, wanted, changeEvent(visit, pet, detail))
+  const { id: accountId } = visit.who.account
+  const subject = petSubject(pet)
+  const event: AuditEvent = { at: visit.now, accountId, action: 'pet.changed', via: 'console', subject, detail }
+  const updated = await visit.store.pets.update(pet.id, pet, wanted, event)
   if (updated.outcome === 'missing') return notFoundPage(visit)
   if (updated.outcome === 'conflict') return animalPage(visit, updated.pet, { conflict: true })
   return { redirect: keepingPlace(page, visit.query, { changed: 'yes' }) }
 }
 
+/** Describes each changed field, such as "Status: Pending → Sold"; returns an empty text if there is none. */
 function difference(from: NewPet, to: NewPet): string {
   return FIELD_NAMES.filter((name) => from[name] !== to[name])
     .map((name) => `${labelOf(name)}: ${inWords(from, name)} → ${inWords(to, name)}`)
     .join('; ')
 }
 
-function changeEvent({ who, now }: MemberVisit, pet: Pet, detail: string): AuditEvent {
-  return {
-    at: now,
-    accountId: who.account.id,
-    action: 'pet.changed',
-    via: 'console',
-    subject: petSubject(pet),
-    detail,
-  }
-}
-
+/** Looks up the animal that the address names, for a page about it. */
 function withAnimal(handle: (visit: MemberVisit, pet: Pet) => Promise<Outcome>) {
   return async (visit: MemberVisit): Promise<Outcome> => {
-    const id = int64FromText(param(visit, 'id'))
+    const id = int64FromText(visit.call.parameters['id']!)
     const pet = id === undefined ? undefined : await visit.store.pets.get(id)
     return pet === undefined ? notFoundPage(visit) : handle(visit, pet)
   }
 }
 
-/** Adds an animal by hand, with the API's own checks. */
 async function addPage(visit: MemberVisit, problems: Problems = []): Promise<HtmlPage> {
   const typed = (name: string) => visit.form.get(name) ?? ''
   return {
@@ -150,7 +137,7 @@ async function add(visit: MemberVisit): Promise<Outcome> {
   return addPage(visit, [new FieldProblem('', 'This form is already being processed; send it again in a few seconds.')])
 }
 
-/** A form sent twice adds one animal; if the user goes back and changes it, it adds the other animal that was meant. */
+/** A form that is sent twice adds one animal. If the visitor goes back and edits the form, it adds another animal. */
 function idempotencyKey(formId: string, newPet: NewPet): string {
   return `console:${hash('sha256', `${formId} ${fingerprintOf(newPet).toString('hex')}`)}`
 }

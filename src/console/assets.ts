@@ -1,7 +1,6 @@
-// The files that pages load: styles, scripts and the icon. All are served from here, none from another host.
+// The files that pages load: styles, scripts and the icon. None comes from another host.
 import { hash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import { type Answer, type PageCall, takesGzip } from '../http/call.ts'
@@ -26,52 +25,46 @@ type AssetName = keyof typeof FILES
 const compress = promisify(gzip)
 
 interface Asset {
-  type: string
   plain: Buffer
-  compressed: Buffer
+  /** Part of the address. It changes with the content, so that a browser may cache the file forever. */
+  version: string
+  /** Made when the file is first requested: the reference is large and rarely needed. */
+  compressed?: Promise<Buffer>
 }
 
-const versions = new Map<AssetName, string>()
-const loaded = new Map<AssetName, Promise<Asset>>()
+const loaded = new Map<AssetName, Asset>()
 
-/** Returns the address of a file, which changes with its content, so that a browser may cache it forever. */
 export function assetAddress(name: AssetName): string {
-  const version = versions.get(name) ?? hash('sha256', readFileSync(fileOf(name)), 'hex').slice(0, 12)
-  versions.set(name, version)
-  return `/assets/${name}?v=${version}`
+  return `/assets/${name}?v=${load(name).version}`
 }
 
-export function isAsset(name: string): name is AssetName {
-  return Object.hasOwn(FILES, name)
+/** Returns the answer to a request for a file; undefined if there is no such file. */
+export function assetAnswer(call: PageCall): Promise<Answer> | undefined {
+  const { name = '' } = call.parameters
+  return Object.hasOwn(FILES, name) ? answerWith(name as AssetName, call) : undefined
 }
 
-export async function assetAnswer(name: AssetName, call: PageCall): Promise<Answer> {
-  const { type, plain, compressed } = await load(name)
-  const isCurrent = assetAddress(name).endsWith(`=${new URLSearchParams(call.query).get('v')}`)
+async function answerWith(name: AssetName, call: PageCall): Promise<Answer> {
+  const asset = load(name)
+  const type = TYPES[name.split('.')[1] as keyof typeof TYPES]
+  const isCurrent = new URLSearchParams(call.query).get('v') === asset.version
   const isCompressed = takesGzip(call)
-  const body = isCompressed ? compressed : plain
+  const body = isCompressed ? await (asset.compressed ??= compress(asset.plain)) : asset.plain
   const encoding = isCompressed ? ['Content-Encoding', 'gzip'] : []
   return {
     status: 200,
-    // The address of another version gets the current file, but may not cache it.
+    // A request for another version gets the current file, which must not be cached under that address.
     cache: isCurrent ? 'public, max-age=31536000, immutable' : 'no-cache',
     headers: ['Content-Type', type, 'Content-Length', String(body.length), 'Vary', 'Accept-Encoding', ...encoding],
     body,
   }
 }
 
-/** Reads and compresses a file when it is first requested: the reference is large and rarely needed. */
-function load(name: AssetName): Promise<Asset> {
-  const present = loaded.get(name) ?? read(name)
-  loaded.set(name, present)
-  return present
-}
-
-async function read(name: AssetName): Promise<Asset> {
-  const plain = await readFile(fileOf(name))
-  return { type: TYPES[name.split('.')[1] as keyof typeof TYPES], plain, compressed: await compress(plain) }
-}
-
-function fileOf(name: AssetName): URL {
-  return new URL(FILES[name], import.meta.url)
+function load(name: AssetName): Asset {
+  const present = loaded.get(name)
+  if (present !== undefined) return present
+  const plain = readFileSync(new URL(FILES[name], import.meta.url))
+  const asset = { plain, version: hash('sha256', plain).slice(0, 12) }
+  loaded.set(name, asset)
+  return asset
 }

@@ -1,8 +1,8 @@
-// The console as routes: finds the session, checks access and forms, and renders the page with its headers.
+// The path of a request through the console: finds the session, checks access and the CSRF token, calls the page's function,
+// and renders its outcome with headers and cookie.
 import type { ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
-import { TooManyHashes } from '../accounts/passwords.ts'
-import { isCsrfToken, type SignedIn } from '../accounts/sessions.ts'
+import { isCsrfToken } from '../accounts/sessions.ts'
 import { ownBaseUrl } from '../config.ts'
 import { ERRORS, Refusal } from '../contract/errors.ts'
 import { quote } from '../contract/json.ts'
@@ -10,42 +10,24 @@ import { contentOf } from '../http/answer.ts'
 import { announcesBody, checkBodySize, readBody } from '../http/body.ts'
 import type { Answer, PageCall, Result } from '../http/call.ts'
 import type { Pages, PageRoute } from '../http/routes.ts'
-import { logRepeated } from '../log.ts'
 import { isOwnName } from '../http/reach.ts'
-import { StoreUnavailable } from '../store/store.ts'
 import { accountRoutes } from './account.ts'
 import { activityRoutes } from './activity.ts'
 import { animalRoutes } from './animal.ts'
 import { animalsRoutes } from './animals.ts'
-import { assetAnswer, isAsset } from './assets.ts'
+import { assetAnswer } from './assets.ts'
 import { cookieHeader, forgetCookieHeader, readCookies } from './cookie.ts'
 import { keyRoutes } from './keys.ts'
 import { layout } from './layout.ts'
-import {
-  badRequestPage,
-  busyPage,
-  misdirectedPage,
-  notFoundPage,
-  serverErrorPage,
-  staleFormPage,
-} from './problem-pages.ts'
+import { badRequestPage, errorPage, misdirectedPage, notFoundPage, staleFormPage } from './problem-pages.ts'
 import { referenceRoutes } from './reference.ts'
 import { SECURITY_HEADERS } from './security-headers.ts'
-import { signInRoutes } from './sign-in.ts'
-import {
-  ClientLeft,
-  type ConsoleParts,
-  type ConsoleRoute,
-  type Download,
-  type Outcome,
-  tokenFor,
-  type Visit,
-  whenLeft,
-} from './visit.ts'
+import { signInRoutes, toSignIn } from './sign-in.ts'
 import { readTyped, withTyped } from './typed.ts'
+import { type ConsoleParts, type ConsoleRoute, type Download, type Outcome, type Visit, whenLeft } from './visit.ts'
 import { welcomeRoutes } from './welcome.ts'
 
-/** The first one that fits a request takes it. */
+/** The first route that matches a request handles it. */
 const ROUTES: readonly ConsoleRoute[] = [
   ...welcomeRoutes,
   ...signInRoutes,
@@ -57,15 +39,12 @@ const ROUTES: readonly ConsoleRoute[] = [
   ...referenceRoutes,
 ]
 
-/** For a page that waits for nothing. */
-const STAYING = new AbortController().signal
-
 export function createConsole(parts: ConsoleParts): Pages {
   const { clock, log, sessions, atHome, url } = parts
   const isHttps = ownBaseUrl(parts.config)?.startsWith('https:') ?? false
   let warnedOfProxy = false
 
-  /** Does what every address of the console needs, before its own work. */
+  /** Adds the steps that every address needs: the security headers, the warning of a proxy, the check of the host. */
   function guarded(answer: PageRoute['answer']): PageRoute['answer'] {
     return (call, response) => {
       call.sameOrigin = true
@@ -75,7 +54,7 @@ export function createConsole(parts: ConsoleParts): Pages {
     }
   }
 
-  /** Warns once of a proxy that is not trusted: it makes all its clients one address to the throttles. */
+  /** Warns once of an untrusted proxy: to the throttles, all its clients have one address. */
   function warnOfProxy({ untrustedProxy, ip }: PageCall): void {
     if (warnedOfProxy || !untrustedProxy) return
     warnedOfProxy = true
@@ -85,7 +64,7 @@ export function createConsole(parts: ConsoleParts): Pages {
     log.warn({ address: ip }, message)
   }
 
-  /** For a request under another name at home: a browser gets a page, everyone else the Error body. */
+  /** Refuses a Host that could be another site's (DNS rebinding). A browser gets a page, other clients an Error body. */
   function refuseHost(call: PageCall): Result {
     if (/\btext\/html\b/.test(call.raw.headers.accept ?? '')) return render(visitOf(call), misdirectedPage(url))
     const message = `The console answers only to IP addresses and localhost, such as ${url}/, got the Host ${quote(call.host)}.`
@@ -105,26 +84,28 @@ export function createConsole(parts: ConsoleParts): Pages {
       else response.once('close', () => void finish(visit))
       return render(visit, outcome)
     } catch (error) {
-      return render(await openAnyway(call), explain(error, call))
+      return render(await openAnyway(call), errorPage(error, call, log))
     }
   }
 
-  async function open(call: PageCall, left = STAYING): Promise<Visit> {
+  /** Finds the session of the visit. A browser may send several cookies; if none has a session, forms use the first one. */
+  async function open(call: PageCall, left?: AbortSignal): Promise<Visit> {
     const visit = visitOf(call, left)
-    return { ...visit, ...(await findSession(readCookies(call, visit.secure))) }
-  }
-
-  /** Opens the visit even if the store, which knows the session, is unavailable. */
-  async function openAnyway(call: PageCall): Promise<Visit> {
-    try {
-      return await open(call)
-    } catch {
-      return visitOf(call)
+    const tokens = readCookies(call, visit.secure)
+    for (const token of tokens) {
+      const who = await sessions.find(token)
+      if (who !== undefined) return { ...visit, token, who }
     }
+    return { ...visit, token: tokens[0] }
   }
 
-  /** Returns the visit of somebody unknown. */
-  function visitOf(call: PageCall, left = STAYING): Visit {
+  /** Resolves with a visit without a session if the store is unavailable. */
+  function openAnyway(call: PageCall): Promise<Visit> {
+    return open(call).catch(() => visitOf(call))
+  }
+
+  /** Returns a visit without a session. Without `left`, the page does not learn that the client has left. */
+  function visitOf(call: PageCall, left = new AbortController().signal): Visit {
     return {
       ...parts,
       call,
@@ -142,27 +123,6 @@ export function createConsole(parts: ConsoleParts): Pages {
     }
   }
 
-  /** Without a session the first token is the one that forms are bound to. */
-  async function findSession(
-    tokens: readonly string[],
-  ): Promise<{ token: string | undefined; who: SignedIn | undefined }> {
-    for (const token of tokens) {
-      const who = await sessions.find(token)
-      if (who !== undefined) return { token, who }
-    }
-    return { token: tokens[0], who: undefined }
-  }
-
-  async function outcomeOf(route: ConsoleRoute, visit: Visit): Promise<Outcome> {
-    const isAllowed = visit.who !== undefined || route.access === 'public'
-    const isOurs = route.method === 'GET' || isOurForm(visit)
-    if (isAllowed && isOurs) return route.handle(visit)
-    // A page of ours from before the last sign-in has an old CSRF token.
-    const kept = route.keepsTyped && (isOurs || isSameOrigin(visit)) ? typedPage(visit) : undefined
-    if (!isAllowed) return toSignIn(kept ?? pageFor(route, visit))
-    return kept === undefined ? staleFormPage(visit) : { redirect: kept }
-  }
-
   async function finish({ afterwards, call }: Visit): Promise<void> {
     for (const work of afterwards) {
       await work().catch((error: unknown) =>
@@ -171,18 +131,6 @@ export function createConsole(parts: ConsoleParts): Pages {
     }
   }
 
-  function explain(error: unknown, call: PageCall): Outcome {
-    if (error instanceof ClientLeft) return badRequestPage(400, error.message)
-    if (error instanceof TooManyHashes) return busyPage()
-    if (error instanceof StoreUnavailable) {
-      logRepeated(log, 'error', { requestId: call.id, reason: error.message }, 'the database is unavailable')
-      return serverErrorPage(call, 503)
-    }
-    log.error({ requestId: call.id, error }, 'the console failed')
-    return serverErrorPage(call, 500)
-  }
-
-  /** Costs a look-up only where a cookie came. */
   async function notFound(call: PageCall): Promise<Answer> {
     const visit = await openAnyway(call)
     return render(visit, notFoundPage(visit))
@@ -196,21 +144,28 @@ export function createConsole(parts: ConsoleParts): Pages {
     method: 'GET',
     path: '/assets/{name}',
     access: 'public',
-    answer: guarded((call) => {
-      const { name = '' } = call.parameters
-      return isAsset(name) ? assetAnswer(name, call) : notFound(call)
-    }),
+    answer: guarded((call) => assetAnswer(call) ?? notFound(call)),
   }
   return { routes: [...pages, asset], notFound }
 }
 
+async function outcomeOf(route: ConsoleRoute, visit: Visit): Promise<Outcome> {
+  const isAllowed = visit.who !== undefined || route.access === 'public'
+  const isGenuine = route.method === 'GET' || passesCsrfCheck(visit)
+  if (isAllowed && isGenuine) return route.handle(visit)
+  // A page that was opened before the last sign-in has an old CSRF token: what was typed there is kept, too.
+  const kept = route.keepsTyped && (isGenuine || isSameOrigin(visit)) ? withTyped(visit) : undefined
+  if (!isAllowed) return toSignIn(kept ?? pageFor(route, visit))
+  return kept === undefined ? staleFormPage(visit) : { redirect: kept }
+}
+
 const FORM_TYPE = /^application\/x-www-form-urlencoded\s*(?:;|$)/i
 
-/** Reads what was typed into the form that the request brings, if any; returns a page if it can't be read. */
+/** Reads the fields of a form, none if the request has no body. Resolves with an error page if the body can't be read. */
 async function readForm({ raw }: PageCall): Promise<URLSearchParams | Outcome> {
   const type = raw.headers['content-type']
-  const isNothing = type === undefined && !announcesBody(raw)
-  if (raw.method !== 'POST' || isNothing) return new URLSearchParams()
+  const isEmpty = type === undefined && !announcesBody(raw)
+  if (raw.method !== 'POST' || isEmpty) return new URLSearchParams()
   if (!FORM_TYPE.test(type ?? ''))
     return badRequestPage(415, 'A form must have Content-Type: application/x-www-form-urlencoded.')
   const bytes = checkBodySize(raw) ?? (await readBody(raw))
@@ -218,33 +173,23 @@ async function readForm({ raw }: PageCall): Promise<URLSearchParams | Outcome> {
   return new URLSearchParams(bytes.toString())
 }
 
-/** Whether the browser says that one of our own pages sent the request. */
+/** Returns whether the browser says that a page of the console sent the request. */
 function isSameOrigin({ call }: Visit): boolean {
   return call.raw.headers['sec-fetch-site'] === 'same-origin'
 }
 
-/** Accepts only forms of our own pages: with the CSRF token of this browser's cookie, and not sent by another site. */
-function isOurForm({ token, form, call }: Visit): boolean {
+/** Returns whether a form has the CSRF token of this browser's cookie. A form that another site sent never passes. */
+function passesCsrfCheck({ token, form, call }: Visit): boolean {
   const site = call.raw.headers['sec-fetch-site']
   if (site !== undefined && site !== 'same-origin' && site !== 'none') return false
   return token !== undefined && isCsrfToken(token, form.get('csrf') ?? '')
 }
 
-/** Returns the page of a form with what was typed, which was not saved. */
-function typedPage(visit: Visit): string {
-  return withTyped(visit.call.raw.url!, visit.form, tokenFor(visit))
-}
-
-/** Returns the page that was requested; for a form, one that is there. */
+/** Returns the page to open after the sign-in: for a form without a page of the same path, its section's first page. */
 function pageFor({ method, path }: ConsoleRoute, { call }: Visit): string {
   if (method === 'GET') return call.raw.url!
   const isPage = ROUTES.some((route) => route.method === 'GET' && route.path === path && !path.includes('{'))
   return isPage ? path : `/${path.split('/')[1]}`
-}
-
-/** Leads to sign-in, and from there to this page. */
-function toSignIn(next: string): Outcome {
-  return { redirect: `/sign-in?next=${encodeURIComponent(next)}` }
 }
 
 function render(visit: Visit, outcome: Outcome): Answer {
@@ -257,7 +202,7 @@ function render(visit: Visit, outcome: Outcome): Answer {
   visit.call.answerHeaders = headerList({ ...SECURITY_HEADERS, ...outcome.headers })
   return {
     status: outcome.status ?? 200,
-    // No cache may keep a page of an account, or one with a CSRF token.
+    // No cache may store a page of an account, or one with a CSRF token.
     ...((visit.who !== undefined || visit.token !== undefined) && { cache: 'no-store' }),
     headers: [...headers, ...setCookie(visit, outcome)],
     body,
@@ -282,7 +227,7 @@ function headerList(headers: Record<string, string>): string[] {
   return Object.entries(headers).flat()
 }
 
-/** A page may have made a token for its forms, so this comes after its layout. */
+/** Call it after the page was rendered: rendering a form may create the cookie's token. */
 function setCookie({ secure, token, tokenIsNew }: Visit, { session }: Outcome): string[] {
   if (session === 'end') return ['Set-Cookie', forgetCookieHeader(secure)]
   const fresh = session ?? (tokenIsNew ? token : undefined)

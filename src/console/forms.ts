@@ -1,4 +1,4 @@
-// Forms: each field has a label, a hint and, after a rejected attempt, its problem; what was typed is kept.
+// Forms: each field has a label, a hint and, after a rejected attempt, its problem and what was typed.
 import type { FieldProblem } from '../contract/errors.ts'
 import { html, type Html } from './html.ts'
 import { csrfTokenFor, type Visit } from './visit.ts'
@@ -12,13 +12,13 @@ interface FormParts {
   fields: Html | readonly Html[]
   /** For a button that deletes or revokes something. */
   danger?: boolean
-  /** Where the Cancel link beside the button leads. */
+  /** The address of the Cancel link beside the button. */
   cancel?: string
 }
 
 export function form(visit: Visit, { action, submit, fields, danger, cancel }: FormParts): Html {
   return html`<form class="form" method="post" action="${action}" novalidate>
-    <input type="hidden" name="csrf" value="${csrfTokenFor(visit)}">
+    ${hidden('csrf', csrfTokenFor(visit))}
     ${visit.isRestored && html`<p class="notice warn" role="status">Nothing was saved yet: your session had ended. This is what you typed.</p>`}
     ${fields}
     <div class="form-end">
@@ -28,60 +28,43 @@ export function form(visit: Visit, { action, submit, fields, danger, cancel }: F
   </form>`
 }
 
-interface FieldParts {
+export interface FieldParts {
   name: string
   label: string
   problems: Problems
-  hint?: string
+  hint?: string | undefined
   value?: string
+}
+
+interface InputParts extends FieldParts {
   type?: 'text' | 'email' | 'password'
   autocomplete?: string
-  /** Values to choose from, beside what can be typed. */
+  /** Values to choose from; others can be typed. */
   suggestions?: readonly string[]
-  /** For whole numbers: digits on a phone's keyboard. */
+  /** Shows digits on a phone's keyboard. */
   numeric?: boolean
 }
 
-export function field({
-  name,
-  label,
-  problems,
-  hint,
-  value = '',
-  type = 'text',
-  autocomplete = 'off',
-  numeric,
-  suggestions = [],
-}: FieldParts): Html {
+export function field(parts: InputParts): Html {
+  const { name, value = '', type = 'text', autocomplete = 'off', numeric, suggestions = [] } = parts
   const list = suggestions.length > 0 && `${name}-suggestions`
-  const problem = problemOf(name, problems)
-  return html`<div class="field${problem && ' wrong'}">
-    <label for="${name}">${label}</label>
-    ${hintLine(name, hint)}${problemLine(name, problem)}
-    <input id="${name}" name="${name}" type="${type}" value="${value}" autocomplete="${autocomplete}" dir="auto"
-      ${numeric && html`inputmode="numeric"`} ${list && html`list="${list}"`} ${described(name, hint, problem)}>
-    ${list && html`<datalist id="${list}">${suggestions.map((suggestion) => html`<option value="${suggestion}"></option>`)}</datalist>`}
-  </div>`
+  const input = html`<input id="${name}" name="${name}" type="${type}" value="${value}" autocomplete="${autocomplete}" dir="auto"
+      ${numeric && html`inputmode="numeric"`} ${list && html`list="${list}"`} ${description(parts)}>
+    ${list && html`<datalist id="${list}">${suggestions.map((suggestion) => html`<option value="${suggestion}"></option>`)}</datalist>`}`
+  return labelled(parts, input)
 }
 
-interface ChoiceParts {
-  name: string
-  label: string
-  problems: Problems
-  hint?: string
-  value: string
-  options: readonly (readonly [value: string, words: string])[]
+type Options = readonly (readonly [value: string, words: string])[]
+
+export function choice({ options, value = '', ...parts }: FieldParts & { options: Options }): Html {
+  const attributes = html`id="${parts.name}" name="${parts.name}" ${description(parts)}`
+  return labelled(parts, html`<select ${attributes}>${optionList(options, value)}</select>`)
 }
 
-export function choice({ name, label, problems, hint, value, options }: ChoiceParts): Html {
-  const problem = problemOf(name, problems)
-  return html`<div class="field${problem && ' wrong'}">
-    <label for="${name}">${label}</label>
-    ${hintLine(name, hint)}${problemLine(name, problem)}
-    <select id="${name}" name="${name}" ${described(name, hint, problem)}>
-      ${options.map(([option, words]) => html`<option value="${option}" ${option === value && html`selected`}>${words}</option>`)}
-    </select>
-  </div>`
+export function optionList(options: Options, chosen: string): Html[] {
+  return options.map(
+    ([value, words]) => html`<option value="${value}" ${value === chosen && html`selected`}>${words}</option>`,
+  )
 }
 
 export function hidden(name: string, value: string): Html {
@@ -100,23 +83,25 @@ export function problemSummary(problems: Problems): Html | false {
   </div>`
 }
 
-function problemOf(name: string, problems: Problems): string | undefined {
+function problemOf({ name, problems }: FieldParts): string | undefined {
   return problems.find((problem) => problem.field === name)?.message
 }
 
-function hintLine(name: string, hint: string | undefined): Html | undefined {
-  return hint === undefined ? undefined : html`<p class="hint" id="${name}-hint">${hint}</p>`
+/** Puts the label, the hint and the problem above a control. */
+function labelled(parts: FieldParts, control: Html): Html {
+  const { name, label, hint } = parts
+  const problem = problemOf(parts)
+  return html`<div class="field${problem && ' wrong'}">
+    <label for="${name}">${label}</label>
+    ${hint && html`<p class="hint" id="${name}-hint">${hint}</p>`}
+    ${problem && html`<p class="problem" id="${name}-problem">${problem}</p>`}
+    ${control}
+  </div>`
 }
 
-function problemLine(name: string, problem: string | undefined): Html | undefined {
-  return problem === undefined ? undefined : html`<p class="problem" id="${name}-problem">${problem}</p>`
-}
-
-/** Ties hint and problem to the field, for screen readers. */
-function described(name: string, hint: string | undefined, problem: string | undefined): Html | undefined {
-  const ids = [hint !== undefined && `${name}-hint`, problem !== undefined && `${name}-problem`]
-    .filter(Boolean)
-    .join(' ')
-  if (ids === '') return undefined
-  return problem === undefined ? html`aria-describedby="${ids}"` : html`aria-describedby="${ids}" aria-invalid="true"`
+/** Returns the attributes that tie hint and problem to their control, for screen readers. */
+function description(parts: FieldParts): Html {
+  const problem = problemOf(parts)
+  const ids = [parts.hint && `${parts.name}-hint`, problem && `${parts.name}-problem`].filter(Boolean).join(' ')
+  return html`${ids && html`aria-describedby="${ids}"`} ${problem && html`aria-invalid="true"`}`
 }

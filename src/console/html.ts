@@ -1,4 +1,4 @@
-// HTML as a tagged template: interpolated text is escaped, interpolated HTML is not.
+// HTML as a tagged template, which escapes interpolated text but not interpolated HTML.
 
 export class Html {
   readonly text: string
@@ -7,7 +7,7 @@ export class Html {
   }
 }
 
-/** What may be interpolated; `undefined` and `false` render as nothing. */
+/** What a template takes; `undefined` and `false` render as nothing. */
 type Content = Html | string | number | bigint | undefined | false | readonly Content[]
 
 export function html(parts: TemplateStringsArray, ...contents: Content[]): Html {
@@ -26,20 +26,26 @@ function escape(text: string): string {
   return text.replaceAll(/[&<>"']/g, (character) => ENTITIES[character]!)
 }
 
-/** Change the direction of the text around them, so that one name can look like another. */
+/** Unicode's control characters for the direction of text. With them, one name can look like another. */
 const BIDI_CONTROLS = /([\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069])/g
 
-/** Text that somebody typed: its direction does not reach the page around it, and characters that change it are shown. */
+/** Renders text that a user typed: makes bidi controls visible, and keeps the text's direction from changing the page's. */
 export function isolated(text: string): Html {
   const parts = text.split(BIDI_CONTROLS)
   return html`<bdi>${parts.map((part, index) => (index % 2 === 0 ? part : html`<span class="control">${codeOf(part)}</span>`))}</bdi>`
 }
 
-/** The same for places that take no markup, such as the title of a page. */
+/** Makes bidi controls visible in text that takes no markup, such as the title of a page. */
 export function withVisibleControls(text: string): string {
   return text.replaceAll(BIDI_CONTROLS, (control) => `[${codeOf(control)}]`)
 }
 
+/** Renders what a list shows if it has no entries; `next` says how to go on. */
+export function emptyState(title: string, next: Html | string): Html {
+  return html`<div class="empty"><p><strong>${title}</strong></p><p>${next}</p></div>`
+}
+
+/** Returns the Unicode code point, such as U+202E. */
 function codeOf(character: string): string {
   return `U+${character.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0')}`
 }

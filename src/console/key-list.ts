@@ -1,4 +1,4 @@
-// The list of an account's keys with their use, a page at a time.
+// Reads and renders an account's keys with their use, a page at a time.
 import { redacted, stateOf } from '../accounts/api-keys.ts'
 import { OPERATIONS } from '../contract/operations.ts'
 import type { ApiKey, KeyCalls } from '../store/account-store.ts'
@@ -7,8 +7,6 @@ import { ago, count, counted, day, DAY_MS, longDay } from './times.ts'
 import type { MemberVisit } from './visit.ts'
 
 const KEYS_SHOWN = 20
-
-/** How far back a key's calls are counted here. */
 const CALLS_DAYS = 7
 
 const DEPRECATED = OPERATIONS.filter(({ deprecation }) => deprecation !== undefined)
@@ -21,7 +19,7 @@ export interface KeyPage {
   hasMore: boolean
 }
 
-/** Reads the page that the address asks for: the keys after one of them, or the newest. */
+/** Reads the page of keys that follows the key `after` of the address, or the newest keys. */
 export async function readKeys({ store, who, now, query }: MemberVisit, active: boolean): Promise<KeyPage> {
   const accountId = who.account.id
   const last = await store.accounts.keyById(query.get('after') ?? '')

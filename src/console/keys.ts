@@ -1,16 +1,16 @@
-// API keys: generate one, see how each is used, rename one, revoke one.
-import { KEY_NAME_MAX_LENGTH } from '../accounts/accounts.ts'
+// The pages of API keys: lists them with their use, and generates, renames and revokes one.
+import { KEY_EXISTS, KEY_NAME_MAX_LENGTH } from '../accounts/accounts.ts'
 import { redacted } from '../accounts/api-keys.ts'
 import { newToken } from '../accounts/sessions.ts'
 import { FieldProblem, Refused } from '../contract/errors.ts'
 import type { ApiKey } from '../store/account-store.ts'
 import { choice, field, form, hidden, type Problems, problemSummary } from './forms.ts'
-import { html, type Html, isolated } from './html.ts'
+import { emptyState, html, type Html, isolated } from './html.ts'
 import { keyList, type KeyPage, readKeys } from './key-list.ts'
 import { firstRequestPage, newKeyPage } from './new-key.ts'
 import { notFoundPage } from './problem-pages.ts'
 import { ago, counted, DAY_MS } from './times.ts'
-import { type ConsoleRoute, forMembers, type HtmlPage, type MemberVisit, type Outcome, param } from './visit.ts'
+import { type ConsoleRoute, forMembers, type HtmlPage, type MemberVisit, type Outcome } from './visit.ts'
 
 const EXPIRIES = [
   ['', 'Never expires'],
@@ -31,7 +31,6 @@ export const keyRoutes: readonly ConsoleRoute[] = [
 ]
 
 async function keysPage(visit: MemberVisit, problems: Problems = []): Promise<HtmlPage> {
-  // Requests counted a moment ago are shown, too.
   await visit.flushUsage()
   const inactiveOnly = visit.query.get('state') === 'inactive'
   const active = inactiveOnly ? undefined : await readKeys(visit, true)
@@ -41,7 +40,7 @@ async function keysPage(visit: MemberVisit, problems: Problems = []): Promise<Ht
     section: 'keys',
     ...(problems.length > 0 && { status: 400 }),
     body: html`<h1>Keys</h1>
-      ${notice(visit)}${problemSummary(problems)}
+      ${Object.entries(NOTICES).map(([name, notice]) => visit.query.has(name) && notice)}${problemSummary(problems)}
       <div class="with-side">
         <section class="panel side" aria-labelledby="generate">
           <h2 id="generate">Generate a key</h2>
@@ -49,12 +48,14 @@ async function keysPage(visit: MemberVisit, problems: Problems = []): Promise<Ht
         </section>
         <section aria-labelledby="yours">
           <h2 id="yours" class="visually-hidden">${inactiveOnly ? 'Your keys that are no longer in use' : 'Your keys'}</h2>
-          ${active && (active.keys.length === 0 ? empty(inactive === undefined || inactive.keys.length > 0) : keyList(visit, active))}
+          ${active && (active.keys.length > 0 ? keyList(visit, active) : noKeys(inactive))}
           ${inactive && (inactiveOnly ? keyList(visit, inactive) : inactiveKeys(visit, inactive))}
         </section>
       </div>`,
   }
 }
+
+const NAME_HINT = 'To recognise it by, such as laptop or nightly import.'
 
 function generateForm(visit: MemberVisit, problems: Problems): Html {
   const typed = (name: string) => visit.form.get(name) ?? ''
@@ -62,13 +63,7 @@ function generateForm(visit: MemberVisit, problems: Problems): Html {
     action: '/keys',
     submit: 'Generate key',
     fields: html`${hidden('formId', newToken())}
-      ${field({
-        name: 'name',
-        label: 'Name',
-        hint: 'To recognise it by, such as laptop or nightly import.',
-        value: typed('name'),
-        problems,
-      })}
+      ${field({ name: 'name', label: 'Name', hint: NAME_HINT, value: typed('name'), problems })}
       ${choice({ name: 'expires', label: 'Expires', value: typed('expires'), options: EXPIRIES, problems })}`,
   })
 }
@@ -81,35 +76,26 @@ function inactiveKeys(visit: MemberVisit, page: KeyPage): Html | false {
   )
 }
 
-function empty(hadSome: boolean): Html {
-  return html`<div class="empty"><p><strong>${hadSome ? 'No active key' : 'No keys yet'}</strong></p>
-    <p>Name a key and generate it. Your program sends it with every request.</p></div>`
+function noKeys(inactive: KeyPage | undefined): Html {
+  const title = inactive?.keys.length === 0 ? 'No keys yet' : 'No active key'
+  return emptyState(title, 'Name a key and generate it. Your program sends it with every request.')
 }
 
-function notice({ query }: MemberVisit): Html | undefined {
-  if (query.has('revoked')) {
-    return html`<p class="notice good" role="status">Key revoked: every request with it is refused from now on.</p>`
-  }
-  if (query.has('renamed')) return html`<p class="notice good" role="status">Key renamed.</p>`
-  if (query.has('made')) {
-    return html`<p class="notice" role="status">This form has already created its key, and a key is shown only once. If you no
-      longer have it, revoke it and generate another.</p>`
-  }
-  return undefined
+/** Each is shown if the address has a query parameter of its name. */
+const NOTICES = {
+  revoked: html`<p class="notice good" role="status">Key revoked: every request with it is refused from now on.</p>`,
+  renamed: html`<p class="notice good" role="status">Key renamed.</p>`,
+  made: html`<p class="notice" role="status">This form has already created its key, and a key is shown only once. If you no
+    longer have it, revoke it and generate another.</p>`,
 }
 
 async function generate(visit: MemberVisit): Promise<Outcome> {
   const { form: typed, accounts, who, now } = visit
   const expires = readExpiry(typed.get('expires') ?? '', now)
   if (expires instanceof Refused) return keysPage(visit, [expires])
-  const made = await accounts.createKeyFromForm(
-    who.account,
-    typed.get('formId') ?? '',
-    typed.get('name') ?? '',
-    expires,
-    'console',
-  )
-  if (made === undefined) return { redirect: '/keys?made=yes' }
+  const [name, formId] = [typed.get('name') ?? '', typed.get('formId') ?? '']
+  const made = await accounts.createKey(who.account, name, expires, 'console', formId)
+  if (made === KEY_EXISTS) return { redirect: '/keys?made=yes' }
   return made instanceof Refused ? keysPage(visit, [made]) : newKeyPage(visit, made)
 }
 
@@ -119,10 +105,10 @@ function readExpiry(text: string, now: number): number | undefined | FieldProble
   return new FieldProblem('expires', 'Choose one of the listed times.')
 }
 
-/** Passes on the visitor's own key; somebody else's is not found. */
+/** Looks up the key that the address names, for a page about it. Another account's key is not found. */
 function withKey(handle: (visit: MemberVisit, key: ApiKey) => Outcome | Promise<Outcome>) {
   return async (visit: MemberVisit): Promise<Outcome> => {
-    const key = await visit.store.accounts.keyById(param(visit, 'id'))
+    const key = await visit.store.accounts.keyById(visit.call.parameters['id']!)
     return key?.accountId === visit.who.account.id ? handle(visit, key) : notFoundPage(visit)
   }
 }
@@ -147,6 +133,7 @@ async function revoke({ accounts }: MemberVisit, key: ApiKey): Promise<Outcome> 
 }
 
 function renamePage(visit: MemberVisit, key: ApiKey, problems: Problems = []): HtmlPage {
+  const value = visit.form.get('name') ?? key.name
   return {
     title: 'Rename a key',
     section: 'keys',
@@ -163,7 +150,7 @@ function renamePage(visit: MemberVisit, key: ApiKey, problems: Problems = []): H
           name: 'name',
           label: 'Name',
           hint: `1 to ${KEY_NAME_MAX_LENGTH} characters.`,
-          value: visit.form.get('name') ?? key.name,
+          value,
           problems,
         }),
       })}

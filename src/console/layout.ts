@@ -1,6 +1,7 @@
-// The frame of every page: the head, the staging band, the navigation and the footer.
+// Puts the frame around a page: the head, the staging band, the navigation and the footer.
 import { VERSION } from '../contract/operations.ts'
 import { assetAddress } from './assets.ts'
+import { hidden } from './forms.ts'
 import { html, type Html, isolated } from './html.ts'
 import { type HtmlPage, csrfTokenFor, type Section, type Visit } from './visit.ts'
 
@@ -59,7 +60,7 @@ function navigation(visit: Visit, section: Section | undefined): Html {
       ${link('account', '/account', 'Account')}
     </ul></nav>
     <form class="sign-out" method="post" action="/sign-out">
-      <input type="hidden" name="csrf" value="${csrfTokenFor(visit)}">
+      ${hidden('csrf', csrfTokenFor(visit))}
       <span class="who">${isolated(visit.who.account.email)}</span>
       <button class="button quiet">Sign out</button>
     </form>`

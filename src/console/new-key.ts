@@ -1,4 +1,4 @@
-// A key that was just generated: one page shows it once, and no page shows it again; another says whether it has been used.
+// The pages of a new key: one shows the key, once; the other says whether a request with it has arrived.
 import type { MadeKey } from '../accounts/accounts.ts'
 import type { ApiKey } from '../store/account-store.ts'
 import { html, type Html, isolated } from './html.ts'
@@ -6,7 +6,7 @@ import { POLLING_POLICY } from './security-headers.ts'
 import { counted, day } from './times.ts'
 import { baseAddress, type HtmlPage, type MemberVisit } from './visit.ts'
 
-/** The response to the form itself, so that no address, reload or cache can show the key again. */
+/** Answers the form itself, without a redirect, so that no address, reload or cache can show the key again. */
 export function newKeyPage(visit: MemberVisit, { key, secret }: MadeKey): HtmlPage {
   const list = `curl ${baseAddress(visit)}/pets \\\n  -H "Authorization: Bearer ${secret}"`
   const create = `${list} \\\n  -H "Content-Type: application/json" -d '{"name": "Rex", "categoryId": 3}'`
@@ -33,10 +33,7 @@ export function newKeyPage(visit: MemberVisit, { key, secret }: MadeKey): HtmlPa
 
 const REFRESH_SECONDS = 3
 
-/**
- * Says whether a request with the key has arrived. Without a script, this is a page of its own that reloads itself;
- * console.js shows it in the page of the new key.
- */
+/** Says whether a request with the key has arrived, and reloads itself. console.js shows its notice in `newKeyPage`. */
 export async function firstRequestPage(visit: MemberVisit, key: ApiKey): Promise<HtmlPage> {
   await visit.flushUsage()
   const calls = await visit.store.accounts.callsSince([key.id], 0)

@@ -1,9 +1,12 @@
 // Error pages; each says what happened and how to continue.
+import { TooManyHashes } from '../accounts/passwords.ts'
 import type { TooManyTries } from '../accounts/throttle.ts'
 import { RETRY_AFTER } from '../contract/limits.ts'
 import type { Call } from '../http/call.ts'
+import { type Log, logRepeated } from '../log.ts'
+import { StoreUnavailable } from '../store/store.ts'
 import { html, isolated } from './html.ts'
-import type { HtmlPage, Visit } from './visit.ts'
+import { ClientLeft, type HtmlPage, type Visit } from './visit.ts'
 
 export function notFoundPage(visit: Visit): HtmlPage {
   return {
@@ -19,7 +22,7 @@ export function notFoundPage(visit: Visit): HtmlPage {
   }
 }
 
-/** For a form without a valid CSRF token: it was open too long, or another site sent it. */
+/** For a form that fails the CSRF check: the visitor has signed in or out since it was opened, or another site sent it. */
 export function staleFormPage(visit: Visit): HtmlPage {
   return {
     status: 403,
@@ -48,7 +51,7 @@ export function tooManyTriesPage({ message, waitMs }: TooManyTries): HtmlPage {
   }
 }
 
-/** For a request to a service at home under a name that could be another site's. */
+/** For a request whose Host header could be another site's, to a service that only its own machine can reach. */
 export function misdirectedPage(url: string): HtmlPage {
   return {
     status: 421,
@@ -60,30 +63,33 @@ export function misdirectedPage(url: string): HtmlPage {
   }
 }
 
-export function busyPage(): HtmlPage {
+/** Logs an error that a page's function has thrown, and returns the page that reports it. */
+export function errorPage(error: unknown, { id }: Call, log: Log): HtmlPage {
+  if (error instanceof ClientLeft) return badRequestPage(400, error.message)
+  if (error instanceof TooManyHashes) return unavailablePage('Too busy', 'Too many people are signing in')
+  if (error instanceof StoreUnavailable) {
+    logRepeated(log, 'error', { requestId: id, reason: error.message }, 'the database is unavailable')
+    return unavailablePage('Database unavailable', 'The database is unavailable', id)
+  }
+  log.error({ requestId: id, error }, 'the console failed')
   return {
-    status: 503,
-    title: 'Too busy',
-    headers: { 'Retry-After': String(RETRY_AFTER.unavailable) },
-    body: html`<h1>Too many people are signing in</h1>
-      <p>Nothing was changed. Go back and try again in a few seconds.</p>
+    status: 500,
+    title: 'Something went wrong',
+    body: html`<h1>Something went wrong</h1>
+      <p>This is an error of the service, not yours. If it happens again, report it with the request id.</p>
+      <p>Request id: <code>${id}</code></p>
       <p><a href="/">Go to the start page</a></p>`,
   }
 }
 
-export function serverErrorPage({ id }: Call, status: number): HtmlPage {
-  const unavailable = status === 503
+function unavailablePage(title: string, heading: string, requestId?: string): HtmlPage {
   return {
-    status,
-    title: unavailable ? 'Database unavailable' : 'Something went wrong',
-    ...(unavailable && { headers: { 'Retry-After': String(RETRY_AFTER.unavailable) } }),
-    body: html`<h1>${unavailable ? 'The database is unavailable' : 'Something went wrong'}</h1>
-      <p>${
-        unavailable
-          ? 'Nothing was changed. Go back and try again in a few seconds.'
-          : 'This is an error of the service, not yours. If it happens again, report it with the request id.'
-      }</p>
-      <p>Request id: <code>${id}</code></p>
+    status: 503,
+    title,
+    headers: { 'Retry-After': String(RETRY_AFTER.unavailable) },
+    body: html`<h1>${heading}</h1>
+      <p>Nothing was changed. Go back and try again in a few seconds.</p>
+      ${requestId && html`<p>Request id: <code>${requestId}</code></p>`}
       <p><a href="/">Go to the start page</a></p>`,
   }
 }

@@ -1,4 +1,4 @@
-// The reference: Scalar on our OpenAPI document, every error code, and the deprecations with their migration guides.
+// The reference: Scalar with the OpenAPI document, every error code, and the deprecations with their migration guides.
 import { ERRORS } from '../contract/errors.ts'
 import { BASE_PATH, type Operation, OPERATIONS } from '../contract/operations.ts'
 import { STATUS_CODES } from '../http/node-http.ts'
@@ -16,7 +16,6 @@ export const referenceRoutes: readonly ConsoleRoute[] = [
 
 const TABS = { '/docs': 'Operations', '/docs/errors': 'Error codes', '/docs/deprecations': 'Deprecations' } as const
 
-/** Links the three pages. */
 function referenceTabs(current: keyof typeof TABS): Html {
   return html`<nav aria-label="Reference"><ul class="switch">${Object.entries(TABS).map(
     ([address, words]) =>
@@ -24,7 +23,7 @@ function referenceTabs(current: keyof typeof TABS): Html {
   )}</ul></nav>`
 }
 
-/** Served from here, not from another host. Its inline styles need a policy of their own. */
+/** Scalar fills `#reference`. Its inline styles need another Content-Security-Policy. */
 function referencePage({ config: { baseUrl, stagingBaseUrl } }: Visit): HtmlPage {
   return {
     title: 'API reference',
@@ -45,7 +44,6 @@ function referencePage({ config: { baseUrl, stagingBaseUrl } }: Visit): HtmlPage
 
 const byStatus = Map.groupBy(Object.entries(ERRORS), ([, { status }]) => status)
 
-/** Every error code with its cause and its fix, each with an anchor to link to. */
 const errorCodesPage: HtmlPage = {
   title: 'Error codes',
   section: 'reference',
@@ -63,7 +61,7 @@ const errorCodesPage: HtmlPage = {
     )}`,
 }
 
-/** Since when, until when, and a migration guide. This is where rel="deprecation" leads. */
+/** The `Link` header with rel="deprecation" leads here. */
 function deprecationsPage(visit: Visit): HtmlPage {
   const deprecated = OPERATIONS.filter(({ deprecation }) => deprecation !== undefined)
   return {

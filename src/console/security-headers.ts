@@ -1,6 +1,7 @@
-// Security headers: nothing is loaded from other hosts, no frame around the page, no inline script or style.
+// The security headers of the console: pages load nothing from other hosts, no site can frame them, and no inline script or
+// style runs.
 
-const OURS = {
+const DIRECTIVES = {
   'default-src': "'none'",
   'script-src': "'self'",
   'style-src': "'self'",
@@ -10,9 +11,9 @@ const OURS = {
   'frame-ancestors': "'none'",
 }
 
-/** On every response of the console. */
+/** The headers of every response; a page may send another Content-Security-Policy. */
 export const SECURITY_HEADERS = {
-  'Content-Security-Policy': policy(OURS),
+  'Content-Security-Policy': policy(DIRECTIVES),
   'X-Content-Type-Options': 'nosniff',
   'X-Frame-Options': 'DENY',
   'Referrer-Policy': 'same-origin',
@@ -20,14 +21,14 @@ export const SECURITY_HEADERS = {
   'Permissions-Policy': 'camera=(), geolocation=(), microphone=()',
 }
 
-/** The page of a new key asks us whether its first request has arrived. */
-export const POLLING_POLICY = policy({ ...OURS, 'connect-src': "'self'" })
+/** Lets the script of the page of a new key ask whether the first request has arrived. */
+export const POLLING_POLICY = policy({ ...DIRECTIVES, 'connect-src': "'self'" })
 
-/** The reference uses inline styles, and calls the API at the base addresses that it lists. */
+/** Lets the reference use inline styles, and call the API at the base addresses that it lists. */
 export function referencePolicy(baseUrls: readonly (string | undefined)[]): string {
   const origins = baseUrls.flatMap((url) => (url === undefined ? [] : [new URL(url).origin]))
   return policy({
-    ...OURS,
+    ...DIRECTIVES,
     'style-src': "'self' 'unsafe-inline'",
     'img-src': "'self' data: blob:",
     'font-src': "'self' data:",

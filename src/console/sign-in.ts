@@ -1,5 +1,5 @@
-// Signing in and out, and creating an account, which also signs in. A refusal reads the same and takes the same time whether or
-// not the account exists.
+// Signs in, signs out, and creates an account, which also signs in. A refused sign-in reads the same and takes the same time
+// whether or not the account exists.
 import { isTooLongToSignIn } from '../accounts/accounts.ts'
 import { PASSWORD_MIN_LENGTH } from '../accounts/passwords.ts'
 import { TooManyTries, type Trier } from '../accounts/throttle.ts'
@@ -22,6 +22,10 @@ export const signInRoutes: readonly ConsoleRoute[] = [
   forAnyone('POST', '/sign-out', signOut),
 ]
 
+export const CURRENT_PASSWORD = { name: 'current', type: 'password', autocomplete: 'current-password' } as const
+export const NEW_PASSWORD = { name: 'password', type: 'password', autocomplete: 'new-password' } as const
+const SIGN_UP_HINT = `At least ${PASSWORD_MIN_LENGTH} characters; a few words work well. No other rules.`
+
 function signInPage(visit: Visit, problems: Problems = []): HtmlPage {
   const next = visit.form.get('next') ?? visit.query.get('next')
   return {
@@ -37,7 +41,7 @@ function signInPage(visit: Visit, problems: Problems = []): HtmlPage {
         fields: html`
           ${next !== null && hidden('next', safeNext(next))}
           ${emailField(visit, problems)}
-          ${field({ name: 'password', label: 'Password', type: 'password', autocomplete: 'current-password', problems })}`,
+          ${field({ ...CURRENT_PASSWORD, name: 'password', label: 'Password', problems })}`,
       })}
       ${visit.signup === 'open' && html`<p class="aside">No account yet? <a href="/sign-up">Create one</a>.</p>`}
       <p class="aside">Forgot your password? The operator of this service can set a new one, with
@@ -55,7 +59,7 @@ function emailField(visit: Visit, problems: Problems, hint?: string): Html {
     autocomplete: 'username',
     value,
     problems,
-    ...(hint && { hint }),
+    hint,
   })
 }
 
@@ -73,26 +77,21 @@ function notice({ query }: Visit): Html | undefined {
 }
 
 async function signIn(visit: Visit): Promise<Outcome> {
-  const account = await checkCredentials(visit, visit.form.get('email') ?? '', visit.form.get('password') ?? '')
+  const account = await checkPassword(visit, visit.form.get('email') ?? '', visit.form.get('password') ?? '')
   if (account instanceof TooManyTries) return tooManyTriesPage(account)
   if (account instanceof Refused)
     return signInPage(visit, [new FieldProblem('email', 'The email address or the password is wrong.')])
-  // Ends the session of whoever used this browser before.
+  // Ends the session of the person who used this browser before.
   if (visit.who !== undefined) await visit.sessions.end(visit.who, visit.address)
   return openAs(visit, account, safeNext(visit.form.get('next')))
 }
 
-/** For visitors who are not signed in: sign-in, and sign-up with an email address that is taken, are throttled together. */
-function checkCredentials(visit: Visit, email: string, password: string): Promise<Account | Refused | TooManyTries> {
-  return checkPassword(visit, { email, address: visit.address }, email, password)
-}
-
-/** Every form that takes a password checks it here. */
+/** Checks the password of an account for every form that asks for it. Without `trier`, counts a try at sign-in. */
 export async function checkPassword(
   { accounts, sessions, throttles, address, store, afterwards, left }: Visit,
-  trier: Trier,
   email: string,
   password: string,
+  trier: Trier = { email, address },
 ): Promise<Account | Refused | TooManyTries> {
   const wrong = new Refused('The password is wrong.')
   if (isTooLongToSignIn(email, password)) return wrong
@@ -106,7 +105,7 @@ export async function checkPassword(
     await throttles.rightTry(trier)
     return account
   }
-  // After the response: otherwise its time would reveal that the account exists.
+  // Written after the response: otherwise the response time would reveal that the account exists.
   afterwards.push(async () => {
     const refused = await store.accounts.accountByEmail(email)
     if (refused !== undefined) await sessions.noteRefusal(refused, address)
@@ -114,11 +113,15 @@ export async function checkPassword(
   return wrong
 }
 
-/** Starts a session and opens a page; asks to sign in again if the password was changed since it was verified. */
+/** Starts a session and opens a page; asks to sign in again if the password was changed after it was verified. */
 export async function openAs({ sessions, address, token }: Visit, account: Account, page: string): Promise<Outcome> {
   const session = await sessions.start(account, address)
-  if (session === undefined) return { redirect: `/sign-in?next=${encodeURIComponent(page)}` }
-  return { redirect: signAgain(page, token, session), session }
+  return session === undefined ? toSignIn(page) : { redirect: signAgain(page, token, session), session }
+}
+
+/** Asks to sign in, and opens the page `next` after that. */
+export function toSignIn(next: string): Outcome {
+  return { redirect: `/sign-in?next=${encodeURIComponent(next)}` }
 }
 
 async function signOut(visit: Visit): Promise<Outcome> {
@@ -140,14 +143,7 @@ function signUpPage(visit: Visit, problems: Problems = []): HtmlPage {
         submit: 'Create account',
         fields: html`
           ${emailField(visit, problems, 'You sign in with it. No mail is sent.')}
-          ${field({
-            name: 'password',
-            label: 'Password',
-            hint: `At least ${PASSWORD_MIN_LENGTH} characters; a few words work well. No other rules.`,
-            type: 'password',
-            autocomplete: 'new-password',
-            problems,
-          })}`,
+          ${field({ ...NEW_PASSWORD, label: 'Password', hint: SIGN_UP_HINT, problems })}`,
       })}
       <p class="aside">Already have an account? <a href="/sign-in">Sign in</a>.</p>
     </div>`,
@@ -176,8 +172,8 @@ async function signUp(visit: Visit): Promise<Outcome> {
   const [email, password] = [visit.form.get('email')?.trim() ?? '', visit.form.get('password') ?? '']
   const created = await accounts.create(email, password, 'console', left)
   if (!(created instanceof Refused)) return openAs(visit, created, '/keys')
-  // If the form was sent twice, the second request finds the account that the first one created.
-  const existing = created.field === 'email' ? await checkCredentials(visit, email, password) : created
+  // If the form was sent twice, the second request signs in to the account that the first one created.
+  const existing = created.field === 'email' ? await checkPassword(visit, email, password) : created
   if (existing instanceof Refused) return signUpPage(visit, [created])
   return openAs(visit, existing, '/keys')
 }

@@ -1,11 +1,11 @@
-// Times, dates and numbers formatted for people. Times are in UTC, and the pages say so.
+// Formats times, dates and numbers for people. Times are in UTC, and the pages say so.
 import { html, type Html } from './html.ts'
 
 const MINUTE_MS = 60_000
-const HOUR_MS = 60 * MINUTE_MS
+export const HOUR_MS = 60 * MINUTE_MS
 export const DAY_MS = 24 * HOUR_MS
 
-// Written out, since loading Intl would take more time at each start than the whole console.
+// Written out, because loading Intl would take more time at each start than the whole console.
 const MONTHS = 'January February March April May June July August September October November December'.split(' ')
 
 /** 5 December 2030 */

@@ -1,25 +1,28 @@
-// What was typed into a form whose session had ended: it travels in the address, past the sign-in, back to the form's page, signed
-// with the browser's own token, so that nobody else can fill in a form for a visitor. No form with a password takes part.
-import { createHmac, timingSafeEqual } from 'node:crypto'
-import type { Visit } from './visit.ts'
+// Keeps what was typed into a form if the session has ended: the query parameter `typed` carries it past the sign-in, back
+// to the form's page. It is signed with the token of the browser's cookie, so that no other site can fill in a form for a
+// visitor. Forms with a password do not take part (`keepsTyped` in visit.ts).
+import { createHmac } from 'node:crypto'
+import { isEqualInConstantTime } from '../accounts/sessions.ts'
+import { tokenFor, type Visit } from './visit.ts'
 
-/** Longer texts would not fit into the headers of a request beside everything else. */
-const LONGEST = 6000
+/** The most characters in an address: a request's headers are limited, and have other content as well. */
+const MAX_LENGTH = 6000
 
-/** Returns the address of the form's page with what was typed. */
-export function withTyped(address: string, typed: URLSearchParams, token: string): string {
-  const fields = Buffer.from(JSON.stringify([...typed].filter(([name]) => name !== 'csrf'))).toString('base64url')
-  return fields.length > LONGEST ? address : signed(address, fields, token)
+/** Returns the address of the form's page with what was typed; without it if it is too long. */
+export function withTyped(visit: Visit): string {
+  const typed = JSON.stringify([...visit.form].filter(([name]) => name !== 'csrf'))
+  const [address, fields] = [visit.call.raw.url!, Buffer.from(typed).toString('base64url')]
+  return fields.length > MAX_LENGTH ? address : signed(address, fields, tokenFor(visit))
 }
 
-/** Returns what was typed if this browser, and no other site, has brought it to this page. */
+/** Returns what was typed; undefined if the address has none, or it was not signed for this browser and this page. */
 export function readTyped({ call: { raw }, query, token }: Visit): URLSearchParams | undefined {
   const fields = fieldsOf(raw.url!, query, token)
   if (fields === undefined) return undefined
   return new URLSearchParams(JSON.parse(Buffer.from(fields, 'base64url').toString()) as [string, string][])
 }
 
-/** Returns the address for the token of the new session; what was not signed with the old one is left out. */
+/** Signs an address with the token of the new session. Leaves out what was typed if the old token did not sign it. */
 export function signAgain(address: string, old: string | undefined, token: string): string {
   const [path = '', search] = address.split('?', 2)
   const query = new URLSearchParams(search)
@@ -34,14 +37,14 @@ function signed(address: string, fields: string, token: string): string {
   return `${address}${address.includes('?') ? '&' : '?'}typed=${fields}.${signature(address, fields, token)}`
 }
 
+/** Returns the encoded fields if their signature is right. */
 function fieldsOf(address: string, query: URLSearchParams, token: string | undefined): string | undefined {
   const [fields = '', given = ''] = query.get('typed')?.split('.') ?? []
   if (fields === '' || token === undefined) return undefined
-  const [expected, actual] = [Buffer.from(signature(address, fields, token)), Buffer.from(given)]
-  return expected.length === actual.length && timingSafeEqual(expected, actual) ? fields : undefined
+  return isEqualInConstantTime(signature(address, fields, token), given) ? fields : undefined
 }
 
-/** Binds the fields to the page of the form. */
+/** Signs the fields for one page only: the path is part of the signed text. */
 function signature(address: string, fields: string, token: string): string {
   return createHmac('sha256', token)
     .update(`typed ${address.split('?', 1)[0]} ${fields}`)

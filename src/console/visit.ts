@@ -1,4 +1,4 @@
-// A page is a function from a visit (who, what was typed, when) to an outcome: an HTML page or a redirect.
+// A page is a function from a visit (who, what was typed, when) to an outcome: an HTML page, a redirect or a file.
 import type { ServerResponse } from 'node:http'
 import type { Accounts } from '../accounts/accounts.ts'
 import { csrfToken, newToken, type Sessions, type SignedIn } from '../accounts/sessions.ts'
@@ -15,12 +15,12 @@ import type { Html } from './html.ts'
 /** The parts of the service that the pages use. */
 export interface ConsoleParts extends Reach {
   config: Config
-  /** Where it really listens, such as http://127.0.0.1:8080. */
+  /** The address that the server listens on, such as http://127.0.0.1:8080. */
   url: string
   store: Store
   accounts: Accounts
   sessions: Sessions
-  /** Writes what was counted so far, so that a page shows it. */
+  /** Writes the requests counted so far to the store, so that a page shows them. */
   flushUsage: () => Promise<void>
   throttles: Throttles
   clock: () => number
@@ -29,23 +29,23 @@ export interface ConsoleParts extends Reach {
 
 export interface Visit extends ConsoleParts {
   call: PageCall
-  /** Where the request came from; "unknown" if the client left before that was asked. */
+  /** The client's IP address; "unknown" if the client left before it could be read. */
   address: string
-  /** Aborts when the client leaves before it was answered. */
+  /** Aborts when the client disconnects before it was answered. */
   left: AbortSignal
-  /** Who is signed in, if anyone. */
+  /** Undefined if the visitor is not signed in. */
   who: SignedIn | undefined
-  /** What was typed; empty if no form was sent. */
+  /** The fields of the form that was sent; empty if none was. */
   form: URLSearchParams
-  /** Whether `form` is from before the sign-in (typed.ts), and nothing was done with it yet. */
+  /** Whether `form` was typed before the sign-in (typed.ts) and is shown again; it has not been handled yet. */
   isRestored: boolean
   query: URLSearchParams
   now: number
-  /** Whether the browser talks https to us, directly or through a proxy. */
+  /** Whether the browser uses https, directly or through a proxy. */
   secure: boolean
-  /** The cookie's token; created when a form first needs one. */
+  /** The token in the browser's cookie; `tokenFor` creates one when a form first needs it. */
   token: string | undefined
-  /** Whether the token is new to the browser. */
+  /** Whether the token was created in this visit, so that the response must set the cookie. */
   tokenIsNew: boolean
   /** Work to do after the response was sent. */
   afterwards: (() => Promise<void>)[]
@@ -53,13 +53,13 @@ export interface Visit extends ConsoleParts {
 
 export type MemberVisit = Visit & { who: SignedIn }
 
-/** A whole page; the frame around its body comes from layout.ts. */
+/** layout.ts puts the frame around the body. */
 export interface HtmlPage {
   title: string
   body: Html
   status?: number
   headers?: Record<string, string>
-  /** The part of the navigation that it belongs to. */
+  /** The entry of the navigation that is marked as the current one. */
   section?: Section
   /** Style sheets and scripts beyond those that every page has. */
   head?: Html
@@ -69,21 +69,21 @@ export interface HtmlPage {
 
 export type Section = 'animals' | 'keys' | 'activity' | 'reference' | 'account' | 'sign-in' | 'sign-up'
 
-/** A file that the browser saves, sent while it is read. */
+/** A file that the browser saves. The content is sent while it is read from the store. */
 export interface Download {
   file: string
   type: string
   content: AsyncIterable<string>
 }
 
-/** A page, a redirect or a file. `session` is the token for a new cookie, or 'end' to remove the cookie. */
+/** `session` is the token for a new cookie, or 'end' to remove the cookie. */
 export type Outcome = (HtmlPage | { redirect: string } | Download) & { session?: string }
 
 type Handle<V> = (visit: V) => Outcome | Promise<Outcome>
 
 export interface ConsoleRoute extends Pick<PageRoute, 'method' | 'path' | 'access'> {
   handle: Handle<Visit>
-  /** Whether what was typed is shown again on the page with the same address if the session has ended. Never for passwords. */
+  /** Whether the page at the same address shows again what was typed if the session had ended. Never set for passwords. */
   keepsTyped?: boolean
 }
 
@@ -100,13 +100,13 @@ export function forAnyone(method: 'GET' | 'POST', path: string, handle: Handle<V
   return { method, path, access: 'public', handle }
 }
 
-/** Work for this client is not worth doing any more; nobody reads the answer. */
+/** The client has disconnected, so that work for its answer is abandoned. */
 export class ClientLeft extends Error {
   override name = 'ClientLeft'
   override message = 'The client left before it was answered.'
 }
 
-/** Returns a signal that aborts when the client leaves. The request's own 'close' event comes as soon as its body was read. */
+/** Returns a signal that aborts when the client disconnects. (The request emits 'close' as soon as its body was read.) */
 export function whenLeft(response: ServerResponse): AbortSignal {
   if (response.destroyed) return AbortSignal.abort(new ClientLeft())
   const leave = new AbortController()
@@ -119,25 +119,21 @@ export function csrfTokenFor(visit: Visit): string {
   return csrfToken(tokenFor(visit))
 }
 
-/** Returns the cookie's token, and makes one if there is none. */
+/** Returns the cookie's token; creates one if the browser has none. */
 export function tokenFor(visit: Visit): string {
   visit.tokenIsNew ||= visit.token === undefined
   return (visit.token ??= newToken())
 }
 
-export function param({ call }: Visit, name: string): string {
-  return call.parameters[name] ?? ''
-}
-
 /**
- * Returns the base address of the API: the configured one, else the one that this browser uses. Anyone can send any name
- * as Host, so one that is not this machine's own is shown as HOST.
+ * Returns the base address of the API: the configured one, else the one that this browser uses. A Host header can have any
+ * name, so a name that is not this machine's own is replaced by HOST.
  */
 export function baseAddress({ config, call }: Visit): string {
   return ownBaseUrl(config) ?? `${call.protocol}://${isOwnName(call.host) ? call.host : 'HOST'}${BASE_PATH}`
 }
 
-/** Returns the page to open after signing in: only one of ours, else the keys. */
+/** Returns the address to open after the sign-in: `next` if it is a page of the console, else the keys page. */
 export function safeNext(next: string | null): string {
   return next !== null && /^\/(?:keys|animals|activity|account)(?:[/?][\w/?=&%.-]*)?$/.test(next) ? next : '/keys'
 }

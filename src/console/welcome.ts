@@ -1,4 +1,4 @@
-// The start page: what this is, its base address and state, and how to get a key.
+// The start page: says what the service is, its base address and state, and how to get a key.
 import { BASE_PATH, EXAMPLE_PET, type Operation, OPERATIONS, VERSION } from '../contract/operations.ts'
 import { KEY_PREFIX } from '../accounts/api-keys.ts'
 import { html, type Html } from './html.ts'
