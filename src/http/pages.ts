@@ -8,7 +8,7 @@ import type { PageCall } from './call.ts'
 import type { Health } from './health.ts'
 import { createOpenapiRoute } from './openapi-route.ts'
 import { createRespond } from './pipeline.ts'
-import { checkFraming, createClientAddress, createOrigin, requestId } from './request.ts'
+import { checkFraming, createClientAddress, createOrigin, requestId } from './call.ts'
 import { findRoute, type PageRoute, type Pages, tableOf, unrouted } from './routes.ts'
 
 export function createPages(

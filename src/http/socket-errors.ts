@@ -10,7 +10,7 @@ import { STATUS_CODES } from './node-http.ts'
 import { createRefusalAnswer } from './answer.ts'
 import { dueResponse, inTurn, lastResponse } from './connections.ts'
 import type { Recorder } from './record.ts'
-import { requestId } from './request.ts'
+import { requestId } from './call.ts'
 import { ALL_METHODS } from './routes.ts'
 
 /** Its links are relative: nothing here knows the public address. */

@@ -7,14 +7,14 @@ import type { Server } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import type { Config } from '../config.ts'
 import type { Timeouts } from '../http/app.ts'
+import type { ConnectionCounts } from '../http/connection-limit.ts'
 import type { Metrics, Snapshot } from '../http/metrics.ts'
 import type { Log } from '../log.ts'
-import type { Broadcast, ConnectionCounts, OnBroadcast, Shared } from '../http/shared.ts'
 import { IN_MEMORY } from '../store/sqlite/database.ts'
 import { CannotOpenStore, StoreUnavailable } from '../store/store.ts'
 import { withinTime } from '../store/within-time.ts'
 import { Channel } from './channel.ts'
-import type { FirstProcessMethods, WorkerMethods } from './protocol.ts'
+import type { Broadcast, FirstProcessMethods, OnBroadcast, Shared, WorkerMethods } from './shared.ts'
 
 /** CRASH_LOOP workers in a row that each end within YOUNG_MS of their start are a crash loop. */
 const YOUNG_MS = 5000
