@@ -80,8 +80,8 @@ export async function startServing(parts: ServingParts): Promise<Serving> {
 
   const usage = new Usage(store, clock)
   usage.start((error, message) => logRepeated(log, 'error', { error }, message))
-  const record = createRecorder({ log, usage, metrics, clock })
-  const send = createSend({ record, baseUrl: ownBaseUrl(config), isStopping })
+  const record = createRecorder(log, usage, metrics, clock)
+  const send = createSend(record, ownBaseUrl(config), isStopping)
   const cache = new AnswerCache(store)
   const keyring = new Keyring(store, config.environment, clock, monotonic)
   const pages = Promise.withResolvers<RequestListener>()

@@ -20,7 +20,7 @@ import { createPipeline } from './pipeline.ts'
 import { createRateLimit, type Lease } from './rate-limit.ts'
 import type { Recorder } from './record.ts'
 import { createRehearsal, type Hold } from './rehearse.ts'
-import { answerSpecialRequests, createSocketErrorHandler } from './socket-errors.ts'
+import { answerUnparsedRequests } from './socket-errors.ts'
 
 /** How long a client may take to send its headers, its whole request, and between two requests. */
 export interface Timeouts {
@@ -72,7 +72,7 @@ export interface AppParts {
 }
 
 export function createApp(parts: AppParts): Server {
-  const { config, cache, clock, log, record, servePage, timeouts = TIMEOUTS } = parts
+  const { config, cache, clock, log, servePage, timeouts = TIMEOUTS } = parts
   const serveOperation = createPipeline({
     cache,
     steps: [
@@ -92,7 +92,7 @@ export function createApp(parts: AppParts): Server {
   const arrived = gatherTurns<Arrival>((arrivals) => {
     cache.refresh()
     for (const arrival of arrivals) {
-      // The client has disconnected.
+      // Skips a client that has disconnected.
       if (arrival.raw.socket.destroyed) continue
       if (!serveOperation(arrival)) servePage(arrival.raw, arrival.response)
     }
@@ -111,7 +111,6 @@ export function createApp(parts: AppParts): Server {
     serve(raw, response)
   })
   const limit = tendConnections(server, { ...timeouts, maxConnections: config.maxConnections, allow: parts.allow, log })
-  server.on('clientError', createSocketErrorHandler(record))
-  answerSpecialRequests(server, record)
+  answerUnparsedRequests(server, parts.record)
   return server
 }

@@ -18,7 +18,7 @@ import { type Call, cameTwice, type Handler, type Result } from './call.ts'
 
 export type Handlers = Record<OperationId, Handler>
 
-/** Without a configured public base address, `baseUrl`, links are relative. */
+/** Links are relative if no `baseUrl` is configured. */
 export function createHandlers(
   store: Store,
   cache: AnswerCache,
@@ -38,7 +38,7 @@ function listPets(store: Store, base: string): Read {
   return async (route) => {
     const query = parseListQuery(parseQueryString(route.query))
     if (query instanceof Refused) return new Refusal('invalid_parameter', query.message)
-    // One animal more than asked for shows whether a page follows.
+    // Reads one animal more than requested, to see whether another page follows.
     const found = await store.pets.list({ ...query, limit: query.limit + 1 })
     const page = found.slice(0, query.limit)
     const json = renderPets(page)
