@@ -4,13 +4,14 @@ import type { Accounts } from './accounts/accounts.ts'
 import type { Config } from './config.ts'
 import { createAdmin } from './http/health.ts'
 import type { Timeouts } from './http/app.ts'
+import { ConnectionCounts } from './http/connection-limit.ts'
 import type { Reach } from './http/reach.ts'
 import { addressOf, cutOff, type InheritedSocket, lastStep, listen } from './http/listening.ts'
 import type { Log } from './log.ts'
 import { type Serving, startServing } from './serving.ts'
-import { ConnectionCounts, createCounted, type Shared } from './http/shared.ts'
 import { IDEMPOTENCY_KEPT_MS } from './store/idempotency.ts'
 import type { Store } from './store/store.ts'
+import { createSharedLimits, type Shared } from './workers/shared.ts'
 import type { Workers } from './workers/workers.ts'
 
 export interface Running extends Reach {
@@ -55,7 +56,7 @@ export async function startServer(config: Config, log: Log, world: World = {}): 
   let workers: Workers | undefined
   const connections = new ConnectionCounts(config.maxConnections)
   const shared: Shared = {
-    ...createCounted(config, monotonic),
+    ...createSharedLimits(config, monotonic),
     broadcast: async (event) => workers?.broadcast(event),
     allowConnections: config.workers > 1 ? (open) => connections.allow(FIRST, open) : undefined,
   }
@@ -65,7 +66,7 @@ export async function startServer(config: Config, log: Log, world: World = {}): 
   const { server, onBroadcast, metrics, readiness, health, send, store, opened } = serving
   metrics?.watchInstance(readiness)
   const metricsPage = async () => metrics!.render(await workers?.snapshots())
-  const admin = metrics && createAdmin({ metricsPage, contentType: metrics.contentType, health, send })
+  const admin = metrics && createAdmin(health, send, metricsPage, metrics.contentType)
   try {
     if (admin !== undefined) await listen(admin, { host: config.adminHost, port: config.adminPort!, setting: 'admin-' })
     if (config.workers > 1) {

@@ -10,16 +10,15 @@ import type { ConsoleParts } from './console/visit.ts'
 import { createSend, type Send } from './http/answer.ts'
 import { AnswerCache } from './http/answer-cache.ts'
 import { createApp, type Timeouts } from './http/app.ts'
-import { createHealth, type Health } from './http/health.ts'
+import { createHealth, createReadiness, type Health, type Readiness } from './http/health.ts'
 import type { Metrics } from './http/metrics.ts'
-import { createReadiness, type Readiness } from './http/readiness.ts'
 import { createRecorder } from './http/record.ts'
 import { type Reach, reachOf } from './http/reach.ts'
 import { addressOf, cutOff, finish, lastStep, listen, type Where } from './http/listening.ts'
 import { type Log, logRepeated } from './log.ts'
-import type { OnBroadcast, Shared } from './http/shared.ts'
 import { openForServing } from './store/opening-store.ts'
 import { DiskHangs, type Observe, type Report, type Store } from './store/store.ts'
+import type { OnBroadcast, Shared } from './workers/shared.ts'
 
 export interface ServingParts {
   config: Config
@@ -81,8 +80,8 @@ export async function startServing(parts: ServingParts): Promise<Serving> {
 
   const usage = new Usage(store, clock)
   usage.start((error, message) => logRepeated(log, 'error', { error }, message))
-  const record = createRecorder({ log, usage, metrics, clock })
-  const send = createSend({ record, baseUrl: ownBaseUrl(config), isStopping })
+  const record = createRecorder(log, usage, metrics, clock)
+  const send = createSend(record, ownBaseUrl(config), isStopping)
   const cache = new AnswerCache(store)
   const keyring = new Keyring(store, config.environment, clock, monotonic)
   const pages = Promise.withResolvers<RequestListener>()
@@ -90,7 +89,7 @@ export async function startServing(parts: ServingParts): Promise<Serving> {
   const { lease, hold, allowConnections: allow } = shared
   const answering = { record, send, servePage, lease, hold, allow }
   const server = createApp({ config, store, cache, keyring, clock, monotonic, log, timeouts, ...answering })
-  metrics?.watchFront({ server, cache })
+  metrics?.watchServer(server, cache)
 
   const onBroadcast = { forgetKeys: () => keyring.forgetAll(), flushUsage: () => usage.flush() }
   const onRevoked = async () => {

@@ -2,9 +2,8 @@
 import type { Server } from 'node:net'
 import { createLogTo } from './log.ts'
 import { type Serving, startServing } from './serving.ts'
-import type { Shared } from './http/shared.ts'
 import { Channel } from './workers/channel.ts'
-import type { FirstProcessMethods, WorkerMethods, WorkerStart } from './workers/protocol.ts'
+import type { FirstProcessMethods, Shared, WorkerMethods, WorkerStart } from './workers/shared.ts'
 
 /** After SIGTERM, waits this long: if the signal went to the process group, the first process got it too and stops this worker. */
 const GROUP_SIGNAL_MS = 1000

@@ -16,10 +16,17 @@ import { parseJson, quote } from '../src/contract/json.ts'
 import { NewPetSchema, parseNewPet } from '../src/contract/pets.ts'
 import { redactSecrets } from '../src/contract/redact.ts'
 import { createAuthenticate } from '../src/http/authenticate.ts'
-import { type OperationCall, takesGzip } from '../src/http/call.ts'
-import { checkFraming, createClientAddress, createOrigin, requestId } from '../src/http/request.ts'
+import {
+  checkFraming,
+  createClientAddress,
+  createOrigin,
+  type OperationCall,
+  requestId,
+  takesGzip,
+} from '../src/http/call.ts'
 import { matchesEtag } from '../src/http/answer-cache.ts'
-import { checkJsonHeaders, parseJsonBody, parseQueryString, readIdempotencyKey } from '../src/http/content.ts'
+import { checkJsonHeaders, parseJsonBody } from '../src/http/body.ts'
+import { parseQueryString, readIdempotencyKey } from '../src/http/handlers.ts'
 import { findOperation, originForm } from '../src/http/routes.ts'
 import { startPetstore } from './harness.ts'
 

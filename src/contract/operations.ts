@@ -127,7 +127,7 @@ export type OperationId = (typeof ENTRIES)[number]['id']
 
 export const OPERATIONS: readonly (Operation & { id: OperationId })[] = ENTRIES.map(withBodyRefusals)
 
-/** Adds the errors of reading a body (http/content.ts). */
+/** Adds the errors of reading a body (http/body.ts). */
 function withBodyRefusals<T extends Operation>(operation: T): T {
   if (operation.body === undefined) return operation
   const ofBody: ErrorCode[] = ['missing_body', 'unsupported_content_type', 'invalid_json', operation.body.invalid]

@@ -16,8 +16,10 @@ export interface CachedAnswer {
   contentHeaders: readonly string[]
 }
 
-/** Reads the store for a route and renders what it finds. */
-export type Read = (route: Route) => Promise<CachedAnswer | Refusal>
+type Reading = Promise<CachedAnswer | Refusal>
+
+/** Reads the store for a route and renders the result. */
+export type Read = (route: Route) => Reading
 
 export function rendered(route: Route, json: string, own: readonly string[] = []): CachedAnswer {
   const etag = etagOf(json)
@@ -62,7 +64,7 @@ export class AnswerCache {
   readonly #store: Pick<Store, 'version' | 'versionToRead'>
   readonly #answers = new Map<string, CachedAnswer>()
   /** Running reads, by URL. */
-  readonly #reading = new Map<string, Promise<CachedAnswer | Refusal>>()
+  readonly #reading = new Map<string, Reading>()
   /** URLs that were requested before, under any version of the store. */
   readonly #requested = new Set<string>()
   #bytes = 0
@@ -72,7 +74,7 @@ export class AnswerCache {
     this.#store = store
   }
 
-  /** Drops all answers if the store has a new version: requests that have arrived by now get nothing older. */
+  /** Drops all answers if the store has a new version, so that requests that have arrived by now get no older answer. */
   refresh(): void {
     const version = this.#store.version()
     if (version !== undefined && version === this.#version) return
@@ -100,11 +102,7 @@ export class AnswerCache {
    * only the requests that arrived before it began. The first answer of an address is not cached: a client that pages through a
    * list requests each page once, and caching those would only cost garbage collection (a third of such a request).
    */
-  read(
-    address: string,
-    version: number | undefined,
-    read: () => Promise<CachedAnswer | Refusal>,
-  ): Promise<CachedAnswer | Refusal> {
+  read(address: string, version: number | undefined, read: () => Reading): Reading {
     // If the store's version has changed since the request arrived, the version of a read that begins now is unknown.
     if (version !== this.#version || this.#isNew(address)) return read()
     return this.#reading.get(address) ?? this.#readAndKeep(address, read)
@@ -117,7 +115,7 @@ export class AnswerCache {
     return true
   }
 
-  async #readAndKeep(address: string, read: () => Promise<CachedAnswer | Refusal>): Promise<CachedAnswer | Refusal> {
+  async #readAndKeep(address: string, read: () => Reading): Reading {
     const version = this.#store.versionToRead()
     const reading = read()
     this.#reading.set(address, reading)
@@ -137,13 +135,11 @@ export class AnswerCache {
     if (this.#answers.has(address)) return
     this.#answers.set(address, answer)
     this.#bytes += sizeOf(address, answer)
-    while (this.#answers.size > MAX_ANSWERS || this.#bytes > MAX_BYTES) this.#dropOldest()
-  }
-
-  #dropOldest(): void {
-    const [address, answer] = this.#answers.entries().next().value!
-    this.#answers.delete(address)
-    this.#bytes -= sizeOf(address, answer)
+    while (this.#answers.size > MAX_ANSWERS || this.#bytes > MAX_BYTES) {
+      const [oldest, dropped] = this.#answers.entries().next().value!
+      this.#answers.delete(oldest)
+      this.#bytes -= sizeOf(oldest, dropped)
+    }
   }
 }
 

@@ -2,26 +2,35 @@
 import type { ServerResponse } from 'node:http'
 import { pipeline, Readable } from 'node:stream'
 import { errorBody, ERRORS, helpLink, Refusal } from '../contract/errors.ts'
+import { HEADERS } from '../contract/headers.ts'
 import { BASE_PATH, OPERATIONS } from '../contract/operations.ts'
 import type { Answer, Bytes, Call, Result } from './call.ts'
 import { isLast } from './connections.ts'
-import { CORS_HEADERS } from './cors.ts'
 import { deprecationHeaders } from './deprecation.ts'
 import type { Recorder } from './record.ts'
 
 const REVALIDATE = 'private, no-cache'
 
+const EXPOSED_HEADERS = Object.keys(HEADERS).filter((name) => !name.startsWith('Access-Control-') && name !== 'Vary')
+
+/**
+ * CORS: a page of any origin may read an answer, since a key authorises a request and never a cookie. Only answers to requests
+ * with an Origin have these headers: every header costs time on every answer.
+ */
+const CORS_HEADERS: readonly string[] = [
+  'Access-Control-Allow-Origin',
+  '*',
+  'Access-Control-Expose-Headers',
+  EXPOSED_HEADERS.join(', '),
+  'Vary',
+  'Origin',
+]
+
 /** Writes an answer and records it. */
 export type Send = (call: Call, response: ServerResponse, result: Result) => void
 
-export interface SendParts {
-  record: Recorder
-  baseUrl: string | undefined
-  /** Whether the service is stopping. Each answer then closes its connection. */
-  isStopping: () => boolean
-}
-
-export function createSend({ record, baseUrl, isStopping }: SendParts): Send {
+/** While the service is stopping, each answer closes its connection. */
+export function createSend(record: Recorder, baseUrl: string | undefined, isStopping: () => boolean): Send {
   const refusalAnswer = createRefusalAnswer(
     baseUrl === undefined ? '' : new URL(baseUrl).href.slice(0, -BASE_PATH.length),
   )
@@ -37,7 +46,7 @@ export function createSend({ record, baseUrl, isStopping }: SendParts): Send {
     if (operation?.deprecation !== undefined) headers.push(...deprecation.get(operation.id)!)
     if (request.answerHeaders !== undefined) headers.push(...request.answerHeaders)
     if (request.raw.headers.origin !== undefined && request.sameOrigin !== true) headers.push(...CORS_HEADERS)
-    // socket-errors.ts has answered a request whose body broke off.
+    // The body broke off, and socket-errors.ts has answered the request.
     if (response.headersSent) return
     if ((isStopping() || isLast(request.raw)) && !headers.includes('Connection')) headers.push('Connection', 'close')
     if (request.disconnects) response.destroy()
@@ -47,7 +56,7 @@ export function createSend({ record, baseUrl, isStopping }: SendParts): Send {
   }
 }
 
-/** Returns the body of an answer and the headers that describe it. */
+/** Returns a text as the body of an answer, and the headers that describe it. */
 export function contentOf(text: string, type: string): { headers: string[]; body: Bytes } {
   const length = Buffer.byteLength(text)
   const body = (length === text.length ? text : Buffer.from(text).toString('latin1')) as Bytes

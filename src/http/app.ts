@@ -10,18 +10,17 @@ import { gatherTurns } from '../store/turns.ts'
 import type { Send } from './answer.ts'
 import type { AnswerCache } from './answer-cache.ts'
 import { createAuthenticate } from './authenticate.ts'
-import { expectContinue } from './body.ts'
+import { checkBodyHeaders, expectContinue } from './body.ts'
+import { type Arrival, createClientAddress } from './call.ts'
 import type { AllowConnections } from './connection-limit.ts'
 import { inTurn, tendConnections } from './connections.ts'
-import { checkBodyHeaders } from './content.ts'
 import { createRemovedCheck } from './deprecation.ts'
 import { createHandlers } from './handlers.ts'
-import { type Arrival, createPipeline } from './pipeline.ts'
+import { createPipeline } from './pipeline.ts'
 import { createRateLimit, type Lease } from './rate-limit.ts'
 import type { Recorder } from './record.ts'
 import { createRehearsal, type Hold } from './rehearse.ts'
-import { createClientAddress } from './request.ts'
-import { answerSpecialRequests, createSocketErrorHandler } from './socket-errors.ts'
+import { answerUnparsedRequests } from './socket-errors.ts'
 
 /** How long a client may take to send its headers, its whole request, and between two requests. */
 export interface Timeouts {
@@ -73,33 +72,18 @@ export interface AppParts {
 }
 
 export function createApp(parts: AppParts): Server {
-  const {
-    config,
-    store,
-    cache,
-    keyring,
-    clock,
-    monotonic,
-    log,
-    record,
-    send,
-    servePage,
-    lease,
-    hold,
-    allow,
-    timeouts = TIMEOUTS,
-  } = parts
+  const { config, cache, clock, log, servePage, timeouts = TIMEOUTS } = parts
   const serveOperation = createPipeline({
     cache,
     steps: [
-      createAuthenticate(keyring),
+      createAuthenticate(parts.keyring),
       createRemovedCheck(clock),
-      ...(config.environment === 'staging' ? [createRehearsal(hold)] : []),
-      createRateLimit(config.rateLimit, monotonic, lease),
+      ...(config.environment === 'staging' ? [createRehearsal(parts.hold)] : []),
+      createRateLimit(config.rateLimit, parts.monotonic, parts.lease),
       checkBodyHeaders,
     ],
-    handlers: createHandlers(store, cache, clock, ownBaseUrl(config)),
-    send,
+    handlers: createHandlers(parts.store, cache, clock, ownBaseUrl(config)),
+    send: parts.send,
     log,
     clientAddress: createClientAddress(config.trustProxy),
   })
@@ -108,7 +92,7 @@ export function createApp(parts: AppParts): Server {
   const arrived = gatherTurns<Arrival>((arrivals) => {
     cache.refresh()
     for (const arrival of arrivals) {
-      // The client has disconnected.
+      // Skips a client that has disconnected.
       if (arrival.raw.socket.destroyed) continue
       if (!serveOperation(arrival)) servePage(arrival.raw, arrival.response)
     }
@@ -117,7 +101,7 @@ export function createApp(parts: AppParts): Server {
   // `optimizeEmptyRequests` creates no stream for a request without a body: that saves 6 % of a list.
   const options = { ...timeouts, maxHeaderSize: HEADERS_LIMIT, requireHostHeader: false, optimizeEmptyRequests: true }
   const admit: RequestListener = (raw, response) => {
-    if (limit === undefined || limit.isIn(raw.socket, () => admit(raw, response)))
+    if (limit === undefined || limit.isKept(raw.socket, () => admit(raw, response)))
       arrived({ raw, response, at: performance.now() })
   }
   const serve: RequestListener = (raw, response) => inTurn(response, () => admit(raw, response))
@@ -126,8 +110,7 @@ export function createApp(parts: AppParts): Server {
     expectContinue(raw, response)
     serve(raw, response)
   })
-  const limit = tendConnections(server, { ...timeouts, maxConnections: config.maxConnections, allow, log })
-  server.on('clientError', createSocketErrorHandler(record))
-  answerSpecialRequests(server, record)
+  const limit = tendConnections(server, { ...timeouts, maxConnections: config.maxConnections, allow: parts.allow, log })
+  answerUnparsedRequests(server, parts.record)
   return server
 }

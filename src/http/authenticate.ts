@@ -1,4 +1,4 @@
-// Why a 401? The key check: an API key as Authorization: Bearer <API_KEY> (spec, section 5).
+// Checks the API key in Authorization: Bearer <API_KEY>; answers 401 (spec, section 5).
 import { type Keyring, type KeyProblem, RefusedKey } from '../accounts/keyring.ts'
 import { ERRORS, type ErrorCode, Refusal } from '../contract/errors.ts'
 import type { ApiKey } from '../store/account-store.ts'
@@ -7,7 +7,7 @@ import { type Call, cameTwice, type Step } from './call.ts'
 const CHALLENGE = 'Bearer realm="petstore"'
 const INVALID_TOKEN = `${CHALLENGE}, error="invalid_token"`
 
-/** Each is made once, so that its answer is rendered once (answer.ts). */
+/** Created once, so that each answer is rendered once (answer.ts). */
 const REFUSALS = {
   missing_api_key: refuse('missing_api_key', CHALLENGE),
   malformed_authorization: refuse('malformed_authorization', CHALLENGE),
@@ -31,7 +31,7 @@ export function createAuthenticate(keyring: Keyring): Step {
   }
 }
 
-/** Compares the scheme without case (RFC 9110); the key after it is one word. */
+/** Returns what follows the scheme, which may be in any case (RFC 9110); undefined if that is not one word. */
 function bearerSecret(header: string): string | undefined {
   return /^bearer +(\S+)$/i.exec(header)?.[1]
 }

@@ -1,44 +1,93 @@
-// The body of a request: asking for it, and reading it within its limit. What becomes of the rest of one that is refused is
-// in connections.ts.
+// The body of a request: checks its headers, asks for it with `100 Continue`, and reads it within its limit, as bytes or as JSON.
+// connections.ts handles the rest of a body that was refused.
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { Refusal } from '../contract/errors.ts'
+import { Refusal, Refused } from '../contract/errors.ts'
+import { type ParsedJson, parseJson, quote } from '../contract/json.ts'
 import { BODY_LIMIT } from '../contract/limits.ts'
+import { type Call, cameTwice, type OperationCall } from './call.ts'
 
 const TOO_LARGE = new Refusal('body_too_large', `The body may have at most ${BODY_LIMIT} bytes.`)
 const BROKEN_OFF = new Refusal('malformed_request', 'The body broke off before its end.')
 
-/** Without one of the two headers a request has no body (RFC 9112, section 6.3). */
+/** Matches the media type in any case. `checkEncoding` checks its parameters. */
+const JSON_TYPE = /^application\/json\s*(?:;|$)/i
+
+/** Refuses the body of an operation by its headers alone, before the client has to send it. */
+export function checkBodyHeaders(call: OperationCall): Refusal | undefined {
+  return call.operation.body && (checkJsonHeaders(call) ?? checkBodySize(call.raw))
+}
+
+export function checkJsonHeaders(call: Call): Refusal | undefined {
+  const type = call.raw.headers['content-type']
+  const isNothing = type === undefined && !announcesBody(call.raw)
+  if (isNothing || JSON_TYPE.test(type ?? '')) return checkEncoding(call)
+  return unsupported(`The body must have Content-Type: application/json, got ${type ? quote(type) : 'none'}.`)
+}
+
+function checkEncoding(call: Call): Refusal | undefined {
+  const { 'content-type': type = '', 'content-encoding': encoding = 'identity' } = call.raw.headers
+  for (const [, charset = ''] of type.matchAll(/;\s*charset\s*=\s*"?([^\s;"]*)/gi)) {
+    if (!/^utf-?8$/i.test(charset)) return unsupported(`The body must be in UTF-8, got charset ${quote(charset)}.`)
+  }
+  if (!/^identity$/i.test(encoding)) {
+    return unsupported(`The body must have no Content-Encoding, got ${quote(encoding)}.`)
+  }
+  if (cameTwice(call, 'content-type')) return unsupported('The Content-Type header was sent twice.')
+  return undefined
+}
+
+function unsupported(message: string): Refusal {
+  return new Refusal('unsupported_content_type', message)
+}
+
+/** Returns whether the request has a body: it needs one of these two headers (RFC 9112, section 6.3). */
 export function announcesBody({ headers }: IncomingMessage): boolean {
   const { 'content-length': length = '0', 'transfer-encoding': coding } = headers
   return length !== '0' || coding !== undefined
 }
 
-/** Refuses a body that announces itself as too large, without waiting for it. */
+/** Refuses a body whose Content-Length is over the limit, before any of it is read. */
 export function checkBodySize({ headers }: IncomingMessage): Refusal | undefined {
   return Number(headers['content-length']) > BODY_LIMIT ? TOO_LARGE : undefined
 }
 
-/** Clients that send their body only after `100 Continue`. */
+/** The requests whose clients send the body only after `100 Continue`. */
 const awaitingContinue = new WeakMap<IncomingMessage, ServerResponse>()
 
-/** Remembers that the client waits to be asked for the body. */
+/** Remembers that the client waits for `100 Continue`. */
 export function expectContinue(request: IncomingMessage, response: ServerResponse): void {
   awaitingContinue.set(request, response)
 }
 
-/** Sends `100 Continue` to a client that waits for it, after every check that needs no body. */
-export function askForBody(request: IncomingMessage): void {
-  if (request.headers.expect === undefined || checkBodySize(request) !== undefined) return
-  awaitingContinue.get(request)?.writeContinue()
-  awaitingContinue.delete(request)
+/** Reads the JSON body of an operation with `parseValue`, after `checkBodyHeaders`. */
+export async function readJsonBody<T>(
+  call: OperationCall,
+  parseValue: (json: unknown) => T | Refused,
+): Promise<Exclude<T, Refused> | Refusal> {
+  const bytes = await readBody(call.raw)
+  const json = bytes instanceof Refusal ? bytes : parseJsonBody(bytes)
+  if (json instanceof Refusal) return json
+  const value = parseValue(json.value)
+  return value instanceof Refused
+    ? new Refusal(call.operation.body!.invalid, value.message)
+    : (value as Exclude<T, Refused>)
 }
 
-/** Reads the whole body, after `checkBodySize`. */
+export function parseJsonBody(bytes: Buffer): ParsedJson | Refusal {
+  if (bytes.length === 0) return new Refusal('missing_body', 'The body is missing: send a JSON object.')
+  const json = parseJson(bytes)
+  return json instanceof Refused ? new Refusal('invalid_json', json.message) : json
+}
+
+/** Reads the whole body, after `checkBodySize`. Sends `100 Continue` to a client that waits for it. */
 export function readBody(request: IncomingMessage): Buffer | Refusal | Promise<Buffer | Refusal> {
   if (!announcesBody(request)) return Buffer.alloc(0)
-  askForBody(request)
+  if (request.headers.expect !== undefined) awaitingContinue.get(request)?.writeContinue()
   // Usually the body has arrived with the headers, and no stream events are needed.
-  if (request.complete) return withinLimit(readArrived(request))
+  if (request.complete) {
+    const body = readArrived(request)
+    return body.length > BODY_LIMIT ? TOO_LARGE : body
+  }
   if (request.destroyed) return BROKEN_OFF
   return new Promise((resolve) => {
     const chunks: Buffer[] = []
@@ -53,17 +102,10 @@ export function readBody(request: IncomingMessage): Buffer | Refusal | Promise<B
   })
 }
 
-/**
- * Returns what has arrived of the body. `read()` returns all buffers at once or only the first one, depending on the version
- * of Node, so it is called until nothing is left.
- */
+/** Returns a body that has arrived. Depending on Node's version, `read()` returns all of its buffers or only the first one. */
 function readArrived(request: IncomingMessage): Buffer {
   const chunks: Buffer[] = []
   for (let chunk = request.read() as Buffer | null; chunk !== null; chunk = request.read() as Buffer | null)
     chunks.push(chunk)
   return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)
-}
-
-function withinLimit(body: Buffer): Buffer | Refusal {
-  return body.length > BODY_LIMIT ? TOO_LARGE : body
 }

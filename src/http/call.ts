@@ -1,8 +1,13 @@
-// The types of a request as the pipeline and the pages see it, and of its answer.
-import type { IncomingMessage } from 'node:http'
+// A request as the pipeline and the pages see it, and its answer: their types, the request's id, the check of its framing, and
+// the address of its client.
+import { randomUUID } from 'node:crypto'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
-import type { Refusal } from '../contract/errors.ts'
+import proxyAddr from '@fastify/proxy-addr'
+import { Refusal } from '../contract/errors.ts'
+import { quote } from '../contract/json.ts'
 import type { Operation, OperationId } from '../contract/operations.ts'
+import { redactSecrets } from '../contract/redact.ts'
 import type { ApiKey } from '../store/account-store.ts'
 
 /** A request that is being answered. */
@@ -18,7 +23,7 @@ export interface Call {
   caller?: ApiKey | undefined
   /** A revoked or expired key that was refused. Its owner sees the refusal in the console. */
   refusedKey?: ApiKey | undefined
-  /** Whether the client asked for a rehearsed failure (rehearse.ts), and whether that failure cuts the connection. */
+  /** Whether the client asked for a rehearsed failure (rehearse.ts), and whether this failure cuts the connection. */
   rehearsed?: boolean | undefined
   disconnects?: boolean | undefined
   /** Headers that a step adds to any answer. */
@@ -27,8 +32,8 @@ export interface Call {
   sameOrigin?: boolean | undefined
 }
 
-/** The address that a client uses. */
-export interface Origin {
+/** The address of the service that a client uses. */
+interface Origin {
   readonly protocol: string
   readonly host: string
   /** Whether an untrusted proxy forwarded the request. Its forwarding headers are ignored. */
@@ -44,32 +49,57 @@ export interface Route {
   query: string
 }
 
+/** A request, its response, and when the request arrived. */
+export interface Arrival {
+  raw: IncomingMessage
+  response: ServerResponse
+  at: number
+}
+
 /** A request for an operation. */
-export interface OperationCall extends Call {
-  readonly operation: Route['operation']
+export class OperationCall implements Call {
+  readonly id: string
+  readonly raw: IncomingMessage
   readonly route: Route
+  readonly operation: Route['operation']
   /** The store's version when the request arrived (answer-cache.ts). */
   readonly version: number | undefined
+  readonly startedAt: number
+  readonly #clientAddress: ClientAddress
+  caller: ApiKey | undefined
+  refusedKey: ApiKey | undefined
+  answerHeaders: readonly string[] | undefined
+  rehearsed: boolean | undefined
+  disconnects: boolean | undefined
+
+  constructor({ raw, at }: Arrival, route: Route, version: number | undefined, clientAddress: ClientAddress) {
+    this.id = requestId(raw)
+    this.raw = raw
+    this.route = route
+    this.operation = route.operation
+    this.version = version
+    this.startedAt = at
+    this.#clientAddress = clientAddress
+  }
+
+  get ip(): string {
+    return this.#clientAddress(this.raw)
+  }
 }
 
 /** A request that is not for an operation: a health check, the OpenAPI document, a page of the console. */
-export interface PageCall extends Call, Origin {
-  /** The values of the path's parameters, by name. */
-  readonly parameters: Record<string, string>
-  /** What follows the question mark. */
-  readonly query: string
-}
+export type PageCall = Call & Origin & Omit<Route, 'operation'>
 
 /** A body as a string with one character per byte (latin1). Node writes it 10 % faster than a Buffer. */
 export type Bytes = string & { readonly bytes: unique symbol }
 
-/** Headers are a flat list of names and values, in turn, which Node writes fastest. */
 export interface Answer {
   status: number
+  /** Names and values in turn, in one list, which Node writes fastest. */
   headers: readonly string[]
-  /** A stream is sent as it comes; if it fails, the connection is cut. */
+  /** A stream is sent while it is read; if it fails, the connection is cut. */
   body: Bytes | Buffer | Readable | undefined
-  /** Its Cache-Control, unless it must be revalidated each time. */
+  /** The Cache-Control header. Without it the answer must be revalidated before each use. */
   cache?: string
 }
 
@@ -80,7 +110,7 @@ export type Handler = (call: OperationCall) => Promise<Result>
 /** Returns a refusal, or undefined to let the request pass. */
 export type Step = (call: OperationCall) => Refusal | undefined | Promise<Refusal | undefined>
 
-/** Returns whether a header was sent twice. Of a header that may be sent once, Node keeps only the first. */
+/** Returns whether a header was sent twice. Node keeps only the first value of a header that may be sent once. */
 export function cameTwice(request: Call, name: string): boolean {
   const { rawHeaders } = request.raw
   let seen = false
@@ -91,6 +121,65 @@ export function cameTwice(request: Call, name: string): boolean {
     seen = true
   }
   return false
+}
+
+const SANE_ID = /^[\w.:/+=-]{1,128}$/
+
+/** Returns the id for the answer and the log line. A well-formed id from the client is kept, so that traces continue. */
+export function requestId(raw: IncomingMessage): string {
+  const incoming = raw.headers['request-id']
+  return typeof incoming === 'string' && SANE_ID.test(incoming) && redactSecrets(incoming) === incoming
+    ? incoming
+    : randomUUID()
+}
+
+const HOST = /^[\w.~!$&'()*+,;=%:[\]-]*$/
+
+/** Refuses a request that breaks a rule of HTTP which Node does not check. */
+export function checkFraming(request: Call): Refusal | undefined {
+  const { httpVersion, httpVersionMajor, headers } = request.raw
+  const { host, 'transfer-encoding': coding = 'chunked' } = headers
+  if (httpVersionMajor !== 1) return malformed(`The request must be HTTP/1.1, got HTTP/${httpVersion}.`)
+  if (host === undefined && httpVersion !== '1.0') return malformed('The Host header is missing.')
+  if (host !== undefined && !HOST.test(host)) return malformed(`The Host header is not a host name: ${quote(host)}.`)
+  if (cameTwice(request, 'host')) return malformed('The Host header was sent twice.')
+  if (!/^chunked$/i.test(coding)) return malformed(`The only Transfer-Encoding is chunked, got ${quote(coding)}.`)
+  return undefined
+}
+
+function malformed(message: string): Refusal {
+  return new Refusal('malformed_request', message, ['Connection', 'close'])
+}
+
+/** Returns the address of the client, also behind trusted proxies. It is empty if the client has disconnected. */
+export type ClientAddress = (raw: IncomingMessage) => string
+
+export function createClientAddress(trustProxy: string[] | false): ClientAddress {
+  if (trustProxy === false) return ({ socket }) => socket.remoteAddress ?? ''
+  const trusted = proxyAddr.compile(trustProxy)
+  return (raw) => proxyAddr(raw, trusted) ?? ''
+}
+
+/** Creates a function that returns the origin of a request: as a trusted proxy forwards it, or else from the Host header. */
+export function createOrigin(trustProxy: string[] | false): (raw: IncomingMessage) => Origin {
+  const trusted = trustProxy === false ? () => false : proxyAddr.compile(trustProxy)
+  return ({ headers, socket }) => {
+    const isTrusted = trusted(socket.remoteAddress ?? '', 0)
+    const forwarded = (name: string) => (isTrusted ? lastOf(headers[name]) : undefined)
+    return {
+      protocol: forwarded('x-forwarded-proto') ?? 'http',
+      host: forwarded('x-forwarded-host') ?? headers.host ?? '',
+      untrustedProxy: Boolean(headers['x-forwarded-for']) && !isTrusted,
+    }
+  }
+}
+
+/** Returns the last value of a list in a header: the one that the nearest proxy has appended. */
+function lastOf(list: string | string[] | undefined): string | undefined {
+  const last = String(list ?? '')
+    .split(',')
+    .at(-1)!
+  return last.trim() || undefined
 }
 
 /**

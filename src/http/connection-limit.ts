@@ -1,49 +1,71 @@
-// The limit of connections, where several processes share it: each connection that a process accepts is let in or refused by
-// the first process, which counts them all. Until then its requests wait. So none is refused below the limit, and none is
-// let in above it; a lone process leaves the limit to Node.
+// The limit of connections if several processes share it. A process that accepts a connection asks the first process, which
+// counts the connections of all processes, whether to keep it. Its requests wait for the decision. So no connection is refused
+// below the limit, and none is kept above it. An instance of one process leaves the limit to Node.
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 
 /** Given the number of connections that this process has open, returns how many of them it may keep. */
 export type AllowConnections = (open: number) => number | Promise<number>
 
+/** Counts the connections of each process of an instance, in its first process. */
+export class ConnectionCounts {
+  readonly #limit: number
+  readonly #kept = new Map<unknown, number>()
+
+  constructor(limit: number) {
+    this.#limit = limit
+  }
+
+  /** Returns how many of its open connections a process may keep. */
+  allow(process: unknown, open: number): number {
+    this.#kept.delete(process)
+    const keptByOthers = this.#kept.values().reduce((sum, kept) => sum + kept, 0)
+    const kept = Math.min(open, this.#limit - keptByOthers)
+    this.#kept.set(process, kept)
+    return kept
+  }
+
+  /** Forgets a process that has ended, and its connections. */
+  forget(process: unknown): void {
+    this.#kept.delete(process)
+  }
+}
+
+/** Keeps or refuses the connections of one process. */
 export class ConnectionLimit {
   readonly #allow: AllowConnections
-  readonly #refused: () => void
+  readonly #onRefused: () => void
   readonly #open = new Set<Socket>()
-  /** Those that are neither let in nor refused, oldest first, with the requests that wait for it. */
+  /** Connections that are neither kept nor refused yet, oldest first, with their waiting requests. */
   readonly #undecided = new Map<Socket, (() => void)[]>()
   #changed = false
   #asking = false
 
-  constructor(server: Server, allow: AllowConnections, refused: () => void) {
+  constructor(server: Server, allow: AllowConnections, onRefused: () => void) {
     this.#allow = allow
-    this.#refused = refused
+    this.#onRefused = onRefused
     server.on('connection', (socket: Socket) => {
       this.#open.add(socket)
       this.#undecided.set(socket, [])
       socket.once('close', () => {
         this.#undecided.delete(socket)
-        if (this.#open.delete(socket)) this.#ask()
+        if (this.#open.delete(socket)) void this.#decide()
       })
-      this.#ask()
+      void this.#decide()
     })
   }
 
-  /** Returns whether the connection is let in; if not yet, calls `serve` when it is. */
-  isIn(socket: Socket, serve: () => void): boolean {
+  /** Returns whether the connection is kept. If that is not decided yet, calls `serve` when it is kept. */
+  isKept(socket: Socket, serve: () => void): boolean {
     const waiting = this.#undecided.get(socket)
     waiting?.push(serve)
     return waiting === undefined
   }
 
-  #ask(): void {
-    this.#changed = true
-    if (!this.#asking) void this.#decide()
-  }
-
-  /** One question at a time: connections that come meanwhile are part of the next. */
+  /** Asks once at a time: the next question covers all connections that were opened or closed meanwhile. */
   async #decide(): Promise<void> {
+    this.#changed = true
+    if (this.#asking) return
     this.#asking = true
     while (this.#changed) {
       this.#changed = false
@@ -51,14 +73,14 @@ export class ConnectionLimit {
       const open = this.#open.size
       const refusals = open - (await this.#allow(open))
       for (const [index, socket] of asked.entries()) {
-        if (index < asked.length - refusals) this.#letIn(socket)
+        if (index < asked.length - refusals) this.#keep(socket)
         else this.#refuse(socket)
       }
     }
     this.#asking = false
   }
 
-  #letIn(socket: Socket): void {
+  #keep(socket: Socket): void {
     const waiting = this.#undecided.get(socket)
     this.#undecided.delete(socket)
     for (const serve of waiting ?? []) serve()
@@ -67,6 +89,6 @@ export class ConnectionLimit {
   #refuse(socket: Socket): void {
     this.#open.delete(socket)
     socket.destroy()
-    this.#refused()
+    this.#onRefused()
   }
 }

@@ -1,17 +1,17 @@
-// Connections: whose turn it is on each, and an end that never destroys an answer on its way. The rules, for every route:
+// Connections: the order of requests on each, and how each ends without losing an answer. The rules, for every route:
 //
-// - One request at a time. Requests pipelined behind it wait until its answer has left, and nothing more is read meanwhile.
-//   So answers come in order, a GET sees the effect of the POST before it, and a client that does not read its answers
-//   holds one answer and `WAITING_LIMIT` parsed requests at most, whatever it sends.
-// - At most `maxConnections` are open, in all processes of the instance together. More are closed at once, without an answer: answering 503 would cost nearly as much
-//   as a list, and every connection that is accepted makes all others slower.
-// - A connection whose client takes nothing of its answer for `stalledTimeout` is closed. Looking for such connections once a
+// - One request at a time. Pipelined requests wait until the answer before theirs has been sent, and the service reads no more
+//   from the connection meanwhile. So answers come in order, a GET sees the effect of the POST before it, and a client that does
+//   not read its answers holds at most one answer and `WAITING_LIMIT` parsed requests in memory, whatever it sends.
+// - At most `maxConnections` are open in all processes of the instance together. Further connections are closed at once, without
+//   an answer: a 503 would cost nearly as much as a list, and every accepted connection slows down all others.
+// - A connection whose client reads nothing of its answer for `stalledTimeout` is closed. A check of all connections once a
 //   second costs a request nothing; a timer for each answer would.
-// - An answer is the last of its connection if the request has not arrived completely (`isLast`). A proxy that reused the
-//   connection would make its next client wait for the rest of that body.
-// - After the last answer the connection is half closed, and what the client still sends is read and dropped, within
-//   bounds of time and bytes (`endSoon`). Closing with unread bytes resets a connection, and a reset destroys the answer on its way.
-// - `100 Continue` is sent only when the body is going to be read (body.ts): a request refused without it never sends it.
+// - An answer is the last of its connection if the request has not arrived completely (`isLast`). If a proxy reused the
+//   connection, its next client would wait for the rest of that body.
+// - After the last answer the connection is half closed. What the client still sends is read and dropped, within limits of time
+//   and bytes (`lingeringClose`). Closing with unread bytes would reset the connection, and a reset can destroy the answer.
+// - `100 Continue` is sent only when the body is about to be read (body.ts), so a client does not send a body that is refused.
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Log } from '../log.ts'
@@ -19,16 +19,17 @@ import { type AllowConnections, ConnectionLimit } from './connection-limit.ts'
 import { answerAfterEnd, rememberAddress, replaceEnd, stopReading, takeFromParser, unsentBytes } from './node-http.ts'
 
 /**
- * How many requests may wait on one connection. Node parses a packet of 64 KiB in one go, which holds up to 3,600 requests of
- * 1.5 KB in memory each; a connection that brings more than this at once is closed.
+ * How many requests may wait on one connection; it is closed if it brings more at once. Node parses a packet of 64 KiB in one
+ * go, and such a packet holds up to 3,600 requests, each of which takes 1.5 KB of memory.
  */
 const WAITING_LIMIT = 128
 
-/** What a client may still send after its last answer: a large upload as a proxy passes it on, but not for ever. */
+/** How much a client may still send after the last answer: enough for a large upload through a proxy. */
 const LINGER_BYTES = 16 * 1024 * 1024
+/** How long such a client may send nothing. */
 const LINGER_SILENT_MS = 2000
 
-/** Refused connections are logged once in this time: an attack must not fill the log. */
+/** Logs refused connections once in this time: an attack must not fill the log. */
 const LOG_REFUSED_EVERY_MS = 60_000
 
 export interface ConnectionLimits {
@@ -36,44 +37,47 @@ export interface ConnectionLimits {
   lingerTimeout: number
   connectionsCheckingInterval: number
   maxConnections: number
-  /** Decides, where several processes share the limit. */
+  /** Undefined unless several processes share `maxConnections`. */
   allow: AllowConnections | undefined
   log: Log
 }
 
-/** Returns the limit of connections where several processes share it. */
+/** Applies the rules to a server. Returns the limit of connections if several processes share it. */
 export function tendConnections(server: Server, limits: ConnectionLimits): ConnectionLimit | undefined {
   const { lingerTimeout, maxConnections, allow, log } = limits
   closeStalled(server, limits)
   let logAgainAt = 0
-  const refused = () => {
+  const onRefused = () => {
     if (performance.now() < logAgainAt) return
     logAgainAt = performance.now() + LOG_REFUSED_EVERY_MS
     log.warn({ maxConnections }, 'connections are refused: as many are open as --max-connections allows')
   }
   if (allow === undefined) server.maxConnections = maxConnections
-  server.on('drop', refused)
+  server.on('drop', onRefused)
   answerAfterEnd(server)
   server.on('connection', (socket: Socket) => {
     rememberAddress(socket)
-    replaceEnd(socket, () => endSoon(socket, lingerTimeout))
+    replaceEnd(socket, () => lingeringClose(socket, lingerTimeout))
   })
-  return allow && new ConnectionLimit(server, allow, refused)
+  return allow && new ConnectionLimit(server, allow, onRefused)
 }
 
-/** Closes connections with bytes to send of which none has left for `stalledTimeout`, looking at them again and again. */
-function closeStalled(server: Server, { stalledTimeout, connectionsCheckingInterval }: ConnectionLimits): void {
+/** Returns the open connections of a server, as a set that stays current. */
+export function openConnections(server: Server): ReadonlySet<Socket> {
   const open = new Set<Socket>()
-  /** How many bytes have left on connections that have more to send, and when this number was first seen. */
-  const progress = new Map<Socket, { sent: number; at: number }>()
   server.on('connection', (socket: Socket) => {
     open.add(socket)
-    socket.once('close', () => {
-      open.delete(socket)
-      progress.delete(socket)
-    })
+    socket.once('close', () => open.delete(socket))
   })
-  const sweep = setInterval(() => {
+  return open
+}
+
+/** Checks connections regularly, and closes those that have had bytes to send for `stalledTimeout` without sending any. */
+function closeStalled(server: Server, { stalledTimeout, connectionsCheckingInterval }: ConnectionLimits): void {
+  const open = openConnections(server)
+  /** For connections that have bytes to send: how many they have sent, and when this number was first seen. */
+  const progress = new WeakMap<Socket, { sent: number; at: number }>()
+  const check = setInterval(() => {
     const now = performance.now()
     for (const socket of open) {
       const unsent = unsentBytes(socket)
@@ -84,30 +88,30 @@ function closeStalled(server: Server, { stalledTimeout, connectionsCheckingInter
       else if (now - before.at >= stalledTimeout) socket.destroy()
     }
   }, connectionsCheckingInterval).unref()
-  server.once('close', () => clearInterval(sweep))
+  server.once('close', () => clearInterval(check))
 }
 
 /** The requests of a connection. */
 interface Turns {
-  /** The response whose turn it is, or was last. */
+  /** The response of the request that is being served, or was served last. */
   current: ServerResponse
-  waiting: { response: ServerResponse; readOn: () => void; serve: () => void }[]
+  waiting: { response: ServerResponse; resumeReading: () => void; serve: () => void }[]
 }
 
 const turnsOn = new WeakMap<Socket, Turns>()
 
-/** Returns the response that is due on a connection, or the last one that was. */
+/** Returns the response that is due on a connection, or else the one that was sent last. */
 export function lastResponse(socket: Socket): ServerResponse | undefined {
   return turnsOn.get(socket)?.current
 }
 
-/** Returns the response that is due on a connection, if it has not left yet. */
+/** Returns the response that is due on a connection, or undefined if every response has been sent. */
 export function dueResponse(socket: Socket): ServerResponse | undefined {
   const last = lastResponse(socket)
   return last?.writableFinished === false ? last : undefined
 }
 
-/** Calls `serve` when the answers to earlier requests of the connection have left; until then nothing more is read. */
+/** Calls `serve` when the answers to earlier requests of the connection have been sent; reads nothing more until then. */
 export function inTurn(response: ServerResponse, serve: () => void): void {
   const { socket } = response.req
   const turns = turnsOn.get(socket)
@@ -126,16 +130,16 @@ function waitForTurn(turns: Turns, response: ServerResponse, serve: () => void):
     response.req.socket.destroy()
     return
   }
-  waiting.push({ response, readOn: stopReading(response), serve })
+  waiting.push({ response, resumeReading: stopReading(response), serve })
   if (waiting.length === 1) current.once('close', () => serveNext(turns))
 }
 
 function serveNext(turns: Turns): void {
-  const { response, readOn, serve } = turns.waiting.shift()!
-  // The answer before this one was the last of its connection, or the client has left.
+  const { response, resumeReading, serve } = turns.waiting.shift()!
+  // The previous answer was the last of its connection, or the client has disconnected.
   if (!response.req.socket.writable) return
   turns.current = response
-  readOn()
+  resumeReading()
   if (turns.waiting.length > 0) response.once('close', () => serveNext(turns))
   serve()
 }
@@ -146,15 +150,15 @@ export function isLast({ complete, httpVersionMinor, headers }: IncomingMessage)
   return !complete || (httpVersionMinor === 0 && headers['transfer-encoding'] !== undefined)
 }
 
-/** Half closes a connection, and drops what still arrives for a while. */
-function endSoon(socket: Socket, withinMs: number): void {
+/** Half closes a connection, and drops what the client still sends, within the limits. */
+function lingeringClose(socket: Socket, withinMs: number): void {
   let left = LINGER_BYTES
   takeFromParser(socket, ({ length }) => {
     left -= length
     if (left < 0) socket.destroy()
   })
-  const cut = setTimeout(() => socket.destroy(), withinMs).unref()
-  socket.once('close', () => clearTimeout(cut))
+  const timer = setTimeout(() => socket.destroy(), withinMs).unref()
+  socket.once('close', () => clearTimeout(timer))
   socket.setTimeout(LINGER_SILENT_MS, () => socket.destroy())
   socket.resume().end()
 }

@@ -1,9 +1,9 @@
-// A deprecated operation says so on every answer (RFC 9745, RFC 8594), and answers 410 from its removal date on.
+// Marks every answer of a deprecated operation (RFC 9745, RFC 8594); answers 410 from its removal date on.
 import { Refusal } from '../contract/errors.ts'
 import { BASE_PATH, isRemoved, type Operation } from '../contract/operations.ts'
 import type { Call } from './call.ts'
 
-/** Without a configured public base address, `baseUrl`, the links are relative. */
+/** Returns the headers that mark an operation as deprecated. The links are relative if no `baseUrl` is configured. */
 export function deprecationHeaders(operation: Operation, baseUrl: string | undefined): readonly string[] {
   if (operation.deprecation === undefined) return []
   const { since, sunset, documentation, successor } = operation.deprecation

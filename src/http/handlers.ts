@@ -1,21 +1,24 @@
-// What each operation does. The type makes it complete: an operation without a handler does not compile.
+// What each operation does, and how it reads its query and its Idempotency-Key. An operation without a handler does not compile.
+import { hash } from 'node:crypto'
+import { parse } from 'node:querystring'
 import { Refusal, Refused } from '../contract/errors.ts'
 import { int64FromText } from '../contract/int64.ts'
 import { quote } from '../contract/json.ts'
-import { RETRY_AFTER } from '../contract/limits.ts'
-import { nextPageQuery, parseListQuery } from '../contract/list-query.ts'
+import { IDEMPOTENCY, RETRY_AFTER } from '../contract/limits.ts'
+import { nextPageQuery, parseListQuery, type RawQuery } from '../contract/list-query.ts'
 import { BASE_PATH, type OperationId, petsHaveAddress } from '../contract/operations.ts'
 import { parseNewPet, renderPet, renderPets } from '../contract/pets.ts'
+import { redactSecrets } from '../contract/redact.ts'
 import { idempotencyFor } from '../store/idempotency.ts'
 import type { Created, Store } from '../store/store.ts'
 import { jsonContent } from './answer.ts'
 import { type AnswerCache, cachedRead, type Read, rendered } from './answer-cache.ts'
-import type { Handler, Result } from './call.ts'
-import { parseQueryString, readIdempotencyKey, readJsonBody } from './content.ts'
+import { readJsonBody } from './body.ts'
+import { type Call, cameTwice, type Handler, type Result } from './call.ts'
 
 export type Handlers = Record<OperationId, Handler>
 
-/** Without a configured public base address, `baseUrl`, links are relative. */
+/** Links are relative if no `baseUrl` is configured. */
 export function createHandlers(
   store: Store,
   cache: AnswerCache,
@@ -35,7 +38,7 @@ function listPets(store: Store, base: string): Read {
   return async (route) => {
     const query = parseListQuery(parseQueryString(route.query))
     if (query instanceof Refused) return new Refusal('invalid_parameter', query.message)
-    // One animal more than asked for shows whether a page follows.
+    // Reads one animal more than requested, to see whether another page follows.
     const found = await store.pets.list({ ...query, limit: query.limit + 1 })
     const page = found.slice(0, query.limit)
     const json = renderPets(page)
@@ -47,11 +50,10 @@ function listPets(store: Store, base: string): Read {
 /** Adds an animal; safe to retry with an Idempotency-Key (spec, section 4.2). */
 function createPet(store: Store, clock: () => number, base: string): Handler {
   return async (call) => {
-    const idempotency = readIdempotencyKey(call)
-    if (idempotency instanceof Refusal) return idempotency
+    const key = readIdempotencyKey(call)
+    if (key instanceof Refusal) return key
     const newPet = await readJsonBody(call, parseNewPet)
     if (newPet instanceof Refusal) return newPet
-    const { key } = idempotency
     const record = key === undefined ? undefined : idempotencyFor(call.caller!.accountId, key, newPet, clock())
     return createdAnswer(await store.pets.create(newPet, record))
   }
@@ -84,4 +86,43 @@ function getPet(store: Store): Read {
       ? new Refusal('pet_not_found', `No animal has the id ${quote(petId)}.`)
       : rendered(route, renderPet(pet))
   }
+}
+
+/** By default Node reads only the first thousand parameters. */
+const ALL_PARAMETERS = { maxKeys: 0, decodeURIComponent: decodeOrKeep }
+
+/** Reads every parameter as it was sent. Leaves text encoded that cannot be decoded. */
+export function parseQueryString(query: string): RawQuery {
+  return parse(query, '&', '=', ALL_PARAMETERS)
+}
+
+function decodeOrKeep(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+/** Returns the Idempotency-Key without its quotes, or undefined if none was sent. A key that holds a secret is returned as its hash. */
+export function readIdempotencyKey(request: Call): string | undefined | Refusal {
+  const header = request.raw.headers['idempotency-key']
+  if (header === undefined) return undefined
+  if (cameTwice(request, 'idempotency-key'))
+    return invalidKey('The Idempotency-Key header was sent twice; send it once.')
+  const text = String(header)
+  // The longest key has every character escaped, and two quotes.
+  if (text.length > 2 * IDEMPOTENCY.keyMaxLength + 2) return wrongLength(text.length)
+  const quoted = /^"((?:[^"\\]|\\["\\])*)"$/.exec(text)?.[1]
+  const key = quoted === undefined ? text : quoted.replaceAll(/\\(["\\])/g, '$1')
+  if (key.length === 0 || key.length > IDEMPOTENCY.keyMaxLength) return wrongLength(key.length)
+  return redactSecrets(key) === key ? key : `sha256:${hash('sha256', key)}`
+}
+
+function wrongLength(length: number): Refusal {
+  return invalidKey(`The Idempotency-Key must have 1 to ${IDEMPOTENCY.keyMaxLength} characters, got ${length}.`)
+}
+
+function invalidKey(message: string): Refusal {
+  return new Refusal('invalid_idempotency_key', message)
 }

@@ -3,43 +3,56 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { Refusal } from '../contract/errors.ts'
 import { RETRY_AFTER } from '../contract/limits.ts'
-import { createServer } from './node-http.ts'
+import { NoWrites, type Store, StoreBusy } from '../store/store.ts'
+import { withinTime } from '../store/within-time.ts'
 import { jsonContent, type Send } from './answer.ts'
-import type { Answer, Result } from './call.ts'
-import type { Readiness } from './readiness.ts'
-import { requestId } from './request.ts'
+import { type Answer, requestId, type Result } from './call.ts'
+import { createServer } from './node-http.ts'
+
+/** A database that takes longer counts as unavailable: load balancers and Prometheus wait only a few seconds for an answer. */
+const ANSWER_WITHIN_MS = 2000
+
+/** Resolves with the reason why the service is not ready, or undefined if it is. */
+export type Readiness = () => Promise<string | undefined>
+
+export function createReadiness(store: Store, isStopping: () => boolean): Readiness {
+  return async () => {
+    if (isStopping()) return 'The service is stopping.'
+    try {
+      await withinTime(store.ping(), ANSWER_WITHIN_MS)
+      return undefined
+    } catch (error) {
+      if (error instanceof NoWrites) return 'The database accepts no writes.'
+      return error instanceof StoreBusy ? 'All connections to the database are busy.' : 'The database does not answer.'
+    }
+  }
+}
 
 export type Health = Record<'/livez' | '/readyz', () => Answer | Promise<Result>>
 
 export function createHealth(readiness: Readiness): Health {
   return {
     // Depends on nothing, so it answers as long as the event loop runs.
-    '/livez': () => json({ status: 'alive' }),
+    '/livez': () => statusAnswer('alive'),
     '/readyz': async () => {
       const reason = await readiness()
-      return reason === undefined ? json({ status: 'ready' }) : notReady(reason)
+      if (reason === undefined) return statusAnswer('ready')
+      return new Refusal('service_unavailable', reason, ['Retry-After', String(RETRY_AFTER.notReady)])
     },
   }
 }
 
-function notReady(message: string): Refusal {
-  return new Refusal('service_unavailable', message, ['Retry-After', String(RETRY_AFTER.notReady)])
+function statusAnswer(status: string): Answer {
+  return { status: 200, ...jsonContent(JSON.stringify({ status })) }
 }
 
-function json(value: object): Answer {
-  return { status: 200, ...jsonContent(JSON.stringify(value)) }
-}
-
-export interface AdminParts {
-  /** Returns the page that Prometheus reads. */
-  metricsPage: () => Promise<string>
-  contentType: string
-  health: Health
-  send: Send
-}
-
-/** Creates the server of the admin port: metrics and health checks. */
-export function createAdmin({ metricsPage, contentType, health, send }: AdminParts): Server {
+/** Creates the server of the admin port. `metricsPage` returns the page that Prometheus reads. */
+export function createAdmin(
+  health: Health,
+  send: Send,
+  metricsPage: () => Promise<string>,
+  contentType: string,
+): Server {
   async function answerHealth(path: keyof Health, raw: IncomingMessage, response: ServerResponse): Promise<void> {
     const call = { id: requestId(raw), raw, ip: raw.socket.remoteAddress ?? '', startedAt: performance.now() }
     send(call, response, await health[path]())

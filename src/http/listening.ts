@@ -1,4 +1,5 @@
-// Listening on an address or an inherited socket, and closing again: with or without waiting for the requests that are running.
+// Makes a server listen on an address, an inherited socket or the socket of the first process, and closes it again, with or
+// without waiting for running requests.
 import { once } from 'node:events'
 import type { Server } from 'node:http'
 import type { AddressInfo, Server as NetServer } from 'node:net'
@@ -6,36 +7,36 @@ import type { Log } from '../log.ts'
 import { withinTime } from '../store/within-time.ts'
 import { closeListener } from './node-http.ts'
 
-/** Running requests may take this long to finish, then they are cut off. With the last writes a stop stays under 10 s. */
+/** After this time a graceful shutdown cuts off running requests. With the last writes a shutdown stays under 10 s. */
 const STOP_WITHIN_MS = 6000
 
-/** A connection that was open when the listener closed has this long to bring one more request. */
+/** How long an open connection may still send one more request after the listening socket is closed. */
 const LAST_REQUEST_MS = 250
 
-/** How often connections that have become idle are closed after that. */
+/** How often idle connections are closed after that. */
 const SWEEP_EVERY_MS = 50
 
-/** An address to listen on; `setting` is the prefix of the settings that state it. */
 export interface ListenAddress {
   host: string
   port: number
+  /** The prefix of the settings `host` and `port`. */
   setting: '' | 'admin-'
 }
 
 /**
- * A listening socket that another process has bound and keeps open, such as systemd. Connections wait in it while no
- * process of ours accepts them, and several processes can accept from one.
+ * A listening socket that another program, such as systemd, has bound and keeps open. Connections wait in it while the service
+ * restarts.
  */
 export interface InheritedSocket {
   fd: number
 }
 
-/** How many connections may wait in an inherited socket during a restart; the kernel's own limit may be lower. */
+/** How many connections may wait in an inherited socket during a restart. The kernel's limit may be lower. */
 const INHERITED_BACKLOG = 4096
 
-/** The listening socket of an instance's first process, which a worker accepts from too. */
+/** The listening socket of an instance's first process, from which a worker accepts connections too. */
 export interface HandedSocket {
-  /** Called once the worker can serve: connections are accepted from the moment the socket arrives. */
+  /** Called when the worker can serve: it accepts connections as soon as the socket arrives. */
   receive(): Promise<NetServer>
 }
 
@@ -55,10 +56,10 @@ function nameOf(where: Where): string {
   return 'host' in where ? `${where.host} port ${where.port}` : 'the socket of the first process'
 }
 
-/** The first socket that systemd passes on (sd_listen_fds(3)). */
+/** The file descriptor of the first socket that systemd passes (sd_listen_fds(3)). */
 const FIRST_FD = 3
 
-/** Returns the socket that was passed to the process with this id; variables meant for another process are ignored. */
+/** Returns the socket that was passed to the process with this id. Ignores variables that are meant for another process. */
 export function inheritedSocket(env: Record<string, string | undefined>, pid: number): InheritedSocket | undefined {
   const { LISTEN_PID, LISTEN_FDS = '0' } = env
   if (LISTEN_PID !== String(pid) || LISTEN_FDS === '0') return undefined
@@ -67,7 +68,7 @@ export function inheritedSocket(env: Record<string, string | undefined>, pid: nu
   return { fd: FIRST_FD }
 }
 
-/** Throws `CannotListen`. */
+/** Resolves when the server accepts connections; rejects with `CannotListen`. */
 export async function listen(server: Server, where: Where): Promise<void> {
   try {
     if ('fd' in where) server.listen({ fd: where.fd, backlog: INHERITED_BACKLOG })
@@ -80,16 +81,16 @@ export async function listen(server: Server, where: Where): Promise<void> {
   }
 }
 
-/** Where it really listens, such as http://127.0.0.1:8080. */
+/** Returns the address that the server listens on, with the actual port, such as http://127.0.0.1:8080. */
 export function addressOf(server: Server): string {
   const { address, family, port } = server.address() as AddressInfo
   return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`
 }
 
-/** Accepts no more connections, closes idle ones soon and busy ones with their answer; cuts off those that do not end by themselves. */
+/** Shuts down gracefully: accepts no more connections, closes idle ones soon and busy ones after their answer, then cuts off the rest. */
 export async function finish(server: Server): Promise<void> {
   let sweep: NodeJS.Timeout | undefined
-  // An answer that was sent before the stop does not end its connection, and the rest of its request may still be arriving.
+  // A connection that was answered before the shutdown stays open: the rest of its request, or the next one, may be arriving.
   const grace = setTimeout(() => {
     sweep = setInterval(() => server.closeIdleConnections(), SWEEP_EVERY_MS)
   }, LAST_REQUEST_MS)
@@ -103,20 +104,17 @@ export async function finish(server: Server): Promise<void> {
 /** Closes the server without waiting for running requests. */
 export async function cutOff(server: Server | undefined): Promise<void> {
   if (server === undefined) return
-  const closed = close(server)
+  const closed = Promise.withResolvers<void>()
+  // Also calls back, with an error, if the server never listened.
+  server.close(() => closed.resolve())
   server.closeAllConnections()
-  await closed
+  await closed.promise
 }
 
-/** Resolves when the last connection has ended; also for a server that never listened. */
-function close(server: Server): Promise<void> {
-  return new Promise((resolve) => server.close(() => resolve()))
-}
-
-/** How long each of the last steps of a stop may take: a database that hangs must not hold it up. */
+/** How long each final step of a shutdown may take: a database that hangs must not delay it. */
 const LAST_STEP_MS = 1500
 
-/** Waits for one of the last steps of a stop. What goes wrong is logged as `failure`, and returned. */
+/** Waits for a final step of a shutdown. Logs an error with the message `failure`, and returns the error. */
 export async function lastStep(step: Promise<unknown>, failure: string, log: Log): Promise<unknown> {
   try {
     await withinTime(step, LAST_STEP_MS)

@@ -1,44 +1,34 @@
 // Prometheus metrics, served on the admin port. Without an admin port nothing is measured.
+import type { Server } from 'node:http'
 import {
   AggregatorRegistry,
   collectDefaultMetrics,
   Counter,
+  Gauge,
   Histogram,
   type Metric,
   type MetricObjectWithValues,
   type MetricValue,
   Registry,
 } from 'prom-client'
-import { type Operation, OPERATIONS } from '../contract/operations.ts'
-import { type FrontGauged, frontGauges, instanceGauges, type StoreGauged, storeGauges } from './gauges.ts'
-import type { Readiness } from './readiness.ts'
+import { type Operation, OPERATIONS, VERSION } from '../contract/operations.ts'
+import type { Store } from '../store/store.ts'
+import { dueResponse, openConnections } from './connections.ts'
 
 /** The metrics of one process. */
 export type Snapshot = MetricObjectWithValues<MetricValue<string>>[]
 
-export interface Metrics {
-  /** Counts an answer. A request that the HTTP parser refused has no operation and no duration. */
-  answered(operation: Operation | undefined, status: number, seconds: number | undefined, rehearsed?: boolean): void
-  storeCall(method: string, seconds: number): void
-  /** These three register metrics that are read at each scrape (gauges.ts). */
-  watchFront(front: FrontGauged): void
-  watchStore(store: StoreGauged): void
-  watchInstance(readiness: Readiness): void
-  /** Returns the metrics of this process, to be added to those of other processes. */
-  snapshot(): Promise<Snapshot>
-  /** Adds up the metrics of several processes. */
-  sum(snapshots: readonly Snapshot[]): Promise<Snapshot>
-  /** Returns the page that Prometheus reads, with the metrics of the other processes of the instance added. */
-  render(others?: readonly Snapshot[]): Promise<string>
-  contentType: string
-}
+export type Metrics = ReturnType<typeof createMetrics>
+
+type Cache = { lookups: { hits: number; misses: number } }
+type Readiness = () => Promise<string | undefined>
 
 const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
 
 /** Counters of these start at zero, so that the first error is an increase: Prometheus sees none when a series begins at 1. */
 const SERVER_ERRORS = [500, 503]
 
-export function createMetrics(): Metrics {
+export function createMetrics() {
   const registry = new Registry()
   const registers = [registry]
   collectDefaultMetrics({ register: registry })
@@ -61,7 +51,7 @@ export function createMetrics(): Metrics {
     labelNames: ['operation'],
     registers,
   })
-  const store = new Histogram({
+  const storeCalls = new Histogram({
     name: 'petstore_store_duration_seconds',
     help: 'Time of a call to the store, by method',
     labelNames: ['method'],
@@ -69,26 +59,113 @@ export function createMetrics(): Metrics {
     registers,
   })
   for (const { id } of OPERATIONS) for (const status of SERVER_ERRORS) requests.inc({ operation: id, status }, 0)
-  const watch = (gauges: readonly Metric[]) => gauges.forEach((gauge) => registry.registerMetric(gauge))
+
+  const watch = (metrics: readonly Metric[]) => metrics.forEach((metric) => registry.registerMetric(metric))
   return {
-    answered(operation, status, seconds, rehearsed = false) {
+    contentType: registry.contentType,
+    /** Counts an answer. A request that the HTTP parser refused has no operation and no duration. */
+    answered(operation: Operation | undefined, status: number, seconds: number | undefined, rehearsed = false): void {
       const name = operation?.id ?? 'none'
       requests.inc({ operation: name, status, ...(rehearsed && { rehearsed: 'yes' }) })
       if (seconds !== undefined) latency.observe({ operation: name, class: `${Math.floor(status / 100)}xx` }, seconds)
       if (operation?.deprecation !== undefined) deprecated.inc({ operation: name })
     },
-    storeCall(method, seconds) {
-      store.observe({ method }, seconds)
+    storeCall(method: string, seconds: number): void {
+      storeCalls.observe({ method }, seconds)
     },
-    watchFront: (front) => watch(frontGauges(front)),
-    watchStore: (gauged) => watch(storeGauges(gauged)),
-    watchInstance: (readiness) => watch(instanceGauges(readiness)),
-    snapshot: () => registry.getMetricsAsJSON(),
-    sum: (snapshots) => AggregatorRegistry.aggregate([...snapshots]).getMetricsAsJSON(),
-    async render(others = []) {
+    watchServer: (server: Server, cache: Cache) => watch(serverMetrics(server, cache)),
+    watchStore: (store: Store) => watch(storeMetrics(store)),
+    watchInstance: (readiness: Readiness) => watch(instanceMetrics(readiness)),
+    /** Returns the metrics of this process, to be added to those of other processes. */
+    snapshot: (): Promise<Snapshot> => registry.getMetricsAsJSON(),
+    /** Adds up the metrics of several processes. */
+    sum: (snapshots: Snapshot[]): Promise<Snapshot> => AggregatorRegistry.aggregate(snapshots).getMetricsAsJSON(),
+    /** Returns the page that Prometheus reads, with the metrics of the other processes of the instance added. */
+    async render(others: Snapshot[] = []): Promise<string> {
       if (others.length === 0) return registry.metrics()
       return AggregatorRegistry.aggregate([await registry.getMetricsAsJSON(), ...others]).metrics()
     },
-    contentType: registry.contentType,
   }
+}
+
+// The metrics below are read at each scrape; nothing is counted for them in between.
+
+function serverMetrics(server: Server, { lookups }: Cache): Metric[] {
+  const open = openConnections(server)
+  const inFlight = () => [...open].filter((socket) => dueResponse(socket)).length
+  const found = () => ({ hit: lookups.hits, miss: lookups.misses })
+  return [
+    gauge('petstore_connections', 'Open connections of clients', () => open.size),
+    gauge('petstore_requests_in_flight', 'Requests that are not answered yet', inFlight),
+    total('petstore_cache_lookups_total', 'Reads by whether their answer was in the cache', found, 'result'),
+  ]
+}
+
+function storeMetrics(store: Store): Metric[] {
+  const stateHelp = 'Connections to the database: in use, idle, or parked until an overdue write is answered'
+  const states = () => {
+    const { inUse = 0, idle = 0, parked = 0 } = store.connections() ?? {}
+    return { in_use: inUse, idle, parked }
+  }
+  const waiting = () => store.connections()?.waiting ?? 0
+  const database = new Gauge<string>({
+    name: 'petstore_database_info',
+    help: 'The database server that the last connection was opened to',
+    labelNames: ['host', 'role'],
+    registers: [],
+    // All processes of an instance use the same database.
+    aggregator: 'max',
+    collect() {
+      this.reset()
+      const { host, role } = store.connections() ?? {}
+      if (host !== undefined) this.set({ host, role: role ?? 'unknown' }, 1)
+    },
+  })
+  return [
+    total('petstore_commits_total', 'Commits of data that writes can share', () => store.commits().commits),
+    total('petstore_committed_writes_total', 'Writes of data in these commits', () => store.commits().writes),
+    gauge('petstore_database_connections', stateHelp, states, 'state'),
+    gauge('petstore_database_calls_waiting', 'Calls that wait for a connection to the database', waiting),
+    database,
+  ]
+}
+
+/** Returns the metrics of the instance as a whole, which only its first process has. */
+function instanceMetrics(readiness: Readiness): Metric[] {
+  const isReady = async () => ((await readiness()) === undefined ? 1 : 0)
+  return [
+    gauge('petstore_ready', 'Whether /readyz answers 200', isReady),
+    gauge('petstore_build_info', 'The version that runs', () => ({ [VERSION]: 1 }), 'version'),
+  ]
+}
+
+/** A number, or with a label a number for each of its values. */
+type Reading = number | Record<string, number>
+
+function gauge(name: string, help: string, read: () => Reading | Promise<Reading>, label?: string): Metric {
+  return new Gauge<string>({
+    ...namesOf(name, help, label),
+    async collect() {
+      for (const [labels, value] of samplesOf(await read(), label)) this.set(labels, value)
+    },
+  })
+}
+
+function total(name: string, help: string, read: () => Reading, label?: string): Metric {
+  return new Counter<string>({
+    ...namesOf(name, help, label),
+    collect() {
+      this.reset()
+      for (const [labels, value] of samplesOf(read(), label)) this.inc(labels, value)
+    },
+  })
+}
+
+function namesOf(name: string, help: string, label: string | undefined) {
+  return { name, help, labelNames: label === undefined ? [] : [label], registers: [] }
+}
+
+function samplesOf(reading: Reading, label = ''): [labels: Record<string, string>, value: number][] {
+  if (typeof reading === 'number') return [[{}, reading]]
+  return Object.entries(reading).map(([labelValue, value]) => [{ [label]: labelValue }, value])
 }

@@ -1,27 +1,27 @@
-// node:http, and everything that relies on what Node does not document: each with its reason, and why no documented way serves.
-// On a Node that behaves otherwise node-http.test.ts fails, and names what has changed (`npm run test:node-lines`).
+// node:http, and everything that relies on undocumented behaviour of Node, each with its reason and why no documented way works.
+// On a Node that behaves differently node-http.test.ts fails and names the change (`npm run test:node-lines`).
 import type { Server, ServerResponse } from 'node:http'
 import { createRequire } from 'node:module'
 import { Server as NetServer, type Socket } from 'node:net'
 
 /**
- * As require gives it. An import reads every one of the exports, and some of those load a whole HTTP client that nobody here
- * needs: 40 ms of a start of 300.
+ * Loaded by require: an import reads every export, and some of them load a whole HTTP client, which the service does not use.
+ * This saves 40 ms of a start of 300 ms.
  */
 export const { createServer, STATUS_CODES } = createRequire(import.meta.url)('node:http') as typeof import('node:http')
 
 /**
- * Lets a client that ends its side after its last request still get the answers. By default Node ends the connection at once;
- * the documented `allowHalfOpen` is an option of net.createServer alone.
+ * Lets a client that half-closes the connection after its last request still get the answers. By default Node closes the
+ * connection at once. The documented `allowHalfOpen` is an option only of net.createServer.
  */
 export function answerAfterEnd(server: Server): void {
   ;(server as Server & { httpAllowHalfOpen: boolean }).httpAllowHalfOpen = true
 }
 
 /**
- * Stops reading from the connection of this response, and returns a function that goes on. Node adds up the bytes that wait to
- * be written on a connection and reads nothing while they are too many: this one claims to have too many. The documented
- * `socket.pause()` does not last: Node itself resumes when the body of a request that waits has arrived.
+ * Stops reading from the connection of a response, and returns a function that resumes it. Node counts the bytes that wait to be
+ * written to a connection, and reads nothing while there are too many; this function reports too many. The documented
+ * `socket.pause()` does not last: Node resumes when the body of a waiting request has arrived.
  */
 export function stopReading(response: ServerResponse): () => void {
   const waiting = response as ServerResponse & { _onPendingData(bytes: number): void }
@@ -31,24 +31,24 @@ export function stopReading(response: ServerResponse): () => void {
 }
 
 /**
- * Decides how a connection ends after its last answer. Node calls `destroySoon` then, which resets the connection of a client
- * that still sends; no option or event comes before that.
+ * Replaces how a connection is closed after its last answer. Node calls `destroySoon`, which resets the connection of a client
+ * that is still sending. No option or event comes before this call.
  */
 export function replaceEnd(socket: Socket, end: () => void): void {
   socket.destroySoon = end
 }
 
 /**
- * Takes what still arrives from the HTTP parser, so that it is no request. The parser reads by a listener for 'data', or below
- * the stream until somebody else listens. Nothing documented takes a socket from its server.
+ * Passes the bytes that still arrive to `take` instead of the HTTP parser, so that no request is parsed from them. The parser
+ * listens for 'data', or reads below the stream until there is another listener. Nothing documented detaches it from a socket.
  */
 export function takeFromParser(socket: Socket, take: (bytes: Buffer) => void): void {
   socket.removeAllListeners('data').on('data', take)
 }
 
 /**
- * Accepts no more connections; resolves when the last one has ended. The documented `close` of node:http also ends, at once,
- * connections whose next request is on its way or waits to be read; this is the close of node:net.
+ * Accepts no more connections; resolves when the last one is closed. This is the `close` of node:net. The documented `close` of
+ * node:http also closes, at once, connections whose next request is arriving or waits to be read.
  */
 export function closeListener(server: Server): Promise<void> {
   return new Promise((resolve) => NetServer.prototype.close.call(server, () => resolve()))
@@ -56,15 +56,15 @@ export function closeListener(server: Server): Promise<void> {
 
 /**
  * Returns how many bytes of the last write have not reached the operating system. The documented `writableLength` counts the
- * whole write until its last byte has, so that a slow reader looks like one that has stalled.
+ * whole write until its last byte has reached it, so that a slow reader looks like a stalled one.
  */
 export function unsentBytes(socket: Socket): number {
   return (socket as Socket & { _handle?: { writeQueueSize: number } | null })._handle?.writeQueueSize ?? 0
 }
 
 /**
- * Makes the client's address known after a reset too, when the system no longer tells it: Node asks once and remembers. A
- * place of our own would have to be known to everything that reads `remoteAddress`.
+ * Keeps the client's address available after a reset, when the operating system no longer knows it: Node asks for it once and
+ * caches it. A cache in the service would be missed by libraries that read `remoteAddress`.
  */
 export function rememberAddress(socket: Socket): void {
   Reflect.get(socket, 'remoteAddress')

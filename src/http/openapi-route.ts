@@ -1,30 +1,26 @@
-// /openapi.json: the document with an address that generators can call, an ETag, and compressed for clients that take it.
+// Serves /openapi.json with an address that generators can call and an ETag, compressed for clients that accept gzip.
 import { gzipSync } from 'node:zlib'
 import type { Config } from '../config.ts'
 import { renderOpenapi } from '../contract/openapi.ts'
 import { BASE_PATH } from '../contract/operations.ts'
 import { isOwnName } from './reach.ts'
-import { jsonContent } from './answer.ts'
 import { etagOf, matchesEtag } from './answer-cache.ts'
-import { type Answer, type Bytes, type PageCall, takesGzip } from './call.ts'
+import { type Answer, type PageCall, takesGzip } from './call.ts'
 
-interface Representation {
-  etag: string
-  headers: readonly string[]
-  body: Bytes
-}
-
-/** Few names lead to one machine; whoever sends others must not fill the memory. */
+/** Few names lead to one machine. A client that sends many others must not fill the memory. */
 const MOST_KEPT = 8
 
 export function createOpenapiRoute({ environment, baseUrl, stagingBaseUrl }: Config): (call: PageCall) => Answer {
-  const kept = new Map<string, { plain: Representation; compressed: Representation }>()
+  const kept = new Map<string, Record<'plain' | 'compressed', ReturnType<typeof representation>>>()
 
   function documentFor(address: string) {
     const known = kept.get(address)
     if (known !== undefined) return known
     const json = renderOpenapi({ production: baseUrl, staging: stagingBaseUrl, here: { environment, address } })
-    const document = { plain: plain(json), compressed: compressed(json) }
+    const document = {
+      plain: representation(Buffer.from(json)),
+      compressed: representation(gzipSync(json), ['Content-Encoding', 'gzip']),
+    }
     if (kept.size >= MOST_KEPT) kept.clear()
     kept.set(address, document)
     return document
@@ -40,24 +36,15 @@ export function createOpenapiRoute({ environment, baseUrl, stagingBaseUrl }: Con
   }
 }
 
-/** The address that this client uses, as far as its name can be believed; else relative. Only shown if none is configured. */
+/**
+ * Returns the address that this client uses, or a relative one if its Host header cannot be trusted. The document shows it only
+ * if no base address is configured.
+ */
 function addressOf({ protocol, host }: PageCall): string {
   return isOwnName(host) ? `${protocol}://${host}${BASE_PATH}` : BASE_PATH
 }
 
-function plain(json: string): Representation {
-  return { ...jsonContent(json), etag: etagOf(json) }
-}
-
-function compressed(json: string): Representation {
-  const bytes = gzipSync(json)
-  const headers = [
-    'Content-Type',
-    'application/json',
-    'Content-Encoding',
-    'gzip',
-    'Content-Length',
-    String(bytes.length),
-  ]
-  return { headers, body: bytes.toString('latin1') as Bytes, etag: etagOf(bytes) }
+function representation(body: Buffer, encoding: string[] = []) {
+  const headers = ['Content-Type', 'application/json', ...encoding, 'Content-Length', String(body.length)]
+  return { etag: etagOf(body), headers, body }
 }

@@ -1,24 +1,17 @@
-// The path of a request that is not for an operation, in order: route, request id, framing, answer. Serves the health checks, the
-// OpenAPI document and the console, and for all paths 404, 405 and OPTIONS (routes.ts).
+// Serves a request that is not for an operation, in order: route, request id, framing, answer. These are the health checks, the
+// OpenAPI document and the console, and 404, 405 and OPTIONS of all paths (routes.ts).
 import type { RequestListener } from 'node:http'
 import type { Config } from '../config.ts'
 import type { Log } from '../log.ts'
 import type { Send } from './answer.ts'
-import type { PageCall } from './call.ts'
+import { checkFraming, createClientAddress, createOrigin, type PageCall, requestId } from './call.ts'
 import type { Health } from './health.ts'
 import { createOpenapiRoute } from './openapi-route.ts'
 import { createRespond } from './pipeline.ts'
-import { checkFraming, createClientAddress, createOrigin, requestId } from './request.ts'
 import { findRoute, type PageRoute, type Pages, tableOf, unrouted } from './routes.ts'
 
-export function createPages(
-  config: Config,
-  health: Health,
-  { routes, notFound }: Pages,
-  send: Send,
-  log: Log,
-): RequestListener {
-  const table = tableOf([...publicRoutes(config, health), ...routes])
+export function createPages(config: Config, health: Health, pages: Pages, send: Send, log: Log): RequestListener {
+  const table = tableOf([...publicRoutes(config, health), ...pages.routes])
   const clientAddress = createClientAddress(config.trustProxy)
   const originOf = createOrigin(config.trustProxy)
   const respond = createRespond(send, log)
@@ -37,7 +30,7 @@ export function createPages(
     respond(
       call,
       response,
-      () => checkFraming(call) ?? found?.route.answer(call, response) ?? unrouted(call, table, notFound),
+      () => checkFraming(call) ?? found?.route.answer(call, response) ?? unrouted(call, table, pages),
     )
   }
 }

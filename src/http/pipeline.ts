@@ -1,32 +1,31 @@
 // Serves an operation, in order: route, request id, framing, key, removal, rehearsal, rate limit, body headers, handler, answer.
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { ServerResponse } from 'node:http'
 import { Refusal } from '../contract/errors.ts'
 import { RETRY_AFTER } from '../contract/limits.ts'
 import { type Log, logRepeated } from '../log.ts'
-import type { ApiKey } from '../store/account-store.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import type { Send } from './answer.ts'
 import { type AnswerCache, answerOrNotModified, type CachedAnswer } from './answer-cache.ts'
-import type { Answer, Call, OperationCall, Result, Route, Step } from './call.ts'
+import {
+  type Arrival,
+  type Call,
+  checkFraming,
+  type ClientAddress,
+  OperationCall,
+  type Result,
+  type Step,
+} from './call.ts'
 import type { Handlers } from './handlers.ts'
-import { checkFraming, requestId } from './request.ts'
 import { findOperation, isRead, originForm } from './routes.ts'
 
 export interface PipelineParts {
   cache: AnswerCache
-  /** The checks of app.ts, in order; the first refusal is the result. */
+  /** The checks before the handler, in order (app.ts). The first refusal is the result. */
   steps: readonly Step[]
   handlers: Handlers
   send: Send
   log: Log
-  clientAddress: (raw: IncomingMessage) => string
-}
-
-/** A request, its response, and when it arrived. */
-export interface Arrival {
-  raw: IncomingMessage
-  response: ServerResponse
-  at: number
+  clientAddress: ClientAddress
 }
 
 /** Creates a function that serves a request. It returns false if the request is not for an operation. */
@@ -40,17 +39,18 @@ export function createPipeline({ cache, steps, handlers, send, log, clientAddres
     return verdict ?? contentOf(call, cached)
   }
 
-  function contentOf(call: OperationCall, cached: CachedAnswer | undefined): Answer | Promise<Result> {
+  function contentOf(call: OperationCall, cached: CachedAnswer | undefined): Result | Promise<Result> {
     return cached === undefined ? handlers[call.operation.id](call) : answerOrNotModified(call, cached)
   }
 
-  return ({ raw, response, at }: Arrival): boolean => {
+  return (arrival: Arrival): boolean => {
+    const { raw, response } = arrival
     const cached = isRead(raw.method) ? cache.find(raw.url!) : undefined
     if (cached === undefined) raw.url = originForm(raw.url!)
     const route = cached?.route ?? findOperation(raw.method!, raw.url!)
     if (route === undefined) return false
 
-    const call = new PipelineCall(raw, route, at, cache.version, clientAddress)
+    const call = new OperationCall(arrival, route, cache.version, clientAddress)
     respond(call, response, () => resultOf(call, cached))
     return true
   }
@@ -66,7 +66,7 @@ function runSteps(steps: readonly Step[], call: OperationCall, first = 0): Retur
   return undefined
 }
 
-/** Creates a function that sends the result of `work`, or a 5xx if it throws. */
+/** Creates a function that sends the result of `work`, or a 500 or 503 if `work` throws. */
 export function createRespond(send: Send, log: Log) {
   return (call: Call, response: ServerResponse, work: () => Result | Promise<Result>): void => {
     const failed = (error: unknown) => send(call, response, refusalFor(error, call, log))
@@ -96,39 +96,4 @@ function refusalFor(error: unknown, { id }: Call, log: Log): Refusal {
   }
   log.error({ requestId: id, error }, 'internal error')
   return new Refusal('internal_error', `Internal error of the service; report it with the request id ${id}.`)
-}
-
-class PipelineCall implements OperationCall {
-  readonly id: string
-  readonly raw: IncomingMessage
-  readonly route: Route
-  readonly operation: Route['operation']
-  readonly version: number | undefined
-  readonly startedAt: number
-  readonly #clientAddress: (raw: IncomingMessage) => string
-  caller: ApiKey | undefined
-  refusedKey: ApiKey | undefined
-  answerHeaders: readonly string[] | undefined
-  rehearsed: boolean | undefined
-  disconnects: boolean | undefined
-
-  constructor(
-    raw: IncomingMessage,
-    route: Route,
-    at: number,
-    version: number | undefined,
-    clientAddress: PipelineParts['clientAddress'],
-  ) {
-    this.id = requestId(raw)
-    this.raw = raw
-    this.route = route
-    this.operation = route.operation
-    this.version = version
-    this.startedAt = at
-    this.#clientAddress = clientAddress
-  }
-
-  get ip(): string {
-    return this.#clientAddress(this.raw)
-  }
 }

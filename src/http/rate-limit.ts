@@ -1,5 +1,5 @@
-// The rate limit of an instance: requests per account in a window of time. Off unless set. A process leases requests before it
-// serves them: a single process the whole limit at once, with workers each process a part at a time from the first process.
+// Limits the requests per account in a window of time; answers 429. Off unless set. A process leases requests before it serves
+// them: a single process leases the whole limit at once; with workers, each process leases a part at a time from the first process.
 import type { RateLimit } from '../config.ts'
 import { Refusal } from '../contract/errors.ts'
 import type { OperationCall, Step } from './call.ts'
@@ -15,7 +15,7 @@ export interface Grant {
 /** Leases at most `wanted` requests of an account. */
 export type Lease = (account: string, wanted: number) => Grant | Promise<Grant>
 
-/** Creates the count of leased requests. A monotonic clock measures its windows: a wall clock set back would stretch one for hours. */
+/** Counts leased requests. Its windows need a monotonic clock: a wall clock that is set back could make one last for hours. */
 export function createRateWindow(
   { requests, seconds }: RateLimit,
   monotonic: () => number,
@@ -37,16 +37,11 @@ export function createRateWindow(
   }
 }
 
-/** What this process has leased for an account: `own` requests are unused, `left` can still be leased. */
+/** The lease of an account in this process: `own` requests are unused, `left` can still be leased. */
 interface Allowance {
   own: number
   left: number
   until: number
-}
-
-/** Returns how many requests a process leases at a time. At most as many lie unused in each other process when an account is refused. */
-function leaseSize({ requests }: RateLimit): number {
-  return Math.max(1, Math.floor(requests / 100))
 }
 
 export function createRateLimit(limit: RateLimit | undefined, monotonic: () => number, shared?: Lease): Step {
@@ -54,7 +49,8 @@ export function createRateLimit(limit: RateLimit | undefined, monotonic: () => n
   const { requests, seconds } = limit
   const policy = `"default";q=${requests};w=${seconds}`
   const lease = shared ?? createRateWindow(limit, monotonic)
-  const wanted = shared === undefined ? requests : leaseSize(limit)
+  // Of several processes each leases a hundredth at a time: when one refuses an account, at most as much is unused in each other.
+  const wanted = shared === undefined ? requests : Math.max(1, Math.floor(requests / 100))
   const allowances = new Map<string, Allowance>()
   const pendingLeases = new Map<string, Promise<Allowance>>()
 
@@ -95,13 +91,9 @@ export function createRateLimit(limit: RateLimit | undefined, monotonic: () => n
   }
 
   /** Waits for a lease, and for another if other requests have spent it or its window has ended meanwhile. */
-  async function spendLater(
-    call: OperationCall,
-    account: string,
-    asked: Promise<Allowance>,
-  ): Promise<Refusal | undefined> {
+  async function spendLater(call: OperationCall, asked: Promise<Allowance>): Promise<Refusal | undefined> {
     let allowance = await asked
-    while (!isUsable(allowance)) allowance = await ask(account)
+    while (!isUsable(allowance)) allowance = await ask(call.caller!.accountId)
     return spend(call, allowance)
   }
 
@@ -115,6 +107,6 @@ export function createRateLimit(limit: RateLimit | undefined, monotonic: () => n
     const present = allowances.get(account)
     if (present !== undefined && isUsable(present)) return spend(call, present)
     const allowance = ask(account)
-    return allowance instanceof Promise ? spendLater(call, account, allowance) : spend(call, allowance)
+    return allowance instanceof Promise ? spendLater(call, allowance) : spend(call, allowance)
   }
 }

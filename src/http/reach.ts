@@ -1,5 +1,5 @@
-// How the service can be reached, and what follows: whether sign-up is open by default, and which Host headers the console answers.
-// At home means reachable from its own machine alone, as on a developer's.
+// Decides from where the service can be reached, and so whether sign-up is open by default and which Host headers the console
+// answers. "At home" means reachable only from its own machine, such as a developer's.
 import { type AddressInfo, BlockList, isIP, isIPv6 } from 'node:net'
 import type { Config } from '../config.ts'
 
@@ -7,16 +7,16 @@ const LOOPBACK = new BlockList()
 LOOPBACK.addSubnet('127.0.0.0', 8)
 LOOPBACK.addAddress('::1', 'ipv6')
 
-/** How the service can be reached, judged by the address that it really listens on. */
+/** From where the service can be reached, by the address that it actually listens on. */
 export interface Reach {
   atHome: boolean
-  /** As it is set; unset, open only at home, and not in production. */
+  /** The setting. Its default is open at home, except in production, and closed otherwise. */
   signup: NonNullable<Config['signup']>
 }
 
 type ReachSettings = Pick<Config, 'environment' | 'baseUrl' | 'stagingBaseUrl' | 'signup' | 'trustProxy'>
 
-/** `bound` is what `server.address()` returns. A Unix socket is a proxy's way in, so it is not at home. */
+/** `bound` is the result of `server.address()`. A Unix socket is not at home, because a proxy forwards requests to it. */
 export function reachOf(config: ReachSettings, bound: AddressInfo | string | null): Reach {
   const { environment, baseUrl, stagingBaseUrl, signup, trustProxy } = config
   const isPublic = baseUrl !== undefined || stagingBaseUrl !== undefined || trustProxy !== false
@@ -29,8 +29,8 @@ function isLoopback(address: string): boolean {
 }
 
 /**
- * Whether a Host header leads to the console of a service at home: an IP address, localhost or a name below it, with any port.
- * DNS rebinding lets another site's page send requests here under that site's own name, but never under these.
+ * Returns whether a Host header is an IP address, localhost or a name below it, with any port. A console at home answers only
+ * these: by DNS rebinding a page of another site can send requests here under that site's name, but not under these names.
  */
 export function isOwnName(host: string): boolean {
   const [, name = ''] = /^(\[[^\]]*\]|[^:]*)(?::[0-9]*)?$/.exec(host) ?? []

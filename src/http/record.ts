@@ -1,71 +1,32 @@
 // Records each answer in the log, the metrics and the usage counts: of operations, health checks, the console, and requests that
 // the HTTP parser refused.
-import type { IncomingHttpHeaders } from 'node:http'
 import type { Usage } from '../accounts/usage.ts'
-import { ERRORS, type Refusal } from '../contract/errors.ts'
-import type { Operation } from '../contract/operations.ts'
+import type { Refusal } from '../contract/errors.ts'
 import { redactSecrets } from '../contract/redact.ts'
 import type { Log } from '../log.ts'
-import type { ApiKey, FailedRequest } from '../store/account-store.ts'
+import type { Call } from './call.ts'
 import type { Metrics } from './metrics.ts'
 
-/** A request that was answered. One that the HTTP parser refused has no method, URL or start time. */
-export interface Answered {
-  readonly id: string
-  readonly ip?: string | undefined
-  readonly raw?: { method?: string | undefined; url?: string | undefined; headers?: IncomingHttpHeaders }
-  readonly startedAt?: number
-  readonly operation?: Operation
-  readonly caller?: ApiKey | undefined
-  readonly refusedKey?: ApiKey | undefined
-  readonly rehearsed?: boolean | undefined
-}
+/** A request that was answered. One that the HTTP parser refused has only an id and an address. */
+export type Answered = Pick<Call, 'id'> & Partial<Omit<Call, 'ip'>> & { readonly ip?: string | undefined }
 
 export type Recorder = (request: Answered, status: number, refusal?: Refusal) => void
 
-export interface RecorderParts {
-  log: Log
-  usage: Usage
-  metrics: Metrics | undefined
-  clock: () => number
-}
-
-export function createRecorder({ log, usage, metrics, clock }: RecorderParts): Recorder {
+export function createRecorder(log: Log, usage: Usage, metrics: Metrics | undefined, clock: () => number): Recorder {
   return (request, status, refusal) => {
-    const { operation, caller, refusedKey, startedAt } = request
+    const { id, operation, caller, startedAt, rehearsed } = request
     if (operation !== undefined) {
       if (caller !== undefined) usage.count(caller, operation.id, status)
-      const owner = caller ?? refusedKey
-      if (owner !== undefined && refusal !== undefined)
-        usage.remember(failedRequest(request.id, owner, operation, refusal, clock()))
+      const key = caller ?? request.refusedKey
+      if (key !== undefined && refusal !== undefined) {
+        const { code, message } = refusal
+        const failed = { requestId: id, operation: operation.id, status, code, message: redactSecrets(message) }
+        usage.remember({ at: clock(), accountId: key.accountId, keyId: key.id, ...failed })
+      }
     }
-    metrics?.answered(
-      operation,
-      status,
-      startedAt === undefined ? undefined : (performance.now() - startedAt) / 1000,
-      request.rehearsed,
-    )
+    const seconds = startedAt === undefined ? undefined : (performance.now() - startedAt) / 1000
+    metrics?.answered(operation, status, seconds, rehearsed)
     if (log.isLevelEnabled('info')) log.info(logLine(request, status, refusal), 'request')
-  }
-}
-
-function failedRequest(
-  requestId: string,
-  key: ApiKey,
-  operation: Operation,
-  { code, message }: Refusal,
-  at: number,
-): FailedRequest {
-  const { status } = ERRORS[code]
-  return {
-    at,
-    accountId: key.accountId,
-    keyId: key.id,
-    requestId,
-    operation: operation.id,
-    status,
-    code,
-    message: redactSecrets(message),
   }
 }
 
@@ -85,7 +46,7 @@ function logLine(
     keyId: caller?.id,
     code: refusal?.code,
     rehearsed,
-    traceId: traceId(raw?.headers?.['traceparent']),
+    traceId: traceId(raw?.headers['traceparent']),
     address: ip,
   }
 }

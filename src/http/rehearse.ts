@@ -4,7 +4,7 @@ import { setTimeout } from 'node:timers/promises'
 import { Refusal } from '../contract/errors.ts'
 import { quote } from '../contract/json.ts'
 import { REHEARSAL, RETRY_AFTER } from '../contract/limits.ts'
-import type { OperationCall, Step } from './call.ts'
+import type { Step } from './call.ts'
 
 const RETRY = ['Retry-After', String(RETRY_AFTER.rehearsed)]
 const UNAVAILABLE = new Refusal(
@@ -37,7 +37,7 @@ export function createHold(): Hold {
 export function createRehearsal(hold: Hold): Step {
   return (call) => {
     const wanted = call.raw.headers['petstore-rehearse']
-    // Tools send a header that was left empty.
+    // An empty header asks for nothing: some tools send headers that the user left empty.
     if (!wanted) return undefined
     call.rehearsed = true
     switch (wanted) {
@@ -46,7 +46,9 @@ export function createRehearsal(hold: Hold): Step {
       case '429':
         return LIMITED
       case 'disconnect':
-        return disconnect(call)
+        // Cuts the connection before the operation runs. The refusal is only logged and counted.
+        call.disconnects = true
+        return UNAVAILABLE
       case 'disconnect-after-commit':
         call.disconnects = true
         return undefined
@@ -56,12 +58,6 @@ export function createRehearsal(hold: Hold): Step {
       }
     }
   }
-}
-
-/** Cuts the connection before the operation runs. The refusal is only logged and counted; the client never gets it. */
-function disconnect(call: OperationCall): Refusal {
-  call.disconnects = true
-  return UNAVAILABLE
 }
 
 /** Returns the milliseconds of `delay=2s` or `delay=250ms`, or undefined if the text is anything else or the delay is too long. */

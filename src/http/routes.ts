@@ -4,7 +4,19 @@ import { Refusal } from '../contract/errors.ts'
 import { quote } from '../contract/json.ts'
 import { BASE_PATH, OPERATIONS } from '../contract/operations.ts'
 import type { Answer, Call, PageCall, Result, Route } from './call.ts'
-import { PREFLIGHT_HEADERS } from './cors.ts'
+
+/**
+ * CORS: a preflight allows everything, so that a page gets the real answer, such as a 404 or 405, and not only "Failed to
+ * fetch". `*` never covers Authorization.
+ */
+const PREFLIGHT_HEADERS: readonly string[] = [
+  'Access-Control-Allow-Methods',
+  '*',
+  'Access-Control-Allow-Headers',
+  '*, Authorization',
+  'Access-Control-Max-Age',
+  '7200',
+]
 
 /** A route that is not an operation: a health check, the OpenAPI document or a page of the console. */
 export interface PageRoute {
@@ -94,37 +106,26 @@ function allowHeader(methods: Iterable<string>): string {
 }
 
 /** Returns the answer for a request that is for no operation and no route of the table. */
-export function unrouted(
-  call: PageCall,
-  table: Table<PageRoute>,
-  notFound: Pages['notFound'],
-): Result | Promise<Answer> {
+export function unrouted(call: PageCall, table: Table<PageRoute>, { notFound }: Pages): Result | Promise<Answer> {
   const { method = '', url = '/' } = call.raw
   const encoded = url.split('?', 1)[0]!
   // Leaves an encoded slash or question mark encoded.
   const path = decodeURI(encoded)
   const allow = path === '/*' && method === 'OPTIONS' ? ALL_METHODS : allowedMethods(encoded, table)
   if (allow === undefined && asksForPage(call, path)) return notFound(call)
-  if (isPreflight(call) && (allow !== undefined || isBelowBase(path))) {
-    return {
-      status: 204,
-      headers: [...(allow === undefined ? [] : ['Allow', allow]), ...PREFLIGHT_HEADERS],
-      body: undefined,
-    }
+  if (method === 'OPTIONS' && (allow !== undefined || (isPreflight(call) && isBelowBase(path)))) {
+    const headers = allow === undefined ? [] : ['Allow', allow]
+    if (isPreflight(call)) headers.push(...PREFLIGHT_HEADERS)
+    return { status: 204, headers, body: undefined }
   }
   if (allow === undefined) {
     const near = nearestPath(encoded)
     const hint = near === undefined ? '; the' : `; did you mean ${near}? The`
-    return new Refusal(
-      'unknown_path',
-      `There is nothing at ${quote(path)}${hint} operations are at ${OPERATION_ADDRESSES}.`,
-    )
+    const message = `There is nothing at ${quote(path)}${hint} operations are at ${OPERATION_ADDRESSES}.`
+    return new Refusal('unknown_path', message)
   }
-  if (method !== 'OPTIONS') {
-    const message = `${method} is not allowed at ${quote(path)}; allowed are ${allow}.`
-    return new Refusal('method_not_allowed', message, ['Allow', allow])
-  }
-  return { status: 204, headers: ['Allow', allow], body: undefined }
+  const message = `${method} is not allowed at ${quote(path)}; allowed are ${allow}.`
+  return new Refusal('method_not_allowed', message, ['Allow', allow])
 }
 
 function allowedMethods(path: string, table: Table<PageRoute>): string | undefined {

@@ -1,4 +1,4 @@
-// Requests that never reach a route: parser errors, timeouts, Expect and CONNECT get the Error body too.
+// Answers requests that never reach a route with the Error body too: parser errors, timeouts, Expect and CONNECT.
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
@@ -10,63 +10,35 @@ import { STATUS_CODES } from './node-http.ts'
 import { createRefusalAnswer } from './answer.ts'
 import { dueResponse, inTurn, lastResponse } from './connections.ts'
 import type { Recorder } from './record.ts'
-import { requestId } from './request.ts'
+import { requestId } from './call.ts'
 import { ALL_METHODS } from './routes.ts'
 
-/** Its links are relative: nothing here knows the public address. */
+/** Renders relative links: this file does not know the public address. */
 const refusalAnswer = createRefusalAnswer()
 
 interface SocketError extends Error {
   code?: string
-  /** What llhttp says of the broken part. */
+  /** How llhttp, Node's HTTP parser, describes the error. */
   reason?: string
-  /** What was being read. */
+  /** The bytes that were being parsed. */
   rawPacket?: Buffer
 }
 
-/** For the server's `clientError`. */
-export function createSocketErrorHandler(record: Recorder) {
-  const failed = new WeakSet<Socket>()
-
-  function answer(error: SocketError, socket: Socket): void {
-    if (error.code === 'ECONNRESET' || !socket.writable) {
-      socket.destroy(error)
-      return
-    }
-    const due = dueResponse(socket)
-    // Answers to earlier requests of the connection go first, or the client would take this one for theirs.
-    if (due !== undefined && (due.req.complete || due.headersSent)) {
-      due.once('close', () => answer(error, socket))
-      return
-    }
-    // The request was answered before it had arrived completely: nothing is left to say about the rest of it.
-    if (due === undefined && lastResponse(socket)?.req.complete === false) {
-      socket.destroy()
-      return
-    }
-    const refusal = parserRefusal(error)
-    const id = randomUUID()
-    record({ id, ip: socket.remoteAddress }, ERRORS[refusal.code].status, refusal)
-    if (due === undefined) writeLast(socket, rawAnswer(refusal, id))
-    else writeRefusal(due, refusal, id)
-  }
-
-  return (error: SocketError, socket: Duplex): void => {
-    // A parser that has failed fails again with every packet.
-    if (failed.has(socket as Socket)) return
-    failed.add(socket as Socket)
-    answer(error, socket as Socket)
-  }
-}
-
 /** Answers requests that Node would answer, or drop, by itself. */
-export function answerSpecialRequests(server: Server, record: Recorder): void {
+export function answerUnparsedRequests(server: Server, record: Recorder): void {
   function recorded(request: IncomingMessage, refusal: Refusal): string {
     const id = requestId(request)
     record({ id, raw: request, ip: request.socket.remoteAddress }, ERRORS[refusal.code].status, refusal)
     return id
   }
 
+  const failed = new WeakSet<Duplex>()
+  server.on('clientError', (error: SocketError, socket: Duplex) => {
+    // A parser that has failed fails again with every packet.
+    if (failed.has(socket)) return
+    failed.add(socket)
+    answerSocketError(error, socket as Socket, record)
+  })
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
     const message = `The Expect header takes only 100-continue, got ${quote(String(request.headers.expect))}.`
     const refusal = new Refusal('expectation_failed', message)
@@ -75,13 +47,36 @@ export function answerSpecialRequests(server: Server, record: Recorder): void {
   server.on('connect', (request: IncomingMessage, socket: Duplex) => {
     const refusal = new Refusal('method_not_allowed', 'CONNECT is not allowed here.', ['Allow', ALL_METHODS])
     const id = recorded(request, refusal)
-    // Node has let go of this socket: without a listener a client that hangs up would end the process.
+    // Node no longer handles errors of this socket: without a listener a client that disconnects would end the process.
     socket.on('error', () => socket.destroy())
-    afterEarlierAnswers(socket as Socket, () => writeLast(socket as Socket, rawAnswer(refusal, id)))
+    afterEarlierAnswers(socket as Socket, () => writeLast(socket as Socket, refusal, id))
   })
 }
 
-/** Answers to earlier requests of the connection go first, or the client would take this one for theirs. */
+function answerSocketError(error: SocketError, socket: Socket, record: Recorder): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy(error)
+    return
+  }
+  const due = dueResponse(socket)
+  // Sends the answers to earlier requests first: the client would take this one for the answer to the first of them.
+  if (due !== undefined && (due.req.complete || due.headersSent)) {
+    due.once('close', () => answerSocketError(error, socket, record))
+    return
+  }
+  // The request was answered before it had arrived completely, so its rest gets no answer.
+  if (due === undefined && lastResponse(socket)?.req.complete === false) {
+    socket.destroy()
+    return
+  }
+  const refusal = parserRefusal(error)
+  const id = randomUUID()
+  record({ id, ip: socket.remoteAddress }, ERRORS[refusal.code].status, refusal)
+  if (due === undefined) writeLast(socket, refusal, id)
+  else writeRefusal(due, refusal, id)
+}
+
+/** Calls `write` when the answers to all earlier requests of the connection have been sent. */
 function afterEarlierAnswers(socket: Socket, write: () => void): void {
   const due = dueResponse(socket)
   if (due === undefined) write()
@@ -107,9 +102,9 @@ function parserRefusal({ code, reason, rawPacket }: SocketError): Refusal {
   }
 }
 
-/** Says which other protocol was spoken here, as by a client with the wrong address. */
+/** Returns a message if the client speaks another protocol, for example because it has the wrong address. */
 function otherProtocol(packet: Buffer = Buffer.of()): string | undefined {
-  // A record of a TLS handshake: its type, and the major version that all of TLS has.
+  // A TLS record starts with its type, here a handshake, and the major version, which is 3 in all of TLS.
   if (packet[0] === 0x16 && packet[1] === 0x03) {
     return 'This port speaks plain HTTP, but a TLS handshake came: use an http:// address, or the address of the proxy that does TLS.'
   }
@@ -128,15 +123,11 @@ function writeRefusal(response: ServerResponse, refusal: Refusal, id: string): v
   response.writeHead(status, [...headers, ...closingHeaders(id)]).end(body, 'latin1')
 }
 
-/** Writes on a socket that Node has no response for, and ends it (connections.ts). */
-function writeLast(socket: Socket, answer: string): void {
-  socket.write(answer, 'latin1')
-  socket.destroySoon()
-}
-
-function rawAnswer(refusal: Refusal, id: string): string {
+/** Writes an answer to a socket for which Node has no response, and closes the connection (connections.ts). */
+function writeLast(socket: Socket, refusal: Refusal, id: string): void {
   const { status, headers, body } = refusalAnswer(refusal)
   const all = [...headers, 'Date', new Date().toUTCString(), ...closingHeaders(id)]
   const lines = all.map((text, index) => (index % 2 === 0 ? `${text}: ` : `${text}\r\n`)).join('')
-  return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines}\r\n${body}`
+  socket.write(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines}\r\n${body}`, 'latin1')
+  socket.destroySoon()
 }

@@ -7,14 +7,14 @@ import type { Server } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import type { Config } from '../config.ts'
 import type { Timeouts } from '../http/app.ts'
+import type { ConnectionCounts } from '../http/connection-limit.ts'
 import type { Metrics, Snapshot } from '../http/metrics.ts'
 import type { Log } from '../log.ts'
-import type { Broadcast, ConnectionCounts, OnBroadcast, Shared } from '../http/shared.ts'
 import { IN_MEMORY } from '../store/sqlite/database.ts'
 import { CannotOpenStore, StoreUnavailable } from '../store/store.ts'
 import { withinTime } from '../store/within-time.ts'
 import { Channel } from './channel.ts'
-import type { FirstProcessMethods, WorkerMethods } from './protocol.ts'
+import type { Broadcast, FirstProcessMethods, OnBroadcast, Shared, WorkerMethods } from './shared.ts'
 
 /** CRASH_LOOP workers in a row that each end within YOUNG_MS of their start are a crash loop. */
 const YOUNG_MS = 5000
@@ -58,9 +58,8 @@ export interface WorkersParts {
 export async function startWorkers(parts: WorkersParts): Promise<Workers> {
   const { database, workers: processes } = parts.config
   if (database.engine === 'sqlite' && database.path === IN_MEMORY) {
-    throw new CannotOpenStore(
-      'A database in memory belongs to one process. Use --workers 1, or a file with --database.',
-    )
+    const message = 'A database in memory belongs to one process. Use --workers 1, or a file with --database.'
+    throw new CannotOpenStore(message)
   }
   const workers = new Workers(parts)
   await workers.start(processes - 1)
@@ -178,7 +177,7 @@ export class Workers {
         stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
       })
       if (child.pid === undefined) await once(child, 'spawn')
-      // A signal or message failed because the child has ended: its exit event is handled.
+      // Ignores that a signal or message failed: the child has ended, and its exit event is handled.
       return child.on('error', () => {})
     } catch (error) {
       this.#startAfter(TRY_AGAIN_AFTER_MS)
@@ -221,11 +220,8 @@ export class Workers {
     this.#earlyExits = isYoung ? this.#earlyExits + 1 : 0
     log.error({ worker: worker.child.pid, code, signal }, 'a worker ended; another one replaces it')
     if (this.#earlyExits >= CRASH_LOOP) {
-      this.#parts.onBroken(
-        new Error(
-          `${CRASH_LOOP} workers in a row ended within ${YOUNG_MS / 1000} s of their start; the log above says how.`,
-        ),
-      )
+      const message = `${CRASH_LOOP} workers in a row ended within ${YOUNG_MS / 1000} s of their start; the log above says how.`
+      this.#parts.onBroken(new Error(message))
       return
     }
     this.#startAfter(isYoung ? REPLACE_AFTER_MS : 0)

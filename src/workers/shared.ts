@@ -1,0 +1,64 @@
+// What the processes of one instance share: the limits that its first process counts for all of them, and the methods that the
+// first process and its workers call in each other (channel.ts). In a worker each limit is such a call (worker.ts).
+import { createThrottles, type Throttles } from '../accounts/throttle.ts'
+import type { Config } from '../config.ts'
+import type { Timeouts } from '../http/app.ts'
+import type { AllowConnections } from '../http/connection-limit.ts'
+import type { Snapshot } from '../http/metrics.ts'
+import { createRateWindow, type Lease } from '../http/rate-limit.ts'
+import { createHold, type Hold } from '../http/rehearse.ts'
+
+/** An event that one process sends to all others of its instance. */
+export type Broadcast = 'forgetKeys' | 'flushUsage'
+
+export type OnBroadcast = Record<Broadcast, () => void | Promise<void>>
+
+interface SharedLimits extends Throttles {
+  /** Undefined without a rate limit, and in an instance of one process, which does not share the limit. */
+  lease: Lease | undefined
+  hold: Hold
+}
+
+export interface Shared extends SharedLimits {
+  /** Resolves when all other processes have handled the event or have not answered in time. */
+  broadcast: (event: Broadcast) => Promise<void>
+  /** Undefined in an instance of one process. */
+  allowConnections: AllowConnections | undefined
+}
+
+/** Creates the limits of an instance, in its first process. */
+export function createSharedLimits({ rateLimit, workers }: Config, monotonic: () => number): SharedLimits {
+  const isShared = rateLimit !== undefined && workers > 1
+  return {
+    ...createThrottles(monotonic),
+    lease: isShared ? createRateWindow(rateLimit, monotonic) : undefined,
+    hold: createHold(),
+  }
+}
+
+export interface WorkerStart {
+  config: Config
+  timeouts: Timeouts | undefined
+}
+
+/** The methods that a worker calls in the first process. */
+export type FirstProcessMethods = { [Name in keyof Shared]: NonNullable<Shared[Name]> } & {
+  /** Sends the listening socket to the worker, which accepts connections from it as soon as it arrives. */
+  sendSocket(): Promise<void>
+  /** Ends the instance, because the worker cannot continue with its store. */
+  fail(message: string): void
+}
+
+/** The methods that the first process calls in a worker. */
+export type WorkerMethods = {
+  /** Resolves when the worker accepts connections. */
+  start(parts: WorkerStart): Promise<void>
+  /** Returns if the worker's event loop is not blocked. */
+  ping(): void
+  onBroadcast(event: Broadcast): Promise<void>
+  /** Resolves with undefined if metrics are off. */
+  snapshot(): Promise<Snapshot | undefined>
+  drain(): Promise<void>
+  /** Resolves when requests are answered, usage counts are written and the store is closed; the process then ends. */
+  stop(): Promise<void>
+}
