@@ -9,7 +9,7 @@ import type { Log } from '../log.ts'
 import type { Running } from '../server.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import { type Command, CommandFailed, settingOptions } from './command.ts'
-import { accent, alignColumns, print, type Terminal } from './terminal.ts'
+import { accent, print, type Terminal } from './terminal.ts'
 
 const FIRST_ACCOUNT = 'first-run@localhost'
 const FIRST_KEY_DAYS = 7
@@ -123,7 +123,8 @@ function welcome(terminal: Terminal, config: Config, running: Running, key: stri
     ['Data', databasePlace(database)],
     ...signupRows(terminal, config, running),
   ]
-  const lines = alignColumns(rows.map(([name = '', value = '']) => [`  ${accent(terminal, name)}`, value]))
+  const width = Math.max(...rows.map(([name = '']) => name.length))
+  const lines = rows.map(([name = '', value]) => `  ${accent(terminal, name.padEnd(width))}  ${value}`)
   const curl = key && [
     '',
     `  Try it now (this key is shown once and expires in ${FIRST_KEY_DAYS} days):`,

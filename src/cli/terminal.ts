@@ -23,7 +23,7 @@ export interface Terminal {
    * process at once, as does a second one.
    */
   stopSignal: () => Promise<string>
-  /** Ends the process with SIGKILL, for a disk that hangs: process.exit would wait for the disk. */
+  /** Ends the process with SIGKILL, for a disk that hangs: a normal exit would wait for the disk. */
   kill: () => void
 }
 
