@@ -1,4 +1,4 @@
-// Every setting once: its name, default, allowed values and meaning. Its flag and its variable follow from its name.
+// The table of settings: default, allowed values and meaning of each. The flag and the variable are derived from the name.
 import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { availableParallelism } from 'node:os'
@@ -17,13 +17,13 @@ const MOST_WORKERS = 64
 
 const SIGNUP_MODES = ['open', 'closed'] as const
 
-/** A setting as the table below states it. */
+/** An entry of the table of settings. */
 interface Entry {
-  /** Only where it does not follow from the name. */
+  /** Only if it differs from the name that is derived. */
   variable?: string
-  /** Stands for the value in the help, such as PORT in `--port PORT`. */
+  /** The placeholder of the value in the help, such as PORT in `--port PORT`. */
   value: string
-  /** As it would be typed. Without a default, the setting may stay unset. */
+  /** The text of the default value. Without a default, the setting may stay unset. */
   default?: string
   /** Completes the sentence "The setting must be …", for help and messages. */
   allowed: string
@@ -32,9 +32,9 @@ interface Entry {
   meaning: string
   /** Returns undefined for a value that is not allowed. */
   parse: (value: string) => unknown
-  /** Returns what a message may repeat of a value; unset: what does not look like credentials. */
+  /** Removes secrets from a value that a message repeats; by default, what looks like credentials. */
   redact?: (value: string) => string
-  /** A second variable, which names a file that holds the value: for a value with a secret. */
+  /** A second variable, which names a file that contains the value, for a value with a secret. */
   fileVariable?: string
 }
 
@@ -44,23 +44,22 @@ export interface Setting extends Entry {
   flag: string
 }
 
+const HOST = { value: 'HOST', default: '127.0.0.1', allowed: 'an IP address or a host name', parse: parseHost }
+const PORT = {
+  value: 'PORT',
+  allowed: 'a port number from 0 to 65535 (0 picks a free one)',
+  parse: wholeNumber(0, 65_535),
+}
+const BASE_URL = {
+  value: 'URL',
+  allowed: `an http or https URL that ends in ${BASE_PATH}`,
+  parse: parseBaseUrl,
+  redact: redactAddress,
+}
+
 export const SETTINGS = named({
-  host: {
-    variable: 'HOST',
-    value: 'HOST',
-    default: '127.0.0.1',
-    allowed: 'an IP address or a host name',
-    meaning: 'Address to listen on; 0.0.0.0 listens on all',
-    parse: parseHost,
-  },
-  port: {
-    variable: 'PORT',
-    value: 'PORT',
-    default: '8080',
-    allowed: 'a port number from 0 to 65535 (0 picks a free one)',
-    meaning: 'Port to listen on',
-    parse: wholeNumber(0, 65_535),
-  },
+  host: { ...HOST, variable: 'HOST', meaning: 'Address to listen on; 0.0.0.0 listens on all' },
+  port: { ...PORT, variable: 'PORT', default: '8080', meaning: 'Port to listen on' },
   database: {
     variable: 'DATABASE_URL',
     value: 'URL',
@@ -73,7 +72,7 @@ export const SETTINGS = named({
   },
   environment: {
     value: 'NAME',
-    // A first run at home is a trial: its keys should not pass for production keys, nor its console for the real one.
+    // A first run is a trial: its keys must not pass for production keys, nor its console for that of production.
     default: 'staging',
     allowed: ENVIRONMENTS.join(' or '),
     choices: ENVIRONMENTS,
@@ -81,20 +80,8 @@ export const SETTINGS = named({
       'Environment that this deployment is; each has its own data and keys, and a database keeps the one it was created for',
     parse: (value) => oneOf(ENVIRONMENTS, value),
   },
-  baseUrl: {
-    value: 'URL',
-    allowed: `an http or https URL that ends in ${BASE_PATH}`,
-    meaning: 'Public base address of production',
-    parse: parseBaseUrl,
-    redact: redactAddress,
-  },
-  stagingBaseUrl: {
-    value: 'URL',
-    allowed: `an http or https URL that ends in ${BASE_PATH}`,
-    meaning: 'Public base address of staging',
-    parse: parseBaseUrl,
-    redact: redactAddress,
-  },
+  baseUrl: { ...BASE_URL, meaning: 'Public base address of production' },
+  stagingBaseUrl: { ...BASE_URL, meaning: 'Public base address of staging' },
   signup: {
     value: 'MODE',
     allowed: SIGNUP_MODES.join(' or '),
@@ -145,19 +132,8 @@ export const SETTINGS = named({
       'How long SIGTERM leaves everything served while /readyz answers 503; longer than a load balancer needs to notice',
     parse: wholeNumber(0, 600),
   },
-  adminHost: {
-    value: 'HOST',
-    default: '127.0.0.1',
-    allowed: 'an IP address or a host name',
-    meaning: 'Address that the admin port listens on',
-    parse: parseHost,
-  },
-  adminPort: {
-    value: 'PORT',
-    allowed: 'a port number from 0 to 65535 (0 picks a free one)',
-    meaning: 'Port that serves /metrics, /livez and /readyz; unset: none',
-    parse: wholeNumber(0, 65_535),
-  },
+  adminHost: { ...HOST, meaning: 'Address that the admin port listens on' },
+  adminPort: { ...PORT, meaning: 'Port that serves /metrics, /livez and /readyz; unset: none' },
 } satisfies Record<string, Entry>)
 
 export type SettingName = keyof typeof SETTINGS
@@ -173,12 +149,12 @@ function named<Table extends Record<string, Entry>>(
   return Object.fromEntries(settings)
 }
 
-/** What `parse` returns; undefined only where there is no default. */
+/** The type that `parse` returns; includes undefined only for a setting without a default. */
 type Value<S extends Setting> =
   NonNullable<ReturnType<S['parse']>> | (S extends { default: string } ? never : undefined)
 type Values = { [Name in SettingName]: Value<(typeof SETTINGS)[Name]> }
 
-/** The settings' values, and which of them were given instead of left to their defaults. */
+/** The values of the settings; `given` names those that a flag or variable sets. */
 export type Config = Omit<Values, 'trustProxy'> & { trustProxy: string[] | false; given: ReadonlySet<SettingName> }
 
 /** The variables that settings are read from. */
@@ -188,12 +164,12 @@ export const VARIABLES = Object.values<Setting>(SETTINGS).flatMap(({ variable, f
 /** Set by the launcher. */
 const INTERNAL = 'PETSTORE_CALLED_AS'
 
-/** Returns the variables that look like settings and are none: their names are mistyped. */
+/** Returns the variables that start with PETSTORE_ but are no settings: their names are mistyped. */
 export function unknownVariables(env: Record<string, string | undefined>): string[] {
   return Object.keys(env).filter((name) => /^PETSTORE_/i.test(name) && name !== INTERNAL && !VARIABLES.includes(name))
 }
 
-/** A setting has a bad value; the message names it, the value and what is allowed. */
+/** A setting has an invalid value; the message names the setting, the value and what is allowed. */
 export class BadSetting extends Error {
   override name = 'BadSetting'
 }
@@ -221,14 +197,14 @@ function readSecret({ variable, fileVariable = '' }: Setting, env: Record<string
     return readFileSync(env[fileVariable]!, 'utf8').trim()
   } catch (error) {
     const path = env[fileVariable]!
-    // Whoever sets the address itself here reads no password in the message.
+    // The variable may contain a database address by mistake; its password must not be in the message.
     throw new BadSetting(
       `${fileVariable} must name a file that can be read: ${(error as Error).message.replaceAll(path, redactValue(path))}.`,
     )
   }
 }
 
-/** Reads the address of a database that `source` names instead of the setting; throws `BadSetting`. */
+/** Parses a database address that is no setting; `source` names its flag in messages. Throws `BadSetting`. */
 export function readDatabaseAddress(source: string, text: string): DatabaseAddress {
   return parse(SETTINGS.database, source, text) as DatabaseAddress
 }
@@ -257,7 +233,7 @@ function oneOf<const T extends string>(values: readonly T[], value: string): T |
   return values.find((candidate) => candidate === value)
 }
 
-/** Returns a parser for decimal digits; zeros at the start do not matter. */
+/** Returns a parser of decimal digits, which ignores leading zeros. */
 export function wholeNumber(min: number, max: number): (value: string) => number | undefined {
   return (value) => (/^[0-9]+$/.test(value) && Number(value) >= min && Number(value) <= max ? Number(value) : undefined)
 }

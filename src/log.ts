@@ -29,13 +29,13 @@ export function createLogTo(stdout: Writable & { isTTY?: boolean }, level: LogLe
   return createLog(level, stdout.isTTY ? forPeople((text) => stdout.write(text)) : stdout)
 }
 
-/** A pipe takes this many bytes whole (PIPE_BUF of Linux); more may be torn by what another process of the instance writes. */
+/** A write of at most this many bytes to a pipe is atomic (PIPE_BUF of Linux); a longer one may mix with that of another process. */
 const LINE_LIMIT = 4096
 
-/** What a text of a line that is too long is cut to, until the line is short enough. */
+/** The lengths that the texts of an overlong line are cut to, one after the other, until the line is short enough. */
 const TEXT_LIMITS = [2000, 1000, 500, 200, 50]
 
-/** Cuts the texts of a line that is too long: clients choose paths, and errors have stacks. */
+/** Cuts the texts of an overlong line: clients send long paths, and errors have long stacks. */
 function withinLimit(line: string): string {
   // A UTF-16 code unit takes three bytes at most.
   if (line.length * 3 <= LINE_LIMIT) return line
@@ -50,7 +50,7 @@ function withinLimit(line: string): string {
   return `${JSON.stringify({ level, time, msg })}\n`
 }
 
-/** Turns the lines into "time  level  message  name=value …" for a terminal. */
+/** Formats each JSON line as "time  level  message  name=value …", for a terminal. */
 export function forPeople(write: (text: string) => void): DestinationStream {
   return {
     write(line) {
@@ -65,7 +65,7 @@ export function forPeople(write: (text: string) => void): DestinationStream {
 
 const REPEATED_EVERY_MS = 10_000
 
-/** How often each message was repeated since it was last logged. */
+/** How often each message of a log was repeated since it was last logged. */
 const repetitions = new WeakMap<Log, Map<string, number>>()
 
 /** Logs a message that may occur with every request: the first at once, then the number of repetitions every ten seconds. */

@@ -6,8 +6,9 @@ import { programName } from './cli/terminal.ts'
 import { run } from './cli/run.ts'
 
 const STOP_SIGNALS = ['SIGTERM', 'SIGINT'] as const
+/** How long a handle that stays open, such as a connection to a database that hangs, may keep the process alive. */
 const LEFT_OPEN_MS = 500
-/** A second signal ends the process at once. One that follows within this time is taken for a copy of the first, sent to the group. */
+/** A second signal ends the process at once, unless it follows within this time: then it is the first one, sent to the group too. */
 const SAME_SIGNAL_MS = 1000
 
 // Standard output fails if its reader closes it, as `head` does, or if its disk is full. The service then shuts down
@@ -23,7 +24,7 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   }
   if (!isStopping && !process.emit('SIGTERM', 'SIGTERM')) process.exit()
 })
-// An error of standard error cannot be reported anywhere.
+// A failure of standard error cannot be reported, and must not end the process.
 process.stderr.on('error', () => {})
 
 const { PETSTORE_CALLED_AS: calledAs, PATH: searchPath } = process.env
@@ -42,7 +43,6 @@ const exitCode = await run(process.argv.slice(2), {
   kill: () => process.kill(process.pid, 'SIGKILL'),
 })
 process.exitCode ??= exitCode
-// An open handle, such as a connection to a database that hangs, keeps the process alive no longer than this.
 setTimeout(() => process.exit(), LEFT_OPEN_MS).unref()
 
 function stopSignal(): Promise<string> {

@@ -15,7 +15,7 @@ import { createSharedLimits, type Shared } from './workers/shared.ts'
 import type { Workers } from './workers/workers.ts'
 
 export interface Running extends Reach {
-  /** The address that it listens on, with the actual port, such as http://127.0.0.1:8080. */
+  /** The address that the service listens on, with the actual port, such as http://127.0.0.1:8080. */
   url: string
   adminUrl: string | undefined
   accounts: Accounts
@@ -33,7 +33,7 @@ export interface Running extends Reach {
   stop(): Promise<boolean>
 }
 
-/** The environment of the service: a listening socket, clocks and timeouts. Tests replace them. */
+/** What the service takes from outside: a listening socket, clocks and timeouts. Tests replace them. */
 export interface World {
   /** A listening socket to use instead of the configured host and port. */
   socket?: InheritedSocket | undefined
@@ -79,13 +79,13 @@ export async function startServer(config: Config, log: Log, world: World = {}): 
     await Promise.all([serving.abandon(), cutOff(admin)])
     throw error
   }
-  let stopping = false
+  let isStopping = false
   let stopChores = async () => {}
-  const startWork = () => {
-    if (!stopping) stopChores = startChores(serving, log, clock)
+  const whenOpened = () => {
+    if (!isStopping) stopChores = startChores(serving, log, clock)
   }
   // If the store cannot be opened, the caller sees the rejection of `opened`.
-  opened.then(startWork, () => {})
+  opened.then(whenOpened, () => {})
 
   async function drain(seconds: number): Promise<void> {
     serving.drain()
@@ -94,8 +94,9 @@ export async function startServer(config: Config, log: Log, world: World = {}): 
   }
 
   async function stop(): Promise<boolean> {
-    stopping = true
-    // Running purges end before the store is closed. Workers close their stores first: the last to close cleans up the SQLite file.
+    isStopping = true
+    // A running purge must end before the store is closed. Workers close their stores first: the last process to close SQLite
+    // removes the write-ahead log.
     await Promise.all([
       serving.finish(),
       workers?.stop(),
@@ -106,17 +107,8 @@ export async function startServer(config: Config, log: Log, world: World = {}): 
   }
 
   const { url, reach, accounts } = serving
-  return {
-    url,
-    ...reach,
-    adminUrl: admin && addressOf(admin),
-    accounts,
-    store,
-    opened,
-    broken: broken.promise,
-    drain,
-    stop,
-  }
+  const adminUrl = admin && addressOf(admin)
+  return { url, ...reach, adminUrl, accounts, store, opened, broken: broken.promise, drain, stop }
 }
 
 const CHORES_EVERY_MS = 600_000

@@ -35,7 +35,7 @@ export interface ServingParts {
 }
 
 export interface Serving {
-  /** The address that it listens on, with the actual port, such as http://127.0.0.1:8080. */
+  /** The address that the server listens on, with the actual port, such as http://127.0.0.1:8080. */
   url: string
   reach: Reach
   server: Server
@@ -49,7 +49,7 @@ export interface Serving {
   send: Send
   /** Resolves when the store is open; rejects with `CannotOpenStore` if that turns out to be impossible. */
   opened: Promise<void>
-  /** What this process does when another process of the instance broadcasts. */
+  /** Handles the broadcasts of the other processes of the instance. */
   onBroadcast: OnBroadcast
   /** Reports not ready, but continues to serve; each answer closes its connection. */
   drain(): void

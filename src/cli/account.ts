@@ -2,43 +2,45 @@
 import { Accounts, emailProblem } from '../accounts/accounts.ts'
 import { PASSWORD_MIN_LENGTH, passwordProblem } from '../accounts/passwords.ts'
 import { Refused } from '../contract/errors.ts'
-import type { Environment } from '../contract/operations.ts'
 import { databasePlace } from '../store/database-address.ts'
 import type { Account } from '../store/account-store.ts'
-import { NoDatabase, type Store } from '../store/store.ts'
+import type { Store } from '../store/store.ts'
 import {
   type Command,
   CommandFailed,
+  conclude,
   type Input,
-  JSON_OPTION,
   nextCommand,
-  type Option,
-  settingOptions,
+  STORE_OPTIONS,
   UsageError,
+  withExistingStore,
   withStore,
 } from './command.ts'
-import { askHidden, day, isoTime, print, printJson, printTable, readAll, report, type Terminal } from './terminal.ts'
+import { askHidden, formatTime, isoTime, print, printJson, printTable, readAll, report } from './terminal.ts'
 
-const PASSWORD_OPTION: Option = { type: 'boolean', meaning: 'Read the password from standard input' }
+const PASSWORD_OPTION = { meaning: 'Read the password from standard input' }
 
 const create: Command = {
   name: 'account create',
   summary: 'Create an account',
   takes: ['EMAIL'],
-  options: { 'password-stdin': PASSWORD_OPTION, json: JSON_OPTION, ...settingOptions(['database']) },
+  options: { 'password-stdin': PASSWORD_OPTION, ...STORE_OPTIONS },
   examples: [
     'petstore account create you@example.com',
     'petstore account create you@example.com --password-stdin < password.txt',
   ],
   async run(input) {
-    const { terminal, positionals, switches, config } = input
+    const { terminal, positionals, switches } = input
     const email = positionals[0]!
-    const problem = emailProblem(email) ?? (await takenProblem(input, email))
+    const problem = emailProblem(email)
     if (problem !== undefined) throw new CommandFailed(problem.message)
+    // Checked before the user types a password, and without creating a database.
+    if (await withExistingStore(input, (store) => store.accounts.accountByEmail(email)))
+      throw new CommandFailed(`There is already an account for ${email}.`)
     const password = await readPassword(input)
     const account = await withStore(
       input,
-      (store) => accountsOf(store, config.environment, terminal).create(email, password, 'command line'),
+      (store) => accountsOf(input, store).create(email, password, 'command line'),
       { create: true },
     )
     if (account instanceof Refused) throw new CommandFailed(account.message)
@@ -52,19 +54,17 @@ const list: Command = {
   name: 'account list',
   summary: 'List the accounts',
   takes: [],
-  options: { json: JSON_OPTION, ...settingOptions(['database']) },
+  options: STORE_OPTIONS,
   examples: ['petstore account list', 'petstore account list --json'],
   async run(input) {
     const { terminal, switches, config } = input
     const accounts = await withStore(input, (store) => store.accounts.listAccounts())
     if (switches['json']) return printJson(terminal, accounts.map(accountJson))
     if (accounts.length === 0) {
-      return report(
-        terminal,
-        `No accounts yet in ${databasePlace(config.database)}. Create one: ${nextCommand(input, 'account create EMAIL')}`,
-      )
+      const command = nextCommand(input, 'account create EMAIL')
+      return report(terminal, `No accounts yet in ${databasePlace(config.database)}. Create one: ${command}`)
     }
-    const rows = accounts.map(({ id, email, createdAt }) => [id, email, day(createdAt)])
+    const rows = accounts.map(({ id, email, createdAt }) => [id, email, formatTime(createdAt)])
     printTable(terminal, ['Id', 'Email', 'Created'], rows)
   },
 }
@@ -73,24 +73,18 @@ const changePassword: Command = {
   name: 'account password',
   summary: "Change an account's password",
   takes: ['EMAIL'],
-  options: { 'password-stdin': PASSWORD_OPTION, json: JSON_OPTION, ...settingOptions(['database']) },
+  options: { 'password-stdin': PASSWORD_OPTION, ...STORE_OPTIONS },
   examples: [
     'petstore account password you@example.com',
     'petstore account password you@example.com --password-stdin < password.txt',
   ],
   async run(input) {
-    const { terminal, positionals, switches, config } = input
     await withStore(input, async (store) => {
-      const account = await findAccount(input, store, positionals[0]!)
-      const chosen = await readPassword(input)
-      const changed = await accountsOf(store, config.environment, terminal).changePassword(
-        account,
-        chosen,
-        'command line',
-      )
+      const account = await findAccount(input, store, input.positionals[0]!)
+      const password = await readPassword(input)
+      const changed = await accountsOf(input, store).changePassword(account, password, 'command line')
       if (changed instanceof Refused) throw new CommandFailed(changed.message)
-      if (switches['json']) printJson(terminal, accountJson(account))
-      else report(terminal, `Changed the password of ${account.email}.`)
+      conclude(input, accountJson(account), `Changed the password of ${account.email}.`)
     })
   },
 }
@@ -99,29 +93,24 @@ const remove: Command = {
   name: 'account remove',
   summary: 'Remove an account and its keys',
   takes: ['EMAIL'],
-  options: {
-    yes: { type: 'boolean', meaning: 'Confirm the removal' },
-    json: JSON_OPTION,
-    ...settingOptions(['database']),
-  },
+  options: { yes: { meaning: 'Confirm the removal' }, ...STORE_OPTIONS },
   examples: ['petstore account remove you@example.com --yes'],
   async run(input) {
-    const { terminal, positionals, switches, config } = input
+    const { positionals, switches } = input
     if (!switches['yes']) throw new UsageError('This removes the account and its keys for good; add --yes to confirm.')
     await withStore(input, async (store) => {
       const account = await findAccount(input, store, positionals[0]!)
-      await accountsOf(store, config.environment, terminal).remove(account, 'command line')
-      if (switches['json']) printJson(terminal, accountJson(account))
-      else report(terminal, `Removed the account ${account.email} and its keys.`)
+      await accountsOf(input, store).remove(account, 'command line')
+      conclude(input, accountJson(account), `Removed the account ${account.email} and its keys.`)
     })
   },
 }
 
 export const ACCOUNT_COMMANDS: readonly Command[] = [create, list, changePassword, remove]
 
-/** The environment is that of new keys. */
-export function accountsOf(store: Store, environment: Environment, { clock }: Terminal): Accounts {
-  return new Accounts({ store, environment, clock })
+/** `environment` is the environment of the keys that are created. */
+export function accountsOf({ terminal, config }: Input, store: Store, environment = config.environment): Accounts {
+  return new Accounts({ store, environment, clock: terminal.clock })
 }
 
 export async function findAccount(input: Input, store: Store, email: string): Promise<Account> {
@@ -132,24 +121,18 @@ export async function findAccount(input: Input, store: Store, email: string): Pr
   )
 }
 
-/** Asked before the password is, and without creating a database: nobody types one in vain. */
-async function takenProblem(input: Input, email: string): Promise<Refused | undefined> {
-  try {
-    const account = await withStore(input, (store) => store.accounts.accountByEmail(email))
-    return account && new Refused(`There is already an account for ${email}.`)
-  } catch (error) {
-    if (error instanceof NoDatabase) return undefined
-    throw error
-  }
-}
-
 function accountJson({ id, email, createdAt }: Account): object {
   return { id, email, createdAt: isoTime(createdAt) }
 }
 
-/** Reads a new password: asks for it on a terminal, twice, until it is good, or takes it from standard input. */
+/** Reads a new password: from standard input with --password-stdin, else asks on the terminal, twice, until it is valid. */
 async function readPassword({ terminal, switches }: Input): Promise<string> {
-  if (switches['password-stdin']) return accepted(await readAll(terminal.stdin))
+  if (switches['password-stdin']) {
+    const password = await readAll(terminal.stdin)
+    const problem = passwordProblem(password)
+    if (problem !== undefined) throw new CommandFailed(problem)
+    return password
+  }
   if (!terminal.stdin.isTTY) throw new UsageError('Give the password on standard input, with --password-stdin.')
   for (;;) {
     const password = await askHidden(terminal, `Password (at least ${PASSWORD_MIN_LENGTH} characters): `)
@@ -157,10 +140,4 @@ async function readPassword({ terminal, switches }: Input): Promise<string> {
     if (problem === undefined && password === (await askHidden(terminal, 'The same password again: '))) return password
     report(terminal, problem ?? 'The two passwords differ; try again.')
   }
-}
-
-function accepted(password: string): string {
-  const problem = passwordProblem(password)
-  if (problem === undefined) return password
-  throw new CommandFailed(problem)
 }

@@ -1,30 +1,23 @@
-// petstore backup and petstore restore: the whole database as one file, and back. Both work on SQLite.
+// petstore backup and petstore restore: copy a whole SQLite database to a file, and put it back.
 import { databasePlace } from '../store/database-address.ts'
-import { type Command, CommandFailed, type Input, JSON_OPTION, nextCommand, settingOptions } from './command.ts'
-import { printJson, report } from './terminal.ts'
+import { type Command, CommandFailed, conclude, type Input, nextCommand, STORE_OPTIONS } from './command.ts'
+import { report } from './terminal.ts'
 
 export const backup: Command = {
   name: 'backup',
   summary: 'Write the whole database to a file, also while the service writes to it',
   takes: ['FILE'],
-  options: {
-    force: { type: 'boolean', meaning: 'Replace the file if there is one' },
-    json: JSON_OPTION,
-    ...settingOptions(['database']),
-  },
+  options: { force: { meaning: 'Replace the file if there is one' }, ...STORE_OPTIONS },
   examples: ['petstore backup petstore-2027-01-31.db', 'petstore backup --force /mnt/backups/petstore.db'],
   async run(input) {
-    const { terminal, positionals, switches } = input
-    const [file] = positionals as [string]
-    const path = sqlitePath(
-      input,
-      'pg_dump --format=custom --file=FILE for a copy of one moment, pgBackRest for continuous archiving',
-    )
+    const file = input.positionals[0]!
+    const tools = 'pg_dump --format=custom --file=FILE for a copy of one moment, pgBackRest for continuous archiving'
+    const path = sqlitePath(input, tools)
     const { backUp } = await import('../store/sqlite/backup.ts')
-    const bytes = await backUp(path, file, switches['force'] === true)
-    if (switches['json']) return printJson(terminal, { file, bytes })
-    report(
-      terminal,
+    const bytes = await backUp(path, file, input.switches['force'] === true)
+    conclude(
+      input,
+      { file, bytes },
       `Backed up ${path} to ${file} (${Math.ceil(bytes / 1024)} KiB), checked. It holds accounts and key hashes: keep it to its owner.`,
     )
   },
@@ -34,27 +27,25 @@ export const restore: Command = {
   name: 'restore',
   summary: 'Put a backup in the place of a database that is missing or empty',
   takes: ['FILE'],
-  options: { json: JSON_OPTION, ...settingOptions(['database']) },
+  options: STORE_OPTIONS,
   examples: [
     'petstore restore petstore-2027-01-31.db',
     'petstore restore petstore.db --database sqlite:/srv/petstore.db',
   ],
   async run(input) {
-    const { terminal, positionals, switches } = input
-    const [file] = positionals as [string]
+    const file = input.positionals[0]!
     const path = sqlitePath(input, 'pg_restore or pgBackRest')
-    const { restore: putBack } = await import('../store/sqlite/backup.ts')
-    await putBack(file, path)
+    const sqlite = await import('../store/sqlite/backup.ts')
+    await sqlite.restore(file, path)
     report(
-      terminal,
+      input.terminal,
       `Warning: keys that were revoked, and passwords that were changed, since the backup are valid again as they were then. See ${nextCommand(input, 'key list')}`,
     )
-    if (switches['json']) return printJson(terminal, { database: path, file })
-    report(terminal, `Restored ${path} from ${file}, checked. People need to sign in again.`)
+    conclude(input, { database: path, file }, `Restored ${path} from ${file}, checked. People need to sign in again.`)
   },
 }
 
-/** Throws `CommandFailed` on PostgreSQL, which has tools of its own. */
+/** Throws `CommandFailed` on PostgreSQL; the message names `tools` to use instead. */
 function sqlitePath({ config: { database } }: Input, tools: string): string {
   if (database.engine === 'sqlite') return database.path
   throw new CommandFailed(

@@ -1,34 +1,33 @@
-// What a command is: its name, its options, and what it does.
+// Defines what a command is, and what commands share: options, errors, access to the store.
 import { type Config, environmentSetting, type Setting, SETTINGS, type SettingName } from '../config.ts'
 import type { Environment } from '../contract/operations.ts'
 import { databasePlace } from '../store/database-address.ts'
 import { openStore } from '../store/open-store.ts'
 import { settleEnvironment } from '../store/settle-environment.ts'
-import type { Store } from '../store/store.ts'
-import { report, type Terminal } from './terminal.ts'
+import { NoDatabase, type Store } from '../store/store.ts'
+import { printJson, report, type Terminal } from './terminal.ts'
 
 export interface Option {
-  type: 'string' | 'boolean'
-  /** Stands for the value in the help. */
+  /** The placeholder of the value in the help, such as EMAIL; undefined for a switch, which takes no value. */
   value?: string
   meaning: string
   /** A second line in the help: allowed values, default, variable. */
   notes?: string
-  /** The values to choose from, for completion. */
+  /** The allowed values, for completion. */
   choices?: readonly string[] | undefined
 }
 
 export interface Command {
-  /** As it is typed, such as "key create". */
+  /** One or two words, such as "key create". */
   name: string
   summary: string
-  /** Names of the positional arguments, such as EMAIL; WORD… stands for any number of them. */
+  /** Names of the positional arguments, such as EMAIL; WORD… means any number of them. */
   takes: readonly string[]
-  /** The values of the first positional argument to choose from, for completion. */
+  /** The allowed values of the first positional argument, for completion. */
   choices?: readonly string[]
   options: Record<string, Option>
   examples: readonly string[]
-  /** Whether shells call it, not people: the help does not list it. */
+  /** Set for a command that only shell scripts call: the help does not list it. */
   hidden?: true
   run(input: Input): Promise<void>
 }
@@ -36,6 +35,7 @@ export interface Command {
 export interface Input {
   terminal: Terminal
   positionals: readonly string[]
+  /** The options with a value; those without one are switches. */
   flags: Record<string, string | undefined>
   switches: Record<string, boolean | undefined>
   config: Config
@@ -46,17 +46,17 @@ export function findCommand(commands: readonly Command[], words: readonly string
   return commands.find(({ name }) => name.split(' ').every((word, index) => words[index] === word))
 }
 
-/** The command line is wrong: reported with a pointer to the help, exit code 2. */
+/** The command line is invalid: reported with a pointer to the help, exit code 2. */
 export class UsageError extends Error {
   override name = 'UsageError'
 }
 
-/** The command line is right, but the command can't be carried out: reported in one line, exit code 1. */
+/** The command line is valid, but the command failed: reported in one line, exit code 1. */
 export class CommandFailed extends Error {
   override name = 'CommandFailed'
 }
 
-export const JSON_OPTION: Option = { type: 'boolean', meaning: 'Print JSON, for scripts' }
+export const JSON_OPTION: Option = { meaning: 'Print JSON, for scripts' }
 
 export function settingOptions(names: readonly SettingName[]): Record<string, Option> {
   return Object.fromEntries(names.map((name) => [SETTINGS[name].flag, settingOption(SETTINGS[name])]))
@@ -64,12 +64,15 @@ export function settingOptions(names: readonly SettingName[]): Record<string, Op
 
 function settingOption({ variable, value, allowed, meaning, choices, default: fallback }: Setting): Option {
   const notes = `${allowed}${fallback === undefined ? '' : ` [default: ${fallback}]`} [variable: ${variable}]`
-  return { type: 'string', value, meaning, notes, choices }
+  return { value, meaning, notes, choices }
 }
 
+/** The options of most commands that open the store. */
+export const STORE_OPTIONS = { json: JSON_OPTION, ...settingOptions(['database']) }
+
 /**
- * Opens the store for a command, which works on it directly, beside a running server or without one. Throws `NoDatabase`
- * if there is none, unless the command may create it.
+ * Calls `work` with the store, and closes the store afterwards. A running service may use the same database. Throws
+ * `NoDatabase` if the database does not exist and `create` is not set.
  */
 export async function withStore<T>(
   input: Input,
@@ -85,7 +88,17 @@ export async function withStore<T>(
   }
 }
 
-/** Resolves with the environment of the database, which decides its keys; reports it if this command has recorded it. */
+/** Like `withStore`, but resolves with undefined if the database does not exist. */
+export async function withExistingStore<T>(input: Input, work: (store: Store) => Promise<T>): Promise<T | undefined> {
+  try {
+    return await withStore(input, work)
+  } catch (error) {
+    if (error instanceof NoDatabase) return undefined
+    throw error
+  }
+}
+
+/** Resolves with the environment of the database. Records it if there is none yet, and reports a change to the user. */
 export async function environmentOf({ config, terminal }: Input, store: Store): Promise<Environment> {
   const before = await store.environment()
   const environment = await settleEnvironment(store, environmentSetting(config))
@@ -99,9 +112,15 @@ export async function environmentOf({ config, terminal }: Input, store: Store): 
   return environment
 }
 
-/** Returns a command line to type next: the program as it was called, and the same database. */
+/** Ends a command with its result: JSON on standard output with --json, else a message on standard error. */
+export function conclude({ terminal, switches }: Input, json: object, message: string): void {
+  if (switches['json']) printJson(terminal, json)
+  else report(terminal, message)
+}
+
+/** Returns a command line to suggest: the program as the user called it, and the same database. */
 export function nextCommand({ terminal, flags }: Input, words: string): string {
-  // The address of a PostgreSQL may contain a password, which a message must not repeat.
+  // A PostgreSQL address may contain a password, which a message must not repeat.
   const database = flags['database']?.startsWith('sqlite:') ? ` --database ${flags['database']}` : ''
   return `${terminal.program} ${words}${database}`
 }

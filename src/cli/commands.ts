@@ -1,4 +1,4 @@
-// All commands, how a command line names one of them, and the reading of the words after its name, with messages of our own.
+// Lists all commands, suggests one for a mistyped name, and parses the words after a command's name.
 import { parseArgs } from 'node:util'
 import { redactValue } from '../contract/redact.ts'
 import { ACCOUNT_COMMANDS } from './account.ts'
@@ -17,7 +17,7 @@ import { openapi } from './openapi.ts'
 import { seed } from './seed.ts'
 import { serve } from './serve.ts'
 
-const WORKING: readonly Command[] = [
+const OPERATIONAL: readonly Command[] = [
   serve,
   migrate,
   ...ACCOUNT_COMMANDS,
@@ -33,14 +33,14 @@ const WORKING: readonly Command[] = [
   openapi,
 ]
 
-export const COMMANDS: readonly Command[] = [...WORKING, ...completionCommands(WORKING)]
+export const COMMANDS: readonly Command[] = [...OPERATIONAL, ...completionCommands(OPERATIONAL)]
 
 /** Returns the commands that share their first word, such as those of "key". */
 export function commandsOf(group: string | undefined): readonly Command[] {
   return COMMANDS.filter(({ name }) => name.startsWith(`${group} `))
 }
 
-/** Says which command may have been meant. */
+/** Returns the message for an unknown command, with a suggestion. */
 export function unknownCommand(words: readonly string[]): string {
   const [first = '', second] = words.map(redactValue)
   const group = commandsOf(first)
@@ -57,12 +57,12 @@ export function unknownCommand(words: readonly string[]): string {
 type Parsed = Pick<Input, 'positionals' | 'flags' | 'switches'>
 
 /** Reads options and positional arguments; throws `UsageError`. */
-export function parseWords(command: Command, words: readonly string[]): Parsed {
-  const { name, takes, options } = command
-  const types = Object.fromEntries(Object.entries(options).map(([option, { type }]) => [option, { type }]))
+export function parseWords({ name, takes, options }: Command, words: readonly string[]): Parsed {
+  const typeOf = ({ value }: Option) => ({ type: value === undefined ? ('boolean' as const) : ('string' as const) })
+  // Not strict: the messages of parseArgs suggest nothing, and may repeat a password.
   const { tokens, positionals } = parseArgs({
     args: [...words],
-    options: types,
+    options: Object.fromEntries(Object.entries(options).map(([flag, option]) => [flag, typeOf(option)])),
     allowPositionals: true,
     strict: false,
     tokens: true,
@@ -70,45 +70,27 @@ export function parseWords(command: Command, words: readonly string[]): Parsed {
   const parsed: Parsed = { positionals, flags: {}, switches: {} }
   for (const token of tokens) {
     if (token.kind !== 'option') continue
-    // Not just any property: every object has a constructor.
+    const { rawName, value, inlineValue } = token
+    // Object.hasOwn, because --constructor would find a property of every object.
     const option = Object.hasOwn(options, token.name) ? options[token.name] : undefined
-    if (option === undefined || !token.rawName.startsWith('--'))
-      throw new UsageError(unknownOption(command, token.rawName))
-    const value = valueOf(option, token)
-    if (value === undefined) parsed.switches[token.name] = true
-    else parsed.flags[token.name] = value
+    if (option === undefined || !rawName.startsWith('--')) {
+      const known = Object.keys(options).map((flag) => `--${flag}`)
+      throw new UsageError(`${name} has no option ${rawName}.${didYouMean(rawName, known)}`)
+    }
+    if (option.value === undefined) {
+      if (value !== undefined)
+        throw new UsageError(`${rawName} takes no value, got ${JSON.stringify(redactValue(value))}.`)
+      parsed.switches[token.name] = true
+      continue
+    }
+    // A separate word that starts with a dash is the next option, not a value, unless it is a negative number.
+    if (value === undefined || (!inlineValue && /^--?[^0-9]/.test(value)))
+      throw new UsageError(`${rawName} needs a value: ${rawName} ${option.value}.`)
+    parsed.flags[token.name] = value
   }
   if (positionals.length === takes.length || takes[0]?.endsWith('…')) return parsed
   const expected = takes.length === 0 ? 'no arguments' : takes.join(' ')
   throw new UsageError(
     `${name} takes ${expected}, got ${positionals.length === 0 ? 'none' : positionals.map(redactValue).join(' ')}.`,
   )
-}
-
-interface OptionToken {
-  rawName: string
-  value?: string | undefined
-  inlineValue?: boolean | undefined
-}
-
-/** Returns undefined for an option that takes no value. */
-function valueOf(
-  { type, value: placeholder }: Option,
-  { rawName, value, inlineValue }: OptionToken,
-): string | undefined {
-  if (type === 'boolean') {
-    if (value === undefined) return undefined
-    throw new UsageError(`${rawName} takes no value, got ${JSON.stringify(redactValue(value))}.`)
-  }
-  // The next word is an option of its own; a value that looks like one is written --name=--value. A number may be negative.
-  const isOption = !inlineValue && /^--?[^0-9]/.test(value ?? '')
-  if (value !== undefined && !isOption) return value
-  throw new UsageError(`${rawName} needs a value: ${rawName} ${placeholder}.`)
-}
-
-function unknownOption({ name, options }: Command, rawName: string): string {
-  return `${name} has no option ${rawName}.${didYouMean(
-    rawName,
-    Object.keys(options).map((option) => `--${option}`),
-  )}`
 }

@@ -1,9 +1,9 @@
-// petstore completion: prints a script that makes a shell complete our commands. The script asks `petstore complete` for
-// the words that may come next, so that it never grows old.
+// petstore completion: prints the completion script of a shell. The script calls `petstore complete` for the words that may
+// come next, so that it stays valid when commands change.
 import { type Command, findCommand, UsageError } from './command.ts'
 import { print } from './terminal.ts'
 
-/** The words so far are passed as they stand, the one under the cursor last; each line is a word, a tab, its meaning. */
+/** Each script passes the words up to the cursor, and reads lines of a word, a tab and the word's meaning. */
 const SCRIPTS: Record<string, string> = {
   bash: `_petstore() {
   local line
@@ -29,7 +29,7 @@ complete -c petstore -f -a '(__petstore_complete)'`,
 
 const SHELLS = Object.keys(SCRIPTS)
 
-/** The commands of completion itself, for these commands and themselves. */
+/** Returns the commands `completion` and `complete`, which complete the other commands and `completion`. */
 export function completionCommands(others: readonly Command[]): readonly Command[] {
   const completion: Command = {
     name: 'completion',
@@ -66,7 +66,7 @@ export function completionCommands(others: readonly Command[]): readonly Command
 
 type Candidate = readonly [word: string, meaning: string]
 
-/** Returns what the last word, which may be empty, can become. */
+/** Returns the completions of the last word, which may be empty. */
 function candidates(commands: readonly Command[], words: readonly string[]): Candidate[] {
   const [typed, current = ''] = [words.slice(0, -1), words.at(-1)]
   const before = typed[0] === 'help' ? typed.slice(1) : typed
@@ -90,9 +90,9 @@ function nextWords(commands: readonly Command[], typed: readonly string[], befor
 function ofCommand({ name, takes, choices, options }: Command, before: readonly string[]): Candidate[] {
   const given = before.slice(name.split(' ').length)
   const last = options[given.at(-1)?.replace(/^--/, '') ?? '']
-  if (last?.type === 'string') return (last.choices ?? []).map((choice) => [choice, last.meaning])
+  if (last?.value !== undefined) return (last.choices ?? []).map((choice) => [choice, last.meaning])
   const positionals = given.filter(
-    (word, index) => !word.startsWith('-') && options[given[index - 1]?.replace(/^--/, '') ?? '']?.type !== 'string',
+    (word, index) => !word.startsWith('-') && options[given[index - 1]?.replace(/^--/, '') ?? '']?.value === undefined,
   )
   const flags = Object.entries(options)
     .filter(([option]) => !given.includes(`--${option}`))

@@ -16,34 +16,29 @@ export const copy: Command = {
   takes: [],
   options: {
     from: {
-      type: 'string',
       value: 'DATABASE',
       meaning: 'The store to copy, sqlite:PATH or postgres://…; stop the service on it first',
     },
-    to: { type: 'string', value: 'DATABASE', meaning: 'An empty database, or one where this copy was interrupted' },
+    to: { value: 'DATABASE', meaning: 'An empty database, or one where this copy was interrupted' },
     json: JSON_OPTION,
   },
   examples: ['petstore copy --from sqlite:data/petstore.db --to postgres://petstore@db.example/petstore'],
   async run({ terminal, flags, switches, config }) {
     const from = readAddress('from', flags['from'])
     const to = readAddress('to', flags['to'])
-    requireApart(from, to)
-
+    refuseSameDatabase(from, to)
     await using stores = new AsyncDisposableStack()
     const source = stores.adopt(await openStore(from, { unfinished: true, create: false }), (store) => store.close())
     const target = stores.adopt(await openStore(to, { unfinished: true }), (store) => store.close())
     const environment = await settleEnvironment(source, environmentSetting(config))
     try {
       const counts = await copyStore(source, target, (step, done, all) => showProgress(terminal, done, all, step))
-      if (switches['json'])
-        return printJson(terminal, {
-          copied: Object.fromEntries(Array.from(counts, ([{ name }, count]) => [name, count])),
-        })
-      printTable(
-        terminal,
-        ['Kind', 'Records'],
-        Array.from(counts, ([kind, count]) => [titleOf(kind), String(count)]),
-      )
+      if (switches['json']) {
+        const copied = Object.fromEntries(Array.from(counts, ([{ name }, count]) => [name, count]))
+        return printJson(terminal, { copied })
+      }
+      const rows = Array.from(counts, ([kind, count]) => [titleOf(kind), String(count)])
+      printTable(terminal, ['Kind', 'Records'], rows)
       report(
         terminal,
         `Copied and compared; all records match. The target belongs to ${environment}, as the source does. Sessions were not copied: people need to sign in again.`,
@@ -54,25 +49,26 @@ export const copy: Command = {
   },
 }
 
-/** Refuses two addresses of one database; the user and other parameters of a PostgreSQL do not matter. */
-function requireApart(from: DatabaseAddress, to: DatabaseAddress): void {
+/** Throws `UsageError` for two addresses of one database; the user in a PostgreSQL address does not matter. */
+function refuseSameDatabase(from: DatabaseAddress, to: DatabaseAddress): void {
   if (from.engine === 'sqlite' && to.engine === 'sqlite') {
-    const [there, here] = [partOfDatabase(to.path, from.path), partOfDatabase(from.path, to.path)]
-    if (there !== undefined)
-      throw new UsageError(
-        `--from and --to name the same database: ${to.path} is ${there}. Nothing was written; copy to another file.`,
-      )
-    if (here !== undefined)
-      throw new UsageError(
-        `--from and --to name the same database: ${from.path} is ${here}. Nothing was written; copy from another file.`,
-      )
+    const both = [
+      ['to', to.path, from.path],
+      ['from', from.path, to.path],
+    ] as const
+    for (const [direction, path, other] of both) {
+      const part = partOfDatabase(path, other)
+      if (part !== undefined)
+        throw new UsageError(
+          `--from and --to name the same database: ${path} is ${part}. Nothing was written; copy ${direction} another file.`,
+        )
+    }
   }
-  if (from.engine === 'postgres' && to.engine === 'postgres' && placeOf(from.url) === placeOf(to.url)) {
+  if (from.engine === 'postgres' && to.engine === 'postgres' && hostsAndName(from.url) === hostsAndName(to.url))
     throw new UsageError('--from and --to name the same database.')
-  }
 }
 
-function placeOf(url: string): string {
+function hostsAndName(url: string): string {
   const { hosts, database, user } = parseConnection(url)
   return JSON.stringify([hosts, database ?? user])
 }

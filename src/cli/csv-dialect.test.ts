@@ -6,12 +6,12 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { after, describe, it } from 'node:test'
 import * as fc from 'fast-check'
-import { FREE_TEXT } from '../contract/pet-csv.ts'
+import { CSV_COLUMNS, FREE_TEXT } from '../contract/pet-csv.ts'
 import { INT64_MAX, INT64_MIN } from '../contract/int64.ts'
 import { PET_STATUSES } from '../contract/pets.ts'
 import { type CsvOptions, delimiterOf, recogniseCsv } from './csv-dialect.ts'
 import { PetFile } from './pet-file.ts'
-import { COLUMNS, readCsv } from './pet-rows.ts'
+import { readCsv } from './pet-rows.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'petstore-dialect-'))
 after(() => rmSync(folder, { recursive: true }))
@@ -59,7 +59,7 @@ const animals = fc.array(
 const dialects = fc.record({
   delimiter: fc.constantFrom(',', ';', '\t', '|'),
   encoding: fc.constantFrom(...(Object.keys(ENCODERS) as (keyof typeof ENCODERS)[])),
-  order: fc.shuffledSubarray([...COLUMNS], { minLength: COLUMNS.length }),
+  order: fc.shuffledSubarray([...CSV_COLUMNS], { minLength: CSV_COLUMNS.length }),
   spelling: fc.constantFrom(
     (name: string) => name,
     (name: string) => name.toUpperCase(),

@@ -1,14 +1,14 @@
-// How a CSV file is written, recognised from its first lines: what separates its fields, and what its columns mean.
+// Recognises the dialect of a CSV file from its first lines: the delimiter, and the meaning of the columns.
 import { CsvError, parse } from 'csv-parse/sync'
 import { quote } from '../contract/json.ts'
 import { CommandFailed, type Option, UsageError } from './command.ts'
-import { COLUMNS, type CsvDialect, explain, OPTIONAL, REQUIRED, ROW_ENDS } from './pet-rows.ts'
+import { CSV_COLUMNS } from '../contract/pet-csv.ts'
+import { type CsvDialect, explain, OPTIONAL, REQUIRED, ROW_ENDS } from './pet-rows.ts'
 
-/** The delimiters that are recognised, the preferred one first. */
+/** The delimiters that are recognised. If a header fits several, the first of them wins. */
 const DELIMITERS: Record<string, string> = { comma: ',', semicolon: ';', tab: '\t' }
 
 export const DELIMITER_OPTION: Option = {
-  type: 'string',
   value: 'DELIMITER',
   meaning: `What separates the fields of CSV: ${Object.keys(DELIMITERS).join(', ')} or any one character; by default as recognised`,
   choices: Object.keys(DELIMITERS),
@@ -23,24 +23,25 @@ export function delimiterOf(flag: string | undefined): string | undefined {
   )
 }
 
-/** Names a delimiter as a summary does: semicolons. */
+/** Returns the plural of the delimiter's name, such as "semicolons", for a summary. */
 export function delimiterWords(delimiter: string): string {
   const name = Object.keys(DELIMITERS).find((candidate) => DELIMITERS[candidate] === delimiter)
   return name === undefined ? quote(delimiter) : `${name}s`
 }
 
-/** The line that tells a spreadsheet what separates the fields. */
+/** A first line such as `sep=;`, which tells Excel the delimiter. */
 const SEP_LINE = /^("?)sep=([^"\r\n])\1\r?\n/iu
 
 export interface CsvOptions {
   delimiter?: string | undefined
-  /** Leaves out the columns that an animal does not have. */
+  /** Ignores the columns that an animal does not have, instead of refusing the file. */
   ignoreColumns?: boolean | undefined
 }
 
 /**
- * Recognises how a file is written from its start. The delimiter is the chosen one, else that of a `sep=` line, else the one
- * with which the header names most columns. Throws `CommandFailed` for a header that would lose data or lacks a column.
+ * Recognises the dialect from the start of a file. The delimiter is the one in the options, else that of a `sep=` line, else
+ * the one that splits the header into most known columns. Throws `CommandFailed` for a header that lacks a required column, or
+ * has a column that would be lost.
  */
 export function recogniseCsv(start: Buffer, { delimiter: chosen, ignoreColumns }: CsvOptions = {}): CsvDialect {
   const text = start.toString()
@@ -73,7 +74,7 @@ export function recogniseCsv(start: Buffer, { delimiter: chosen, ignoreColumns }
   return { delimiter, columns, ignored, headerLine }
 }
 
-/** Returns the first delimiter with which the first line names most columns. */
+/** Returns the first of the delimiters that split the header into most known columns. */
 function likelyDelimiter(header: string): string {
   const [line = ''] = header.split('\n', 1)
   const found = (delimiter: string) => line.split(delimiter).filter((name) => columnOf(name.replaceAll('"', ''))).length
@@ -82,7 +83,7 @@ function likelyDelimiter(header: string): string {
 
 function columnOf(name: string): string | undefined {
   const sought = name.trim().toLowerCase()
-  return COLUMNS.find((column) => column.toLowerCase() === sought)
+  return CSV_COLUMNS.find((column) => column.toLowerCase() === sought)
 }
 
 function readHeader(text: string, delimiter: string, line: number): readonly string[] {

@@ -1,19 +1,19 @@
-// petstore doctor: checks a deployment and says what is wrong and what to do. Exit code 0: the service can work; 1: it can't.
+// petstore doctor: checks a deployment, and reports problems with their fixes. The exit code is 1 if the service cannot work.
 import { type Config, unknownVariables, VARIABLES } from '../config.ts'
 import { databasePlace } from '../store/database-address.ts'
 import { type Check, fine, problem, warning } from '../store/check.ts'
 import { checkDatabase, openStore } from '../store/open-store.ts'
 import { givesWay } from '../store/settle-environment.ts'
 import type { Store } from '../store/store.ts'
-import { type Command, CommandFailed, JSON_OPTION, settingOptions } from './command.ts'
+import { type Command, CommandFailed, settingOptions, STORE_OPTIONS } from './command.ts'
 import { didYouMean } from './help.ts'
-import { accent, print, printJson, type Terminal } from './terminal.ts'
+import { accent, counted, print, printJson, type Terminal } from './terminal.ts'
 
 export const doctor: Command = {
   name: 'doctor',
   summary: 'Check settings, versions, database, disk and clock, and say what to do',
   takes: [],
-  options: { json: JSON_OPTION, ...settingOptions(['database', 'environment']) },
+  options: { ...STORE_OPTIONS, ...settingOptions(['environment']) },
   examples: ['petstore doctor', 'petstore doctor --json'],
   async run({ terminal, switches, config }) {
     const checks = [
@@ -21,18 +21,18 @@ export const doctor: Command = {
       fine('Node.js', terminal.nodeVersion),
       ...(await checkDatabase(config.database, terminal.clock)),
     ]
-    // Opening the store would migrate a schema that is not up to date, and a doctor changes nothing.
-    if (checks.every(({ name, state }) => state !== 'problem' && (name !== 'Schema' || state === 'ok')))
+    // Opening the store would migrate an outdated schema, and doctor changes nothing.
+    if (checks.every(({ name, state }) => state === 'ok' || (state === 'warning' && name !== 'Schema')))
       checks.push(...(await checkStore(config)))
     const problems = checks.filter(({ state }) => state === 'problem').length
     if (switches['json'])
       printJson(terminal, { database: databasePlace(config.database), healthy: problems === 0, checks })
     else printChecks(terminal, checks)
-    if (problems > 0) throw new CommandFailed(`${problems} ${problems === 1 ? 'problem' : 'problems'} found.`)
+    if (problems > 0) throw new CommandFailed(`${counted(problems, 'problem')} found.`)
   },
 }
 
-/** A bad value is refused before any command runs; a variable with a mistyped name would be ignored. */
+/** Warns of variables with mistyped names, which are ignored. Invalid values are refused before any command runs. */
 function checkSettings({ env }: Terminal, { given, environment }: Config): Check {
   const unknown = unknownVariables(env)
   if (unknown.length > 0) {

@@ -1,21 +1,21 @@
-// The file .env: variables, one a line, for those who would rather not set them in the environment.
+// Parses the file .env: settings as variables, one a line.
 import { parseEnv } from 'node:util'
 
 export interface EnvFile {
   variables: NodeJS.Dict<string>
-  /** The numbers of the lines that are ignored, from 1: no NAME=VALUE, no comment, and not within quotes. */
+  /** The numbers, from 1, of the lines that are neither NAME=VALUE nor a comment, nor part of a quoted value. */
   ignoredLines: readonly number[]
 }
 
 const SETTING_OR_COMMENT = /^\s*(?:#|$|(?:export\s+)?[A-Za-z_]\w*\s*=)/
 
 export function parseEnvFile(text: string): EnvFile {
-  // Editors on Windows begin a file with a byte order mark, which would become part of the first name.
+  // A byte order mark, which editors on Windows write, would become part of the first name.
   const lines = text.replace(/^\uFEFF/, '').split('\n')
   const variables = parseEnv(lines.join('\n'))
   const isIgnored = (index: number) => {
     if (SETTING_OR_COMMENT.test(lines[index]!)) return false
-    // A quoted value may span lines. Without a line of it, it would be another.
+    // A quoted value may span lines. Removing one of its lines would change the value.
     const others = parseEnv(lines.toSpliced(index, 1).join('\n'))
     return Object.entries(others).every(([name, value]) => variables[name] === value)
   }

@@ -1,34 +1,27 @@
-// petstore environment …: shows or changes the environment that a database belongs to, and with it which keys it accepts.
+// petstore environment …: shows or changes the environment of a database, which decides which keys the service accepts.
 import { KEY_PREFIX, stateOf } from '../accounts/api-keys.ts'
 import { databasePlace } from '../store/database-address.ts'
 import { type Environment, ENVIRONMENTS } from '../contract/operations.ts'
 import { givesWay } from '../store/settle-environment.ts'
 import type { Store } from '../store/store.ts'
-import {
-  type Command,
-  CommandFailed,
-  type Input,
-  JSON_OPTION,
-  settingOptions,
-  UsageError,
-  withStore,
-} from './command.ts'
-import { print, printJson, report } from './terminal.ts'
+import { type Command, CommandFailed, type Input, STORE_OPTIONS, UsageError, withStore } from './command.ts'
+import { counted, print, printJson, report } from './terminal.ts'
 
 const show: Command = {
   name: 'environment show',
   summary: 'Show which environment the database belongs to',
   takes: [],
-  options: { json: JSON_OPTION, ...settingOptions(['database']) },
+  options: STORE_OPTIONS,
   examples: ['petstore environment show'],
   async run(input) {
     const { terminal, switches, config } = input
     const environment = await withStore(input, (store) => store.environment())
     if (switches['json']) return printJson(terminal, { environment: environment ?? null })
     if (environment !== undefined) return print(terminal, environment)
+    const place = databasePlace(config.database)
     report(
       terminal,
-      `${databasePlace(config.database)} has no environment yet; the next start of the service records one, and so does the next key.`,
+      `${place} has no environment yet; the next start of the service records one, and so does the next key.`,
     )
   },
 }
@@ -38,15 +31,13 @@ const set: Command = {
   summary: 'Change the environment of the database; keys of the other one are refused afterwards',
   takes: ['NAME'],
   choices: ENVIRONMENTS,
-  options: {
-    yes: { type: 'boolean', meaning: 'Confirm the change' },
-    json: JSON_OPTION,
-    ...settingOptions(['database']),
-  },
+  options: { yes: { meaning: 'Confirm the change' }, ...STORE_OPTIONS },
   examples: ['petstore environment set production --yes'],
   async run(input) {
-    const { terminal, switches, config } = input
-    const environment = readEnvironment(input)
+    const { terminal, positionals, switches, config } = input
+    const environment = ENVIRONMENTS.find((name) => name === positionals[0])
+    if (environment === undefined)
+      throw new UsageError(`NAME must be ${ENVIRONMENTS.join(' or ')}, got ${JSON.stringify(positionals[0])}.`)
     const place = databasePlace(config.database)
     const { was, refused } = await withStore(input, (store) => change(store, environment, input))
     if (switches['json']) return printJson(terminal, { environment, was: was ?? null, refusedKeys: refused })
@@ -58,37 +49,25 @@ const set: Command = {
     if (refused > 0)
       report(
         terminal,
-        `Refused from then on: ${keysOf(refused, other(environment))}. They are kept, and accepted again if the change is undone.`,
+        `Refused from then on: ${refusedKeys(refused, environment)}. They are kept, and accepted again if the change is undone.`,
       )
   },
 }
 
 export const ENVIRONMENT_COMMANDS: readonly Command[] = [show, set]
 
-function readEnvironment({ positionals }: Input): Environment {
-  const environment = ENVIRONMENTS.find((name) => name === positionals[0])
-  if (environment !== undefined) return environment
-  throw new UsageError(`NAME must be ${ENVIRONMENTS.join(' or ')}, got ${JSON.stringify(positionals[0])}.`)
-}
-
-async function change(
-  store: Store,
-  environment: Environment,
-  input: Input,
-): Promise<{ was: Environment | undefined; refused: number }> {
-  const { terminal, switches, config } = input
+/** Resolves with the previous environment, and with how many active keys the service refuses from now on. */
+async function change(store: Store, environment: Environment, { terminal, switches, config }: Input) {
   const was = await store.environment()
   if (was === environment) {
     await store.recordEnvironment(environment, { instead: was })
     return { was, refused: 0 }
   }
-  const keys = await store.accounts.listKeys()
-  const refused = keys.filter(
-    (key) => key.environment !== environment && stateOf(key, terminal.clock()) === 'active',
-  ).length
+  const active = (await store.accounts.listKeys()).filter((key) => stateOf(key, terminal.clock()) === 'active')
+  const refused = active.filter((key) => key.environment !== environment).length
   if ((was !== undefined || refused > 0) && !switches['yes'] && !(await givesWay(store))) {
     const consequence =
-      refused === 0 ? '' : ` and has ${keysOf(refused, other(environment))}, which ${environment} refuses`
+      refused === 0 ? '' : ` and has ${refusedKeys(refused, environment)}, which ${environment} refuses`
     throw new UsageError(
       `${databasePlace(config.database)} belongs to ${was ?? 'no environment'}${consequence}; add --yes to change it to ${environment}.`,
     )
@@ -101,10 +80,8 @@ async function change(
   return { was, refused }
 }
 
-function other(environment: Environment): Environment {
-  return ENVIRONMENTS.find((name) => name !== environment)!
-}
-
-function keysOf(count: number, environment: Environment): string {
-  return `${count} active ${count === 1 ? 'key' : 'keys'} of ${environment} (${KEY_PREFIX[environment]}…)`
+/** Names the keys that a database of `environment` refuses: those of the other environment. */
+function refusedKeys(count: number, environment: Environment): string {
+  const other = ENVIRONMENTS.find((name) => name !== environment)!
+  return `${counted(count, 'active key')} of ${other} (${KEY_PREFIX[other]}…)`
 }

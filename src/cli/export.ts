@@ -1,4 +1,4 @@
-// petstore export: writes all animals to a CSV or JSON Lines file, oldest first, in the memory of one batch.
+// petstore export: writes all animals to a CSV or JSON Lines file, oldest first. Holds one batch in memory at a time.
 import { createWriteStream, existsSync } from 'node:fs'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -9,9 +9,9 @@ import { kindOf, readBatches } from '../store/records.ts'
 import { partOfDatabase } from '../store/sqlite/database-files.ts'
 import type { Store } from '../store/store.ts'
 import { writeWholeFile } from '../store/whole-file.ts'
-import { type Command, CommandFailed, JSON_OPTION, settingOptions, UsageError, withStore } from './command.ts'
+import { type Command, CommandFailed, conclude, STORE_OPTIONS, UsageError, withStore } from './command.ts'
 import { type Format, FORMAT_OPTION, formatOf, STANDARD_STREAM } from './pet-file.ts'
-import { printJson, report, showProgress, startRate, type Terminal } from './terminal.ts'
+import { counted, showProgress, startRate, type Terminal } from './terminal.ts'
 
 export const exportPets: Command = {
   name: 'export',
@@ -19,19 +19,13 @@ export const exportPets: Command = {
   takes: ['FILE|-'],
   options: {
     format: FORMAT_OPTION,
-    force: { type: 'boolean', meaning: 'Replace the file if there is one' },
-    json: JSON_OPTION,
-    ...settingOptions(['database']),
+    force: { meaning: 'Replace the file if there is one' },
+    ...STORE_OPTIONS,
   },
   examples: ['petstore export animals.csv', 'petstore export - --format jsonl | gzip > animals.jsonl.gz'],
   async run(input) {
-    const {
-      terminal,
-      positionals,
-      flags,
-      switches,
-      config: { database },
-    } = input
+    const { terminal, positionals, flags, switches } = input
+    const { database } = input.config
     const path = positionals[0]!
     const format = formatOf(path, flags['format'])
     const toStdout = path === STANDARD_STREAM
@@ -44,8 +38,7 @@ export const exportPets: Command = {
     const count = await withStore(input, (store) =>
       toStdout ? writeTo(terminal, store, format) : writeFile(terminal, store, format, path),
     )
-    if (switches['json']) return printJson(terminal, { exported: count })
-    report(terminal, `Exported ${count} ${count === 1 ? 'animal' : 'animals'}.`)
+    conclude(input, { exported: count }, `Exported ${counted(count, 'animal')}.`)
   },
 }
 
@@ -60,23 +53,20 @@ async function writeFile(terminal: Terminal, store: Store, format: Format, path:
   }
 }
 
-async function writeTo(
-  terminal: Terminal,
-  { pets, records }: Store,
-  format: Format,
-  target = terminal.stdout,
-): Promise<number> {
-  const all = Object.values(await pets.countByStatus()).reduce((sum, count) => sum + count, 0)
+/** Resolves with the number of animals. */
+async function writeTo(terminal: Terminal, store: Store, format: Format, target = terminal.stdout): Promise<number> {
+  const stored = Object.values(await store.pets.countByStatus()).reduce((sum, count) => sum + count, 0)
   const rate = startRate()
   const line = format === 'csv' ? csvLine : renderPet
   let count = 0
   async function* render(): AsyncGenerator<string> {
     if (format === 'csv') yield `${CSV_HEADER}\n`
-    for await (const batch of readBatches(records, kindOf('pets'))) {
+    for await (const batch of readBatches(store.records, kindOf('pets'))) {
       yield batch.map((record) => `${line(petOfRecord(record))}\n`).join('')
       count += batch.length
-      // More may have been added since they were counted.
-      showProgress(terminal, count, Math.max(count, all), rate(count, Math.max(count, all)))
+      // Animals may have been added since the total was counted.
+      const total = Math.max(count, stored)
+      showProgress(terminal, count, total, rate(count, total))
     }
   }
   await pipeline(Readable.from(render()), target, { end: target !== terminal.stdout })

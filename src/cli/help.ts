@@ -1,13 +1,13 @@
-// Help leads with examples: most people look for a line to copy. It names the program as it was called. For a word that is
-// mistyped, it suggests the nearest one.
+// Renders the help, and suggests a known word for a mistyped one. Examples come first: most people look for a line to copy.
 import { VERSION } from '../contract/operations.ts'
 import type { Command } from './command.ts'
+import { alignColumns } from './terminal.ts'
 
 export function overview(commands: readonly Command[], program: string): string {
   const rows = [
-    ...commands.filter(({ hidden }) => !hidden).map(({ name, summary }) => [name, summary] as const),
-    ['help [COMMAND]', 'Show this page, or the help of a command or of a group such as key'] as const,
-    ['--version', 'Show the version of the interface'] as const,
+    ...commands.filter(({ hidden }) => !hidden).map(({ name, summary }) => [name, summary]),
+    ['help [COMMAND]', 'Show this page, or the help of a command or of a group such as key'],
+    ['--version', 'Show the version of the interface'],
   ]
   const examples = [
     'petstore serve --port 8080',
@@ -16,26 +16,22 @@ export function overview(commands: readonly Command[], program: string): string 
   ]
   return [
     `petstore ${VERSION}: a store's animals over HTTP`,
-    ...section('Examples', asCalled(examples, program)),
-    ...section('Commands', columns(rows)),
+    ...exampleSection(examples, program),
+    ...section('Commands', alignColumns(rows)),
     '',
     'Settings are read from flags, environment variables and the file .env in the working directory, in this order.',
   ].join('\n')
 }
 
-/** The help of commands that share their first word. */
+/** Renders the help of commands that share their first word. */
 export function groupHelp(commands: readonly Command[], program: string): string {
   const [group = ''] = commands[0]!.name.split(' ')
+  const examples = commands.map((command) => command.examples[0]!)
+  const rows = commands.map(({ name, summary }) => [name, summary])
   return [
     `petstore ${group}: ${commands.map(({ name }) => name.slice(group.length + 1)).join(', ')}`,
-    ...section(
-      'Examples',
-      asCalled(
-        commands.map(({ examples }) => examples[0]!),
-        program,
-      ),
-    ),
-    ...section('Commands', columns(commands.map(({ name, summary }) => [name, summary]))),
+    ...exampleSection(examples, program),
+    ...section('Commands', alignColumns(rows)),
     '',
     `More: ${program} help ${commands[0]!.name}`,
   ].join('\n')
@@ -44,30 +40,32 @@ export function groupHelp(commands: readonly Command[], program: string): string
 export function helpFor({ name, summary, takes, options, examples }: Command, program: string): string {
   const rows = Object.entries(options).flatMap(([option, { value, meaning, notes }]) => {
     const usage = value === undefined ? `--${option}` : `--${option} ${value}`
-    return notes === undefined ? [[usage, meaning] as const] : [[usage, meaning] as const, ['', notes] as const]
+    return notes === undefined
+      ? [[usage, meaning]]
+      : [
+          [usage, meaning],
+          ['', notes],
+        ]
   })
   return [
     `petstore ${name}: ${summary}`,
-    ...section('Examples', asCalled(examples, program)),
-    ...section('Usage', [`  ${program} ${[name, ...takes].join(' ')}${rows.length > 0 ? ' [OPTIONS]' : ''}`]),
-    ...(rows.length > 0 ? section('Options', columns(rows)) : []),
+    ...exampleSection(examples, program),
+    ...section('Usage', [`${program} ${[name, ...takes].join(' ')}${rows.length > 0 ? ' [OPTIONS]' : ''}`]),
+    ...(rows.length > 0 ? section('Options', alignColumns(rows)) : []),
   ].join('\n')
 }
 
 function section(title: string, lines: readonly string[]): string[] {
-  return ['', title, ...lines]
+  return ['', title, ...lines.map((line) => `  ${line}`)]
 }
 
-function asCalled(examples: readonly string[], program: string): string[] {
-  return examples.map((example) => `  ${example.replace(/(?<=^|\s)petstore(?= )/, () => program)}`)
+/** Names the program as the user called it. */
+function exampleSection(examples: readonly string[], program: string): string[] {
+  const lines = examples.map((example) => example.replace(/(?<=^|\s)petstore(?= )/, () => program))
+  return section('Examples', lines)
 }
 
-function columns(rows: readonly (readonly [string, string])[]): string[] {
-  const width = Math.max(...rows.map(([left]) => left.length))
-  return rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}`)
-}
-
-/** Suggests the known word that is nearest to a mistyped one; empty if none is near: at most one letter in three may differ. */
+/** Suggests the known word that is nearest to a mistyped one; returns '' if more than one letter in three differs. */
 export function didYouMean(word: string, known: readonly string[]): string {
   const [best] = known
     .map((candidate) => ({ candidate, far: distance(word, candidate) }))
@@ -76,7 +74,7 @@ export function didYouMean(word: string, known: readonly string[]): string {
   return isNear ? ` Did you mean ${best.candidate}?` : ''
 }
 
-/** How many letters must be added, removed, replaced or swapped with their neighbour (optimal string alignment). */
+/** Counts the letters to add, remove, replace or swap with their neighbour (optimal string alignment distance). */
 function distance(from: string, to: string): number {
   let [before, last]: [number[], number[]] = [[], Array.from({ length: to.length + 1 }, (_, index) => index)]
   for (let row = 1; row <= from.length; row += 1) {

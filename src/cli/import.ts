@@ -1,15 +1,16 @@
-// petstore import: adds the animals of a file. Nothing is written unless every row is valid; then rows are added in short
-// transactions that also record how far the import has come, so that it goes on where it was interrupted.
+// petstore import: adds the animals of a file, if every row is valid. Adds them in short transactions, which also record the
+// progress of the import, so that an interrupted import continues where it stopped.
 import { createHash } from 'node:crypto'
 import type { NewPet } from '../contract/pets.ts'
-import { type FileImport, type ImportStore, NoDatabase } from '../store/store.ts'
+import type { FileImport, ImportStore, Store } from '../store/store.ts'
 import {
   type Command,
   CommandFailed,
+  conclude,
   type Input,
-  JSON_OPTION,
-  settingOptions,
+  STORE_OPTIONS,
   UsageError,
+  withExistingStore,
   withStore,
 } from './command.ts'
 import { DELIMITER_OPTION, delimiterOf, delimiterWords, recogniseCsv } from './csv-dialect.ts'
@@ -17,7 +18,8 @@ import { FORMAT_OPTION, formatOf, isNamedAsSpreadsheet, PetFile, spreadsheetRefu
 import { readCsv, readJsonLines, type Row } from './pet-rows.ts'
 import {
   clearProgress,
-  day,
+  counted,
+  formatTime,
   Interrupted,
   isoTime,
   printJson,
@@ -27,11 +29,12 @@ import {
   type Terminal,
 } from './terminal.ts'
 
+/** How many rows one transaction adds. */
 const BATCH = 500
 
 type Reader = (chunks: AsyncIterable<Buffer>) => AsyncGenerator<Row[]>
 
-/** How files are usually written, which needs no mention. */
+/** The usual dialects, which the summary does not mention. */
 const USUAL: ReadonlySet<string> = new Set(['UTF-8', 'commas, UTF-8'])
 
 export const importPets: Command = {
@@ -41,15 +44,11 @@ export const importPets: Command = {
   options: {
     format: FORMAT_OPTION,
     delimiter: DELIMITER_OPTION,
-    'ignore-columns': {
-      type: 'boolean',
-      meaning: 'Leave out the columns of CSV that animals do not have, and name them',
-    },
-    'dry-run': { type: 'boolean', meaning: 'Check the file and write nothing' },
-    'skip-bad': { type: 'boolean', meaning: 'Report bad rows and add the others' },
-    again: { type: 'boolean', meaning: 'Add the animals once more, although this file was imported before' },
-    json: JSON_OPTION,
-    ...settingOptions(['database']),
+    'ignore-columns': { meaning: 'Leave out the columns of CSV that animals do not have, and name them' },
+    'dry-run': { meaning: 'Check the file and write nothing' },
+    'skip-bad': { meaning: 'Report bad rows and add the others' },
+    again: { meaning: 'Add the animals once more, although this file was imported before' },
+    ...STORE_OPTIONS,
   },
   examples: [
     'petstore import animals.csv --dry-run',
@@ -73,7 +72,7 @@ export const importPets: Command = {
     const read: Reader = csv === undefined ? readJsonLines : (chunks) => readCsv(chunks, csv)
     const recognised = csv === undefined ? encoding : `${delimiterWords(csv.delimiter)}, ${encoding}`
     const { hash, valid, bad } = await check(terminal, file, read)
-    const rows = `${valid + bad} ${valid + bad === 1 ? 'row' : 'rows'}`
+    const rows = counted(valid + bad, 'row')
     const dryRun = switches['dry-run'] === true
     const earlier = dryRun ? await finishedImport(input, hash) : undefined
     if (dryRun && switches['json']) {
@@ -87,39 +86,24 @@ export const importPets: Command = {
     }
     if (dryRun) {
       if (switches['json']) return
-      const before =
-        earlier === undefined ? '' : ` ${importedAlready(earlier)}; to add its animals once more, add --again.`
-      return report(
-        terminal,
-        `${rows} checked (${recognised}): ${valid} valid, ${bad} bad. Nothing was written.${before}`,
-      )
+      const before = earlier && ` ${importedAlready(earlier)}; to add its animals once more, add --again.`
+      const outcome = `${valid} valid, ${bad} bad. Nothing was written.${before ?? ''}`
+      return report(terminal, `${rows} checked (${recognised}): ${outcome}`)
     }
-    const added =
-      valid === 0
-        ? 0
-        : await withStore(
-            input,
-            async ({ imports }) => {
-              const from = await whereToStart(
-                imports,
-                { hash, file: file.name, rowsTotal: valid },
-                switches['again'] === true,
-                terminal,
-              )
-              await addRows(terminal, imports, file, read, { hash, from, all: valid })
-              return valid - from
-            },
-            { create: true },
-          )
-    if (switches['json']) return printJson(terminal, { added, earlier: valid - added, skipped: bad })
+    let added = 0
+    if (valid > 0) {
+      const add = ({ imports }: Store) => addRows(input, imports, file, read, { hash, total: valid })
+      added = await withStore(input, add, { create: true })
+    }
     const before = added < valid ? ` ${valid - added} were added before the interruption.` : ''
-    const skipped = bad > 0 ? ` Skipped ${bad} bad ${bad === 1 ? 'row' : 'rows'}.` : ''
+    const skipped = bad > 0 ? ` Skipped ${counted(bad, 'bad row')}.` : ''
     const unusual = USUAL.has(recognised) ? '' : ` (${recognised})`
-    report(terminal, `Added ${added} ${added === 1 ? 'animal' : 'animals'}${unusual}.${before}${skipped}`)
+    const summary = `Added ${counted(added, 'animal')}${unusual}.${before}${skipped}`
+    conclude(input, { added, earlier: valid - added, skipped: bad }, summary)
   },
 }
 
-/** Reads the whole file, reports every bad row, and makes the hash by which the store recognises the file. */
+/** Reads the whole file, reports every bad row, and computes the hash by which the store recognises the file. */
 async function check(
   terminal: Terminal,
   file: PetFile,
@@ -149,28 +133,55 @@ async function check(
   return { hash: hash.digest('hex'), valid, bad }
 }
 
-/** Resolves with the import of this file that has finished, if there is one; creates no database. */
+/** Resolves with the finished import of this file, if there is one; creates no database. */
 async function finishedImport(input: Input, hash: string): Promise<FileImport | undefined> {
-  try {
-    const found = await withStore(input, ({ imports }) => imports.find(hash))
-    return found?.rowsDone === found?.rowsTotal ? found : undefined
-  } catch (error) {
-    if (error instanceof NoDatabase) return undefined
-    throw error
-  }
+  const found = await withExistingStore(input, ({ imports }) => imports.find(hash))
+  return found?.rowsDone === found?.rowsTotal ? found : undefined
 }
 
 function importedAlready({ rowsTotal, updatedAt }: FileImport): string {
-  return `This file was imported already (${rowsTotal} rows, ${day(updatedAt)})`
+  return `This file was imported already (${rowsTotal} rows, ${formatTime(updatedAt)})`
 }
 
-/** Returns how many rows are done already: none for a new file, some after an interruption. */
-async function whereToStart(
+/** Adds the valid rows that an interrupted import of this file has not added; resolves with their number. */
+async function addRows(
+  input: Input,
+  imports: ImportStore,
+  file: PetFile,
+  read: Reader,
+  { hash, total }: { hash: string; total: number },
+): Promise<number> {
+  const { terminal } = input
+  const from = await beginImport(input, imports, { hash, file: file.name, rowsTotal: total })
+  const rate = startRate()
+  let done = from
+  let isStopped = false
+  void terminal.stopSignal().then(() => (isStopped = true))
+  for await (const batch of batchesAfter(from, read(file.chunks()))) {
+    if (await file.hasChanged()) {
+      throw new CommandFailed(
+        `${file.name} was changed during its import, which stopped after ${done} of ${total} rows. Put the earlier file back and run the same import again to finish it.`,
+      )
+    }
+    if (!(await imports.addRows(hash, done, batch, terminal.clock()))) throw takenOver(done - from)
+    done += batch.length
+    showProgress(terminal, done, total, rate(done - from, total - from))
+    if (!isStopped || done === total) continue
+    clearProgress(terminal)
+    throw new Interrupted(
+      `Interrupted: ${done} of ${total} rows are added. Run the same import again to add the others.`,
+    )
+  }
+  return total - from
+}
+
+/** Begins an import, or resumes an interrupted one; resolves with the number of rows that were added before. */
+async function beginImport(
+  { terminal, switches }: Input,
   imports: ImportStore,
   file: Pick<FileImport, 'hash' | 'file' | 'rowsTotal'>,
-  again: boolean,
-  terminal: Terminal,
 ): Promise<number> {
+  const again = switches['again'] === true
   const earlier = await imports.find(file.hash)
   if (earlier !== undefined && earlier.rowsDone < earlier.rowsTotal) return earlier.rowsDone
   if (earlier !== undefined && !again) {
@@ -190,53 +201,21 @@ async function whereToStart(
   return 0
 }
 
-async function addRows(
-  terminal: Terminal,
-  imports: ImportStore,
-  file: PetFile,
-  read: Reader,
-  { hash, from, all }: { hash: string; from: number; all: number },
-): Promise<void> {
-  const rate = startRate()
-  let done = from
-  let isStopped = false
-  void terminal.stopSignal().then(() => (isStopped = true))
-  for await (const batch of batchesAfter(from, read(file.chunks()))) {
-    if (await file.hasChanged()) {
-      throw new CommandFailed(
-        `${file.name} was changed during its import, which stopped after ${done} of ${all} rows. Put the earlier file back and run the same import again to finish it.`,
-      )
-    }
-    if (!(await imports.addRows(hash, done, batch, terminal.clock()))) throw takenOver(done - from)
-    done += batch.length
-    showProgress(terminal, done, all, rate(done - from, all - from))
-    if (!isStopped || done === all) continue
-    clearProgress(terminal)
-    throw new Interrupted(`Interrupted: ${done} of ${all} rows are added. Run the same import again to add the others.`)
-  }
-}
-
 function takenOver(added: number): CommandFailed {
   return new CommandFailed(
     `Another process imports the same file; this one stopped after ${added} rows. No row was added twice.`,
   )
 }
 
+/** Yields the animals of the valid rows in batches, without the first `skip` of them. */
 async function* batchesAfter(skip: number, source: AsyncIterable<Row[]>): AsyncGenerator<NewPet[]> {
   let toSkip = skip
-  let batch: NewPet[] = []
+  let waiting: NewPet[] = []
   for await (const rows of source) {
-    for (const row of rows) {
-      if (!('pet' in row)) continue
-      if (toSkip > 0) {
-        toSkip -= 1
-        continue
-      }
-      batch.push(row.pet)
-      if (batch.length < BATCH) continue
-      yield batch
-      batch = []
-    }
+    const pets = rows.flatMap((row) => ('pet' in row ? [row.pet] : []))
+    waiting = waiting.concat(pets.slice(toSkip))
+    toSkip = Math.max(0, toSkip - pets.length)
+    while (waiting.length >= BATCH) yield waiting.splice(0, BATCH)
   }
-  if (batch.length > 0) yield batch
+  if (waiting.length > 0) yield waiting
 }

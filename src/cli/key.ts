@@ -2,35 +2,27 @@
 import { redacted, stateOf } from '../accounts/api-keys.ts'
 import { Refused } from '../contract/errors.ts'
 import { databasePlace } from '../store/database-address.ts'
-import type { Account, ApiKey } from '../store/account-store.ts'
+import type { ApiKey } from '../store/account-store.ts'
 import { accountsOf, findAccount } from './account.ts'
 import {
   type Command,
   CommandFailed,
   environmentOf,
-  JSON_OPTION,
   nextCommand,
-  settingOptions,
+  STORE_OPTIONS,
   UsageError,
   withStore,
 } from './command.ts'
-import { day, isoTime, print, printJson, printTable, report } from './terminal.ts'
-
-const STORE_OPTIONS = settingOptions(['database'])
+import { formatTime, isoTime, print, printJson, printTable, report } from './terminal.ts'
 
 const create: Command = {
   name: 'key create',
   summary: 'Generate an API key',
   takes: [],
   options: {
-    account: { type: 'string', value: 'EMAIL', meaning: 'Account that the key belongs to' },
-    name: { type: 'string', value: 'NAME', meaning: 'Name to recognise the key by' },
-    expires: {
-      type: 'string',
-      value: 'WHEN',
-      meaning: 'When it expires: 12h, 90d, 4w, or a date such as 2027-01-31; unset: never',
-    },
-    json: JSON_OPTION,
+    account: { value: 'EMAIL', meaning: 'Account that the key belongs to' },
+    name: { value: 'NAME', meaning: 'Name to recognise the key by' },
+    expires: { value: 'WHEN', meaning: 'When it expires: 12h, 90d, 4w, or a date such as 2027-01-31; unset: never' },
     ...STORE_OPTIONS,
   },
   examples: [
@@ -45,12 +37,8 @@ const create: Command = {
     const expiresAt = expires === undefined ? undefined : parseExpiry(expires, terminal.clock())
     const made = await withStore(input, async (store) => {
       const account = await findAccount(input, store, email)
-      return accountsOf(store, await environmentOf(input, store), terminal).createKey(
-        account,
-        name,
-        expiresAt,
-        'command line',
-      )
+      const accounts = accountsOf(input, store, await environmentOf(input, store))
+      return accounts.createKey(account, name, expiresAt, 'command line')
     })
     if (made instanceof Refused) throw new CommandFailed(made.message)
     const { key, secret } = made
@@ -66,11 +54,7 @@ const list: Command = {
   name: 'key list',
   summary: 'List the API keys, redacted',
   takes: [],
-  options: {
-    account: { type: 'string', value: 'EMAIL', meaning: 'Only the keys of this account' },
-    json: JSON_OPTION,
-    ...STORE_OPTIONS,
-  },
+  options: { account: { value: 'EMAIL', meaning: 'Only the keys of this account' }, ...STORE_OPTIONS },
   examples: ['petstore key list', 'petstore key list --account you@example.com --json'],
   async run(input) {
     const { terminal, flags, switches, config } = input
@@ -83,26 +67,19 @@ const list: Command = {
         keys: await store.accounts.listKeys(account?.id),
       }
     })
-    const emailOf = ({ accountId }: ApiKey) => emails.get(accountId) ?? accountId
-    if (switches['json'])
-      return printJson(
-        terminal,
-        keys.map((key) => keyJson(key, emailOf(key), now)),
-      )
+    if (switches['json']) {
+      const listed = keys.map((key) => keyJson(key, emails.get(key.accountId), now))
+      return printJson(terminal, listed)
+    }
     if (keys.length === 0) {
       const command = nextCommand(input, `key create --account ${flags['account'] ?? 'EMAIL'} --name NAME`)
       return report(terminal, `No keys yet in ${databasePlace(config.database)}. Generate one: ${command}`)
     }
-    const rows = keys.map((key) => [
-      key.id,
-      emailOf(key),
-      key.name,
-      redacted(key),
-      stateOf(key, now),
-      day(key.createdAt),
-      day(key.lastUsedAt),
-      day(key.expiresAt),
-    ])
+    const rows = keys.map((key) => {
+      const { id, accountId, name, createdAt, lastUsedAt, expiresAt } = key
+      const times = [createdAt, lastUsedAt, expiresAt].map(formatTime)
+      return [id, emails.get(accountId) ?? accountId, name, redacted(key), stateOf(key, now), ...times]
+    })
     printTable(terminal, ['Id', 'Account', 'Name', 'Key', 'State', 'Created', 'Last used', 'Expires'], rows)
   },
 }
@@ -111,7 +88,7 @@ const revoke: Command = {
   name: 'key revoke',
   summary: 'Revoke an API key',
   takes: ['ID'],
-  options: { json: JSON_OPTION, ...STORE_OPTIONS },
+  options: STORE_OPTIONS,
   examples: ['petstore key revoke key_4fGh7JkLm2NpQrSt'],
   async run(input) {
     const { terminal, positionals, switches, config } = input
@@ -122,11 +99,11 @@ const revoke: Command = {
           `There is no key ${positionals[0]!} in ${databasePlace(config.database)}; see ${nextCommand(input, 'key list')}`,
         )
       }
-      const revoked = await accountsOf(store, key.environment, terminal).revokeKey(key, 'command line')
+      const revoked = await accountsOf(input, store).revokeKey(key, 'command line')
       if (switches['json']) {
         const now = (await store.accounts.keyById(key.id)) ?? key
         const account = await store.accounts.accountById(key.accountId)
-        return printJson(terminal, keyJson(now, account?.email ?? key.accountId, terminal.clock()))
+        return printJson(terminal, keyJson(now, account?.email, terminal.clock()))
       }
       report(terminal, revoked ? `Revoked ${key.name} (${key.id}).` : `${key.name} (${key.id}) was already revoked.`)
     })
@@ -141,24 +118,23 @@ function parseExpiry(text: string, now: number): number {
   const [, count, unit = ''] = /^([1-9][0-9]{0,4})([hdw])$/.exec(text) ?? []
   if (count !== undefined) return now + Number(count) * UNIT_MS[unit]!
   const date = /^\d{4}-\d{2}-\d{2}$/.test(text) ? Date.parse(text) : Number.NaN
-  // Date.parse takes 31 February for 3 March.
+  // Date.parse reads 31 February as 3 March.
   if (!Number.isNaN(date) && new Date(date).toISOString().startsWith(text)) return date
   throw new UsageError(
     `--expires must be hours, days or weeks (12h, 90d, 4w) or a date such as 2027-01-31, got ${JSON.stringify(text)}.`,
   )
 }
 
-function keyJson(key: ApiKey, account: Account['email'], now: number): object {
-  const { id, name, createdAt, lastUsedAt, expiresAt, revokedAt } = key
+function keyJson(key: ApiKey, email: string | undefined, now: number): object {
   return {
-    id,
-    account,
-    name,
+    id: key.id,
+    account: email ?? key.accountId,
+    name: key.name,
     redacted: redacted(key),
     state: stateOf(key, now),
-    createdAt: isoTime(createdAt),
-    lastUsedAt: isoTime(lastUsedAt),
-    expiresAt: isoTime(expiresAt),
-    revokedAt: isoTime(revokedAt),
+    createdAt: isoTime(key.createdAt),
+    lastUsedAt: isoTime(key.lastUsedAt),
+    expiresAt: isoTime(key.expiresAt),
+    revokedAt: isoTime(key.revokedAt),
   }
 }

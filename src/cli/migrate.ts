@@ -1,13 +1,13 @@
-// petstore migrate: upgrades the database's schema to this version and exits; `serve` does the same when it starts.
+// petstore migrate: creates the database, or upgrades its schema to this version; `serve` does the same when it starts.
 import { databasePlace } from '../store/database-address.ts'
-import { type Command, JSON_OPTION, settingOptions, withStore } from './command.ts'
+import { type Command, settingOptions, STORE_OPTIONS, withStore } from './command.ts'
 import { printJson, report } from './terminal.ts'
 
 export const migrate: Command = {
   name: 'migrate',
   summary: 'Create the database, or upgrade its schema to this version',
   takes: [],
-  options: { json: JSON_OPTION, ...settingOptions(['database', 'environment']) },
+  options: { ...STORE_OPTIONS, ...settingOptions(['environment']) },
   examples: ['petstore migrate', 'petstore migrate --database sqlite:/srv/petstore.db --environment production'],
   async run(input) {
     const { terminal, switches, config } = input
@@ -19,10 +19,8 @@ export const migrate: Command = {
     )
     const { created, migrations, warnings } = opened
     if (switches['json']) return printJson(terminal, { database, environment, created, migrations })
-    report(
-      terminal,
-      migrations.length === 0 ? `${database} was up to date.` : `Applied to ${database}: ${migrations.join(', ')}.`,
-    )
+    const applied = migrations.length > 0
+    report(terminal, applied ? `Applied to ${database}: ${migrations.join(', ')}.` : `${database} was up to date.`)
     for (const warning of warnings) report(terminal, `Warning: ${warning}`)
   },
 }

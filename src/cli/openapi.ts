@@ -1,4 +1,4 @@
-// petstore openapi: prints the OpenAPI document; without configured addresses, as it is committed.
+// petstore openapi: prints the OpenAPI document; without configured addresses, this is the committed openapi.json.
 import { type Command, settingOptions } from './command.ts'
 
 export const openapi: Command = {
@@ -8,7 +8,7 @@ export const openapi: Command = {
   options: settingOptions(['baseUrl', 'stagingBaseUrl']),
   examples: ['petstore openapi > openapi.json'],
   async run({ terminal, config }) {
-    // Loaded on demand, as in serve.ts.
+    // Imported on demand: the other commands start faster without it.
     const { renderOpenapi } = await import('../contract/openapi.ts')
     terminal.stdout.write(renderOpenapi({ production: config.baseUrl, staging: config.stagingBaseUrl }))
   },

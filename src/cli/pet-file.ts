@@ -1,4 +1,5 @@
-// A file of animals: which format and encoding it has, and its content. What can't be read twice, such as standard input, is spooled first.
+// Opens a file of animals, and recognises its format and encoding. Copies input that cannot be read twice, such as a pipe, to a
+// temporary file.
 import { randomUUID } from 'node:crypto'
 import type { BigIntStats } from 'node:fs'
 import { type FileHandle, open, unlink } from 'node:fs/promises'
@@ -11,13 +12,12 @@ const FORMATS = ['csv', 'jsonl'] as const
 export type Format = (typeof FORMATS)[number]
 
 export const FORMAT_OPTION: Option = {
-  type: 'string',
   value: 'FORMAT',
   meaning: `${FORMATS.join(' or ')}; by default as the file's name ends`,
   choices: FORMATS,
 }
 
-/** The name that stands for standard input or output. */
+/** The file name that means standard input or output. */
 export const STANDARD_STREAM = '-'
 
 export function formatOf(name: string, flag: string | undefined): Format {
@@ -33,9 +33,9 @@ type Encoding = 'UTF-8' | 'UTF-16LE' | 'UTF-16BE'
 
 const CHUNK_BYTES = 256 * 1024
 
-/** A file that is open for reading, and can be read from its start as often as needed. */
+/** An open file that can be read from its start any number of times. */
 export class PetFile implements AsyncDisposable {
-  /** The whole path, or `standard input`. */
+  /** The absolute path, or `standard input`. */
   readonly name: string
   readonly #handle: FileHandle
   readonly #state: BigIntStats
@@ -58,7 +58,7 @@ export class PetFile implements AsyncDisposable {
     }
   }
 
-  /** The copy has no name from the start, so that nothing is left of it even after kill -9. */
+  /** Copies the source to a temporary file, which is unlinked before the first write: even kill -9 leaves no file behind. */
   static async #spool(name: string, source: Readable): Promise<PetFile> {
     const copy = join(tmpdir(), `petstore-import-${randomUUID()}`)
     const handle = await open(copy, 'wx+', 0o600)
@@ -84,18 +84,19 @@ export class PetFile implements AsyncDisposable {
   async *chunks(onChunk: (chunk: Buffer) => void = () => {}): AsyncGenerator<Buffer> {
     const encoding = await this.encoding()
     const bytes = this.#bytes(onChunk)
-    yield* encoding === 'UTF-8' ? withoutMark(bytes) : asUtf8(bytes, encoding)
+    yield* encoding === 'UTF-8' ? bytes : asUtf8(bytes, encoding)
   }
 
+  /** Drops the byte order mark of UTF-8; that of UTF-16 is left to the decoder. */
   async *#bytes(onChunk: (chunk: Buffer) => void): AsyncGenerator<Buffer> {
-    // Not with a stream: one that is not read to its end closes the file.
+    // Not a stream: a stream closes the file when its reader stops before the end.
     for (let position = 0; ;) {
       const { buffer, bytesRead } = await this.#handle.read({ buffer: Buffer.alloc(CHUNK_BYTES), position })
       if (bytesRead === 0) return
-      position += bytesRead
       const chunk = buffer.subarray(0, bytesRead)
       onChunk(chunk)
-      yield chunk
+      yield position === 0 && chunk.subarray(0, 3).equals(UTF8_MARK) ? chunk.subarray(3) : chunk
+      position += bytesRead
     }
   }
 
@@ -105,7 +106,7 @@ export class PetFile implements AsyncDisposable {
     return Buffer.alloc(0)
   }
 
-  /** Whether somebody has written to the file since it was opened. */
+  /** Whether the file was written to since it was opened. */
   async hasChanged(): Promise<boolean> {
     const { size, mtimeNs } = await this.#handle.stat({ bigint: true })
     return size !== this.#state.size || mtimeNs !== this.#state.mtimeNs
@@ -118,14 +119,6 @@ export class PetFile implements AsyncDisposable {
 
 const BYTE_ORDER_MARK = 0xfeff
 const UTF8_MARK = Buffer.from(String.fromCharCode(BYTE_ORDER_MARK))
-
-async function* withoutMark(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-  let isFirst = true
-  for await (const chunk of chunks) {
-    yield isFirst && chunk.subarray(0, 3).equals(UTF8_MARK) ? chunk.subarray(3) : chunk
-    isFirst = false
-  }
-}
 
 async function* asUtf8(chunks: AsyncIterable<Buffer>, encoding: Encoding): AsyncGenerator<Buffer> {
   const decoder = new TextDecoder(encoding, { fatal: true })
@@ -153,7 +146,7 @@ function newLinesIn(text: string): number {
   return text.split('\n').length - 1
 }
 
-/** How zip files start, such as .xlsx and .ods, and how .xls files do. */
+/** The first bytes of zip files, which .xlsx and .ods files are, and of .xls files. */
 const SPREADSHEET_SIGNATURES = ['504b0304', 'd0cf11e0a1b11ae1']
 
 export function isNamedAsSpreadsheet(path: string): boolean {

@@ -1,4 +1,4 @@
-// The rows of a file of animals, in CSV or JSON Lines: reading them, whatever chunks the file arrives in, and writing CSV.
+// Reads the rows of a file of animals, in CSV or JSON Lines, from chunks of any size.
 import { isUtf8 } from 'node:buffer'
 import { CsvError, parse } from 'csv-parse'
 import { Refused } from '../contract/errors.ts'
@@ -8,35 +8,32 @@ import { CSV_COLUMNS, FREE_TEXT } from '../contract/pet-csv.ts'
 import { fieldFromText, FIELD_NAMES, FIELDS, type NewPet, NewPetSchema, parseNewPet } from '../contract/pets.ts'
 import { CommandFailed } from './command.ts'
 
-/** A row of a file: an animal, or the reason why it is none. */
+/** A row of a file: an animal, or the problem with it. */
 export type Row = { line: number; pet: NewPet } | { line: number; problem: string }
 
-/** How a CSV file is written. */
 export interface CsvDialect {
   delimiter: string
-  /** The column of each field: empty without a name in the header, undefined if its values are left out. */
+  /** The column of each field: '' if the header has no name for it, undefined if the column is ignored. */
   columns: readonly (string | undefined)[]
-  /** The columns that are left out, for a message. */
+  /** The names of the ignored columns, for a message. */
   ignored: readonly string[]
-  /** The line on which the header starts: the second after one that names the delimiter. */
+  /** The number of the header's first line: 2 after a `sep=` line, else 1. */
   headerLine: number
 }
 
-/** A file to import may have them in any order. */
-export const COLUMNS = CSV_COLUMNS
 export const REQUIRED: readonly string[] = NewPetSchema.required
-/** `id` is read and ignored, so that an export can be imported; the store assigns new ids. */
-export const OPTIONAL: readonly string[] = COLUMNS.filter((column) => !REQUIRED.includes(column))
+/** Includes `id`, so that an export can be imported; its values are ignored, because the store assigns new ids. */
+export const OPTIONAL: readonly string[] = CSV_COLUMNS.filter((column) => !REQUIRED.includes(column))
 
-/** A row without an end within this many bytes is not read further: memory stays bounded. */
+/** The most bytes that a row may have before the import gives up: bounds the memory. */
 const LONGEST_ROW = 1024 * 1024
 
 export const ROW_ENDS = ['\r\n', '\n']
 const NEW_LINE = '\n'.charCodeAt(0)
 
 /**
- * Reads CSV. Values stay text until our own rules have read them, so that an int64 is never rounded. Throws `CommandFailed`
- * where a broken quote makes it unclear where the next row starts.
+ * Reads CSV. Values stay text until `fieldFromText` parses them, so that no int64 is rounded. Throws `CommandFailed` after a
+ * broken quote, because the start of the next row is then unknown.
  */
 export async function* readCsv(
   chunks: AsyncIterable<Buffer>,
@@ -52,7 +49,7 @@ export async function* readCsv(
     record_delimiter: ROW_ENDS,
     from_line: headerLine,
     relax_column_count: true,
-    // Returns nothing, so that no record takes the slow way through the stream. Without an encoding, fields are bytes.
+    // Returns null, so that no record goes through the stream, which is slow. Without an encoding, fields are buffers.
     on_record(record) {
       const fields = record as unknown as Buffer[]
       if (!isHeader && !isBlank(fields)) rows.push(readRow(line, columns, fields))
@@ -108,18 +105,18 @@ function readRow(line: number, columns: CsvDialect['columns'], fields: readonly 
   return pet instanceof Refused ? { line, problem: pet.message } : { line, pet }
 }
 
-/** An empty field that is not required is one that was left out. */
+/** Treats an empty field that is not required as absent. */
 function parseCsvPet(texts: Record<string, string>): NewPet | Refused {
   const given = FIELD_NAMES.filter((name) => name in texts && (FIELDS[name].required || texts[name] !== ''))
   return parseNewPet(Object.fromEntries(given.map((name) => [name, fieldFromText(name, texts[name]!)])))
 }
 
-/** Spreadsheets write an empty row with its delimiters. */
+/** Whether the row has no values: spreadsheets write empty rows as delimiters alone. */
 function isBlank(fields: readonly Buffer[]): boolean {
   return fields.every((field) => field.length === 0)
 }
 
-/** A quoted field may go over several lines. */
+/** Counts the line feeds in quoted fields, which may span lines. */
 function newLinesIn(fields: readonly Buffer[]): number {
   let count = 0
   for (const field of fields) {
@@ -149,7 +146,7 @@ function unreadable(line: number, reason: string): CommandFailed {
 /** Reads JSON Lines: one JSON object a line, as the body of a create. */
 export async function* readJsonLines(chunks: AsyncIterable<Buffer>): AsyncGenerator<Row[]> {
   let line = 1
-  /** The start of a line that goes on in the next chunk; of an overlong one, only as much as shows that it is. */
+  /** The start of a line that continues in the next chunk, cut to one byte more than the longest line. */
   let rest = Buffer.alloc(0)
   for await (const chunk of chunks) {
     const rows: Row[] = []

@@ -50,7 +50,7 @@ function helpText(words: readonly string[], program: string): string | undefined
   return overview(COMMANDS, program)
 }
 
-/** A setting that is not understood would otherwise leave its default in force without a word. */
+/** Warns of variables and lines of .env that are ignored: a mistyped setting would silently keep its default. */
 function warnOfIgnored(terminal: Terminal): void {
   for (const name of unknownVariables(terminal.env)) {
     const hint = didYouMean(name.toUpperCase(), VARIABLES) || ` See ${terminal.program} help serve for all settings.`
@@ -60,7 +60,7 @@ function warnOfIgnored(terminal: Terminal): void {
     report(terminal, `petstore: Warning: line ${line} of the file .env is ignored: it is not NAME=VALUE.`)
 }
 
-/** Every user of the machine can read the command lines of all processes. */
+/** Warns of passwords on the command line: every user of the machine can read the command lines of all processes. */
 function warnOfPasswords(flags: Record<string, string | undefined>, terminal: Terminal): void {
   const { flag, variable, fileVariable } = SETTINGS.database
   for (const [name, value] of Object.entries(flags)) {
@@ -73,12 +73,12 @@ function warnOfPasswords(flags: Record<string, string | undefined>, terminal: Te
 
 function explainFailure(error: unknown, command: Command | undefined, terminal: Terminal): number {
   if (error instanceof UsageError || error instanceof BadSetting) {
-    report(terminal, `petstore: ${repeatable(error.message)}`)
+    report(terminal, `petstore: ${safeToPrint(error.message)}`)
     report(terminal, `See: ${terminal.program} help${command === undefined ? '' : ` ${command.name}`}`)
     return 2
   }
   if (error instanceof CommandFailed || error instanceof CannotOpenStore || error instanceof StoreUnavailable) {
-    report(terminal, `petstore: ${repeatable(error.message)}`)
+    report(terminal, `petstore: ${safeToPrint(error.message)}`)
     return 1
   }
   if (error instanceof Interrupted) {
@@ -88,8 +88,8 @@ function explainFailure(error: unknown, command: Command | undefined, terminal: 
   throw error
 }
 
-/** A message repeats words that were typed: neither a key in the wrong place nor a control character may reach the terminal. */
-function repeatable(message: string): string {
+/** Redacts API keys and escapes control characters in a message, which may repeat words that the user typed. */
+function safeToPrint(message: string): string {
   return message
     .split('\n')
     .map((line) => escapeControls(redactSecrets(line)))

@@ -1,8 +1,8 @@
-// petstore seed: adds made-up animals, in short transactions, so that a running server stays responsive.
+// petstore seed: adds made-up animals, in short transactions, so that a running service stays responsive.
 import { wholeNumber } from '../config.ts'
 import type { NewPet } from '../contract/pets.ts'
-import { type Command, JSON_OPTION, settingOptions, UsageError, withStore } from './command.ts'
-import { printJson, report, showProgress } from './terminal.ts'
+import { type Command, conclude, STORE_OPTIONS, UsageError, withStore } from './command.ts'
+import { counted, showProgress } from './terminal.ts'
 
 const MAX_COUNT = 100_000_000
 const BATCH = 500
@@ -11,15 +11,10 @@ export const seed: Command = {
   name: 'seed',
   summary: 'Add made-up animals, for trials and tests',
   takes: [],
-  options: {
-    count: { type: 'string', value: 'N', meaning: 'How many animals to add' },
-    json: JSON_OPTION,
-    ...settingOptions(['database']),
-  },
+  options: { count: { value: 'N', meaning: 'How many animals to add' }, ...STORE_OPTIONS },
   examples: ['petstore seed --count 1000'],
   async run(input) {
-    const { terminal, flags, switches } = input
-    const count = parseCount(flags['count'])
+    const count = parseCount(input.flags['count'])
     await withStore(
       input,
       async ({ pets }) => {
@@ -27,18 +22,17 @@ export const seed: Command = {
           const batch = Array.from({ length: Math.min(BATCH, count - added) }, madeUpPet)
           await pets.createMany(batch)
           added += batch.length
-          showProgress(terminal, added, count)
+          showProgress(input.terminal, added, count)
         }
       },
       { create: true },
     )
-    if (switches['json']) printJson(terminal, { added: count })
-    else report(terminal, `Added ${count} ${count === 1 ? 'animal' : 'animals'}.`)
+    conclude(input, { added: count }, `Added ${counted(count, 'animal')}.`)
   },
 }
 
 function parseCount(text: string | undefined): number {
-  const count = text === undefined ? undefined : wholeNumber(1, MAX_COUNT)(text)
+  const count = wholeNumber(1, MAX_COUNT)(text ?? '')
   if (count !== undefined) return count
   const got = text === undefined ? 'nothing' : JSON.stringify(text)
   throw new UsageError(`--count must be a whole number from 1 to ${MAX_COUNT}, got ${got}.`)
@@ -57,11 +51,8 @@ const CATEGORIES = 12
 function madeUpPet(): NewPet {
   const share = Math.random()
   const status = share < 0.7 ? 'available' : share < 0.85 ? 'pending' : 'sold'
-  return {
-    name: pick(NAMES) + pick(TITLES),
-    categoryId: BigInt(1 + Math.floor(Math.random() * CATEGORIES)),
-    status,
-  } satisfies Required<NewPet>
+  const categoryId = BigInt(1 + Math.floor(Math.random() * CATEGORIES))
+  return { name: pick(NAMES) + pick(TITLES), categoryId, status } satisfies Required<NewPet>
 }
 
 function pick(values: readonly string[]): string {

@@ -1,4 +1,4 @@
-// petstore serve: runs the service until a signal stops it. On a terminal it first says where, and how to get a key.
+// petstore serve: runs the service until a signal stops it. On a terminal it prints the addresses, and how to get a key.
 import { randomText } from '../accounts/api-keys.ts'
 import { type Config, type SettingName, SETTINGS } from '../config.ts'
 import { Refused } from '../contract/errors.ts'
@@ -26,10 +26,16 @@ export const serve: Command = {
   ],
   async run({ terminal, config }) {
     const stopSignal = terminal.stopSignal()
-    // Loaded on demand: the other commands start without the HTTP stack, in a fraction of the time.
-    const [{ createLogTo }, server] = await Promise.all([import('../log.ts'), import('../server.ts')])
+    // Imported on demand: without the HTTP stack, the other commands start in a fraction of the time.
+    const [{ createLogTo }, { startServer }] = await Promise.all([import('../log.ts'), import('../server.ts')])
     const log = createLogTo(terminal.stdout, config.logLevel)
-    const running = await startServer(server, terminal, config, log)
+    const { env, pid, clock } = terminal
+    let running: Running
+    try {
+      running = await startServer(config, log, { socket: inheritedSocket(env, pid), clock })
+    } catch (error) {
+      throw error instanceof CannotListen ? explainListenFailure(error) : error
+    }
     await announce(terminal, config, running, log)
 
     let signal: string
@@ -37,12 +43,12 @@ export const serve: Command = {
       await Promise.race([running.opened, stopSignal])
       signal = await Promise.race([stopSignal, running.broken.catch(asCommandFailed)])
     } catch (error) {
-      // A stop would close the store, which must not be: the process exits a moment later, after the last answers.
+      // After a failed sync the store must not be closed, so `stop` is not called (onBroken in store.ts).
       if (error instanceof StoreUnavailable) log.error({ error }, 'exiting; the next start recovers the database')
       else await running.stop()
       throw error
     }
-    // Nobody who presses Ctrl-C wants to wait for a load balancer.
+    // After Ctrl-C (SIGINT) there is no load balancer to wait for.
     if (signal === 'SIGTERM' && config.drainSeconds > 0) {
       log.notice({ signal, seconds: config.drainSeconds }, 'draining: not ready, still serving')
       await running.drain(config.drainSeconds)
@@ -51,20 +57,6 @@ export const serve: Command = {
     if (await running.stop()) log.notice('stopped')
     else terminal.kill()
   },
-}
-
-async function startServer(
-  { startServer: start }: typeof import('../server.ts'),
-  terminal: Terminal,
-  config: Config,
-  log: Log,
-): Promise<Running> {
-  const { env, pid, clock } = terminal
-  try {
-    return await start(config, log, { socket: inheritedSocket(env, pid), clock })
-  } catch (error) {
-    throw error instanceof CannotListen ? explainListenFailure(error) : error
-  }
 }
 
 async function announce(terminal: Terminal, config: Config, running: Running, log: Log): Promise<void> {
@@ -84,7 +76,7 @@ function ifUnavailable(error: unknown): undefined {
   if (!(error instanceof StoreUnavailable)) throw error
 }
 
-/** A key is printed only where a person at this machine reads it: a container has a terminal too, and its output is kept. */
+/** Whether a person at this machine reads the output. A container may have a terminal too, but its output is stored. */
 function isWatched({ stdin, stdout }: Terminal, { environment }: Config, { atHome }: Running): boolean {
   return stdin.isTTY === true && stdout.isTTY === true && atHome && environment !== 'production'
 }
@@ -94,9 +86,10 @@ function asCommandFailed(error: Error): never {
 }
 
 function explainListenFailure({ where, cause }: CannotListen): CommandFailed {
-  const told = cause instanceof Error ? cause.message : String(cause)
-  if ('fd' in where) return new CommandFailed(`Cannot listen on the socket that was passed on (LISTEN_FDS): ${told}.`)
-  if (!('host' in where)) return new CommandFailed(`Cannot listen: ${told}.`)
+  const message = cause instanceof Error ? cause.message : String(cause)
+  if ('fd' in where)
+    return new CommandFailed(`Cannot listen on the socket that was passed on (LISTEN_FDS): ${message}.`)
+  if (!('host' in where)) return new CommandFailed(`Cannot listen: ${message}.`)
   const { host, port, setting } = where
   const reasons: Record<string, string> = {
     EADDRINUSE: `it is in use; stop the other program or choose another with --${setting}port`,
@@ -109,7 +102,7 @@ function explainListenFailure({ where, cause }: CannotListen): CommandFailed {
   return new CommandFailed(`Cannot listen on ${host} port ${port}: ${reason}.`)
 }
 
-/** Creates a key for a first try if there is no account yet. It expires soon; nobody knows the password of its account. */
+/** Creates a key for a first try if there is no account yet. The password of its account is random and not kept. */
 async function firstRunKey({ accounts, store }: Running, now: number): Promise<string | undefined> {
   if ((await store.accounts.listAccounts()).length > 0) return undefined
   const account = await accounts.create(FIRST_ACCOUNT, randomText(40), 'command line')
@@ -118,20 +111,20 @@ async function firstRunKey({ accounts, store }: Running, now: number): Promise<s
   return made instanceof Refused ? undefined : made.secret
 }
 
-/** Returns what a terminal shows once the service has started: addresses, and how to get a key. */
+/** Renders the welcome on a terminal: addresses, and how to get a key. */
 function welcome(terminal: Terminal, config: Config, running: Running, key: string | undefined): string {
   const { environment, database } = config
   const { url, adminUrl } = running
-  const rows: [string, string][] = [
+  const rows = [
     ['API', `${url}${BASE_PATH}`],
     ['Reference', `${url}/docs`],
     ['Console', `${url}/`],
-    ...(adminUrl === undefined ? [] : [['Metrics', `${adminUrl}/metrics`] as [string, string]]),
+    ...(adminUrl === undefined ? [] : [['Metrics', `${adminUrl}/metrics`]]),
     ['Data', databasePlace(database)],
     ...signupRows(terminal, config, running),
   ]
-  const width = Math.max(...rows.map(([name]) => name.length))
-  const lines = rows.map(([name, value]) => `  ${accent(terminal, name.padEnd(width))}  ${value}`)
+  const width = Math.max(...rows.map(([name = '']) => name.length))
+  const lines = rows.map(([name = '', value]) => `  ${accent(terminal, name.padEnd(width))}  ${value}`)
   const curl = key && [
     '',
     `  Try it now (this key is shown once and expires in ${FIRST_KEY_DAYS} days):`,
@@ -140,7 +133,7 @@ function welcome(terminal: Terminal, config: Config, running: Running, key: stri
   return ['', `  Petstore ${VERSION}, ${environment}`, '', ...lines, ...(curl || []), ''].join('\n')
 }
 
-/** Says why sign-up is open or closed where nobody has set it; empty where it is set. */
+/** Explains the default of the setting `signup`; returns '' if the setting is given. */
 function reasonForSignup(config: Config, { signup }: Running): string {
   if (config.signup !== undefined) return ''
   return signup === 'open'
@@ -148,7 +141,7 @@ function reasonForSignup(config: Config, { signup }: Running): string {
     : ' (not set: open it with --signup open)'
 }
 
-function signupRows({ program }: Terminal, config: Config, running: Running): [string, string][] {
+function signupRows({ program }: Terminal, config: Config, running: Running): string[][] {
   const { signup, url } = running
   const reason = reasonForSignup(config, running)
   if (signup === 'closed') {

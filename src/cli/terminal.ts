@@ -1,30 +1,33 @@
-// What a command knows of its surroundings (environment variables, streams, clock and signals), and how it prints and asks.
+// The surroundings of a command (environment variables, streams, clock, signals), and functions that print and prompt.
 import { basename, delimiter, dirname, isAbsolute, relative } from 'node:path'
 import { createInterface } from 'node:readline/promises'
 import { type Readable, Writable } from 'node:stream'
+import { text as readText } from 'node:stream/consumers'
 import { escapeControls } from '../contract/json.ts'
 import { redactCredentials } from '../contract/redact.ts'
 
 export interface Terminal {
   env: Record<string, string | undefined>
-  /** The numbers of the lines of the file .env that hold no variable. */
+  /** The numbers of the lines of the file .env that are neither a variable nor a comment. */
   ignoredLines: readonly number[]
   stdin: Readable & { isTTY?: boolean }
   stdout: Writable & { isTTY?: boolean }
   stderr: Writable & { isTTY?: boolean }
-  /** How the program was called, as it would be typed again. */
+  /** How to call the program again, for messages that suggest a command. */
   program: string
-  /** The id of this process. */
   pid: number
   nodeVersion: string
   clock: () => number
-  /** Resolves with the signal that asks the process to stop; until it is called, and after the first, a signal ends the process as usual. */
+  /**
+   * Handles SIGTERM and SIGINT from this call on, and resolves with the first of them. Without the call, a signal ends the
+   * process at once, as does a second one.
+   */
   stopSignal: () => Promise<string>
-  /** Ends the process at once, where an exit would wait for a disk that hangs. */
+  /** Ends the process with SIGKILL, for a disk that hangs: a normal exit would wait for the disk. */
   kill: () => void
 }
 
-/** Colours a text on a terminal, unless the user has opted out (no-color.org). */
+/** Colours a text if standard output is a terminal, unless the user has opted out (no-color.org). */
 export function accent(terminal: Terminal, text: string): string {
   const coloured = terminal.stdout.isTTY && !terminal.env['NO_COLOR'] && terminal.env['TERM'] !== 'dumb'
   return coloured ? `\u001B[36m${text}\u001B[0m` : text
@@ -34,7 +37,7 @@ export function print(terminal: Terminal, text: string): void {
   terminal.stdout.write(text + '\n')
 }
 
-/** Writes a message to stderr, so that stdout carries only data. An address may stand where a file was meant: no password is repeated. */
+/** Writes a message to stderr, so that stdout carries only data. Redacts the passwords of addresses that it may repeat. */
 export function report(terminal: Terminal, text: string): void {
   terminal.stderr.write(redactCredentials(text) + '\n')
 }
@@ -43,44 +46,49 @@ export function printJson(terminal: Terminal, value: unknown): void {
   print(terminal, JSON.stringify(value, null, 2))
 }
 
-/** Prints columns as wide as their widest cell, two spaces apart; the heading only on a terminal. */
+/** Prints a table; the heading only on a terminal. */
 export function printTable(terminal: Terminal, heading: readonly string[], rows: readonly string[][]): void {
-  // A name comes from an account's owner: it must not steer the operator's terminal or turn a line around.
+  // Users choose names: a name must not control the operator's terminal or reverse the direction of a line.
   const cells = rows.map((row) => row.map(escapeControls))
-  const lines = terminal.stdout.isTTY ? [heading, ...cells] : cells
-  const widths = heading.map((_, column) => Math.max(...lines.map((line) => line[column]!.length)))
-  for (const [index, line] of lines.entries()) {
-    const text = line
-      .map((cell, column) => cell.padEnd(widths[column]!))
+  const lines = alignColumns(terminal.stdout.isTTY ? [heading, ...cells] : cells)
+  for (const [index, line] of lines.entries()) print(terminal, index === 0 ? accent(terminal, line) : line)
+}
+
+/** Joins the cells of each row, two spaces apart, with every column as wide as its widest cell. */
+export function alignColumns(rows: readonly (readonly string[])[]): string[] {
+  const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => row[column]!.length))) ?? []
+  return rows.map((row) =>
+    widths
+      .map((width, column) => row[column]!.padEnd(width))
       .join('  ')
-      .trimEnd()
-    print(terminal, index === 0 && terminal.stdout.isTTY ? accent(terminal, text) : text)
-  }
+      .trimEnd(),
+  )
 }
 
-/** Reads to the end, without the line feed that `echo` adds. */
+/** Returns a count with its noun, such as "1 row" or "2 rows". */
+export function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`
+}
+
+/** Reads to the end; drops the line feed that `echo` adds. */
 export async function readAll(stream: Readable): Promise<string> {
-  const chunks: Buffer[] = []
-  for await (const chunk of stream) chunks.push(Buffer.from(chunk as Buffer))
-  return Buffer.concat(chunks)
-    .toString('utf8')
-    .replace(/\r?\n$/, '')
+  return (await readText(stream)).replace(/\r?\n$/, '')
 }
 
-/** A person ended the program: exit code 130. At a prompt there is nothing to report. */
+/** The user interrupted the program: exit code 130. The message is empty if there is nothing to report, as at a prompt. */
 export class Interrupted extends Error {
   override name = 'Interrupted'
 }
 
-/** Asks a question without showing what is typed; throws `Interrupted` after Ctrl-C or Ctrl-D. */
+/** Prompts for a line without echoing it; throws `Interrupted` after Ctrl-C or Ctrl-D. */
 export async function askHidden(terminal: Terminal, question: string): Promise<string> {
   const silent = new Writable({ write: (_chunk, _encoding, done) => done() })
   const lines = createInterface({ input: terminal.stdin, output: silent, terminal: true })
   const closed = new Promise<never>((_resolve, reject) => lines.once('close', () => reject(new Interrupted())))
-  // Asked only now: from here on the terminal echoes nothing.
+  // Written after createInterface, which turns off the echo of the terminal.
   terminal.stderr.write(question)
   try {
-    // readline rejects at Ctrl-C; at Ctrl-D it closes, and its answer never comes.
+    // At Ctrl-C `question` rejects; at Ctrl-D readline closes, and `question` never settles.
     return await Promise.race([lines.question('').catch(() => closed), closed])
   } finally {
     lines.close()
@@ -88,8 +96,8 @@ export async function askHidden(terminal: Terminal, question: string): Promise<s
   }
 }
 
-/** Formats a time to the minute, in UTC; a dash if there is none. */
-export function day(time: number | undefined): string {
+/** Formats a time to the minute, in UTC; returns a dash for undefined. */
+export function formatTime(time: number | undefined): string {
   return time === undefined ? '-' : `${new Date(time).toISOString().slice(0, 16).replace('T', ' ')} UTC`
 }
 
@@ -108,12 +116,12 @@ export function showProgress({ stderr }: Terminal, done: number, all: number, st
   stderr.write(`${CLEAR_LINE}${bar} ${done} of ${all}${step && `  ${step}`}${done === all ? '\n' : ''}`)
 }
 
-/** Makes room for a message where a bar may stand. */
+/** Removes the progress bar, to make room for a message. */
 export function clearProgress({ stderr }: Terminal): void {
   if (stderr.isTTY) stderr.write(CLEAR_LINE)
 }
 
-/** Returns a function that says how fast the work goes since now, and how long it will still take. */
+/** Starts a clock; returns a function that formats the speed since then and the time that is left. */
 export function startRate(): (done: number, all: number) => string {
   const started = performance.now()
   return (done, all) => {
@@ -124,8 +132,8 @@ export function startRate(): (done: number, all: number) => string {
 }
 
 /**
- * Returns the bare name for a program that the shell finds by itself, else the path as it was typed. `called` is the
- * launcher's own name; without a launcher, as in `npm start`, the one in `launcher` is named from the working directory.
+ * Returns how to call the program: its bare name if its folder is in `searchPath`, else its path. `called` is the path that the
+ * launcher was called by. Without a launcher, as in `npm start`, the result is the path of `launcher` relative to `folder`.
  */
 export function programName(called: string | undefined, launcher: string, folder: string, searchPath = ''): string {
   const typed = called ?? relative(folder, launcher)

@@ -20,7 +20,7 @@ export interface ParsedJson {
 /** The word for the text in a message: the body of a request, or a line of a file. */
 export type JsonSource = 'body' | 'line'
 
-/** Parses a body or line. An int64 in a top-level field becomes a bigint, another number `OtherNumber`; no deeper field is used. */
+/** Parses a body or line. A number in a top-level field becomes a bigint if it is an int64, else an `OtherNumber`. */
 export function parseJson(bytes: Buffer, source: JsonSource = 'body'): ParsedJson | Refused {
   if (!isUtf8(bytes)) return new Refused(`The ${source} is not valid UTF-8.`)
   const text = bytes.toString('utf8')
@@ -45,7 +45,7 @@ function explainBrokenJson(text: string, source: JsonSource): string {
 /** A number of more than 15 digits, which a double may round, or one with a fraction or exponent. */
 const HARD_NUMBER = /[0-9](?:[.eE]|[0-9]{15})/
 
-/** Parses an object without such numbers. A reviver that reads the source text takes three times as long: 5.1, not 1.6 µs. */
+/** Parses an object without hard numbers. A reviver that reads the source text takes three times as long: 5.1, not 1.6 µs. */
 function parseEasy(text: string): object | undefined {
   if (HARD_NUMBER.test(text)) return undefined
   const value = JSON.parse(text) as Record<string, unknown> | null
@@ -96,7 +96,7 @@ function shorten(text: string): string {
   return characters.slice(0, QUOTED_LENGTH).join('') + '…'
 }
 
-/** The position of a syntax error, with what was expected there; `found` is empty at the end of the text. */
+/** A syntax error; `found` is empty at the end of the text. */
 export interface BrokenJson {
   line: number
   column: number
@@ -117,8 +117,8 @@ const STRING_START = new RegExp(`"${CHARACTERS}`, 'y')
 /** The description of the token that must come next. */
 type Expected = keyof typeof NEXT
 
-/** The state after each token: a string, another value, or punctuation. 'done' completes a value, 'close' an object or array. */
 const VALUES = { '{': '"}" or a name in double quotes', '[': 'a value or "]"', string: 'done', other: 'done' } as const
+/** Maps each expectation and token to the next expectation. 'done' ends a value, 'close' an object or array. */
 const NEXT = {
   'a value': VALUES,
   'a value or "]"': { ...VALUES, ']': 'close' },
@@ -162,7 +162,7 @@ function afterValue(bracket: string | undefined): Expected {
 }
 
 function describeBreak(text: string, place: number, expected: Expected, afterComma: boolean): BrokenJson {
-  const found = String.fromCodePoint(...(place === text.length ? [] : [text.codePointAt(place)!]))
+  const [found = ''] = text.slice(place, place + 2)
   if (found === '"' && match(TOKEN, text, place) === undefined) {
     return describeString(text, place + match(STRING_START, text, place)![0].length)
   }
@@ -171,26 +171,15 @@ function describeBreak(text: string, place: number, expected: Expected, afterCom
 
 /** Describes a string without its closing quote, or with a character or escape that JSON does not allow. */
 function describeString(text: string, place: number): BrokenJson {
-  const where = lineAndColumn(text, place)
-  if (place === text.length) return { ...where, expected: 'the closing quote of a string', found: '', advice: '' }
-  const found = text[place]!
-  if (found === '\\')
-    return {
-      ...where,
-      expected: 'a valid escape such as \\n or \\u0041',
-      found: text.slice(place, place + 2),
-      advice: '',
-    }
-  return {
-    ...where,
-    expected: 'the rest of a string',
-    found,
-    advice: 'Write control characters as escapes, such as \\n.',
-  }
+  const broken = { ...lineAndColumn(text, place), found: text.charAt(place), advice: '' }
+  if (broken.found === '') return { ...broken, expected: 'the closing quote of a string' }
+  if (broken.found === '\\')
+    return { ...broken, expected: 'a valid escape such as \\n or \\u0041', found: text.slice(place, place + 2) }
+  return { ...broken, expected: 'the rest of a string', advice: 'Write control characters as escapes, such as \\n.' }
 }
 
 function adviceFor(found: string, expected: Expected, afterComma: boolean): string {
-  if (found === "'" || (found !== '' && /^[A-Za-z_$]$/.test(found) && expected.includes('name')))
+  if (found === "'" || (/^[A-Za-z_$]$/.test(found) && expected.includes('name')))
     return 'Write names and strings in double quotes.'
   if (afterComma && (found === '}' || found === ']')) return 'Remove the comma before it.'
   return ''

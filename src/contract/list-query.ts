@@ -19,7 +19,7 @@ export interface ListQuery extends Filters {
   limit: number
   /** Only animals with an id below this one, the last id of the previous page. */
   before?: bigint
-  /** Only animals with an id above this one, those nearest to it; for the console, no parameter of listPets. */
+  /** Only the animals with the next higher ids, for the previous page in the console; listPets has no such parameter. */
   after?: bigint
 }
 
@@ -96,7 +96,7 @@ function readFilter(name: FilterName, text: string, query: ListQuery): string | 
   return undefined
 }
 
-/** Each function reads one parameter into the query, or returns which values it takes. */
+/** Each function reads one parameter into the query; for an invalid value it returns which values are valid. */
 const readParameter = {
   limit(value: string, query: ListQuery): string | undefined {
     query.limit = /^[0-9]+$/.test(value) ? Number(value) : Number.NaN

@@ -4,7 +4,6 @@ import { type HeaderName, HEADERS } from './headers.ts'
 import {
   BASE_PATH,
   COMMON_REFUSALS,
-  type Content,
   type Environment,
   longDate,
   type Operation,
@@ -89,12 +88,8 @@ function servers({ production, staging, here }: Addresses): object[] {
 function server(environment: Environment, url: string | undefined, variable: string, placeholder: string): object {
   const description = environment === 'production' ? 'Production' : 'Staging'
   if (url !== undefined) return { url, description }
-  const meaning = `The base address of ${environment}, ending in ${BASE_PATH}`
-  return {
-    url: `{${variable}}`,
-    description,
-    variables: { [variable]: { default: placeholder, description: meaning } },
-  }
+  const value = { default: placeholder, description: `The base address of ${environment}, ending in ${BASE_PATH}` }
+  return { url: `{${variable}}`, description, variables: { [variable]: value } }
 }
 
 function describeOperation(operation: Operation): object {
@@ -105,22 +100,22 @@ function describeOperation(operation: Operation): object {
     summary,
     description: deprecation === undefined ? description : `${description} ${deprecationNotice(deprecation)}`,
     ...(deprecation && { deprecated: true }),
-    parameters: [...parameters, ...(conditional ? [ifNoneMatch] : []), rehearse].map(omittedAtFirst),
-    ...(body && { requestBody: { required: true, content: { 'application/json': contentOf(body) } } }),
+    parameters: [...parameters, ...(conditional ? [ifNoneMatch] : []), rehearse].map(disableExample),
+    ...(body && { requestBody: { required: true, content: json({ schema: body.schema, example: body.example }) } }),
     responses: responsesOf(operation),
   }
 }
 
-function contentOf({ schema, example }: Content): object {
-  return { schema, example }
+function json(content: object): object {
+  return { 'application/json': content }
 }
 
 function deprecationNotice({ sunset, advice }: NonNullable<Operation['deprecation']>): string {
   return `**Deprecated: to be removed on ${longDate(sunset)}.** ${advice} From that date on the operation answers 410.`
 }
 
-/** Disables an optional parameter in the reference's first request: an example cursor or key would confuse. */
-function omittedAtFirst({ example, ...parameter }: Parameter): object {
+/** Disables the example of an optional parameter in the reference's form: a made-up cursor or key would be refused. */
+function disableExample({ example, ...parameter }: Parameter): object {
   if (parameter.required) return { ...parameter, example }
   return { ...parameter, examples: { example: { value: example, 'x-disabled': true } } }
 }
@@ -196,34 +191,23 @@ const ERROR_DESCRIPTIONS: Record<ErrorStatus, string> = {
 export function responsesOf(operation: Operation): Record<string, object> {
   const { success, conditional, refusals } = operation
   const validator: readonly HeaderName[] = conditional ? ['ETag'] : []
-  const own = [...validator, ...(success.headers ?? [])]
+  const headers = headersOf(operation, [...RATE, ...validator, ...(success.headers ?? [])])
   const responses: Record<string, object> = {
     [success.status]: {
       description: success.description,
-      headers: headersOf(operation, [...RATE, ...own]),
-      ...(success.content && { content: { 'application/json': success.content } }),
+      headers,
+      ...(success.content && { content: json(success.content) }),
     },
   }
-  if (conditional)
-    responses[304] = {
-      description: 'Not modified since the ETag in If-None-Match',
-      headers: headersOf(operation, [...RATE, ...own]),
-    }
+  if (conditional) responses[304] = { description: 'Not modified since the ETag in If-None-Match', headers }
   const byStatus = Map.groupBy([...refusals, ...COMMON_REFUSALS], (code) => ERRORS[code].status)
   for (const [status, codes] of [...byStatus].toSorted(([a], [b]) => a - b)) {
+    const rate = BEFORE_RATE.has(status) ? [] : RATE
+    const examples = Object.fromEntries(codes.map((code) => [code, errorExample(code)]))
     responses[status] = {
       description: ERROR_DESCRIPTIONS[status],
-      headers: headersOf(operation, [
-        'Link',
-        ...(BEFORE_RATE.has(status) ? [] : RATE),
-        ...(ERROR_HEADERS[status] ?? []),
-      ]),
-      content: {
-        'application/json': {
-          schema: ErrorSchema,
-          examples: Object.fromEntries(codes.map((code) => [code, errorExample(code)])),
-        },
-      },
+      headers: headersOf(operation, ['Link', ...rate, ...(ERROR_HEADERS[status] ?? [])]),
+      content: json({ schema: ErrorSchema, examples }),
     }
   }
   return responses

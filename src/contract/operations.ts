@@ -101,7 +101,7 @@ const getPet = {
       required: true,
       description: 'Identifier of the animal',
       schema: int64Schema,
-      // Every store has it once it has an animal, so tools that send the example get an answer.
+      // Usually the first animal of a store has this id, so that a tool that sends the example finds an animal.
       example: 1,
     },
   ],
@@ -144,7 +144,7 @@ export interface Operation {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** Relative to the base path; a parameter is a whole segment, such as `{petId}`. */
   path: string
-  tag: Tag
+  tag: keyof typeof TAGS
   summary: string
   description: string
   parameters: readonly Parameter[]
@@ -161,10 +161,7 @@ export interface Operation {
 }
 
 /** The groups of the reference. */
-export const TAGS = {
-  Pets: 'The animals of the store',
-} as const
-export type Tag = keyof typeof TAGS
+export const TAGS = { Pets: 'The animals of the store' } as const
 
 export interface Parameter {
   name: string
@@ -207,7 +204,7 @@ export function isRemoved({ deprecation }: Operation, now: number): boolean {
   return deprecation !== undefined && now >= deprecation.sunset
 }
 
-/** The path with an example in the place of each parameter, such as `/pets/1`. */
+/** Returns the path with the example of each parameter, such as `/pets/1`. */
 export function examplePath({ path, parameters }: Operation): string {
   return parameters.reduce((filled, { name, example }) => filled.replace(`{${name}}`, String(example)), path)
 }

@@ -1,4 +1,4 @@
-// Animals as CSV: what an export and a download write, and an import reads.
+// The CSV of animals: the columns of every file, and the rows that an export and a download write.
 import { FIELD_NAMES, FIELDS, type Pet } from './pets.ts'
 
 /** The columns in the order in which they are written. */
@@ -11,7 +11,7 @@ export const FREE_TEXT: ReadonlySet<string> = new Set(
   FIELD_NAMES.filter((name) => FIELDS[name].schema.type === 'string' && !('enum' in FIELDS[name].schema)),
 )
 
-/** A field that is absent is empty. */
+/** Renders one row; an absent field is empty. */
 export function csvLine(pet: Pet): string {
   return CSV_COLUMNS.map((column) => {
     const text = String(pet[column] ?? '')
