@@ -183,9 +183,7 @@ export function foldEmail(email: string): string {
 /** Rows as databases return them, where a missing value is NULL. */
 export type KeyRow = { [Field in keyof ApiKey]: ApiKey[Field] | null }
 
-export function asKey(row: KeyRow | undefined): ApiKey | undefined {
-  if (row === undefined) return undefined
-  const { expiresAt, revokedAt, lastUsedAt, ...key } = row
+export function asKey({ expiresAt, revokedAt, lastUsedAt, ...key }: KeyRow): ApiKey {
   return {
     ...key,
     expiresAt: expiresAt ?? undefined,

@@ -2,9 +2,8 @@
 // conflicting update and a count take two.
 import type { ListQuery } from '../../contract/list-query.ts'
 import { type NewPet, type Pet, PET_STATUSES, type PetStatus } from '../../contract/pets.ts'
-import type { AuditEvent } from '../account-store.ts'
 import { type ColumnValue, COLUMN_TYPES, filterColumns, PET_COLUMNS, petOf, valuesOf } from '../pet-columns.ts'
-import type { Created, Idempotency, PetStore, Updated } from '../store.ts'
+import type { Created, Idempotency, PetStore } from '../store.ts'
 import { withEvent } from './accounts.ts'
 import type { Database } from './connection.ts'
 import { type Creates, insert, PREPARED, SQL_TYPES } from './creates.ts'
@@ -16,69 +15,60 @@ const PURGE_AT_ONCE = 1000
 /** How long a create waits for an earlier create with the same idempotency key before it resolves with `in progress`. */
 const IN_PROGRESS_WAIT_MS = 3000
 
-export class PostgresPets implements PetStore {
-  readonly #pool: Pool
-  readonly #creates: Creates
-
-  constructor(pool: Pool, creates: Creates) {
-    this.#pool = pool
-    this.#creates = creates
-  }
-
-  async create(newPet: NewPet, idempotency?: Idempotency): Promise<Created> {
-    if (idempotency !== undefined)
-      return this.#pool.writeRepeatable((sql) => insertIdempotently(sql, newPet, idempotency))
-    return { outcome: 'created', pet: { id: await this.#creates.add(newPet), ...newPet } }
-  }
-
-  async createMany(newPets: readonly NewPet[]): Promise<void> {
-    await this.#pool.write((sql) => insert(sql, newPets))
-  }
-
-  get(id: bigint): Promise<Pet | undefined> {
-    return this.#pool.readShort(async (sql) => {
+export function postgresPets(pool: Pool, creates: Creates): PetStore {
+  function get(id: bigint): Promise<Pet | undefined> {
+    return pool.readShort(async (sql) => {
       const [row] = await sql.unsafe(BY_ID, [id], PREPARED).values()
       return row && petOf(row as ColumnValue[])
     })
   }
 
-  list(query: ListQuery): Promise<Pet[]> {
-    const { text, parameters } = pageStatement(query)
-    return this.#pool.readShort(async (sql) => {
-      const rows = await sql.unsafe(text, parameters, PREPARED).values()
-      const found = (rows as unknown as ColumnValue[][]).map(petOf)
-      return query.after === undefined ? found : found.toReversed()
-    })
-  }
+  return {
+    async create(newPet, idempotency) {
+      if (idempotency !== undefined) return pool.writeRepeatable((sql) => insertIdempotently(sql, newPet, idempotency))
+      return { outcome: 'created', pet: { id: await creates.add(newPet), ...newPet } }
+    },
 
-  async update(id: bigint, expected: NewPet, wanted: NewPet, event: AuditEvent): Promise<Updated> {
-    const [before, after] = [valuesOf(expected), valuesOf(wanted)]
-    const updated = await this.#pool.write((sql) =>
-      withEvent(
-        sql,
-        event,
-        sql`
-        UPDATE pets SET ${sql(Object.fromEntries(PET_COLUMNS.map((column, index) => [column, after[index]!])))}
-        WHERE id = ${id} ${PET_COLUMNS.map((column, index) => sql`AND ${sql(column)} IS NOT DISTINCT FROM ${before[index]!}`)}`,
-      ),
-    )
-    if (updated) return { outcome: 'updated' }
-    const pet = await this.get(id)
-    return pet === undefined ? { outcome: 'missing' } : { outcome: 'conflict', pet }
-  }
+    async createMany(newPets) {
+      await pool.write((sql) => insert(sql, newPets))
+    },
 
-  countByStatus(): Promise<Record<PetStatus, number>> {
-    return this.#pool.read(countPets)
-  }
+    get,
 
-  purgeIdempotencyRecords(before: number): Promise<number> {
-    return this.#pool.write(async (sql) => {
-      const { count } = await sql`
+    list(query) {
+      const { text, parameters } = pageStatement(query)
+      return pool.readShort(async (sql) => {
+        const rows = await sql.unsafe(text, parameters, PREPARED).values()
+        const found = (rows as unknown as ColumnValue[][]).map(petOf)
+        return query.after === undefined ? found : found.toReversed()
+      })
+    },
+
+    async update(id, expected, wanted, event) {
+      const [before, after] = [valuesOf(expected), valuesOf(wanted)]
+      const isUpdated = await pool.write((sql) => {
+        const values = Object.fromEntries(PET_COLUMNS.map((column, index) => [column, after[index]!]))
+        const isSame = PET_COLUMNS.map(
+          (column, index) => sql`AND ${sql(column)} IS NOT DISTINCT FROM ${before[index]!}`,
+        )
+        return withEvent(sql, event, sql`UPDATE pets SET ${sql(values)} WHERE id = ${id} ${isSame}`)
+      })
+      if (isUpdated) return { outcome: 'updated' }
+      const pet = await get(id)
+      return pet === undefined ? { outcome: 'missing' } : { outcome: 'conflict', pet }
+    },
+
+    countByStatus: () => pool.read(countPets),
+
+    async purgeIdempotencyRecords(before) {
+      const { count } = await pool.write(
+        (sql) => sql`
         DELETE FROM idempotency_records WHERE (account_id, key) IN
           (SELECT account_id, key FROM idempotency_records WHERE created_at < ${before}
-           ORDER BY created_at LIMIT ${PURGE_AT_ONCE} FOR UPDATE SKIP LOCKED)`
+           ORDER BY created_at LIMIT ${PURGE_AT_ONCE} FOR UPDATE SKIP LOCKED)`,
+      )
       return count
-    })
+    },
   }
 }
 

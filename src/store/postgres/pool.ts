@@ -82,6 +82,11 @@ export class Pool {
     return this.#attempt('write', work, wasRolledBack)
   }
 
+  /** Runs a write of several statements in one transaction. */
+  writeTransaction<T>(work: Work<T>): Promise<T> {
+    return this.write((sql) => sql.begin((transaction) => work(transaction as unknown as Database)) as Promise<T>)
+  }
+
   /** Runs an idempotent write, which is retried once like a read. */
   writeRepeatable<T>(work: Work<T>): Promise<T> {
     return this.#attempt('write', work, (error) => breaksConnection(error) || wasRolledBack(error))
