@@ -96,11 +96,7 @@ export interface KeyQuery {
 }
 
 /** How often a key called an operation. */
-export interface KeyCalls {
-  keyId: string
-  operation: string
-  calls: number
-}
+export type KeyCalls = Pick<UsageCount, 'keyId' | 'operation' | 'calls'>
 
 /** Each change and its audit event are one transaction. "False", "undefined" below: the promise resolves with it. */
 export interface AccountStore {

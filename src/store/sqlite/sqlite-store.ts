@@ -29,9 +29,9 @@ export function openSqliteStore(path: string, options: OpenOptions = {}): Store 
     records: sqliteRecords(db, writer),
     ...factsOfStore(sqliteFacts(db, writer)),
     version,
-    versionToRead: () => version() + writer.unsyncedDataCommits,
+    versionToRead: () => version() + writer.unsynced.commits,
     connections: () => undefined,
-    commits: () => ({ commits: writer.dataCommits, writes: writer.dataWrites }),
+    commits: () => writer.synced,
     async ping() {
       await writer.read(() => ask.get())
     },
@@ -69,7 +69,7 @@ function countVersions(db: DatabaseSync, writer: Writer): () => number {
     const current = readDataVersion()
     if (current === undefined || current !== seen) otherChanges += 1
     seen = current
-    return writer.dataCommits + otherChanges
+    return writer.synced.commits + otherChanges
   }
 }
 
