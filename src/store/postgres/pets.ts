@@ -146,11 +146,12 @@ async function insertIdempotently(sql: Database, newPet: NewPet, idempotency: Id
 //
 // `pet_counts` holds the counts of all animals up to `until_id`; the few above it are counted on request. Every minute
 // `until_id` moves up to a `next_id` that was noted at least a minute ago. Ids are assigned in order but committed in any
-// order: an animal below `next_id` can still appear while its transaction is open, and the statement timeout, 5 seconds by
-// default, ends the service's transactions long before a minute has passed. So each animal is counted once. The exception is
-// a manual transaction that stays open for longer; docs/databases.md describes how to count again.
+// order: an animal below `next_id` can still appear while its transaction is open, for over a minute if the statement timeout
+// is long or a synchronous standby is lost. So `until_id` stays while a transaction that writes is older than the note, and
+// each animal is counted once. The exception is a long manual transaction of another role, which PostgreSQL does not show to
+// the service; docs/databases.md describes how to count again.
 
-/** How old a noted `next_id` must be: older than any open transaction of the service, with the default statement timeout. */
+/** How old a noted `next_id` must be. Between taking an id and its first write, a transaction does not show as writing. */
 export const SETTLED_MS = 60_000
 
 /** How many ids are counted in one statement: enough for a busy minute, few enough to be fast. */
@@ -173,14 +174,18 @@ async function countPets(sql: Database): Promise<Record<PetStatus, number>> {
 }
 
 /** Adds settled animals to the counts, in one instance at a time. Resolves with true if more animals are to be added. */
-export async function settleCounts(sql: Database): Promise<boolean> {
+export async function settleCounts(sql: Database, settledMs = SETTLED_MS): Promise<boolean> {
   return sql.begin(async (transaction) => {
-    const [progress] = await transaction<{ untilId: bigint; nextId: bigint; settled: boolean }[]>`
-      SELECT until_id AS "untilId", next_id AS "nextId",
-        next_noted_at < floor(extract(epoch FROM clock_timestamp()) * 1000) - ${SETTLED_MS} AS settled
+    const [progress] = await transaction<{ untilId: bigint; nextId: bigint; notedAt: bigint; settled: boolean }[]>`
+      SELECT until_id AS "untilId", next_id AS "nextId", next_noted_at AS "notedAt",
+        next_noted_at < floor(extract(epoch FROM clock_timestamp()) * 1000) - ${settledMs} AS settled
       FROM pet_counts_progress FOR UPDATE SKIP LOCKED`
     if (progress === undefined || !progress.settled) return false
-    const { untilId, nextId } = progress
+    const { untilId, nextId, notedAt } = progress
+    const older = await transaction`
+      SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND backend_xid IS NOT NULL
+        AND xact_start <= to_timestamp((${notedAt}::bigint + 1) / 1000.0)`
+    if (older.length > 0) return false
     const reached = nextId - untilId > STEP ? untilId + BigInt(STEP) : nextId
     await transaction`
       UPDATE pet_counts SET count = pet_counts.count + added.count
