@@ -159,9 +159,8 @@ const STEP = 250_000
 
 /** Reads `until_id` in a separate statement: the planner must know the value to see that few animals lie above it. */
 async function countPets(sql: Database): Promise<Record<PetStatus, number>> {
-  const [{ untilId } = { untilId: 0n }] = await sql<
-    { untilId: bigint }[]
-  >`SELECT until_id AS "untilId" FROM pet_counts_progress`
+  const [{ untilId } = { untilId: 0n }] = await sql<{ untilId: bigint }[]>`
+    SELECT until_id AS "untilId" FROM pet_counts_progress`
   const rows = await sql<{ status: PetStatus; count: number; current: boolean }[]>`
     SELECT status, count::float8 AS count, until_id = ${untilId} AS current FROM pet_counts, pet_counts_progress
     UNION ALL
@@ -194,9 +193,8 @@ export async function settleCounts(sql: Database, settledMs = SETTLED_MS): Promi
     await transaction`UPDATE pet_counts_progress SET until_id = ${reached}`
     if (reached < nextId) return true
     // Two statements: Citus refuses a clock in an UPDATE beside a subquery on a distributed table.
-    const [{ newest } = { newest: 0n }] = await transaction<
-      { newest: bigint }[]
-    >`SELECT coalesce(max(id), 0) AS newest FROM pets`
+    const [{ newest } = { newest: 0n }] = await transaction<{ newest: bigint }[]>`
+      SELECT coalesce(max(id), 0) AS newest FROM pets`
     await transaction`
       UPDATE pet_counts_progress SET
         next_id = greatest(until_id, ${newest}),

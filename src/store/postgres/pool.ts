@@ -179,9 +179,8 @@ export class Pool {
   async #closeAbandoned(sql: Database): Promise<void> {
     const { parked } = this.#connections
     const candidates = [...parked]
-    const working = await sql<
-      { pid: number }[]
-    >`SELECT pid FROM pg_stat_activity WHERE wait_event_type IS DISTINCT FROM 'Client'`
+    const working = await sql<{ pid: number }[]>`
+      SELECT pid FROM pg_stat_activity WHERE wait_event_type IS DISTINCT FROM 'Client'`
     const pids = new Set(working.map(({ pid }) => pid))
     for (const connection of candidates) {
       // It was answered meanwhile, and another call may use it by now.
