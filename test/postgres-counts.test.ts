@@ -1,6 +1,7 @@
 // Counts on PostgreSQL stay exact while settled animals move into the kept counts.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
 import connectTo from 'postgres'
 import { readConfig } from '../src/config.ts'
 import type { NewPet, PetStatus } from '../src/contract/pets.ts'
@@ -54,6 +55,35 @@ describe('the counts by status on PostgreSQL', () => {
     } finally {
       await Promise.all([sql.end(), pool.end(), store.close()])
     }
+  })
+
+  it('wait for a transaction that is older than the note, however long it stays open', async () => {
+    await using opened = await openPostgres()
+    const { store, sql } = opened
+    const pool = new Pool(parseConnection(opened.url))
+    const kept: number[] = []
+    const settle = async () => {
+      await setTimeout(50)
+      await pool.write((database) => settleCounts(database, 20))
+      kept.push((await sql`SELECT sum(count)::int AS count FROM pet_counts`)[0]!['count'] as number)
+    }
+    const commit = await opened.lock("INSERT INTO pets (name, category_id, status) VALUES ('late', 1, 'sold')")
+    await store.pets.create(rex)
+    await settle()
+    await settle()
+    await commit()
+    await settle()
+    assert.deepEqual(kept, [0, 0, 2])
+    assert.deepEqual(await store.pets.countByStatus(), { available: 1, pending: 0, sold: 1 })
+
+    // A transaction that only reads, such as a backup, holds up nothing.
+    const end = await opened.lock('SELECT count(*) FROM pets')
+    await store.pets.create(rex)
+    await settle()
+    await settle()
+    await end()
+    assert.equal(kept.at(-1), 3)
+    await pool.end()
   })
 
   it('stay exact while one instance moves animals into the kept counts and another asks', async () => {

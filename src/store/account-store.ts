@@ -96,11 +96,7 @@ export interface KeyQuery {
 }
 
 /** How often a key called an operation. */
-export interface KeyCalls {
-  keyId: string
-  operation: string
-  calls: number
-}
+export type KeyCalls = Pick<UsageCount, 'keyId' | 'operation' | 'calls'>
 
 /** Each change and its audit event are one transaction. "False", "undefined" below: the promise resolves with it. */
 export interface AccountStore {
@@ -183,9 +179,7 @@ export function foldEmail(email: string): string {
 /** Rows as databases return them, where a missing value is NULL. */
 export type KeyRow = { [Field in keyof ApiKey]: ApiKey[Field] | null }
 
-export function asKey(row: KeyRow | undefined): ApiKey | undefined {
-  if (row === undefined) return undefined
-  const { expiresAt, revokedAt, lastUsedAt, ...key } = row
+export function asKey({ expiresAt, revokedAt, lastUsedAt, ...key }: KeyRow): ApiKey {
   return {
     ...key,
     expiresAt: expiresAt ?? undefined,

@@ -131,40 +131,22 @@ type Pair = readonly [StoredRecord | undefined, StoredRecord | undefined]
 
 /** Merges the records of both stores in the order of the key. */
 async function* pairRecords(kind: Kind, first: RecordStore, second: RecordStore): AsyncGenerator<Pair> {
-  const [one, other] = [new Walk(first, kind), new Walk(second, kind)]
-  await Promise.all([one.advance(), other.advance()])
-  while (one.current !== undefined || other.current !== undefined) {
-    const order = compareKeys(kind, one.current, other.current)
-    yield [order <= 0 ? one.current : undefined, order >= 0 ? other.current : undefined]
-    if (order <= 0) await one.advance()
-    if (order >= 0) await other.advance()
+  const [ones, others] = [readRecords(first, kind), readRecords(second, kind)]
+  let [one, other] = await Promise.all([ones.next(), others.next()])
+  while (!one.done || !other.done) {
+    const order = compareKeys(kind, one.value, other.value)
+    yield [order <= 0 ? one.value : undefined, order >= 0 ? other.value : undefined]
+    if (order <= 0) one = await ones.next()
+    if (order >= 0) other = await others.next()
   }
+}
+
+async function* readRecords(store: RecordStore, kind: Kind): AsyncGenerator<StoredRecord, undefined> {
+  for await (const batch of readBatches(store, kind)) for (const record of batch) yield record
 }
 
 function isSame(record: StoredRecord, other: StoredRecord): boolean {
   return toJson(record) === toJson(other)
-}
-
-/** Steps through all records of a kind in the order of the key; `current` is undefined at the end. */
-class Walk {
-  current: StoredRecord | undefined
-  readonly #batches: AsyncGenerator<StoredRecord[]>
-  #batch: readonly StoredRecord[] = []
-  #position = 0
-
-  constructor(store: RecordStore, kind: Kind) {
-    this.#batches = readBatches(store, kind)
-  }
-
-  async advance(): Promise<void> {
-    if (this.#position === this.#batch.length) {
-      const next = await this.#batches.next()
-      this.#batch = next.done ? [] : next.value
-      this.#position = 0
-    }
-    this.current = this.#batch[this.#position]
-    if (this.current !== undefined) this.#position += 1
-  }
 }
 
 /** Returns a negative number if `one` comes first, 0 for the same key. Undefined, the end of a store, sorts last. */

@@ -46,7 +46,18 @@ export async function openForServing(database: DatabaseAddress, options: Opening
     if (!isWorker) for (const message of store.opened.warnings) report({ level: 'warn', message })
     return store
   }
-  return openOrWait(open, isWorker ? () => {} : report)
+  const reportOpening = isWorker ? () => {} : report
+  try {
+    return { store: await open(), opened: Promise.resolve() }
+  } catch (error) {
+    const reason = transientReason(error)
+    reportOpening({
+      level: 'error',
+      message: 'waiting for the database; requests are answered 503',
+      details: { reason },
+    })
+    return waitFor(open, reason, reportOpening)
+  }
 }
 
 /** Throws `CannotOpenStore` if the database belongs to the other environment. */
@@ -66,17 +77,7 @@ async function requireEnvironment(
   )
 }
 
-/** Opens the store. After a transient failure, resolves with a store that refuses every call until a later attempt succeeds. */
-async function openOrWait(open: () => Promise<Store>, report: Report): Promise<Opening> {
-  try {
-    return { store: await open(), opened: Promise.resolve() }
-  } catch (error) {
-    const reason = transientReason(error)
-    report({ level: 'error', message: 'waiting for the database; requests are answered 503', details: { reason } })
-    return waitFor(open, reason, report)
-  }
-}
-
+/** Returns a store that refuses every call until an attempt to open it succeeds. */
 function waitFor(open: () => Promise<Store>, firstReason: string, report: Report): Opening {
   let store: Store | undefined
   let reason = firstReason

@@ -82,11 +82,7 @@ export const KINDS: readonly Kind[] = [
     columns: { hash: 'text', file: 'text', rows_done: 'integer', rows_total: 'integer', updated_at: 'integer' },
     key: ['hash'],
   },
-  {
-    name: 'pets',
-    columns: { id: 'integer', ...COLUMN_TYPES },
-    key: ['id'],
-  },
+  { name: 'pets', columns: { id: 'integer', ...COLUMN_TYPES }, key: ['id'] },
 ]
 
 /** The tables that a copy omits, and why. Each table of an engine is either here or in `KINDS`; a test checks it. */

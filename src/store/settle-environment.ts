@@ -4,13 +4,13 @@ import type { Store } from './store.ts'
 
 export interface EnvironmentSetting {
   environment: Environment
-  /** Whether somebody chose it, or it is the default. */
+  /** False if it is the default. */
   isChosen: boolean
 }
 
 /**
- * Resolves with the environment of the database. One that has none gets the setting's, be it a default. A recorded default
- * gives way to a chosen setting while it can harm nobody; otherwise what is recorded stays.
+ * Resolves with the environment of the database. A database without one gets the setting's, even if that is the default. A
+ * recorded default gives way to a chosen setting while nothing depends on it; otherwise the recorded environment stays.
  */
 export async function settleEnvironment(
   store: Store,

@@ -27,7 +27,7 @@ export interface Store {
   versionToRead(): number | undefined
   /** Resolves with the environment that this database belongs to; undefined if none was recorded yet. */
   environment(): Promise<Environment | undefined>
-  /** Whether the recorded environment is a default that nobody has chosen. */
+  /** Whether the recorded environment is the default, which the operator has not chosen. */
   isDefaultEnvironment(): Promise<boolean>
   /**
    * Records the environment if the recorded one is `instead`, by default none. Resolves with the one that is recorded

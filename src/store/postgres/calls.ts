@@ -38,13 +38,8 @@ export class WaitingCalls {
       queue.splice(queue.indexOf(call), 1)
       call.reject(refusal())
     }, limitMs)
-    const call: WaitingCall = {
-      ...Promise.withResolvers<Connection>(),
-      kind,
-      isShared,
-      since: performance.now(),
-      timer,
-    }
+    const since = performance.now()
+    const call: WaitingCall = { ...Promise.withResolvers<Connection>(), kind, isShared, since, timer }
     queue.push(call)
     return call.promise
   }

@@ -28,19 +28,7 @@ export async function checkPostgres(url: string, clock: () => number): Promise<C
     return await pool.read(async (sql) => {
       const facts = await askFacts(sql)
       return [
-        fine(
-          'PostgreSQL',
-          `${facts.version}, ${facts.standby ? 'standby' : 'primary'}, data checksums ${facts.checksums}`,
-        ),
-        ...(facts.standby
-          ? [
-              problem(
-                'Role',
-                'this server is a standby and accepts no writes',
-                'Name the primary, or all hosts of the cluster, in DATABASE_URL.',
-              ),
-            ]
-          : []),
+        ...checkServer(facts),
         schemaCheck(await lackingMigrations(sql)),
         ...unknownChecks(await readUnknown(sql)),
         checkConnections(facts, settings.poolSize),
@@ -68,6 +56,13 @@ async function askFacts(sql: Database): Promise<Facts> {
       current_setting('max_connections')::float8 - current_setting('superuser_reserved_connections')::float8 AS most,
       floor(extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now`
   return facts!
+}
+
+function checkServer({ version, standby, checksums }: Facts): Check[] {
+  const server = fine('PostgreSQL', `${version}, ${standby ? 'standby' : 'primary'}, data checksums ${checksums}`)
+  if (!standby) return [server]
+  const fix = 'Name the primary, or all hosts of the cluster, in DATABASE_URL.'
+  return [server, problem('Role', 'this server is a standby and accepts no writes', fix)]
 }
 
 /** Warns if another instance could not open all connections of its pool. */

@@ -49,10 +49,10 @@ export class Connection {
     this.sql = postgres({
       host: [host],
       port: [port],
-      // The driver falls back to PGUSER, PGPASSWORD and PGDATABASE.
-      ...(user === undefined ? {} : { user }),
-      ...(password === undefined ? {} : { password }),
-      ...(database === undefined ? {} : { database }),
+      // For undefined, the driver falls back to PGUSER, PGPASSWORD and PGDATABASE.
+      user,
+      password,
+      database,
       ssl: typeof tls === 'object' ? verifying(tls, host) : tls,
       max: 1,
       prepare: !pgbouncer,

@@ -85,7 +85,7 @@ export class Connections {
   /** Returns a connection or a promise of one; throws or rejects with `StoreUnavailable`. `release`, `discard` or `park` must follow. */
   acquire(kind: Kind, isShared: boolean): Connection | Promise<Connection> {
     if (this.#ended) throw closed()
-    const idle = kind === 'read' || this.#mayWrite() ? this.#idle.pop() : undefined
+    const idle = kind === 'read' || this.#writeRoom > 0 ? this.#idle.pop() : undefined
     if (idle !== undefined) return this.#inUse.begin(idle, kind, isShared)
     this.#refuseEarly(kind)
     const { connectTimeoutMs, hosts } = this.#settings
@@ -171,11 +171,7 @@ export class Connections {
     this.#pauseMs = FIRST_PAUSE_MS
   }
 
-  #mayWrite(): boolean {
-    return this.#writeRoom() > 0
-  }
-
-  #writeRoom(): number {
+  get #writeRoom(): number {
     return this.#writePlaces - this.#parked.size - this.#inUse.writes
   }
 
@@ -206,7 +202,7 @@ export class Connections {
   /** Hands idle connections to the calls that have waited longest, and opens more for the rest. */
   #serveWaiting(): void {
     while (this.#idle.length > 0) {
-      const call = this.#waiting.next(this.#mayWrite())
+      const call = this.#waiting.next(this.#writeRoom > 0)
       if (call === undefined) return
       call.resolve(this.#inUse.begin(this.#idle.pop()!, call.kind, call.isShared))
     }
@@ -217,7 +213,7 @@ export class Connections {
   /** How many of the waiting calls could run if they had a connection. */
   #wanted(): number {
     if (this.#waiting.isEmpty) return 0
-    return this.#waiting.count('read') + Math.min(this.#waiting.count('write'), Math.max(0, this.#writeRoom()))
+    return this.#waiting.count('read') + Math.min(this.#waiting.count('write'), Math.max(0, this.#writeRoom))
   }
 
   /** Allows one connection beside the parked ones in any case, so that a pool of one can still read. */

@@ -9,7 +9,8 @@ export class Hosts {
   readonly #report: Report
   /** The host that last accepted a connection is tried first. */
   #first = 0
-  #last: Connection | undefined
+  /** The connection that was opened last; it may have ended. */
+  last: Connection | undefined
   #isLost = false
   /**
    * The highest timeline seen of each cluster. A primary on a lower timeline was replaced and does not know it yet: the writes
@@ -21,11 +22,6 @@ export class Hosts {
   constructor(settings: ConnectionSettings, report: Report) {
     this.#settings = settings
     this.#report = report
-  }
-
-  /** The connection that was opened last; it may have ended. */
-  get last(): Connection | undefined {
-    return this.#last
   }
 
   /** Connects to one of the hosts; throws `StoreUnavailable` with the reason of each host. */
@@ -81,8 +77,8 @@ export class Hosts {
 
   #reportServer(connection: Connection): void {
     const { place: host, server } = connection
-    const last = this.#last
-    this.#last = connection
+    const { last } = this
+    this.last = connection
     if (this.#isLost) this.#report({ level: 'notice', message: 'database found', details: { host, role: server.role } })
     else if (last !== undefined && (last.place !== host || last.server.startedAt !== server.startedAt)) {
       const message =

@@ -1,57 +1,46 @@
 // Imports of files in PostgreSQL.
-import type { NewPet } from '../../contract/pets.ts'
 import type { FileImport, ImportStore } from '../store.ts'
 import type { Database } from './connection.ts'
 import { insert } from './creates.ts'
 import type { Pool } from './pool.ts'
 
-export class PostgresImports implements ImportStore {
-  readonly #pool: Pool
+export function postgresImports(pool: Pool): ImportStore {
+  return {
+    async find(hash) {
+      const [found] = await pool.read(
+        (sql) => sql<FileImport[]>`SELECT ${columns(sql)} FROM imports WHERE hash = ${hash}`,
+      )
+      return found
+    },
 
-  constructor(pool: Pool) {
-    this.#pool = pool
-  }
+    unfinished: () =>
+      pool.read(
+        (sql) =>
+          sql<FileImport[]>`SELECT ${columns(sql)} FROM imports WHERE rows_done < rows_total ORDER BY updated_at`,
+      ),
 
-  async find(hash: string): Promise<FileImport | undefined> {
-    const [found] = await this.#pool.read(
-      (sql) => sql<FileImport[]>`SELECT ${columns(sql)} FROM imports WHERE hash = ${hash}`,
-    )
-    return found
-  }
+    async begin({ hash, file, rowsTotal }, now, again) {
+      const { count } = await pool.write(
+        (sql) => sql`
+        INSERT INTO imports (hash, file, rows_done, rows_total, updated_at) VALUES (${hash}, ${file}, 0, ${rowsTotal}, ${now})
+        ON CONFLICT (hash) DO UPDATE SET file = excluded.file, rows_done = 0, updated_at = excluded.updated_at
+          WHERE imports.rows_done = imports.rows_total AND ${again}`,
+      )
+      return count === 1
+    },
 
-  unfinished(): Promise<FileImport[]> {
-    return this.#pool.read(
-      (sql) => sql<FileImport[]>`SELECT ${columns(sql)} FROM imports WHERE rows_done < rows_total ORDER BY updated_at`,
-    )
-  }
-
-  async begin(
-    { hash, file, rowsTotal }: Pick<FileImport, 'hash' | 'file' | 'rowsTotal'>,
-    now: number,
-    again: boolean,
-  ): Promise<boolean> {
-    const { count } = await this.#pool.write(
-      (sql) => sql`
-      INSERT INTO imports (hash, file, rows_done, rows_total, updated_at) VALUES (${hash}, ${file}, 0, ${rowsTotal}, ${now})
-      ON CONFLICT (hash) DO UPDATE SET file = excluded.file, rows_done = 0, updated_at = excluded.updated_at
-        WHERE imports.rows_done = imports.rows_total AND ${again}`,
-    )
-    return count === 1
-  }
-
-  addRows(hash: string, rowsDone: number, rows: readonly NewPet[], now: number): Promise<boolean> {
-    return this.#pool.write((sql) =>
-      sql.begin(async (transaction) => {
-        const { count } = await transaction`
-          UPDATE imports SET rows_done = ${rowsDone + rows.length}, updated_at = ${now} WHERE hash = ${hash} AND rows_done = ${rowsDone}`
-        if (count === 1) await insert(transaction as unknown as Database, rows)
+    addRows: (hash, rowsDone, rows, now) =>
+      pool.writeTransaction(async (sql) => {
+        const { count } = await sql`
+          UPDATE imports SET rows_done = ${rowsDone + rows.length}, updated_at = ${now}
+          WHERE hash = ${hash} AND rows_done = ${rowsDone}`
+        if (count === 1) await insert(sql, rows)
         return count === 1
       }),
-    )
-  }
 
-  async abandon(hash: string): Promise<void> {
-    await this.#pool.write((sql) => sql`DELETE FROM imports WHERE hash = ${hash} AND rows_done < rows_total`)
+    async abandon(hash) {
+      await pool.write((sql) => sql`DELETE FROM imports WHERE hash = ${hash} AND rows_done < rows_total`)
+    },
   }
 }
 

@@ -23,6 +23,8 @@ const POLL_EVERY_MS = 200
 
 const DUPLICATE_TABLE = '42P07'
 
+const MIGRATIONS: readonly Migration[] = readMigrations(new URL('migrations/', import.meta.url))
+
 interface MigrateOptions {
   /** Whether to create the tables of an empty database. */
   create: boolean
@@ -38,18 +40,21 @@ interface MigrateOptions {
  */
 export async function migrate(
   sql: Database,
-  { create, pgbouncer, migrations = ownMigrations() }: MigrateOptions,
+  { create, pgbouncer, migrations = MIGRATIONS }: MigrateOptions,
 ): Promise<Migration[] | undefined> {
   const applied: Migration[] = []
-  let lacking = await missing(sql, migrations)
+  let lacking = await lackingMigrations(sql, migrations)
   if (lacking.length === migrations.length && !create) return undefined
   while (lacking.length > 0) {
     const isIndex = lacking[0]!.concurrentIndex !== undefined
-    if (isIndex && pgbouncer) throw needsSession(lacking[0]!)
+    if (isIndex && pgbouncer)
+      throw new CannotOpenStore(
+        `Migration ${lacking[0]!.name} builds an index while the service goes on, which can't be done through PgBouncer. Run petstore migrate once with the address of PostgreSQL itself.`,
+      )
     const done = await (isIndex ? buildIndex(sql, migrations) : applyTogether(sql, migrations))
     if (done === undefined) await setTimeout(POLL_EVERY_MS)
     else applied.push(...done)
-    lacking = await missing(sql, migrations)
+    lacking = await lackingMigrations(sql, migrations)
   }
   return applied
 }
@@ -63,7 +68,7 @@ function applyTogether(sql: Database, migrations: readonly Migration[]): Promise
     if (!lock!.taken) return undefined
     await database`SET LOCAL statement_timeout = 0`
     // Read again under the lock: another instance may have migrated in the meantime.
-    const step = untilIndex(await missing(database, migrations))
+    const step = untilIndex(await lackingMigrations(database, migrations))
     for (const migration of step) {
       const isIndex = migration.concurrentIndex !== undefined
       const statements = isIndex ? migration.sql.replace(/^(CREATE .*INDEX) CONCURRENTLY/m, '$1') : migration.sql
@@ -89,7 +94,7 @@ async function buildIndex(sql: Database, migrations: readonly Migration[]): Prom
   if (!lock!.taken) return undefined
   try {
     await sql`SET statement_timeout = 0`
-    const [migration] = await missing(sql, migrations)
+    const [migration] = await lackingMigrations(sql, migrations)
     if (migration?.concurrentIndex === undefined) return []
     await apply(sql, migration, () => resumeIndex(sql, migration.concurrentIndex!, migration.sql))
     return [migration]
@@ -110,15 +115,7 @@ async function resumeIndex(sql: Database, name: string, statement: string): Prom
 }
 
 /** Resolves with the migrations that the database lacks; throws `CannotOpenStore` if it is newer than this program and not compatible with it. */
-export function lackingMigrations(sql: Database): Promise<Migration[]> {
-  return missing(sql, ownMigrations())
-}
-
-function ownMigrations(): Migration[] {
-  return readMigrations(new URL('migrations/', import.meta.url))
-}
-
-async function missing(sql: Database, migrations: readonly Migration[]): Promise<Migration[]> {
+export async function lackingMigrations(sql: Database, migrations = MIGRATIONS): Promise<Migration[]> {
   return missingMigrations(migrations, await readApplied(sql), 'The PostgreSQL database')
 }
 
@@ -131,22 +128,13 @@ async function apply(sql: Database, migration: Migration, run: () => Promise<unk
     await run()
     await sql`INSERT INTO ${table} VALUES (${number}, ${name}, ${compatibleFrom}, ${Date.now()})`
   } catch (error) {
-    if (number === 1 && sqlState(error) === DUPLICATE_TABLE) throw ofAnotherProgram(error)
+    if (number === 1 && sqlState(error) === DUPLICATE_TABLE)
+      throw new CannotOpenStore(
+        `The PostgreSQL database has tables of another program (${explain(error)}); nothing was changed. Create a database for the service alone.`,
+        { cause: error },
+      )
     throw wasRefused(error) ? migrationFailed('in PostgreSQL', migration, explain(error), error) : error
   }
-}
-
-function needsSession({ name }: Migration): CannotOpenStore {
-  return new CannotOpenStore(
-    `Migration ${name} builds an index while the service goes on, which can't be done through PgBouncer. Run petstore migrate once with the address of PostgreSQL itself.`,
-  )
-}
-
-function ofAnotherProgram(error: unknown): CannotOpenStore {
-  return new CannotOpenStore(
-    `The PostgreSQL database has tables of another program (${explain(error)}); nothing was changed. Create a database for the service alone.`,
-    { cause: error },
-  )
 }
 
 /** Returns an empty list for a new database. Queries the catalogue, because `to_regclass` may answer from the connection's cache. */

@@ -2,9 +2,8 @@
 // conflicting update and a count take two.
 import type { ListQuery } from '../../contract/list-query.ts'
 import { type NewPet, type Pet, PET_STATUSES, type PetStatus } from '../../contract/pets.ts'
-import type { AuditEvent } from '../account-store.ts'
 import { type ColumnValue, COLUMN_TYPES, filterColumns, PET_COLUMNS, petOf, valuesOf } from '../pet-columns.ts'
-import type { Created, Idempotency, PetStore, Updated } from '../store.ts'
+import type { Created, Idempotency, PetStore } from '../store.ts'
 import { withEvent } from './accounts.ts'
 import type { Database } from './connection.ts'
 import { type Creates, insert, PREPARED, SQL_TYPES } from './creates.ts'
@@ -16,69 +15,60 @@ const PURGE_AT_ONCE = 1000
 /** How long a create waits for an earlier create with the same idempotency key before it resolves with `in progress`. */
 const IN_PROGRESS_WAIT_MS = 3000
 
-export class PostgresPets implements PetStore {
-  readonly #pool: Pool
-  readonly #creates: Creates
-
-  constructor(pool: Pool, creates: Creates) {
-    this.#pool = pool
-    this.#creates = creates
-  }
-
-  async create(newPet: NewPet, idempotency?: Idempotency): Promise<Created> {
-    if (idempotency !== undefined)
-      return this.#pool.writeRepeatable((sql) => insertIdempotently(sql, newPet, idempotency))
-    return { outcome: 'created', pet: { id: await this.#creates.add(newPet), ...newPet } }
-  }
-
-  async createMany(newPets: readonly NewPet[]): Promise<void> {
-    await this.#pool.write((sql) => insert(sql, newPets))
-  }
-
-  get(id: bigint): Promise<Pet | undefined> {
-    return this.#pool.readShort(async (sql) => {
+export function postgresPets(pool: Pool, creates: Creates): PetStore {
+  function get(id: bigint): Promise<Pet | undefined> {
+    return pool.readShort(async (sql) => {
       const [row] = await sql.unsafe(BY_ID, [id], PREPARED).values()
       return row && petOf(row as ColumnValue[])
     })
   }
 
-  list(query: ListQuery): Promise<Pet[]> {
-    const { text, parameters } = pageStatement(query)
-    return this.#pool.readShort(async (sql) => {
-      const rows = await sql.unsafe(text, parameters, PREPARED).values()
-      const found = (rows as unknown as ColumnValue[][]).map(petOf)
-      return query.after === undefined ? found : found.toReversed()
-    })
-  }
+  return {
+    async create(newPet, idempotency) {
+      if (idempotency !== undefined) return pool.writeRepeatable((sql) => insertIdempotently(sql, newPet, idempotency))
+      return { outcome: 'created', pet: { id: await creates.add(newPet), ...newPet } }
+    },
 
-  async update(id: bigint, expected: NewPet, wanted: NewPet, event: AuditEvent): Promise<Updated> {
-    const [before, after] = [valuesOf(expected), valuesOf(wanted)]
-    const updated = await this.#pool.write((sql) =>
-      withEvent(
-        sql,
-        event,
-        sql`
-        UPDATE pets SET ${sql(Object.fromEntries(PET_COLUMNS.map((column, index) => [column, after[index]!])))}
-        WHERE id = ${id} ${PET_COLUMNS.map((column, index) => sql`AND ${sql(column)} IS NOT DISTINCT FROM ${before[index]!}`)}`,
-      ),
-    )
-    if (updated) return { outcome: 'updated' }
-    const pet = await this.get(id)
-    return pet === undefined ? { outcome: 'missing' } : { outcome: 'conflict', pet }
-  }
+    async createMany(newPets) {
+      await pool.write((sql) => insert(sql, newPets))
+    },
 
-  countByStatus(): Promise<Record<PetStatus, number>> {
-    return this.#pool.read(countPets)
-  }
+    get,
 
-  purgeIdempotencyRecords(before: number): Promise<number> {
-    return this.#pool.write(async (sql) => {
-      const { count } = await sql`
+    list(query) {
+      const { text, parameters } = pageStatement(query)
+      return pool.readShort(async (sql) => {
+        const rows = await sql.unsafe(text, parameters, PREPARED).values()
+        const found = (rows as unknown as ColumnValue[][]).map(petOf)
+        return query.after === undefined ? found : found.toReversed()
+      })
+    },
+
+    async update(id, expected, wanted, event) {
+      const [before, after] = [valuesOf(expected), valuesOf(wanted)]
+      const isUpdated = await pool.write((sql) => {
+        const values = Object.fromEntries(PET_COLUMNS.map((column, index) => [column, after[index]!]))
+        const isSame = PET_COLUMNS.map(
+          (column, index) => sql`AND ${sql(column)} IS NOT DISTINCT FROM ${before[index]!}`,
+        )
+        return withEvent(sql, event, sql`UPDATE pets SET ${sql(values)} WHERE id = ${id} ${isSame}`)
+      })
+      if (isUpdated) return { outcome: 'updated' }
+      const pet = await get(id)
+      return pet === undefined ? { outcome: 'missing' } : { outcome: 'conflict', pet }
+    },
+
+    countByStatus: () => pool.read(countPets),
+
+    async purgeIdempotencyRecords(before) {
+      const { count } = await pool.write(
+        (sql) => sql`
         DELETE FROM idempotency_records WHERE (account_id, key) IN
           (SELECT account_id, key FROM idempotency_records WHERE created_at < ${before}
-           ORDER BY created_at LIMIT ${PURGE_AT_ONCE} FOR UPDATE SKIP LOCKED)`
+           ORDER BY created_at LIMIT ${PURGE_AT_ONCE} FOR UPDATE SKIP LOCKED)`,
+      )
       return count
-    })
+    },
   }
 }
 
@@ -156,11 +146,12 @@ async function insertIdempotently(sql: Database, newPet: NewPet, idempotency: Id
 //
 // `pet_counts` holds the counts of all animals up to `until_id`; the few above it are counted on request. Every minute
 // `until_id` moves up to a `next_id` that was noted at least a minute ago. Ids are assigned in order but committed in any
-// order: an animal below `next_id` can still appear while its transaction is open, and the statement timeout, 5 seconds by
-// default, ends the service's transactions long before a minute has passed. So each animal is counted once. The exception is
-// a manual transaction that stays open for longer; docs/databases.md describes how to count again.
+// order: an animal below `next_id` can still appear while its transaction is open, for over a minute if the statement timeout
+// is long or a synchronous standby is lost. So `until_id` stays while a transaction that writes is older than the note, and
+// each animal is counted once. The exception is a long manual transaction of another role, which PostgreSQL does not show to
+// the service; docs/databases.md describes how to count again.
 
-/** How old a noted `next_id` must be: older than any open transaction of the service, with the default statement timeout. */
+/** How old a noted `next_id` must be. Between taking an id and its first write, a transaction does not show as writing. */
 export const SETTLED_MS = 60_000
 
 /** How many ids are counted in one statement: enough for a busy minute, few enough to be fast. */
@@ -168,9 +159,8 @@ const STEP = 250_000
 
 /** Reads `until_id` in a separate statement: the planner must know the value to see that few animals lie above it. */
 async function countPets(sql: Database): Promise<Record<PetStatus, number>> {
-  const [{ untilId } = { untilId: 0n }] = await sql<
-    { untilId: bigint }[]
-  >`SELECT until_id AS "untilId" FROM pet_counts_progress`
+  const [{ untilId } = { untilId: 0n }] = await sql<{ untilId: bigint }[]>`
+    SELECT until_id AS "untilId" FROM pet_counts_progress`
   const rows = await sql<{ status: PetStatus; count: number; current: boolean }[]>`
     SELECT status, count::float8 AS count, until_id = ${untilId} AS current FROM pet_counts, pet_counts_progress
     UNION ALL
@@ -183,14 +173,18 @@ async function countPets(sql: Database): Promise<Record<PetStatus, number>> {
 }
 
 /** Adds settled animals to the counts, in one instance at a time. Resolves with true if more animals are to be added. */
-export async function settleCounts(sql: Database): Promise<boolean> {
+export async function settleCounts(sql: Database, settledMs = SETTLED_MS): Promise<boolean> {
   return sql.begin(async (transaction) => {
-    const [progress] = await transaction<{ untilId: bigint; nextId: bigint; settled: boolean }[]>`
-      SELECT until_id AS "untilId", next_id AS "nextId",
-        next_noted_at < floor(extract(epoch FROM clock_timestamp()) * 1000) - ${SETTLED_MS} AS settled
+    const [progress] = await transaction<{ untilId: bigint; nextId: bigint; notedAt: bigint; settled: boolean }[]>`
+      SELECT until_id AS "untilId", next_id AS "nextId", next_noted_at AS "notedAt",
+        next_noted_at < floor(extract(epoch FROM clock_timestamp()) * 1000) - ${settledMs} AS settled
       FROM pet_counts_progress FOR UPDATE SKIP LOCKED`
     if (progress === undefined || !progress.settled) return false
-    const { untilId, nextId } = progress
+    const { untilId, nextId, notedAt } = progress
+    const older = await transaction`
+      SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND backend_xid IS NOT NULL
+        AND xact_start <= to_timestamp((${notedAt}::bigint + 1) / 1000.0)`
+    if (older.length > 0) return false
     const reached = nextId - untilId > STEP ? untilId + BigInt(STEP) : nextId
     await transaction`
       UPDATE pet_counts SET count = pet_counts.count + added.count
@@ -199,9 +193,8 @@ export async function settleCounts(sql: Database): Promise<boolean> {
     await transaction`UPDATE pet_counts_progress SET until_id = ${reached}`
     if (reached < nextId) return true
     // Two statements: Citus refuses a clock in an UPDATE beside a subquery on a distributed table.
-    const [{ newest } = { newest: 0n }] = await transaction<
-      { newest: bigint }[]
-    >`SELECT coalesce(max(id), 0) AS newest FROM pets`
+    const [{ newest } = { newest: 0n }] = await transaction<{ newest: bigint }[]>`
+      SELECT coalesce(max(id), 0) AS newest FROM pets`
     await transaction`
       UPDATE pet_counts_progress SET
         next_id = greatest(until_id, ${newest}),

@@ -82,6 +82,11 @@ export class Pool {
     return this.#attempt('write', work, wasRolledBack)
   }
 
+  /** Runs a write of several statements in one transaction. */
+  writeTransaction<T>(work: Work<T>): Promise<T> {
+    return this.write((sql) => sql.begin((transaction) => work(transaction as unknown as Database)) as Promise<T>)
+  }
+
   /** Runs an idempotent write, which is retried once like a read. */
   writeRepeatable<T>(work: Work<T>): Promise<T> {
     return this.#attempt('write', work, (error) => breaksConnection(error) || wasRolledBack(error))
@@ -174,9 +179,8 @@ export class Pool {
   async #closeAbandoned(sql: Database): Promise<void> {
     const { parked } = this.#connections
     const candidates = [...parked]
-    const working = await sql<
-      { pid: number }[]
-    >`SELECT pid FROM pg_stat_activity WHERE wait_event_type IS DISTINCT FROM 'Client'`
+    const working = await sql<{ pid: number }[]>`
+      SELECT pid FROM pg_stat_activity WHERE wait_event_type IS DISTINCT FROM 'Client'`
     const pids = new Set(working.map(({ pid }) => pid))
     for (const connection of candidates) {
       // It was answered meanwhile, and another call may use it by now.

@@ -1,18 +1,18 @@
 // The engine for several instances, which share one PostgreSQL database.
 import { databasePlace } from '../database-address.ts'
-import { factsOfStore } from '../facts.ts'
+import { type Facts, factsOfStore } from '../facts.ts'
 import { type Migration, openedBy } from '../migrations.ts'
 import { CannotOpenStore, NoDatabase, type OpenOptions, type Report, type Store, StoreUnavailable } from '../store.ts'
-import { PostgresAccounts } from './accounts.ts'
+import { postgresAccounts } from './accounts.ts'
+import type { Database } from './connection.ts'
 import { parseConnection } from './connection-settings.ts'
 import { Creates } from './creates.ts'
-import { PostgresFacts } from './facts.ts'
 import { asStoreFailure } from './failures.ts'
 import { migrate } from './migrate.ts'
-import { PostgresImports } from './imports.ts'
-import { PostgresPets, SETTLED_MS, settleCounts } from './pets.ts'
+import { postgresImports } from './imports.ts'
+import { postgresPets, SETTLED_MS, settleCounts } from './pets.ts'
 import { Pool } from './pool.ts'
-import { PostgresRecords } from './records.ts'
+import { postgresRecords } from './records.ts'
 
 /** How long migrating may take, or waiting for another instance that migrates. */
 const START_WITHIN_MS = 600_000
@@ -48,11 +48,11 @@ export async function openPostgresStore(
   const creates = new Creates(pool)
   return {
     opened: openedBy(applied, warnings),
-    pets: new PostgresPets(pool, creates),
-    accounts: new PostgresAccounts(pool),
-    imports: new PostgresImports(pool),
-    records: new PostgresRecords(pool),
-    ...factsOfStore(new PostgresFacts(pool)),
+    pets: postgresPets(pool, creates),
+    accounts: postgresAccounts(pool),
+    imports: postgresImports(pool),
+    records: postgresRecords(pool),
+    ...factsOfStore(postgresFacts(pool)),
     /** PostgreSQL has no cheap way to detect writes of other connections. */
     version: () => undefined,
     versionToRead: () => undefined,
@@ -63,6 +63,25 @@ export async function openPostgresStore(
       clearInterval(settling)
       await pool.end()
     },
+  }
+}
+
+function postgresFacts(pool: Pool): Facts {
+  async function read(sql: Database, name: string): Promise<string | undefined> {
+    const [fact] = await sql<{ value: string }[]>`SELECT value FROM store_facts WHERE name = ${name}`
+    return fact?.value
+  }
+
+  return {
+    get: (name) => pool.read((sql) => read(sql, name)),
+    change: (name, present, value) =>
+      pool.writeRepeatable(async (sql) => {
+        if (value === undefined) await sql`DELETE FROM store_facts WHERE name = ${name} AND value = ${present ?? null}`
+        else if (present === undefined)
+          await sql`INSERT INTO store_facts (name, value) VALUES (${name}, ${value}) ON CONFLICT DO NOTHING`
+        else await sql`UPDATE store_facts SET value = ${value} WHERE name = ${name} AND value = ${present}`
+        return read(sql, name)
+      }),
   }
 }
 

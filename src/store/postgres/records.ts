@@ -1,73 +1,61 @@
 // Reads and writes whole records in PostgreSQL, for copies.
-import {
-  asRecord,
-  type FoundColumn,
-  type Kind,
-  type RecordStore,
-  type StoredRecord,
-  toJson,
-  unknownAmong,
-} from '../records.ts'
+import { asRecord, type FoundColumn, type Kind, type RecordStore, toJson, unknownAmong } from '../records.ts'
 import type { Database } from './connection.ts'
 import type { Pool } from './pool.ts'
 
-export class PostgresRecords implements RecordStore {
-  readonly #pool: Pool
-
-  constructor(pool: Pool) {
-    this.#pool = pool
-  }
-
-  unknown(): Promise<string[]> {
-    return this.#pool.read(readUnknown)
-  }
-
-  async count({ name }: Kind): Promise<number> {
-    const [row] = await this.#pool.read(
-      (sql) => sql<{ count: number }[]>`SELECT count(*)::float8 AS count FROM ${sql(name)}`,
-    )
-    return row!.count
-  }
-
-  async read(kind: Kind, after: StoredRecord | undefined, limit: number): Promise<StoredRecord[]> {
-    const { name, columns, key } = kind
-    const rows = await this.#pool.read((sql) => {
-      const values = key.map((column, index) =>
-        index === 0 ? sql`${after?.[column] ?? null}` : sql`, ${after?.[column] ?? null}`,
-      )
-      const behind = after === undefined ? sql`` : sql`WHERE (${sql(key)}) > (${values})`
-      return sql`SELECT ${sql(Object.keys(columns))} FROM ${sql(name)} ${behind} ORDER BY ${sql(key)} LIMIT ${limit}`
-    })
-    return rows.map((row) => asRecord(kind, row))
-  }
-
-  async write({ name, columns }: Kind, records: readonly StoredRecord[]): Promise<void> {
-    await this.#pool.write((sql) => sql`INSERT INTO ${sql(name)} ${sql(records, Object.keys(columns))}`)
-  }
-
-  /** Passes the keys as JSON, which needs no array types of the driver. */
-  async remove({ name, columns, key }: Kind, records: readonly StoredRecord[]): Promise<number> {
-    const keys = records.map((record) => Object.fromEntries(key.map((column) => [column, record[column]])))
-    const types = key.map((column) => `${column} ${columns[column] === 'integer' ? 'BIGINT' : 'TEXT'}`).join()
-    const { count } = await this.#pool.write(
-      (sql) => sql`
-      DELETE FROM ${sql(name)} WHERE (${sql(key)}) IN
-        (SELECT * FROM json_to_recordset(${toJson(keys)}::text::json) AS gone (${sql.unsafe(types)}))`,
-    )
-    return count
-  }
-
-  async lastId({ name }: Kind): Promise<bigint> {
-    const [row] = await this.#pool.read(
+export function postgresRecords(pool: Pool): RecordStore {
+  async function lastId({ name }: Kind): Promise<bigint> {
+    const [row] = await pool.read(
       (sql) => sql<{ last: bigint }[]>`
       SELECT CASE WHEN is_called THEN last_value ELSE 0 END AS last FROM ${sql(sequenceOf(name))}`,
     )
     return row!.last
   }
 
-  async raiseLastId({ name }: Kind, id: bigint): Promise<void> {
-    if (id < 1n || id <= (await this.lastId({ name } as Kind))) return
-    await this.#pool.write((sql) => sql`SELECT setval(${sequenceOf(name)}::text::regclass, ${id})`)
+  return {
+    unknown: () => pool.read(readUnknown),
+
+    async count({ name }) {
+      const [row] = await pool.read(
+        (sql) => sql<{ count: number }[]>`SELECT count(*)::float8 AS count FROM ${sql(name)}`,
+      )
+      return row!.count
+    },
+
+    async read(kind, after, limit) {
+      const { name, columns, key } = kind
+      const rows = await pool.read((sql) => {
+        const values = key.map((column, index) =>
+          index === 0 ? sql`${after?.[column] ?? null}` : sql`, ${after?.[column] ?? null}`,
+        )
+        const behind = after === undefined ? sql`` : sql`WHERE (${sql(key)}) > (${values})`
+        return sql`SELECT ${sql(Object.keys(columns))} FROM ${sql(name)} ${behind} ORDER BY ${sql(key)} LIMIT ${limit}`
+      })
+      return rows.map((row) => asRecord(kind, row))
+    },
+
+    async write({ name, columns }, records) {
+      await pool.write((sql) => sql`INSERT INTO ${sql(name)} ${sql(records, Object.keys(columns))}`)
+    },
+
+    /** Passes the keys as JSON, which needs no array types of the driver. */
+    async remove({ name, columns, key }, records) {
+      const keys = records.map((record) => Object.fromEntries(key.map((column) => [column, record[column]])))
+      const types = key.map((column) => `${column} ${columns[column] === 'integer' ? 'BIGINT' : 'TEXT'}`).join()
+      const { count } = await pool.write(
+        (sql) => sql`
+        DELETE FROM ${sql(name)} WHERE (${sql(key)}) IN
+          (SELECT * FROM json_to_recordset(${toJson(keys)}::text::json) AS gone (${sql.unsafe(types)}))`,
+      )
+      return count
+    },
+
+    lastId,
+
+    async raiseLastId(kind, id) {
+      if (id < 1n || id <= (await lastId(kind))) return
+      await pool.write((sql) => sql`SELECT setval(${sequenceOf(kind.name)}::text::regclass, ${id})`)
+    },
   }
 }
 

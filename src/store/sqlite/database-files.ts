@@ -1,7 +1,46 @@
-// Recognises the files of a database under any path: links and letter case give one file many names. Calls only `stat`, never
-// opens a file: closing its file descriptor would drop the POSIX locks that SQLite holds on it in this process.
-import { type BigIntStats, readlinkSync, realpathSync, statSync } from 'node:fs'
+// The files of a database: creates them for the owner only, and recognises them under any path.
+import {
+  type BigIntStats,
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readlinkSync,
+  realpathSync,
+  statSync,
+} from 'node:fs'
+import { platform } from 'node:os'
 import { basename, dirname, join, resolve } from 'node:path'
+
+const OWNER_ONLY_FOLDER = 0o700
+const OWNER_ONLY_FILE = 0o600
+const READABLE_BY_OTHERS = 0o044
+
+/** Creates the missing folders of a path, readable by the owner only; existing folders keep their mode. */
+export function createFolder(path: string): void {
+  mkdirSync(path, { recursive: true, mode: OWNER_ONLY_FOLDER })
+}
+
+/**
+ * Creates a missing file, empty and readable by the owner only: SQLite itself would let everyone read it. SQLite gives the
+ * -wal and -shm files the mode of the database file.
+ */
+export function createFile(path: string): void {
+  if (!existsSync(path)) closeSync(openSync(path, 'a', OWNER_ONLY_FILE))
+}
+
+/** Returns a warning for the database file and for its folder, if other users can read them. */
+export function modeWarnings(path: string): string[] {
+  // Windows has access control lists, which the mode does not show.
+  if (platform() === 'win32') return []
+  return [dirname(path), path].flatMap((place) => {
+    const mode = statSync(place).mode & 0o777
+    if ((mode & READABLE_BY_OTHERS) === 0) return []
+    return [
+      `Other users of this machine can read ${place}; its mode is ${mode.toString(8)}. If only the service uses it: chmod go= ${place}`,
+    ]
+  })
+}
 
 /** The endings of the files that SQLite keeps beside a database. They would damage any other database. */
 const COMPANIONS = ['-wal', '-shm', '-journal']
@@ -11,7 +50,11 @@ export function companionsOf(database: string): string[] {
   return COMPANIONS.map((ending) => followLinks(database) + ending)
 }
 
-/** Describes the file for a message such as "FILE is the database itself"; undefined for neither the database nor a companion. */
+/**
+ * Describes the file for a message such as "FILE is the database itself"; undefined for neither the database nor a companion.
+ * Links and letter case give one file many names. Calls only `stat`, never opens a file: closing its file descriptor would
+ * drop the POSIX locks that SQLite holds on it in this process.
+ */
 export function partOfDatabase(file: string, database: string): string | undefined {
   if (isSameFile(file, database))
     return `the database itself${resolve(file) === resolve(database) ? '' : `, ${database} by another name`}`

@@ -43,8 +43,7 @@ export function explain(error: unknown): string {
 
 /** Returns `StoreUnavailable` for a failure of the disk, the file or a lock; any other error is a bug and returned as it is. */
 export function asStoreFailure(error: unknown): unknown {
-  const known = EXPLANATIONS[primaryCode(error) ?? -1]
-  if (known === undefined && !isClosed(error)) return error
+  if (EXPLANATIONS[primaryCode(error) ?? -1] === undefined && !isClosed(error)) return error
   return new StoreUnavailable(explain(error), { cause: error })
 }
 

@@ -13,19 +13,20 @@ import { explain } from './failures.ts'
 /** "PETS" in ASCII; in the header of a file it marks a petstore database. */
 export const APPLICATION_ID = 0x50455453
 
+const MIGRATIONS = readMigrations(new URL('migrations/', import.meta.url))
+
 /**
  * Returns the applied migrations; undefined if the database is new and must not be created. Throws
  * `CannotOpenStore` if the database is newer than this program and not compatible with it, or if a migration fails.
  */
 export function migrate(db: DatabaseSync, path: string, create: boolean): Migration[] | undefined {
-  const migrations = ownMigrations()
-  const lacking = missingMigrations(migrations, readApplied(db), path)
-  if (lacking.length === migrations.length && !create) return undefined
+  const lacking = lackingMigrations(db, path)
+  if (lacking.length === MIGRATIONS.length && !create) return undefined
   if (lacking.length === 0) return []
   db.exec('BEGIN IMMEDIATE')
   try {
     // Read again under the lock: another process may have migrated in the meantime.
-    const missing = missingMigrations(migrations, readApplied(db), path)
+    const missing = lackingMigrations(db, path)
     for (const migration of missing) apply(db, path, migration)
     db.exec(`PRAGMA application_id = ${APPLICATION_ID}; COMMIT`)
     return missing
@@ -49,18 +50,12 @@ function apply(db: DatabaseSync, path: string, migration: Migration): void {
 
 /** Returns the migrations that the database lacks; throws `CannotOpenStore` if it is newer than this program and not compatible with it. */
 export function lackingMigrations(db: DatabaseSync, path: string): Migration[] {
-  return missingMigrations(ownMigrations(), readApplied(db), path)
-}
-
-function ownMigrations(): Migration[] {
-  return readMigrations(new URL('migrations/', import.meta.url))
+  return missingMigrations(MIGRATIONS, readApplied(db), path)
 }
 
 /** Returns an empty list for a new database. */
 function readApplied(db: DatabaseSync): AppliedMigration[] {
-  const tables = db.prepare('SELECT 1 FROM sqlite_schema WHERE name = ?').all(MIGRATIONS_TABLE)
-  if (tables.length === 0) return []
-  return db
-    .prepare(`SELECT number, name, compatible_from AS "compatibleFrom" FROM ${MIGRATIONS_TABLE}`)
-    .all() as unknown as AppliedMigration[]
+  if (db.prepare('SELECT 1 FROM sqlite_schema WHERE name = ?').get(MIGRATIONS_TABLE) === undefined) return []
+  const applied = db.prepare(`SELECT number, name, compatible_from AS "compatibleFrom" FROM ${MIGRATIONS_TABLE}`)
+  return applied.all() as unknown as AppliedMigration[]
 }

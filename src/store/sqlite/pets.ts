@@ -1,11 +1,10 @@
 // Animals in SQLite.
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import type { ListQuery } from '../../contract/list-query.ts'
 import { isSamePet, type NewPet, type Pet, type PetStatus } from '../../contract/pets.ts'
-import type { AuditEvent } from '../account-store.ts'
 import { type ColumnValue, filterColumns, PET_COLUMNS, petOf, valuesOf } from '../pet-columns.ts'
-import type { Created, Idempotency, PetStore, Updated } from '../store.ts'
+import type { Created, Idempotency, PetStore } from '../store.ts'
 import { prepareAppendEvent } from './accounts.ts'
+import { rememberStatements } from './statements.ts'
 import type { Writer } from './writer.ts'
 
 export const INSERT_PET = `INSERT INTO pets (${PET_COLUMNS.join()}) VALUES (${PET_COLUMNS.map(() => '?').join()})`
@@ -13,98 +12,80 @@ export const INSERT_PET = `INSERT INTO pets (${PET_COLUMNS.join()}) VALUES (${PE
 const COLUMNS = ['id', ...PET_COLUMNS].join()
 const PURGE_AT_ONCE = 1000
 
-export class SqlitePets implements PetStore {
-  readonly #writer: Writer
-  readonly #statements: ReturnType<typeof prepareStatements>
+export function sqlitePets(db: DatabaseSync, writer: Writer): PetStore {
+  const statements = prepareStatements(db)
+  const appendEvent = prepareAppendEvent(db)
 
-  readonly #appendEvent: (event: AuditEvent) => void
-
-  constructor(db: DatabaseSync, writer: Writer) {
-    this.#writer = writer
-    this.#appendEvent = prepareAppendEvent(db)
-    this.#statements = prepareStatements(db)
+  function find(id: bigint): Pet | undefined {
+    const row = statements.get.get(id) as PetRow | undefined
+    return row && petOf(row)
   }
 
-  create(newPet: NewPet, idempotency?: Idempotency): Promise<Created> {
-    return this.#writer.write(() =>
-      idempotency === undefined ? this.#insert(newPet) : this.#insertIdempotently(newPet, idempotency),
-    )
-  }
-
-  createMany(newPets: readonly NewPet[]): Promise<void> {
-    return this.#writer.write(() => {
-      for (const newPet of newPets) this.#insert(newPet)
-    })
-  }
-
-  get(id: bigint): Promise<Pet | undefined> {
-    return this.#writer.read(() => {
-      const row = this.#statements.get.get(id) as PetRow | undefined
-      return row && petOf(row)
-    })
-  }
-
-  list(query: ListQuery): Promise<Pet[]> {
-    const { before, after, limit } = query
-    const given = filterColumns(query)
-    const conditions = given.map(({ column }) => `${column} = ?`)
-    const values = given.map(({ value }): string | bigint => value)
-    const place = after ?? before
-    if (place !== undefined) {
-      conditions.push(after === undefined ? 'id < ?' : 'id > ?')
-      values.push(place)
-    }
-    const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`
-    const order = after === undefined ? 'DESC' : 'ASC'
-    return this.#writer.read(() => {
-      const page = this.#statements.page(`${where} ORDER BY id ${order}`)
-      const found = (page.all(...values, limit) as unknown[] as PetRow[]).map(petOf)
-      return after === undefined ? found : found.toReversed()
-    })
-  }
-
-  update(id: bigint, expected: NewPet, wanted: NewPet, event: AuditEvent): Promise<Updated> {
-    return this.#writer.write(() => {
-      const row = this.#statements.get.get(id) as PetRow | undefined
-      if (row === undefined) return { outcome: 'missing' }
-      const pet = petOf(row)
-      if (!isSamePet(pet, expected)) return { outcome: 'conflict', pet }
-      this.#statements.update.run(...valuesOf(wanted), id)
-      this.#appendEvent(event)
-      return { outcome: 'updated' }
-    })
-  }
-
-  async countByStatus(): Promise<Record<PetStatus, number>> {
-    const rows = (await this.#writer.read(() => this.#statements.count.all())) as { status: PetStatus; count: number }[]
-    return Object.fromEntries(rows.map(({ status, count }) => [status, count])) as Record<PetStatus, number>
-  }
-
-  purgeIdempotencyRecords(before: number): Promise<number> {
-    return this.#writer.writeBookkeeping(() =>
-      Number(this.#statements.purgeIdempotencyRecords.run(before, PURGE_AT_ONCE).changes),
-    )
-  }
-
-  #insert(newPet: NewPet): Created {
-    const { lastInsertRowid } = this.#statements.insert.run(...valuesOf(newPet))
+  function insert(newPet: NewPet): { outcome: 'created'; pet: Pet } {
+    const { lastInsertRowid } = statements.insert.run(...valuesOf(newPet))
     return { outcome: 'created', pet: { id: BigInt(lastInsertRowid), ...newPet } }
   }
 
   /** A replay takes only the id from the record: the same fingerprint means that the other fields are the same. */
-  #insertIdempotently(newPet: NewPet, idempotency: Idempotency): Created {
-    const { findRecord, removeRecord, addRecord } = this.#statements
-    const record = findRecord.get(idempotency.accountId, idempotency.key) as IdempotencyRecord | undefined
-    if (record !== undefined && record.createdAt >= idempotency.validSince) {
-      if (Buffer.compare(idempotency.fingerprint, record.fingerprint) !== 0) return { outcome: 'mismatch' }
+  function insertIdempotently(newPet: NewPet, { accountId, key, fingerprint, now, validSince }: Idempotency): Created {
+    const record = statements.findRecord.get(accountId, key) as IdempotencyRecord | undefined
+    if (record !== undefined && record.createdAt >= validSince) {
+      if (Buffer.compare(fingerprint, record.fingerprint) !== 0) return { outcome: 'mismatch' }
       return { outcome: 'replayed', pet: { id: record.petId, ...newPet } }
     }
-    removeRecord.run(idempotency.accountId, idempotency.key)
-    const created = this.#insert(newPet)
-    if (created.outcome === 'created') {
-      addRecord.run(idempotency.accountId, idempotency.key, idempotency.fingerprint, created.pet.id, idempotency.now)
-    }
+    statements.removeRecord.run(accountId, key)
+    const created = insert(newPet)
+    statements.addRecord.run(accountId, key, fingerprint, created.pet.id, now)
     return created
+  }
+
+  return {
+    create: (newPet, idempotency) =>
+      writer.write(() => (idempotency === undefined ? insert(newPet) : insertIdempotently(newPet, idempotency))),
+
+    createMany: (newPets) =>
+      writer.write(() => {
+        for (const newPet of newPets) insert(newPet)
+      }),
+
+    get: (id) => writer.read(() => find(id)),
+
+    list(query) {
+      const { before, after, limit } = query
+      const given = filterColumns(query)
+      const conditions = given.map(({ column }) => `${column} = ?`)
+      const values = given.map(({ value }): string | bigint => value)
+      const place = after ?? before
+      if (place !== undefined) {
+        conditions.push(after === undefined ? 'id < ?' : 'id > ?')
+        values.push(place)
+      }
+      const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`
+      const order = after === undefined ? 'DESC' : 'ASC'
+      return writer.read(() => {
+        const page = statements.page(`${where} ORDER BY id ${order}`)
+        const found = (page.all(...values, limit) as unknown[] as PetRow[]).map(petOf)
+        return after === undefined ? found : found.toReversed()
+      })
+    },
+
+    update: (id, expected, wanted, event) =>
+      writer.write(() => {
+        const pet = find(id)
+        if (pet === undefined) return { outcome: 'missing' }
+        if (!isSamePet(pet, expected)) return { outcome: 'conflict', pet }
+        statements.update.run(...valuesOf(wanted), id)
+        appendEvent(event)
+        return { outcome: 'updated' }
+      }),
+
+    async countByStatus() {
+      const rows = (await writer.read(() => statements.count.all())) as { status: PetStatus; count: number }[]
+      return Object.fromEntries(rows.map(({ status, count }) => [status, count])) as Record<PetStatus, number>
+    },
+
+    purgeIdempotencyRecords: (before) =>
+      writer.writeBookkeeping(() => Number(statements.purgeIdempotencyRecords.run(before, PURGE_AT_ONCE).changes)),
   }
 }
 
@@ -128,16 +109,9 @@ function prepareStatements(db: DatabaseSync) {
     statement.setReturnArrays(true)
     return statement
   }
-  // With a plain `LIMIT ?`, SQLite prepares the statement again each time it is bound: a page takes 33 instead of 23 µs.
-  const preparePage = (end: string) => rows(`SELECT ${COLUMNS} FROM pets ${end} LIMIT 0 + ?`)
-  /** By condition and order; there are few. */
-  const pages = new Map<string, StatementSync>()
   return {
-    page(end: string): StatementSync {
-      const known = pages.get(end) ?? preparePage(end)
-      pages.set(end, known)
-      return known
-    },
+    // With a plain `LIMIT ?`, SQLite prepares the statement again each time it is bound: a page takes 33 instead of 23 µs.
+    page: rememberStatements((end) => rows(`SELECT ${COLUMNS} FROM pets ${end} LIMIT 0 + ?`)),
     insert: exact(INSERT_PET),
     update: exact(`UPDATE pets SET ${PET_COLUMNS.map((column) => `${column} = ?`).join()} WHERE id = ?`),
     get: rows(`SELECT ${COLUMNS} FROM pets WHERE id = ?`),

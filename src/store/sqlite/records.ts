@@ -1,75 +1,65 @@
 // Reads and writes whole records in SQLite, for copies.
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
-import { asRecord, type FoundColumn, type Kind, type RecordStore, type StoredRecord, unknownAmong } from '../records.ts'
+import { asRecord, type FoundColumn, type RecordStore, unknownAmong } from '../records.ts'
 import type { Writer } from './writer.ts'
 
-export class SqliteRecords implements RecordStore {
-  readonly #db: DatabaseSync
-  readonly #writer: Writer
-
-  constructor(db: DatabaseSync, writer: Writer) {
-    this.#db = db
-    this.#writer = writer
-  }
-
-  unknown(): Promise<string[]> {
-    return this.#writer.read(() => unknownAmong(readColumns(this.#db)))
-  }
-
-  async count({ name }: Kind): Promise<number> {
-    return Number((await this.#all(`SELECT count(*) AS count FROM ${name}`))[0]!['count'])
-  }
-
-  async read(kind: Kind, after: StoredRecord | undefined, limit: number): Promise<StoredRecord[]> {
-    const { name, columns, key } = kind
-    const behind = after === undefined ? '' : `WHERE (${key.join()}) > (${key.map(() => '?').join()})`
-    const rows = await this.#all(
-      `SELECT ${Object.keys(columns).join()} FROM ${name} ${behind} ORDER BY ${key.join()} LIMIT ?`,
-      ...(after === undefined ? [] : key.map((column) => after[column]!)),
-      limit,
-    )
-    return rows.map((row) => asRecord(kind, row))
-  }
-
-  write({ name, columns }: Kind, records: readonly StoredRecord[]): Promise<void> {
-    const fields = Object.keys(columns)
-    const insert = this.#db.prepare(`INSERT INTO ${name} (${fields.join()}) VALUES (${fields.map(() => '?').join()})`)
-    // node:sqlite also returns the row's id, and throws if it must convert one above 2⁵³ to a number.
-    insert.setReadBigInts(true)
-    return this.#writer.write(() => {
-      for (const record of records) insert.run(...fields.map((field) => record[field]!))
-    })
-  }
-
-  remove({ name, key }: Kind, records: readonly StoredRecord[]): Promise<number> {
-    const remove = this.#db.prepare(`DELETE FROM ${name} WHERE ${key.map((column) => `${column} = ?`).join(' AND ')}`)
-    return this.#writer.write(() => {
-      let removed = 0
-      for (const record of records) removed += Number(remove.run(...key.map((column) => record[column]!)).changes)
-      return removed
-    })
-  }
-
-  async lastId({ name }: Kind): Promise<bigint> {
-    const [row] = await this.#all('SELECT seq FROM sqlite_sequence WHERE name = ?', name)
-    return BigInt((row?.['seq'] as bigint | undefined) ?? 0)
-  }
-
-  raiseLastId({ name }: Kind, id: bigint): Promise<void> {
-    const start = this.#db.prepare(
-      'INSERT INTO sqlite_sequence (name, seq) SELECT ?, 0 WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = ?)',
-    )
-    const raise = this.#db.prepare('UPDATE sqlite_sequence SET seq = ? WHERE name = ? AND seq < ?')
-    return this.#writer.write(() => {
-      start.run(name, name)
-      raise.run(id, name, id)
-    })
-  }
-
-  #all(sql: string, ...values: SQLInputValue[]): Promise<Record<string, unknown>[]> {
-    const statement = this.#db.prepare(sql)
+export function sqliteRecords(db: DatabaseSync, writer: Writer): RecordStore {
+  function all(sql: string, ...values: SQLInputValue[]): Promise<Record<string, unknown>[]> {
+    const statement = db.prepare(sql)
     statement.setReadBigInts(true)
-    return this.#writer.read(() => statement.all(...values))
+    return writer.read(() => statement.all(...values))
+  }
+
+  return {
+    unknown: () => writer.read(() => unknownAmong(readColumns(db))),
+
+    count: async ({ name }) => Number((await all(`SELECT count(*) AS count FROM ${name}`))[0]!['count']),
+
+    async read(kind, after, limit) {
+      const { name, columns, key } = kind
+      const behind = after === undefined ? '' : `WHERE (${key.join()}) > (${key.map(() => '?').join()})`
+      const rows = await all(
+        `SELECT ${Object.keys(columns).join()} FROM ${name} ${behind} ORDER BY ${key.join()} LIMIT ?`,
+        ...(after === undefined ? [] : key.map((column) => after[column]!)),
+        limit,
+      )
+      return rows.map((row) => asRecord(kind, row))
+    },
+
+    write({ name, columns }, records) {
+      const fields = Object.keys(columns)
+      const insert = db.prepare(`INSERT INTO ${name} (${fields.join()}) VALUES (${fields.map(() => '?').join()})`)
+      // node:sqlite also returns the row's id, and throws if it must convert one above 2⁵³ to a number.
+      insert.setReadBigInts(true)
+      return writer.write(() => {
+        for (const record of records) insert.run(...fields.map((field) => record[field]!))
+      })
+    },
+
+    remove({ name, key }, records) {
+      const remove = db.prepare(`DELETE FROM ${name} WHERE ${key.map((column) => `${column} = ?`).join(' AND ')}`)
+      return writer.write(() => {
+        let removed = 0
+        for (const record of records) removed += Number(remove.run(...key.map((column) => record[column]!)).changes)
+        return removed
+      })
+    },
+
+    async lastId({ name }) {
+      const [row] = await all('SELECT seq FROM sqlite_sequence WHERE name = ?', name)
+      return BigInt((row?.['seq'] as bigint | undefined) ?? 0)
+    },
+
+    raiseLastId({ name }, id) {
+      const start = db.prepare(
+        'INSERT INTO sqlite_sequence (name, seq) SELECT ?, 0 WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = ?)',
+      )
+      const raise = db.prepare('UPDATE sqlite_sequence SET seq = ? WHERE name = ? AND seq < ?')
+      return writer.write(() => {
+        start.run(name, name)
+        raise.run(id, name, id)
+      })
+    },
   }
 }
 

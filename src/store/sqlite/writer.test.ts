@@ -96,10 +96,10 @@ describe('The writer', { timeout: 20_000 }, () => {
   it('counts a commit of data once, bookkeeping beside it or not, and neither bookkeeping alone nor what failed', async () => {
     const { writer, add } = newWriter()
     await Promise.all([writer.write(() => add(1)), writer.writeBookkeeping(() => add(2)), writer.write(() => add(3))])
-    assert.equal(writer.dataCommits, 1)
+    assert.equal(writer.synced.commits, 1)
     await writer.writeBookkeeping(() => add(4))
     await assert.rejects(writer.write(() => add(-1)))
-    assert.equal(writer.dataCommits, 1)
+    assert.equal(writer.synced.commits, 1)
   })
 
   it('writes what was queued before it is closed, and takes nothing after', async () => {
@@ -188,10 +188,10 @@ describe('The writer, where it syncs the log itself,', { timeout: 20_000 }, () =
     let found: number[] | undefined
     const reading = writer.read(numbers).then((all) => (found = all))
     await setTimeout(20)
-    assert.deepEqual([found, writer.dataCommits], [undefined, 0])
+    assert.deepEqual([found, writer.synced.commits], [undefined, 0])
     sync.resolve()
     assert.deepEqual(await reading, [1])
-    assert.equal(writer.dataCommits, 1)
+    assert.equal(writer.synced.commits, 1)
     await written
     assert.deepEqual(await writer.read(numbers), [1], 'and waits for nothing else')
   })
@@ -323,7 +323,7 @@ describe('The writer, where it syncs the log itself,', { timeout: 20_000 }, () =
     sync.resolve()
     await setTimeout(20)
     assert.deepEqual(await writer.read(numbers), [1])
-    assert.deepEqual([writer.dataCommits, writer.isBroken], [1, false])
+    assert.deepEqual([writer.synced.commits, writer.isBroken], [1, false])
   })
 })
 

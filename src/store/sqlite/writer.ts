@@ -4,7 +4,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { setImmediate, setTimeout } from 'node:timers/promises'
 import { whileGrowing } from '../turns.ts'
 import { withinTime } from '../within-time.ts'
-import { DiskHangs, StoreBusy, StoreUnavailable } from '../store.ts'
+import { type CommitStats, DiskHangs, StoreBusy, StoreUnavailable } from '../store.ts'
 import { asStoreFailure, explain, isBusy, isFailedSync, LOCK_RETRY_MS, LOCK_WAIT_MS } from './failures.ts'
 import type { Wal } from './wal.ts'
 
@@ -44,6 +44,12 @@ export interface WriterOptions {
 }
 
 export class Writer {
+  /** The durable commits so far that wrote data, and the writes in them. */
+  readonly synced: CommitStats = { commits: 0, writes: 0 }
+  /** The commits of data whose sync is in progress. */
+  unsynced: CommitStats = { commits: 0, writes: 0 }
+  /** Whether a sync has failed. Until the next start recovers the log, it is unknown which of the last commits the disk has. */
+  isBroken = false
   readonly #db: DatabaseSync
   readonly #wal: Wal | undefined
   readonly #syncWaitMs: number
@@ -58,10 +64,6 @@ export class Writer {
   #syncing: Promise<void> | undefined
   /** The error that every call gets while a sync is overdue, or after one has failed. */
   #refusal: StoreUnavailable | undefined
-  #isBroken = false
-  #unsynced = { dataCommits: 0, dataWrites: 0 }
-  #dataCommits = 0
-  #dataWrites = 0
   #closed: PromiseWithResolvers<void> | undefined
 
   constructor(db: DatabaseSync, { wal, syncWaitMs = LOCK_WAIT_MS, onBroken = () => {} }: WriterOptions = {}) {
@@ -100,30 +102,10 @@ export class Writer {
     }
   }
 
-  /** The number of durable commits so far that wrote data. */
-  get dataCommits(): number {
-    return this.#dataCommits
-  }
-
-  /** The number of commits of data whose sync is in progress. */
-  get unsyncedDataCommits(): number {
-    return this.#unsynced.dataCommits
-  }
-
-  /** The number of writes in the durable commits. */
-  get dataWrites(): number {
-    return this.#dataWrites
-  }
-
-  /** Whether a sync has failed. Until the next start recovers the log, it is unknown which of the last commits the disk has. */
-  get isBroken(): boolean {
-    return this.#isBroken
-  }
-
   /** Refuses new work, and resolves when all queued writes are durable or refused. Rejects with `DiskHangs`. */
   async close(): Promise<void> {
     this.#closed ??= Promise.withResolvers()
-    if (!this.#isWriting || this.#isBroken) this.#closed.resolve()
+    if (!this.#isWriting || this.isBroken) this.#closed.resolve()
     const closed = this.#closed.promise
     await withinTime(closed, LAST_SYNC_MS).catch(() => {
       if (this.#syncing !== undefined) throw new DiskHangs('the disk did not sync the last writes')
@@ -203,9 +185,9 @@ export class Writer {
       const committed = batch.map((job) => ({ job, result: job.work() }))
       // Counted before COMMIT, because a COMMIT that fails may have taken effect.
       const dataWrites = batch.filter(({ isData }) => isData).length
-      if (dataWrites > 0) this.#unsynced.dataCommits += 1
+      if (dataWrites > 0) this.unsynced.commits += 1
       this.#db.exec('COMMIT')
-      this.#unsynced.dataWrites += dataWrites
+      this.unsynced.writes += dataWrites
       return committed
     } catch (error) {
       if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
@@ -253,16 +235,16 @@ export class Writer {
 
   /** Refuses all calls for good: after a failed sync, the next one may succeed although the disk has lost the writes. */
   #break(error: unknown, jobs: readonly Job[]): void {
-    this.#isBroken = true
+    this.isBroken = true
     this.#refuse(error, jobs)
     this.#closed?.resolve()
     this.#onBroken(this.#refusal!)
   }
 
   #countSynced(): void {
-    this.#dataCommits += this.#unsynced.dataCommits
-    this.#dataWrites += this.#unsynced.dataWrites
-    this.#unsynced = { dataCommits: 0, dataWrites: 0 }
+    this.synced.commits += this.unsynced.commits
+    this.synced.writes += this.unsynced.writes
+    this.unsynced = { commits: 0, writes: 0 }
   }
 
   #shortenWal(): void {
