@@ -147,13 +147,14 @@ describe('petstore account', () => {
     return verifyPassword(password, account?.passwordHash)
   }
 
-  it('takes the password from standard input, without the line feed that ends it and with all else', () =>
+  it('takes the password from standard input, without a byte order mark and the line feed that ends it, and with all else', () =>
     withAccount(async (run, url) => {
       assert.ok(await hasPassword(url, PASSWORD))
       for (const [input, password] of [
         ['one long password\n', 'one long password'],
         ['two long passwords\r\n', 'two long passwords'],
         ['  kept as it is \n\n', '  kept as it is \n'],
+        ['\uFEFFthree long passwords\n', 'three long passwords'],
       ] as const) {
         await run(`account password ${EMAIL} --password-stdin`, { input })
         assert.ok(await hasPassword(url, password), JSON.stringify(input))
