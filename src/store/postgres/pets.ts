@@ -4,12 +4,14 @@ import type { ListQuery } from '../../contract/list-query.ts'
 import { type NewPet, type Pet, PET_STATUSES, type PetStatus } from '../../contract/pets.ts'
 import type { AuditEvent } from '../account-store.ts'
 import { type ColumnValue, COLUMN_TYPES, filterColumns, PET_COLUMNS, petOf, valuesOf } from '../pet-columns.ts'
-import type { Created, Idempotency, PetStore, Updated } from '../store.ts'
+import { searchPets } from '../search-pets.ts'
+import type { Created, FoundPets, Idempotency, PetSearch, PetStore, Updated } from '../store.ts'
 import { withEvent } from './accounts.ts'
 import type { Database } from './connection.ts'
 import { type Creates, insert, PREPARED, SQL_TYPES } from './creates.ts'
 import { isLockTimeout } from './failures.ts'
 import type { Pool } from './pool.ts'
+import { PostgresWords } from './words.ts'
 
 const PURGE_AT_ONCE = 1000
 
@@ -19,8 +21,10 @@ const IN_PROGRESS_WAIT_MS = 3000
 export class PostgresPets implements PetStore {
   readonly #pool: Pool
   readonly #creates: Creates
+  readonly #words: PostgresWords
 
   constructor(pool: Pool, creates: Creates) {
+    this.#words = new PostgresWords(pool)
     this.#pool = pool
     this.#creates = creates
   }
@@ -65,6 +69,14 @@ export class PostgresPets implements PetStore {
     if (updated) return { outcome: 'updated' }
     const pet = await this.get(id)
     return pet === undefined ? { outcome: 'missing' } : { outcome: 'conflict', pet }
+  }
+
+  search(query: PetSearch): Promise<FoundPets> {
+    return searchPets(this.#words, query)
+  }
+
+  indexWords(): Promise<boolean> {
+    return this.#words.index()
   }
 
   countByStatus(): Promise<Record<PetStatus, number>> {

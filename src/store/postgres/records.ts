@@ -1,4 +1,5 @@
 // Reads and writes whole records in PostgreSQL, for copies.
+import { INT64_MIN } from '../../contract/int64.ts'
 import {
   asRecord,
   type FoundColumn,
@@ -42,7 +43,14 @@ export class PostgresRecords implements RecordStore {
   }
 
   async write({ name, columns }: Kind, records: readonly StoredRecord[]): Promise<void> {
-    await this.#pool.write((sql) => sql`INSERT INTO ${sql(name)} ${sql(records, Object.keys(columns))}`)
+    await this.#pool.write((sql) =>
+      sql.begin(async (transaction) => {
+        await transaction`INSERT INTO ${sql(name)} ${sql(records, Object.keys(columns))}`
+        // The animals may have ids that the index of the search has passed.
+        if (name === 'pets')
+          await transaction`UPDATE pet_words_progress SET until_id = ${INT64_MIN}, settled_id = ${INT64_MIN}`
+      }),
+    )
   }
 
   /** Passes the keys as JSON, which needs no array types of the driver. */

@@ -4,8 +4,10 @@ import type { ListQuery } from '../../contract/list-query.ts'
 import { isSamePet, type NewPet, type Pet, type PetStatus } from '../../contract/pets.ts'
 import type { AuditEvent } from '../account-store.ts'
 import { type ColumnValue, filterColumns, PET_COLUMNS, petOf, valuesOf } from '../pet-columns.ts'
-import type { Created, Idempotency, PetStore, Updated } from '../store.ts'
+import type { Created, FoundPets, Idempotency, PetSearch, PetStore, Updated } from '../store.ts'
+import { searchPets } from '../search-pets.ts'
 import { prepareAppendEvent } from './accounts.ts'
+import { SqliteWords } from './words.ts'
 import type { Writer } from './writer.ts'
 
 export const INSERT_PET = `INSERT INTO pets (${PET_COLUMNS.join()}) VALUES (${PET_COLUMNS.map(() => '?').join()})`
@@ -18,9 +20,11 @@ export class SqlitePets implements PetStore {
   readonly #statements: ReturnType<typeof prepareStatements>
 
   readonly #appendEvent: (event: AuditEvent) => void
+  readonly #words: SqliteWords
 
   constructor(db: DatabaseSync, writer: Writer) {
     this.#writer = writer
+    this.#words = new SqliteWords(db, writer)
     this.#appendEvent = prepareAppendEvent(db)
     this.#statements = prepareStatements(db)
   }
@@ -73,6 +77,14 @@ export class SqlitePets implements PetStore {
       this.#appendEvent(event)
       return { outcome: 'updated' }
     })
+  }
+
+  search(query: PetSearch): Promise<FoundPets> {
+    return searchPets(this.#words, query)
+  }
+
+  indexWords(): Promise<boolean> {
+    return this.#words.index()
   }
 
   async countByStatus(): Promise<Record<PetStatus, number>> {
