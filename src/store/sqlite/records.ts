@@ -37,11 +37,10 @@ export class SqliteRecords implements RecordStore {
     const insert = this.#db.prepare(`INSERT INTO ${name} (${fields.join()}) VALUES (${fields.map(() => '?').join()})`)
     // node:sqlite also returns the row's id, and throws if it must convert one above 2⁵³ to a number.
     insert.setReadBigInts(true)
-    // The animals may have ids that the index of the search has passed.
-    const indexAgain = this.#db.prepare(`UPDATE pet_words_progress SET until_id = ${INT64_MIN}`)
     return this.#writer.write(() => {
       for (const record of records) insert.run(...fields.map((field) => record[field]!))
-      if (name === 'pets') indexAgain.run()
+      // The animals may have ids that the index of the search has passed.
+      if (name === 'pets') this.#db.exec(`UPDATE pet_words_progress SET until_id = ${INT64_MIN}`)
     })
   }
 

@@ -10,12 +10,18 @@ import type { Writer } from './writer.ts'
 const BATCH = 500
 
 export class SqliteWords implements WordIndex {
+  readonly #db: DatabaseSync
   readonly #writer: Writer
-  readonly #statements: ReturnType<typeof prepareStatements>
+  #prepared: ReturnType<typeof prepareStatements> | undefined
 
   constructor(db: DatabaseSync, writer: Writer) {
+    this.#db = db
     this.#writer = writer
-    this.#statements = prepareStatements(db)
+  }
+
+  /** Prepared at first use: most commands never search. */
+  get #statements(): ReturnType<typeof prepareStatements> {
+    return (this.#prepared ??= prepareStatements(this.#db))
   }
 
   unindexed(limit: number): Promise<{ pets: Pet[]; isWhole: boolean }> {
