@@ -44,12 +44,13 @@ export class PostgresWords implements WordIndex {
     })
   }
 
+  /** OFFSET 0 makes PostgreSQL look up each animal by its id: for some hundred it may read the whole table instead. */
   words({ word, id }: Place, end: string, limit: number): Promise<IndexedWord[]> {
     const text = `
       SELECT word, pet_id, ${COLUMNS}
       FROM (SELECT word, pet_id FROM pet_words WHERE (word, pet_id) > ($1, $2) AND word < $3
             ORDER BY word, pet_id LIMIT ${limit}) AS found
-      LEFT JOIN pets ON id = pet_id ORDER BY word, pet_id`
+      LEFT JOIN LATERAL (SELECT ${COLUMNS} FROM pets WHERE id = pet_id OFFSET 0) AS pets ON TRUE ORDER BY word, pet_id`
     return this.#pool.read(async (sql) => {
       const rows = await read(sql, text, word, id, end)
       return rows.map(([found, petId, ...row]) => ({
