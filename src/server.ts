@@ -1,4 +1,4 @@
-// Starts an instance. Its first process serves requests, serves the admin port, purges old records and starts the workers.
+// Starts an instance. Its first process serves requests, serves the admin port, does the chores and starts the workers.
 import { setTimeout } from 'node:timers/promises'
 import type { Accounts } from './accounts/accounts.ts'
 import type { Config } from './config.ts'
@@ -100,7 +100,7 @@ export async function startServer(config: Config, log: Log, world: World = {}): 
     await Promise.all([
       serving.finish(),
       workers?.stop(),
-      lastStep(stopChores(), 'old records were still being purged', log),
+      lastStep(stopChores(), 'old records were still being purged, or names indexed', log),
     ])
     await cutOff(admin)
     return serving.close()
@@ -113,9 +113,12 @@ export async function startServer(config: Config, log: Log, world: World = {}): 
 
 const CHORES_EVERY_MS = 600_000
 
+/** How long the index of the search rests when it is up to date, after a failure, and after a batch, as a multiple of its time. */
+const INDEX_REST = { upToDateMs: 2000, failedMs: 60_000, factor: 20 }
+
 /**
- * Purges expired records, now and every ten minutes. Returns a function that stops the purges; its promise resolves when
- * a running purge has ended.
+ * Purges expired records, now and every ten minutes, and keeps the index of the search up to date. Returns a function that
+ * stops this; its promise resolves when what is running has ended.
  */
 function startChores({ store, usage, sessions }: Serving, log: Log, clock: () => number): () => Promise<void> {
   const stop = new AbortController()
@@ -128,11 +131,27 @@ function startChores({ store, usage, sessions }: Serving, log: Log, clock: () =>
       log.error({ error }, 'old records could not be purged; this is retried later')
     }
   }
+  const indexing = keepIndex(store, log, stop.signal)
   let running = purge()
   const timer = setInterval(() => void (running = purge()), CHORES_EVERY_MS).unref()
   return async () => {
     stop.abort()
     clearInterval(timer)
-    await running
+    await Promise.all([running, indexing])
+  }
+}
+
+/** Rests between batches, so that requests and creates hardly notice it, not even while an old database is filled. */
+async function keepIndex(store: Store, log: Log, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    const started = performance.now()
+    let restMs = INDEX_REST.upToDateMs
+    try {
+      if (await store.pets.indexWords()) restMs = (performance.now() - started) * INDEX_REST.factor
+    } catch (error) {
+      restMs = INDEX_REST.failedMs
+      log.error({ error }, 'names could not be indexed for the search; this is retried in a minute')
+    }
+    await setTimeout(restMs, undefined, { signal, ref: false }).catch(() => {})
   }
 }

@@ -188,7 +188,7 @@ describeService('An animal in the console', (service) => {
     const id = await addTo(service())
     const client = await signedIn(service())
     assert.ok((await client.get('/animals')).body.includes(`href="/animals/${id}"`))
-    assert.equal((await client.get(`/animals?id=+${id}+`)).location, `/animals/${id}`)
+    assert.equal((await client.get(`/animals?q=+${id}+`)).location, `/animals/${id}`)
     for (const path of ['/animals/999999', '/animals/x', '/animals/%00', '/animals/1e0'])
       assert.equal((await client.get(path)).status, 404, path)
   })

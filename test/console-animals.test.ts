@@ -62,15 +62,48 @@ describeService('The animals in the console', (service) => {
     assert.match(past.body, /No older animals.*href="\/animals\?status=sold">Go to the newest/s)
   })
 
-  it('are found by id; one that is not there is reported above the list', async () => {
+  it('are found by id; one that is not there is reported above what matches by name', async () => {
     const client = await signedIn(service())
-    for (const id of ['999999999', 'Rex', '<b>']) {
-      const { status, body } = await client.get(`/animals?id=${encodeURIComponent(id)}`)
-      const shown = id.replace('<', '&lt;').replace('>', '&gt;')
-      assert.equal(status, 404)
-      assert.ok(body.includes(`There is no animal with the id <bdi>${shown}</bdi>.`), id)
-      assert.ok(body.includes(`name="id" value="${shown}"`), id)
-      assert.equal(namesIn(body).length, 20)
+    const { body, status } = await client.get('/animals?q=999999999')
+    assert.equal(status, 404)
+    assert.match(body, /There is no animal with the id 999999999\..*name="q"[^>]*value="999999999".*No animal matches/s)
+    const [newest] = await service().store.pets.list({ limit: 1 })
+    assert.equal((await client.get(`/animals?q=+${newest!.id}+&status=pending`)).location, `/animals/${newest!.id}`)
+    // In quotes, or with a word, a number is one of the name's words.
+    assert.deepEqual(namesIn((await client.get(`/animals?q=${encodeURIComponent('"42"')}`)).body), ['sold 42'])
+  })
+
+  it('are found by the beginnings of words, within their status, page by page', async () => {
+    const client = await signedIn(service())
+    const found: (string | undefined)[] = []
+    for (let next: string | undefined = '/animals?q=SÓLD'; next !== undefined;) {
+      const { body } = await client.get(next)
+      found.push(...namesIn(body))
+      assert.ok(body.includes('value="SÓLD"'))
+      next = linkIn(body, 'More →')
+    }
+    assert.deepEqual([found.length, new Set(found).size], [43, 43])
+    assert.deepEqual(namesIn((await client.get('/animals?q=sold+4')).body), ['sold 4', 'sold 40', 'sold 41', 'sold 42'])
+    const none = await client.get('/animals?q=sold&status=pending')
+    assert.match(none.body, /No animal matches.*href="\/animals\?status=pending">Show all pending animals/s)
+    assert.match(none.body, /<input type="hidden" name="status" value="pending">/)
+    assert.match(none.body, /class="tab sold" href="\/animals\?status=sold&amp;q=sold"/)
+    const second = await client.get('/animals?status=sold&q=sold&from=1+sold')
+    assert.match(second.body, /href="\/animals\/\d+\?status=sold&amp;q=sold&amp;from=1\+sold"/)
+    assert.equal(linkIn(second.body, '← First'), '/animals?status=sold&q=sold')
+    assert.equal(namesIn((await client.get('/animals?q=+')).body).length, 20)
+  })
+
+  it('sought with nothing to search for, or at a place that is none, get a page that says so', async () => {
+    const client = await signedIn(service())
+    const only = await client.get(`/animals?q=${encodeURIComponent('?!\u202E')}`)
+    assert.equal(only.status, 400)
+    assert.match(only.body, /<bdi>\?!<span class="control">U\+202E<\/span><\/bdi> has no letter, digit or symbol/)
+    for (const from of ['', '1', 'x sold', '1 Sold', '1 a b', '1 \0', '9999999999999999999 a'])
+      assert.equal((await client.get(`/animals?q=sold&from=${encodeURIComponent(from)}`)).status, 400, from)
+    for (const q of ['%', '%FF', '%00', '_', "'", '\\', '\u{10FFFF}', 'x'.repeat(5000), '🐈'.repeat(500)]) {
+      const sent = q.startsWith('%') ? q : encodeURIComponent(q)
+      assert.ok([200, 400].includes((await client.get(`/animals?q=${sent}`)).status), q)
     }
   })
 

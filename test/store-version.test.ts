@@ -50,6 +50,8 @@ const PETS: Record<keyof PetStore, Case> = {
   get: reads((store) => store.pets.get(1n)),
   update: data((store) => store.pets.update(1n, rex, { ...rex, status: 'sold' }, event)),
   list: reads((store) => store.pets.list({ limit: 2 })),
+  search: reads((store) => store.pets.search({ words: ['rex'], limit: 2 })),
+  indexWords: bookkeeping((store) => store.pets.indexWords()),
   countByStatus: reads((store) => store.pets.countByStatus()),
   purgeIdempotencyRecords: bookkeeping((store) => store.pets.purgeIdempotencyRecords(2)),
 }

@@ -52,6 +52,10 @@ const MEASURES: readonly Measure[] = [
     calls: CALLS,
     run: (grown) => walk(grown, { status: 'pending' }),
   },
+  read('page', 'search, all match', ({ store }) => store.pets.search({ words: ['animal'], limit })),
+  read('animal', 'search at random', ({ store, size }) =>
+    store.pets.search({ words: [String(randomId(size))], limit }),
+  ),
   read('animal', 'animal by id', ({ store, size }) => store.pets.get(randomId(size))),
   {
     name: 'create, alone',

@@ -1,9 +1,10 @@
 // The interface that the service requires of a database engine. SQLite and PostgreSQL implement it; one suite tests both.
-import type { ListQuery } from '../contract/list-query.ts'
+import type { Filters, ListQuery } from '../contract/list-query.ts'
 import type { Environment } from '../contract/operations.ts'
 import type { NewPet, Pet, PetStatus } from '../contract/pets.ts'
 import type { AccountStore, AuditEvent } from './account-store.ts'
 import type { RecordStore } from './records.ts'
+import type { Place } from './words.ts'
 
 export interface Store {
   /** What opening the database has done, with warnings for the operator. */
@@ -183,11 +184,34 @@ export interface PetStore {
    */
   update(id: bigint, expected: NewPet, wanted: NewPet, event: AuditEvent): Promise<Updated>
 
+  /** Resolves with a page of the animals whose names have the words, by the first matching word in byte order, then by id. */
+  search(query: PetSearch): Promise<FoundPets>
+
+  /** Adds a batch of animals that were added or renamed to the index of the search; resolves with whether more wait. */
+  indexWords(): Promise<boolean>
+
   /** Counts the animals of each status; as fast with ten million as with ten. */
   countByStatus(): Promise<Record<PetStatus, number>>
 
   /** Removes a batch of the idempotency records made before `before`; resolves with how many, 0 when none is left. */
   purgeIdempotencyRecords(before: number): Promise<number>
+}
+
+/** A search by name and filters. Each word, as `wordsOf` folds it, must be the beginning of a word of the name; there is at least one. */
+export interface PetSearch extends Filters {
+  words: readonly string[]
+  limit: number
+  /** Only animals behind this place, the `next` of the previous page. */
+  after?: Place | undefined
+}
+
+export interface FoundPets {
+  /** Fewer than `limit` although more follow if a search has examined as many animals as one may. */
+  pets: Pet[]
+  /** Where the next page starts; undefined if this is the last one. */
+  next: Place | undefined
+  /** Whether all animals were searched; false while the index lacks more of the newest or renamed ones than a search looks through. */
+  isWhole: boolean
 }
 
 /** What makes a create safe to repeat: the account's idempotency key, the fingerprint of the animal, and the time. */

@@ -23,6 +23,8 @@ const MEMBER_PAGES = [
   '/animals',
   '/animals?status=sold',
   '/animals?status=lost',
+  '/animals?q=a',
+  '/animals?q=99999',
   '/animals/new',
   '/activity',
   '/account',

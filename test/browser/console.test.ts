@@ -48,6 +48,25 @@ describeInBrowser('the console in a browser', {}, (browsing) => {
     browsing.assertClean()
   })
 
+  it('finds an animal on a phone by keyboard alone, within a status, without a page wider than the screen', async () => {
+    await browsing.petstore.store.pets.create({
+      name: 'Schnürli Élodie',
+      categoryId: 2n ** 63n - 1n,
+      status: 'available',
+    })
+    const page = await browsing.open()
+    await page.setViewportSize({ width: 360, height: 740 })
+    await signIn(page, browsing.petstore.account.email, PASSWORD)
+    await page.goto('/animals?status=available')
+    await page.getByRole('searchbox', { name: 'Find an animal' }).focus()
+    await page.keyboard.type('ELO')
+    await page.keyboard.press('Enter')
+    await page.waitForURL('**/animals?q=ELO&status=available')
+    await page.getByRole('link', { name: 'Schnürli Élodie' }).waitFor()
+    assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 360)
+    browsing.assertClean()
+  })
+
   it('filters and pages through the animals', async () => {
     const newPets = Array.from({ length: 50 }, (_, index): NewPet => ({
       name: `pet ${index}`,

@@ -3,12 +3,14 @@
 import type { ListQuery } from '../../contract/list-query.ts'
 import { type NewPet, type Pet, PET_STATUSES, type PetStatus } from '../../contract/pets.ts'
 import { type ColumnValue, COLUMN_TYPES, filterColumns, PET_COLUMNS, petOf, valuesOf } from '../pet-columns.ts'
+import { searchPets } from '../search-pets.ts'
 import type { Created, Idempotency, PetStore } from '../store.ts'
 import { withEvent } from './accounts.ts'
 import type { Database } from './connection.ts'
 import { type Creates, insert, PREPARED, SQL_TYPES } from './creates.ts'
 import { isLockTimeout } from './failures.ts'
 import type { Pool } from './pool.ts'
+import { postgresWords } from './words.ts'
 
 const PURGE_AT_ONCE = 1000
 
@@ -16,6 +18,8 @@ const PURGE_AT_ONCE = 1000
 const IN_PROGRESS_WAIT_MS = 3000
 
 export function postgresPets(pool: Pool, creates: Creates): PetStore {
+  const words = postgresWords(pool)
+
   function get(id: bigint): Promise<Pet | undefined> {
     return pool.readShort(async (sql) => {
       const [row] = await sql.unsafe(BY_ID, [id], PREPARED).values()
@@ -57,6 +61,10 @@ export function postgresPets(pool: Pool, creates: Creates): PetStore {
       const pet = await get(id)
       return pet === undefined ? { outcome: 'missing' } : { outcome: 'conflict', pet }
     },
+
+    search: (query) => searchPets(words, query),
+
+    indexWords: () => words.indexBatch(),
 
     countByStatus: () => pool.read(countPets),
 

@@ -1,4 +1,5 @@
 // Reads and writes whole records in PostgreSQL, for copies.
+import { INT64_MIN } from '../../contract/int64.ts'
 import { asRecord, type FoundColumn, type Kind, type RecordStore, toJson, unknownAmong } from '../records.ts'
 import type { Database } from './connection.ts'
 import type { Pool } from './pool.ts'
@@ -35,7 +36,11 @@ export function postgresRecords(pool: Pool): RecordStore {
     },
 
     async write({ name, columns }, records) {
-      await pool.write((sql) => sql`INSERT INTO ${sql(name)} ${sql(records, Object.keys(columns))}`)
+      await pool.writeTransaction(async (sql) => {
+        await sql`INSERT INTO ${sql(name)} ${sql(records, Object.keys(columns))}`
+        // The animals may have ids that the index of the search has passed.
+        if (name === 'pets') await sql`UPDATE pet_words_progress SET until_id = ${INT64_MIN}, settled_id = ${INT64_MIN}`
+      })
     },
 
     /** Passes the keys as JSON, which needs no array types of the driver. */

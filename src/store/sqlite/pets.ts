@@ -2,9 +2,11 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { isSamePet, type NewPet, type Pet, type PetStatus } from '../../contract/pets.ts'
 import { type ColumnValue, filterColumns, PET_COLUMNS, petOf, valuesOf } from '../pet-columns.ts'
+import { searchPets } from '../search-pets.ts'
 import type { Created, Idempotency, PetStore } from '../store.ts'
 import { prepareAppendEvent } from './accounts.ts'
 import { rememberStatements } from './statements.ts'
+import { sqliteWords } from './words.ts'
 import type { Writer } from './writer.ts'
 
 export const INSERT_PET = `INSERT INTO pets (${PET_COLUMNS.join()}) VALUES (${PET_COLUMNS.map(() => '?').join()})`
@@ -15,6 +17,7 @@ const PURGE_AT_ONCE = 1000
 export function sqlitePets(db: DatabaseSync, writer: Writer): PetStore {
   const statements = prepareStatements(db)
   const appendEvent = prepareAppendEvent(db)
+  const words = sqliteWords(db, writer)
 
   function find(id: bigint): Pet | undefined {
     const row = statements.get.get(id) as PetRow | undefined
@@ -78,6 +81,10 @@ export function sqlitePets(db: DatabaseSync, writer: Writer): PetStore {
         appendEvent(event)
         return { outcome: 'updated' }
       }),
+
+    search: (query) => searchPets(words, query),
+
+    indexWords: () => words.indexBatch(),
 
     async countByStatus() {
       const rows = (await writer.read(() => statements.count.all())) as { status: PetStatus; count: number }[]

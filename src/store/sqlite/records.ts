@@ -1,5 +1,6 @@
 // Reads and writes whole records in SQLite, for copies.
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
+import { INT64_MIN } from '../../contract/int64.ts'
 import { asRecord, type FoundColumn, type RecordStore, unknownAmong } from '../records.ts'
 import type { Writer } from './writer.ts'
 
@@ -33,6 +34,8 @@ export function sqliteRecords(db: DatabaseSync, writer: Writer): RecordStore {
       insert.setReadBigInts(true)
       return writer.write(() => {
         for (const record of records) insert.run(...fields.map((field) => record[field]!))
+        // The animals may have ids that the index of the search has passed.
+        if (name === 'pets') db.exec(`UPDATE pet_words_progress SET until_id = ${INT64_MIN}`)
       })
     },
 

@@ -1,0 +1,77 @@
+// The index of the search in SQLite.
+import type { DatabaseSync } from 'node:sqlite'
+import { type ColumnValue, PET_COLUMNS, petOf } from '../pet-columns.ts'
+import type { WordIndex } from '../search-pets.ts'
+import { wordRows, wordsOf } from '../words.ts'
+import { rememberStatements } from './statements.ts'
+import type { Writer } from './writer.ts'
+
+/** How many animals are indexed at a time: few, because creates wait for it. */
+const BATCH = 500
+
+const COLUMNS = ['id', ...PET_COLUMNS].map((column) => `pets.${column}`).join()
+const BEYOND = 'id > (SELECT until_id FROM pet_words_progress)'
+const NEWEST = `SELECT ${COLUMNS} FROM pets WHERE ${BEYOND} ORDER BY id DESC LIMIT ?`
+const RENAMED = `SELECT ${COLUMNS} FROM pet_renames AS r JOIN pets ON pets.id = r.pet_id ORDER BY r.id DESC LIMIT ?`
+const WORDS = `
+  SELECT word, pet_id, ${COLUMNS}
+  FROM (SELECT word, pet_id FROM pet_words WHERE (word, pet_id) > (?, ?) AND word < ? ORDER BY word, pet_id LIMIT ?)
+  LEFT JOIN pets ON pets.id = pet_id ORDER BY word, pet_id`
+
+export function sqliteWords(db: DatabaseSync, writer: Writer): WordIndex {
+  const prepare = rememberStatements((sql) => {
+    const statement = db.prepare(sql)
+    statement.setReadBigInts(true)
+    statement.setReturnArrays(true)
+    return statement
+  })
+
+  function all(sql: string, ...values: (string | bigint | number)[]): ColumnValue[][] {
+    return prepare(sql).all(...values) as unknown[] as ColumnValue[][]
+  }
+
+  function add(word: string, id: bigint): void {
+    prepare('INSERT OR IGNORE INTO pet_words (word, pet_id) VALUES (?, ?)').run(word, id)
+  }
+
+  function rename(renameId: bigint, petId: bigint, former: string): void {
+    const present = wordsOf(String(all('SELECT name FROM pets WHERE id = ?', petId)[0]?.[0] ?? ''))
+    const remove = prepare('DELETE FROM pet_words WHERE word = ? AND pet_id = ?')
+    for (const word of wordsOf(former)) if (!present.includes(word)) remove.run(word, petId)
+    for (const word of present) add(word, petId)
+    prepare('DELETE FROM pet_renames WHERE id = ?').run(renameId)
+  }
+
+  return {
+    unindexed: (limit) =>
+      writer.read(() => {
+        const both = [NEWEST, RENAMED].map((sql) => all(sql, limit))
+        return { pets: both.flat().map(petOf), isWhole: both.every(({ length }) => length < limit) }
+      }),
+
+    words: ({ word, id }, end, limit) =>
+      writer.read(() =>
+        all(WORDS, word, id, end, limit).map(([found, petId, ...row]) => ({
+          place: { word: found as string, id: petId as bigint },
+          pet: row[0] === null ? undefined : petOf(row),
+        })),
+      ),
+
+    /** Folds the names before the transaction, which creates may share. Ids are assigned and committed in the same order. */
+    async indexBatch() {
+      const { pets, renamed } = await writer.read(() => ({
+        pets: all(`SELECT id, name FROM pets WHERE ${BEYOND} ORDER BY id LIMIT ?`, BATCH),
+        renamed: all('SELECT id, pet_id, name FROM pet_renames ORDER BY id LIMIT ?', BATCH),
+      }))
+      const rows = wordRows(pets.map(([id, name]) => ({ id: id as bigint, name: name as string })))
+      if (pets.length + renamed.length === 0) return false
+      await writer.writeBookkeeping(() => {
+        for (const { word, id } of rows) add(word, id)
+        const last = pets.at(-1)?.[0] as bigint | undefined
+        if (last !== undefined) prepare('UPDATE pet_words_progress SET until_id = max(until_id, ?)').run(last)
+        for (const [id, petId, name] of renamed) rename(id as bigint, petId as bigint, name as string)
+      })
+      return pets.length === BATCH || renamed.length === BATCH
+    },
+  }
+}

@@ -1,0 +1,34 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { wordsOf } from './words.ts'
+
+describe('the words of a text', () => {
+  it('are without case, accents, other marks, ligatures, widths and invisible characters', () => {
+    assert.deepEqual(wordsOf('Ärger ÉLAN ﬁx Ｗｉｄｅ İzmir ΟΔΟΣ'), ['arger', 'elan', 'fix', 'wide', 'izmir', 'οδοσ'])
+    assert.deepEqual(wordsOf('\u202Er\u200Dex\u00AD e\u0301'), ['rex', 'e'])
+  })
+
+  it('end at spaces and punctuation, and may have digits and symbols', () => {
+    assert.deepEqual(wordsOf(`Rex-Max O'Neil (7) 🐈 犬 a\0b`), ['rex', 'max', 'o', 'neil', '7', '🐈', '犬', 'a', 'b'])
+    assert.deepEqual(wordsOf(' …! \u0301 \u202E '), [])
+  })
+
+  it('are 10 different ones of 32 code points at most', () => {
+    assert.deepEqual(wordsOf('a a b c d e f g h i j k'), [...'abcdefghij'])
+    assert.deepEqual(wordsOf('🐈'.repeat(40)), ['🐈'.repeat(32)])
+  })
+
+  it('stay as they are when they are folded again, and begin alike when letters follow, for every character', () => {
+    const odd: string[] = []
+    for (let code = 0; code <= 0x10_ffff; code += 1) {
+      if (code >= 0xd800 && code < 0xe000) continue
+      const character = String.fromCodePoint(code)
+      const words = wordsOf(character)
+      const longer = wordsOf(`${character}x`)
+      const isFolded = words.every((word) => wordsOf(word).join('|') === word)
+      if (!isFolded || !words.every((word) => longer.some((other) => other.startsWith(word))))
+        odd.push(code.toString(16))
+    }
+    assert.deepEqual(odd, [])
+  })
+})

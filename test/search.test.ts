@@ -1,0 +1,264 @@
+// The search by name, on both engines: the same animals as a look at every name would find, whatever the index has reached.
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import * as fc from 'fast-check'
+import connectTo from 'postgres'
+import { askPostgres } from '../harness/ask-postgres.ts'
+import { ENGINES, postgres, type TestDatabase } from '../harness/engines.ts'
+import { readConfig } from '../src/config.ts'
+import { type NewPet, PET_STATUSES, type Pet, type PetStatus } from '../src/contract/pets.ts'
+import { copyStore } from '../src/store/copy-store.ts'
+import { openStore } from '../src/store/open-store.ts'
+import { kindOf } from '../src/store/records.ts'
+import type { PetSearch, PetStore, Store } from '../src/store/store.ts'
+import { wordsOf } from '../src/store/words.ts'
+import { event } from './sample-rows.ts'
+
+const newPet = (name: string, status: PetStatus = 'available'): NewPet => ({ name, categoryId: 1n, status })
+const open = ({ url }: TestDatabase) => openStore(readConfig({ database: url }, {}).database)
+
+async function all(pets: PetStore, text: string, more: Partial<PetSearch> = {}): Promise<Pet[]> {
+  const found: Pet[] = []
+  for (let after: PetSearch['after'], pages = 0; pages === 0 || after !== undefined; pages += 1) {
+    const page = await pets.search({ words: wordsOf(text), limit: 20, ...more, after })
+    assert.ok(page.isWhole)
+    found.push(...page.pets)
+    after = page.next
+    assert.ok(pages < 1000, 'the pages come to an end')
+  }
+  return found
+}
+
+const names = (pets: readonly Pet[]) => pets.map(({ name }) => name)
+
+async function index(pets: PetStore): Promise<void> {
+  while (await pets.indexWords());
+}
+
+async function rename(pets: PetStore, id: bigint, name: string): Promise<void> {
+  const { id: _id, ...old } = (await pets.get(id))!
+  assert.deepEqual(await pets.update(id, old, { ...old, name }, event('acct')), { outcome: 'updated' })
+}
+
+/** What the search promises, without any index. */
+function naive(pets: readonly Pet[], text: string, status?: PetStatus): bigint[] {
+  const sought = wordsOf(text)
+  const prefix = sought.reduce((longest, word) => (word.length > longest.length ? word : longest))
+  const bytes = (word: string) => Buffer.from(word)
+  return pets
+    .filter((pet) => status === undefined || pet.status === status)
+    .map(({ id, name }) => ({ id, words: wordsOf(name) }))
+    .filter(({ words }) => sought.every((start) => words.some((word) => word.startsWith(start))))
+    .map(({ id, words }) => ({
+      id,
+      word: words
+        .filter((word) => word.startsWith(prefix))
+        .map(bytes)
+        .toSorted((first, second) => Buffer.compare(first, second))[0]!,
+    }))
+    .toSorted((one, other) => Buffer.compare(one.word, other.word) || Number(one.id - other.id))
+    .map(({ id }) => id)
+}
+
+/** Few letters, so that words begin alike: accents, case, ligatures, CJK, pairs of surrogates, marks, controls, spaces. */
+const LETTERS = [
+  'a',
+  'A',
+  'á',
+  'b',
+  'ß',
+  'Σ',
+  'ς',
+  'ﬁ',
+  '犬',
+  '한',
+  '𝒜',
+  '🐈',
+  '\uFFFD',
+  '\u0301',
+  '\u202E',
+  '-',
+  ' ',
+  ' ',
+]
+const name = fc
+  .array(fc.constantFrom(...LETTERS), { minLength: 1, maxLength: 14 })
+  .map((letters) => letters.join(''))
+  .filter((text) => text.trim() !== '')
+const query = name.filter((text) => wordsOf(text).length > 0)
+const status = fc.constantFrom(...PET_STATUSES)
+const step = fc.oneof(
+  { weight: 5, arbitrary: fc.record({ create: name, status }) },
+  { weight: 2, arbitrary: fc.record({ rename: name, which: fc.nat() }) },
+  { weight: 2, arbitrary: fc.constant('index' as const) },
+  { weight: 1, arbitrary: fc.record({ remove: fc.nat() }) },
+)
+
+for (const engine of ENGINES) {
+  describe(`the search by name on ${engine.name}`, { concurrency: false }, () => {
+    const withStore = async (work: (store: Store, database: TestDatabase) => Promise<void>) => {
+      await using database = await engine.newDatabase()
+      const store = await open(database)
+      try {
+        await work(store, database)
+      } finally {
+        await store.close()
+      }
+    }
+
+    it('finds what a look at every name would find, each animal once, in any order of changes and indexing', () =>
+      withStore(async ({ pets, records }) => {
+        const kind = kindOf('pets')
+        const property = fc.asyncProperty(
+          fc.array(step, { minLength: 1, maxLength: 25 }),
+          fc.array(fc.tuple(query, fc.option(status, { nil: undefined })), { minLength: 3, maxLength: 8 }),
+          fc.integer({ min: 1, max: 4 }),
+          async (steps, queries, limit) => {
+            for (const one of steps) {
+              const ids = (await pets.list({ limit: 100 })).map(({ id }) => id)
+              const pick = (number: number) => ids[number % ids.length]!
+              if (one === 'index') await pets.indexWords()
+              else if ('create' in one) await pets.create(newPet(one.create, one.status))
+              else if (ids.length === 0) continue
+              else if ('rename' in one) await rename(pets, pick(one.which), one.rename)
+              else await records.remove(kind, [{ id: pick(one.remove) }])
+            }
+            const present = await pets.list({ limit: 100_000 })
+            for (const [text, only] of queries) {
+              const found = await all(pets, text, { limit, ...(only && { status: only }) })
+              assert.deepEqual(
+                found.map(({ id }) => id),
+                naive(present, text, only),
+              )
+            }
+          },
+        )
+        await fc.assert(property, { numRuns: 40 })
+      }))
+
+    it('finds a new animal before the chore has run, and afterwards, by any word, without case and accents', () =>
+      withStore(async ({ pets }) => {
+        await pets.create(newPet('Schnürli Élodie ﬁn', 'sold'))
+        await pets.create(newPet('Rex'))
+        for (let runs = 0; runs < 2; runs += 1) {
+          for (const text of ['SCHNU', 'elo', 'Élo', 'fin', 'schnurli elodie', 'el sch'])
+            assert.deepEqual(names(await all(pets, text)), ['Schnürli Élodie ﬁn'], text)
+          assert.deepEqual(await all(pets, 'odie'), [])
+          assert.deepEqual(await all(pets, 'elodie rex'), [])
+          assert.deepEqual(await all(pets, 'elo', { status: 'available' }), [])
+          await index(pets)
+        }
+      }))
+
+    it('never shows an animal under a name that it has no longer, and finds it by the present one at once', () =>
+      withStore(async ({ pets }, database) => {
+        await pets.createMany([newPet('Anna'), newPet('Annabel'), newPet('Bert')])
+        await index(pets)
+        await rename(pets, 1n, 'Zoe Annika')
+        assert.deepEqual(names(await all(pets, 'ann')), ['Annabel', 'Zoe Annika'])
+        assert.deepEqual(names(await all(pets, 'zo')), ['Zoe Annika'])
+        await index(pets)
+        assert.deepEqual(names(await all(pets, 'ann')), ['Annabel', 'Zoe Annika'])
+        // And back again, with the former words out of the table.
+        await rename(pets, 1n, 'Anna')
+        await index(pets)
+        assert.deepEqual(names(await all(pets, 'ann')), ['Anna', 'Annabel'])
+        assert.deepEqual(await all(pets, 'zo'), [])
+        assert.equal(await pets.indexWords(), false)
+        if (engine === postgres) {
+          const words = await askPostgres(database.url, 'SELECT word FROM pet_words ORDER BY word')
+          assert.deepEqual(
+            words.map(({ word }) => word),
+            ['anna', 'annabel', 'bert'],
+          )
+        }
+      }))
+
+    it('examines a bounded number of animals for a page, and goes on from there', () =>
+      withStore(async ({ pets }) => {
+        await pets.createMany(Array.from({ length: 1200 }, () => newPet('Rex')))
+        await pets.create(newPet('Rex the last', 'sold'))
+        await index(pets)
+        const first = await pets.search({ words: ['rex'], limit: 20, status: 'sold' })
+        assert.deepEqual([first.pets, first.next, first.isWhole], [[], { word: 'rex', id: 500n }, true])
+        assert.deepEqual(names(await all(pets, 'rex', { status: 'sold' })), ['Rex the last'])
+        assert.equal((await all(pets, 'rex', { status: 'available' })).length, 1200)
+      }))
+
+    it('says so while it lacks more animals than a search looks through, and finds the newest of them', () =>
+      withStore(async ({ pets }) => {
+        await pets.createMany([
+          newPet('Oldest'),
+          ...Array.from({ length: 1500 }, () => newPet('Rex')),
+          newPet('Newest'),
+        ])
+        const search = (word: string) => pets.search({ words: [word], limit: 20 })
+        assert.deepEqual([(await search('old')).isWhole, names((await search('new')).pets)], [false, ['Newest']])
+        await index(pets)
+        assert.deepEqual([(await search('new')).isWhole, names((await search('old')).pets)], [true, ['Oldest']])
+      }))
+
+    it('is whole after a copy into a database that has had animals with the same ids', () =>
+      withStore(async (source) => {
+        await source.pets.createMany([newPet('Anna'), newPet('Bert')])
+        await index(source.pets)
+        await using database = await engine.newDatabase()
+        const target = await open(database)
+        await target.pets.createMany([newPet('Gone'), newPet('Gone'), newPet('Gone')])
+        await index(target.pets)
+        const kind = kindOf('pets')
+        await target.records.remove(kind, await target.records.read(kind, undefined, 10))
+        await copyStore(source, target, () => {})
+        for (let runs = 0; runs < 2; runs += 1) {
+          assert.deepEqual(names(await all(target.pets, 'be')), ['Bert'])
+          assert.deepEqual(await all(target.pets, 'gone'), [])
+          await index(target.pets)
+        }
+        await target.close()
+      }))
+
+    it('is indexed by two instances at once without a gap', () =>
+      withStore(async (store, database) => {
+        await store.pets.createMany(Array.from({ length: 3000 }, (_, number) => newPet(`Rex ${number}`)))
+        const other = await open(database)
+        await Promise.all([index(store.pets), index(other.pets), rename(other.pets, 7n, 'Renamed')])
+        await index(other.pets)
+        assert.equal((await all(store.pets, 'rex', { limit: 500 })).length, 2999)
+        assert.deepEqual(names(await all(store.pets, 'ren')), ['Renamed'])
+        await other.close()
+      }))
+  })
+}
+
+describe('the search by name on PostgreSQL', () => {
+  it('finds an animal that was committed after the chore had passed its id, at once and for good', async () => {
+    await using database = await postgres.newDatabase()
+    const store = await open(database)
+    const { pets } = store
+    const sql = connectTo(database.url, { max: 2 })
+    try {
+      const given = Promise.withResolvers<void>()
+      const commit = Promise.withResolvers<void>()
+      const late = sql.begin(async (transaction) => {
+        await transaction`INSERT INTO pets (name, category_id, status) VALUES ('Late', 1, 'sold')`
+        given.resolve()
+        await commit.promise
+      })
+      await given.promise
+      await pets.create(newPet('Early'))
+      await index(pets)
+      assert.deepEqual((await sql`SELECT until_id::int FROM pet_words_progress`)[0], { until_id: 2 })
+      commit.resolve()
+      await late
+      assert.deepEqual(names(await all(pets, 'late')), ['Late'])
+      // The counts have passed both, a minute later.
+      await sql`UPDATE pet_counts_progress SET until_id = 2`
+      await index(pets)
+      assert.deepEqual((await sql`SELECT settled_id::int FROM pet_words_progress`)[0], { settled_id: 2 })
+      assert.deepEqual(names(await all(pets, 'late')), ['Late'])
+      assert.equal((await sql`SELECT 1 FROM pet_words WHERE word = 'late'`).length, 1)
+    } finally {
+      await Promise.all([sql.end(), store.close()])
+    }
+  })
+})
