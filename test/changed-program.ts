@@ -9,7 +9,7 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url))
 
 /** A folder where a program runs that has this program's migrations up to a number, and these more, on each engine. */
 export async function changedProgram(upTo: number, ...more: string[]): Promise<Folder> {
-  const folder = await Folder.create([process.execPath, 'program/src/main.ts'])
+  const folder = await Folder.create([process.execPath, 'program/src/main.ts'], { NODE_COMPILE_CACHE: 'compiled' })
   const program = join(folder.path, 'program')
   cpSync(join(ROOT, 'src'), join(program, 'src'), { recursive: true })
   cpSync(join(ROOT, 'package.json'), join(program, 'package.json'))

@@ -15,7 +15,7 @@ const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 
 describe('petstore account and key', { concurrency: 3 }, () => {
   it('make an account and a key, list them redacted, and print the secret once', async () => {
-    await using folder = await Folder.create()
+    await using folder = await Folder.create([BIN])
     await folder.run(['migrate', '--environment', 'staging'])
     const created = await folder.run(['account', 'create', EMAIL, '--password-stdin', '--json'], {
       input: `${PASSWORD}\n`,
@@ -77,7 +77,7 @@ describe('petstore account and key', { concurrency: 3 }, () => {
   })
 
   it('change a password, and remove an account only with --yes', async () => {
-    await using folder = await Folder.create()
+    await using folder = await Folder.create([BIN])
     await makeKey(folder)
     const [{ email }] = JSON.parse((await folder.run(['account', 'list', '--json'])).stdout) as [{ email: string }]
     const changed = await folder.run(['account', 'password', email, '--password-stdin'], {
@@ -93,7 +93,7 @@ describe('petstore account and key', { concurrency: 3 }, () => {
   })
 
   it('say in one line what can not be done, with exit code 1', async () => {
-    await using folder = await Folder.create()
+    await using folder = await Folder.create([BIN])
     await folder.run(['migrate', '--environment', 'staging'])
     const failures: [words: string[], input: string, message: RegExp][] = [
       [
@@ -139,7 +139,7 @@ describe('petstore account and key', { concurrency: 3 }, () => {
   })
 
   it('make a revoke seen by a running service within 5 seconds', async () => {
-    await using folder = await Folder.create()
+    await using folder = await Folder.create([BIN])
     const { id, key } = await makeKey(folder)
     const { url } = await serve(folder)
     const status = async () => (await fetch(`${url}/v1/pets`, { headers: { Authorization: `Bearer ${key}` } })).status
@@ -156,7 +156,7 @@ describe('petstore account and key', { concurrency: 3 }, () => {
 
 describe('petstore', { concurrency: 3 }, () => {
   it('says its version and its help, which leads with examples', async () => {
-    await using folder = await Folder.create()
+    await using folder = await Folder.create([BIN])
     assert.equal((await folder.run(['--version'])).stdout, '1.0.0\n')
     for (const words of [[], ['help'], ['--help']]) {
       const { code, stdout, stderr } = await folder.run(words)
@@ -209,13 +209,13 @@ describe('petstore', { concurrency: 3 }, () => {
   })
 
   it('names itself in hints as it was called', async () => {
-    await using folder = await Folder.create()
+    await using folder = await Folder.create([BIN])
     const { stderr } = await folder.run(['purr'], { env: { PATH: process.env['PATH']! } })
     assert.equal(stderr, `petstore: There is no command "purr".\nSee: ${BIN} help\n`)
   })
 
   it('creates no database where it only reads, and says by its whole path which one is missing', async () => {
-    await using folder = await Folder.create()
+    await using folder = await Folder.create([BIN])
     const reading = [
       'account list',
       'key list',
@@ -245,7 +245,7 @@ describe('petstore', { concurrency: 3 }, () => {
   })
 
   it('tells a wrong call on standard error, where help is, and ends with 2', async () => {
-    await using folder = await Folder.create()
+    await using folder = await Folder.create([BIN])
     const calls: [words: string[], message: RegExp][] = [
       [['purr'], /^petstore: There is no command "purr"\.\nSee: petstore help\n$/],
       [['help', 'purr'], /There is no command "purr"/],
@@ -291,7 +291,7 @@ describe('petstore', { concurrency: 3 }, () => {
   })
 
   it('names a bad setting, its value and what is allowed, whether flag, variable or .env', async () => {
-    await using folder = await Folder.create()
+    await using folder = await Folder.create([BIN])
     const flag = await folder.run(['serve', '--port', '65536'])
     assert.equal(
       flag.stderr,
@@ -309,7 +309,7 @@ describe('petstore', { concurrency: 3 }, () => {
   })
 
   it('repeats no password of an address, wherever it was typed', async () => {
-    await using folder = await Folder.create()
+    await using folder = await Folder.create([BIN])
     const address = 'sqlite://me:hunter2@db/pets'
     const calls: [words: string[], env?: Record<string, string>][] = [
       [['serve', '--database', address]],
@@ -346,7 +346,7 @@ describe('petstore', { concurrency: 3 }, () => {
   })
 
   it('reads a .env file; the environment wins over it, and a flag over both', async () => {
-    await using folder = await Folder.create()
+    await using folder = await Folder.create([BIN])
     const migrate = async (words: readonly string[] = [], env: Record<string, string> = {}) => {
       const { database, environment } = JSON.parse(
         (await folder.run(['migrate', '--json', ...words], { env })).stdout,
@@ -370,7 +370,7 @@ describe('petstore', { concurrency: 3 }, () => {
   })
 
   it('warns of variables that are no setting, and of lines of the .env file that say nothing', async () => {
-    await using folder = await Folder.create()
+    await using folder = await Folder.create([BIN])
     writeFileSync(join(folder.path, '.env'), 'PETSTORE_ENVIROMENT=production\n\nPORT 9000\n')
     const warnings =
       'petstore: Warning: the variable petstore_something_else is no setting and is ignored. See petstore help serve for all settings.\n' +
@@ -388,7 +388,7 @@ describe('petstore', { concurrency: 3 }, () => {
   })
 
   it('reads no .env file but the one in the working directory', async () => {
-    await using folder = await Folder.create()
+    await using folder = await Folder.create([BIN])
     mkdirSync(join(folder.path, 'below'))
     writeFileSync(join(folder.path, '.env'), 'PETSTORE_ENVIRONMENT=nonsense\n')
     assert.equal((await folder.run(['openapi'])).code, 2)
@@ -396,7 +396,7 @@ describe('petstore', { concurrency: 3 }, () => {
   })
 
   it('does not start where the .env file can not be read: its settings are not guessed', async () => {
-    await using folder = await Folder.create()
+    await using folder = await Folder.create([BIN])
     mkdirSync(join(folder.path, '.env'))
     const { code, stdout, stderr } = await folder.run(['account', 'list'])
     assert.deepEqual([code, stdout], [2, ''])
@@ -404,7 +404,7 @@ describe('petstore', { concurrency: 3 }, () => {
   })
 
   it('adds animals with seed, and brings a database up to date with migrate', async () => {
-    await using folder = await Folder.create()
+    await using folder = await Folder.create([BIN])
     const database = join(realpathSync(folder.path), 'data/petstore.db')
     const created = `Created the database ${database}. It belongs to staging by default; to change that, set PETSTORE_ENVIRONMENT before it has keys or animals.\nApplied to ${database}: ${MIGRATION_NAMES}.\n`
     assert.deepEqual(await folder.run(['migrate']), { code: 0, signal: null, stdout: '', stderr: created })
@@ -431,7 +431,7 @@ describe('petstore', { concurrency: 3 }, () => {
   })
 
   it('prints the OpenAPI document, with the addresses it is told', async () => {
-    await using folder = await Folder.create()
+    await using folder = await Folder.create([BIN])
     assert.equal((await folder.run(['openapi'])).stdout, renderOpenapi())
     const { stdout } = await folder.run(['openapi', '--base-url', 'https://pets.example/v1'])
     assert.equal(stdout, renderOpenapi({ production: 'https://pets.example/v1' }))
@@ -447,7 +447,7 @@ describe('petstore', { concurrency: 3 }, () => {
   })
 
   it('ends quietly where its reader leaves', async () => {
-    await using folder = await Folder.create()
+    await using folder = await Folder.create([BIN])
     const child = folder.start(['openapi'])
     const ended = collect(child)
     child.stdout!.destroy()
@@ -456,7 +456,7 @@ describe('petstore', { concurrency: 3 }, () => {
   })
 
   it('says in one line that its output can not be written', async () => {
-    await using folder = await Folder.create()
+    await using folder = await Folder.create([BIN])
     for (const words of ['openapi', 'help', 'serve --port 0']) {
       const { code, stderr } = await folder.run([], { wrap: ['sh', '-c', `exec "$0" ${words} >/dev/full`] })
       assert.equal(code, 1, words)

@@ -1,6 +1,7 @@
 // Version 1.0.0 as it was released: its program, and a database of each engine that it made (made by test/fixtures/make.ts).
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { gunzipSync } from 'node:zlib'
@@ -42,15 +43,25 @@ export async function restoreOldDatabase(engine: TestEngine, url: string): Promi
   return (JSON.parse(readFileSync(join(FIXTURES, 'made.json'), 'utf8')) as Record<string, Made>)[engine.name]!
 }
 
+/** The path of its program, once unpacked: every folder runs the same one. */
+let program: string | undefined
+
 /**
  * A folder where the old release runs, with today's versions of its dependencies. Its pages need Fastify, which is no
  * longer one of them: the operations and all commands work, and the flag makes Node.js go on without the pages.
  */
 export async function oldReleaseFolder(): Promise<Folder> {
-  const folder = await Folder.create([process.execPath, '--unhandled-rejections=warn', 'program/src/main.ts'])
-  const program = join(folder.path, 'program')
-  mkdirSync(program)
-  execFileSync('tar', ['-xzf', join(FIXTURES, FILES.program), '-C', program])
-  symlinkSync(NODE_MODULES, join(program, 'node_modules'))
-  return folder
+  program ??= unpackProgram()
+  return Folder.create([process.execPath, '--unhandled-rejections=warn', join(program, 'src/main.ts')], {
+    NODE_COMPILE_CACHE: join(program, 'compiled'),
+  })
+}
+
+/** Returns the path of the old program, which is removed when this process ends. */
+function unpackProgram(): string {
+  const path = mkdtempSync(join(tmpdir(), 'petstore-test-'))
+  process.once('exit', () => rmSync(path, { recursive: true }))
+  execFileSync('tar', ['-xzf', join(FIXTURES, FILES.program), '-C', path])
+  symlinkSync(NODE_MODULES, join(path, 'node_modules'))
+  return path
 }

@@ -33,7 +33,7 @@ async function refusesConnections(url: string): Promise<void> {
 
 describe('petstore serve', { concurrency: 3 }, () => {
   it('makes its database on the first run, and says where it listens and who may sign up', async () => {
-    await using folder = await Folder.create()
+    await using folder = await Folder.create([BIN])
     const served = await serve(folder)
     assert.ok(existsSync(join(folder.path, 'data/petstore.db')))
     assert.match(served.url, /^http:\/\/127\.0\.0\.1:\d+$/)
@@ -49,7 +49,7 @@ describe('petstore serve', { concurrency: 3 }, () => {
   })
 
   it('stops at once after its start without a word of what it had begun', async () => {
-    await using folder = await Folder.create()
+    await using folder = await Folder.create([BIN])
     for (let times = 0; times < 3; times += 1) {
       const served = await serve(folder)
       served.child.kill('SIGTERM')
@@ -60,7 +60,7 @@ describe('petstore serve', { concurrency: 3 }, () => {
 
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     it(`stops on ${signal}: not ready, what runs is finished and stored, exit code 0`, async () => {
-      await using folder = await Folder.create()
+      await using folder = await Folder.create([BIN])
       const { key } = await makeKey(folder)
       const served = await serve(folder, { env: { PETSTORE_ADMIN_PORT: '0' } })
       using running = new RawConnection(served.url)
@@ -100,7 +100,7 @@ describe('petstore serve', { concurrency: 3 }, () => {
   }
 
   it('is not cut short in its stop by a signal that comes twice, to the process and to its group', async () => {
-    await using folder = await Folder.create()
+    await using folder = await Folder.create([BIN])
     const { key } = await makeKey(folder)
     const served = await serve(folder)
     using running = new RawConnection(served.url)
@@ -116,7 +116,7 @@ describe('petstore serve', { concurrency: 3 }, () => {
   })
 
   it('cuts off a client that never finishes, and still ends with 0 within 10 seconds', async () => {
-    await using folder = await Folder.create()
+    await using folder = await Folder.create([BIN])
     const { key } = await makeKey(folder)
     const served = await serve(folder)
     using slow = new RawConnection(served.url)
@@ -131,7 +131,7 @@ describe('petstore serve', { concurrency: 3 }, () => {
   })
 
   it('loses no animal that it acknowledged, killed in the middle of creates', async () => {
-    await using folder = await Folder.create()
+    await using folder = await Folder.create([BIN])
     const { key } = await makeKey(folder)
     const served = await serve(folder)
     const acknowledged = new Map<number, string>()
@@ -163,7 +163,7 @@ describe('petstore serve', { concurrency: 3 }, () => {
   })
 
   it('says which port is taken, the one of the interface or of the metrics', async () => {
-    await using folder = await Folder.create()
+    await using folder = await Folder.create([BIN])
     const { port } = new URL((await serve(folder)).url)
     const second = await folder.run(['serve', '--port', port])
     assert.deepEqual([second.code, second.stdout], [1, ''])
@@ -186,7 +186,7 @@ describe('petstore serve', { concurrency: 3 }, () => {
 
   it('logs one line a request where that is asked for, none by default, and never a secret', async () => {
     for (const level of ['debug', 'notice']) {
-      await using folder = await Folder.create()
+      await using folder = await Folder.create([BIN])
       const { key } = await makeKey(folder)
       const served = await serve(folder, { env: { PETSTORE_LOG_LEVEL: level } })
       for (const path of ['/v1/pets', `/v1/pets/${key}`, `/v1/pets?key=${key}`]) {
@@ -229,7 +229,7 @@ if (hasTerminal)
     }
 
     it('greets in aligned lines, with a curl line that works, on the first run', async () => {
-      await using folder = await Folder.create()
+      await using folder = await Folder.create([BIN])
       const text = await onTerminal(folder, { PETSTORE_ADMIN_PORT: '0' })
       assert.match(text, /\n {2}Petstore 1\.0\.0, staging\n/)
       assert.ok(text.includes('  \u001B[36mAPI'), text)
@@ -253,7 +253,7 @@ if (hasTerminal)
     })
 
     it('uses no colour with NO_COLOR or on a dumb terminal, and offers no key in production or a second time', async () => {
-      await using folder = await Folder.create()
+      await using folder = await Folder.create([BIN])
       const production = await onTerminal(folder, { PETSTORE_ENVIRONMENT: 'production', NO_COLOR: '1' })
       assert.ok(!production.includes('\u001B['), JSON.stringify(production))
       assert.ok(!production.includes('curl'))
@@ -273,7 +273,7 @@ if (hasTerminal)
       assert.ok(!closed.includes('\u001B['), JSON.stringify(closed))
       assert.match(closed, /Sign-up +closed: [^]*Get a key +petstore account create EMAIL[^]*curl/)
       assert.ok(!(await onTerminal(folder, {})).includes('curl'))
-      await using inUse = await Folder.create()
+      await using inUse = await Folder.create([BIN])
       await makeKey(inUse)
       assert.ok(!(await onTerminal(inUse, {})).includes('curl'), 'whoever has an account has keys of their own')
     })

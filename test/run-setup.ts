@@ -1,10 +1,14 @@
-// Before a whole run of tests (node --test-global-setup): one PostgreSQL for all test files.
+// Before a whole run of tests (node --test-global-setup): one PostgreSQL for all test files, and one cache of compiled code.
+import { fileURLToPath } from 'node:url'
 import { SHARED_POSTGRES } from '../harness/engines.ts'
 import { type PostgresServer, startPostgres } from '../harness/postgres-server.ts'
 
 let server: PostgresServer
 
 export async function globalSetup(): Promise<void> {
+  // Each test file, and each service that one starts, is a process that loads the same TypeScript: the cache halves its start.
+  // It is the folder that bin/petstore.js uses.
+  process.env['NODE_COMPILE_CACHE'] ??= fileURLToPath(new URL('../node_modules/.cache/compiled', import.meta.url))
   server = await startPostgres()
   process.env[SHARED_POSTGRES] = server.url
 }

@@ -1,6 +1,6 @@
 // A test in a real browser: a running service, pages of a fresh profile, and a watch over what they ask for and say.
 import assert from 'node:assert/strict'
-import { after, before, describe } from 'node:test'
+import { after, afterEach, before, describe } from 'node:test'
 import type { Browser, BrowserContextOptions, Page } from '@playwright/test'
 import { type Petstore, type PetstoreOptions, startPetstore } from '../harness.ts'
 import { findChromium, launchChromium } from './chromium.ts'
@@ -28,6 +28,8 @@ export function describeInBrowser(name: string, options: PetstoreOptions, tests:
       petstore = await startPetstore(options)
       browser = await launchChromium(executable)
     })
+    // A page that stays open goes on running its scripts.
+    afterEach(() => Promise.all(browser.contexts().map((context) => context.close())))
     after(async () => {
       await browser.close()
       await petstore[Symbol.asyncDispose]()
