@@ -126,6 +126,21 @@ describeService('An animal in the console', (service) => {
     assert.ok((await client.get(location)).body.includes(`Saved. <a ${back}>Back to the list</a>`))
   })
 
+  it('leads back to the list also from a page that was reached by Newer', async () => {
+    await service().store.pets.createMany(Array.from({ length: 45 }, () => ({ ...rex, status: 'pending' })))
+    const client = await signedIn(service())
+    const follow = async (address: string, link: RegExp) => {
+      const [, found = ''] = link.exec((await client.get(address)).body) ?? []
+      return found.replaceAll('&amp;', '&')
+    }
+    const older = /rel="next" href="([^"]*)"/
+    const third = await follow(await follow('/animals?status=pending', older), older)
+    const list = await follow(third, /href="([^"]*)">← Newer</)
+    assert.match(list, /[?&]newer=/)
+    const page = await follow(list, /<th scope="row"><a href="([^"]*)"/)
+    assert.equal(await follow(page, /href="([^"]*)">Cancel/), list)
+  })
+
   it('changed by many at once ends with one change and no lost count', async () => {
     const id = await addTo(service())
     const total = await countPets(service())

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { appendFileSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -153,6 +153,23 @@ for (const engine of ENGINES) {
       assert.equal((await all(database.url)).length, 2600)
     })
 
+    it('go on where they were interrupted also in a file with bad rows, which do not count', async () => {
+      await using folder = await Folder.create()
+      await using database = await engine.newDatabase()
+      const content = csv(numbered(1600))
+      const file = join(folder.path, 'pets.csv')
+      writeFileSync(file, content.replace('\n', '\nNo category,none\n,1\n'))
+      const stop = Promise.withResolvers<string>()
+      await call(database.url, 130, ['import', file, '--skip-bad'], {
+        isTTY: true,
+        onReport: (text) => text.includes(' 500 of ') && stop.resolve('SIGINT'),
+        stopSignal: () => stop.promise,
+      })
+      const later = await call(database.url, 0, ['import', file, '--skip-bad'])
+      assert.match(later.stderr, /were added before the interruption\. Skipped 2 bad rows\.\n$/)
+      assert.deepEqual(await namesIn(database.url), namesOf(content))
+    })
+
     it('go on exactly where kill -9 stopped them, and add a finished file again only when asked', async () => {
       await using folder = await Folder.create()
       await using database = await engine.newDatabase()
@@ -197,25 +214,31 @@ for (const engine of ENGINES) {
       assert.deepEqual([...(await withStore(database.url, ({ imports }) => imports.unfinished()))], [])
     })
 
-    it('stop when the file is changed during the import, and finish with the earlier file', async () => {
-      await using folder = await Folder.create()
-      await using database = await engine.newDatabase()
-      const content = csv(numbered(1600))
-      const file = join(folder.path, 'pets.csv')
-      writeFileSync(file, content)
-      const onReport = (text: string) => {
-        if (text.includes(' 500 of ')) appendFileSync(file, 'Late,1\n')
-      }
-      const stopped = await call(database.url, 1, ['import', file], { isTTY: true, onReport })
-      assert.match(stopped.stderr, /was changed during its import, which stopped after 500 of 1600 rows\./)
-      assert.match(
-        (await call(database.url, 1, ['import', file])).stderr,
-        /has changed since its import was interrupted/,
-      )
-      writeFileSync(file, content)
-      await call(database.url, 0, ['import', file])
-      assert.deepEqual(await namesIn(database.url), namesOf(content))
-    })
+    const CHANGES: Record<string, (content: string) => string> = {
+      'a row is added to the file': (content) => `${content}Late,1\n`,
+      'the file is written again with as many bytes': (content) => content.replaceAll('Rex', 'Max'),
+    }
+    for (const [what, change] of Object.entries(CHANGES)) {
+      it(`stop when ${what} during the import, and finish with the earlier file`, async () => {
+        await using folder = await Folder.create()
+        await using database = await engine.newDatabase()
+        const content = csv(numbered(1600))
+        const file = join(folder.path, 'pets.csv')
+        writeFileSync(file, content)
+        const onReport = (text: string) => {
+          if (text.includes(' 500 of ')) writeFileSync(file, change(content))
+        }
+        const stopped = await call(database.url, 1, ['import', file], { isTTY: true, onReport })
+        assert.match(stopped.stderr, /was changed during its import, which stopped after 500 of 1600 rows\./)
+        assert.match(
+          (await call(database.url, 1, ['import', file])).stderr,
+          /has changed since its import was interrupted/,
+        )
+        writeFileSync(file, content)
+        await call(database.url, 0, ['import', file])
+        assert.deepEqual(await namesIn(database.url), namesOf(content))
+      })
+    }
 
     it('add each row once where two processes import the same file at the same time', async () => {
       await using folder = await Folder.create()

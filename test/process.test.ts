@@ -209,8 +209,8 @@ const hasTerminal = spawnSync('script', ['--version']).stdout?.includes('util-li
 if (hasTerminal)
   describe('petstore serve on a terminal', () => {
     /** Runs it under script(1), which gives it a terminal, and stops it as Ctrl+C does. */
-    async function onTerminal(folder: Folder, env: Record<string, string>): Promise<string> {
-      const child = spawn('script', ['--quiet', '--return', '--command', `exec ${BIN} serve`, '/dev/null'], {
+    async function onTerminal(folder: Folder, env: Record<string, string>, input = ''): Promise<string> {
+      const child = spawn('script', ['--quiet', '--return', '--command', `exec ${BIN} serve ${input}`, '/dev/null'], {
         cwd: folder.path,
         env: { PATH: SEARCH_PATH, TERM: 'xterm', PORT: '0', ...env },
       })
@@ -263,6 +263,7 @@ if (hasTerminal)
         'short lines for people',
       )
       await folder.run(['environment', 'set', 'staging', '--yes'])
+      assert.ok(!(await onTerminal(folder, {}, '</dev/null')).includes('curl'), 'nobody sits at that terminal')
       for (const address of ['0.0.0.0', '::']) {
         assert.ok(
           !(await onTerminal(folder, { HOST: address })).includes('curl'),

@@ -89,5 +89,7 @@ describe('Rehearsed failures', () => {
       [statuses.filter((status) => status === 200).length, statuses.filter((status) => status === 503).length],
       [100, 1],
     )
+    const later = await petstore.call('/pets', { headers: rehearse('delay=1ms') })
+    assert.equal(later.status, 200, 'there is room again')
   })
 })

@@ -68,9 +68,14 @@ async function countOfPets({ url, key }: Instance): Promise<number> {
   return ((await answer.json()) as unknown[]).length
 }
 
-async function countOfLists({ adminUrl }: Instance): Promise<number> {
-  const page = await (await fetch(`${adminUrl}/metrics`)).text()
-  return Number(/^petstore_requests_total\{operation="listPets",status="200"\} (\d+)$/m.exec(page)?.[1])
+/** The value of a sample on the page of metrics. */
+async function scraped({ adminUrl }: Instance, sample: string): Promise<number> {
+  const lines = (await (await fetch(`${adminUrl}/metrics`)).text()).split('\n')
+  return Number(lines.find((line) => line.startsWith(`${sample} `))?.slice(sample.length))
+}
+
+function countOfLists(instance: Instance): Promise<number> {
+  return scraped(instance, 'petstore_requests_total{operation="listPets",status="200"}')
 }
 
 describe('A worker that is killed', { concurrency: 2 }, () => {
@@ -99,7 +104,21 @@ describe('A worker that is killed', { concurrency: 2 }, () => {
     )
   })
 
-  it('leaves what it had counted on the page of metrics', async () => {
+  it('leaves the places of its connections to others', async () => {
+    await using folder = await Folder.create()
+    const instance = await startInstance(folder, { env: { PETSTORE_MAX_CONNECTIONS: '6' } })
+    const [worker] = childrenOf(instance.first)
+    const kept = await connectionOf(instance.first, instance)
+    const lost = await connectionOf(worker!, instance)
+    assert.deepEqual(await ask([kept, lost], get('/livez')), [200, 200])
+    process.kill(worker!, 'SIGKILL')
+    await otherWorker(instance, [worker!])
+    const all = [kept, ...connectionsTo(instance, 5)]
+    assert.deepEqual(new Set(await ask(all, get('/livez'))), new Set([200]))
+    close(all)
+  })
+
+  it('leaves what it had counted on the page of metrics, and nothing of what it had open', async () => {
     await using folder = await Folder.create()
     const instance = await startInstance(folder, { env: { PETSTORE_ADMIN_PORT: '0' } })
     const killed: number[] = []
@@ -108,10 +127,12 @@ describe('A worker that is killed', { concurrency: 2 }, () => {
       const connection = await connectionOf(worker, instance)
       assert.deepEqual(await ask([connection], list(instance.key)), [200])
       assert.equal(await countOfLists(instance), round)
+      assert.equal(await scraped(instance, 'petstore_connections'), 1)
       process.kill(worker, 'SIGKILL')
       killed.push(worker)
       await otherWorker(instance, killed)
       assert.equal(await countOfLists(instance), round)
+      assert.equal(await scraped(instance, 'petstore_connections'), 0, 'what it had open is gone')
     }
   })
 

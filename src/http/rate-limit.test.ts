@@ -68,6 +68,18 @@ describe('The rate step', () => {
     )
   })
 
+  it('refuses nobody below the limit in a burst whose requests all wait for leases', async () => {
+    const limit = { requests: 10, seconds: 60 }
+    const window = createRateWindow(limit, () => 0)
+    const step = createRateLimit(
+      limit,
+      () => 0,
+      async (account, wanted) => window(account, wanted),
+    )
+    const verdicts = await Promise.all(Array.from({ length: 11 }, async () => step(requestOf('a'))))
+    assert.equal(verdicts.filter((verdict) => verdict instanceof Refusal).length, 1)
+  })
+
   it('tells a wait of at least a second and at most the window', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 100 }), fc.integer({ min: 0, max: 10 ** 9 }), (seconds, at) => {

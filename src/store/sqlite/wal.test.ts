@@ -68,4 +68,18 @@ describe('The write-ahead log', () => {
     assert.ok(longest > 4_000_000, 'enough was written')
     await Promise.all([first.close(), second.close()])
   })
+
+  it('gets no longer from one checkpoint to the next with one that writes', async () => {
+    const path = join(folder, 'one.db')
+    const store = openSqliteStore(path, { ...serving(true), processes: 1 })
+    let longest = 0
+    for (let batch = 0; batch < 100; batch += 1) {
+      await store.pets.createMany(Array.from({ length: 2000 }, () => REX))
+      longest = Math.max(longest, statSync(`${path}-wal`).size)
+    }
+    await store.close()
+    // A thousand frames are 4 MB, and the checkpoint begins up to a few batches later.
+    assert.ok(longest > 4_000_000 && longest < 10_000_000, `the log had ${longest} bytes`)
+    assert.ok(statSync(path).size > 60_000_000, 'enough was written for many checkpoints')
+  })
 })
