@@ -36,10 +36,11 @@ export function postgresRecords(pool: Pool): RecordStore {
     },
 
     async write({ name, columns }, records) {
-      await pool.writeTransaction(async (sql) => {
-        await sql`INSERT INTO ${sql(name)} ${sql(records, Object.keys(columns))}`
-        // The animals may have ids that the index of the search has passed.
-        if (name === 'pets') await sql`UPDATE pet_words_progress SET until_id = ${INT64_MIN}, settled_id = ${INT64_MIN}`
+      await pool.write((sql) => {
+        // The animals may have ids that the index of the search has passed. One statement, and so one transaction, does both.
+        const indexAgain = sql`WITH progress AS
+          (UPDATE pet_words_progress SET until_id = ${INT64_MIN}, settled_id = ${INT64_MIN})`
+        return sql`${name === 'pets' ? indexAgain : sql``} INSERT INTO ${sql(name)} ${sql(records, Object.keys(columns))}`
       })
     },
 
