@@ -42,8 +42,8 @@ export function retryDelay(
   const { retryAfter } = error
   const delay = retryAfter === undefined ? backoff : retryAfter + FIRST_BACKOFF * random()
 
-  // Never waits until the timeout: the error of the last attempt says more than a TimeoutError.
   if (retryAfter !== undefined && retryAfter > LONGEST_RETRY_AFTER) return undefined
+  // Never waits until the timeout: the error of the last attempt says more than a TimeoutError.
   return delay < timeLeft ? delay : undefined
 }
 

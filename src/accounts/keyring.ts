@@ -5,7 +5,7 @@ import type { ApiKey } from '../store/account-store.ts'
 import type { Store } from '../store/store.ts'
 import { environmentOf, hashKey, isExpired, isWellFormedKey } from './api-keys.ts'
 
-/** A key that another process revoked is refused after at most this time; the documentation promises 5 seconds. */
+/** A key that another instance or the command line revoked is refused after at most this time; the documentation promises 5 seconds. */
 const CACHED_MS = 2000
 const CACHED_KEYS = 10_000
 
@@ -74,7 +74,7 @@ export class Keyring {
     return key
   }
 
-  /** Empties the cache. Called when this process revokes a key or removes an account. */
+  /** Empties the cache. Called when a process of the instance revokes a key or removes an account. */
   forgetAll(): void {
     this.#revocations += 1
     this.#cached.clear()

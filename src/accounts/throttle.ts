@@ -138,10 +138,10 @@ export function addressGroup(address: string): string {
   return `${[...before, ...zeros, ...after].slice(0, 4).join(':')}::/64`
 }
 
-/** Who tries a password: a client at sign-in, or a signed-in person. Plain data, which a worker can send to the primary. */
+/** Who tries a password: a client at sign-in, or a signed-in person. Plain data, which a worker can send to the first process. */
 export type Trier = { email: string; address: string } | { session: string }
 
-/** The throttles of the console's forms. The functions of a worker call those of the primary, so they return promises. */
+/** The throttles of the console's forms. The functions of a worker call those of the first process, so they return promises. */
 export interface Throttles {
   /** Counts a try with a password as a wrong one and returns 0; if it is refused, returns the milliseconds to wait. */
   takeTry: (trier: Trier) => number | Promise<number>

@@ -1,7 +1,7 @@
 // The table of the interface's operations (spec, section 4), each a self-contained entry. Routing, Allow, the OpenAPI document,
 // the reference, the welcome page and the tests of every operation read it.
 import type { ErrorCode } from './errors.ts'
-import type { HeaderName } from './headers.ts'
+import type { HeaderName } from './response-headers.ts'
 import { int64Schema } from './int64.ts'
 import { IDEMPOTENCY } from './limits.ts'
 import { LIST_PARAMETERS } from './list-query.ts'

@@ -1,11 +1,10 @@
 // Removes secrets from a text before it is logged, stored or put into a message: a client may send a secret in any field.
 
-/**
- * An API key, or the beginning of one; an API key whose prefix is missing or misspelt, 36 characters of base62; and a session
- * token, 43 characters of base64url.
- */
+/** An API key, or the beginning of one. */
 const KEY = /pets_(live|test)_\w+/g
+/** An API key whose prefix is missing or misspelt: 36 characters of base62. */
 const BARE_KEY = /(?<![0-9A-Za-z])[0-9A-Za-z]{36}(?![0-9A-Za-z])/g
+/** 43 characters of base64url. */
 const SESSION_TOKEN = /(?<![\w-])[\w-]{43}(?![\w-])/g
 
 /** Shorter words can't contain a secret. */
@@ -22,8 +21,8 @@ export function redactSecrets(text: string): string {
 }
 
 /**
- * User info before an @, after // or with a colon, such as //me:secret@ and me:secret@; after // also without an @, unless a port
- * follows the colon; and parameters. Leaves the placeholder USER:PASSWORD of this program's messages.
+ * Matches //user:secret@ and user:secret@, and //user:secret without an @ unless a port follows the colon. Does not match
+ * USER:PASSWORD, the placeholder in this program's messages.
  */
 const USER_INFO =
   /(\/\/)(?!USER:PASSWORD@)(?:\S*@|(?!\[)[^\s/@:]*:(?![0-9]{1,5}(?!\w))\S*)|(?<![^\s"'/:@])[^\s"'/:@]*:(?!\/\/|PASSWORD@)\S*@/g

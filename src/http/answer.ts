@@ -2,7 +2,7 @@
 import type { ServerResponse } from 'node:http'
 import { pipeline, Readable } from 'node:stream'
 import { errorBody, ERRORS, helpLink, Refusal } from '../contract/errors.ts'
-import { HEADERS } from '../contract/headers.ts'
+import { HEADERS } from '../contract/response-headers.ts'
 import { BASE_PATH, OPERATIONS } from '../contract/operations.ts'
 import type { Answer, Bytes, Call, Result } from './call.ts'
 import { isLast } from './connections.ts'

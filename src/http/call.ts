@@ -1,5 +1,5 @@
-// A request as the pipeline and the pages see it, and its answer: their types, the request's id, the check of its framing, and
-// the address of its client.
+// A request as the pipeline and the pages see it, and its answer: their types, the request's id, the check of its framing, the
+// address of its client, and whether the client takes gzip.
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
@@ -184,7 +184,8 @@ function lastOf(list: string | string[] | undefined): string | undefined {
 
 /**
  * Returns whether a client accepts gzip and does not prefer the plain content (RFC 9110, 12.5.3). The weight of gzip takes
- * precedence over that of `*`, and a weight of 0 means not accepted.
+ * precedence over that of `*`, and a weight of 0 means not accepted. Only the OpenAPI document and the files of the console
+ * are compressed; the answers of operations are small.
  */
 export function takesGzip({ raw }: Call): boolean {
   const accepted = raw.headers['accept-encoding'] ?? ''

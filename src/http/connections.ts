@@ -32,6 +32,7 @@ const LINGER_SILENT_MS = 2000
 /** Logs refused connections once in this time: an attack must not fill the log. */
 const LOG_REFUSED_EVERY_MS = 60_000
 
+/** The times are in app.ts, `TIMEOUTS`. */
 export interface ConnectionLimits {
   stalledTimeout: number
   lingerTimeout: number

@@ -144,7 +144,7 @@ function isBelowBase(path: string): boolean {
   return path === BASE_PATH || path.startsWith(`${BASE_PATH}/`)
 }
 
-/** Returns the address that was probably meant: without the base path, with a slash at the end, or the base path alone. */
+/** Returns the address that was probably meant by a path that lacks the base path, ends with a slash, or is the base path alone. */
 function nearestPath(path: string): string | undefined {
   const trimmed = path.endsWith('/') ? path.slice(0, -1) : path
   if (trimmed === BASE_PATH) return BASE_PATH + OPERATIONS[0]!.path

@@ -1,4 +1,5 @@
 // Makes a create safe to retry: derives the idempotency record from the client's key, the animal and the time.
+// Each engine's pets.ts compares it with that of an earlier create.
 import { hash } from 'node:crypto'
 import { IDEMPOTENCY } from '../contract/limits.ts'
 import { FIELD_LIST, type FieldName, type NewPet } from '../contract/pets.ts'

@@ -24,7 +24,7 @@ export interface OpeningOptions extends EnvironmentSetting {
   /** Receives the duration of each call. */
   observe?: Observe | undefined
   onBroken: Serving['onBroken']
-  /** A worker reports nothing about opening the store: the primary does. */
+  /** A worker leaves reports about opening the store, and checkpoints, to the first process of the instance. */
   isWorker: boolean
 }
 

@@ -244,7 +244,7 @@ export interface FileImport {
   updatedAt: number
 }
 
-/** "False", "undefined" below: the promise resolves with it. */
+/** Where a comment begins with False or Undefined, the promise resolves with that value. */
 export interface ImportStore {
   /** Undefined if no import of this file was begun. */
   find(hash: string): Promise<FileImport | undefined>

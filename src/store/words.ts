@@ -2,7 +2,7 @@
 
 /** Returns the first 10 different words in order, each cut to 32 code points, without case, marks and invisible characters. */
 export function wordsOf(text: string): string[] {
-  // A sigma at the end of a word has a lower-case form of its own, which is not how a longer word goes on.
+  // A final sigma (ς) becomes an inner one (σ), so that the beginning of a word matches the whole word.
   const plain = text.normalize('NFKD').replaceAll(IGNORED, '').toLowerCase().replaceAll('ς', 'σ')
   const words = Array.from(plain.matchAll(WORD), ([, start]) => start!)
   return [...new Set(words)].slice(0, 10)

@@ -89,10 +89,9 @@ export class Connections {
     if (idle !== undefined) return this.#inUse.begin(idle, kind, isShared)
     this.#refuseEarly(kind)
     const { connectTimeoutMs, hosts } = this.#settings
-    // A little longer than connecting can take, so that a call gets the reason why connecting failed.
-    const waiting = this.#waiting.add(kind, isShared, connectTimeoutMs * hosts.length + PAUSE_MS, () =>
-      this.#busy(kind),
-    )
+    // As long as connecting to every host may take, and a little longer: then a call gets the reason why connecting failed.
+    const waitLimitMs = connectTimeoutMs * hosts.length + PAUSE_MS
+    const waiting = this.#waiting.add(kind, isShared, waitLimitMs, () => this.#busy(kind))
     this.#serveWaiting()
     return waiting
   }

@@ -20,7 +20,8 @@
 // - Of several hosts, the one that last worked is tried first. A primary that was replaced is recognised by its timeline
 //   and not used (hosts.ts).
 //
-// connections.ts keeps the connections; this file decides about the calls: time limits, retries, parking.
+// connections.ts keeps the connections and bounds the wait for one; this file decides about running calls: time limits,
+// retries, parking.
 import { setTimeout } from 'node:timers/promises'
 import { type ConnectionStats, NoWrites, type Report, StoreUnavailable } from '../store.ts'
 import type { Kind } from './calls.ts'

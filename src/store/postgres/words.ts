@@ -1,4 +1,4 @@
-// The index of the search in PostgreSQL.
+// The index of the search in PostgreSQL. The triggers of migrations/0004-search.sql note renames in pet_renames.
 //
 // Ids are assigned in order but committed in any order. So the chore indexes an animal as soon as it sees it, up to `until_id`,
 // and reads the same ids again once the counts have passed them (pets.ts): by then no lower id can be committed any more.

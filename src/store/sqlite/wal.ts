@@ -1,4 +1,4 @@
-// Syncs the write-ahead log of a store that serves requests outside the event loop, and keeps the log short.
+// For a store that serves requests: syncs its write-ahead log outside the event loop, and keeps the log short.
 import { closeSync, fdatasync, openSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
 import { promisify } from 'node:util'
@@ -28,7 +28,7 @@ export interface Wal {
   close(): void
 }
 
-/** Opens the log of a database for syncs. Without `checkpoints`, another process keeps the log short. */
+/** Opens the log of a database for syncs. Without `checkpoints`, as in a worker, the first process keeps the log short. */
 export function openWal(db: DatabaseSync, checkpoints: boolean): Wal {
   const syncFile = promisify(fdatasync)
   // `location` has symbolic links resolved: the log lies beside the real file. Windows syncs only files open for writing.

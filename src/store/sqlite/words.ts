@@ -1,4 +1,4 @@
-// The index of the search in SQLite.
+// The index of the search in SQLite. The triggers of migrations/0004-search.sql note renames in pet_renames.
 import type { DatabaseSync } from 'node:sqlite'
 import { type ColumnValue, PET_COLUMNS, petOf } from '../pet-columns.ts'
 import type { WordIndex } from '../search-pets.ts'
@@ -57,7 +57,10 @@ export function sqliteWords(db: DatabaseSync, writer: Writer): WordIndex {
         })),
       ),
 
-    /** Folds the names before the transaction, which creates may share. Ids are assigned and committed in the same order. */
+    /**
+     * Folds the names before the transaction: creates may share it, and would wait. Ids are committed in order, so `until_id`
+     * passes no animal that appears later.
+     */
     async indexBatch() {
       const { pets, renamed } = await writer.read(() => ({
         pets: all(`SELECT id, name FROM pets WHERE ${BEYOND} ORDER BY id LIMIT ?`, BATCH),

@@ -15,7 +15,8 @@ CREATE TABLE pet_words_progress (
 
 INSERT INTO pet_words_progress (until_id) VALUES (-9223372036854775808);
 
--- The former names of animals whose words in pet_words are out of date; also of those that another program or a hand changes.
+-- The former names of animals whose words in pet_words are out of date. The triggers
+-- also note changes that another program or a person makes by SQL.
 CREATE TABLE pet_renames (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
   pet_id INTEGER NOT NULL,
