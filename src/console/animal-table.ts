@@ -60,7 +60,3 @@ function cell(pet: Pet, name: FieldName, raw: URLSearchParams): Html {
 function alignment(name: FieldName): string {
   return FIELDS[name].schema.type === 'integer' ? 'number' : ''
 }
-
-export function empty(title: string, next: Html): Html {
-  return html`<div class="empty"><p><strong>${title}</strong></p><p>${next}</p></div>`
-}

@@ -5,8 +5,8 @@ import { PET_STATUSES, type Pet, type PetStatus } from '../contract/pets.ts'
 import { Refused } from '../contract/errors.ts'
 import { CSV_HEADER, csvLine } from '../contract/pet-csv.ts'
 import { STATUS_WORDS } from './animal-form.ts'
-import { addressOf, animalTable, empty, listAddress, type Shown, TAKEN } from './animal-table.ts'
-import { html, type Html, isolated } from './html.ts'
+import { addressOf, animalTable, listAddress, type Shown, TAKEN } from './animal-table.ts'
+import { emptyState, html, type Html, isolated } from './html.ts'
 import { badRequestPage } from './problem-pages.ts'
 import { refused, search, searchForm } from './search.ts'
 import { count } from './times.ts'
@@ -122,13 +122,13 @@ function paging(query: ListQuery, page: readonly Pet[], hasOlder: boolean): Html
 
 function nothing(query: ListQuery, environment: Environment): Html {
   if (query.before !== undefined)
-    return empty('No older animals', html`<a href="${listAddress(query)}">Go to the newest</a>`)
+    return emptyState('No older animals', html`<a href="${listAddress(query)}">Go to the newest</a>`)
   const filters = filterQuery(query)
   if (filters !== '') {
     const title = filters === `status=${query.status}` ? `No animal is ${query.status}` : 'No animal matches'
-    return empty(title, html`<a href="/animals">Show all animals</a>`)
+    return emptyState(title, html`<a href="/animals">Show all animals</a>`)
   }
   const seed =
     environment === 'staging' && html`, or fill the store with made-up ones: <code>petstore seed --count 100</code>`
-  return empty('No animals yet', html`<a href="/animals/new">Add the first one</a>${seed}`)
+  return emptyState('No animals yet', html`<a href="/animals/new">Add the first one</a>${seed}`)
 }

@@ -4,9 +4,9 @@ import { filterQuery, type Filters, type ListQuery } from '../contract/list-quer
 import { NAME_MAX_LENGTH } from '../contract/limits.ts'
 import type { FoundPets } from '../store/store.ts'
 import { type Place, wordsOf } from '../store/words.ts'
-import { animalTable, empty, listAddress, type Shown } from './animal-table.ts'
+import { animalTable, listAddress, type Shown } from './animal-table.ts'
 import { hidden } from './forms.ts'
-import { html, type Html, isolated } from './html.ts'
+import { emptyState, html, type Html, isolated } from './html.ts'
 import type { MemberVisit } from './visit.ts'
 
 export function searchForm(typed: string, filters: Filters): Html {
@@ -59,7 +59,7 @@ function results({ pets, next, isWhole }: FoundPets, raw: URLSearchParams, q: st
     !isWhole &&
     html`<p class="notice warn" role="status">The search does not know all animals yet; it is being brought up to date.</p>`
   if (pets.length === 0 && next === undefined)
-    return html`${behind}${empty(isFirst ? 'No animal matches' : 'No more animals match', all)}`
+    return html`${behind}${emptyState(isFirst ? 'No animal matches' : 'No more animals match', all)}`
   const back = !isFirst && html`<a class="button" href="${listAddress(filters, { q })}">← First</a>`
   const more =
     next &&
