@@ -47,7 +47,7 @@ export class Folder implements AsyncDisposable {
   /** The program is what the words of a command are put after; `env` has variables for all its runs. */
   static async create(
     program: readonly string[] = LAUNCHED,
-    env: Record<string, string> = { PETSTORE_CALLED_AS: BIN },
+    env: Record<string, string> = program === LAUNCHED ? { PETSTORE_CALLED_AS: BIN } : {},
   ): Promise<Folder> {
     return new Folder(await mkdtemp(join(tmpdir(), 'petstore-test-')), program, env)
   }
