@@ -114,7 +114,7 @@ export async function startServer(config: Config, log: Log, world: World = {}): 
 const CHORES_EVERY_MS = 600_000
 
 /** How long the index of the search rests when it is up to date, after a failure, and after a batch, as a multiple of its time. */
-const INDEX_REST = { upToDateMs: 2000, failedMs: 60_000, factor: 20 }
+const INDEX_REST = { upToDateMs: 2000, failedMs: 60_000, factor: 40 }
 
 /**
  * Purges expired records, now and every ten minutes, and keeps the index of the search up to date. Returns a function that

@@ -143,8 +143,8 @@ export class Usage {
 
   #add(added: UsageCount, at: number): void {
     const { keyId, hour, operation, status } = added
-    const use = this.#uses.get(keyId) ?? { lastUsedAt: at, counts: [] }
-    this.#uses.set(keyId, use)
+    let use = this.#uses.get(keyId)
+    if (use === undefined) this.#uses.set(keyId, (use = { lastUsedAt: at, counts: [] }))
     use.lastUsedAt = Math.max(use.lastUsedAt, at)
     const same = use.counts.find(
       (count) => count.status === status && count.operation === operation && count.hour === hour,
