@@ -153,6 +153,20 @@ for (const engine of ENGINES) {
       assert.equal((await all(database.url)).length, 2600)
     })
 
+    it('end well after Ctrl-C during the last rows: nothing is left to add', async () => {
+      await using folder = await Folder.create()
+      await using database = await engine.newDatabase()
+      const file = join(folder.path, 'pets.csv')
+      writeFileSync(file, csv(numbered(600)))
+      const stop = Promise.withResolvers<string>()
+      const ended = await call(database.url, 0, ['import', file], {
+        isTTY: true,
+        onReport: (text) => text.includes(' 500 of ') && stop.resolve('SIGINT'),
+        stopSignal: () => stop.promise,
+      })
+      assert.ok(ended.stderr.endsWith('Added 600 animals.\n'), ended.stderr)
+    })
+
     it('go on where they were interrupted also in a file with bad rows, which do not count', async () => {
       await using folder = await Folder.create()
       await using database = await engine.newDatabase()

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type ErrorCode, Refused } from '../src/contract/errors.ts'
 import { generateKey } from '../src/accounts/api-keys.ts'
+import type { ApiKey } from '../src/store/account-store.ts'
 import { startCuttingProxy } from './cutting-proxy.ts'
 import { ENGINES, postgres } from '../harness/engines.ts'
 import { describeService, expectError, type Petstore, startPetstore } from './harness.ts'
@@ -169,6 +170,27 @@ describe('5. A key and time', () => {
     assert.equal((await early).status, 200)
     await expectError(await call(), 'revoked_api_key')
   })
+
+  const ends: [what: string, code: ErrorCode, end: (petstore: Petstore, key: ApiKey) => Promise<unknown>][] = [
+    ['its revocation', 'revoked_api_key', ({ accounts }, key) => accounts.revokeKey(key, 'console')],
+    ["its account's removal", 'unknown_api_key', ({ accounts, account }) => accounts.remove(account, 'console')],
+  ]
+  for (const [what, code, end] of ends) {
+    it(`is refused from ${what} on, also where a request came while that was being stored`, async () => {
+      await using database = await postgres.newDatabase()
+      await using proxy = await startCuttingProxy(database.url)
+      await using petstore = await startPetstore({ database: proxy.url })
+      const { key, secret } = await newKey(petstore)
+      const call = () => fetch(`${petstore.url}/v1/pets`, { headers: { Authorization: `Bearer ${secret}` } })
+      const storing = proxy.holdNextAnswer()
+      const ended = end(petstore, key)
+      await storing.arrived
+      assert.equal((await call()).status, 200)
+      storing.release()
+      await ended
+      await expectError(await call(), code)
+    })
+  }
 
   it('ends with its expiry, to the millisecond, also where it was used a moment before', async () => {
     let now = Date.UTC(2027, 0, 1)

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
+import { SIGN_IN_BY_ACCOUNT_AND_ADDRESS } from '../src/accounts/throttle.ts'
 import { Folder, serve } from './command.ts'
 import { ConsoleClient } from './console-client.ts'
 import { describeService, makeKey, PASSWORD, startPetstore } from './harness.ts'
@@ -16,6 +17,13 @@ const LIVEZ = 'GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n'
 const create = (key: string, name: string) => {
   const body = JSON.stringify({ name, categoryId: 1 })
   return `POST /v1/pets HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`
+}
+
+/** The bytes that send a form as this client would, for a connection of one's choice. */
+async function postOf(client: ConsoleClient, page: string, action: string, fields: Record<string, string> = {}) {
+  const form = new URLSearchParams({ ...(await client.hiddenFields(page, action)), ...fields }).toString()
+  const cookie = [...client.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+  return `POST ${action} HTTP/1.1\r\nHost: localhost\r\nCookie: ${cookie}\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: ${form.length}\r\n\r\n${form}`
 }
 
 describeService(
@@ -45,20 +53,30 @@ describeService(
       close(connections)
     })
 
+    it('forget the wrong passwords of a person whose right one a worker has seen', async () => {
+      const petstore = service()
+      const { account } = await makeKey(petstore)
+      const client = new ConsoleClient(petstore.url)
+      const signIn = await postOf(client, '/sign-in', '/sign-in', { email: account.email, password: PASSWORD })
+      const tryWrong = async () => (await client.signIn(account.email, 'wrong horse battery')).status
+      for (let tries = 1; tries < SIGN_IN_BY_ACCOUNT_AND_ADDRESS.tries; tries += 1) assert.equal(await tryWrong(), 400)
+      using toWorker = await connectToWorker(petstore.url)
+      toWorker.send(signIn)
+      assert.equal((await toWorker.answer()).status, 303)
+      assert.deepEqual([await tryWrong(), await tryWrong()], [400, 400])
+    })
+
     it('refuse a key from its revocation on also where a worker revokes it', async () => {
       const petstore = service()
       const { account, apiKey, key } = await makeKey(petstore)
       const client = new ConsoleClient(petstore.url)
       await client.signIn(account.email, PASSWORD)
-      const [action, page] = [`/keys/${apiKey.id}/revoke`, `/keys/${apiKey.id}/revoke`]
-      const form = new URLSearchParams(await client.hiddenFields(page, action)).toString()
-      const cookie = [...client.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+      const page = `/keys/${apiKey.id}/revoke`
+      const revoke = await postOf(client, page, page)
       const connections = connectionsTo(petstore)
       assert.deepEqual(new Set(await ask(connections, list(key))), new Set([200]))
       using toWorker = await connectToWorker(petstore.url)
-      toWorker.send(
-        `POST ${action} HTTP/1.1\r\nHost: localhost\r\nCookie: ${cookie}\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: ${form.length}\r\n\r\n${form}`,
-      )
+      toWorker.send(revoke)
       assert.equal((await toWorker.answer()).status, 303)
       assert.deepEqual(new Set(await ask(connections, list(key))), new Set([401]))
       close(connections)

@@ -1,0 +1,42 @@
+// The limit of connections that several processes share: here by two servers of this process, which ask the same counts.
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import { ConnectionCounts, ConnectionLimit } from '../src/http/connection-limit.ts'
+import { addressOf, cutOff, listen } from '../src/http/listening.ts'
+import { createServer } from '../src/http/node-http.ts'
+import { RawConnection } from '../harness/raw-http.ts'
+import { until } from '../harness/until.ts'
+import { ask, close, connectionsTo } from './worker-connection.ts'
+
+const GET = 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n'
+
+async function startServer(counts: ConnectionCounts) {
+  const server = createServer((request, response) => {
+    const serve = () => void response.end()
+    if (limit.isKept(request.socket, serve)) serve()
+  })
+  const allow = (open: number) => counts.allow(server, open)
+  const limit = new ConnectionLimit(server, allow, () => {})
+  await listen(server, { host: '127.0.0.1', port: 0, setting: '' })
+  return { url: addressOf(server), [Symbol.asyncDispose]: () => cutOff(server) }
+}
+
+it('A connection that one process closes leaves its place to the others', async () => {
+  const counts = new ConnectionCounts(2)
+  await using one = await startServer(counts)
+  await using other = await startServer(counts)
+  const open = connectionsTo(one, 2)
+  assert.deepEqual(await ask(open, GET), [200, 200])
+  using refused = new RawConnection(other.url)
+  await refused.closed()
+  close(open)
+  await until(
+    async () => {
+      using connection = new RawConnection(other.url)
+      connection.send(GET)
+      return (await connection.answer(500)).status === 200
+    },
+    'there is room again',
+    5000,
+  )
+})
