@@ -49,7 +49,9 @@ describe('parseExactJson', () => {
     fc.assert(
       fc.property(fc.json(), fc.nat(), fc.nat(4), piece, (json, at, length, text) => {
         const start = at % json.length
-        sameAsJsonParse(json.slice(0, start) + text + json.slice(start + length).replaceAll(/-0(?![.\d])/g, '0'))
+        const changed = json.slice(0, start) + text + json.slice(start + length)
+        // A bigint has no negative zero, which a cut can make of -10, too.
+        sameAsJsonParse(changed.replaceAll(/-0(?![.\d])/g, '0'))
       }),
       { numRuns: 5000 },
     )
