@@ -46,6 +46,14 @@ function isAlive(pid: number): boolean {
   }
 }
 
+function killUnlessEnded(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch (error) {
+    assert.equal((error as NodeJS.ErrnoException).code, 'ESRCH')
+  }
+}
+
 /** A worker that is none of those. */
 async function otherWorker({ first }: Instance, known: readonly number[]): Promise<number> {
   let found: number | undefined
@@ -144,7 +152,7 @@ describe('A worker that is killed', { concurrency: 2 }, () => {
     const ended = instance.ended.finally(() => (isEnded = true))
     // Not just five: on a slow machine a worker may have run for more than 5 s when it is killed.
     await until(() => {
-      for (const worker of childrenOf(instance.first)) process.kill(worker, 'SIGKILL')
+      for (const worker of childrenOf(instance.first)) killUnlessEnded(worker)
       return isEnded
     })
     const { code, stderr } = await ended
