@@ -6,6 +6,7 @@
 import { INT64_MIN } from '../contract/int64.ts'
 import { FILTER_NAMES } from '../contract/list-query.ts'
 import type { Pet } from '../contract/pets.ts'
+import { type ColumnValue, petOf } from './pet-columns.ts'
 import type { FoundPets, PetSearch } from './store.ts'
 import { comparePlaces, type Place, wordsOf } from './words.ts'
 
@@ -28,6 +29,11 @@ export interface WordIndex {
 export interface IndexedWord {
   place: Place
   pet: Pet | undefined
+}
+
+/** Converts a row of the index: the word, the animal's id, then its columns, which are null if the animal was removed. */
+export function indexedWordOf([word, id, ...row]: readonly ColumnValue[]): IndexedWord {
+  return { place: { word: word as string, id: id as bigint }, pet: row[0] === null ? undefined : petOf(row) }
 }
 
 /** How many unindexed animals a search looks through: the chore keeps their number far below this unless it falls behind. */

@@ -6,7 +6,7 @@
 import { INT64_MAX } from '../../contract/int64.ts'
 import { type ColumnValue, PET_COLUMNS, petOf } from '../pet-columns.ts'
 import { toJson } from '../records.ts'
-import type { WordIndex } from '../search-pets.ts'
+import { indexedWordOf, type WordIndex } from '../search-pets.ts'
 import { wordRows } from '../words.ts'
 import type { Database } from './connection.ts'
 import { PREPARED } from './creates.ts'
@@ -41,13 +41,7 @@ export function postgresWords(pool: Pool): WordIndex {
       }),
 
     words: ({ word, id }, end, limit) =>
-      pool.read(async (sql) => {
-        const rows = await read(sql, wordsBetween(limit), word, id, end)
-        return rows.map(([found, petId, ...row]) => ({
-          place: { word: found as string, id: petId as bigint },
-          pet: row[0] === null ? undefined : petOf(row),
-        }))
-      }),
+      pool.read(async (sql) => (await read(sql, wordsBetween(limit), word, id, end)).map(indexedWordOf)),
 
     async indexBatch() {
       const [waiting] = await pool.read(

@@ -1,7 +1,7 @@
 // The index of the search in SQLite. The triggers of migrations/0004-search.sql note renames in pet_renames.
 import type { DatabaseSync } from 'node:sqlite'
 import { type ColumnValue, PET_COLUMNS, petOf } from '../pet-columns.ts'
-import type { WordIndex } from '../search-pets.ts'
+import { indexedWordOf, type WordIndex } from '../search-pets.ts'
 import { wordRows, wordsOf } from '../words.ts'
 import { rememberStatements } from './statements.ts'
 import type { Writer } from './writer.ts'
@@ -49,13 +49,7 @@ export function sqliteWords(db: DatabaseSync, writer: Writer): WordIndex {
         return { pets: both.flat().map(petOf), isWhole: both.every(({ length }) => length < limit) }
       }),
 
-    words: ({ word, id }, end, limit) =>
-      writer.read(() =>
-        all(WORDS, word, id, end, limit).map(([found, petId, ...row]) => ({
-          place: { word: found as string, id: petId as bigint },
-          pet: row[0] === null ? undefined : petOf(row),
-        })),
-      ),
+    words: ({ word, id }, end, limit) => writer.read(() => all(WORDS, word, id, end, limit).map(indexedWordOf)),
 
     /**
      * Folds the names before the transaction: creates may share it, and would wait. Ids are committed in order, so `until_id`
