@@ -1,5 +1,6 @@
 // Clients that stop reading their answers are closed in time; clients that read slowly never are.
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { after, before, describe, it } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
@@ -71,6 +72,17 @@ describe('A connection whose client', () => {
       socket.resume()
     }
     assert.ok(performance.now() - started > 1.5 * STALLED_MS, 'it did not read slowly')
+    socket.destroy()
+  })
+
+  it('has read all of its answers and sends nothing keeps it, for the next request', async () => {
+    const socket = unread('/livez', 1).resume()
+    await once(socket, 'data')
+    await setTimeout(STALLED_MS + 10 * CHECK_MS)
+    assert.ok(!socket.destroyed, 'it was closed')
+    socket.write('GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    const [answer] = (await once(socket, 'data')) as [Buffer]
+    assert.match(answer.toString(), /^HTTP\/1\.1 200 OK\r\n/)
     socket.destroy()
   })
 })

@@ -63,46 +63,48 @@ describeInBrowser('every page for everybody', { clock: () => clock.now }, (brows
     for (const path of MEMBER_PAGES) await assertFits(path)
   })
 
-  for (const width of [360, 1280]) {
-    const promise = `has no accessibility violation in light and dark, and no sideways scrolling, ${width} pixels wide`
+  const PROMISE =
+    'has no accessibility violation in light and dark, on a phone and on a desktop, and no sideways scrolling'
 
-    it(`for visitors ${promise}`, async () => {
-      const page = await browsing.open({ viewport: { width, height: 900 } })
-      for (const path of OPEN_PAGES) {
-        await page.goto(path)
-        await check(page, path)
-      }
-      await page.goto('/docs')
-      await page.getByRole('heading', { name: 'List animals' }).first().waitFor()
-      await check(page, '/docs')
-      browsing.assertClean()
-    })
+  it(`for visitors ${PROMISE}`, async () => {
+    const page = await browsing.open()
+    for (const path of OPEN_PAGES) {
+      await page.goto(path)
+      await check(page, path)
+    }
+    await page.goto('/docs')
+    await page.getByRole('heading', { name: 'List animals' }).first().waitFor()
+    await check(page, '/docs')
+    browsing.assertClean()
+  })
 
-    it(`for who is signed in ${promise}`, async () => {
-      const page = await browsing.open({ viewport: { width, height: 900 } })
-      await signIn(page, SAMPLE_EMAIL, SAMPLE_PASSWORD)
-      await generateKey(page, 'a name without any space in it that goes on and on and onandonandonandonandonandonandon')
-      await check(page, 'a new key')
-      for (const path of [...MEMBER_PAGES, `/keys/${sample.keys[0]!.id}/revoke`]) {
-        await page.goto(path)
-        await check(page, path)
-      }
-      await page.goto('/animals/new')
-      await page.getByRole('button', { name: 'Add animal' }).click()
-      await page.getByRole('alert').waitFor()
-      await check(page, 'a form with problems')
-      browsing.assertClean()
-    })
-  }
+  it(`for who is signed in ${PROMISE}`, async () => {
+    const page = await browsing.open()
+    await signIn(page, SAMPLE_EMAIL, SAMPLE_PASSWORD)
+    await generateKey(page, 'a name without any space in it that goes on and on and onandonandonandonandonandonandon')
+    await check(page, 'a new key')
+    for (const path of [...MEMBER_PAGES, `/keys/${sample.keys[0]!.id}/revoke`]) {
+      await page.goto(path)
+      await check(page, path)
+    }
+    await page.goto('/animals/new')
+    await page.getByRole('button', { name: 'Add animal' }).click()
+    await page.getByRole('alert').waitFor()
+    await check(page, 'a form with problems')
+    browsing.assertClean()
+  })
 })
 
 async function check(page: Page, name: string): Promise<void> {
   await page.evaluate(AXE)
-  for (const colorScheme of ['light', 'dark'] as const) {
-    await page.emulateMedia({ colorScheme })
-    assert.deepEqual(await violations(page), [], `${name} in ${colorScheme}`)
+  for (const width of [360, 1280]) {
+    await page.setViewportSize({ width, height: 900 })
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme })
+      assert.deepEqual(await violations(page), [], `${name} in ${colorScheme}, ${width} pixels wide`)
+    }
+    assert.equal(await excessWidth(page), 0, `${name} scrolls sideways, ${width} pixels wide`)
   }
-  assert.equal(await excessWidth(page), 0, `${name} scrolls sideways`)
 }
 
 function excessWidth(page: Page): Promise<unknown> {
