@@ -9,11 +9,11 @@ export const FOLDERS: readonly MutatedFolder[] = [
   {
     name: 'contract',
     mutate: ['src/contract/{int64,json,list-query,pets}.ts'],
-    tests: ['src/contract/*.test.ts'],
+    tests: ['src/contract/*.test.ts', 'test/spec-4-[12]*.test.ts', 'test/every-{field,filter}.test.ts'],
   },
   {
     name: 'openapi',
-    mutate: ['src/contract/{errors,headers,limits,openapi,operations}.ts'],
+    mutate: ['src/contract/{errors,limits,openapi,operations,response-headers}.ts'],
     tests: ['test/openapi.test.ts', 'test/spec-9-versioning.test.ts'],
   },
   {
@@ -23,12 +23,12 @@ export const FOLDERS: readonly MutatedFolder[] = [
   },
   {
     name: 'store',
-    mutate: [
-      'src/store/sqlite/writer.ts',
-      'src/store/postgres/creates.ts',
-      'src/store/postgres/connection-settings.ts',
+    mutate: ['src/store/**/*.ts'],
+    tests: [
+      'src/store/**/*.test.ts',
+      'test/store*.test.ts',
+      'test/{search,many-instances,postgres-counts,postgres-pages,postgres-waits,postgres-writes,copy-schema}.test.ts',
     ],
-    tests: ['src/store/**/*.test.ts'],
   },
   {
     name: 'http',
@@ -39,5 +39,23 @@ export const FOLDERS: readonly MutatedFolder[] = [
       'test/spec-[3-9]*.test.ts',
       'test/{browser-callers,conditional-requests,connections,framing,idempotency,request-id}.test.ts',
     ],
+  },
+  {
+    name: 'console',
+    mutate: ['src/console/*.ts'],
+    tests: ['src/console/*.test.ts', 'test/console-*.test.ts'],
+  },
+  {
+    name: 'cli',
+    mutate: ['src/cli/*.ts'],
+    tests: [
+      'src/cli/*.test.ts',
+      'test/{account-commands,completion,copy,doctor,environments,import,same-file,typed-words,unknown-tables}.test.ts',
+    ],
+  },
+  {
+    name: 'client',
+    mutate: ['client/src/*.ts'],
+    tests: ['client/{src,test}/*.test.ts'],
   },
 ]

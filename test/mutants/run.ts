@@ -1,18 +1,24 @@
 // npm run mutants: changes the code in small ways, one at a time, and counts how many of the changes a test notices.
-// With words, only those folders: npm run mutants -- contract accounts. MUTANT_MINUTES bounds each folder.
+// With words, only those folders: npm run mutants -- contract accounts. MUTANT_MINUTES bounds each folder. With
+// MUTANT_SAMPLE=20 only what lies in 20 windows of a folder's lines is changed; MUTANT_SEED chooses other windows.
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, globSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { SHARED_POSTGRES } from '../../harness/engines.ts'
 import { startPostgres } from '../../harness/postgres-server.ts'
+import { below, seeded } from '../../harness/random.ts'
 import { FOLDERS, type MutatedFolder } from './folders.ts'
 import { report, type TestedMutant } from './report.ts'
 
 const MINUTES = Number(process.env['MUTANT_MINUTES'] ?? 15)
+const SAMPLE = Number(process.env['MUTANT_SAMPLE'] ?? 0)
+const WINDOW = 12
+const random = seeded(Number(process.env['MUTANT_SEED'] ?? 1))
 const here = fileURLToPath(new URL('.', import.meta.url))
+const root = join(here, '../..')
 const stryker = join(here, 'node_modules/@stryker-mutator/core/bin/stryker.js')
 
 const asked = process.argv.slice(2)
@@ -47,7 +53,7 @@ async function testMutants(folder: MutatedFolder): Promise<[tested: TestedMutant
   const events = join(work, folder.name)
   writeFileSync(join(work, 'stryker.json'), JSON.stringify(configuration(folder, events)))
   const child = spawn(process.execPath, [stryker, 'run', join(work, 'stryker.json')], {
-    cwd: join(here, '..'),
+    cwd: root,
     env: { ...process.env, [SHARED_POSTGRES]: postgres.url },
     stdio: ['ignore', 'inherit', 'inherit'],
     detached: true,
@@ -80,7 +86,7 @@ function parse(text: string): unknown[] {
 
 function configuration({ mutate, tests }: MutatedFolder, events: string): object {
   return {
-    mutate: [...mutate, '!src/**/*.test.ts'],
+    mutate: SAMPLE > 0 ? windows(mutate) : [...mutate, '!**/*.test.ts'],
     // Texts for people: nearly all of the strings, and a change of one is rarely a fault.
     mutator: { excludedMutations: ['StringLiteral'] },
     testRunner: 'tap',
@@ -98,4 +104,19 @@ function configuration({ mutate, tests }: MutatedFolder, events: string): object
     tsconfigFile: 'none',
     allowConsoleColors: false,
   }
+}
+
+/** Chooses windows of the files' lines, each line as likely as any other; in Stryker's form, file:first-last. */
+function windows(patterns: readonly string[]): string[] {
+  const lines = globSync(patterns, { cwd: root })
+    .filter((file) => !file.endsWith('.test.ts'))
+    .toSorted()
+    .flatMap((file) =>
+      readFileSync(join(root, file), 'utf8')
+        .split('\n')
+        .map((_, index) => ({ file, first: index + 1 })),
+    )
+  return Array.from({ length: SAMPLE }, () => lines[below(lines.length, random)]!).map(
+    ({ file, first }) => `${file}:${first}-${first + WINDOW - 1}`,
+  )
 }
