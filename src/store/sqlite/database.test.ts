@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
 import { IN_MEMORY, openDatabase, readPragma, refuseForeignFile } from './database.ts'
-import { APPLICATION_ID } from './migrate.ts'
+import { APPLICATION_ID, migrate } from './migrate.ts'
 
 describe('A database file that is open', () => {
   it('syncs each commit to the disk, checks references, and waits for locks elsewhere', () => {
@@ -51,6 +51,20 @@ describe('A database file that is open', () => {
 })
 
 describe('A new database file', () => {
+  it('that another process migrates while this one waits for the lock is not migrated again', ({ mock }) => {
+    const folder = mkdtempSync(join(tmpdir(), 'petstore-test-'))
+    const path = join(folder, 'pets.db')
+    using other = new DatabaseSync(path)
+    using db = new DatabaseSync(path)
+    const exec = db.exec.bind(db)
+    mock.method(db, 'exec', (sql: string) => {
+      if (sql === 'BEGIN IMMEDIATE') assert.ok(migrate(other, path, true)!.length > 0)
+      exec(sql)
+    })
+    assert.deepEqual(migrate(db, path, true), [])
+    rmSync(folder, { recursive: true })
+  })
+
   it('that another process makes at the same moment is not taken for that of another program', () => {
     const folder = mkdtempSync(join(tmpdir(), 'petstore-test-'))
     const path = join(folder, 'pets.db')
