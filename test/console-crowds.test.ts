@@ -3,6 +3,8 @@ import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { describe, it } from 'node:test'
 import { HASHES_WAITING } from '../src/accounts/passwords.ts'
+import { SIGN_IN_BY_ACCOUNT_AND_ADDRESS } from '../src/accounts/throttle.ts'
+import { StoreUnavailable } from '../src/store/store.ts'
 import { until } from '../harness/until.ts'
 import { ConsoleClient } from './console-client.ts'
 import { PASSWORD, type Petstore, startPetstore } from './harness.ts'
@@ -75,6 +77,23 @@ describe('A crowd at the sign-in form', () => {
       `${refused.length} passwords of ${leavers.length} clients that left were hashed`,
     )
     assert.deepEqual(faults(petstore), [])
+  })
+})
+
+describe('A sign-in whose password could not be compared', () => {
+  it('is no wrong try: whoever was answered 503 again and again signs in when the database is back', async ({
+    mock,
+  }) => {
+    await using petstore = await startPetstore()
+    const client = new ConsoleClient(petstore.url)
+    const { email } = petstore.account
+    const away = mock.method(petstore.store.accounts, 'accountByEmail', () =>
+      Promise.reject(new StoreUnavailable('The database is away.')),
+    )
+    for (let tries = 0; tries < SIGN_IN_BY_ACCOUNT_AND_ADDRESS.tries; tries += 1)
+      assert.equal((await client.signIn(email, PASSWORD)).status, 503)
+    away.mock.restore()
+    assert.equal((await client.signIn(email, PASSWORD)).status, 303)
   })
 })
 

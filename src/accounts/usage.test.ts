@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, describe, it } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
 import type { ApiKey, AuditEvent, FailedRequest } from '../store/account-store.ts'
 import { type Store, StoreUnavailable } from '../store/store.ts'
 import { openStore } from '../store/open-store.ts'
@@ -22,7 +23,7 @@ const event: AuditEvent = { at: 0, accountId: account.id, action: 'account.creat
 await store.accounts.createAccount(account, event)
 
 let keysMade = 0
-async function newKey(): Promise<ApiKey> {
+async function newKey({ accounts } = store): Promise<ApiKey> {
   keysMade += 1
   const times = { createdAt: 0, expiresAt: undefined, revokedAt: undefined, lastUsedAt: undefined }
   const key = {
@@ -33,12 +34,12 @@ async function newKey(): Promise<ApiKey> {
     lastFour: '1234',
     ...times,
   }
-  await store.accounts.createKey({ ...key, hash: Buffer.from(key.id) }, { ...event, action: 'key.created' })
+  await accounts.createKey({ ...key, hash: Buffer.from(key.id) }, { ...event, action: 'key.created' })
   return key
 }
 
-async function countsOf({ id }: ApiKey) {
-  const counts = await store.records.read(kindOf('usage_counts'), undefined, 1000)
+async function countsOf({ id }: ApiKey, { records } = store) {
+  const counts = await records.read(kindOf('usage_counts'), undefined, 1000)
   const own = counts.filter((row) => row['key_id'] === id)
   return own.map(({ hour, operation, status, calls }) => [
     Number(hour) - START,
@@ -46,6 +47,25 @@ async function countsOf({ id }: ApiKey) {
     Number(status),
     Number(calls),
   ])
+}
+
+/** Opens a separate store with these accounts, which is unavailable while another connection holds its lock. */
+async function openWith(accountIds: readonly string[]) {
+  const parts = new AsyncDisposableStack()
+  const folder = await mkdtemp(join(tmpdir(), 'petstore-usage-'))
+  parts.defer(() => rm(folder, { recursive: true }))
+  const own = await openStore({ engine: 'sqlite', path: join(folder, 'petstore.db') })
+  parts.defer(() => own.close())
+  for (const id of accountIds)
+    await own.accounts.createAccount({ ...account, id, email: `${id}@example.com` }, { ...event, accountId: id })
+  const usage = new Usage(own, () => START)
+  const whileLocked = async (work: () => Promise<void>) => {
+    using other = new DatabaseSync(join(folder, 'petstore.db'))
+    other.exec('BEGIN IMMEDIATE')
+    await work()
+    other.exec('ROLLBACK')
+  }
+  return { store: own, usage, whileLocked, [Symbol.asyncDispose]: () => parts.disposeAsync() }
 }
 
 describe('the use of a key', () => {
@@ -68,6 +88,25 @@ describe('the use of a key', () => {
       [HOUR_MS, 'listPets', 200, 2],
     ]
     assert.deepEqual(new Set(await countsOf(key)), new Set(expected))
+  })
+
+  it('that cannot be written is kept, and added to what comes meanwhile', async () => {
+    await using opened = await openWith([account.id])
+    const key = await newKey(opened.store)
+    for (const status of [200, 200, 200, 404]) opened.usage.count(key, 'getPet', status)
+    await opened.whileLocked(async () => {
+      const failing = assert.rejects(opened.usage.flush(), StoreUnavailable)
+      await setImmediate()
+      for (const status of [200, 500]) opened.usage.count(key, 'getPet', status)
+      await failing
+    })
+    await opened.usage.flush()
+    const expected = [
+      [0, 'getPet', 200, 4],
+      [0, 'getPet', 404, 1],
+      [0, 'getPet', 500, 1],
+    ]
+    assert.deepEqual(await countsOf(key, opened.store), expected)
   })
 
   it('leaves the time of the last call with the key', async () => {
@@ -127,25 +166,6 @@ describe('failed requests', () => {
     Array.from({ length: howMany }, (_, index) => failedOf(accountId, `r${index}`))
   const keptOf = async ({ accounts }: Store, accountId: string) =>
     (await accounts.failedRequests(accountId, 10_000)).map(({ requestId }) => requestId).toReversed()
-
-  /** Opens a separate store with these accounts, which is unavailable while another connection holds its lock. */
-  async function openWith(accountIds: readonly string[]) {
-    const parts = new AsyncDisposableStack()
-    const folder = await mkdtemp(join(tmpdir(), 'petstore-usage-'))
-    parts.defer(() => rm(folder, { recursive: true }))
-    const own = await openStore({ engine: 'sqlite', path: join(folder, 'petstore.db') })
-    parts.defer(() => own.close())
-    for (const id of accountIds)
-      await own.accounts.createAccount({ ...account, id, email: `${id}@example.com` }, { ...event, accountId: id })
-    const usage = new Usage(own, () => START)
-    const whileLocked = async (work: () => Promise<void>) => {
-      using other = new DatabaseSync(join(folder, 'petstore.db'))
-      other.exec('BEGIN IMMEDIATE')
-      await work()
-      other.exec('ROLLBACK')
-    }
-    return { store: own, usage, whileLocked, [Symbol.asyncDispose]: () => parts.disposeAsync() }
-  }
 
   it('of one noisy account do not hide those of others', async () => {
     await using opened = await openWith(['noisy', 'quiet'])
