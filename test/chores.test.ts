@@ -1,9 +1,10 @@
-// What a running service does by itself: it removes what has expired, at its start and every ten minutes.
+// What a running service does by itself: it removes what has expired, at its start and every ten minutes, and indexes names.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { SESSION_IDLE_MS } from '../src/accounts/sessions.ts'
 import { IDEMPOTENCY_KEPT_MS } from '../src/store/idempotency.ts'
 import { KINDS } from '../src/store/records.ts'
+import { setImmediate } from 'node:timers/promises'
 import { ENGINES } from '../harness/engines.ts'
 import { until } from '../harness/until.ts'
 import { type Petstore, startPetstore } from './harness.ts'
@@ -69,3 +70,60 @@ for (const engine of ENGINES) {
     })
   })
 }
+
+const CHORES_EVERY_MS = 600_000
+
+describe('A running service', () => {
+  it('survives a purge that fails, logs it, and purges the next time', async ({ mock }) => {
+    mock.timers.enable({ apis: ['setInterval'] })
+    await using petstore = await startPetstore({ clock: () => NOW })
+    await fill(petstore, -1, 1)
+    await fill(petstore, 1, 1)
+    mock.method(petstore.store.pets, 'purgeIdempotencyRecords', () => Promise.reject(new Error('away')), { times: 1 })
+    mock.timers.tick(CHORES_EVERY_MS)
+    const failures = () =>
+      petstore.logged.filter(({ msg }) => String(msg).startsWith('old records could not be purged'))
+    await until(() => failures().length === 1, 'the failure is logged')
+    assert.equal((failures()[0]!['error'] as Error).message, 'away')
+    mock.timers.tick(CHORES_EVERY_MS)
+    await assertOnlyFreshAreLeft(petstore)
+  })
+
+  it('closes its database only when a running purge has ended, and purges no more after that', async ({ mock }) => {
+    mock.timers.enable({ apis: ['setInterval', 'setTimeout'] })
+    const petstore = await startPetstore()
+    const purging = Promise.withResolvers<number>()
+    const purge = mock.method(petstore.store.pets, 'purgeIdempotencyRecords', () => purging.promise)
+    const close = mock.method(petstore.store, 'close')
+    mock.timers.tick(CHORES_EVERY_MS)
+    const stopped = petstore[Symbol.asyncDispose]()
+    // Everything else of the stop ends meanwhile.
+    for (let turn = 0; turn < 50; turn += 1) await setImmediate()
+    assert.equal(close.mock.callCount(), 0)
+    purging.resolve(1)
+    await stopped
+    assert.equal(close.mock.callCount(), 1)
+    mock.timers.tick(CHORES_EVERY_MS)
+    assert.equal(purge.mock.callCount(), 1)
+    assert.deepEqual(
+      petstore.logged.filter(({ level }) => level === 'error'),
+      [],
+    )
+  })
+
+  it('indexes names for the search as long as more wait, and survives a failure', async ({ mock }) => {
+    await using petstore = await startPetstore()
+    const outcomes = [true, true, true, new Error('away')]
+    const index = mock.method(petstore.store.pets, 'indexWords', async () => {
+      const outcome = outcomes.shift()
+      if (outcome instanceof Error) throw outcome
+      return outcome ?? false
+    })
+    await until(
+      () => petstore.logged.some(({ msg }) => String(msg).startsWith('names could not be indexed')),
+      'the failure is logged',
+    )
+    assert.equal(index.mock.callCount(), 4)
+    assert.equal((await petstore.call('/pets')).status, 200)
+  })
+})
