@@ -1,0 +1,131 @@
+// Workers that hang or cannot start, in a service of this process, whose timers the tests advance.
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { afterEach, describe, it } from 'node:test'
+import { sqlite } from '../harness/engines.ts'
+import { freePort } from '../harness/free-port.ts'
+import { childrenOf } from '../harness/process-tree.ts'
+import { until } from '../harness/until.ts'
+import { startPetstore } from './harness.ts'
+import { ask, connectToWorker } from './worker-connection.ts'
+
+const TWO = { PETSTORE_WORKERS: '2' }
+const HEARTBEAT_MS = 5000
+const LIVEZ = 'GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n'
+
+/** The workers that this process has started and that run. */
+function workers(): number[] {
+  return childrenOf(process.pid).filter((pid) => {
+    try {
+      return readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('/src/worker.ts')
+    } catch {
+      return false
+    }
+  })
+}
+
+/** Lets workers that start from now on run this code first. */
+function preload(code: string): void {
+  process.env['NODE_OPTIONS'] = `--import data:text/javascript,${encodeURIComponent(code)}`
+}
+
+async function assertIsFree(port: number): Promise<void> {
+  const server = createServer().listen(port, '127.0.0.1')
+  await once(server, 'listening')
+  server.close()
+}
+
+describe('A worker', { timeout: 60_000 }, () => {
+  const options = process.env['NODE_OPTIONS']
+  afterEach(() => {
+    if (options === undefined) delete process.env['NODE_OPTIONS']
+    else process.env['NODE_OPTIONS'] = options
+    for (const worker of workers()) process.kill(worker, 'SIGKILL')
+  })
+
+  it('that hangs does not keep the service from stopping', async ({ mock }) => {
+    const petstore = await startPetstore({ env: TWO })
+    const [worker] = workers()
+    process.kill(worker!, 'SIGSTOP')
+    mock.timers.enable({ apis: ['setTimeout'] })
+    const stopped = petstore[Symbol.asyncDispose]()
+    mock.timers.tick(8000)
+    await stopped
+    assert.deepEqual(workers(), [])
+  })
+
+  it('that hangs does not keep a key from being revoked', async ({ mock }) => {
+    await using petstore = await startPetstore({ env: TWO })
+    const [worker] = workers()
+    process.kill(worker!, 'SIGSTOP')
+    mock.timers.enable({ apis: ['setTimeout'] })
+    const write = mock.method(petstore.store.accounts, 'revokeKey')
+    let isRevoked = false
+    const revoking = petstore.accounts.revokeKey(petstore.apiKey, 'console').then(() => (isRevoked = true))
+    await write.mock.calls[0]!.result
+    await until(() => {
+      mock.timers.tick(3000)
+      return isRevoked
+    }, 'the key is revoked')
+    await revoking
+    assert.deepEqual(workers(), [worker], 'the worker was not ended first')
+    mock.timers.reset()
+    process.kill(worker!, 'SIGCONT')
+  })
+
+  it('that hangs only for a moment is not ended, and one that goes on is', async ({ mock }) => {
+    mock.timers.enable({ apis: ['setInterval'] })
+    await using petstore = await startPetstore({ env: TWO })
+    const [worker] = workers()
+    const ended = () => petstore.logged.filter(({ msg }) => msg === 'a worker hangs and is ended')
+    process.kill(worker!, 'SIGSTOP')
+    for (let pings = 0; pings < 2; pings += 1) mock.timers.tick(HEARTBEAT_MS)
+    process.kill(worker!, 'SIGCONT')
+    // Resolves when the worker has heard of it, and has answered the pings before that.
+    await petstore.accounts.revokeKey(petstore.apiKey, 'console')
+    mock.timers.tick(HEARTBEAT_MS)
+    assert.deepEqual(ended(), [])
+    process.kill(worker!, 'SIGSTOP')
+    for (let pings = 0; pings < 3 && ended().length === 0; pings += 1) mock.timers.tick(HEARTBEAT_MS)
+    assert.deepEqual(
+      ended().map(({ worker: pid }) => pid),
+      [worker],
+    )
+  })
+
+  it('that hangs while it starts is ended after half a minute, and another one serves', async ({ mock }) => {
+    await using petstore = await startPetstore({ env: TWO })
+    const [worker] = workers()
+    preload('await new Promise(() => setInterval(() => {}, 60_000))')
+    mock.timers.enable({ apis: ['setTimeout'] })
+    process.kill(worker!, 'SIGKILL')
+    const hanging = async () => {
+      mock.timers.tick(100)
+      return workers().some((pid) => pid !== worker)
+    }
+    await until(hanging, 'a worker starts')
+    delete process.env['NODE_OPTIONS']
+    await until(() => {
+      mock.timers.tick(1000)
+      return petstore.logged.some(({ msg }) => msg === 'a worker could not start')
+    }, 'it is given up')
+    mock.timers.reset()
+    using connection = await connectToWorker(petstore.url)
+    assert.deepEqual(await ask([connection], LIVEZ), [200])
+  })
+
+  it('that cannot start fails the start of the service, which leaves no process and no port behind', async () => {
+    await using database = await sqlite.newDatabase()
+    const [port, adminPort] = [await freePort(), await freePort()]
+    // The first of two workers ends, the other one starts.
+    const made = JSON.stringify(join(database.url.slice('sqlite:'.length), '../made'))
+    preload(`import { mkdirSync } from 'node:fs'; try { mkdirSync(${made}); process.exit(7) } catch {}`)
+    const env = { PORT: String(port), PETSTORE_ADMIN_PORT: String(adminPort), PETSTORE_WORKERS: '3' }
+    await assert.rejects(startPetstore({ database: database.url, env }), /has ended/)
+    assert.deepEqual(workers(), [])
+    for (const each of [port, adminPort]) await assertIsFree(each)
+  })
+})
