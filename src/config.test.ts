@@ -1,7 +1,7 @@
 // Which values each setting accepts and refuses, and what a message about it says.
 import assert from 'node:assert/strict'
 import { mkdtempDisposable, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { availableParallelism, tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { describe, it } from 'node:test'
 import { BadSetting, type Config, ownBaseUrl, readConfig, SETTINGS } from './config.ts'
@@ -68,12 +68,27 @@ describe('readConfig', () => {
     [
       'PETSTORE_TRUST_PROXY',
       'trustProxy',
-      { '10.0.0.0/8, ::1': ['10.0.0.0/8', '::1'], loopback: ['loopback'], 'fd00::/8': ['fd00::/8'] },
+      {
+        '10.0.0.0/8, ::1': ['10.0.0.0/8', '::1'],
+        'loopback,linklocal,uniquelocal': ['loopback', 'linklocal', 'uniquelocal'],
+        '10.0.0.1/32,fd00::1/128': ['10.0.0.1/32', 'fd00::1/128'],
+      },
     ],
     ['PETSTORE_DRAIN_SECONDS', 'drainSeconds', { 0: 0, 600: 600 }],
     ['PETSTORE_MAX_CONNECTIONS', 'maxConnections', { 1: 1, 65535: 65_535 }],
-    ['PETSTORE_WORKERS', 'workers', { 1: 1, 64: 64 }],
-    ['PETSTORE_RATE_LIMIT', 'rateLimit', { '600/60': { requests: 600, seconds: 60 } }],
+    ['PETSTORE_WORKERS', 'workers', { 1: 1, 64: 64, auto: Math.min(availableParallelism(), 64) }],
+    [
+      'PETSTORE_RATE_LIMIT',
+      'rateLimit',
+      { '600/60': { requests: 600, seconds: 60 }, '1/1': { requests: 1, seconds: 1 } },
+    ],
+    ['HOST', 'host', { '0.0.0.0': '0.0.0.0', '::1': '::1', 'pets-1.example': 'pets-1.example' }],
+    ['PETSTORE_ADMIN_HOST', 'adminHost', { '::': '::' }],
+    ['PETSTORE_ADMIN_PORT', 'adminPort', { 0: 0, 65_535: 65_535 }],
+    ['PETSTORE_ENVIRONMENT', 'environment', { production: 'production', staging: 'staging' }],
+    ['PETSTORE_STAGING_BASE_URL', 'stagingBaseUrl', { 'https://pets.example/v1': 'https://pets.example/v1' }],
+    ['PETSTORE_SIGNUP', 'signup', { open: 'open', closed: 'closed' }],
+    ['PETSTORE_LOG_LEVEL', 'logLevel', { error: 'error', debug: 'debug' }],
   ]
   for (const [variable, name, values] of accepted) {
     for (const [value, expected] of Object.entries(values)) {
@@ -93,6 +108,8 @@ describe('readConfig', () => {
       'ftp://pets.example/v1',
       '/v1',
       'https://u:p@pets.example/v1',
+      'https://u@pets.example/v1',
+      'https://:p@pets.example/v1',
       'https://pets.example/v1?x',
       'https://pets.example/v1#x',
     ],
@@ -125,6 +142,8 @@ describe('readConfig', () => {
     const { database, given } = from({ DATABASE_URL_FILE: file })
     assert.deepEqual(database, { engine: 'postgres', url: 'postgres://me:secret@db/pets' })
     assert.ok(given.has('database'))
+    const { database: unset } = from({ DATABASE_URL_FILE: '', DATABASE_URL: 'sqlite:/x' })
+    assert.deepEqual(unset, { engine: 'sqlite', path: '/x' }, 'an empty variable counts as unset')
     assert.deepEqual(readConfig({ database: 'sqlite:/x' }, { DATABASE_URL_FILE: file }).database, {
       engine: 'sqlite',
       path: '/x',

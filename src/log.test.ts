@@ -98,5 +98,10 @@ describe('A message that may come with every request', () => {
     mock.timers.tick(10_000)
     logRepeated(log, 'error', {}, 'away')
     assert.deepEqual(logged(), [['away', undefined]])
+    for (let count = 1; count <= 3; count += 1) {
+      for (let time = 0; time < count; time += 1) logRepeated(log, 'error', {}, 'away')
+      mock.timers.tick(10_000)
+      assert.deepEqual(logged(), [['away; repeated', count]], 'in the second series too')
+    }
   })
 })

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { closeSync, openSync } from 'node:fs'
 import { createServer, type Server } from 'node:net'
+import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { restartAlone } from '../drills/restarts.ts'
 import { Folder, makeKey, messages, type Served, serve } from './command.ts'
@@ -133,13 +134,18 @@ describe('An inherited socket (LISTEN_PID, LISTEN_FDS)', () => {
     assert.match(served.url, /^http:\/\/127\.0\.0\.1:\d+$/)
   })
 
-  it('that is no socket, or one of several, is refused with the reason', async () => {
+  it('that is no socket, no TCP socket, or one of several, is refused with the reason', async () => {
     await using folder = await Folder.create()
     const file = openSync('/dev/null', 'r')
     const refused = await folder.run(['serve'], { socket: file })
     const several = await folder.run(['serve'], { socket: file, env: { LISTEN_FDS: '2' } })
     closeSync(file)
-    assert.equal(refused.code, 1)
+    const unix = createServer().listen(join(folder.path, 'socket'))
+    await once(unix, 'listening')
+    const local = await folder.run(['serve'], { socket: fdOf(unix) })
+    unix.close()
+    assert.deepEqual([refused.code, several.code, local.code], [1, 1, 1])
+    assert.match(local.stderr, /\(LISTEN_FDS\): it is not a TCP socket\.\n$/)
     assert.match(refused.stderr, /^petstore: Cannot listen on the socket that was passed on \(LISTEN_FDS\): .+\.\n$/)
     assert.equal(
       several.stderr,

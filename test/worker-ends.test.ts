@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { childrenOf } from '../harness/process-tree.ts'
@@ -15,8 +16,9 @@ const get = (path: string, headers = '') => `GET ${path} HTTP/1.1\r\nHost: local
 const authorized = (key: string) => `Authorization: Bearer ${key}\r\n`
 const list = (key: string) => get('/v1/pets?limit=100', authorized(key))
 const REX = '{"name":"Rex","categoryId":1}'
-const create = (key: string) =>
-  `POST /v1/pets HTTP/1.1\r\nHost: localhost\r\n${authorized(key)}Content-Type: application/json\r\nContent-Length: ${REX.length}\r\n\r\n${REX}`
+const createHead = (key: string, more = '') =>
+  `POST /v1/pets HTTP/1.1\r\nHost: localhost\r\n${authorized(key)}${more}Content-Type: application/json\r\nContent-Length: ${REX.length}\r\n\r\n`
+const create = (key: string) => createHead(key) + REX
 
 interface Instance extends Served {
   key: string
@@ -52,6 +54,14 @@ function killUnlessEnded(pid: number): void {
   } catch (error) {
     assert.equal((error as NodeJS.ErrnoException).code, 'ESRCH')
   }
+}
+
+/** A connection on which a worker waits for the body of a create. */
+async function beginCreate(worker: number, instance: Instance): Promise<RawConnection> {
+  const connection = await connectionOf(worker, instance)
+  connection.send(createHead(instance.key, 'Expect: 100-continue\r\n'))
+  assert.equal((await connection.answer()).status, 100)
+  return connection
 }
 
 /** A worker that is none of those. */
@@ -250,11 +260,24 @@ describe('A worker that is told to stop', { concurrency: 2 }, () => {
     await until(() => instance.lines.some(({ msg }) => String(msg).startsWith('draining')))
     await setTimeout(1500)
     assert.deepEqual(new Set(await ask(connections, get('/docs'))), new Set([200]))
+    assert.deepEqual(await ask([await connectionOf(worker!, instance)], get('/readyz')), [503])
     process.kill(worker!, 'SIGKILL')
     const late = await otherWorker(instance, [worker!])
     assert.deepEqual(await ask([await connectionOf(late, instance)], get('/readyz')), [503])
     assert.equal((await instance.ended).code, 0)
     assert.ok(!isAlive(late))
+  })
+
+  it('with the whole service by Ctrl-C, which reaches every process, finishes its requests', async () => {
+    await using folder = await Folder.create()
+    const instance = await startInstance(folder)
+    const [worker] = childrenOf(instance.first)
+    using connection = await beginCreate(worker!, instance)
+    for (const pid of [worker!, instance.first]) process.kill(pid, 'SIGINT')
+    await until(() => instance.lines.some(({ msg }) => String(msg).startsWith('stopping')))
+    connection.send(REX)
+    assert.equal((await connection.answer()).status, 201)
+    assert.equal((await instance.ended).code, 0)
   })
 
   it('with the whole service while it starts does not go on serving', async () => {
@@ -268,6 +291,25 @@ describe('A worker that is told to stop', { concurrency: 2 }, () => {
     assert.deepEqual([code, stderr], [0, ''])
     assert.ok(!isAlive(next))
     await assert.rejects(fetch(`${instance.url}/livez`))
+  })
+})
+
+describe('A worker whose disk fails to sync', () => {
+  it('ends the whole service, with the reason', async () => {
+    await using folder = await Folder.create()
+    const order = join(folder.path, 'order')
+    // Only a worker has this disk: the first process would otherwise notice by itself.
+    const faulty = JSON.stringify(new URL('faulty-sync.ts', import.meta.url).href)
+    const onlyInWorkers = `if (process.argv[1].includes('worker')) await import(${faulty})`
+    const preload = `--import data:text/javascript,${encodeURIComponent(onlyInWorkers)}`
+    const instance = await startInstance(folder, { env: { NODE_OPTIONS: preload, FAULTY_SYNC: order } })
+    const [worker] = childrenOf(instance.first)
+    using connection = await connectionOf(worker!, instance)
+    writeFileSync(order, 'fail')
+    assert.deepEqual(await ask([connection], create(instance.key)), [503])
+    const { code, stderr } = await instance.ended
+    assert.deepEqual([code, stderr], [1, 'petstore: the disk did not sync: EIO: i/o error, fdatasync\n'])
+    await until(() => !isAlive(worker!))
   })
 })
 
