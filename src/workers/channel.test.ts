@@ -53,6 +53,15 @@ describe('A call to another process', { timeout: 30_000 }, () => {
     assert.ok((await leftOf(500, () => other.channel.call('fail'))) < 10)
   })
 
+  it('gets its own result, also beside others and one that is never answered', async () => {
+    using other = startOther()
+    const unanswered = assert.rejects(other.channel.call('hang'), /has ended/)
+    const values = [1, 2, 3]
+    assert.deepEqual(await Promise.all(values.map((value) => other.channel.call('echo', value))), values)
+    other.child.kill('SIGKILL')
+    await unanswered
+  })
+
   it('fails when that process ends, and ever after', async () => {
     using other = startOther()
     await other.channel.call('echo', 7)
