@@ -130,7 +130,7 @@ describe('The log', () => {
   it('names a slow call to the database', async () => {
     await using database = await postgres.newDatabase()
     await using proxy = await startCuttingProxy(database.url)
-    await using petstore = await startPetstore({ database: proxy.url })
+    await using petstore = await startPetstore({ database: proxy.url, chores: false })
     await petstore.call('/pets')
     const held = proxy.holdNextAnswer()
     const listed = petstore.call('/pets?limit=7')

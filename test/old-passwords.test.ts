@@ -39,7 +39,7 @@ describe('A password that is changed', () => {
   it('between its check and the session leads the visitor back to sign-in', async () => {
     await using database = await postgres.newDatabase()
     await using proxy = await startCuttingProxy(database.url)
-    await using petstore = await startPetstore({ database: `${proxy.url}?pool_size=1` })
+    await using petstore = await startPetstore({ database: `${proxy.url}?pool_size=1`, chores: false })
     await using elsewhere = await startPetstore({ database: database.url })
     const client = new ConsoleClient(petstore.url)
     const { email } = petstore.account

@@ -22,7 +22,7 @@ describe('a connection that breaks after the request and before the answer', { c
   it('costs a read nothing, doubles no create, and lets a create with a key end well', async () => {
     await using database = await postgres.newDatabase()
     await using proxy = await startCuttingProxy(database.url)
-    await using petstore = await startPetstore({ database: `${proxy.url}?pool_size=1` })
+    await using petstore = await startPetstore({ database: `${proxy.url}?pool_size=1`, chores: false })
     const warmUp = async () => {
       await petstore.call('/pets')
       await petstore.add(rex)

@@ -157,7 +157,7 @@ describe('5. A key and time', () => {
   it('is refused from its revocation on, also where a look-up had found it good just before', async () => {
     await using database = await postgres.newDatabase()
     await using proxy = await startCuttingProxy(database.url)
-    await using petstore = await startPetstore({ database: proxy.url })
+    await using petstore = await startPetstore({ database: proxy.url, chores: false })
     const { key, secret } = await newKey(petstore)
     const call = () => fetch(`${petstore.url}/v1/pets`, { headers: { Authorization: `Bearer ${secret}` } })
     // Prepares the statements, so that the next look-up is one message and its answer.
@@ -179,7 +179,7 @@ describe('5. A key and time', () => {
     it(`is refused from ${what} on, also where a request came while that was being stored`, async () => {
       await using database = await postgres.newDatabase()
       await using proxy = await startCuttingProxy(database.url)
-      await using petstore = await startPetstore({ database: proxy.url })
+      await using petstore = await startPetstore({ database: proxy.url, chores: false })
       const { key, secret } = await newKey(petstore)
       const call = () => fetch(`${petstore.url}/v1/pets`, { headers: { Authorization: `Bearer ${secret}` } })
       const storing = proxy.holdNextAnswer()
