@@ -121,6 +121,29 @@ describe('a migration that builds an index on PostgreSQL', { concurrency: false,
     assert.deepEqual(await findIndex(opened), { ...building, valid: true })
   })
 
+  it('takes longer than a statement may, as other migrations may, and leaves neither that limit off nor its lock', async () => {
+    await using opened = await openPostgres()
+    const slow = { ...NEWER[0]!, sql: `${NEWER[0]!.sql} SELECT pg_sleep(0.6);` }
+    const release = await opened.lock('LOCK TABLE pet_counts IN ROW EXCLUSIVE MODE; SELECT pg_current_xact_id()')
+    const pool = new Pool(parseConnection(`${opened.url}pool_size=1&statement_timeout=300`))
+    try {
+      const options = { create: true, pgbouncer: false, migrations: [...own, slow, ...NEWER.slice(1)] }
+      const migrated = pool.writeWithin(100_000, (sql) => migrate(sql, options))
+      await Promise.race([migrated, untilBuilding(opened)])
+      await opened.sql`SELECT pg_sleep(0.6)`
+      await release()
+      assert.equal((await migrated)?.length, NEWER.length)
+      const [left] = await pool.read(
+        (sql) => sql`
+          SELECT current_setting('statement_timeout') AS limit,
+            (SELECT count(*)::int FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()) AS locks`,
+      )
+      assert.deepEqual({ ...left }, { limit: '300ms', locks: 0 })
+    } finally {
+      await pool.end()
+    }
+  })
+
   it('is refused behind PgBouncer, with what to do', async () => {
     await using opened = await openPostgres()
     await assert.rejects(

@@ -72,6 +72,22 @@ describe('a call to PostgreSQL', { concurrency: false, timeout: 120_000 }, () =>
     await until(async () => proxy.connections().open === 0, 'every connection is closed')
   })
 
+  it('leaves no connection that was being opened for it when the store was closed', async () => {
+    await using opened = await openPostgres('pool_size=2&connect_timeout=60&statement_timeout=60000')
+    const { store, proxy } = opened
+    const unlock = await opened.lock('LOCK TABLE accounts')
+    const slow = slowCall(opened)
+    await opened.untilBlocked(1)
+    const held = proxy.holdNextAnswer()
+    const refused = assert.rejects(store.ping(), unavailable(/closed/))
+    await held.arrived
+    const closing = store.close()
+    await unlock()
+    await Promise.all([slow, closing, refused])
+    held.release()
+    await until(async () => proxy.connections().open === 0, 'every connection is closed')
+  })
+
   it('shares at most pool_size connections with all the others', async () => {
     await using opened = await openPostgres('pool_size=3&connect_timeout=60&statement_timeout=60000')
     const unlock = await opened.lock('LOCK TABLE accounts')
