@@ -103,6 +103,25 @@ describe('after a connection to PostgreSQL has broken', { concurrency: false, ti
     assert.ok(!(await opened.backends()).includes(before!))
   })
 
+  it('and its host was demoted, no other connection to it is used', async () => {
+    await using opened = await openPostgres('pool_size=3&connect_timeout=30&statement_timeout=60000')
+    const unlock = await opened.lock('LOCK TABLE accounts')
+    const calls = Array.from({ length: 3 }, () => slowCall(opened))
+    await opened.untilBlocked(3)
+    await unlock()
+    await Promise.all(calls)
+    const before = await opened.backends()
+    await opened.sql`CREATE FUNCTION demoted() RETURNS TRIGGER LANGUAGE plpgsql AS
+      $$BEGIN RAISE EXCEPTION 'read-only' USING ERRCODE = '25006'; END$$`
+    await opened.sql`CREATE TRIGGER demoted BEFORE INSERT ON pets FOR EACH ROW EXECUTE FUNCTION demoted()`
+    await assert.rejects(opened.store.pets.create(rex), unavailable(/read-only/))
+    await opened.store.ping()
+    await until(
+      async () => (await opened.backends()).every((pid) => !before.includes(pid)),
+      'all connections to it are closed',
+    )
+  })
+
   it('the host that last answered is asked first', async () => {
     await using opened = await openPostgres()
     await using dead = await startCuttingProxy(opened.url)
@@ -132,6 +151,14 @@ describe('a connection to PostgreSQL that can not be used', { timeout: 60_000 },
         (error) => error instanceof CannotOpenStore && /read-only/.test(error.message),
       )
     }
+    await until(async () => (await opened.backends()).length === 0, 'every connection is closed')
+  })
+
+  it('is closed again: an interrupted copy that is refused leaves none', async () => {
+    await using opened = await openPostgres()
+    await opened.store.setUnfinishedCopy(true)
+    await opened.store.close()
+    await assert.rejects(openStore(readConfig({ database: opened.url }, {}).database), /a copy that was interrupted/)
     await until(async () => (await opened.backends()).length === 0, 'every connection is closed')
   })
 

@@ -87,6 +87,12 @@ describe('the store on PostgreSQL reports', { concurrency: false, timeout: 120_0
           error instanceof StoreUnavailable && /it is on timeline 4, but 5 was seen before/.test(error.message),
       )
     }
+    const { made } = opened.proxy.connections()
+    await until(async () => {
+      await store.ping().catch(() => {})
+      return opened.proxy.connections().made > made + 1
+    }, 'it is tried again')
+    await until(async () => (await opened.backends()).length === 0, 'no connection to it stays open')
     await sql`UPDATE told.timeline SET number = 6`
     await untilWorks(() => store.ping())
     assert.deepEqual(
