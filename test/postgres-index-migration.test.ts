@@ -6,8 +6,10 @@ import { until } from '../harness/until.ts'
 import type { NewPet } from '../src/contract/pets.ts'
 import { type Migration, readMigrations } from '../src/store/migrations.ts'
 import { parseConnection } from '../src/store/postgres/connection-settings.ts'
+import { asStoreFailure } from '../src/store/postgres/failures.ts'
 import { migrate } from '../src/store/postgres/migrate.ts'
 import { Pool } from '../src/store/postgres/pool.ts'
+import { StoreUnavailable } from '../src/store/store.ts'
 import { readSchema } from './database-schema.ts'
 import { type OpenPostgres, openPostgres } from './open-postgres.ts'
 
@@ -72,6 +74,19 @@ async function appliedNames({ sql }: OpenPostgres): Promise<unknown[]> {
   const rows = await sql`SELECT name FROM petstore_migrations WHERE number > ${own.length} ORDER BY number`
   return rows.map((row) => row['name'])
 }
+
+it('A migration on PostgreSQL whose connection breaks is no failed migration: a later start may apply it', async () => {
+  await using opened = await openPostgres()
+  const unlock = await opened.lock('LOCK TABLE pets')
+  const failed = assert.rejects(
+    start(opened.url, [...own, NEWER[0]!]),
+    (error) => asStoreFailure(error) instanceof StoreUnavailable,
+  )
+  await opened.untilBlocked(1)
+  await opened.endBackends()
+  await Promise.all([failed, unlock()])
+  assert.deepEqual(await start(opened.url, [...own, NEWER[0]!]), NAMES.slice(0, 1))
+})
 
 describe('a migration that builds an index on PostgreSQL', { concurrency: false, timeout: 120_000 }, () => {
   it('lets creates go on meanwhile, and is made by one of several instances that start at once', async () => {
