@@ -67,7 +67,7 @@ it('A database that stays away is tried every ten seconds, first more often, unt
   const long = Promise.withResolvers<void>()
   mock.method(timers, 'setTimeout', async (ms: number, value: unknown, options: { signal?: AbortSignal } = {}) => {
     if (options.signal === undefined) return pause(ms, value, options)
-    if (pauses.push(ms) < 9) return
+    if (pauses.push(ms) < 9) return undefined
     long.resolve()
     return pause(60_000, value, options)
   })
