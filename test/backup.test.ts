@@ -98,7 +98,7 @@ describe('petstore backup', { concurrency: 3 }, () => {
     await using folder = await Folder.create()
     await folder.run(['seed', '--count', '10'])
     const [database, file] = [DATABASE, 'copy.db'].map((name) => join(folder.path, name)) as [string, string]
-    const prepare = Reflect.get(DatabaseSync.prototype, 'prepare') as DatabaseSync['prepare']
+    const prepare = Reflect.get(DatabaseSync.prototype, 'prepare')
     mock.method(DatabaseSync.prototype, 'prepare', function (this: DatabaseSync, sql: string) {
       if (sql.startsWith('VACUUM INTO')) writeFileSync(file, 'precious')
       return prepare.call(this, sql)

@@ -108,7 +108,7 @@ describe('A database file that can not be used safely', () => {
   for (const [setting, instead, message] of settings) {
     it(`is refused, and closed again, where it does not take ${setting}`, ({ mock }) => {
       const folder = mkdtempSync(join(tmpdir(), 'petstore-test-'))
-      const exec = Reflect.get(DatabaseSync.prototype, 'exec') as DatabaseSync['exec']
+      const exec = Reflect.get(DatabaseSync.prototype, 'exec')
       mock.method(DatabaseSync.prototype, 'exec', function (this: DatabaseSync, sql: string) {
         exec.call(this, sql.replace(setting, instead))
       })
