@@ -13,6 +13,7 @@ import {
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
+import { backUp } from '../src/store/sqlite/backup.ts'
 import { Folder, makeKey, serve } from './command.ts'
 import { postgres } from '../harness/engines.ts'
 
@@ -90,6 +91,20 @@ describe('petstore backup', { concurrency: 3 }, () => {
       /^Backed up .*\/data\/petstore\.db to copy\.db \(\d+ KiB\), checked\./,
     )
     assert.equal(count(folder, 'copy.db', 'pets'), 10)
+    assert.deepEqual(readdirSync(folder.path).toSorted(), ['copy.db', 'data'])
+  })
+
+  it('does not replace a file that another process has made meanwhile', async ({ mock }) => {
+    await using folder = await Folder.create()
+    await folder.run(['seed', '--count', '10'])
+    const [database, file] = [DATABASE, 'copy.db'].map((name) => join(folder.path, name)) as [string, string]
+    const prepare = Reflect.get(DatabaseSync.prototype, 'prepare')
+    mock.method(DatabaseSync.prototype, 'prepare', function (this: DatabaseSync, sql: string) {
+      if (sql.startsWith('VACUUM INTO')) writeFileSync(file, 'precious')
+      return prepare.call(this, sql)
+    })
+    await assert.rejects(backUp(database, file, false), /copy\.db exists already; nothing was written/)
+    assert.equal(readFileSync(file, 'utf8'), 'precious')
     assert.deepEqual(readdirSync(folder.path).toSorted(), ['copy.db', 'data'])
   })
 

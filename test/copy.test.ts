@@ -124,6 +124,16 @@ for (const [from, to] of ROUTES) {
       await withStore(byDefault.url, (store) => store.recordEnvironment('staging', { isDefault: true }))
       assert.equal((await copy(source.url, byDefault.url)).code, 0)
       assert.equal(await withStore(byDefault.url, (store) => store.environment()), 'production')
+      assert.equal(await withStore(byDefault.url, (store) => store.isDefaultEnvironment()), false, 'it was chosen')
+      await using unchosen = await to.newDatabase()
+      await using unchosenSource = await from.newDatabase()
+      await withStore(unchosenSource.url, (store) => store.recordEnvironment('production', { isDefault: true }))
+      assert.equal((await copy(unchosenSource.url, unchosen.url)).code, 0)
+      assert.deepEqual(
+        await withStore(unchosen.url, async (store) => [await store.environment(), await store.isDefaultEnvironment()]),
+        ['production', true],
+        'what nobody has chosen stays a default',
+      )
       const { code, stderr } = await copy(source.url, other.url)
       assert.equal(code, 1)
       assert.match(stderr, /^petstore: The source belongs to production, the target to staging; nothing was changed\./)

@@ -10,7 +10,9 @@ import { fileURLToPath } from 'node:url'
 import type { Check } from '../src/store/check.ts'
 import { Folder, makeKey } from './command.ts'
 import { MIGRATION_NAMES, readSchema } from './database-schema.ts'
-import { ENGINES, postgres } from '../harness/engines.ts'
+import { askPostgres } from '../harness/ask-postgres.ts'
+import { ENGINES, postgres, sqlite } from '../harness/engines.ts'
+import { until } from '../harness/until.ts'
 import { type InProcessOptions, petstore } from './in-process-command.ts'
 
 const KILLED_IMPORT = fileURLToPath(new URL('killed-import.ts', import.meta.url))
@@ -34,6 +36,10 @@ for (const engine of ENGINES) {
       await petstore(['migrate', '--environment', 'staging', '--database', database.url])
       const { code, found, names } = await examine(database.url)
       assert.deepEqual([code, found], [0, {}])
+      if (engine === postgres) {
+        const left = 'SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()'
+        await until(async () => (await askPostgres(database.url, left)).length === 0, 'every connection is closed')
+      }
       for (const name of ['Settings', 'Node.js', 'Schema', 'Clock', 'Environment'])
         assert.ok(names.includes(name), name)
     })
@@ -106,6 +112,33 @@ describe('petstore doctor', { concurrency: 3 }, () => {
     const newer = await examine(url)
     assert.equal(newer.code, 1)
     assert.match(newer.found['Database']!.found, /has schema version 999/)
+  })
+
+  it('finds rows of a database file that refer to rows that do not exist', async () => {
+    await using database = await sqlite.newDatabase()
+    await petstore(['migrate', '--environment', 'staging', '--database', database.url])
+    {
+      using db = new DatabaseSync(database.url.slice('sqlite:'.length), { enableForeignKeyConstraints: false })
+      db.exec("INSERT INTO sessions VALUES (x'01', 'acct_none', 1, 1)")
+    }
+    const { code, found } = await examine(database.url)
+    assert.deepEqual(
+      [code, found['Integrity']?.state, found['Integrity']?.found],
+      [1, 'problem', '1 rows refer to rows that do not exist'],
+    )
+  })
+
+  it('finds a PostgreSQL that is a standby', async () => {
+    await using database = await postgres.newDatabase()
+    await petstore(['migrate', '--environment', 'staging', '--database', database.url])
+    for (const statement of [
+      'CREATE SCHEMA told',
+      'CREATE FUNCTION told.pg_is_in_recovery() RETURNS BOOLEAN LANGUAGE sql AS $$SELECT TRUE$$',
+      `ALTER DATABASE ${new URL(database.url).pathname.slice(1)} SET search_path = public, told, pg_catalog`,
+    ])
+      await askPostgres(database.url, statement)
+    const { code, found } = await examine(database.url)
+    assert.deepEqual([code, found['Role']?.state], [1, 'problem'])
   })
 
   it('finds a variable that is no setting, and says which may be meant', async () => {

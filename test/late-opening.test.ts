@@ -1,11 +1,35 @@
-// A store that is closed while it is being opened, as by a service that stops while it waits for its database.
+// Opening a store to serve requests: what becomes of one that is closed meanwhile or refused, how often a database that is
+// away is tried, and which process reports it.
 import assert from 'node:assert/strict'
+import { chmodSync } from 'node:fs'
+import { mkdtempDisposable } from 'node:fs/promises'
+import { syncBuiltinESMExports } from 'node:module'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { it } from 'node:test'
+import timers from 'node:timers/promises'
 import { readConfig } from '../src/config.ts'
-import { openForServing } from '../src/store/opening-store.ts'
+import { type OpeningOptions, openForServing } from '../src/store/opening-store.ts'
 import { postgres } from '../harness/engines.ts'
 import { until } from '../harness/until.ts'
 import { startCuttingProxy } from './cutting-proxy.ts'
+import { openPostgres } from './open-postgres.ts'
+
+const WAITING = 'waiting for the database; requests are answered 503'
+const AWAY = 'postgres://nobody@127.0.0.1:1/none'
+
+/** Opens the database at this address; the messages that it reports are added to `reports`. */
+function open(url: string, reports: string[], options: Partial<OpeningOptions> = {}) {
+  return openForServing(readConfig({ database: url }, {}).database, {
+    environment: 'staging',
+    isChosen: false,
+    processes: 1,
+    report: ({ message }) => reports.push(message),
+    onBroken: assert.ifError,
+    isWorker: false,
+    ...options,
+  })
+}
 
 it(
   'A store whose opening succeeds after it was closed is closed then, without a word',
@@ -15,14 +39,7 @@ it(
     await using proxy = await startCuttingProxy(database.url)
     const reports: string[] = []
     proxy.goAway()
-    const { store, opened } = await openForServing(readConfig({ database: proxy.url }, {}).database, {
-      environment: 'staging',
-      isChosen: false,
-      processes: 1,
-      report: ({ message }) => reports.push(message),
-      onBroken: assert.ifError,
-      isWorker: false,
-    })
+    const { store, opened } = await open(proxy.url, reports)
     const held = proxy.holdNextAnswer()
     proxy.comeBack()
     await held.arrived
@@ -30,6 +47,54 @@ it(
     held.release()
     await opened
     await until(async () => proxy.connections().open === 0, 'every connection is closed')
-    assert.deepEqual(reports, ['waiting for the database; requests are answered 503'])
+    assert.deepEqual(reports, [WAITING])
   },
 )
+
+it('A store that is refused, because it belongs to the other environment, is closed again', async () => {
+  await using opened = await openPostgres()
+  await opened.store.recordEnvironment('production')
+  await opened.store.close()
+  await assert.rejects(open(opened.url, []), /belongs to production/)
+  await until(async () => opened.proxy.connections().open === 0, 'every connection is closed')
+})
+
+it('A database that stays away is tried every ten seconds, first more often, until the store is closed', async ({
+  mock,
+}) => {
+  const pause = timers.setTimeout
+  const pauses: number[] = []
+  const long = Promise.withResolvers<void>()
+  mock.method(timers, 'setTimeout', async (ms: number, value: unknown, options: { signal?: AbortSignal } = {}) => {
+    if (options.signal === undefined) return pause(ms, value, options)
+    if (pauses.push(ms) < 9) return undefined
+    long.resolve()
+    return pause(60_000, value, options)
+  })
+  syncBuiltinESMExports()
+  try {
+    const { store, opened } = await open(AWAY, [])
+    await long.promise
+    await store.close()
+    await opened
+  } finally {
+    mock.restoreAll()
+    syncBuiltinESMExports()
+  }
+  assert.deepEqual(pauses, [250, 500, 1000, 2000, 4000, 8000, 10_000, 10_000, 10_000])
+})
+
+it('A worker leaves what there is to report about opening to the first process', async () => {
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'petstore-test-'))
+  const path = join(folder.path, 'pets.db')
+  const reported = async (url: string, isWorker: boolean) => {
+    const reports: string[] = []
+    await (await open(url, reports, { isWorker })).store.close()
+    return reports
+  }
+  assert.deepEqual(await reported(`sqlite:${path}`, false), [])
+  chmodSync(path, 0o644)
+  assert.match((await reported(`sqlite:${path}`, false)).join(), /^Other users of this machine can read [^,]*$/)
+  assert.deepEqual(await reported(AWAY, false), [WAITING])
+  for (const url of [`sqlite:${path}`, AWAY]) assert.deepEqual(await reported(url, true), [])
+})

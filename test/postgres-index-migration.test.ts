@@ -6,8 +6,10 @@ import { until } from '../harness/until.ts'
 import type { NewPet } from '../src/contract/pets.ts'
 import { type Migration, readMigrations } from '../src/store/migrations.ts'
 import { parseConnection } from '../src/store/postgres/connection-settings.ts'
+import { asStoreFailure } from '../src/store/postgres/failures.ts'
 import { migrate } from '../src/store/postgres/migrate.ts'
 import { Pool } from '../src/store/postgres/pool.ts'
+import { StoreUnavailable } from '../src/store/store.ts'
 import { readSchema } from './database-schema.ts'
 import { type OpenPostgres, openPostgres } from './open-postgres.ts'
 
@@ -73,6 +75,19 @@ async function appliedNames({ sql }: OpenPostgres): Promise<unknown[]> {
   return rows.map((row) => row['name'])
 }
 
+it('A migration on PostgreSQL whose connection breaks is no failed migration: a later start may apply it', async () => {
+  await using opened = await openPostgres()
+  const unlock = await opened.lock('LOCK TABLE pets')
+  const failed = assert.rejects(
+    start(opened.url, [...own, NEWER[0]!]),
+    (error) => asStoreFailure(error) instanceof StoreUnavailable,
+  )
+  await opened.untilBlocked(1)
+  await opened.endBackends()
+  await Promise.all([failed, unlock()])
+  assert.deepEqual(await start(opened.url, [...own, NEWER[0]!]), NAMES.slice(0, 1))
+})
+
 describe('a migration that builds an index on PostgreSQL', { concurrency: false, timeout: 120_000 }, () => {
   it('lets creates go on meanwhile, and is made by one of several instances that start at once', async () => {
     await using opened = await openLarge()
@@ -119,6 +134,29 @@ describe('a migration that builds an index on PostgreSQL', { concurrency: false,
     await opened.release()
     assert.deepEqual(await next, NAMES.slice(1))
     assert.deepEqual(await findIndex(opened), { ...building, valid: true })
+  })
+
+  it('takes longer than a statement may, as other migrations may, and leaves neither that limit off nor its lock', async () => {
+    await using opened = await openPostgres()
+    const slow = { ...NEWER[0]!, sql: `${NEWER[0]!.sql} SELECT pg_sleep(0.6);` }
+    const release = await opened.lock('LOCK TABLE pet_counts IN ROW EXCLUSIVE MODE; SELECT pg_current_xact_id()')
+    const pool = new Pool(parseConnection(`${opened.url}pool_size=1&statement_timeout=300`))
+    try {
+      const options = { create: true, pgbouncer: false, migrations: [...own, slow, ...NEWER.slice(1)] }
+      const migrated = pool.writeWithin(100_000, (sql) => migrate(sql, options))
+      await Promise.race([migrated, untilBuilding(opened)])
+      await opened.sql`SELECT pg_sleep(0.6)`
+      await release()
+      assert.equal((await migrated)?.length, NEWER.length)
+      const [left] = await pool.read(
+        (sql) => sql`
+          SELECT current_setting('statement_timeout') AS limit,
+            (SELECT count(*)::int FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()) AS locks`,
+      )
+      assert.deepEqual({ ...left }, { limit: '300ms', locks: 0 })
+    } finally {
+      await pool.end()
+    }
   })
 
   it('is refused behind PgBouncer, with what to do', async () => {

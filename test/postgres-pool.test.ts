@@ -90,18 +90,56 @@ describe('connections to PostgreSQL', { concurrency: false, timeout: 120_000 }, 
     }
   })
 
-  it('whose server is gone without a word do not keep their places', async () => {
+  it('whose server is gone without a word do not keep their places, the second time neither', async () => {
     await using opened = await openPostgres('pool_size=3&statement_timeout=500')
     const { store, proxy } = opened
-    const unlock = await opened.lock('LOCK TABLE pets IN SHARE ROW EXCLUSIVE MODE')
-    const creates = await createMany(store, 2)
-    await opened.untilBlocked(2)
-    proxy.silence()
-    for (const outcome of await Promise.all(creates)) assert.ok(outcome instanceof StoreUnavailable)
+    for (let time = 0; time < 2; time += 1) {
+      const unlock = await opened.lock('LOCK TABLE pets IN SHARE ROW EXCLUSIVE MODE')
+      const creates = await createMany(store, 2)
+      await opened.untilBlocked(2)
+      proxy.silence()
+      for (const outcome of await Promise.all(creates)) assert.ok(outcome instanceof StoreUnavailable)
+      await unlock()
+      await untilWorks(() => store.pets.create(rex))
+      await until(async () => store.connections()!.parked === 0, 'none is parked')
+      assert.ok(proxy.connections().open <= 3)
+    }
+  })
+
+  it('are divided among the processes of an instance, and each has one at least', async () => {
+    await using opened = await openPostgres()
+    const unlock = await opened.lock('LOCK TABLE accounts')
+    const calls: Promise<unknown>[] = []
+    await using stores = new AsyncDisposableStack()
+    for (const [size, processes, expected] of [
+      [8, 4, 2],
+      [7, 4, 1],
+      [2, 4, 1],
+    ] as const) {
+      const url = `${opened.url}pool_size=${size}&connect_timeout=60&statement_timeout=60000`
+      const store = await openStore(readConfig({ database: url }, {}).database, { processes })
+      stores.defer(() => store.close())
+      calls.push(...Array.from({ length: 3 }, () => store.accounts.listAccounts()))
+      await until(async () => store.connections()!.inUse === expected, `${expected} of ${size} are used`)
+      assert.equal(store.connections()!.waiting, 3 - expected)
+    }
     await unlock()
-    await untilWorks(() => store.pets.create(rex))
-    await until(async () => store.connections()!.parked === 0, 'none is parked')
-    assert.ok(proxy.connections().open <= 3)
+    await Promise.all(calls)
+  })
+
+  it('are replaced after half an hour, so that a change of DNS takes effect, and not before', async ({ mock }) => {
+    await using opened = await openPostgres('pool_size=1')
+    const { store } = opened
+    const now = performance.now.bind(performance)
+    let minutes = 29
+    mock.method(performance, 'now', () => now() + minutes * 60_000)
+    const before = await opened.backends()
+    for (let round = 0; round < 2; round += 1) await store.ping()
+    assert.deepEqual(await opened.backends(), before)
+    minutes = 31
+    for (let round = 0; round < 2; round += 1) await store.ping()
+    await until(async () => !(await opened.backends()).includes(before[0]!), 'the old connection has ended')
+    await store.ping()
   })
 
   it('are counted for who looks: in use, idle, waiting, and which server', async () => {

@@ -1,6 +1,7 @@
 // After connections to PostgreSQL have broken, the store goes on with new ones, and with no more of them than before.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
 import type { NewPet } from '../src/contract/pets.ts'
 import { readConfig } from '../src/config.ts'
 import { openStore } from '../src/store/open-store.ts'
@@ -8,6 +9,7 @@ import { CannotOpenStore, StoreUnavailable } from '../src/store/store.ts'
 import { startCuttingProxy } from './cutting-proxy.ts'
 import { until } from '../harness/until.ts'
 import { type OpenPostgres, openPostgres } from './open-postgres.ts'
+import { account, event } from './sample-rows.ts'
 
 const rex: NewPet = { name: 'Rex', categoryId: 3n, status: 'available' }
 
@@ -29,6 +31,33 @@ describe('after a connection to PostgreSQL has broken', { concurrency: false, ti
       await unlock()
       await Promise.all([ran, waited])
     }
+  })
+
+  it('a transaction that ran on it fails and is undone, and the process goes on', async () => {
+    await using opened = await openPostgres('connect_timeout=30&statement_timeout=60000')
+    const { store, proxy } = opened
+    const { accounts } = store
+    await accounts.createAccount(account('acct'), event('acct'))
+    const breaks = {
+      'the server ends it': () => opened.endBackends(),
+      'the network closes it': () => {
+        proxy.goAway()
+        proxy.comeBack()
+      },
+    }
+    for (const [how, breakIt] of Object.entries(breaks)) {
+      const unlock = await opened.lock('LOCK TABLE sessions')
+      const failed = assert.rejects(accounts.setPassword('acct', 'new', event('acct')), unavailable(/./), how)
+      await opened.untilBlocked(1)
+      await breakIt()
+      await failed
+      await unlock()
+      // What the driver does to a broken connection, it does a turn later.
+      await setImmediate()
+      await until(async () => (await opened.backends()).length === 0, 'the server has rolled back')
+      assert.equal((await accounts.accountById('acct'))?.passwordHash, account('acct').passwordHash)
+    }
+    assert.equal(await accounts.setPassword('acct', 'new', event('acct')), true)
   })
 
   it('a create that ran on it fails, and one that waited for it is done', async () => {
@@ -103,6 +132,25 @@ describe('after a connection to PostgreSQL has broken', { concurrency: false, ti
     assert.ok(!(await opened.backends()).includes(before!))
   })
 
+  it('and its host was demoted, no other connection to it is used', async () => {
+    await using opened = await openPostgres('pool_size=3&connect_timeout=30&statement_timeout=60000')
+    const unlock = await opened.lock('LOCK TABLE accounts')
+    const calls = Array.from({ length: 3 }, () => slowCall(opened))
+    await opened.untilBlocked(3)
+    await unlock()
+    await Promise.all(calls)
+    const before = await opened.backends()
+    await opened.sql`CREATE FUNCTION demoted() RETURNS TRIGGER LANGUAGE plpgsql AS
+      $$BEGIN RAISE EXCEPTION 'read-only' USING ERRCODE = '25006'; END$$`
+    await opened.sql`CREATE TRIGGER demoted BEFORE INSERT ON pets FOR EACH ROW EXECUTE FUNCTION demoted()`
+    await assert.rejects(opened.store.pets.create(rex), unavailable(/read-only/))
+    await opened.store.ping()
+    await until(
+      async () => (await opened.backends()).every((pid) => !before.includes(pid)),
+      'all connections to it are closed',
+    )
+  })
+
   it('the host that last answered is asked first', async () => {
     await using opened = await openPostgres()
     await using dead = await startCuttingProxy(opened.url)
@@ -132,6 +180,14 @@ describe('a connection to PostgreSQL that can not be used', { timeout: 60_000 },
         (error) => error instanceof CannotOpenStore && /read-only/.test(error.message),
       )
     }
+    await until(async () => (await opened.backends()).length === 0, 'every connection is closed')
+  })
+
+  it('is closed again: an interrupted copy that is refused leaves none', async () => {
+    await using opened = await openPostgres()
+    await opened.store.setUnfinishedCopy(true)
+    await opened.store.close()
+    await assert.rejects(openStore(readConfig({ database: opened.url }, {}).database), /a copy that was interrupted/)
     await until(async () => (await opened.backends()).length === 0, 'every connection is closed')
   })
 

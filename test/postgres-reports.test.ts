@@ -1,6 +1,7 @@
 // What the operator is told about PostgreSQL: lost, found, another host, an old primary, a missing limit.
 import assert from 'node:assert/strict'
 import { describe, it, mock } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
 import { readConfig } from '../src/config.ts'
 import { openStore } from '../src/store/open-store.ts'
 import { type Store, StoreUnavailable } from '../src/store/store.ts'
@@ -86,11 +87,73 @@ describe('the store on PostgreSQL reports', { concurrency: false, timeout: 120_0
           error instanceof StoreUnavailable && /it is on timeline 4, but 5 was seen before/.test(error.message),
       )
     }
+    const { made } = opened.proxy.connections()
+    await until(async () => {
+      await store.ping().catch(() => {})
+      return opened.proxy.connections().made > made + 1
+    }, 'it is tried again')
+    await until(async () => (await opened.backends()).length === 0, 'no connection to it stays open')
     await sql`UPDATE told.timeline SET number = 6`
     await untilWorks(() => store.ping())
     assert.deepEqual(
       reported.map(({ message }) => message.replace(/:.*/, '')),
       ['database outdated', 'database lost', 'database found'],
+    )
+  })
+
+  it('nothing when another primary takes over, and uses no connection to the replaced one any more', async () => {
+    await using opened = await openPostgres()
+    const { sql, proxy } = opened
+    await opened.store.close()
+    await sql.unsafe(`
+      CREATE SCHEMA told;
+      CREATE TABLE told.timeline AS SELECT 5 AS number;
+      CREATE FUNCTION told.pg_walfile_name(pg_lsn) RETURNS TEXT LANGUAGE sql AS $$SELECT lpad(to_hex(number), 8, '0') || '0000000000000001' FROM told.timeline$$;
+      ALTER DATABASE ${sql.options.database} SET search_path = told, pg_catalog, public`)
+    await using watched = await watch(`${opened.url}pool_size=3&connect_timeout=60&statement_timeout=60000`)
+    const { store, reported } = watched
+    for (const state of ['in use', 'idle'] as const) {
+      const unlock = await opened.lock('LOCK TABLE told.accounts')
+      const calls = [store.accounts.listAccounts(), store.accounts.listAccounts()]
+      await opened.untilBlocked(2)
+      const outdated = await opened.backends()
+      await sql`UPDATE told.timeline SET number = number + 1`
+      const held = state === 'idle' ? proxy.holdNextAnswer() : undefined
+      const ping = store.ping()
+      await (held?.arrived ?? ping)
+      await unlock()
+      await Promise.all([...calls, ping])
+      if (held !== undefined) assert.equal(store.connections()!.idle, 2)
+      held?.release()
+      await until(
+        async () => (await opened.backends()).every((pid) => !outdated.includes(pid)),
+        `connections that were ${state} are closed`,
+      )
+      await store.ping()
+    }
+    assert.deepEqual(reported, [])
+  })
+
+  it('that the server was replaced or restarted behind the same address', async () => {
+    await using opened = await openPostgres()
+    const { sql } = opened
+    await opened.store.close()
+    await sql.unsafe(`
+      CREATE SCHEMA told;
+      CREATE TABLE told.start AS SELECT now() AS at;
+      CREATE FUNCTION told.pg_postmaster_start_time() RETURNS TIMESTAMPTZ LANGUAGE sql AS $$SELECT at FROM told.start$$;
+      ALTER DATABASE ${sql.options.database} SET search_path = told, pg_catalog, public`)
+    await using watched = await watch(opened.url)
+    const { store, reported } = watched
+    for (const change of ['0 s', '1 s']) {
+      assert.deepEqual(reported, [])
+      await sql`UPDATE told.start SET at = at + ${change}::text::interval`
+      await opened.endBackends()
+      await store.ping()
+    }
+    assert.deepEqual(
+      reported.map(({ level, message }) => [level, message]),
+      [['notice', 'database server was replaced or restarted']],
     )
   })
 
@@ -125,6 +188,29 @@ describe('the store on PostgreSQL reports', { concurrency: false, timeout: 120_0
     mock.timers.reset()
     await until(async () => watched.reported.length === 1, 'it is reported')
     assert.match(watched.reported[0]!.message, /counts by status could not be settled/)
+  })
+
+  it('nothing of counts that are settled, to the last one, nor after it is closed', async () => {
+    mock.timers.enable({ apis: ['setInterval'] })
+    await using opened = await openPostgres()
+    const { sql } = opened
+    await opened.store.close()
+    await using watched = await watch(opened.url)
+    // Ids more than one step apart: settling them takes several statements.
+    for (const id of [1, 400_000, 1_000_000])
+      await sql`INSERT INTO pets (id, name, category_id, status) VALUES (${id}, 'Rex', 3, 'sold')`
+    await sql`UPDATE pet_counts_progress SET next_id = 1000000`
+    mock.timers.tick(60_000)
+    await until(
+      async () => (await sql`SELECT 1 FROM pet_counts WHERE status = 'sold' AND count = 3`).length === 1,
+      'all animals are counted',
+    )
+    await until(async () => watched.store.connections()!.inUse === 0, 'settling has ended')
+    await watched.store.close()
+    mock.timers.tick(60_000)
+    mock.timers.reset()
+    await setImmediate()
+    assert.deepEqual(watched.reported, [])
   })
 })
 

@@ -26,6 +26,14 @@ describe('short reads from PostgreSQL', { concurrency: false, timeout: 120_000 }
     assert.deepEqual([store.connections()!.inUse, store.connections()!.idle], [0, 1])
   })
 
+  it('are not sent together behind PgBouncer, which may give each statement another session', async () => {
+    await using opened = await openPostgres('pool_size=1&connect_timeout=60&pgbouncer=true')
+    const { store } = opened
+    const reads = Array.from({ length: 4 }, () => store.pets.list({ limit: 1 }))
+    assert.deepEqual([store.connections()!.inUse, store.connections()!.waiting], [1, 3])
+    await Promise.all(reads)
+  })
+
   it('do not share with other calls', async () => {
     await using opened = await openPostgres('pool_size=1&connect_timeout=60&statement_timeout=60000')
     const { store } = opened

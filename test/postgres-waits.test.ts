@@ -50,12 +50,17 @@ describe('a call to PostgreSQL', { concurrency: false, timeout: 120_000 }, () =>
     await slowCall(opened)
   })
 
-  it('fails when the server does not answer in time, and is not tried a second time', async () => {
+  it('fails when the server does not answer in time, is not tried a second time, and costs only its own connection', async () => {
     await using opened = await openPostgres('statement_timeout=1000')
-    await opened.store.ping()
-    opened.proxy.holdNextAnswer()
-    await assert.rejects(opened.store.ping(), unavailable(/no answer within/))
-    await opened.store.ping()
+    const { store, proxy } = opened
+    await Promise.all([store.ping(), store.ping()])
+    await until(async () => store.connections()!.idle === 2, 'two connections are open')
+    proxy.holdNextAnswer()
+    await assert.rejects(store.ping(), unavailable(/no answer within/))
+    await until(async () => store.connections()!.idle === 1, 'the other connection answers, and is free again')
+    const { made } = proxy.connections()
+    await store.ping()
+    assert.equal(proxy.connections().made, made)
   })
 
   it('is refused when the store is closed, at once where it waits and ever after, and no connection is left', async () => {
@@ -69,6 +74,22 @@ describe('a call to PostgreSQL', { concurrency: false, timeout: 120_000 }, () =>
     await Promise.all([running, ...waiting])
     await unlock()
     await assert.rejects(store.ping(), unavailable(/closed/))
+    await until(async () => proxy.connections().open === 0, 'every connection is closed')
+  })
+
+  it('leaves no connection that was being opened for it when the store was closed', async () => {
+    await using opened = await openPostgres('pool_size=2&connect_timeout=60&statement_timeout=60000')
+    const { store, proxy } = opened
+    const unlock = await opened.lock('LOCK TABLE accounts')
+    const slow = slowCall(opened)
+    await opened.untilBlocked(1)
+    const held = proxy.holdNextAnswer()
+    const refused = assert.rejects(store.ping(), unavailable(/closed/))
+    await held.arrived
+    const closing = store.close()
+    await unlock()
+    await Promise.all([slow, closing, refused])
+    held.release()
     await until(async () => proxy.connections().open === 0, 'every connection is closed')
   })
 

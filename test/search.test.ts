@@ -1,5 +1,6 @@
 // The search by name, on both engines: the same animals as a look at every name would find, whatever the index has reached.
 import assert from 'node:assert/strict'
+import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
 import * as fc from 'fast-check'
 import connectTo from 'postgres'
@@ -33,6 +34,13 @@ const names = (pets: readonly Pet[]) => pets.map(({ name }) => name)
 
 async function index(pets: PetStore): Promise<void> {
   while (await pets.indexWords());
+}
+
+/** Runs a statement as another program may, on either engine. */
+async function execute({ url }: TestDatabase, statement: string): Promise<Record<string, unknown>[]> {
+  if (url.startsWith('postgres')) return [...(await askPostgres(url, statement))]
+  using db = new DatabaseSync(url.slice('sqlite:'.length))
+  return db.prepare(statement).all()
 }
 
 async function rename(pets: PetStore, id: bigint, name: string): Promise<void> {
@@ -198,6 +206,18 @@ for (const engine of ENGINES) {
         assert.deepEqual([(await search('new')).isWhole, names((await search('old')).pets)], [true, ['Oldest']])
       }))
 
+    it('says so while more animals were renamed than a search looks through, and indexes all of them', () =>
+      withStore(async ({ pets }, database) => {
+        await pets.createMany(Array.from({ length: 1100 }, () => newPet('Rex')))
+        await index(pets)
+        await execute(database, "UPDATE pets SET name = 'Max'")
+        assert.equal((await pets.search({ words: ['max'], limit: 20 })).isWhole, false)
+        await index(pets)
+        assert.deepEqual(await execute(database, 'SELECT name FROM pet_renames'), [])
+        assert.deepEqual(await execute(database, "SELECT word FROM pet_words WHERE word <> 'max'"), [])
+        assert.equal((await all(pets, 'max', { limit: 500 })).length, 1100)
+      }))
+
     it('is whole after a copy into a database that has had animals with the same ids', () =>
       withStore(async (source) => {
         await source.pets.createMany([newPet('Anna'), newPet('Bert')])
@@ -235,6 +255,10 @@ describe('the search by name on PostgreSQL', () => {
     await using database = await postgres.newDatabase()
     const store = await open(database)
     const { pets } = store
+    // More than the chore reads at a time when it returns to these ids.
+    const others = 1100
+    const last = others + 2
+    await pets.createMany(Array.from({ length: others }, () => newPet('Rex')))
     const sql = connectTo(database.url, { max: 2 })
     try {
       const given = Promise.withResolvers<void>()
@@ -247,14 +271,14 @@ describe('the search by name on PostgreSQL', () => {
       await given.promise
       await pets.create(newPet('Early'))
       await index(pets)
-      assert.deepEqual((await sql`SELECT until_id::int FROM pet_words_progress`)[0], { until_id: 2 })
+      assert.deepEqual((await sql`SELECT until_id::int FROM pet_words_progress`)[0], { until_id: last })
       commit.resolve()
       await late
       assert.deepEqual(names(await all(pets, 'late')), ['Late'])
       // The counts have passed both, a minute later.
-      await sql`UPDATE pet_counts_progress SET until_id = 2`
+      await sql`UPDATE pet_counts_progress SET until_id = ${last}`
       await index(pets)
-      assert.deepEqual((await sql`SELECT settled_id::int FROM pet_words_progress`)[0], { settled_id: 2 })
+      assert.deepEqual((await sql`SELECT settled_id::int FROM pet_words_progress`)[0], { settled_id: last })
       assert.deepEqual(names(await all(pets, 'late')), ['Late'])
       assert.equal((await sql`SELECT 1 FROM pet_words WHERE word = 'late'`).length, 1)
     } finally {

@@ -338,6 +338,21 @@ for (const engine of ENGINES) {
         assert.equal((await store.accounts.keyById('key_gone'))?.revokedAt, 77)
       })
 
+      it('renames the key that is meant, with an event, and tells of one that is not there', async () => {
+        const { accounts } = store
+        for (const [id, byte] of [
+          ['key_renamed', 50],
+          ['key_kept', 51],
+        ] as const)
+          await accounts.createKey({ ...apiKey(id, owner.id), hash: Buffer.alloc(32, byte) }, event(owner.id))
+        assert.equal(await accounts.renameKey('key_renamed', 'new', event(owner.id, 'key.renamed')), true)
+        assert.deepEqual(await accounts.keyById('key_renamed'), { ...apiKey('key_renamed', owner.id), name: 'new' })
+        assert.deepEqual(await accounts.keyById('key_kept'), apiKey('key_kept', owner.id))
+        assert.equal(await accounts.renameKey('key_none', 'new', event(owner.id, 'key.renamed')), false)
+        const trail = await accounts.auditTrail(owner.id, 100)
+        assert.equal(trail.filter(({ action }) => action === 'key.renamed').length, 1)
+      })
+
       it('adds up usage, moves the last use forward only, and drops counts of unknown keys', async () => {
         await store.accounts.createKey({ ...apiKey('key_used', owner.id), hash: Buffer.alloc(32, 5) }, event(owner.id))
         const count = { keyId: 'key_used', hour: 7_200_000, operation: 'getPet', status: 200, calls: 2 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
-import { gatherTurns } from './turns.ts'
+import { gatherTurns, whileGrowing } from './turns.ts'
 
 it('What arrives in one turn is handed over together, and what comes alone in its own', async () => {
   const taken: (readonly number[])[] = []
@@ -30,4 +30,16 @@ it('Where more arrive than a turn takes, the rest follows in order, a turn later
   arrived(6)
   await setImmediate()
   assert.deepEqual(taken.at(-1), [6])
+})
+
+it('A wait for more ends after the first turn without any, and where more come every turn, after four', async () => {
+  /** Resolves with how often the count was asked for, at the start and after each turn. */
+  const looks = async (count: (look: number) => number) => {
+    let asked = 0
+    await new Promise<void>((resolve) => whileGrowing(() => count((asked += 1)), resolve))
+    return asked
+  }
+  assert.equal(await looks(() => 1), 2)
+  assert.equal(await looks((look) => Math.min(look, 3)), 4)
+  assert.equal(await looks((look) => look), 5)
 })

@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net'
 import { checkServerIdentity, type ConnectionOptions, type PeerCertificate } from 'node:tls'
 import postgres, { type Sql } from 'postgres'
 import { type ConnectionSettings, type Host, placeOf, type Tls } from './connection-settings.ts'
-import { wasRefused } from './failures.ts'
+import { breaksConnection, wasRefused } from './failures.ts'
 import { withinTime } from '../within-time.ts'
 
 /** The driver's query function; int8 is a bigint in both directions. */
@@ -123,6 +123,23 @@ export class Connection {
     await this.sql.end({ timeout: 1 })
     this.destroy()
   }
+}
+
+/**
+ * Runs statements in one transaction. If one fails because the connection broke, the driver must not know: it would send
+ * ROLLBACK to a socket that it no longer has, and the TypeError would end the process (porsager/postgres, issue 1208). The
+ * pool closes the connection, so that PostgreSQL rolls back.
+ */
+export function inTransaction<T>(sql: Database, work: (sql: Database) => Promise<T>): Promise<T> {
+  const broken = Promise.withResolvers<never>()
+  const ended = sql.begin((transaction) =>
+    work(transaction as unknown as Database).catch((error: unknown) => {
+      if (!breaksConnection(error)) throw error
+      broken.reject(error)
+      return new Promise<never>(() => {})
+    }),
+  )
+  return Promise.race([ended as Promise<T>, broken.promise])
 }
 
 /** Verifies the name `host`: for an IP address the driver passes no server name, and Node would verify "localhost". */

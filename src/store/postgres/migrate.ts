@@ -12,7 +12,7 @@ import {
   readMigrations,
 } from '../migrations.ts'
 import { CannotOpenStore } from '../store.ts'
-import type { Database } from './connection.ts'
+import { type Database, inTransaction } from './connection.ts'
 import { explain, sqlState, wasRefused } from './failures.ts'
 
 /** The number of the advisory lock: "PETS" in ASCII. */
@@ -61,8 +61,7 @@ export async function migrate(
 
 /** Applies the migrations that run in one transaction; resolves with undefined if another instance migrates. */
 function applyTogether(sql: Database, migrations: readonly Migration[]): Promise<Migration[] | undefined> {
-  return sql.begin(async (transaction) => {
-    const database = transaction as unknown as Database
+  return inTransaction(sql, async (database) => {
     // A lock for the transaction, not for the session: it works behind PgBouncer, and is released if the process dies.
     const [lock] = await database<{ taken: boolean }[]>`SELECT pg_try_advisory_xact_lock(${LOCK}) AS taken`
     if (!lock!.taken) return undefined

@@ -6,7 +6,7 @@ import { type ColumnValue, COLUMN_TYPES, filterColumns, PET_COLUMNS, petOf, valu
 import { searchPets } from '../search-pets.ts'
 import type { Created, Idempotency, PetStore } from '../store.ts'
 import { withEvent } from './accounts.ts'
-import type { Database } from './connection.ts'
+import { type Database, inTransaction } from './connection.ts'
 import { type Creates, insert, PREPARED, SQL_TYPES } from './creates.ts'
 import { isLockTimeout } from './failures.ts'
 import type { Pool } from './pool.ts'
@@ -182,7 +182,7 @@ async function countPets(sql: Database): Promise<Record<PetStatus, number>> {
 
 /** Adds settled animals to the counts, in one instance at a time. Resolves with true if more animals are to be added. */
 export async function settleCounts(sql: Database, settledMs = SETTLED_MS): Promise<boolean> {
-  return sql.begin(async (transaction) => {
+  return inTransaction(sql, async (transaction) => {
     const [progress] = await transaction<{ untilId: bigint; nextId: bigint; notedAt: bigint; settled: boolean }[]>`
       SELECT until_id AS "untilId", next_id AS "nextId", next_noted_at AS "notedAt",
         next_noted_at < floor(extract(epoch FROM clock_timestamp()) * 1000) - ${settledMs} AS settled

@@ -25,7 +25,7 @@
 import { setTimeout } from 'node:timers/promises'
 import { type ConnectionStats, NoWrites, type Report, StoreUnavailable } from '../store.ts'
 import type { Kind } from './calls.ts'
-import type { Connection, Database } from './connection.ts'
+import { type Connection, type Database, inTransaction } from './connection.ts'
 import type { ConnectionSettings } from './connection-settings.ts'
 import { Connections } from './connections.ts'
 import { asStoreFailure, breaksConnection, wasRolledBack } from './failures.ts'
@@ -85,7 +85,7 @@ export class Pool {
 
   /** Runs a write of several statements in one transaction. */
   writeTransaction<T>(work: Work<T>): Promise<T> {
-    return this.write((sql) => sql.begin((transaction) => work(transaction as unknown as Database)) as Promise<T>)
+    return this.write((sql) => inTransaction(sql, work))
   }
 
   /** Runs an idempotent write, which is retried once like a read. */

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
-import { IN_MEMORY, openDatabase, readPragma, refuseForeignFile } from './database.ts'
+import { IN_MEMORY, openDatabase, readPragma, refuseForeignFile, requireSqliteVersion } from './database.ts'
 import { APPLICATION_ID, migrate } from './migrate.ts'
 
 describe('A database file that is open', () => {
@@ -85,4 +85,37 @@ describe('A new database file', () => {
     assert.equal(statements, 2)
     rmSync(folder, { recursive: true })
   })
+})
+
+describe('A database file that can not be used safely', () => {
+  it('is refused where a version of SQLite may damage it', () => {
+    const having = (version: string) => ({ prepare: () => ({ get: () => ({ version }) }) }) as unknown as DatabaseSync
+    for (const version of ['3.9.9', '3.51.2'])
+      assert.throws(() => requireSqliteVersion(having(version)), new RegExp(`This Node.js has SQLite ${version};`))
+    for (const version of ['3.51.3', '3.51.10', '3.100.0', '4.0.0'])
+      assert.equal(requireSqliteVersion(having(version)), version)
+  })
+
+  const settings: [setting: string, instead: string, message: RegExp][] = [
+    [
+      'journal_mode = WAL',
+      'journal_mode = DELETE',
+      /keeps journal_mode at delete instead of wal; is the file on a net/,
+    ],
+    ['synchronous = FULL', 'synchronous = NORMAL', /keeps synchronous at 1 instead of 2/],
+    ['foreign_keys = ON', 'foreign_keys = OFF', /keeps foreign_keys at 0 instead of 1/],
+  ]
+  for (const [setting, instead, message] of settings) {
+    it(`is refused, and closed again, where it does not take ${setting}`, ({ mock }) => {
+      const folder = mkdtempSync(join(tmpdir(), 'petstore-test-'))
+      const exec = Reflect.get(DatabaseSync.prototype, 'exec')
+      mock.method(DatabaseSync.prototype, 'exec', function (this: DatabaseSync, sql: string) {
+        exec.call(this, sql.replace(setting, instead))
+      })
+      const close = mock.method(DatabaseSync.prototype, 'close')
+      assert.throws(() => openDatabase(join(folder, 'pets.db')), message)
+      assert.equal(close.mock.callCount(), 1)
+      rmSync(folder, { recursive: true })
+    })
+  }
 })

@@ -64,6 +64,13 @@ describe('The writer', { timeout: 20_000 }, () => {
     assert.deepEqual(numbers(), [1])
   })
 
+  it('counts a commit that has failed, because it may have taken effect: no cached response may outlive it', async () => {
+    const { db, writer } = newWriter()
+    db.exec('CREATE TABLE orphans (n INTEGER REFERENCES numbers DEFERRABLE INITIALLY DEFERRED) STRICT')
+    await assert.rejects(writer.write(() => db.exec('INSERT INTO orphans VALUES (9)')))
+    assert.deepEqual([writer.synced.commits, writer.unsynced.commits], [1, 0])
+  })
+
   it('fails a write that fails, alone, whatever its neighbours do', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.boolean(), { minLength: 1, maxLength: 20 }), async (good) => {
@@ -131,6 +138,31 @@ describe('The writer', { timeout: 20_000 }, () => {
       file.unlock()
       await Promise.all([queued, closed])
       assert.deepEqual(newWriter(file.path).numbers(), [1])
+    })
+
+    it('waits for it before it is closed, for longer than for a disk that hangs', async ({ mock }) => {
+      using file = new LockedFile()
+      const { writer, add, numbers } = newWriter(file.path)
+      file.lock()
+      const queued = writer.write(() => add(1))
+      mock.timers.enable({ apis: ['setTimeout'] })
+      const closed = writer.close()
+      mock.timers.tick(60_000)
+      mock.timers.reset()
+      await setTimeout(2 * LOCK_RETRY_MS)
+      file.unlock()
+      await Promise.all([queued, closed])
+      assert.deepEqual(numbers(), [1])
+    })
+
+    it('reads when the lock is released', async () => {
+      using file = new LockedFile()
+      const { writer, numbers } = newWriter(file.path)
+      file.lock('EXCLUSIVE')
+      const reading = writer.read(numbers)
+      await setTimeout(2 * LOCK_RETRY_MS)
+      file.unlock()
+      assert.deepEqual(await reading, [])
     })
 
     it('waits for it with each of the writes that are retried alone', async () => {
@@ -235,6 +267,17 @@ describe('The writer, where it syncs the log itself,', { timeout: 20_000 }, () =
     assert.equal(closed, false)
     sync.resolve()
     await Promise.all([written, closing])
+  })
+
+  it('is closed as soon as the last sync has failed', async () => {
+    const disk = new Disk()
+    const { writer, add } = newWriter(IN_MEMORY, { wal: disk })
+    const written = writer.write(() => add(1))
+    const sync = await disk.nextSync()
+    const closing = writer.close()
+    sync.reject(Object.assign(new Error('EIO: i/o error, fdatasync'), { code: 'EIO' }))
+    await assert.rejects(written, StoreUnavailable)
+    await closing
   })
 
   it('writes and answers everything that was queued during a sync before it is closed', async () => {
@@ -363,8 +406,9 @@ class LockedFile implements Disposable {
   readonly path = join(this.#folder, 'numbers.db')
   readonly #other = new DatabaseSync(this.path)
 
-  lock(): void {
-    this.#other.exec('BEGIN IMMEDIATE')
+  /** In this file, which has no write-ahead log, an exclusive lock keeps readers out too. */
+  lock(how: 'IMMEDIATE' | 'EXCLUSIVE' = 'IMMEDIATE'): void {
+    this.#other.exec(`BEGIN ${how}`)
   }
 
   unlock(): void {
