@@ -6,6 +6,7 @@ import { startCuttingProxy } from './cutting-proxy.ts'
 import { postgres } from '../harness/engines.ts'
 import { type Petstore, startPetstore } from './harness.ts'
 import { RawConnection } from '../harness/raw-http.ts'
+import { until } from '../harness/until.ts'
 
 const ADMIN = { PETSTORE_ADMIN_PORT: '0' }
 const REX = { name: 'Rex', categoryId: 1 }
@@ -27,7 +28,8 @@ describe('The metrics', () => {
     assert.ok(lists('sum{') >= 0.3 && lists('sum{') < 30, `${lists('sum{')} seconds`)
     assert.deepEqual([lists('bucket{le="0.25",'), lists('bucket{le="30",')], [0, 1])
     assert.equal(samples.get('petstore_request_duration_seconds_count{operation="getPet",class="4xx"}'), 1)
-    assert.equal(samples.get('petstore_requests_total{operation="createPet",status="503"}'), 0)
+    for (const status of [500, 503])
+      assert.equal(samples.get(`petstore_requests_total{operation="createPet",status="${status}"}`), 0)
   })
 
   it('show connections, requests in flight, readiness and the version that runs', async () => {
@@ -46,6 +48,9 @@ describe('The metrics', () => {
     assert.equal(samples.get('petstore_ready'), 1)
     assert.equal(samples.get('petstore_build_info{version="1.0.0"}'), 1)
     assert.ok(samples.has('nodejs_eventloop_lag_p99_seconds'))
+    idle[Symbol.dispose]()
+    const connections = async () => (await scrape(petstore)).get('petstore_connections')
+    await until(async () => (await connections()) === 1, 'a closed connection no longer counts')
   })
 
   it('show that readiness ends with the first word of a stop', async () => {
