@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { closeSync, openSync } from 'node:fs'
 import { createServer, type Server } from 'node:net'
+import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { restartAlone } from '../drills/restarts.ts'
 import { Folder, makeKey, messages, type Served, serve } from './command.ts'
@@ -139,6 +140,14 @@ describe('An inherited socket (LISTEN_PID, LISTEN_FDS)', () => {
     const refused = await folder.run(['serve'], { socket: file })
     const several = await folder.run(['serve'], { socket: file, env: { LISTEN_FDS: '2' } })
     closeSync(file)
+    const unix = createServer().listen(join(folder.path, 'socket'))
+    await once(unix, 'listening')
+    const local = await folder.run(['serve'], { socket: fdOf(unix) })
+    unix.close()
+    assert.equal(
+      local.stderr,
+      'petstore: Cannot listen on the socket that was passed on (LISTEN_FDS): it is not a TCP socket.\n',
+    )
     assert.equal(refused.code, 1)
     assert.match(refused.stderr, /^petstore: Cannot listen on the socket that was passed on \(LISTEN_FDS\): .+\.\n$/)
     assert.equal(

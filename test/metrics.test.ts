@@ -89,6 +89,27 @@ describe('The metrics', () => {
     assert.equal(samples.get('petstore_committed_writes_total'), 20)
   })
 
+  it('show only the database server of now, not the one before a failover', async (context) => {
+    await using petstore = await startPetstore({ env: ADMIN })
+    for (const host of ['first:5432', 'second:5432']) {
+      const stats = { inUse: 0, idle: 1, parked: 0, waiting: 0, host, role: 'primary' as const }
+      const connected = context.mock.method(petstore.store, 'connections', () => stats)
+      const servers = [...(await scrape(petstore)).keys()].filter((name) => name.startsWith('petstore_database_info'))
+      assert.deepEqual(servers, [`petstore_database_info{host="${host}",role="primary"}`])
+      connected.mock.restore()
+    }
+  })
+
+  it('that cannot be read are a 500, and the admin port goes on', async (context) => {
+    await using petstore = await startPetstore({ env: ADMIN })
+    const broken = context.mock.method(petstore.store, 'connections', () => {
+      throw new Error('out of order')
+    })
+    assert.equal((await fetch(`${petstore.adminUrl}/metrics`)).status, 500)
+    broken.mock.restore()
+    assert.equal((await fetch(`${petstore.adminUrl}/metrics`)).status, 200)
+  })
+
   it('include everything that the alerts ask for, with its labels', async () => {
     await using petstore = await startPetstore({ engine: postgres, env: ADMIN })
     await petstore.call('/pets')

@@ -60,6 +60,16 @@ describe('quote', () => {
     }
   })
 
+  it('escapes every character that could end a line, control a terminal or turn the text around', () => {
+    const codes = [0x00, 0x0a, 0x1b, 0x7f, 0x85, 0x9b, 0x2028, 0x2029, 0x202a, 0x202c, 0x202e, 0x2066, 0x2069]
+    for (const code of codes) {
+      const character = String.fromCharCode(code)
+      const quoted = quote(`a${character}b`)
+      assert.ok(!quoted.includes(character), quoted)
+      assert.equal(JSON.parse(quoted), `a${character}b`)
+    }
+  })
+
   it('is short, well-formed and one line, whatever came', () => {
     const unit = fc.integer({ min: 0, max: 0xffff }).map((code) => String.fromCharCode(code))
     fc.assert(
