@@ -49,6 +49,7 @@ describe('A value in a message', () => {
   it('is named by what it is, and quoted if it is a string', () => {
     const values = [undefined, null, 'Rex', 7n, false, new OtherNumber('1.50'), [], {}]
     assert.deepEqual(values.map(inWords), ['nothing', 'null', '"Rex"', '7', 'false', '1.50', 'an array', 'an object'])
+    assert.equal(inWords(new OtherNumber('9'.repeat(10_000))), `${'9'.repeat(60)}…`)
   })
 })
 
