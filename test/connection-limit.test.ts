@@ -1,9 +1,13 @@
 // The limit of connections that several processes share: here by two servers of this process, which ask the same counts.
 import assert from 'node:assert/strict'
+import { Writable } from 'node:stream'
 import { it } from 'node:test'
+import { TIMEOUTS } from '../src/http/app.ts'
+import { tendConnections } from '../src/http/connections.ts'
 import { ConnectionCounts, ConnectionLimit } from '../src/http/connection-limit.ts'
 import { addressOf, cutOff, listen } from '../src/http/listening.ts'
 import { createServer } from '../src/http/node-http.ts'
+import { createLog } from '../src/log.ts'
 import { RawConnection } from '../harness/raw-http.ts'
 import { until } from '../harness/until.ts'
 import { ask, close, connectionsTo } from './worker-connection.ts'
@@ -67,4 +71,65 @@ it('A request waits until its connection is decided; of too many connections the
   assert.equal(one.refused(), 2)
   assert.ok(open.slice(0, 2).every(({ socket }) => !socket.destroyed))
   close(open)
+})
+
+it('A connection that comes while others are being decided is decided next, and so is a place that comes free', async () => {
+  const counts = new ConnectionCounts(2)
+  const questions: (() => void)[] = []
+  const server = createServer((request, response) => {
+    const serve = () => void response.end()
+    if (limit.isKept(request.socket, serve)) serve()
+  })
+  const limit = new ConnectionLimit(
+    server,
+    (open) => new Promise((resolve) => questions.push(() => resolve(counts.allow(server, open)))),
+    () => {},
+  )
+  await listen(server, { host: '127.0.0.1', port: 0, setting: '' })
+  await using _ = { [Symbol.asyncDispose]: () => cutOff(server) }
+  const accepted = () => new Promise<number>((resolve) => server.getConnections((_error, count) => resolve(count)))
+  const where = { url: addressOf(server) }
+  const [first] = connectionsTo(where, 1)
+  await until(() => questions.length === 1)
+  const [second] = connectionsTo(where, 1)
+  await until(async () => (await accepted()) === 2)
+  assert.equal(questions.length, 1, 'one question at a time')
+  questions[0]!()
+  await until(() => questions.length === 2, 'the second connection is asked for')
+  questions[1]!()
+  assert.deepEqual(await ask([first!, second!], GET), [200, 200])
+  // A connection closes while the question of the next one is on its way.
+  using third = new RawConnection(where.url)
+  await until(() => questions.length === 3)
+  close([first!])
+  await until(async () => (await accepted()) === 2)
+  questions[2]!()
+  await until(() => questions.length === 4, 'the free place is reported')
+  questions[3]!()
+  await third.closed()
+  assert.equal(counts.allow('another process', 1), 1)
+  close([second!])
+})
+
+it('Refused connections are logged, and again after a minute', (context) => {
+  let now = 1000
+  context.mock.method(performance, 'now', () => now)
+  let lines = 0
+  const destination = new Writable({
+    write(_line, _encoding, done) {
+      lines += 1
+      done()
+    },
+  })
+  const server = createServer()
+  tendConnections(server, { ...TIMEOUTS, maxConnections: 1, allow: undefined, log: createLog('info', destination) })
+  const refuse = () => {
+    server.emit('drop')
+    return lines
+  }
+  assert.deepEqual([refuse(), refuse()], [1, 1])
+  now += 59_999
+  assert.equal(refuse(), 1)
+  now += 1
+  assert.deepEqual([refuse(), refuse()], [2, 2])
 })

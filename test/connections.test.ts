@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { describe, it } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
+import { TIMEOUTS as DEFAULT_TIMEOUTS } from '../src/http/app.ts'
 import { until } from '../harness/until.ts'
 import { type Petstore, startPetstore } from './harness.ts'
 import { expectRawError, RawConnection } from '../harness/raw-http.ts'
@@ -76,7 +77,9 @@ describe('A connection', { concurrency: 3 }, () => {
     connection.send(create(petstore) + list(petstore) + `CONNECT pets.example:443 HTTP/1.1\r\n${HOST}\r\n`)
     assert.equal((await connection.answer()).status, 201)
     assert.equal((await connection.answer()).status, 200)
-    expectRawError(await connection.answer(), 'method_not_allowed')
+    const refused = await connection.answer()
+    expectRawError(refused, 'method_not_allowed')
+    assert.equal(refused.headers.get('allow'), 'GET, HEAD, OPTIONS, POST')
     await connection.closed()
   })
 
@@ -207,6 +210,36 @@ describe('A connection', { concurrency: 3 }, () => {
     assert.deepEqual(
       petstore.logged.map(({ operation, code }) => [operation, code]),
       [['createPet', 'malformed_request']],
+    )
+  })
+
+  it('leaves a line in the log where it breaks off before its body is asked for', async () => {
+    await using petstore = await startPetstore()
+    using connection = new RawConnection(petstore.url)
+    const delayed = create(petstore).replace(HOST, `${HOST}Petstore-Rehearse: delay=100ms\r\n`)
+    connection.send(`GET /livez HTTP/1.1\r\n${HOST}\r\n${delayed.slice(0, -1)}`)
+    // Both came in one packet: with this answer, the other request is under way.
+    assert.equal((await connection.answer()).status, 200)
+    connection.socket.resetAndDestroy()
+    const creates = () => petstore.logged.filter(({ operation }) => operation === 'createPet')
+    await until(() => creates().length > 0, 'the request is logged')
+    assert.deepEqual(
+      creates().map(({ code }) => code),
+      ['malformed_request'],
+    )
+  })
+
+  it('ends where a client that has its last answer falls silent and never ends its side', async () => {
+    await using petstore = await startPetstore({
+      timeouts: { ...DEFAULT_TIMEOUTS, lingerTimeout: 60_000 },
+      env: { PETSTORE_ADMIN_PORT: '0' },
+    })
+    using connection = new RawConnection(petstore.url, { allowHalfOpen: true })
+    connection.send(`GET /livez HTTP/1.1\r\n${HOST}Connection: close\r\n\r\n`)
+    assert.equal((await connection.answer()).status, 200)
+    await until(
+      async () => /^petstore_connections 0$/m.test(await (await fetch(`${petstore.adminUrl}/metrics`)).text()),
+      'the service has closed it',
     )
   })
 

@@ -34,6 +34,7 @@ describe('Framing', () => {
     connection.send(bytes)
     const answer = await connection.answer()
     const message = expectRawError(answer, code)
+    assert.equal(answer.headers.get('cache-control'), 'private, no-cache')
     assert.equal(answer.headers.get('connection'), fate === 'closes' ? 'close' : 'keep-alive')
     if (fate === 'closes') await connection.closed()
     else {
@@ -96,6 +97,14 @@ describe('Framing', () => {
       await refused(bytes(), 'malformed_request', 'closes')
     })
   }
+
+  it('serves no request that comes behind a refused one', async () => {
+    using connection = new RawConnection(petstore.url)
+    connection.send(Buffer.concat([Buffer.from(get(key)), post(`${key}${JSON_TYPE}Content-Length: 29\r\n`, REX)]))
+    expectRawError(await connection.answer(), 'malformed_request')
+    await connection.closed()
+    assert.equal(await (await petstore.call('/pets')).text(), '[]')
+  })
 
   it('names the protocol that was spoken instead of HTTP/1.1', async () => {
     assert.match(

@@ -1,6 +1,11 @@
 // Repeating a create: the Idempotency-Key, on every engine.
 import assert from 'node:assert/strict'
+import { hash } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
 import { describe, it } from 'node:test'
+import { generateKey } from '../src/accounts/api-keys.ts'
+import { newToken } from '../src/accounts/sessions.ts'
+import { readIdempotencyKey } from '../src/http/handlers.ts'
 import { ENGINES } from '../harness/engines.ts'
 import { describeService, expectError, makeKey, type Petstore, startPetstore } from './harness.ts'
 
@@ -114,6 +119,8 @@ describeService('A create with an Idempotency-Key', (service) => {
 
   it('counts 255 characters without the quotes', async () => {
     assert.equal((await addOnce(service(), `"${'q'.repeat(255)}"`)).status, 201)
+    assert.equal((await addOnce(service(), `"${'\\"'.repeat(255)}"`)).status, 201, 'nor their backslashes')
+    await expectError(await addOnce(service(), `"${'\\"'.repeat(256)}"`), 'invalid_idempotency_key')
   })
 
   it('belongs to its account', async () => {
@@ -134,6 +141,22 @@ describeService('A create with an Idempotency-Key', (service) => {
 
   it('means nothing to the other operations', async () => {
     assert.equal((await service().call('/pets', { headers: { 'Idempotency-Key': '' } })).status, 200)
+  })
+})
+
+describe('An Idempotency-Key that contains a secret', () => {
+  it('is stored as a hash, so that the secret is not in the database and different keys stay different', () => {
+    const read = (key: string) => {
+      const raw = { headers: { 'idempotency-key': key }, rawHeaders: ['Idempotency-Key', key] } as object
+      return readIdempotencyKey({ id: '', ip: '', startedAt: 0, raw: raw as IncomingMessage })
+    }
+    for (const makeSecret of [() => generateKey('staging'), newToken]) {
+      const [one, other] = [makeSecret(), makeSecret()]
+      assert.equal(read(one), `sha256:${hash('sha256', one)}`)
+      assert.equal(read(`"${one}"`), read(one))
+      assert.notEqual(read(other), read(one))
+    }
+    assert.equal(read('order 7'), 'order 7')
   })
 })
 

@@ -3,7 +3,9 @@ import assert from 'node:assert/strict'
 import { connect, type Socket } from 'node:net'
 import { describe, it } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
+import type { ListQuery } from '../src/contract/list-query.ts'
 import { until } from '../harness/until.ts'
+import { signedIn } from './console-client.ts'
 import { type Petstore, startPetstore } from './harness.ts'
 
 const TIMEOUTS = {
@@ -98,5 +100,28 @@ describe('A request that goes wrong after its answer has begun', { timeout: 60_0
       petstore.logged.filter(({ level, status }) => level === 'error' || Number(status) >= 500),
       [],
     )
+  })
+})
+
+describe('A download that fails after its answer has begun', () => {
+  it('is cut off, so that no client takes a part for the whole, and is logged', async (context) => {
+    await using petstore = await startPetstore()
+    await petstore.add({ name: 'Rex', categoryId: 1 })
+    const client = await signedIn(petstore)
+    const { pets } = petstore.store
+    const list = pets.list.bind(pets)
+    const begun = Promise.withResolvers<void>()
+    context.mock.method(pets, 'list', async (query: ListQuery) => {
+      if (query.before === undefined) return list(query)
+      await begun.promise
+      throw new Error('the disk is gone')
+    })
+    const cookie = [...client.cookies].map((pair) => pair.join('=')).join('; ')
+    const download = await fetch(`${petstore.url}/animals.csv`, { headers: { Cookie: cookie } })
+    begun.resolve()
+    assert.equal(download.status, 200)
+    await assert.rejects(download.text(), /terminated/)
+    await until(() => petstore.logged.some(({ msg }) => msg === 'a download broke off'), 'the failure is logged')
+    assert.equal((await fetch(`${petstore.url}/livez`)).status, 200)
   })
 })

@@ -6,6 +6,7 @@ import { startCuttingProxy } from './cutting-proxy.ts'
 import { postgres } from '../harness/engines.ts'
 import { type Petstore, startPetstore } from './harness.ts'
 import { RawConnection } from '../harness/raw-http.ts'
+import { until } from '../harness/until.ts'
 
 const ADMIN = { PETSTORE_ADMIN_PORT: '0' }
 const REX = { name: 'Rex', categoryId: 1 }
@@ -27,7 +28,8 @@ describe('The metrics', () => {
     assert.ok(lists('sum{') >= 0.3 && lists('sum{') < 30, `${lists('sum{')} seconds`)
     assert.deepEqual([lists('bucket{le="0.25",'), lists('bucket{le="30",')], [0, 1])
     assert.equal(samples.get('petstore_request_duration_seconds_count{operation="getPet",class="4xx"}'), 1)
-    assert.equal(samples.get('petstore_requests_total{operation="createPet",status="503"}'), 0)
+    for (const status of [500, 503])
+      assert.equal(samples.get(`petstore_requests_total{operation="createPet",status="${status}"}`), 0)
   })
 
   it('show connections, requests in flight, readiness and the version that runs', async () => {
@@ -46,6 +48,9 @@ describe('The metrics', () => {
     assert.equal(samples.get('petstore_ready'), 1)
     assert.equal(samples.get('petstore_build_info{version="1.0.0"}'), 1)
     assert.ok(samples.has('nodejs_eventloop_lag_p99_seconds'))
+    idle[Symbol.dispose]()
+    const connections = async () => (await scrape(petstore)).get('petstore_connections')
+    await until(async () => (await connections()) === 1, 'a closed connection no longer counts')
   })
 
   it('show that readiness ends with the first word of a stop', async () => {
@@ -82,6 +87,27 @@ describe('The metrics', () => {
     assert.equal(samples.get('petstore_database_calls_waiting'), 0)
     assert.ok([...samples.keys()].some((name) => /^petstore_database_info\{host=".+:\d+",role="primary"\}$/.test(name)))
     assert.equal(samples.get('petstore_committed_writes_total'), 20)
+  })
+
+  it('show only the database server of now, not the one before a failover', async (context) => {
+    await using petstore = await startPetstore({ env: ADMIN })
+    for (const host of ['first:5432', 'second:5432']) {
+      const stats = { inUse: 0, idle: 1, parked: 0, waiting: 0, host, role: 'primary' as const }
+      const connected = context.mock.method(petstore.store, 'connections', () => stats)
+      const servers = [...(await scrape(petstore)).keys()].filter((name) => name.startsWith('petstore_database_info'))
+      assert.deepEqual(servers, [`petstore_database_info{host="${host}",role="primary"}`])
+      connected.mock.restore()
+    }
+  })
+
+  it('that cannot be read are a 500, and the admin port goes on', async (context) => {
+    await using petstore = await startPetstore({ env: ADMIN })
+    const broken = context.mock.method(petstore.store, 'connections', () => {
+      throw new Error('out of order')
+    })
+    assert.equal((await fetch(`${petstore.adminUrl}/metrics`)).status, 500)
+    broken.mock.restore()
+    assert.equal((await fetch(`${petstore.adminUrl}/metrics`)).status, 200)
   })
 
   it('include everything that the alerts ask for, with its labels', async () => {

@@ -4,10 +4,13 @@ import { readFileSync } from 'node:fs'
 import { before, describe, it } from 'node:test'
 import * as fc from 'fast-check'
 import { renderRequests } from '../docs/make-requests.ts'
+import { readConfig } from '../src/config.ts'
 import { FILTER_NAMES } from '../src/contract/list-query.ts'
 import { renderOpenapi } from '../src/contract/openapi.ts'
 import { OPERATIONS } from '../src/contract/operations.ts'
 import { FIELD_NAMES } from '../src/contract/pets.ts'
+import type { PageCall } from '../src/http/call.ts'
+import { createOpenapiRoute } from '../src/http/openapi-route.ts'
 import { callExample, describeService, headerNames, type Petstore, startPetstore } from './harness.ts'
 import { RawConnection } from '../harness/raw-http.ts'
 import {
@@ -286,6 +289,15 @@ describeService('The document', (service) => {
     assert.equal((await get({ 'If-None-Match': small.etag })).status, 200)
     for (const none of ['gzip;q=0', 'gzip; q=0.000', 'br', 'xgzip'])
       assert.equal((await get({ 'Accept-Encoding': none })).encoding, undefined, none)
+  })
+
+  it('is kept for a few host names at a time, whatever clients send', () => {
+    const serve = createOpenapiRoute(readConfig({}, {}))
+    const bodyFor = (host: string) => serve({ protocol: 'http', host, raw: { headers: {} } } as PageCall).body
+    const first = bodyFor('192.0.2.0')
+    assert.equal(bodyFor('192.0.2.0'), first)
+    for (let nth = 1; nth <= 8; nth += 1) bodyFor(`192.0.2.${nth}`)
+    assert.notEqual(bodyFor('192.0.2.0'), first, 'the first was dropped, and is rendered again')
   })
 
   it('leaves no method undescribed: the others answer 405', async () => {

@@ -76,12 +76,18 @@ describe('A client that does not read its answers', () => {
     assert.ok(grown < 150, `memory grew by ${grown} MB`)
   })
 
-  it('may not let more than 128 requests wait', async () => {
+  it('may let 128 requests wait behind the one that is served, and not one more', async () => {
     await using petstore = await startPetstore()
-    using connection = new RawConnection(petstore.url)
-    await once(connection.socket, 'connect')
-    connection.send(`GET /livez HTTP/1.1\r\n${HOST}\r\n`.repeat(300))
-    await connection.closed()
+    for (const [count, answers] of [
+      [129, 129],
+      [130, 0],
+    ] as const) {
+      using connection = new RawConnection(petstore.url)
+      await once(connection.socket, 'connect')
+      connection.send(`GET /livez HTTP/1.1\r\n${HOST}\r\n`.repeat(count))
+      for (let nth = 0; nth < answers; nth += 1) assert.equal((await connection.answer()).status, 200)
+      if (answers === 0) await connection.closed()
+    }
   })
 })
 

@@ -4,7 +4,7 @@ import { describe, it, mock } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { readConfig } from '../src/config.ts'
 import { openStore } from '../src/store/open-store.ts'
-import { type Store, StoreUnavailable } from '../src/store/store.ts'
+import { NoWrites, type Store, StoreUnavailable } from '../src/store/store.ts'
 import { startCuttingProxy } from './cutting-proxy.ts'
 import { startPetstore } from './harness.ts'
 import { until } from '../harness/until.ts'
@@ -214,19 +214,27 @@ describe('the store on PostgreSQL reports', { concurrency: false, timeout: 120_0
   })
 })
 
-it('/readyz tells a busy pool from a database that is unavailable', { timeout: 60_000 }, async () => {
-  await using opened = await openPostgres()
-  await using petstore = await startPetstore({
-    database: `${opened.url}pool_size=1&connect_timeout=1&statement_timeout=60000`,
-  })
-  const readiness = async () => ((await (await fetch(`${petstore.url}/readyz`)).json()) as { message: string }).message
-  const unlock = await opened.lock('LOCK TABLE accounts')
-  const slow = petstore.store.accounts.listAccounts()
-  await opened.untilBlocked(1)
-  assert.equal(await readiness(), 'All connections to the database are busy.')
-  await unlock()
-  await slow
-  opened.proxy.goAway()
-  assert.equal(await readiness(), 'The database does not answer.')
-  assert.ok(petstore.logged.some(({ msg }) => msg === 'database lost'))
-})
+it(
+  '/readyz tells apart a busy pool, a database without writes and one that is unavailable',
+  { timeout: 60_000 },
+  async (context) => {
+    await using opened = await openPostgres()
+    await using petstore = await startPetstore({
+      database: `${opened.url}pool_size=1&connect_timeout=1&statement_timeout=60000`,
+    })
+    const readiness = async () =>
+      ((await (await fetch(`${petstore.url}/readyz`)).json()) as { message: string }).message
+    const unlock = await opened.lock('LOCK TABLE accounts')
+    const slow = petstore.store.accounts.listAccounts()
+    await opened.untilBlocked(1)
+    assert.equal(await readiness(), 'All connections to the database are busy.')
+    await unlock()
+    await slow
+    const readOnly = context.mock.method(petstore.store, 'ping', () => Promise.reject(new NoWrites('read-only')))
+    assert.equal(await readiness(), 'The database accepts no writes.')
+    readOnly.mock.restore()
+    opened.proxy.goAway()
+    assert.equal(await readiness(), 'The database does not answer.')
+    assert.ok(petstore.logged.some(({ msg }) => msg === 'database lost'))
+  },
+)

@@ -1,6 +1,8 @@
 // Rehearsing failures on staging: a client's retries can be tested against the real service.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import type { OperationCall } from '../src/http/call.ts'
+import { createRehearsal } from '../src/http/rehearse.ts'
 import { countPets, describeService, expectError, startPetstore } from './harness.ts'
 
 const rex = { name: 'Rex', categoryId: 3 }
@@ -79,6 +81,31 @@ describe('Rehearsed failures', () => {
       petstore.logged.filter(({ msg }) => msg === 'request').map(({ rehearsed }) => rehearsed),
       [true, undefined],
     )
+  })
+
+  it('are logged and counted also where the client gets no answer', async () => {
+    await using petstore = await startPetstore({ env: { PETSTORE_ADMIN_PORT: '0' } })
+    await assert.rejects(petstore.add(rex, rehearse('disconnect')), /fetch failed/)
+    await assert.rejects(petstore.add(rex, rehearse('disconnect-after-commit')), /fetch failed/)
+    const metrics = await (await fetch(`${petstore.adminUrl}/metrics`)).text()
+    for (const status of [503, 201])
+      assert.ok(metrics.includes(`{operation="createPet",status="${status}",rehearsed="yes"} 1`), String(status))
+    assert.deepEqual(
+      petstore.logged.filter(({ msg }) => msg === 'request').map(({ status }) => status),
+      [503, 201],
+    )
+  })
+
+  it('delay for at most 30 seconds', async () => {
+    const delays: number[] = []
+    const step = createRehearsal(async (ms) => delays.push(ms) > 0)
+    const ask = async (what: string) =>
+      step({ raw: { headers: { 'petstore-rehearse': what } } } as unknown as OperationCall)
+    for (const what of ['delay=0s', 'delay=250ms', 'delay=2s', 'delay=30s', 'delay=30000ms'])
+      assert.equal(await ask(what), undefined, what)
+    assert.deepEqual(delays, [0, 250, 2000, 30_000, 30_000])
+    for (const what of ['delay=30001ms', 'delay=31s']) assert.equal((await ask(what))?.code, 'invalid_rehearsal', what)
+    assert.equal(delays.length, 5)
   })
 
   it('delay at most a hundred requests at a time', async () => {

@@ -86,8 +86,8 @@ describe('The request id', () => {
       assert.equal(petstore.logged.at(-1)?.['requestId'], id)
     }
     assert.deepEqual(
-      petstore.logged.map(({ status }) => status),
-      [417, 405, 400],
+      petstore.logged.map(({ status, address }) => [status, address]),
+      [417, 405, 400].map((status) => [status, '127.0.0.1']),
     )
   })
 

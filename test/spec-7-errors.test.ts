@@ -1,6 +1,7 @@
 // Section 7 of the specification: one Error body everywhere, the codes, and which check comes first.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { Keyring } from '../src/accounts/keyring.ts'
 import { ERRORS } from '../src/contract/errors.ts'
 import { describeService, expectError, startPetstore } from './harness.ts'
 
@@ -61,6 +62,18 @@ describe('7. An internal error', () => {
     const line = petstore.logged.find(({ level }) => level === 'error')
     assert.equal(line?.['requestId'], 'broken')
     assert.match(JSON.stringify(line), /Invalid character in header content/)
+    assert.equal((await petstore.call('/pets')).status, 200)
+  })
+})
+
+describe('7. An internal error of a check', () => {
+  it('is a 500 too, if the check fails before anything is waited for, and the service goes on', async (context) => {
+    await using petstore = await startPetstore()
+    const broken = context.mock.method(Keyring.prototype, 'recall', () => {
+      throw new Error('out of order')
+    })
+    await expectError(await petstore.call('/pets'), 'internal_error')
+    broken.mock.restore()
     assert.equal((await petstore.call('/pets')).status, 200)
   })
 })

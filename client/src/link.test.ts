@@ -13,6 +13,8 @@ describe('The next link', () => {
       'https://other.example/v1/pets?cursor=a,b;c',
     ],
     ['</docs>; rel="deprecation", </v1/pets?cursor=a>; rel="next"', 'https://pets.example/v1/pets?cursor=a'],
+    ['</v1/pets?cursor=a>; rel="next", </v1/pets?cursor=b>; rel="next"', 'https://pets.example/v1/pets?cursor=a'],
+    ['<https://[>; rel="next", </v1/pets?cursor=b>; rel="next"', 'https://pets.example/v1/pets?cursor=b'],
     ['</v1/pets?cursor=a>; rel="nextish"', undefined],
     ['</v1/pets?cursor=a>; anchor=x', undefined],
     ['<https://[>; rel="next"', undefined],

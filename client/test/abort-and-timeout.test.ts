@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { getEventListeners } from 'node:events'
 import { describe, it } from 'node:test'
-import { Petstore, TimeoutError } from '../src/petstore.ts'
+import { type CallOptions, type OperationId, Petstore, TimeoutError } from '../src/petstore.ts'
 import { KEY, PET, type Respond, sending, startOddServer } from './odd-server.ts'
 
 const silent: Respond = () => {}
@@ -90,6 +90,25 @@ describe('A call', () => {
       const petstore = new Petstore({ apiKey: KEY, baseUrl: 'http://127.0.0.1:1/v1' })
       await assert.rejects(async () => petstore.listPets({}, { timeout }), RangeError)
       assert.throws(() => new Petstore({ apiKey: KEY, baseUrl: 'http://127.0.0.1:1/v1', timeout }), RangeError)
+    })
+  }
+})
+
+describe('Each operation', () => {
+  const calls: Record<OperationId, (petstore: Petstore, options: CallOptions) => Promise<unknown>> = {
+    listPets: async (petstore, options) => petstore.listPets({}, options),
+    createPet: (petstore, options) => petstore.createPet({ name: 'Rex', categoryId: 1 }, options),
+    getPet: (petstore, options) => petstore.getPet(1, options),
+  }
+  for (const [operation, call] of Object.entries(calls)) {
+    it(`has a timeout and a signal of its own: ${operation}`, async () => {
+      await using server = await startOddServer(silent)
+      const petstore = new Petstore({ apiKey: KEY, baseUrl: server.baseUrl })
+      await assert.rejects(call(petstore, { timeout: 50 }), { message: `${operation} took longer than 50 ms.` })
+      const controller = new AbortController()
+      const called = call(petstore, { signal: controller.signal })
+      controller.abort(new Error('Changed my mind'))
+      await assert.rejects(called, { message: 'Changed my mind' })
     })
   }
 })

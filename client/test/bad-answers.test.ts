@@ -147,6 +147,47 @@ describe('An answer that is not of the service', () => {
   })
 })
 
+describe('No answer', () => {
+  const failing = (reason: unknown) =>
+    // oxlint-disable-next-line typescript/prefer-promise-reject-errors -- a fetch of the caller may throw anything
+    new Petstore({ apiKey: KEY, baseUrl: 'http://a.example/v1', maxRetries: 0, fetch: () => Promise.reject(reason) })
+
+  const reasons: [thrown: unknown, told: string][] = [
+    [new TypeError('fetch failed', { cause: new Error('no route') }), 'fetch failed (no route)'],
+    // Node tries several addresses of a host, and gives an error without a message.
+    [
+      new TypeError('fetch failed', { cause: Object.assign(new AggregateError([]), { code: 'ECONNREFUSED' }) }),
+      'fetch failed (ECONNREFUSED)',
+    ],
+    [new TypeError('fetch failed', { cause: new RangeError() }), 'fetch failed (RangeError)'],
+    [new TypeError('Failed to fetch'), 'Failed to fetch'],
+    ['offline', 'offline'],
+  ]
+  for (const [thrown, told] of reasons) {
+    it(`says why: ${told}`, async () => {
+      await assert.rejects(async () => failing(thrown).listPets(), {
+        name: 'NetworkError',
+        message: `GET http://a.example/v1/pets got no complete answer: ${told}.`,
+      })
+    })
+  }
+})
+
+describe('A redirect in a browser, which hides where it leads', () => {
+  it('is told as a redirect', async () => {
+    const hidden = Object.defineProperties(new Response(null), {
+      type: { value: 'opaqueredirect' },
+      status: { value: 0 },
+      ok: { value: false },
+    })
+    const petstore = new Petstore({ apiKey: KEY, baseUrl: 'http://a.example/v1', fetch: async () => hidden })
+    await assert.rejects(async () => petstore.listPets(), {
+      name: 'UnexpectedResponseError',
+      message: 'GET http://a.example/v1/pets was redirected. Set baseUrl to the final address.',
+    })
+  })
+})
+
 describe('The API key', () => {
   it('goes to no other address, whatever the next link or a redirect says', async () => {
     await using stranger = await startOddServer(sending(200, '[]'))

@@ -66,6 +66,76 @@ describe('Each method of the client', () => {
   }
 })
 
+describe('A deprecated operation', () => {
+  const deprecated = (headers: Record<string, string>) => async () => Response.json([], { headers })
+  const petstoreOf = (options: Partial<PetstoreOptions>) =>
+    new Petstore({ apiKey: 'x', baseUrl: 'http://petstore.example/v1', ...options })
+
+  it('is reported with console.warn unless the caller wants it otherwise', async (context) => {
+    const warn = context.mock.method(console, 'warn', () => {})
+    await petstoreOf({ fetch: deprecated({ Deprecation: '@0' }) }).listPets()
+    assert.deepEqual(
+      warn.mock.calls.map((call) => call.arguments),
+      [['The Petstore operation listPets is deprecated.']],
+    )
+  })
+
+  it('is reported by either header, with the dates that are well-formed', async () => {
+    const notices: unknown[] = []
+    for (const headers of [
+      { Deprecation: '@1794614400' },
+      { Sunset: 'Thu, 05 Dec 2030 00:00:00 GMT' },
+      { Deprecation: 'true', Sunset: 'soon' },
+      {},
+    ]) {
+      const onDeprecation = ({ since, sunset, message }: DeprecationNotice) =>
+        notices.push([since?.getTime(), sunset?.getTime(), message])
+      await petstoreOf({ fetch: deprecated(headers), onDeprecation }).listPets()
+    }
+    assert.deepEqual(notices, [
+      [Date.UTC(2026, 10, 14), undefined, 'The Petstore operation listPets is deprecated.'],
+      [
+        undefined,
+        Date.UTC(2030, 11, 5),
+        'The Petstore operation listPets is deprecated and will be removed on 2030-12-05.',
+      ],
+      [undefined, undefined, 'The Petstore operation listPets is deprecated.'],
+    ])
+  })
+
+  it('fails the call with what onDeprecation throws, once and without a retry', async () => {
+    let requests = 0
+    const reason = new Error('no deprecated operations here')
+    const petstore = petstoreOf({
+      fetch: async () => {
+        requests += 1
+        return Response.json([], { headers: { Deprecation: '@0' } })
+      },
+      onDeprecation: () => {
+        throw reason
+      },
+    })
+    await assert.rejects(
+      async () => petstore.listPets(),
+      (error) => error === reason,
+    )
+    assert.equal(requests, 1)
+    assert.deepEqual((await petstore.listPets()).pets, [])
+  })
+})
+
+describe('A fetch of the caller', () => {
+  it("is called as a plain function: a browser's own refuses any other `this`", async () => {
+    const receivers: unknown[] = []
+    const fetch: NonNullable<PetstoreOptions['fetch']> = async function (this: unknown) {
+      receivers.push(this)
+      return Response.json([])
+    }
+    await new Petstore({ apiKey: 'x', baseUrl: 'http://petstore.example/v1', fetch }).listPets()
+    assert.deepEqual(receivers, [undefined])
+  })
+})
+
 describeService('The client', (service) => {
   it('adds an animal, and finds it by list and get', async () => {
     const petstore = clientOf(service())

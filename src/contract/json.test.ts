@@ -49,6 +49,7 @@ describe('A value in a message', () => {
   it('is named by what it is, and quoted if it is a string', () => {
     const values = [undefined, null, 'Rex', 7n, false, new OtherNumber('1.50'), [], {}]
     assert.deepEqual(values.map(inWords), ['nothing', 'null', '"Rex"', '7', 'false', '1.50', 'an array', 'an object'])
+    assert.equal(inWords(new OtherNumber('9'.repeat(10_000))), `${'9'.repeat(60)}…`)
   })
 })
 
@@ -57,6 +58,16 @@ describe('quote', () => {
     for (const character of ['x', '🐈']) {
       assert.equal(quote(character.repeat(60)), `"${character.repeat(60)}"`)
       assert.equal(quote(character.repeat(61)), `"${character.repeat(60)}…"`)
+    }
+  })
+
+  it('escapes every character that could end a line, control a terminal or turn the text around', () => {
+    const codes = [0x00, 0x0a, 0x1b, 0x7f, 0x85, 0x9b, 0x2028, 0x2029, 0x202a, 0x202c, 0x202e, 0x2066, 0x2069]
+    for (const code of codes) {
+      const character = String.fromCharCode(code)
+      const quoted = quote(`a${character}b`)
+      assert.ok(!quoted.includes(character), quoted)
+      assert.equal(JSON.parse(quoted), `a${character}b`)
     }
   })
 

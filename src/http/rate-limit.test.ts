@@ -80,6 +80,23 @@ describe('The rate step', () => {
     assert.equal(verdicts.filter((verdict) => verdict instanceof Refusal).length, 1)
   })
 
+  it('asks again after a lease that failed', async () => {
+    const limit = { requests: 10, seconds: 60 }
+    const window = createRateWindow(limit, () => 0)
+    let isBroken = true
+    const step = createRateLimit(
+      limit,
+      () => 0,
+      async (account, wanted) => {
+        if (isBroken) throw new Error('no answer')
+        return window(account, wanted)
+      },
+    )
+    await assert.rejects(async () => step(requestOf('a')), /no answer/)
+    isBroken = false
+    assert.equal(await step(requestOf('a')), undefined)
+  })
+
   it('tells a wait of at least a second and at most the window', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 100 }), fc.integer({ min: 0, max: 10 ** 9 }), (seconds, at) => {
