@@ -165,7 +165,7 @@ describe('petstore account', () => {
     await petstore(['migrate', '--database', database.url])
     const words = ['account', 'create', EMAIL, '--password-stdin', '--database', database.url]
     const both = await Promise.all([1, 2].map(() => petstore(words, { input: PASSWORD })))
-    assert.deepEqual(both.map(({ code }) => code).toSorted(), [0, 1])
+    assert.ok(both.some(({ code }) => code === 0))
     assert.deepEqual(
       both.find(({ code }) => code === 1),
       { code: 1, stdout: '', stderr: `petstore: There is already an account for ${EMAIL}.\n` },
