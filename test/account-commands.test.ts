@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
 import { readdirSync } from 'node:fs'
+import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
 import { stripVTControlCharacters } from 'node:util'
 import { verifyPassword } from '../src/accounts/passwords.ts'
@@ -60,6 +61,12 @@ describe('petstore key', () => {
         assert.equal((await stateAt(NOW))?.id, id)
       }))
   }
+
+  it('takes a value that starts with a dash after an equals sign', () =>
+    withAccount(async (run) => {
+      const { name } = JSON.parse(await run(`key create --account=${EMAIL} --name=--dashed --json`)) as { name: string }
+      assert.equal(name, '--dashed')
+    }))
 
   it('lists the keys of one account, or of all, with when they were revoked', () =>
     withAccount(async (run) => {
@@ -127,6 +134,63 @@ describe('petstore account', () => {
       assert.equal((await petstore([...words.split(' '), '--json', '--database', database.url])).stdout, '[]\n')
     }
   })
+
+  it('keeps in the security log what was done with an account on the command line, and when', () =>
+    withAccount(async (run, url) => {
+      const at = (hours: number) => ({ clock: () => NOW + hours * HOUR })
+      const made = await run(`key create --account ${EMAIL} --name laptop --json`, at(1))
+      const { id } = JSON.parse(made) as { id: string }
+      await run(`key revoke ${id}`, at(2))
+      const changed = await run(`account password ${EMAIL} --password-stdin --json`, { ...at(3), input: PASSWORD })
+      const account = JSON.parse(changed) as { id: string; email: string; createdAt: string }
+      assert.deepEqual([account.email, account.createdAt], [EMAIL, new Date(NOW).toISOString()])
+      await run(`account remove ${EMAIL} --yes`, at(4))
+      const store = await openStore(readConfig({ database: url }, {}).database)
+      const events = await store.accounts.auditTrail(account.id, 100)
+      await store.close()
+      assert.deepEqual(
+        events.map((event) => [event.action, event.subject, event.via, (event.at - NOW) / HOUR]),
+        [
+          ['account.removed', EMAIL, 'command line', 4],
+          ['account.password_changed', EMAIL, 'command line', 3],
+          ['key.revoked', `laptop (${id})`, 'command line', 2],
+          ['key.created', `laptop (${id})`, 'command line', 1],
+          ['account.created', EMAIL, 'command line', 0],
+        ],
+      )
+    }))
+
+  it('is created once where two people create it at the same time, and the other one is told', async () => {
+    await using database = await ENGINES[0]!.newDatabase()
+    await petstore(['migrate', '--database', database.url])
+    const words = ['account', 'create', EMAIL, '--password-stdin', '--database', database.url]
+    const both = await Promise.all([1, 2].map(() => petstore(words, { input: PASSWORD })))
+    assert.ok(both.some(({ code }) => code === 0))
+    assert.deepEqual(
+      both.find(({ code }) => code === 1),
+      { code: 1, stdout: '', stderr: `petstore: There is already an account for ${EMAIL}.\n` },
+    )
+  })
+
+  it('keeps a password that was changed elsewhere while this change was being made, and says so', () =>
+    withAccount(async (run, url) => {
+      const path = url.slice('sqlite:'.length)
+      const change = (clock = () => NOW) =>
+        petstore(['account', 'password', EMAIL, '--password-stdin', '--database', url], {
+          input: 'one long password',
+          clock,
+        })
+      const refused = await change(() => {
+        using other = new DatabaseSync(path)
+        other.exec("UPDATE accounts SET password_hash = 'changed'")
+        return NOW
+      })
+      assert.equal(refused.code, 1)
+      assert.match(refused.stderr, /^petstore: The password was changed meanwhile\. Try again\.\n$/)
+      assert.equal((await change()).code, 0)
+      assert.ok(await hasPassword(url, 'one long password'))
+      assert.match(await run('account list'), /^acct_\w{16} {2}you@example\.com {2}2026-11-15 12:00 UTC\n$/)
+    }))
 
   it('removes the account that is named, and no other', () =>
     withAccount(async (run) => {

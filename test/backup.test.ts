@@ -15,7 +15,8 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
 import { backUp } from '../src/store/sqlite/backup.ts'
 import { Folder, makeKey, serve } from './command.ts'
-import { postgres } from '../harness/engines.ts'
+import { postgres, sqlite } from '../harness/engines.ts'
+import { petstore } from './in-process-command.ts'
 
 const DATABASE = 'data/petstore.db'
 
@@ -178,6 +179,17 @@ describe('petstore restore', { concurrency: 3 }, () => {
     const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' }
     const added = await fetch(`${url}/v1/pets`, { method: 'POST', headers, body: '{"name":"Rex","categoryId":1}' })
     assert.deepEqual([added.status, ((await added.json()) as { id: number }).id], [201, 101])
+  })
+
+  it('prints JSON for scripts, as a backup does: which file became which, and of how many bytes', async () => {
+    await using database = await sqlite.newDatabase()
+    const [path, copy, to] = ['', '.copy', '.restored'].map((end) => database.url.slice('sqlite:'.length) + end)
+    await petstore(['seed', '--count', '10', '--database', database.url])
+    const made = await petstore(['backup', copy!, '--json', '--database', `sqlite:${path}`])
+    assert.deepEqual(JSON.parse(made.stdout), { file: copy, bytes: statSync(copy!).size })
+    const restored = await petstore(['restore', copy!, '--json', '--database', `sqlite:${to}`])
+    assert.deepEqual(JSON.parse(restored.stdout), { database: to, file: copy })
+    assert.match(restored.stderr, /^Warning: keys that were revoked.*\n$/)
   })
 
   it('takes an empty database in its place, but not one with data and not one in use', async () => {

@@ -2,12 +2,16 @@
 import assert from 'node:assert/strict'
 import { mkdirSync, readdirSync, realpathSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
 import { renderOpenapi } from '../src/contract/openapi.ts'
 import { SETTINGS } from '../src/config.ts'
+import { INT64_MAX } from '../src/contract/int64.ts'
+import { sqlite } from '../harness/engines.ts'
 import { collect } from '../harness/processes.ts'
 import { BIN, Folder, makeKey, serve } from './command.ts'
 import { MIGRATION_NAMES } from './database-schema.ts'
+import { petstore } from './in-process-command.ts'
 
 const EMAIL = 'you@example.com'
 const PASSWORD = 'correct horse battery'
@@ -428,6 +432,19 @@ describe('petstore', { concurrency: 3 }, () => {
     const pets = (await response.json()) as { id: number; name: string }[]
     assert.equal(pets[0]?.id, 1202)
     assert.ok(new Set(pets.map(({ name }) => name)).size > 10, 'they differ')
+  })
+
+  it('says in one line that the database cannot do what it should', async () => {
+    await using database = await sqlite.newDatabase()
+    const add = () => petstore(['seed', '--count', '1', '--database', database.url])
+    assert.equal((await add()).code, 0)
+    {
+      using other = new DatabaseSync(database.url.slice('sqlite:'.length))
+      other.exec(`UPDATE sqlite_sequence SET seq = ${INT64_MAX} WHERE name = 'pets'`)
+    }
+    const { code, stdout, stderr } = await add()
+    assert.deepEqual([code, stdout], [1, ''])
+    assert.match(stderr, /^petstore: the disk is full, or no id is left .*\n$/)
   })
 
   it('prints the OpenAPI document, with the addresses it is told', async () => {

@@ -47,7 +47,10 @@ describe('petstore complete', () => {
     assert.deepEqual(await words('serve', '--log-level', ''), ['error', 'warn', 'notice', 'info', 'debug'])
     assert.deepEqual(await words('serve', '--environment', 'p'), ['production'])
     assert.deepEqual(await words('environment', 'set', 's'), ['staging'])
+    assert.deepEqual(await words('environment', 'set', '--database', 'sqlite:x', 'p'), ['production'])
+    assert.deepEqual(await words('environment', 'set', 'staging', ''), ['--yes', '--json', '--database'])
     assert.deepEqual(await words('completion', ''), ['bash', 'zsh', 'fish'])
+    assert.deepEqual(await words('key', 'list', '--help'), [], 'what is typed so far does not ask for help')
   })
 })
 

@@ -43,6 +43,17 @@ describeService(
       assert.match(await pageAfter(31, '/activity?span=month'), /No requests in this time/)
     })
 
+    it('that failed is explained within the chosen time, the newest 20 requests of it', async () => {
+      for (let call = 0; call < 21; call += 1) await service().call(`/pets/${900_000 + call}`)
+      const cards = (page: string) => page.split('class="card failure"').slice(1)
+      const shown = await pageAfter(0.9, '/activity?span=day')
+      assert.equal(cards(shown).length, 20)
+      assert.match(cards(shown)[0]!, /900020/)
+      assert.match(shown, /The newest 20 of 21 failed requests\./)
+      assert.match(await pageAfter(1.1, '/activity?span=day'), /No failed requests/)
+      assert.equal(cards(await pageAfter(1.1, '/activity?span=week')).length, 20)
+    })
+
     it('of a key that expired is told with the key among those no longer in use', async () => {
       const client = await signedIn(service())
       await client.submit('/keys', '/keys', { name: 'for a week', expires: '7' })

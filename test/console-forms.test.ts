@@ -23,6 +23,16 @@ describeService('The forms of the console', (service) => {
         assert.match(body, /This form is out of date/)
       }
       assert.doesNotMatch((await client.get('/keys')).body, /forged/)
+      for (const path of ['/sign-out', '/sign-in', '/sign-up']) {
+        const forged = await client.post(path, {
+          email: 'forged@example.com',
+          password: PASSWORD,
+          csrf: other['csrf']!,
+        })
+        assert.equal(forged.status, 403, path)
+      }
+      assert.equal((await client.get('/keys')).status, 200, 'still signed in')
+      assert.equal(await service().store.accounts.accountByEmail('forged@example.com'), undefined)
     })
 
     it('does nothing when another site sent it, whatever it brings', async () => {
@@ -78,6 +88,8 @@ describeService('The forms of the console', (service) => {
         await endSessions()
         const { status, location } = await client.post(path, { ...fields, name, categoryId: '12', status: 'sold' })
         assert.equal(status, 303)
+        const [, carried = ''] = /typed=([\w-]+)/.exec(decodeURIComponent(location!)) ?? []
+        assert.doesNotMatch(Buffer.from(carried, 'base64url').toString(), /csrf|^$/, 'no CSRF token in an address')
         assert.match((await client.get(location!)).body, /nothing was saved yet/)
         const wrong = await client.submit(location!, '/sign-in', {
           email: service().account.email,

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
 import { ERRORS } from '../src/contract/errors.ts'
+import { StoreUnavailable } from '../src/store/store.ts'
 import { until } from '../harness/until.ts'
 import { ConsoleClient, MEMBER_PAGES, signedIn } from './console-client.ts'
 import { ENGINES } from '../harness/engines.ts'
@@ -271,6 +272,22 @@ describe('A deployment', () => {
           requestId === refused.headers.get('request-id') && /the work after the response failed/.test(String(msg)),
       ),
     )
+  })
+
+  it('breaks off a download that the database stops, so that it does not pass for whole, and logs it', async ({
+    mock,
+  }) => {
+    await using petstore = await startPetstore()
+    await petstore.store.pets.createMany(
+      Array.from({ length: 1500 }, () => ({ name: 'Rex', categoryId: 1n, status: 'sold' })),
+    )
+    const client = await signedIn(petstore)
+    const list = mock.method(petstore.store.pets, 'list')
+    list.mock.mockImplementationOnce(() => Promise.reject(new StoreUnavailable('The database is away.')), 1)
+    await assert.rejects(client.get('/animals.csv'))
+    const broken = petstore.logged.find(({ msg }) => msg === 'a download broke off')
+    assert.equal(broken?.['level'], 'error')
+    assert.ok(broken?.['requestId'])
   })
 
   it('with a fault of its own says so without its details, which are in the log', async () => {

@@ -86,7 +86,9 @@ describeService('The console, for its people', (service) => {
 
   it('shows a create first with a new key, and says when its first request has come', async () => {
     const client = await signedIn(service())
-    const { body } = await client.submit('/keys', '/keys', { name: 'waits', expires: '' })
+    const { body, headers } = await client.submit('/keys', '/keys', { name: 'waits', expires: '' })
+    const policy = headers.get('content-security-policy') ?? ''
+    assert.match(policy, /^default-src 'none'; .*connect-src 'self'$/, 'its script may ask for the first request')
     assert.ok(body.indexOf('&quot;categoryId&quot;: 3') < body.lastIndexOf('curl '))
     const address = /data-first-request="([^"]+)"/.exec(body)![1]!
     const waiting = await client.get(address)

@@ -35,6 +35,19 @@ describeService(
         assert.equal((await new ConsoleClient(service().url).signIn('pasted@example.com', PASSWORD)).location, '/keys')
       })
 
+      it('is not had by signing up with the email address of an account and another password', async () => {
+        const { email } = service().account
+        const visitor = new ConsoleClient(service().url)
+        const { status, body } = await visitor.submit('/sign-up', '/sign-up', {
+          email,
+          password: 'wrong horse battery',
+        })
+        assert.equal(status, 400)
+        assert.ok(body.includes(`There is already an account for ${email}.`))
+        assert.equal((await visitor.get('/keys')).status, 303)
+        assert.equal((await new ConsoleClient(service().url).signIn(email, PASSWORD)).status, 303)
+      })
+
       it('leads who is signed in from the forms for it to the keys', async () => {
         const client = await signedIn(service())
         for (const page of ['/sign-in', '/sign-up']) assert.equal((await client.get(page)).location, '/keys')
@@ -64,6 +77,8 @@ describeService(
           assert.equal(made.status, 200, `form at ${place}`)
         }
         assert.equal((await new ConsoleClient(service().url).get('/keys', { Cookie: planted.join('; ') })).status, 303)
+        const tooMany = [...planted, `petstore=${'x'.repeat(43)}`, `petstore=${token}`].join('; ')
+        assert.equal((await new ConsoleClient(service().url).get('/keys', { Cookie: tooMany })).status, 303)
       })
 
       it('changes the token at sign-in, so that one planted before is worth nothing', async () => {

@@ -7,7 +7,9 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { readConfig } from '../src/config.ts'
 import type { Check } from '../src/store/check.ts'
+import { openStore } from '../src/store/open-store.ts'
 import { Folder, makeKey } from './command.ts'
 import { MIGRATION_NAMES, readSchema } from './database-schema.ts'
 import { askPostgres } from '../harness/ask-postgres.ts'
@@ -58,6 +60,46 @@ for (const engine of ENGINES) {
         [found['Import']!.state, found['Import']!.found],
         ['warning', `of ${file} stopped after 500 of 1500 rows`],
       )
+    })
+
+    it('finds a copy that was not finished', async () => {
+      await using database = await engine.newDatabase()
+      await petstore(['migrate', '--environment', 'staging', '--database', database.url])
+      const store = await openStore(readConfig({ database: database.url }, {}).database)
+      await store.setUnfinishedCopy(true)
+      await store.close()
+      const { code, found } = await examine(database.url)
+      assert.deepEqual(
+        [code, found['Copy']],
+        [
+          1,
+          {
+            state: 'problem',
+            found: 'a copy into this database was interrupted',
+            fix: 'Run the same petstore copy again.',
+          },
+        ],
+      )
+    })
+
+    it('tells an environment that is not recorded, and one that is a default and gives way to the setting', async () => {
+      await using database = await engine.newDatabase()
+      await (await openStore(readConfig({ database: database.url }, {}).database)).close()
+      const production = ['--environment', 'production']
+      const none = await examine(database.url, production)
+      assert.deepEqual(
+        [none.code, none.found['Environment']],
+        [
+          0,
+          { state: 'warning', found: 'none is recorded yet', fix: 'Start the service, which records it: production.' },
+        ],
+      )
+      await petstore(['migrate', '--database', database.url])
+      assert.deepEqual((await examine(database.url, production)).found, {})
+      await petstore(['migrate', '--environment', 'staging', '--database', database.url])
+      assert.equal((await examine(database.url, production)).found['Environment']?.state, 'problem', 'it was chosen')
+      await petstore(['environment', 'set', 'production', '--yes', '--database', database.url])
+      assert.deepEqual((await examine(database.url)).found, {}, 'a setting that is not given contradicts nothing')
     })
 
     it('finds a clock that is wrong', async () => {

@@ -1,11 +1,12 @@
 // A database knows its environment: who records it, who is refused, and what becomes of its keys.
 import assert from 'node:assert/strict'
+import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
 import { Accounts } from '../src/accounts/accounts.ts'
 import { readConfig } from '../src/config.ts'
 import { Refused } from '../src/contract/errors.ts'
 import { openStore } from '../src/store/open-store.ts'
-import { ENGINES } from '../harness/engines.ts'
+import { ENGINES, sqlite } from '../harness/engines.ts'
 import { expectError, PASSWORD, startPetstore } from './harness.ts'
 import { petstore } from './in-process-command.ts'
 
@@ -129,6 +130,34 @@ for (const engine of ENGINES) {
       }
     })
 
+    it('that is not recorded yet is changed only with --yes while active keys would be refused, and is shown as none', async () => {
+      await using database = await engine.newDatabase()
+      const run = (words: string) => petstore([...words.split(' '), '--database', database.url])
+      const store = await openStore(readConfig({ database: database.url }, {}).database)
+      const accounts = new Accounts({ store, environment: 'staging', clock: Date.now })
+      const account = await accounts.create(EMAIL, PASSWORD, 'command line')
+      assert.ok(!(account instanceof Refused))
+      for (const name of ['active', 'revoked']) {
+        const made = await accounts.createKey(account, name, undefined, 'command line')
+        assert.ok(!(made instanceof Refused))
+        if (name === 'revoked') await accounts.revokeKey(made.key, 'command line')
+      }
+      await store.close()
+      const shown = await run('environment show')
+      assert.deepEqual([shown.code, shown.stdout], [0, ''])
+      assert.match(shown.stderr, /has no environment yet; the next start of the service records one/)
+      assert.deepEqual(JSON.parse((await run('environment show --json')).stdout), { environment: null })
+      const refused = await run('environment set production')
+      assert.equal(refused.code, 2)
+      assert.match(refused.stderr, /belongs to no environment and has 1 active key of staging .*; add --yes/)
+      assert.deepEqual(JSON.parse((await run('environment set production --yes --json')).stdout), {
+        environment: 'production',
+        was: null,
+        refusedKeys: 1,
+      })
+      assert.deepEqual(JSON.parse((await run('environment show --json')).stdout), { environment: 'production' })
+    })
+
     it('must be that of the start, which is refused otherwise and says how to proceed', async () => {
       await using database = await engine.newDatabase()
       await servedOnce(database.url, PRODUCTION)
@@ -202,3 +231,24 @@ for (const engine of ENGINES) {
     })
   })
 }
+
+it('An environment that another process records first is kept, and a command that would have recorded it says so', async () => {
+  await using database = await sqlite.newDatabase()
+  const store = await openStore(readConfig({ database: database.url }, {}).database)
+  const accounts = new Accounts({ store, environment: 'production', clock: Date.now })
+  const account = await accounts.create(EMAIL, PASSWORD, 'command line')
+  assert.ok(!(account instanceof Refused))
+  await accounts.createKey(account, 'x', undefined, 'command line')
+  await store.close()
+  const { code, stderr } = await petstore(['environment', 'set', 'production', '--database', database.url], {
+    // Called when the command has read the environment, and before it records one.
+    clock() {
+      using other = new DatabaseSync(database.url.slice('sqlite:'.length))
+      other.exec("INSERT INTO store_facts VALUES ('environment', 'staging')")
+      return Date.now()
+    },
+  })
+  assert.equal(code, 1)
+  assert.match(stderr, /Another process has just changed the environment to staging; nothing was changed here\./)
+  assert.equal(await recorded(database.url), 'staging')
+})

@@ -149,6 +149,8 @@ for (const engine of ENGINES) {
           stopped.stderr,
         )!
       assert.equal((await all(database.url)).length, Number(rows))
+      const checked = await call(database.url, 0, ['import', file, '--dry-run'])
+      assert.match(checked.stderr, /2600 valid, 0 bad\. Nothing was written\.\n$/, 'it was not imported yet')
       await call(database.url, 0, ['import', file])
       assert.equal((await all(database.url)).length, 2600)
     })
@@ -277,6 +279,51 @@ for (const engine of ENGINES) {
 }
 
 describe('petstore import', { concurrency: 3 }, () => {
+  it('stops when another process goes on with the same file, or begins it a moment before, and says so', async () => {
+    await using folder = await Folder.create()
+    const [database, file] = ['petstore.db', 'pets.csv'].map((name) => join(folder.path, name)) as [string, string]
+    const env = { DATABASE_URL: `sqlite:${database}` }
+    writeFileSync(file, csv(numbered(1600)))
+    const elsewhere = (sql: string) => {
+      using other = new DatabaseSync(database)
+      other.exec(sql)
+    }
+    await petstore(['migrate'], { env })
+    const overtaken = await petstore(['import', file], {
+      env,
+      isTTY: true,
+      onReport: (text) => text.includes(' 1000 of ') && elsewhere('UPDATE imports SET rows_done = 1500'),
+    })
+    assert.equal(overtaken.code, 1)
+    assert.match(
+      overtaken.stderr,
+      /petstore: Another process imports the same file; this one stopped after 1000 rows\. No row was added twice\.\n$/,
+    )
+    assert.equal((await all(env.DATABASE_URL)).length, 1000)
+
+    elsewhere('UPDATE imports SET rows_done = 0; CREATE TABLE begun AS SELECT * FROM imports; DELETE FROM imports')
+    const late = await petstore(['import', file], {
+      env,
+      clock() {
+        elsewhere('INSERT OR IGNORE INTO imports SELECT * FROM begun')
+        return Date.now()
+      },
+    })
+    assert.equal(late.code, 1)
+    assert.match(late.stderr, /petstore: Another process imports the same file; this one stopped after 0 rows\./)
+    assert.equal((await all(env.DATABASE_URL)).length, 1000)
+  })
+
+  it('spools a pipe that is named as a file, of any length', async () => {
+    await using folder = await Folder.create()
+    const { code, stdout, stderr } = await folder.run(['import', '/dev/stdin', '--format', 'csv', '--json'], {
+      wrap: ['sh', '-c', 'cat | "$0" "$@"'],
+      input: csv(numbered(4000).replaceAll(',', `${'x'.repeat(100)},`)),
+    })
+    assert.equal(code, 0, stderr)
+    assert.deepEqual(JSON.parse(stdout), { added: 4000, earlier: 0, skipped: 0 })
+  })
+
   it('spools standard input, leaves nothing of it behind, and recognises it again', async () => {
     await using folder = await Folder.create()
     const spooled = () => readdirSync(tmpdir()).filter((name) => name.startsWith('petstore-import-'))
@@ -325,6 +372,7 @@ describe('petstore import', { concurrency: 3 }, () => {
     put('sheet.csv', Buffer.from('504b030414000600', 'hex'))
     put('quote.csv', 'name,categoryId\n"Rex,1\n')
     put('empty.jsonl', '')
+    put('empty.NDJSON', '')
     put('pets.txt', 'name,categoryId\nRex,1\n')
     await folder.run(['migrate'])
     const calls: [words: string[], code: number, message: RegExp][] = [
@@ -347,12 +395,13 @@ describe('petstore import', { concurrency: 3 }, () => {
       ],
       [['import', 'header.csv', '--delimiter', ';;'], 2, /--delimiter must be comma, semicolon, tab or one character/],
       [['import', 'empty.jsonl', '--ignore-columns'], 2, /--delimiter and --ignore-columns are for CSV\./],
+      [['import', 'empty.jsonl', '--delimiter', 'tab'], 2, /--delimiter and --ignore-columns are for CSV\./],
       [
         ['import', 'quote.csv', '--skip-bad'],
         1,
         /^petstore: line 2: a quote is not closed until the end of the file\. .*nothing was written/,
       ],
-      [['import', 'empty.jsonl'], 0, /^Added 0 animals\.\n$/],
+      [['import', 'empty.NDJSON'], 0, /^Added 0 animals\.\n$/],
       [
         ['import', 'pets.txt'],
         2,
@@ -374,7 +423,8 @@ describe('petstore import', { concurrency: 3 }, () => {
       assert.match(ended.stderr, message)
       assert.deepEqual([ended.code, ended.stdout], [code, ''], words.join(' '))
     }
-    assert.equal((await folder.run(['export', 'pets.txt', '--format', 'csv', '--force'])).code, 0)
+    const exported = await folder.run(['export', 'pets.txt', '--format', 'csv', '--force', '--json'])
+    assert.deepEqual([exported.code, JSON.parse(exported.stdout), exported.stderr], [0, { exported: 0 }, ''])
     assert.equal(readFileSync(join(folder.path, 'pets.txt'), 'utf8'), `${CSV_HEADER}\n`)
   })
 

@@ -198,6 +198,7 @@ describeService('An account with many keys', (service) => {
   it('starts at the newest if the address names the key of somebody else', async () => {
     const client = await signedIn(service())
     const { apiKey: foreign } = await makeKey(service())
+    await service().accounts.createKey(service().account, 'newer than that one', undefined, 'console')
     for (const after of [foreign.id, 'key_none', '%00']) {
       assert.deepEqual(
         cardsOf((await client.get(`/keys?after=${after}`)).body),

@@ -252,6 +252,13 @@ if (hasTerminal)
       )
     })
 
+    it('greets without a key while the database is unavailable, and goes on', async () => {
+      await using folder = await Folder.create([BIN])
+      const text = await onTerminal(folder, { DATABASE_URL: 'postgres://me@127.0.0.1:1/none' })
+      assert.match(text, /API +\S+ {2}http:\/\/127\.0\.0\.1:\d+\/v1\n/)
+      assert.ok(!text.includes('curl'), text)
+    })
+
     it('uses no colour with NO_COLOR or on a dumb terminal, and offers no key in production or a second time', async () => {
       await using folder = await Folder.create([BIN])
       const production = await onTerminal(folder, { PETSTORE_ENVIRONMENT: 'production', NO_COLOR: '1' })

@@ -72,7 +72,8 @@ describe('A password', () => {
 
   it('has 12 to 1024 characters, counted as people do', () => {
     assert.match(passwordProblem('🐎'.repeat(11)) ?? '', /at least 12 characters, got 11\.$/)
-    assert.equal(passwordProblem('qm7 🐎🐎🐎🐎🐎🐎🐎🐎🐎'), undefined)
+    assert.equal(passwordProblem('qm7 🐎🐎🐎🐎🐎🐎🐎🐎'), undefined, 'of 12')
+    assert.equal(passwordProblem('🐎'.repeat(1024)), undefined, 'of 1024')
     assert.match(passwordProblem('x'.repeat(1025)) ?? '', /at most 1024 characters, got 1025\.$/)
   })
 

@@ -8,6 +8,7 @@ import {
   SIGN_IN_BY_ACCOUNT,
   SIGN_IN_BY_ACCOUNT_AND_ADDRESS,
   SIGN_IN_BY_ADDRESS,
+  SIGN_UP_BY_ADDRESS,
   Throttle,
   type Throttles,
 } from './throttle.ts'
@@ -81,6 +82,19 @@ describe('the throttle', () => {
     tryAs('one more')
     tryAs('of late', 2)
     assert.equal(throttle.waitMs('of late'), 250)
+  })
+
+  it('keeps as many names when some come again after their time as when all are new', () => {
+    const { clock, throttle, tryAs, tryAsMany } = startThrottle({ tries: 3, withinMs: 500 })
+    tryAs('comes again', 2)
+    clock.now += 500
+    tryAs('comes again')
+    tryAsMany(NAMES_KEPT - 1, 2)
+    for (let index = 0; index < 100; index += 1) tryAs(`later ${index}`, 2)
+    tryAsMany(NAMES_KEPT - 1)
+    let throttled = 0
+    for (let index = 0; index < NAMES_KEPT - 1; index += 1) if (throttle.waitMs(`other ${index}`) > 0) throttled += 1
+    assert.ok(throttled <= NAMES_KEPT - 100, `${throttled} were kept`)
   })
 
   it('lets new names pass uncounted while all that it keeps are throttled', () => {
@@ -184,6 +198,32 @@ describe('tries at a password', () => {
       address(1),
     )
     assert.equal(tries.takeTry({ email: 'other@example.com', address: address(1) }), WAIT_MS)
+  })
+
+  it('that are right never use up the tries at an account, nor those of a session', () => {
+    const tries = newTries()
+    const you = { email: 'you@example.com', address: address(1) }
+    for (let time = 0; time < 2 * SIGN_IN_BY_ACCOUNT.tries; time += 1) {
+      for (const trier of [you, { session: 'token' }]) {
+        assert.equal(tries.takeTry(trier), 0)
+        void tries.rightTry(trier)
+      }
+    }
+  })
+
+  it('and sign-ups count together where they come from one IPv6 network of 64 bits', () => {
+    const tries = newTries()
+    const [network, other] = ['2001:db8:1:2', '2001:db8:1:3']
+    for (let index = 0; index < SIGN_IN_BY_ADDRESS.tries; index += 1)
+      guess(tries, 1, `guess${index}@example.com`, `${network}::${index}`)
+    assert.equal(tries.takeTry({ email: 'you@example.com', address: `${network}::ffff` }), WAIT_MS)
+    assert.equal(tries.takeTry({ email: 'you@example.com', address: `${other}::1` }), 0)
+    guess(tries, SIGN_IN_BY_ACCOUNT_AND_ADDRESS.tries - 1, 'you@example.com', `${other}::2`)
+    assert.equal(tries.takeTry({ email: 'you@example.com', address: `${other}::3` }), WAIT_MS)
+    for (let index = 0; index < SIGN_UP_BY_ADDRESS.tries; index += 1)
+      assert.equal(tries.takeSignUp(`${network}::${index}`), 0)
+    assert.equal(tries.takeSignUp(`${network}::ffff`), SIGN_UP_BY_ADDRESS.withinMs)
+    assert.equal(tries.takeSignUp(`${other}::1`), 0)
   })
 
   it('that were not made do not count', () => {

@@ -10,6 +10,7 @@ import type { ApiKey, AuditEvent, FailedRequest } from '../store/account-store.t
 import { type Store, StoreUnavailable } from '../store/store.ts'
 import { openStore } from '../store/open-store.ts'
 import { kindOf } from '../store/records.ts'
+import { until } from '../../harness/until.ts'
 import { FAILED_WAITING, Usage } from './usage.ts'
 
 const HOUR_MS = 3_600_000
@@ -58,14 +59,15 @@ async function openWith(accountIds: readonly string[]) {
   parts.defer(() => own.close())
   for (const id of accountIds)
     await own.accounts.createAccount({ ...account, id, email: `${id}@example.com` }, { ...event, accountId: id })
-  const usage = new Usage(own, () => START)
+  const ownClock = { now: START }
+  const usage = new Usage(own, () => ownClock.now)
   const whileLocked = async (work: () => Promise<void>) => {
     using other = new DatabaseSync(join(folder, 'petstore.db'))
     other.exec('BEGIN IMMEDIATE')
     await work()
     other.exec('ROLLBACK')
   }
-  return { store: own, usage, whileLocked, [Symbol.asyncDispose]: () => parts.disposeAsync() }
+  return { store: own, usage, clock: ownClock, whileLocked, [Symbol.asyncDispose]: () => parts.disposeAsync() }
 }
 
 describe('the use of a key', () => {
@@ -94,13 +96,22 @@ describe('the use of a key', () => {
     await using opened = await openWith([account.id])
     const key = await newKey(opened.store)
     for (const status of [200, 200, 200, 404]) opened.usage.count(key, 'getPet', status)
+    const quiet = await newKey(opened.store)
+    opened.usage.count(quiet, 'listPets', 200)
     await opened.whileLocked(async () => {
       const failing = assert.rejects(opened.usage.flush(), StoreUnavailable)
       await setImmediate()
+      opened.clock.now += 5000
       for (const status of [200, 500]) opened.usage.count(key, 'getPet', status)
       await failing
     })
     await opened.usage.flush()
+    assert.deepEqual(await countsOf(quiet, opened.store), [[0, 'listPets', 200, 1]])
+    const lastUsed = await Promise.all([key, quiet].map(({ id }) => opened.store.accounts.keyById(id)))
+    assert.deepEqual(
+      lastUsed.map((found) => found?.lastUsedAt),
+      [START + 5000, START],
+    )
     const expected = [
       [0, 'getPet', 200, 4],
       [0, 'getPet', 404, 1],
@@ -133,6 +144,28 @@ describe('the use of a key', () => {
     await usage.flush()
     assert.deepEqual(await countsOf(key), [[0, 'listPets', 200, 1]])
     await first
+  })
+
+  it('is written every two seconds until the service stops, and a failed write is reported', async ({ mock }) => {
+    const [usage, key] = [new Usage(store, () => START), await newKey()]
+    const reports: [unknown, string][] = []
+    const away = new StoreUnavailable('The database is away.')
+    const write = mock.method(store.accounts, 'recordUsage')
+    write.mock.mockImplementationOnce(() => Promise.reject(away))
+    mock.timers.enable({ apis: ['setInterval'] })
+    usage.start((error, message) => reports.push([error, message]))
+    usage.count(key, 'listPets', 200)
+    mock.timers.tick(2000)
+    await until(() => reports.length > 0)
+    assert.equal(reports[0]?.[0], away)
+    assert.match(reports[0]?.[1] ?? '', /could not be written; they are kept/)
+    mock.timers.tick(2000)
+    await until(async () => (await countsOf(key)).length > 0)
+    await usage.stop()
+    usage.count(key, 'listPets', 200)
+    mock.timers.tick(10_000)
+    await setImmediate()
+    assert.deepEqual([write.mock.callCount(), reports.length], [2, 1])
   })
 
   it('is forgotten after 90 days and not before', async () => {
@@ -217,5 +250,17 @@ describe('failed requests', () => {
     assert.deepEqual([await keptOf(opened.store, 'bad'), await keptOf(opened.store, 'good')], [[], ['kept']])
     assert.deepEqual(reports, ['1 failed requests of bad could not be written; they are dropped'])
     await opened.usage.stop()
+  })
+
+  it('are kept where the database goes away while they are written account by account', async ({ mock }) => {
+    await using opened = await openWith(['a', 'b'])
+    const write = mock.method(opened.store.accounts, 'recordFailures')
+    write.mock.mockImplementationOnce(() => Promise.reject(new Error('refused')), 0)
+    write.mock.mockImplementationOnce(() => Promise.reject(new StoreUnavailable('The database is away.')), 1)
+    for (const accountId of ['a', 'b']) opened.usage.remember(failedOf(accountId, 'r'))
+    await opened.usage.flush()
+    assert.deepEqual([await keptOf(opened.store, 'a'), await keptOf(opened.store, 'b')], [[], ['r']])
+    await opened.usage.flush()
+    assert.deepEqual([await keptOf(opened.store, 'a'), await keptOf(opened.store, 'b')], [['r'], ['r']])
   })
 })

@@ -1,6 +1,6 @@
 // CSV as offices write it: whatever the delimiter, encoding, header and quotes, the animals are the same.
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
@@ -131,6 +131,10 @@ describe('a CSV file', () => {
     await assert.rejects(read(ENCODERS['UTF-16BE']('name;categoryId\nRex;1\n').subarray(0, -1)), {
       message: /^The file is not valid UTF-16 at or after line/,
     })
+    // Behind the first pieces that a file is read in.
+    const rows = `${'x'.repeat(250)};1\n`.repeat(3000)
+    const late = Buffer.concat([ENCODERS['UTF-16LE'](`name;categoryId\n${rows}`), Buffer.from([0x00, 0xd8, 0x41, 0])])
+    await assert.rejects(read(late), { message: /^The file is not valid UTF-16 at or after line 3002\./ })
   })
 
   it('counts lines from the start of the file, a sep= line and a header over two lines included', async () => {
@@ -179,6 +183,27 @@ describe('a CSV file', () => {
       await assert.rejects(read(content), { message })
     })
   }
+
+  it('from a pipe is kept in a file that has no name any more before the first byte is in it', async () => {
+    const temporary = mkdtempSync(join(folder, 'tmp-'))
+    const before = process.env['TMPDIR']
+    process.env['TMPDIR'] = temporary
+    try {
+      const during: string[][] = []
+      async function* source() {
+        for (const part of ['name,categoryId\n', 'Rex,1\n']) {
+          during.push(readdirSync(temporary))
+          yield Buffer.from(part)
+        }
+      }
+      await using file = await PetFile.open('-', Readable.from(source()))
+      assert.deepEqual(during, [[], []])
+      assert.equal(Buffer.concat(await Array.fromAsync(file.chunks())).toString(), 'name,categoryId\nRex,1\n')
+    } finally {
+      if (before === undefined) delete process.env['TMPDIR']
+      else process.env['TMPDIR'] = before
+    }
+  })
 
   for (const signature of ['504b030414000600', 'd0cf11e0a1b11ae1']) {
     it(`that is a spreadsheet (${signature}) is refused with the way to save it as CSV`, async () => {

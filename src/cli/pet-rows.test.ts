@@ -4,7 +4,7 @@ import { Readable } from 'node:stream'
 import { describe, it } from 'node:test'
 import * as fc from 'fast-check'
 import { INT64_MAX, INT64_MIN } from '../contract/int64.ts'
-import { NAME_MAX_LENGTH } from '../contract/limits.ts'
+import { BODY_LIMIT, NAME_MAX_LENGTH } from '../contract/limits.ts'
 import { type NewPet, PET_STATUSES, renderPet } from '../contract/pets.ts'
 import { CSV_HEADER, csvLine } from '../contract/pet-csv.ts'
 import { recogniseCsv } from './csv-dialect.ts'
@@ -82,6 +82,23 @@ describe('rows of a file', () => {
       { line: 2, pet: { name: ' Rex ', categoryId: INT64_MIN, status: 'available' } },
       { line: 3, pet: { name: 'x "y", z', categoryId: 0n, status: 'sold' } },
     ])
+  })
+
+  it('of CSV may be many: the longest row bounds each of them, not the file', async () => {
+    const row = `${'x'.repeat(NAME_MAX_LENGTH)},1\n`
+    const howMany = Math.ceil((2 * 1024 * 1024) / row.length)
+    const rows = await read(readCsv, `name,categoryId\n${row.repeat(howMany)}`, 256 * 1024)
+    assert.deepEqual([rows.length, rows.at(-1)?.line], [howMany, howMany + 1])
+  })
+
+  it('of JSON Lines may be as long as the body of a create, and no longer', async () => {
+    const line = '{"name":"Rex","categoryId":1}'
+    const [longest, longer] = [line.padEnd(BODY_LIMIT), line.padEnd(BODY_LIMIT + 1)]
+    const rows = await read(readJsonLines, `${longest}\n${longer}\n${longest}`, 1000)
+    assert.deepEqual(
+      rows.map((row) => 'pet' in row),
+      [true, false, true],
+    )
   })
 
   const range = `an integer from ${INT64_MIN} to ${INT64_MAX}`

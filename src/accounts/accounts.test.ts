@@ -1,0 +1,55 @@
+// Accounts with the longest email address and password, and a client that leaves while its password waits to be hashed.
+import assert from 'node:assert/strict'
+import { after, describe, it } from 'node:test'
+import { FieldProblem } from '../contract/errors.ts'
+import type { Account } from '../store/account-store.ts'
+import { openStore } from '../store/open-store.ts'
+import { Accounts, isTooLongToSignIn } from './accounts.ts'
+
+const PASSWORD = 'correct horse battery'
+const store = await openStore({ engine: 'sqlite', path: ':memory:' })
+const accounts = new Accounts({ store, environment: 'staging', clock: () => 1000 })
+
+async function newAccount(email: string, password = PASSWORD): Promise<Account> {
+  const account = await accounts.create(email, password, 'console')
+  assert.ok(!(account instanceof FieldProblem), JSON.stringify(account))
+  return account
+}
+
+describe('accounts', () => {
+  after(() => store.close())
+
+  it('have an email address of up to 254 characters and a password of up to 1024, and sign in with them', async () => {
+    const [email, password] = [`you@${'x'.repeat(250)}`, '🐎'.repeat(1024)]
+    const account = await newAccount(email, password)
+    assert.equal(isTooLongToSignIn(email, password), false)
+    assert.equal((await accounts.signIn(email, password))?.id, account.id)
+    assert.ok((await accounts.create(`${email}x`, PASSWORD, 'console')) instanceof FieldProblem)
+    assert.ok(isTooLongToSignIn(`${email}x`, password))
+    assert.ok(isTooLongToSignIn(email, `${password}x`))
+  })
+
+  it('keep a key that is renamed to its own name, or to none, as it was, without an event', async () => {
+    const account = await newAccount('same@example.com')
+    const made = await accounts.createKey(account, 'laptop', undefined, 'console')
+    assert.ok(!(made instanceof FieldProblem))
+    assert.equal(await accounts.renameKey(made.key, 'laptop', 'console'), undefined)
+    assert.ok((await accounts.renameKey(made.key, ' ', 'console')) instanceof FieldProblem)
+    assert.deepEqual(
+      (await store.accounts.auditTrail(account.id, 10)).map(({ action }) => action),
+      ['key.created', 'account.created'],
+    )
+    assert.equal((await store.accounts.keyById(made.key.id))?.name, 'laptop')
+  })
+
+  it('are neither created, changed nor signed in for a client that has left', async () => {
+    const account = await newAccount('stays@example.com')
+    const left = new Error('the client left')
+    const gone = AbortSignal.abort(left)
+    await assert.rejects(accounts.create('leaves@example.com', PASSWORD, 'console', gone), left)
+    assert.equal(await store.accounts.accountByEmail('leaves@example.com'), undefined)
+    await assert.rejects(accounts.signIn(account.email, PASSWORD, gone), left)
+    await assert.rejects(accounts.changePassword(account, 'another long password', 'console', gone), left)
+    assert.equal((await store.accounts.accountById(account.id))?.passwordHash, account.passwordHash)
+  })
+})
