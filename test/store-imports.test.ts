@@ -64,8 +64,9 @@ for (const engine of ENGINES) {
         await imports.abandon(FILE.hash)
         assert.equal((await found(store)).rowsDone, 3, 'a finished one stays')
         assert.equal(await imports.begin(FILE, 8, false), false)
-        assert.equal(await imports.begin(FILE, 8, true), true)
-        assert.deepEqual(await found(store), { ...FILE, rowsDone: 0, updatedAt: 8 })
+        const moved = { ...FILE, file: '/srv/moved/pets.csv' }
+        assert.equal(await imports.begin(moved, 8, true), true)
+        assert.deepEqual(await found(store), { ...moved, rowsDone: 0, updatedAt: 8 })
         await imports.abandon(FILE.hash)
         assert.equal(await imports.find(FILE.hash), undefined)
       }))
