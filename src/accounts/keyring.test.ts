@@ -26,6 +26,21 @@ describe('the keyring', () => {
     assert.equal(keyring.recall(secret), undefined)
   })
 
+  it('asks for a key again within five seconds, however often it is used: another instance may have revoked it', async () => {
+    let now = 0
+    const keyring = new Keyring(
+      store,
+      'staging',
+      () => 1000,
+      () => now,
+    )
+    const [secret = ''] = await makeKeys(1)
+    await keyring.find(secret)
+    const recalled = []
+    for (; now <= 5000; now += 100) recalled.push(keyring.recall(secret))
+    assert.ok(recalled[0] !== undefined && recalled.includes(undefined))
+  })
+
   it('remembers at most 10,000 keys', async () => {
     const keyring = new Keyring(
       store,
