@@ -4,7 +4,7 @@ import { it } from 'node:test'
 import { CSV_HEADER } from '../src/contract/pet-csv.ts'
 import { encodeCursor } from '../src/contract/list-query.ts'
 import { ConsoleClient, signedIn } from './console-client.ts'
-import { describeService } from './harness.ts'
+import { describeService, startPetstore } from './harness.ts'
 import { WORKERS } from './with-workers.ts'
 
 const namesIn = (body: string) =>
@@ -199,4 +199,17 @@ describeService('The animals in the console', (service) => {
       )
     },
   )
+})
+
+it('A page of a search that has looked at many animals and found none leads on to those that match', async () => {
+  await using petstore = await startPetstore()
+  const { pets } = petstore.store
+  await pets.createMany(Array.from({ length: 600 }, () => ({ name: 'Rex', categoryId: 1n, status: 'available' })))
+  await pets.createMany([{ name: 'Rex the last', categoryId: 1n, status: 'sold' }])
+  while (await pets.indexWords());
+  const client = await signedIn(petstore)
+  const { body } = await client.get('/animals?q=rex&status=sold')
+  assert.deepEqual(namesIn(body), [])
+  assert.match(body, /There may be more/)
+  assert.deepEqual(namesIn((await client.get(linkIn(body, 'More →')!)).body), ['Rex the last'])
 })

@@ -110,7 +110,7 @@ describe('a migration that builds an index on PostgreSQL', { concurrency: false,
 
   it('is made again where PostgreSQL was interrupted: what that left is invalid', async () => {
     await using opened = await openLarge()
-    const failed = assert.rejects(start(opened.url))
+    const failed = assert.rejects(start(opened.url), (error) => asStoreFailure(error) instanceof StoreUnavailable)
     await opened.sql`SELECT pg_terminate_backend(${await untilBuilding(opened)})`
     await failed
     await opened.release()

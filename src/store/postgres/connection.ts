@@ -73,7 +73,8 @@ export class Connection {
       onnotice: () => {},
       onclose: () => this.destroy(),
       socket: async () => {
-        if (this.#socket !== undefined || this.closed) throw new Error('the connection has ended')
+        if (this.#socket !== undefined || this.closed)
+          throw Object.assign(new Error('the connection has ended'), { code: 'CONNECTION_ENDED' })
         this.#socket = dial(host, port)
         return connected(this.#socket)
       },
