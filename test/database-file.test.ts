@@ -53,8 +53,10 @@ async function refused(folder: Folder, path: string, message: RegExp, wrap: read
   for (const words of [
     ['serve', '--port', '0'],
     ['account', 'list'],
+    ['import', '-', '--format', 'csv', '--dry-run'],
   ]) {
-    const { code, stdout, stderr } = await folder.run([...words, '--database', `sqlite:${path}`], { wrap })
+    const options = { wrap, input: 'name,categoryId\nRex,1\n' }
+    const { code, stdout, stderr } = await folder.run([...words, '--database', `sqlite:${path}`], options)
     assert.deepEqual([code, stdout], [1, ''], stderr)
     assert.match(stderr, message)
     assert.equal(stderr.split('\n').length, 2, 'one line')
@@ -221,6 +223,8 @@ describe('The files of a database', { concurrency: 3 }, () => {
       `Other users of this machine can read ${place}; its mode is 755. If only the service uses it: chmod go= ${place}`,
       `Other users of this machine can read ${path}; its mode is 640. If only the service uses it: chmod go= ${path}`,
     ])
+    const { stderr } = await folder.run(['migrate', '--database', `sqlite:${path}`])
+    assert.equal(stderr, [`${path} was up to date.`, ...warnings.map((text) => `Warning: ${text}`), ''].join('\n'))
     assert.deepEqual(modes(folder.path), { shared: '755' })
     assert.equal(modes(place)['pets.db'], '640')
   })
