@@ -99,7 +99,7 @@ function configuration({ mutate, tests }: MutatedFolder, events: string): object
     reporters: ['event-recorder'],
     eventReporter: { baseDir: events },
     tempDirName: join(work, 'sandbox'),
-    ignorePatterns: ['test/mutants', 'bench', 'drills', 'docs'],
+    ignorePatterns: ['test/mutants', 'bench', 'drills', 'docs/screenshots'],
     // Stryker would rewrite it for a compiler, by an interface that TypeScript 7 no longer has.
     tsconfigFile: 'none',
     allowConsoleColors: false,
