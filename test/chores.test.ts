@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { SESSION_IDLE_MS } from '../src/accounts/sessions.ts'
 import { IDEMPOTENCY_KEPT_MS } from '../src/store/idempotency.ts'
-import { KINDS } from '../src/store/records.ts'
+import { kindOf } from '../src/store/records.ts'
 import { setImmediate } from 'node:timers/promises'
 import { ENGINES } from '../harness/engines.ts'
 import { until } from '../harness/until.ts'
@@ -11,9 +11,7 @@ import { type Petstore, startPetstore } from './harness.ts'
 
 const NOW = Date.parse('2026-11-15T09:24:00Z')
 const USAGE_KEPT_MS = 90 * 86_400_000
-const [IDEMPOTENCY, USAGE] = ['idempotency_records', 'usage_counts'].map((name) =>
-  KINDS.find((kind) => kind.name === name)!,
-)
+const [IDEMPOTENCY, USAGE] = [kindOf('idempotency_records'), kindOf('usage_counts')]
 /** More than one statement removes. */
 const MANY = 2500
 
@@ -26,9 +24,9 @@ async function fill({ store, account, apiKey }: Petstore, expireIn: number, coun
     pet_id: 1n,
     created_at: BigInt(NOW - IDEMPOTENCY_KEPT_MS + expireIn),
   }))
-  await store.records.write(IDEMPOTENCY!, records)
+  await store.records.write(IDEMPOTENCY, records)
   const hour = BigInt(NOW - USAGE_KEPT_MS + expireIn)
-  await store.records.write(USAGE!, [{ key_id: apiKey.id, hour, operation: 'getPet', status: 200n, calls: 1n }])
+  await store.records.write(USAGE, [{ key_id: apiKey.id, hour, operation: 'getPet', status: 200n, calls: 1n }])
   const lastSeenAt = NOW - SESSION_IDLE_MS + expireIn
   const tokenHash = tokenHashOf(expireIn)
   const event = { at: NOW, accountId: account.id, action: 'session.started', via: 'console', subject: 'x' } as const
@@ -43,8 +41,8 @@ function tokenHashOf(expireIn: number): Buffer {
 async function assertOnlyFreshAreLeft({ store }: Petstore): Promise<void> {
   const sessions = () => Promise.all([-1, 1].map((each) => store.accounts.sessionByHash(tokenHashOf(each))))
   const left = async () => [
-    await store.records.count(IDEMPOTENCY!),
-    await store.records.count(USAGE!),
+    await store.records.count(IDEMPOTENCY),
+    await store.records.count(USAGE),
     (await sessions()).filter((session) => session !== undefined).length,
   ]
   await until(async () => (await left()).every((count) => count <= 1), 'what has expired is removed')

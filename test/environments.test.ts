@@ -5,6 +5,7 @@ import { describe, it } from 'node:test'
 import { Accounts } from '../src/accounts/accounts.ts'
 import { readConfig } from '../src/config.ts'
 import { Refused } from '../src/contract/errors.ts'
+import type { Environment } from '../src/contract/operations.ts'
 import { openStore } from '../src/store/open-store.ts'
 import { ENGINES, sqlite } from '../harness/engines.ts'
 import { expectError, PASSWORD, startPetstore } from './harness.ts'
@@ -24,6 +25,16 @@ const INPUTS: Record<string, string> = {
 }
 const PRODUCTION = { PETSTORE_ENVIRONMENT: 'production' }
 const STAGING = { PETSTORE_ENVIRONMENT: 'staging' }
+
+/** Makes a key, as an earlier release did, which did not record the environment. */
+async function makeUnrecordedKey(url: string, environment: Environment): Promise<void> {
+  const store = await openStore(readConfig({ database: url }, {}).database)
+  const accounts = new Accounts({ store, environment, clock: Date.now })
+  const account = await accounts.create(EMAIL, PASSWORD, 'command line')
+  assert.ok(!(account instanceof Refused))
+  await accounts.createKey(account, 'x', undefined, 'command line')
+  await store.close()
+}
 
 async function recorded(url: string): Promise<string | undefined> {
   const store = await openStore(readConfig({ database: url }, {}).database)
@@ -115,12 +126,7 @@ for (const engine of ENGINES) {
     it('that an earlier release left out is recorded at the next start or key; keys that it made stay valid', async () => {
       for (const next of ['start', 'key'] as const) {
         await using database = await engine.newDatabase()
-        const store = await openStore(readConfig({ database: database.url }, {}).database)
-        const accounts = new Accounts({ store, environment: 'staging', clock: Date.now })
-        const account = await accounts.create(EMAIL, PASSWORD, 'command line')
-        assert.ok(!(account instanceof Refused))
-        await accounts.createKey(account, 'x', undefined, 'command line')
-        await store.close()
+        await makeUnrecordedKey(database.url, 'staging')
         if (next === 'start') await assert.rejects(servedOnce(database.url, PRODUCTION), /belongs to staging/)
         else {
           const words = ['key', 'create', '--account', EMAIL, '--name', 'y', '--database', database.url]
@@ -234,12 +240,7 @@ for (const engine of ENGINES) {
 
 it('An environment that another process records first is kept, and a command that would have recorded it says so', async () => {
   await using database = await sqlite.newDatabase()
-  const store = await openStore(readConfig({ database: database.url }, {}).database)
-  const accounts = new Accounts({ store, environment: 'production', clock: Date.now })
-  const account = await accounts.create(EMAIL, PASSWORD, 'command line')
-  assert.ok(!(account instanceof Refused))
-  await accounts.createKey(account, 'x', undefined, 'command line')
-  await store.close()
+  await makeUnrecordedKey(database.url, 'production')
   const { code, stderr } = await petstore(['environment', 'set', 'production', '--database', database.url], {
     // Called when the command has read the environment, and before it records one.
     clock() {

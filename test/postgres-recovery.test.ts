@@ -19,6 +19,15 @@ const unavailable = (message: RegExp) => (error: unknown) =>
 /** A call that lasts for as long as the accounts are locked. */
 const slowCall = ({ store }: OpenPostgres) => store.accounts.listAccounts()
 
+/** Makes the store use this many connections at once; afterwards they are idle. */
+async function openConnections(opened: OpenPostgres, count: number): Promise<void> {
+  const unlock = await opened.lock('LOCK TABLE accounts')
+  const calls = Array.from({ length: count }, () => slowCall(opened))
+  await opened.untilBlocked(count)
+  await unlock()
+  await Promise.all(calls)
+}
+
 describe('after a connection to PostgreSQL has broken', { concurrency: false, timeout: 120_000 }, () => {
   it('a read that ran on it is done, and one that waited for it too', async () => {
     await using opened = await openPostgres('pool_size=1&connect_timeout=30&statement_timeout=60000')
@@ -83,11 +92,7 @@ describe('after a connection to PostgreSQL has broken', { concurrency: false, ti
 
   it('without a word, only the call that found out fails: no later one meets another dead connection', async () => {
     await using opened = await openPostgres('pool_size=4&statement_timeout=3000')
-    const unlock = await opened.lock('LOCK TABLE accounts')
-    const calls = Array.from({ length: 4 }, () => slowCall(opened))
-    await opened.untilBlocked(4)
-    await unlock()
-    await Promise.all(calls)
+    await openConnections(opened, 4)
     opened.proxy.silence()
     await assert.rejects(opened.store.pets.create(rex), unavailable(/no answer within/))
     for (let round = 0; round < 4; round += 1) assert.equal((await opened.store.pets.create(rex)).outcome, 'created')
@@ -134,11 +139,7 @@ describe('after a connection to PostgreSQL has broken', { concurrency: false, ti
 
   it('and its host was demoted, no other connection to it is used', async () => {
     await using opened = await openPostgres('pool_size=3&connect_timeout=30&statement_timeout=60000')
-    const unlock = await opened.lock('LOCK TABLE accounts')
-    const calls = Array.from({ length: 3 }, () => slowCall(opened))
-    await opened.untilBlocked(3)
-    await unlock()
-    await Promise.all(calls)
+    await openConnections(opened, 3)
     const before = await opened.backends()
     await opened.sql`CREATE FUNCTION demoted() RETURNS TRIGGER LANGUAGE plpgsql AS
       $$BEGIN RAISE EXCEPTION 'read-only' USING ERRCODE = '25006'; END$$`

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, it, mock } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
+import type { Sql } from 'postgres'
 import { readConfig } from '../src/config.ts'
 import { openStore } from '../src/store/open-store.ts'
 import { NoWrites, type Store, StoreUnavailable } from '../src/store/store.ts'
@@ -27,6 +28,15 @@ async function watch(url: string): Promise<Watched> {
     report: ({ level, message, details }) => reported.push({ level, message, ...details }),
   })
   return { store, reported, [Symbol.asyncDispose]: () => store.close() }
+}
+
+/** Makes the server report timeline 5, or what the test sets: the search path puts this function before PostgreSQL's own. */
+async function tellTimeline(sql: Sql): Promise<void> {
+  await sql.unsafe(`
+    CREATE SCHEMA told;
+    CREATE TABLE told.timeline AS SELECT 5 AS number;
+    CREATE FUNCTION told.pg_walfile_name(pg_lsn) RETURNS TEXT LANGUAGE sql AS $$SELECT lpad(to_hex(number), 8, '0') || '0000000000000001' FROM told.timeline$$;
+    ALTER DATABASE ${sql.options.database} SET search_path = told, pg_catalog, public`)
 }
 
 describe('the store on PostgreSQL reports', { concurrency: false, timeout: 120_000 }, () => {
@@ -70,12 +80,7 @@ describe('the store on PostgreSQL reports', { concurrency: false, timeout: 120_0
     await using opened = await openPostgres()
     const { sql } = opened
     await opened.store.close()
-    // A server whose timeline the test can set: the search path puts this function before PostgreSQL's own.
-    await sql.unsafe(`
-      CREATE SCHEMA told;
-      CREATE TABLE told.timeline AS SELECT 5 AS number;
-      CREATE FUNCTION told.pg_walfile_name(pg_lsn) RETURNS TEXT LANGUAGE sql AS $$SELECT lpad(to_hex(number), 8, '0') || '0000000000000001' FROM told.timeline$$;
-      ALTER DATABASE ${sql.options.database} SET search_path = told, pg_catalog, public`)
+    await tellTimeline(sql)
     await using watched = await watch(opened.url)
     const { store, reported } = watched
     await sql`UPDATE told.timeline SET number = 4`
@@ -105,11 +110,7 @@ describe('the store on PostgreSQL reports', { concurrency: false, timeout: 120_0
     await using opened = await openPostgres()
     const { sql, proxy } = opened
     await opened.store.close()
-    await sql.unsafe(`
-      CREATE SCHEMA told;
-      CREATE TABLE told.timeline AS SELECT 5 AS number;
-      CREATE FUNCTION told.pg_walfile_name(pg_lsn) RETURNS TEXT LANGUAGE sql AS $$SELECT lpad(to_hex(number), 8, '0') || '0000000000000001' FROM told.timeline$$;
-      ALTER DATABASE ${sql.options.database} SET search_path = told, pg_catalog, public`)
+    await tellTimeline(sql)
     await using watched = await watch(`${opened.url}pool_size=3&connect_timeout=60&statement_timeout=60000`)
     const { store, reported } = watched
     for (const state of ['in use', 'idle'] as const) {

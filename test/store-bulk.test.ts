@@ -5,14 +5,13 @@ import { readConfig } from '../src/config.ts'
 import { INT64_MAX } from '../src/contract/int64.ts'
 import type { NewPet } from '../src/contract/pets.ts'
 import { openStore } from '../src/store/open-store.ts'
-import { KINDS, type Kind, type StoredRecord } from '../src/store/records.ts'
+import { kindOf, type StoredRecord } from '../src/store/records.ts'
 import { FAILED_REQUESTS_KEPT } from '../src/store/account-store.ts'
 import type { Store } from '../src/store/store.ts'
 import { ENGINES, type TestDatabase } from '../harness/engines.ts'
 import { account, apiKey, event } from './sample-rows.ts'
 
 const rex: NewPet = { name: 'Rex', categoryId: 3n, status: 'available' }
-const kind = (name: string): Kind => KINDS.find((one) => one.name === name)!
 
 for (const engine of ENGINES) {
   describe(`many at once, in the store on ${engine.name}`, { concurrency: false }, () => {
@@ -95,18 +94,18 @@ for (const engine of ENGINES) {
         created_at: BigInt(index),
       })
       await store.records.write(
-        kind('idempotency_records'),
+        kindOf('idempotency_records'),
         Array.from({ length: 2500 }, (_, index) => record(index)),
       )
       const purged: number[] = []
       do purged.push(await store.pets.purgeIdempotencyRecords(2400))
       while (purged.at(-1)! > 0)
       assert.ok(purged.length > 2 && Math.max(...purged) < 2400, `${purged.join()} at a time`)
-      assert.equal(await store.records.count(kind('idempotency_records')), 100)
+      assert.equal(await store.records.count(kindOf('idempotency_records')), 100)
     })
 
     describe('records', () => {
-      const usage = kind('usage_counts')
+      const usage = kindOf('usage_counts')
       const row = (hour: bigint, status: bigint): StoredRecord => ({
         key_id: 'key_rows',
         hour,
@@ -150,7 +149,7 @@ for (const engine of ENGINES) {
       it('tell the last id given, which is raised and never lowered', async () => {
         await using empty = await engine.newDatabase()
         const other = await openStore(readConfig({ database: empty.url }, {}).database)
-        const pets = kind('pets')
+        const pets = kindOf('pets')
         assert.equal(await other.records.lastId(pets), 0n)
         await other.records.raiseLastId(pets, 0n)
         const first = await other.pets.create(rex)
