@@ -1,5 +1,6 @@
 // petstore import and export: animals in and out of a store, nothing lost or doubled whatever happens in between.
 import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -347,20 +348,20 @@ describe('petstore import', { concurrency: 3 }, () => {
     await using folder = await Folder.create()
     const content = '\uFEFFsep=;\r\nCategoryID; NAME ;Price\r\n7;"Rex; the 2nd";9,50\r\n;;\r\n'
     writeFileSync(join(folder.path, 'office.csv'), Buffer.from(content, 'utf16le'))
-    const refused = await folder.run(['import', 'office.csv', '--dry-run'])
+    const refused = await folder.runInProcess(['import', 'office.csv', '--dry-run'])
     assert.match(
       refused.stderr,
       /^petstore: line 2: the header has columns that animals do not have: "Price"\. Remove them, or add --ignore-columns/,
     )
     assert.equal(refused.code, 1)
     const warning = 'Warning: animals do not have these columns, which are left out: "Price".\n'
-    const dry = await folder.run(['import', 'office.csv', '--dry-run', '--ignore-columns'])
+    const dry = await folder.runInProcess(['import', 'office.csv', '--dry-run', '--ignore-columns'])
     assert.equal(dry.stderr, `${warning}1 row checked (semicolons, UTF-16LE): 1 valid, 0 bad. Nothing was written.\n`)
-    await folder.run(['migrate'])
-    const added = await folder.run(['import', 'office.csv', '--ignore-columns'])
+    await folder.runInProcess(['migrate'])
+    const added = await folder.runInProcess(['import', 'office.csv', '--ignore-columns'])
     assert.equal(added.stderr, `${warning}Added 1 animal (semicolons, UTF-16LE).\n`)
     assert.equal(
-      (await folder.run(['export', '-', '--format', 'jsonl'])).stdout,
+      (await folder.runInProcess(['export', '-', '--format', 'jsonl'])).stdout,
       '{"id":1,"name":"Rex; the 2nd","categoryId":7,"status":"available"}\n',
     )
   })
@@ -374,7 +375,7 @@ describe('petstore import', { concurrency: 3 }, () => {
     put('empty.jsonl', '')
     put('empty.NDJSON', '')
     put('pets.txt', 'name,categoryId\nRex,1\n')
-    await folder.run(['migrate'])
+    await folder.runInProcess(['migrate'])
     const calls: [words: string[], code: number, message: RegExp][] = [
       [['import', 'none.csv'], 1, /^petstore: Cannot read none\.csv: ENOENT/],
       [['import', '.', '--format', 'csv'], 1, /^petstore: Cannot read \.: EISDIR/],
@@ -419,11 +420,11 @@ describe('petstore import', { concurrency: 3 }, () => {
       [['export', '-', '--format', 'csv', '--json'], 2, /--json needs a FILE/],
     ]
     for (const [words, code, message] of calls) {
-      const ended = await folder.run(words)
+      const ended = await folder.runInProcess(words)
       assert.match(ended.stderr, message)
       assert.deepEqual([ended.code, ended.stdout], [code, ''], words.join(' '))
     }
-    const exported = await folder.run(['export', 'pets.txt', '--format', 'csv', '--force', '--json'])
+    const exported = await folder.runInProcess(['export', 'pets.txt', '--format', 'csv', '--force', '--json'])
     assert.deepEqual([exported.code, JSON.parse(exported.stdout), exported.stderr], [0, { exported: 0 }, ''])
     assert.equal(readFileSync(join(folder.path, 'pets.txt'), 'utf8'), `${CSV_HEADER}\n`)
   })
@@ -476,8 +477,44 @@ describe('petstore import', { concurrency: 3 }, () => {
     const { code, stderr } = await done
     assert.equal(code, 0, stderr)
     assert.ok(created > 5, `${created} creates`)
-    const exported = (await folder.run(['export', '-', '--format', 'csv'])).stdout
+    const exported = (await folder.runInProcess(['export', '-', '--format', 'csv'])).stdout
     assert.equal(exported.split('\n').filter((line) => line.includes('"In between"')).length, created)
     assert.equal(exported.trimEnd().split('\n').length, 1 + 60_000 + created)
   })
+})
+
+// Not at the same time as others: these change a class that all share.
+describe('petstore import, as another process begins,', () => {
+  for (const again of [[], ['--again']]) {
+    it(`does not take a file that another process has just begun for a changed one${again.length ? ', with --again either' : ''}`, async ({
+      mock,
+    }) => {
+      await using folder = await Folder.create()
+      await folder.runInProcess(['migrate'])
+      const path = join(folder.path, 'pets.csv')
+      const content = csv(numbered(10))
+      writeFileSync(path, content)
+      const hash = createHash('sha256').update(content).digest('hex')
+      const prepare = Reflect.get(DatabaseSync.prototype, 'prepare')
+      mock.method(DatabaseSync.prototype, 'prepare', function (this: DatabaseSync, sql: string) {
+        const statement = prepare.call(this, sql)
+        if (!/FROM imports WHERE rows_done < rows_total/.test(sql)) return statement
+        return {
+          all() {
+            using other = new DatabaseSync(join(folder.path, 'data/petstore.db'))
+            other.exec(`INSERT INTO imports VALUES ('${hash}', '${path}', 4, 10, 0)`)
+            return statement.all()
+          },
+        }
+      })
+      const { code, stderr } = await folder.runInProcess(['import', 'pets.csv', ...again])
+      mock.restoreAll()
+      assert.deepEqual(
+        [code, stderr.replace(/^petstore: /, '').split(';')[0]],
+        [1, 'Another process imports the same file'],
+      )
+      using db = new DatabaseSync(join(folder.path, 'data/petstore.db'))
+      assert.deepEqual({ ...db.prepare('SELECT rows_done AS done FROM imports').get() }, { done: 4 })
+    })
+  }
 })

@@ -189,7 +189,8 @@ async function beginImport(
       `${importedAlready(earlier)}; nothing was written. To add its animals once more, add --again.`,
     )
   }
-  const changed = (await imports.unfinished()).find((other) => other.file === file.file)
+  // One with the same hash has been begun by another process since: `begin` finds that out.
+  const changed = (await imports.unfinished()).find((other) => other.file === file.file && other.hash !== file.hash)
   if (changed !== undefined && !again) {
     throw new CommandFailed(
       `${file.file} has changed since its import was interrupted after ${changed.rowsDone} of ${changed.rowsTotal} rows; nothing was written. ` +

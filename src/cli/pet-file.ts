@@ -62,9 +62,14 @@ export class PetFile implements AsyncDisposable {
   static async #spool(name: string, source: Readable): Promise<PetFile> {
     const copy = join(tmpdir(), `petstore-import-${randomUUID()}`)
     const handle = await open(copy, 'wx+', 0o600)
-    await unlink(copy)
-    await handle.writeFile(source)
-    return new PetFile(name, handle, await handle.stat({ bigint: true }))
+    try {
+      await unlink(copy)
+      await handle.writeFile(source)
+      return new PetFile(name, handle, await handle.stat({ bigint: true }))
+    } catch (error) {
+      await handle.close()
+      throw error
+    }
   }
 
   get size(): number {
