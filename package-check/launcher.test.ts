@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { collect } from '../harness/processes.ts'
-import { Folder, makeKey, serve, type Served } from '../test/command.ts'
+import { Folder, makeKeyByProgram, serve, type Served } from '../test/command.ts'
 import { installNode, NODE_PACKAGE, processes, ROOT } from './old-node.ts'
 
 const LAUNCHER = join(ROOT, 'bin/petstore.js')
@@ -24,7 +24,7 @@ describe('petstore on Node.js 20', () => {
 
   it('passes words, input, output and exit codes through to the pinned Node.js', async () => {
     await using folder = await newFolder()
-    assert.match((await makeKey(folder)).key, /^pets_test_/)
+    assert.match((await makeKeyByProgram(folder)).key, /^pets_test_/)
     const wrong = await folder.run(['key', 'create'])
     assert.equal(wrong.code, 2)
     assert.match(wrong.stderr, /^petstore: Name the account/)

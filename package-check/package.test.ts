@@ -5,7 +5,7 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
-import { Folder, makeKey, serve } from '../test/command.ts'
+import { Folder, makeKeyByProgram, serve } from '../test/command.ts'
 import { ENGINES } from '../harness/engines.ts'
 import { installNode, ROOT } from './old-node.ts'
 
@@ -56,7 +56,7 @@ describe('The installed package', () => {
       await using database = await engine.newDatabase()
       const env = { DATABASE_URL: database.url }
       const served = await serve(folder, { env })
-      const { key } = await makeKey(folder, { env })
+      const { key } = await makeKeyByProgram(folder, { env })
       const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' }
       const get = async (address: string) => {
         const response = await fetch(served.url + address, { headers })
@@ -99,7 +99,7 @@ describe('The installed package', () => {
     })
     assert.equal(refused.code, 1)
     assert.match(refused.stderr, /common/)
-    await makeKey(folder)
+    await makeKeyByProgram(folder)
     assert.deepEqual(readdirSync(folder.path), ['data'])
   })
 })

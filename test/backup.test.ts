@@ -34,7 +34,7 @@ const count = (folder: Folder, file: string, table: string) =>
 
 /** Runs a command, and fails unless it ends with this code. */
 async function call(folder: Folder, code: number, words: string[]) {
-  const ended = await folder.run(words)
+  const ended = await folder.runInProcess(words)
   assert.equal(ended.code, code, ended.stderr)
   return ended
 }
@@ -43,7 +43,7 @@ describe('petstore backup', { concurrency: 3 }, () => {
   it('copies a database that a running service writes to: all that was acknowledged before, and whole', async () => {
     await using folder = await Folder.create()
     const { key } = await makeKey(folder)
-    await folder.run(['seed', '--count', '20000'])
+    await folder.runInProcess(['seed', '--count', '20000'])
     const { url } = await serve(folder)
     const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' }
     const add = async () =>
@@ -70,7 +70,7 @@ describe('petstore backup', { concurrency: 3 }, () => {
 
   it('never replaces a file unless told, and leaves nothing behind where it fails', async () => {
     await using folder = await Folder.create()
-    await folder.run(['seed', '--count', '10'])
+    await folder.runInProcess(['seed', '--count', '10'])
     writeFileSync(join(folder.path, 'copy.db'), 'precious')
     const refused = await call(folder, 1, ['backup', 'copy.db'])
     assert.equal(
@@ -97,7 +97,7 @@ describe('petstore backup', { concurrency: 3 }, () => {
 
   it('does not replace a file that another process has made meanwhile', async ({ mock }) => {
     await using folder = await Folder.create()
-    await folder.run(['seed', '--count', '10'])
+    await folder.runInProcess(['seed', '--count', '10'])
     const [database, file] = [DATABASE, 'copy.db'].map((name) => join(folder.path, name)) as [string, string]
     const prepare = Reflect.get(DatabaseSync.prototype, 'prepare')
     mock.method(DatabaseSync.prototype, 'prepare', function (this: DatabaseSync, sql: string) {
@@ -111,7 +111,7 @@ describe('petstore backup', { concurrency: 3 }, () => {
 
   it('refuses a damaged database instead of keeping a damaged copy', async () => {
     await using folder = await Folder.create()
-    await folder.run(['seed', '--count', '5000'])
+    await folder.runInProcess(['seed', '--count', '5000'])
     truncateSync(join(folder.path, DATABASE), 40_000)
     assert.match((await call(folder, 1, ['backup', 'copy.db'])).stderr, /^petstore: .*damaged/)
     assert.deepEqual(readdirSync(folder.path), ['data'])
@@ -119,7 +119,7 @@ describe('petstore backup', { concurrency: 3 }, () => {
 
   it('checks the copy too: a row that breaks the rules of its table is damage that is copied without complaint', async () => {
     await using folder = await Folder.create()
-    await folder.run(['seed', '--count', '10'])
+    await folder.runInProcess(['seed', '--count', '10'])
     const exec = (sql: string) => {
       using db = new DatabaseSync(join(folder.path, DATABASE), { defensive: false })
       db.exec(sql)
@@ -151,21 +151,21 @@ describe('petstore restore', { concurrency: 3 }, () => {
   async function withBackup(): Promise<Folder> {
     const folder = await Folder.create()
     await makeKey(folder)
-    await folder.run(['seed', '--count', '100'])
-    await folder.run(['backup', 'copy.db'])
+    await folder.runInProcess(['seed', '--count', '100'])
+    await folder.runInProcess(['backup', 'copy.db'])
     return folder
   }
 
   it('brings everything back, ids and keys included, also keys revoked since, of which it warns', async () => {
     await using folder = await Folder.create()
     const { id, key } = await makeKey(folder)
-    await folder.run(['seed', '--count', '100'])
+    await folder.runInProcess(['seed', '--count', '100'])
     {
       using db = new DatabaseSync(join(folder.path, DATABASE))
       db.exec(`INSERT INTO sessions SELECT x'01', id, 1, 1 FROM accounts`)
     }
-    await folder.run(['backup', 'copy.db'])
-    await folder.run(['key', 'revoke', id])
+    await folder.runInProcess(['backup', 'copy.db'])
+    await folder.runInProcess(['key', 'revoke', id])
     const { stderr } = await call(folder, 0, ['restore', 'copy.db', '--database', 'sqlite:new/petstore.db'])
     assert.match(
       stderr,

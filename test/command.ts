@@ -6,6 +6,7 @@ import { delimiter, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { listening, makeKey as makeKeyBy } from '../harness/instance.ts'
 import { collect, type Ended, killHard } from '../harness/processes.ts'
+import { type InProcessOptions, petstore } from './in-process-command.ts'
 import { WORKERS } from './with-workers.ts'
 
 const inCheckout = (path: string) => fileURLToPath(new URL(`../${path}`, import.meta.url))
@@ -30,6 +31,8 @@ export interface RunOptions {
 
 /** Tells the program that follows that the socket is meant for it; exec keeps the process id. */
 const PASS_SOCKET = ['/bin/sh', '-c', 'LISTEN_PID=$$ exec "$0" "$@"']
+
+let turn = Promise.resolve()
 
 /** A folder with no .env and no data, where commands run; nothing of the tester's own settings gets through. */
 export class Folder implements AsyncDisposable {
@@ -70,6 +73,22 @@ export class Folder implements AsyncDisposable {
     return ended
   }
 
+  /** Runs today's command in this process, a fifth of the time that `run` takes. There is one working directory: calls take turns. */
+  async runInProcess(words: readonly string[], options: InProcessOptions = {}): ReturnType<typeof petstore> {
+    const before = turn
+    const { promise, resolve } = Promise.withResolvers<void>()
+    turn = promise
+    await before
+    const directory = process.cwd()
+    process.chdir(this.path)
+    try {
+      return await petstore(words, options)
+    } finally {
+      process.chdir(directory)
+      resolve()
+    }
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all(this.#children.map(killHard))
     await rm(this.path, { recursive: true })
@@ -94,11 +113,24 @@ export async function serve(folder: Folder, options: RunOptions = {}): Promise<S
   return { url, adminUrl: admin, child, lines, ended }
 }
 
-/** An account and a key from the command line, beside a running service or without one; a new database is for staging. */
-export async function makeKey(folder: Folder, { env, ...rest }: RunOptions = {}): Promise<{ id: string; key: string }> {
-  const options = { ...rest, env: { PETSTORE_ENVIRONMENT: 'staging', ...env } }
+/** An account and a key in the database of this folder or of DATABASE_URL, beside a running service or without one. */
+export function makeKey(folder: Folder, env: Record<string, string> = {}): Promise<{ id: string; key: string }> {
+  return makeKeyWith((words, input) =>
+    folder.runInProcess(words, { env: { PETSTORE_ENVIRONMENT: 'staging', ...env }, input }),
+  )
+}
+
+/** The same with the program of this folder. */
+export function makeKeyByProgram(folder: Folder, options: RunOptions = {}): Promise<{ id: string; key: string }> {
+  const env = { PETSTORE_ENVIRONMENT: 'staging', ...options.env }
+  return makeKeyWith((words, input) => folder.run(words, { ...options, env, input }))
+}
+
+function makeKeyWith(
+  command: (words: readonly string[], input: string) => Promise<Pick<Ended, 'code' | 'stdout' | 'stderr'>>,
+): Promise<{ id: string; key: string }> {
   return makeKeyBy(async (words, input = '') => {
-    const { stdout, stderr, code } = await folder.run(words, { ...options, input })
+    const { stdout, stderr, code } = await command(words, input)
     if (code !== 0) throw new Error(stderr)
     return stdout
   })

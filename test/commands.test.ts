@@ -1,27 +1,34 @@
 // bin/petstore as people and scripts call it: forms, output, messages and exit codes.
 import assert from 'node:assert/strict'
 import { mkdirSync, readdirSync, realpathSync, writeFileSync } from 'node:fs'
-import { join, relative } from 'node:path'
+import { dirname, join, relative } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
 import { renderOpenapi } from '../src/contract/openapi.ts'
 import { SETTINGS } from '../src/config.ts'
 import { INT64_MAX } from '../src/contract/int64.ts'
-import { sqlite } from '../harness/engines.ts'
+import { sqlite, type TestDatabase } from '../harness/engines.ts'
 import { collect } from '../harness/processes.ts'
 import { BIN, Folder, makeKey, serve } from './command.ts'
 import { MIGRATION_NAMES } from './database-schema.ts'
-import { petstore } from './in-process-command.ts'
+import { type InProcessOptions, petstore } from './in-process-command.ts'
 
 const EMAIL = 'you@example.com'
 const PASSWORD = 'correct horse battery'
+/** Runs commands in this process, on this database. */
+function commandsOn({ url }: TestDatabase) {
+  return (words: readonly string[], { env, ...options }: InProcessOptions = {}) =>
+    petstore(words, { ...options, env: { DATABASE_URL: url, ...env } })
+}
+
 const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 
 describe('petstore account and key', { concurrency: 3 }, () => {
   it('make an account and a key, list them redacted, and print the secret once', async () => {
-    await using folder = await Folder.create([BIN])
-    await folder.run(['migrate', '--environment', 'staging'])
-    const created = await folder.run(['account', 'create', EMAIL, '--password-stdin', '--json'], {
+    await using database = await sqlite.newDatabase()
+    const run = commandsOn(database)
+    await run(['migrate', '--environment', 'staging'])
+    const created = await run(['account', 'create', EMAIL, '--password-stdin', '--json'], {
       input: `${PASSWORD}\n`,
     })
     assert.equal(created.code, 0, created.stderr)
@@ -30,7 +37,7 @@ describe('petstore account and key', { concurrency: 3 }, () => {
     assert.equal(account['email'], EMAIL)
     assert.match(account['createdAt']!, ISO)
 
-    const made = await folder.run([
+    const made = await run([
       'key',
       'create',
       '--account',
@@ -48,11 +55,11 @@ describe('petstore account and key', { concurrency: 3 }, () => {
     assert.match(key['key']!, /^pets_test_[0-9A-Za-z]{36}$/)
     assert.ok(Math.abs(Date.parse(key['expiresAt']!) - Date.now() - 90 * 86_400_000) < 60_000)
 
-    const plain = await folder.run(['key', 'create', '--account', EMAIL, '--name', 'for people'])
+    const plain = await run(['key', 'create', '--account', EMAIL, '--name', 'for people'])
     assert.match(plain.stdout, /^pets_test_[0-9A-Za-z]{36}\n$/, 'only the key goes to standard output')
     assert.match(plain.stderr, /It is shown only once: save it now\./)
 
-    const listed = await folder.run(['key', 'list', '--json'])
+    const listed = await run(['key', 'list', '--json'])
     const keys = JSON.parse(listed.stdout) as Record<string, unknown>[]
     assert.deepEqual(
       keys.map(({ name, state }) => [name, state]),
@@ -63,17 +70,17 @@ describe('petstore account and key', { concurrency: 3 }, () => {
     )
     assert.equal(keys[1]!['redacted'], `pets_test_…${key['key']!.slice(-4)}`)
     assert.equal(keys[0]!['expiresAt'], null)
-    const table = await folder.run(['key', 'list', '--account', EMAIL])
+    const table = await run(['key', 'list', '--account', EMAIL])
     assert.equal(table.stdout.trimEnd().split('\n').length, 2)
     for (const { stdout, stderr } of [listed, table]) assert.ok(!(stdout + stderr).includes(key['key']!))
 
-    const revoked = await folder.run(['key', 'revoke', key['id']!])
+    const revoked = await run(['key', 'revoke', key['id']!])
     assert.deepEqual([revoked.code, revoked.stdout], [0, ''])
     assert.match(revoked.stderr, /^Revoked laptop \(key_\w+\)\.\n$/)
-    const again = await folder.run(['key', 'revoke', key['id']!, '--json'])
+    const again = await run(['key', 'revoke', key['id']!, '--json'])
     assert.equal((JSON.parse(again.stdout) as { state: string }).state, 'revoked')
 
-    const accounts = JSON.parse((await folder.run(['account', 'list', '--json'])).stdout) as { email: string }[]
+    const accounts = JSON.parse((await run(['account', 'list', '--json'])).stdout) as { email: string }[]
     assert.deepEqual(
       accounts.map(({ email }) => email),
       [EMAIL],
@@ -81,24 +88,26 @@ describe('petstore account and key', { concurrency: 3 }, () => {
   })
 
   it('change a password, and remove an account only with --yes', async () => {
-    await using folder = await Folder.create([BIN])
-    await makeKey(folder)
-    const [{ email }] = JSON.parse((await folder.run(['account', 'list', '--json'])).stdout) as [{ email: string }]
-    const changed = await folder.run(['account', 'password', email, '--password-stdin'], {
+    await using database = await sqlite.newDatabase()
+    const run = commandsOn(database)
+    await run(['account', 'create', EMAIL, '--password-stdin'], { input: PASSWORD })
+    await run(['key', 'create', '--account', EMAIL, '--name', 'laptop'])
+    const changed = await run(['account', 'password', EMAIL, '--password-stdin'], {
       input: 'another long password',
     })
-    assert.deepEqual([changed.code, changed.stderr], [0, `Changed the password of ${email}.\n`])
-    const asked = await folder.run(['account', 'remove', email])
+    assert.deepEqual([changed.code, changed.stderr], [0, `Changed the password of ${EMAIL}.\n`])
+    const asked = await run(['account', 'remove', EMAIL])
     assert.equal(asked.code, 2)
     assert.match(asked.stderr, /add --yes to confirm/)
-    const removed = await folder.run(['account', 'remove', email, '--yes', '--json'])
-    assert.equal((JSON.parse(removed.stdout) as { email: string }).email, email)
-    assert.deepEqual(JSON.parse((await folder.run(['key', 'list', '--json'])).stdout), [])
+    const removed = await run(['account', 'remove', EMAIL, '--yes', '--json'])
+    assert.equal((JSON.parse(removed.stdout) as { email: string }).email, EMAIL)
+    assert.deepEqual(JSON.parse((await run(['key', 'list', '--json'])).stdout), [])
   })
 
   it('say in one line what can not be done, with exit code 1', async () => {
-    await using folder = await Folder.create([BIN])
-    await folder.run(['migrate', '--environment', 'staging'])
+    await using database = await sqlite.newDatabase()
+    const run = commandsOn(database)
+    await run(['migrate', '--environment', 'staging'])
     const failures: [words: string[], input: string, message: RegExp][] = [
       [
         ['account', 'create', 'nonsense', '--password-stdin'],
@@ -129,21 +138,21 @@ describe('petstore account and key', { concurrency: 3 }, () => {
     ]
     await Promise.all(
       failures.map(async ([words, input, message]) => {
-        const { code, stdout, stderr } = await folder.run(words, { input })
+        const { code, stdout, stderr } = await run(words, { input })
         assert.deepEqual([code, stdout], [1, ''], words.join(' '))
         assert.match(stderr, message)
       }),
     )
-    await folder.run(['account', 'create', EMAIL, '--password-stdin'], { input: PASSWORD })
-    const twice = await folder.run(['account', 'create', EMAIL.toUpperCase(), '--password-stdin'], { input: PASSWORD })
+    await run(['account', 'create', EMAIL, '--password-stdin'], { input: PASSWORD })
+    const twice = await run(['account', 'create', EMAIL.toUpperCase(), '--password-stdin'], { input: PASSWORD })
     assert.equal(twice.code, 1)
     assert.match(twice.stderr, /There is already an account for YOU@EXAMPLE\.COM\./)
-    const late = await folder.run(['key', 'create', '--account', EMAIL, '--name', 'x', '--expires', '2020-01-01'])
+    const late = await run(['key', 'create', '--account', EMAIL, '--name', 'x', '--expires', '2020-01-01'])
     assert.deepEqual([late.code, late.stderr], [1, 'petstore: The expiry date must be in the future.\n'])
   })
 
   it('make a revoke seen by a running service within 5 seconds', async () => {
-    await using folder = await Folder.create([BIN])
+    await using folder = await Folder.create()
     const { id, key } = await makeKey(folder)
     const { url } = await serve(folder)
     const status = async () => (await fetch(`${url}/v1/pets`, { headers: { Authorization: `Bearer ${key}` } })).status
@@ -160,10 +169,11 @@ describe('petstore account and key', { concurrency: 3 }, () => {
 
 describe('petstore', { concurrency: 3 }, () => {
   it('says its version and its help, which leads with examples', async () => {
-    await using folder = await Folder.create([BIN])
-    assert.equal((await folder.run(['--version'])).stdout, '1.0.0\n')
+    await using database = await sqlite.newDatabase()
+    const run = commandsOn(database)
+    assert.equal((await run(['--version'])).stdout, '1.0.0\n')
     for (const words of [[], ['help'], ['--help']]) {
-      const { code, stdout, stderr } = await folder.run(words)
+      const { code, stdout, stderr } = await run(words)
       assert.deepEqual([code, stderr], [0, ''])
       assert.match(stdout, /^petstore 1\.0\.0: .*\n\nExamples\n {2}petstore serve/)
       for (const name of [
@@ -184,7 +194,7 @@ describe('petstore', { concurrency: 3 }, () => {
         assert.ok(stdout.includes(`\n  ${name}`), name)
       }
     }
-    const serveHelp = (await folder.run(['help', 'serve'])).stdout
+    const serveHelp = (await run(['help', 'serve'])).stdout
     for (const { flag, value, variable, allowed, meaning } of Object.values(SETTINGS)) {
       for (const part of [`--${flag} ${value} `, meaning, allowed, variable])
         assert.ok(serveHelp.includes(part), `${flag}: ${part}`)
@@ -195,7 +205,7 @@ describe('petstore', { concurrency: 3 }, () => {
       ['--help', 'key', 'create'],
       ['help', 'key', 'create'],
     ]) {
-      const { code, stdout } = await folder.run(words)
+      const { code, stdout } = await run(words)
       assert.equal(code, 0)
       assert.match(stdout, /^petstore key create: .*\n\nExamples\n/)
     }
@@ -204,12 +214,12 @@ describe('petstore', { concurrency: 3 }, () => {
       ['key', '--help'],
     ]) {
       assert.match(
-        (await folder.run(words)).stdout,
+        (await run(words)).stdout,
         /^petstore key: create, list, revoke\n\nExamples\n {2}petstore key create [^]*\n {2}key revoke +Revoke/,
       )
     }
     for (const words of [['help', 'help'], ['--help']])
-      assert.match((await folder.run(words)).stdout, /^petstore 1\.0\.0: .*\n\nExamples\n/)
+      assert.match((await run(words)).stdout, /^petstore 1\.0\.0: .*\n\nExamples\n/)
   })
 
   it('names itself in hints as it was called', async () => {
@@ -219,7 +229,9 @@ describe('petstore', { concurrency: 3 }, () => {
   })
 
   it('creates no database where it only reads, and says by its whole path which one is missing', async () => {
-    await using folder = await Folder.create([BIN])
+    await using database = await sqlite.newDatabase()
+    const run = commandsOn(database)
+    const path = database.url.slice('sqlite:'.length)
     const reading = [
       'account list',
       'key list',
@@ -231,25 +243,23 @@ describe('petstore', { concurrency: 3 }, () => {
       `account password ${EMAIL} --password-stdin`,
       `key create --account ${EMAIL} --name x`,
     ]
-    const message = `petstore: There is no petstore database at ${realpathSync(folder.path)}/data/petstore.db. The service creates one when it starts; --database or DATABASE_URL names another.\n`
+    const message = `petstore: There is no petstore database at ${path}. The service creates one when it starts; --database or DATABASE_URL names another.\n`
     for (const words of reading) {
       assert.deepEqual(
-        await folder.run(words.split(' '), { input: PASSWORD }),
-        { code: 1, signal: null, stdout: '', stderr: message },
+        await run(words.split(' '), { input: PASSWORD }),
+        { code: 1, stdout: '', stderr: message },
         words,
       )
     }
-    assert.deepEqual(readdirSync(folder.path), [])
-    writeFileSync(join(folder.path, 'empty.db'), '')
-    assert.match(
-      (await folder.run(['key', 'list', '--database', 'sqlite:empty.db'])).stderr,
-      /There is no petstore database at \/.*empty\.db/,
-    )
-    assert.deepEqual(readdirSync(folder.path), ['empty.db'])
+    assert.deepEqual(readdirSync(dirname(path)), [])
+    writeFileSync(path, '')
+    assert.match((await run(['key', 'list'])).stderr, /There is no petstore database at \/.*petstore\.db/)
+    assert.deepEqual(readdirSync(dirname(path)), ['petstore.db'])
   })
 
   it('tells a wrong call on standard error, where help is, and ends with 2', async () => {
-    await using folder = await Folder.create([BIN])
+    await using database = await sqlite.newDatabase()
+    const run = commandsOn(database)
     const calls: [words: string[], message: RegExp][] = [
       [['purr'], /^petstore: There is no command "purr"\.\nSee: petstore help\n$/],
       [['help', 'purr'], /There is no command "purr"/],
@@ -287,7 +297,7 @@ describe('petstore', { concurrency: 3 }, () => {
     ]
     await Promise.all(
       calls.map(async ([words, message]) => {
-        const { code, stdout, stderr } = await folder.run(words)
+        const { code, stdout, stderr } = await run(words)
         assert.deepEqual([code, stdout], [2, ''], words.join(' '))
         assert.match(stderr, message)
       }),
@@ -295,13 +305,13 @@ describe('petstore', { concurrency: 3 }, () => {
   })
 
   it('names a bad setting, its value and what is allowed, whether flag, variable or .env', async () => {
-    await using folder = await Folder.create([BIN])
-    const flag = await folder.run(['serve', '--port', '65536'])
+    await using folder = await Folder.create()
+    const flag = await petstore(['serve', '--port', '65536'])
     assert.equal(
       flag.stderr,
       'petstore: --port must be a port number from 0 to 65535 (0 picks a free one), got "65536".\nSee: petstore help serve\n',
     )
-    const variable = await folder.run(['serve'], { env: { PETSTORE_BASE_URL: 'https://pets.example' } })
+    const variable = await petstore(['serve'], { env: { PETSTORE_BASE_URL: 'https://pets.example' } })
     assert.match(
       variable.stderr,
       /^petstore: PETSTORE_BASE_URL must be an http or https URL that ends in \/v1, got "https:\/\/pets\.example"\./,
@@ -313,7 +323,7 @@ describe('petstore', { concurrency: 3 }, () => {
   })
 
   it('repeats no password of an address, wherever it was typed', async () => {
-    await using folder = await Folder.create([BIN])
+    await using folder = await Folder.create()
     const address = 'sqlite://me:hunter2@db/pets'
     const calls: [words: string[], env?: Record<string, string>][] = [
       [['serve', '--database', address]],
@@ -336,7 +346,7 @@ describe('petstore', { concurrency: 3 }, () => {
       [['copy', '--from', address, '--to', address]],
     ]
     for (const [words, env = {}] of calls) {
-      const { code, stdout, stderr } = await folder.run(words, { env, input: PASSWORD })
+      const { code, stdout, stderr } = await petstore(words, { env, input: PASSWORD })
       assert.ok(
         code !== 0 && stdout === '' && stderr.startsWith('petstore: ') && !stderr.includes('hunter2'),
         `${words.join(' ')}: ${stderr}`,
@@ -350,7 +360,7 @@ describe('petstore', { concurrency: 3 }, () => {
   })
 
   it('reads a .env file; the environment wins over it, and a flag over both', async () => {
-    await using folder = await Folder.create([BIN])
+    await using folder = await Folder.create()
     const migrate = async (words: readonly string[] = [], env: Record<string, string> = {}) => {
       const { database, environment } = JSON.parse(
         (await folder.run(['migrate', '--json', ...words], { env })).stdout,
@@ -374,7 +384,7 @@ describe('petstore', { concurrency: 3 }, () => {
   })
 
   it('warns of variables that are no setting, and of lines of the .env file that say nothing', async () => {
-    await using folder = await Folder.create([BIN])
+    await using folder = await Folder.create()
     writeFileSync(join(folder.path, '.env'), 'PETSTORE_ENVIROMENT=production\n\nPORT 9000\n')
     const warnings =
       'petstore: Warning: the variable petstore_something_else is no setting and is ignored. See petstore help serve for all settings.\n' +
@@ -392,7 +402,7 @@ describe('petstore', { concurrency: 3 }, () => {
   })
 
   it('reads no .env file but the one in the working directory', async () => {
-    await using folder = await Folder.create([BIN])
+    await using folder = await Folder.create()
     mkdirSync(join(folder.path, 'below'))
     writeFileSync(join(folder.path, '.env'), 'PETSTORE_ENVIRONMENT=nonsense\n')
     assert.equal((await folder.run(['openapi'])).code, 2)
@@ -400,7 +410,7 @@ describe('petstore', { concurrency: 3 }, () => {
   })
 
   it('does not start where the .env file can not be read: its settings are not guessed', async () => {
-    await using folder = await Folder.create([BIN])
+    await using folder = await Folder.create()
     mkdirSync(join(folder.path, '.env'))
     const { code, stdout, stderr } = await folder.run(['account', 'list'])
     assert.deepEqual([code, stdout], [2, ''])
@@ -408,24 +418,23 @@ describe('petstore', { concurrency: 3 }, () => {
   })
 
   it('adds animals with seed, and brings a database up to date with migrate', async () => {
-    await using folder = await Folder.create([BIN])
+    await using folder = await Folder.create()
     const database = join(realpathSync(folder.path), 'data/petstore.db')
     const created = `Created the database ${database}. It belongs to staging by default; to change that, set PETSTORE_ENVIRONMENT before it has keys or animals.\nApplied to ${database}: ${MIGRATION_NAMES}.\n`
-    assert.deepEqual(await folder.run(['migrate']), { code: 0, signal: null, stdout: '', stderr: created })
-    assert.equal((await folder.run(['migrate'])).stderr, `${database} was up to date.\n`)
-    assert.deepEqual(JSON.parse((await folder.run(['migrate', '--json'])).stdout), {
+    assert.deepEqual(await folder.runInProcess(['migrate']), { code: 0, stdout: '', stderr: created })
+    assert.equal((await folder.runInProcess(['migrate'])).stderr, `${database} was up to date.\n`)
+    assert.deepEqual(JSON.parse((await folder.runInProcess(['migrate', '--json'])).stdout), {
       database,
       environment: 'staging',
       created: false,
       migrations: [],
     })
-    assert.deepEqual(await folder.run(['seed', '--count', '1201']), {
+    assert.deepEqual(await folder.runInProcess(['seed', '--count', '1201']), {
       code: 0,
-      signal: null,
       stdout: '',
       stderr: 'Added 1201 animals.\n',
     })
-    assert.deepEqual(JSON.parse((await folder.run(['seed', '--count', '1', '--json'])).stdout), { added: 1 })
+    assert.deepEqual(JSON.parse((await folder.runInProcess(['seed', '--count', '1', '--json'])).stdout), { added: 1 })
     const { key } = await makeKey(folder)
     const { url } = await serve(folder)
     const response = await fetch(`${url}/v1/pets?limit=100`, { headers: { Authorization: `Bearer ${key}` } })
@@ -448,12 +457,11 @@ describe('petstore', { concurrency: 3 }, () => {
   })
 
   it('prints the OpenAPI document, with the addresses it is told', async () => {
-    await using folder = await Folder.create([BIN])
-    assert.equal((await folder.run(['openapi'])).stdout, renderOpenapi())
-    const { stdout } = await folder.run(['openapi', '--base-url', 'https://pets.example/v1'])
+    assert.equal((await petstore(['openapi'])).stdout, renderOpenapi())
+    const { stdout } = await petstore(['openapi', '--base-url', 'https://pets.example/v1'])
     assert.equal(stdout, renderOpenapi({ production: 'https://pets.example/v1' }))
     const both = { production: 'https://pets.example/v1', staging: 'https://staging.example/v1' }
-    const { stdout: withBoth } = await folder.run([
+    const { stdout: withBoth } = await petstore([
       'openapi',
       '--base-url',
       both.production,

@@ -1,6 +1,6 @@
 // A browser without a screen for HTTP tests: keeps cookies, reads forms, follows nothing by itself.
 import assert from 'node:assert/strict'
-import { PASSWORD, type Petstore } from './harness.ts'
+import { makeAccount, PASSWORD, type Petstore } from './harness.ts'
 
 /** Where something of an account is shown. */
 export const MEMBER_PAGES = ['/keys', '/animals', '/animals/new', '/activity', '/account', '/account/delete']
@@ -77,7 +77,7 @@ export async function signedIn(petstore: Petstore): Promise<ConsoleClient> {
 
 /** Somebody who is signed in to another account, which is created for that. */
 export async function signedInAs(petstore: Petstore, email: string): Promise<ConsoleClient> {
-  await petstore.accounts.create(email, PASSWORD, 'console')
+  await makeAccount(petstore, email)
   const client = new ConsoleClient(petstore.url)
   assert.equal((await client.signIn(email, PASSWORD)).status, 303)
   return client

@@ -43,7 +43,7 @@ function assertWhole(path: string): void {
 
 async function madeDatabase(folder: Folder, name: string): Promise<string> {
   const path = join(folder.path, name)
-  assert.equal((await folder.run(['migrate', '--database', `sqlite:${path}`])).code, 0)
+  assert.equal((await folder.runInProcess(['migrate', '--database', `sqlite:${path}`])).code, 0)
   return path
 }
 
@@ -55,8 +55,10 @@ async function refused(folder: Folder, path: string, message: RegExp, wrap: read
     ['account', 'list'],
     ['import', '-', '--format', 'csv', '--dry-run'],
   ]) {
-    const options = { wrap, input: 'name,categoryId\nRex,1\n' }
-    const { code, stdout, stderr } = await folder.run([...words, '--database', `sqlite:${path}`], options)
+    const call = [...words, '--database', `sqlite:${path}`]
+    const input = 'name,categoryId\nRex,1\n'
+    const ended = wrap.length === 0 ? folder.runInProcess(call, { input }) : folder.run(call, { wrap, input })
+    const { code, stdout, stderr } = await ended
     assert.deepEqual([code, stdout], [1, ''], stderr)
     assert.match(stderr, message)
     assert.equal(stderr.split('\n').length, 2, 'one line')
@@ -155,7 +157,7 @@ describe('A database file', { concurrency: 3 }, () => {
   it('in a place that is none is refused', async () => {
     await using folder = await Folder.create()
     for (const path of [folder.path, '/dev/null/pets.db']) {
-      const { code, stderr } = await folder.run(['migrate', '--database', `sqlite:${path}`])
+      const { code, stderr } = await folder.runInProcess(['migrate', '--database', `sqlite:${path}`])
       assert.equal(code, 1)
       assert.match(stderr, /^petstore: Cannot open the database /)
     }
@@ -166,11 +168,12 @@ describe('A database file', { concurrency: 3 }, () => {
     const path = join(folder.path, 'new.db')
     const holder = new DatabaseSync(path)
     holder.exec('BEGIN IMMEDIATE')
-    const made = madeDatabase(folder, 'new.db')
+    const made = folder.run(['migrate', '--database', 'sqlite:new.db'])
     await new Promise((resolve) => setTimeout(resolve, 1000))
     holder.exec('ROLLBACK')
     holder.close()
-    assertWhole(await made)
+    assert.equal((await made).code, 0)
+    assertWhole(path)
   })
 
   it('is made once where several processes start at the same time', async () => {
@@ -223,7 +226,7 @@ describe('The files of a database', { concurrency: 3 }, () => {
       `Other users of this machine can read ${place}; its mode is 755. If only the service uses it: chmod go= ${place}`,
       `Other users of this machine can read ${path}; its mode is 640. If only the service uses it: chmod go= ${path}`,
     ])
-    const { stderr } = await folder.run(['migrate', '--database', `sqlite:${path}`])
+    const { stderr } = await folder.runInProcess(['migrate', '--database', `sqlite:${path}`])
     assert.equal(stderr, [`${path} was up to date.`, ...warnings.map((text) => `Warning: ${text}`), ''].join('\n'))
     assert.deepEqual(modes(folder.path), { shared: '755' })
     assert.equal(modes(place)['pets.db'], '640')

@@ -8,8 +8,6 @@ import { setTimeout } from 'node:timers/promises'
 import { Folder, makeKey, serve } from './command.ts'
 import { expectError, startPetstore } from './harness.ts'
 
-const DATABASE = { DATABASE_URL: 'sqlite:data/petstore.db' }
-
 describe('A create on SQLite', { concurrency: 2 }, () => {
   it('is answered after its commit: the next list shows it, and ids grow', async () => {
     await using petstore = await startPetstore()
@@ -40,7 +38,7 @@ describe('A create on SQLite', { concurrency: 2 }, () => {
 
   it('is in the file after a stop, and nothing else is left in its folder', async () => {
     await using folder = await Folder.create()
-    const served = await serve(folder, { env: DATABASE })
+    const served = await serve(folder)
     await fetch(`${served.url}/livez`)
     served.child.kill('SIGTERM')
     assert.equal((await served.ended).code, 0)
@@ -60,7 +58,7 @@ describe('A create on SQLite', { concurrency: 2 }, () => {
     assert.ok(served.lines.some(({ msg }) => msg === 'exiting; the next start recovers the database'))
     const wal = join(folder.path, 'data/petstore.db-wal')
     assert.ok((await stat(wal)).size > 0, 'the database was not closed')
-    const again = await serve(folder, { env: DATABASE })
+    const again = await serve(folder)
     assert.equal((await stat(wal)).size, 0, 'the log was copied before anything is answered')
     assert.ok((await list(again.url)).includes('kept'))
   })
@@ -101,17 +99,17 @@ describe('A create on SQLite', { concurrency: 2 }, () => {
       assert.ok(performance.now() - started < 15_000)
       await rm(order)
       const { port } = new URL(served.url)
-      const again = await serve(folder, { env: { ...DATABASE, PORT: port } })
+      const again = await serve(folder, { env: { PORT: port } })
       assert.ok((await list(again.url)).includes('kept'))
     })
   }
 })
 
 async function serveOnFaultyDisk(folder: Folder, workers = '1') {
-  const { key } = await makeKey(folder, { env: DATABASE })
+  const { key } = await makeKey(folder)
   const order = join(folder.path, 'order')
   const preload = `--import ${new URL('faulty-sync.ts', import.meta.url).href}`
-  const env = { ...DATABASE, NODE_OPTIONS: preload, FAULTY_SYNC: order, PETSTORE_WORKERS: workers }
+  const env = { NODE_OPTIONS: preload, FAULTY_SYNC: order, PETSTORE_WORKERS: workers }
   const served = await serve(folder, { env })
   const headers = { Authorization: `Bearer ${key}` }
   const add = (name: string) =>

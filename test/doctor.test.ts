@@ -125,7 +125,7 @@ describe('petstore doctor', { concurrency: 3 }, () => {
   it('finds a database file that is missing, damaged, newer, or readable by others', async () => {
     await using folder = await Folder.create()
     await makeKey(folder)
-    await folder.run(['seed', '--count', '2000'])
+    await folder.runInProcess(['seed', '--count', '2000'])
     const path = join(folder.path, 'data/petstore.db')
     const url = `sqlite:${path}`
     chmodSync(path, 0o644)
@@ -185,7 +185,7 @@ describe('petstore doctor', { concurrency: 3 }, () => {
 
   it('finds a variable that is no setting, and says which may be meant', async () => {
     await using folder = await Folder.create()
-    await folder.run(['migrate', '--environment', 'staging'])
+    await folder.runInProcess(['migrate', '--environment', 'staging'])
     const { code, stdout, stderr } = await folder.run(['doctor'], {
       env: { PETSTORE_BASEURL: 'https://pets.example/v1' },
     })
@@ -198,7 +198,7 @@ describe('petstore doctor', { concurrency: 3 }, () => {
 
   it('prints the problems and how many they are', async () => {
     await using folder = await Folder.create()
-    const { code, stdout, stderr } = await folder.run(['doctor'])
+    const { code, stdout, stderr } = await folder.runInProcess(['doctor'])
     assert.deepEqual([code, stderr], [1, 'petstore: 1 problem found.\n'])
     assert.match(stdout, /\nproblem {2}Database +.*petstore\.db is missing\n +→ There is no petstore database at /)
   })

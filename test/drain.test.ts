@@ -89,7 +89,7 @@ describe('A stop with a drain', { concurrency: 3 }, () => {
     await using folder = await Folder.create()
     await using database = await postgres.newDatabase()
     await using proxy = await startCuttingProxy(database.url)
-    const { key } = await makeKey(folder, { env: { DATABASE_URL: database.url } })
+    const { key } = await makeKey(folder, { DATABASE_URL: database.url })
     const served = await serve(folder, { env: { DATABASE_URL: `${proxy.url}?statement_timeout=60000` } })
     using running = new RawConnection(served.url)
     running.send(create(key))

@@ -102,33 +102,33 @@ describe('A file of the database by another name', { concurrency: false }, () =>
 
   it('is recognised in relative paths, and where a folder is a link to another place', async () => {
     await using folder = await Folder.create()
-    await folder.run(['seed', '--count', '10'])
+    await folder.runInProcess(['seed', '--count', '10'])
     mkdirSync(join(folder.path, 'data/deep'))
     symlinkSync('data/deep', join(folder.path, 'deep'))
     for (const file of ['./data/petstore.db', 'deep/../petstore.db', 'deep/../petstore.db-wal']) {
-      const { code, stderr } = await folder.run(['backup', '--force', file])
+      const { code, stderr } = await folder.runInProcess(['backup', '--force', file])
       assert.deepEqual([code, stderr.startsWith(`petstore: ${file} is the `)], [1, true], stderr)
     }
-    const { stderr } = await folder.run(['backup', '--force', 'deep/../petstore.db'])
+    const { stderr } = await folder.runInProcess(['backup', '--force', 'deep/../petstore.db'])
     assert.match(
       stderr,
       /is the database itself, \/.*\/data\/petstore\.db by another name; nothing was written\. Name another file for the backup\.\n$/,
     )
     assert.equal(
-      (await folder.run(['backup', 'deep/petstore.db'])).code,
+      (await folder.runInProcess(['backup', 'deep/petstore.db'])).code,
       0,
       'the same name in another folder is another file',
     )
-    assert.equal((await folder.run(['backup', 'petstore.db-wal'])).code, 0)
+    assert.equal((await folder.runInProcess(['backup', 'petstore.db-wal'])).code, 0)
   })
 
   it('is not restored over a file of the backup', async () => {
     await using folder = await Folder.create()
-    await folder.run(['seed', '--count', '10'])
-    await folder.run(['backup', 'copy.db'])
+    await folder.runInProcess(['seed', '--count', '10'])
+    await folder.runInProcess(['backup', 'copy.db'])
     symlinkSync('copy.db-journal', join(folder.path, 'promised.db'))
     for (const target of ['copy.db-wal', 'promised.db']) {
-      const { code, stderr } = await folder.run(['restore', 'copy.db', '--database', `sqlite:${target}`])
+      const { code, stderr } = await folder.runInProcess(['restore', 'copy.db', '--database', `sqlite:${target}`])
       assert.match(
         stderr,
         /is the -(?:wal|journal) file of the database copy\.db, a part of it; nothing was changed\. Name another file with --database\.\n$/,
@@ -140,13 +140,13 @@ describe('A file of the database by another name', { concurrency: false }, () =>
 
   it('has what an earlier database left beside it removed, where a link names the place to restore to', async () => {
     await using folder = await Folder.create()
-    await folder.run(['seed', '--count', '10'])
-    await folder.run(['backup', 'copy.db'])
+    await folder.runInProcess(['seed', '--count', '10'])
+    await folder.runInProcess(['backup', 'copy.db'])
     mkdirSync(join(folder.path, 'new'))
     symlinkSync('new/petstore.db', join(folder.path, 'link.db'))
     for (const companion of ['-wal', '-shm', '-journal'])
       writeFileSync(join(folder.path, `new/petstore.db${companion}`), 'stale')
-    assert.equal((await folder.run(['restore', 'copy.db', '--database', 'sqlite:link.db'])).code, 0)
+    assert.equal((await folder.runInProcess(['restore', 'copy.db', '--database', 'sqlite:link.db'])).code, 0)
     assert.deepEqual(readdirSync(join(folder.path, 'new')), ['petstore.db'])
     using db = new DatabaseSync(join(folder.path, 'new/petstore.db'))
     assert.deepEqual({ ...db.prepare('SELECT count(*) AS count FROM pets').get() }, { count: 10 })

@@ -21,7 +21,7 @@ describe('petstore serve, while the database is unavailable', { concurrency: 3, 
     await using database = await postgres.newDatabase()
     await using proxy = await startCuttingProxy(database.url)
     await using folder = await Folder.create()
-    const { key } = await makeKey(folder, { env: { DATABASE_URL: database.url } })
+    const { key } = await makeKey(folder, { DATABASE_URL: database.url })
     proxy.goAway()
     const served = await serve(folder, { env: { DATABASE_URL: proxy.url } })
     const list = () => fetch(`${served.url}/v1/pets`, { headers: { Authorization: `Bearer ${key}` } })

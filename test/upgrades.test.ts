@@ -15,7 +15,7 @@ for (const engine of ENGINES) {
       await using folder = await Folder.create()
       await using database = await engine.newDatabase()
       const env = { DATABASE_URL: database.url }
-      const { key } = await makeKey(folder, { env })
+      const { key } = await makeKey(folder, env)
       const { url: before } = await serve(folder, { env })
       await using newer = await changedProgram(
         NEWEST,
@@ -30,14 +30,14 @@ for (const engine of ENGINES) {
         assert.equal((await fetch(`${url}/v1/pets`, { ...REX, headers })).status, 201)
         assert.equal((await fetch(`${url}/v1/pets`, { headers })).status, 200)
       }
-      assert.equal((await folder.run(['migrate'], { env })).code, 0)
+      assert.equal((await folder.runInProcess(['migrate'], { env })).code, 0)
     })
 
     it('to an incompatible schema makes this program exit with a clear message, and change nothing', async () => {
       await using folder = await Folder.create()
       await using database = await engine.newDatabase()
       const env = { DATABASE_URL: database.url }
-      assert.equal((await folder.run(['migrate'], { env })).code, 0)
+      assert.equal((await folder.runInProcess(['migrate'], { env })).code, 0)
       await using newer = await changedProgram(
         NEWEST,
         `-- compatible from ${NEWEST + 1}\nALTER TABLE pets ADD COLUMN must_be_known TEXT;`,
@@ -46,7 +46,7 @@ for (const engine of ENGINES) {
       assert.equal((await newer.run(['migrate'], { env })).code, 0)
       const schema = await readSchema(database.url)
       for (const words of [['serve', '--port', '0'], ['migrate']]) {
-        const { code, stdout, stderr } = await folder.run(words, { env })
+        const { code, stdout, stderr } = await folder.runInProcess(words, { env })
         assert.deepEqual([code, stdout], [1, ''])
         assert.match(stderr, /^petstore: .*\. Run the newer program that wrote it; nothing was changed\.\n$/)
         assert.ok(
@@ -61,7 +61,7 @@ for (const engine of ENGINES) {
       await using folder = await Folder.create()
       await using database = await engine.newDatabase()
       const env = { DATABASE_URL: database.url }
-      assert.equal((await folder.run(['migrate'], { env })).code, 0)
+      assert.equal((await folder.runInProcess(['migrate'], { env })).code, 0)
       const schema = await readSchema(database.url)
       await using newer = await changedProgram(
         NEWEST,
@@ -76,8 +76,8 @@ for (const engine of ENGINES) {
       )
       assert.equal(Number(/migration (\d{4})-newer/.exec(stderr)?.[1]), NEWEST + 2)
       assert.deepEqual(await readSchema(database.url), schema)
-      assert.equal((await folder.run(['migrate'], { env })).code, 0)
-      assert.equal((await folder.run(['account', 'list'], { env })).code, 0)
+      assert.equal((await folder.runInProcess(['migrate'], { env })).code, 0)
+      assert.equal((await folder.runInProcess(['account', 'list'], { env })).code, 0)
     })
 
     it('that this engine does not need is a comment, and still counts', async () => {

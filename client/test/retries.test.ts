@@ -63,7 +63,7 @@ describe('A service that dies in the middle of creates', () => {
       await using folder = await Folder.create()
       await using database = await engine.newDatabase()
       const env = { DATABASE_URL: database.url, PORT: String(await freePort()) }
-      const { key } = await makeKey(folder, { env })
+      const { key } = await makeKey(folder, env)
       const first = await serve(folder, { env })
       const petstore = new Petstore({ apiKey: key, baseUrl: `${first.url}/v1`, maxRetries: 10, timeout: 60_000 })
 
