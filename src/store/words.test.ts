@@ -21,8 +21,9 @@ describe('the words of a text', () => {
   it('stay as they are when they are folded again, and begin alike when letters follow, for every character', () => {
     const odd: string[] = []
     for (let code = 0; code <= 0x10_ffff; code += 1) {
-      if (code >= 0xd800 && code < 0xe000) continue
       const character = String.fromCodePoint(code)
+      // No surrogates; of the many code points that Unicode has not assigned or that are private, some.
+      if (/\p{Cs}/u.test(character) || (/[\p{Cn}\p{Co}]/u.test(character) && code % 101 > 0)) continue
       const words = wordsOf(character)
       const longer = wordsOf(`${character}x`)
       const isFolded = words.every((word) => wordsOf(word).join('|') === word)
