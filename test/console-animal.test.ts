@@ -75,6 +75,18 @@ describeService('An animal in the console', (service) => {
     assert.deepEqual(await service().store.pets.get(id), { id, ...rex, name: 'Mine' })
   })
 
+  it('that was changed meanwhile is not overwritten either after an attempt with a mistake in it', async () => {
+    const id = await addTo(service())
+    const path = `/animals/${id}`
+    const client = await signedIn(service())
+    const typed = { ...(await client.hiddenFields(path, path)), categoryId: '3', status: 'available' }
+    await client.submit(path, path, { name: 'Rex', categoryId: '3', status: 'sold' })
+    const wrong = await client.post(path, { ...typed, name: '' })
+    assert.equal(wrong.status, 409)
+    assert.match(wrong.body, /You changed this animal.*Status: <bdi>Sold<.*Enter a name.*Save anyway/s)
+    assert.deepEqual(await service().store.pets.get(id), { id, ...rex, status: 'sold' })
+  })
+
   it('that was changed in another tab by the same account says so', async () => {
     const id = await addTo(service())
     const client = await signedIn(service())

@@ -77,7 +77,7 @@ describeService('The forms of the console', (service) => {
       const shown = name.replaceAll('"', '&quot;').replace('<', '&lt;').replace('>', '&gt;')
       for (const path of [
         '/animals/new',
-        `/animals/${id}?status=sold`,
+        `/animals/${id}?q=rex+the*`,
         '/keys',
         `/keys/${service().apiKey.id}/rename`,
       ]) {

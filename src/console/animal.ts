@@ -76,8 +76,10 @@ function conflictNotice(visit: MemberVisit, pet: Pet, last: Change | undefined):
 
 async function change(visit: MemberVisit, pet: Pet): Promise<Outcome> {
   const wanted = readAnimal(visit.form)
-  if (wanted instanceof InvalidFields) return animalPage(visit, pet, { problems: wanted.problems })
-  if (isOutdated(visit, pet)) return animalPage(visit, pet, { conflict: true })
+  const conflict = isOutdated(visit, pet)
+  // The page has the version of what is stored now, so it must show a conflict also beside invalid fields.
+  if (wanted instanceof InvalidFields) return animalPage(visit, pet, { problems: wanted.problems, conflict })
+  if (conflict) return animalPage(visit, pet, { conflict })
   // Browsers drop line breaks in a text field. A name with line breaks that was not edited must stay as it is.
   if (wanted.name === pet.name.replaceAll(/[\r\n]/g, '')) wanted.name = pet.name
   const detail = difference(pet, wanted)

@@ -1,10 +1,10 @@
-// A visit learns that its client has left, also if that was before it began.
+// A visit: learns that its client has left, also if that was before it began, and where a sign-in may lead.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { it } from 'node:test'
-import { ClientLeft, whenLeft } from './visit.ts'
+import { ClientLeft, safeNext, whenLeft } from './visit.ts'
 
 it('A visit learns that its client leaves, and that it had left before', async () => {
   const response = new ServerResponse(new IncomingMessage(new Socket()))
@@ -14,4 +14,31 @@ it('A visit learns that its client leaves, and that it had left before', async (
   await once(response, 'close')
   const before = whenLeft(response)
   for (const { aborted, reason } of [during, before]) assert.ok(aborted && reason instanceof ClientLeft)
+})
+
+it('A sign-in leads to any page of the console, with its whole query, and to no other address', () => {
+  for (const next of [
+    '/keys',
+    '/keys?state=inactive&after=key_1',
+    '/keys/key_1/rename?typed=WyJh.b-_',
+    '/animals?q=elo+sch*&from=1+schnurli',
+    '/animals/7?status=sold&q=%22a%22',
+    '/activity?span=day&key=key_1&status=404',
+    '/account/delete',
+  ])
+    assert.equal(safeNext(next), next)
+  for (const next of [
+    null,
+    '',
+    '/',
+    '/docs',
+    '/keysmith',
+    '//keys',
+    '/keys\n',
+    '/keys?a b',
+    '/animals\\x',
+    'keys',
+    'https://a.example/keys',
+  ])
+    assert.equal(safeNext(next), '/keys', String(next))
 })

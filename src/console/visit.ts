@@ -135,5 +135,5 @@ export function baseAddress({ config, call }: Visit): string {
 
 /** Returns the address to open after the sign-in: `next` if it is a page of the console, else the keys page. */
 export function safeNext(next: string | null): string {
-  return next !== null && /^\/(?:keys|animals|activity|account)(?:[/?][\w/?=&%.-]*)?$/.test(next) ? next : '/keys'
+  return next !== null && /^\/(?:keys|animals|activity|account)(?:[/?][\w/?=&%.+*-]*)?$/.test(next) ? next : '/keys'
 }
