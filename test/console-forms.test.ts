@@ -120,6 +120,26 @@ describeService('The forms of the console', (service) => {
       assert.equal((await client.post('/animals/new', fields, { 'Sec-Fetch-Site': 'cross-site' })).status, 403)
     })
 
+    it('whose cookie is gone as well, as after the browser was closed, is there again after the sign-in', async () => {
+      const client = await signedIn(service())
+      const fields = { ...(await client.hiddenFields('/animals/new', '/animals/new')), name: 'Typed', categoryId: '1' }
+      client.cookies.clear()
+      const { location } = await client.post('/animals/new', fields, { 'Sec-Fetch-Site': 'same-origin' })
+      const to = await client.submit(location!, '/sign-in', { email: service().account.email, password: PASSWORD })
+      assert.match((await client.get(to.location!)).body, /Nothing was saved yet.*value="Typed"/s)
+    })
+
+    it('is filled in by no link of somebody else: what another browser typed does not pass the sign-in', async () => {
+      const other = await signedIn(service())
+      const fields = await other.hiddenFields('/animals/new', '/animals/new')
+      await endSessions()
+      const { location } = await other.post('/animals/new', { ...fields, name: 'Planted' })
+      assert.match(location!, /typed/)
+      const visitor = new ConsoleClient(service().url)
+      const to = await visitor.submit(location!, '/sign-in', { email: service().account.email, password: PASSWORD })
+      assert.equal(to.location, '/animals/new')
+    })
+
     it('with a password is never kept when its session ends, nor one that is too long for an address', async () => {
       for (const [page, action, typed] of [
         ['/account', '/account/password', { current: 'secret one', password: 'secret two' }],

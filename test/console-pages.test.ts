@@ -46,6 +46,16 @@ describeService('The pages of the console', (service) => {
       }
     })
 
+    it('and every redirect, file and download has the headers that keep it to itself', async () => {
+      const client = await signedIn(service())
+      for (const path of ['/sign-in', '/assets/console.css', '/assets/nothing.css', '/animals.csv']) {
+        const { headers } = await client.get(path)
+        assert.equal(headers.get('content-security-policy'), POLICY, path)
+        for (const [name, value] of Object.entries(PAGE_HEADERS))
+          assert.equal(headers.get(name), value, `${name} of ${path}`)
+      }
+    })
+
     it('with a form is kept by no cache, also for a first visit, and one without is always asked for anew', async () => {
       for (const page of OPEN_PAGES) {
         const { headers } = await new ConsoleClient(service().url).get(page)
@@ -221,6 +231,24 @@ describe('A deployment', () => {
     assert.match(untrusted.headers.get('set-cookie') ?? '', /^petstore=/)
   })
 
+  it('behind https signs in and out with that cookie, and takes none that a page on plain http could have set', async () => {
+    await using petstore = await startPetstore({ env: { PETSTORE_TRUST_PROXY: '127.0.0.1' } })
+    const https = { 'X-Forwarded-Proto': 'https' }
+    const client = new ConsoleClient(petstore.url)
+    const csrfIn = ({ body }: { body: string }) => ({ csrf: /name="csrf" value="([^"]*)"/.exec(body)![1]! })
+    const form = csrfIn(await client.get('/sign-in', https))
+    await client.post('/sign-in', { ...form, email: petstore.account.email, password: PASSWORD }, https)
+    const page = await client.get('/keys', https)
+    assert.equal(page.status, 200)
+    const plain = await fetch(`${petstore.url}/keys`, {
+      headers: { ...https, Cookie: `petstore=${client.cookies.get('__Host-petstore')!}` },
+      redirect: 'manual',
+    })
+    assert.equal(plain.status, 303)
+    const left = await client.post('/sign-out', csrfIn(page), https)
+    assert.match(left.headers.get('set-cookie') ?? '', /^__Host-petstore=; Path=\/; .*Secure; Max-Age=0$/)
+  })
+
   it('whose database cannot be written to says so on a page, with the request id', async () => {
     await using database = await SQLITE.newDatabase()
     await using petstore = await startPetstore({ engine: SQLITE, database: database.url })
@@ -245,7 +273,9 @@ describe('A deployment', () => {
     const [first, second] = [await petstore.call('/pets/1'), await petstore.call('/pets/2')]
     using other = new DatabaseSync(database.url.replace(/^sqlite:/, ''))
     other.exec('BEGIN IMMEDIATE')
-    assert.equal((await client.get('/keys')).status, 503)
+    const page = await client.get('/keys')
+    assert.deepEqual([page.status, page.headers.get('cache-control')], [503, 'no-store'])
+    assert.ok(page.body.includes(petstore.account.email), 'the page knows who is signed in')
     const third = await petstore.call('/pets/3')
     other.exec('ROLLBACK')
     assert.match((await client.get('/keys')).body, /Called <code>getPet<\/code> 3 times/)

@@ -45,12 +45,17 @@ describeService(
         assert.equal(status, 400)
         assert.ok(body.includes(`There is already an account for ${email}.`))
         assert.equal((await visitor.get('/keys')).status, 303)
-        assert.equal((await new ConsoleClient(service().url).signIn(email, PASSWORD)).status, 303)
+        const owner = new ConsoleClient(service().url)
+        assert.equal((await owner.signIn(email, PASSWORD)).status, 303)
+        // It is a try with a wrong password like any other: the owner sees it.
+        await until(async () => /Sign-in refused/.test((await owner.get('/account')).body))
       })
 
       it('leads who is signed in from the forms for it to the keys', async () => {
         const client = await signedIn(service())
         for (const page of ['/sign-in', '/sign-up']) assert.equal((await client.get(page)).location, '/keys')
+        const asked = await client.get('/sign-in?next=%2Fanimals%3Fstatus%3Dsold')
+        assert.equal(asked.location, '/animals?status=sold', 'or to the page that was asked for')
       })
 
       it('replaces a cookie that it did not make', async () => {
@@ -156,6 +161,9 @@ describeService(
         const client = await signedIn(service())
         const old = client.cookies.get('petstore')!
         const { csrf } = await client.hiddenFields('/keys', '/keys')
+        const wrong = { csrf: csrf!, email: service().account.email, password: 'wrong horse battery' }
+        assert.equal((await client.post('/sign-in', wrong)).status, 400)
+        assert.equal((await client.get('/keys')).status, 200, 'not for a wrong password')
         const again = await client.post('/sign-in', { csrf: csrf!, email: service().account.email, password: PASSWORD })
         assert.deepEqual([again.status, again.headers.get('cache-control')], [303, 'no-store'])
         assert.equal((await client.get('/keys')).status, 200)
