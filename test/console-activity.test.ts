@@ -41,6 +41,19 @@ describeService(
       assert.equal(await chartAfter(29, 'month'), '2 requests: 2 succeeded, 0 client errors, 0 server errors')
       assert.equal(await chartAfter(30, 'month'), undefined)
       assert.match(await pageAfter(31, '/activity?span=month'), /No requests in this time/)
+      const rows = (await pageAfter(0, '/activity')).split('<tr>')
+      const countsOf = (operation: string) =>
+        [...rows.find((row) => row.includes(`<code>${operation}</code>`))!.matchAll(/class="number">(\d+)</g)].map(
+          ([, count]) => count,
+        )
+      assert.deepEqual(
+        [countsOf('listPets'), countsOf('getPet')],
+        [
+          ['2', '0', '0'],
+          ['0', '0', '0'],
+        ],
+        'each operation with its own',
+      )
     })
 
     it('that failed is explained within the chosen time, the newest 20 requests of it', async () => {
@@ -50,6 +63,7 @@ describeService(
       assert.equal(cards(shown).length, 20)
       assert.match(cards(shown)[0]!, /900020/)
       assert.match(shown, /The newest 20 of 21 failed requests\./)
+      assert.match(shown, /<input type="hidden" name="span" value="day">/, 'the filter stays within that time')
       assert.match(await pageAfter(1.1, '/activity?span=day'), /No failed requests/)
       assert.equal(cards(await pageAfter(1.1, '/activity?span=week')).length, 20)
     })

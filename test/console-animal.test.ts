@@ -2,8 +2,11 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import type { NewPet } from '../src/contract/pets.ts'
+import { petSubject } from '../src/store/account-store.ts'
+import { kindOf } from '../src/store/records.ts'
 import { signedIn, signedInAs } from './console-client.ts'
 import { countPets, describeService, makeKey, type Petstore } from './harness.ts'
+import { event } from './sample-rows.ts'
 
 const rex: NewPet = { name: 'Rex', categoryId: 3n, status: 'available' }
 
@@ -21,7 +24,7 @@ describeService('An animal in the console', (service) => {
     const counts = await service().store.pets.countByStatus()
     const { location } = await client.submit(`/animals/${id}`, `/animals/${id}`, {
       name: 'Rexo',
-      categoryId: '9223372036854775807',
+      categoryId: ' 9223372036854775807 ',
       status: 'sold',
     })
     assert.equal(location, `/animals/${id}?changed=yes`)
@@ -87,6 +90,37 @@ describeService('An animal in the console', (service) => {
     assert.deepEqual(await service().store.pets.get(id), { id, ...rex, status: 'sold' })
   })
 
+  it('that is changed or removed between the look at it and the write is not overwritten, nor reported as saved', async ({
+    mock,
+  }) => {
+    const id = await addTo(service())
+    const path = `/animals/${id}`
+    const { pets, records } = service().store
+    const client = await signedIn(service())
+    const mine = {
+      ...(await client.hiddenFields(path, path)),
+      name: 'Mine',
+      categoryId: '3',
+      status: 'available',
+    }
+    const update = pets.update.bind(pets)
+    const write = mock.method(pets, 'update')
+    write.mock.mockImplementationOnce(async (...call) => {
+      await update(id, rex, { ...rex, status: 'sold' }, event('acct', 'pet.changed'))
+      return update(...call)
+    }, 0)
+    const asked = await client.post(path, mine)
+    assert.equal(asked.status, 409)
+    assert.match(asked.body, /Status: <bdi>Sold<.*value="Mine"/s)
+    assert.deepEqual(await pets.get(id), { id, ...rex, status: 'sold' })
+    write.mock.mockImplementationOnce(async (...call) => {
+      await records.remove(kindOf('pets'), [{ id }])
+      return update(...call)
+    }, 1)
+    const [, version = ''] = /name="version" value="([^"]*)"/.exec(asked.body) ?? []
+    assert.equal((await client.post(path, { ...mine, version })).status, 404)
+  })
+
   it('that was changed in another tab by the same account says so', async () => {
     const id = await addTo(service())
     const client = await signedIn(service())
@@ -119,6 +153,35 @@ describeService('An animal in the console', (service) => {
     const account = (await service().store.accounts.accountByEmail('keeper@example.com'))!
     await service().accounts.remove(account, 'console')
     assert.match((await one.get(path)).body, /Sold<\/bdi> <span class="quiet-text">A deleted account, /)
+  })
+
+  it('shows the newest 20 changes of many, and says that they are not all', async () => {
+    const id = await addTo(service())
+    const client = await signedIn(service())
+    for (let nth = 0; nth < 21; nth += 1) {
+      const [from, to] = [nth, nth + 1].map((added) => ({ ...rex, categoryId: rex.categoryId + BigInt(added) }))
+      const change = event(service().account.id, 'pet.changed')
+      const detail = `Change ${nth}.`
+      await service().store.pets.update(id, from!, to!, { ...change, subject: petSubject({ id, ...rex }), detail })
+    }
+    const { body } = await client.get(`/animals/${id}`)
+    const shown = [...body.matchAll(/<li><bdi>Change (\d+)\./g)].map(([, nth]) => Number(nth))
+    assert.deepEqual(
+      shown,
+      Array.from({ length: 20 }, (_, nth) => 20 - nth),
+    )
+    assert.match(body, /Only the newest 20 are shown/)
+  })
+
+  it('that is still being added is asked for later, by the same form, so that it is added once', async ({ mock }) => {
+    const client = await signedIn(service())
+    const fields = { ...(await client.hiddenFields('/animals/new', '/animals/new')), name: 'Slow', categoryId: '3' }
+    const create = mock.method(service().store.pets, 'create')
+    create.mock.mockImplementationOnce(() => Promise.resolve({ outcome: 'in progress' }))
+    const { status, body } = await client.post('/animals/new', fields)
+    assert.equal(status, 400)
+    assert.match(body, /already being processed; send it again.*value="Slow"/s)
+    assert.ok(body.includes(`name="formId" value="${(fields as { formId?: string }).formId}"`))
   })
 
   it('leads back to the list that the visitor came from, also after it was saved or refused', async () => {
@@ -216,6 +279,8 @@ describeService('An animal in the console', (service) => {
     const client = await signedIn(service())
     assert.ok((await client.get('/animals')).body.includes(`href="/animals/${id}"`))
     assert.equal((await client.get(`/animals?q=+${id}+`)).location, `/animals/${id}`)
+    const turned = await client.get(`/animals/${await addTo(service(), { name: 'Rex\u202E' })}`)
+    assert.match(turned.body, /<title>Rex\[U\+202E\] · /)
     for (const path of ['/animals/999999', '/animals/x', '/animals/%00', '/animals/1e0'])
       assert.equal((await client.get(path)).status, 404, path)
   })

@@ -372,6 +372,7 @@ describeService('The forms of the console', (service) => {
       for (let call = 0; call < 3; call += 1) await service().call('/pets/1')
       const { body } = await (await signedIn(service())).get('/keys')
       assert.match(body, /Called <code>getPet<\/code> 3 times in the last 7 days/)
+      assert.equal(body.split('Called <code>').length, 2, 'of the keys, that one alone')
       assert.match(body, /removed on 5 December 2030/)
     })
 

@@ -353,8 +353,15 @@ describe('A deployment', () => {
   })
 
   it('allows the reference to call the addresses that it lists, and no others', async () => {
-    await using petstore = await startPetstore({ env: { PETSTORE_BASE_URL: 'https://pets.example/v1' } })
+    const env = {
+      PETSTORE_BASE_URL: 'https://pets.example/v1',
+      PETSTORE_STAGING_BASE_URL: 'https://staging.example/v1',
+    }
+    await using petstore = await startPetstore({ env })
     const { headers } = await new ConsoleClient(petstore.url).get('/docs')
-    assert.match(headers.get('content-security-policy') ?? '', /connect-src 'self' https:\/\/pets\.example(?:;|$)/)
+    assert.match(
+      headers.get('content-security-policy') ?? '',
+      /connect-src 'self' https:\/\/pets\.example https:\/\/staging\.example(?:;|$)/,
+    )
   })
 })

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { Refused } from '../src/contract/errors.ts'
-import { ConsoleClient, signedIn } from './console-client.ts'
+import { ConsoleClient, signedIn, signedInAs } from './console-client.ts'
 import { describeService, makeKey, startPetstore } from './harness.ts'
 
 const codesIn = (body: string) => [...body.matchAll(/<a href="\/docs\/errors#(\w+)">/g)].map(([, code]) => code)
@@ -68,11 +68,23 @@ describeService('The console, for its people', (service) => {
       'pet_not_found',
       'invalid_parameter',
     ])
-    assert.deepEqual(codesIn((await client.get(`/activity?key=${made.key.id}&status=404`)).body), ['pet_not_found'])
+    const filtered = (await client.get(`/activity?key=${made.key.id}&status=404`)).body
+    assert.deepEqual(codesIn(filtered), ['pet_not_found'])
+    for (const chosen of [made.key.id, '404'])
+      assert.ok(filtered.includes(`<option value="${chosen}" selected>`), chosen)
     assert.match(
       (await client.get(`/activity?key=${made.key.id}&status=500`)).body,
       /No failed request fits the filter/,
     )
+  })
+
+  it('says how to send a first request, with a key and without one', async () => {
+    const { accounts, store } = service()
+    const client = await signedInAs(service(), 'first-request@example.com')
+    assert.match((await client.get('/activity')).body, /No requests in this time.*href="\/keys">Generate a key</s)
+    const account = await store.accounts.accountByEmail('first-request@example.com')
+    await accounts.createKey(account!, 'k', undefined, 'console')
+    assert.match((await client.get('/activity')).body, /No requests in this time.*with one of your keys/s)
   })
 
   it('has the numbers of its chart as a table', async () => {

@@ -41,6 +41,28 @@ describe('the keyring', () => {
     assert.ok(recalled[0] !== undefined && recalled.includes(undefined))
   })
 
+  it('counts the time from the beginning of the look-up, which may have seen the key before it was revoked', async ({
+    mock,
+  }) => {
+    let now = 0
+    const keyring = new Keyring(
+      store,
+      'staging',
+      () => 1000,
+      () => now,
+    )
+    const [secret = ''] = await makeKeys(1)
+    const lookUp = store.accounts.keyByHash.bind(store.accounts)
+    mock.method(store.accounts, 'keyByHash', async (keyHash: Buffer) => {
+      const found = await lookUp(keyHash)
+      now += 4500
+      return found
+    })
+    await keyring.find(secret)
+    now = 5000
+    assert.equal(keyring.recall(secret), undefined)
+  })
+
   it('remembers at most 10,000 keys', async () => {
     const keyring = new Keyring(
       store,
