@@ -8,12 +8,11 @@ import { describeService, makeKey, startPetstore } from './harness.ts'
 const codesIn = (body: string) => [...body.matchAll(/<a href="\/docs\/errors#(\w+)">/g)].map(([, code]) => code)
 
 describeService('The console, for its people', (service) => {
-  it('shows who is signed in', async () => {
-    assert.ok(
-      (await (await signedIn(service())).get('/animals')).body.includes(
-        `<span class="who"><bdi>${service().account.email}</bdi>`,
-      ),
-    )
+  it('shows who is signed in, and leads them on from the start page', async () => {
+    const client = await signedIn(service())
+    assert.ok((await client.get('/animals')).body.includes(`<span class="who"><bdi>${service().account.email}</bdi>`))
+    assert.match((await client.get('/')).body, /href="\/keys">Go to your keys</)
+    assert.doesNotMatch((await new ConsoleClient(service().url).get('/')).body, /href="\/keys"/)
   })
 
   it('renames a key, and the security log says from what to what', async () => {

@@ -192,7 +192,7 @@ describeService(
           line('Signed in'),
           new RegExp(`${service().account.email} from 127\\.0\\.0\\.1.*in the console`, 's'),
         )
-        assert.match(line('Sign-in refused'), /in the console/)
+        assert.match(line('Sign-in refused'), /from 127\.0\.0\.1.*in the console/s)
       })
     })
 

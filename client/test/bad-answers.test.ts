@@ -60,6 +60,13 @@ describe('An answer that is not of the service', () => {
       /JSON that is malformed or breaks off/,
     ],
     [
+      'truncated JSON whose type has a parameter',
+      sending(200, '[{"id":1,"na', { 'Content-Type': 'application/json; charset=utf-8' }),
+      UnexpectedResponseError,
+      'malformed_response',
+      /JSON that is malformed or breaks off/,
+    ],
+    [
       'JSON nested without end',
       sending(200, '['.repeat(1_000_000)),
       UnexpectedResponseError,

@@ -103,6 +103,16 @@ describe('A deprecated operation', () => {
     ])
   })
 
+  it('is reported once for each operation, also if another was reported before', async () => {
+    const notices: string[] = []
+    const onDeprecation = ({ operation }: DeprecationNotice) => notices.push(operation)
+    const petstore = petstoreOf({ fetch: deprecated({ Deprecation: '@0' }), onDeprecation })
+    await petstore.listPets()
+    await petstore.listPets()
+    await assert.rejects(petstore.getPet(1), /not a result of getPet/)
+    assert.deepEqual(notices, ['listPets', 'getPet'])
+  })
+
   it('fails the call with what onDeprecation throws, once and without a retry', async () => {
     let requests = 0
     const reason = new Error('no deprecated operations here')
@@ -121,6 +131,65 @@ describe('A deprecated operation', () => {
     )
     assert.equal(requests, 1)
     assert.deepEqual((await petstore.listPets()).pets, [])
+  })
+})
+
+describe('An iteration', () => {
+  it('goes on after an empty page that leads on, and sends the cursor as it was', async () => {
+    const sent: (string | null)[] = []
+    const pages = [
+      Response.json([], { headers: { Link: '</v1/pets?cursor=a%2Bb%26c>; rel="next"' } }),
+      Response.json([{ id: 1, name: 'Rex', categoryId: 3, status: 'sold' }]),
+    ]
+    const fetch: NonNullable<PetstoreOptions['fetch']> = async (url) => {
+      sent.push((url as URL).searchParams.get('cursor'))
+      return pages[sent.length - 1]!
+    }
+    const petstore = new Petstore({ apiKey: 'x', baseUrl: 'http://petstore.example/v1', fetch })
+    assert.deepEqual(
+      (await collect(petstore.listPets())).map(({ name }) => name),
+      ['Rex'],
+    )
+    assert.deepEqual(sent, [null, 'a+b&c'])
+  })
+})
+
+describe('An animal', () => {
+  it('is sent without its id and what is no field, and read with a status and fields that this version does not know', async () => {
+    let sent = ''
+    const answer = { id: 2, name: 'Rex', categoryId: 3, status: 'reserved', colour: 'brown' }
+    const fetch: NonNullable<PetstoreOptions['fetch']> = async (_url, init) => {
+      sent = init!.body as string
+      return Response.json(answer, { status: 201 })
+    }
+    const petstore = new Petstore({ apiKey: 'x', baseUrl: 'http://petstore.example/v1', fetch })
+    const stored = { id: 1n, name: 'Rex', categoryId: 3n, status: 'sold', colour: 'brown' } as const
+    assert.deepEqual(await petstore.createPet(stored), { id: 2n, name: 'Rex', categoryId: 3n, status: 'reserved' })
+    assert.equal(sent, '{"name":"Rex","categoryId":3,"status":"sold"}')
+  })
+})
+
+describe('A client without settings of its own', () => {
+  const UNAVAILABLE = { code: 'service_unavailable', message: 'The database is unavailable.', status: 503 }
+
+  it('retries three times, and ends a call after 30 seconds', async ({ mock }) => {
+    mock.method(Math, 'random', () => 0)
+    const sent: (AbortSignal | null | undefined)[] = []
+    const fetch: NonNullable<PetstoreOptions['fetch']> = async (_url, init) => {
+      sent.push(init?.signal)
+      return Response.json(UNAVAILABLE, { status: 503, headers: { 'Retry-After': '0' } })
+    }
+    const options = { apiKey: 'x', baseUrl: 'http://petstore.example/v1' }
+    await assert.rejects(async () => new Petstore({ ...options, fetch }).listPets(), { status: 503 })
+    assert.equal(sent.length, 4)
+    mock.timers.enable({ apis: ['setTimeout'] })
+    const silent: NonNullable<PetstoreOptions['fetch']> = (_url, init) =>
+      new Promise((_resolve, reject) => {
+        init!.signal!.addEventListener('abort', () => reject(new Error('aborted')))
+      })
+    const called = new Petstore({ ...options, fetch: silent }).getPet(1)
+    mock.timers.tick(30_000)
+    await assert.rejects(called, { message: 'getPet took longer than 30000 ms.' })
   })
 })
 

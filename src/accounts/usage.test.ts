@@ -214,11 +214,21 @@ describe('failed requests', () => {
     await using opened = await openWith(['a'])
     opened.usage.remember(failedOf('a', 'before'))
     await opened.whileLocked(async () => {
-      await assert.rejects(opened.usage.flush(), StoreUnavailable)
+      const failing = assert.rejects(opened.usage.flush(), StoreUnavailable)
+      await setImmediate()
+      opened.usage.remember(failedOf('a', 'during the write'))
+      await failing
       opened.usage.remember(failedOf('a', 'meanwhile'))
     })
     await opened.usage.flush()
-    assert.deepEqual(await keptOf(opened.store, 'a'), ['before', 'meanwhile'])
+    assert.deepEqual(await keptOf(opened.store, 'a'), ['before', 'during the write', 'meanwhile'])
+  })
+
+  it('are written when the service stops', async () => {
+    await using opened = await openWith(['a'])
+    opened.usage.remember(failedOf('a', 'last'))
+    await opened.usage.stop()
+    assert.deepEqual(await keptOf(opened.store, 'a'), ['last'])
   })
 
   it('take bounded memory, of each account and of all, however long they cannot be written, and are remembered again after a write', async () => {

@@ -37,6 +37,18 @@ describe('the chart of requests', () => {
     assert.ok(Number(height) >= 2)
   })
 
+  it('puts the failed requests of a bar on top of the good ones, not over them', () => {
+    const chart = barChart(bucketsOf([calls(0, 200, 3), calls(0, 404, 2)], span, now), span.bucketMs, '').text
+    const parts = [...chart.matchAll(/<rect class="([\w-]+)"[^>]* y="([\d.]+)"[^>]*height="([\d.]+)"/g)]
+    assert.deepEqual(
+      parts.map(([, name, y, height]) => [name, Number(y), Number(height)]),
+      [
+        ['success', 40, 60],
+        ['client-error', 0, 40],
+      ],
+    )
+  })
+
   it('ends at a round number that holds the highest bar', () => {
     assert.deepEqual([0, 1, 2, 3, 6, 10, 11, 999, 1001].map(niceTop), [1, 1, 2, 5, 10, 10, 20, 1000, 2000])
   })
