@@ -196,6 +196,8 @@ describeService('An animal in the console', (service) => {
     const fields = await client.hiddenFields(page, link)
     const wrong = await client.post(page, { ...fields, name: '', categoryId: '3', status: 'sold' })
     assert.ok(wrong.body.includes(`${back}>Cancel`))
+    const unchanged = await client.post(page, { ...fields, name: 'Rex', categoryId: '3', status: 'pending' })
+    assert.equal(unchanged.location, page)
     const { location } = await client.post(page, { ...fields, name: 'Rexo', categoryId: '3', status: 'sold' })
     assert.equal(location, `${page}&changed=yes`)
     assert.ok((await client.get(location)).body.includes(`Saved. <a ${back}>Back to the list</a>`))

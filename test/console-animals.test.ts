@@ -129,6 +129,8 @@ describeService('The animals in the console', (service) => {
     )
     assert.match(body, /<tr class="fresh">\s*<th scope="row"><a href="\/animals\/\d+"><bdi>Fresh</)
     assert.equal(body.split('class="fresh"').length, 2)
+    const elsewhere = await client.get(`/animals?status=sold&added=${id}`)
+    assert.match(elsewhere.body, new RegExp(`Animal added \\(${id}\\)`), 'also if the page does not have it')
     assert.equal((await service().store.pets.get(BigInt(id)))?.status, 'available')
   })
 

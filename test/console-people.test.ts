@@ -23,7 +23,7 @@ describeService('The console, for its people', (service) => {
     const client = await signedIn(service())
     const refused = await client.submit(page, page, { name: ' ' })
     assert.equal(refused.status, 400)
-    assert.match(refused.body, /<title>Error: Rename a key/)
+    assert.match(refused.body, /<title>Error: Rename a key.*name="name" type="text" value=" "/s)
     const { location } = await client.submit(page, page, { name: 'new name' })
     assert.match((await client.get(location!)).body, /Key renamed.*<bdi>new name<\/bdi>/s)
     const [event] = await store.accounts.auditTrail(account.id, 1)

@@ -272,6 +272,9 @@ describeService(
           password: 'another horse battery',
         })
         assert.equal(tried.status, 400)
+        // The owner sees the wrong password in the security log.
+        const { account, store } = service()
+        await until(async () => (await store.accounts.auditTrail(account.id, 1))[0]?.action === 'session.refused')
         assert.equal((await new ConsoleClient(service().url).signIn(service().account.email, PASSWORD)).status, 303)
         const weak = await client.submit('/account', '/account/password', { current: PASSWORD, password: 'short' })
         assert.equal(weak.status, 400)
