@@ -41,9 +41,9 @@ describeService('An animal in the console', (service) => {
     const id = await addTo(service())
     const client = await signedIn(service())
     await client.submit(`/animals/${id}`, `/animals/${id}`, { name: 'Rexo', categoryId: '3', status: 'sold' })
-    const [event] = await service().store.accounts.auditTrail(service().account.id, 1)
+    const [newest] = await service().store.accounts.auditTrail(service().account.id, 1)
     assert.deepEqual(
-      [event?.action, event?.via, event?.subject, event?.detail],
+      [newest?.action, newest?.via, newest?.subject, newest?.detail],
       ['pet.changed', 'console', `Rex (${id})`, 'Name: Rex → Rexo; Status: Available → Sold'],
     )
     assert.match(

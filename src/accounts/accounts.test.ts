@@ -42,6 +42,16 @@ describe('accounts', () => {
     assert.equal((await store.accounts.keyById(made.key.id))?.name, 'laptop')
   })
 
+  it('revoke a key once, and say so to who revokes it again', async () => {
+    const account = await newAccount('revokes@example.com')
+    const made = await accounts.createKey(account, 'laptop', undefined, 'console')
+    assert.ok(!(made instanceof FieldProblem))
+    assert.equal(await accounts.revokeKey(made.key, 'console'), true)
+    assert.equal(await accounts.revokeKey(made.key, 'command line'), false)
+    const [last] = await store.accounts.auditTrail(account.id, 1)
+    assert.deepEqual([last?.action, last?.via], ['key.revoked', 'console'])
+  })
+
   it('are neither created, changed nor signed in for a client that has left', async () => {
     const account = await newAccount('stays@example.com')
     const left = new Error('the client left')
