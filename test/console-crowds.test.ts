@@ -1,14 +1,17 @@
 // Many people at the sign-in form at once, people who leave, and a proxy in front of all of them.
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { connect } from 'node:net'
 import { describe, it } from 'node:test'
 import { HASHES_WAITING } from '../src/accounts/passwords.ts'
 import { Refused } from '../src/contract/errors.ts'
 import type { Account } from '../src/store/account-store.ts'
 import { SIGN_IN_BY_ACCOUNT_AND_ADDRESS } from '../src/accounts/throttle.ts'
+import { ClientLeft } from '../src/console/visit.ts'
 import { StoreUnavailable } from '../src/store/store.ts'
+import { RawConnection } from '../harness/raw-http.ts'
 import { until } from '../harness/until.ts'
-import { ConsoleClient } from './console-client.ts'
+import { ConsoleClient, signedIn } from './console-client.ts'
 import { PASSWORD, type Petstore, startPetstore } from './harness.ts'
 
 const BEHIND_PROXY = { PETSTORE_TRUST_PROXY: '127.0.0.1' }
@@ -86,6 +89,45 @@ describe('A crowd at the sign-in form', () => {
       `${refused.length} passwords of ${leavers.length} clients that left were hashed`,
     )
     assert.deepEqual(faults(petstore), [])
+  })
+})
+
+describe('A client that leaves a form with a password', () => {
+  it('is no longer waited for: at sign-in, at sign-up and where the password is changed', async ({ mock }) => {
+    await using petstore = await startPetstore()
+    const { accounts, url } = petstore
+    const client = await signedIn(petstore)
+    const { csrf = '' } = await client.hiddenFields('/keys', '/keys')
+    const typed = { csrf, email: 'new@example.com', current: PASSWORD, password: PASSWORD }
+    const body = new URLSearchParams(typed).toString()
+    for (const [path, method] of [
+      ['/sign-in', 'signIn'],
+      ['/sign-up', 'create'],
+      ['/account/password', 'changePassword'],
+    ] as const) {
+      const called = Promise.withResolvers<unknown>()
+      const hashing = mock.method(accounts, method, async (...parameters: unknown[]) => {
+        const signal = parameters.at(-1)
+        called.resolve(signal)
+        if (signal instanceof AbortSignal) await once(signal, 'abort')
+        throw new ClientLeft()
+      })
+      using connection = new RawConnection(url)
+      connection.socket.on('error', () => {})
+      const head = [
+        'Host: localhost',
+        `Cookie: petstore=${client.cookies.get('petstore')!}`,
+        `Content-Length: ${body.length}`,
+      ]
+      connection.send(
+        [`POST ${path} HTTP/1.1`, 'Content-Type: application/x-www-form-urlencoded', ...head, '', body].join('\r\n'),
+      )
+      const signal = await called.promise
+      assert.ok(signal instanceof AbortSignal && !signal.aborted, path)
+      connection.socket.resetAndDestroy()
+      await until(() => signal.aborted)
+      hashing.mock.restore()
+    }
   })
 })
 

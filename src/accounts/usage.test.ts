@@ -146,6 +146,37 @@ describe('the use of a key', () => {
     await first
   })
 
+  it('that came while a flush was writing is in the store after the next flush, which waits for both', async ({
+    mock,
+  }) => {
+    const [usage, key] = [new Usage(store, () => START), await newKey()]
+    const [begun, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const write = store.accounts.recordUsage.bind(store.accounts)
+    const held = mock.method(store.accounts, 'recordUsage')
+    held.mock.mockImplementationOnce(async (...call) => {
+      begun.resolve()
+      await released.promise
+      await write(...call)
+    })
+    usage.count(key, 'listPets', 200)
+    const first = usage.flush()
+    await begun.promise
+    usage.count(key, 'getPet', 200)
+    const second = usage.flush()
+    let waits = true
+    void second.then(() => (waits = false))
+    for (let turns = 0; turns < 20; turns += 1) await setImmediate()
+    assert.ok(waits)
+    released.resolve()
+    await second
+    const expected = [
+      [0, 'getPet', 200, 1],
+      [0, 'listPets', 200, 1],
+    ]
+    assert.deepEqual(await countsOf(key), expected)
+    await first
+  })
+
   it('is written every two seconds until the service stops, and a failed write is reported', async ({ mock }) => {
     const [usage, key] = [new Usage(store, () => START), await newKey()]
     const reports: [unknown, string][] = []
