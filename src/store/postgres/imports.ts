@@ -23,7 +23,8 @@ export function postgresImports(pool: Pool): ImportStore {
       const { count } = await pool.write(
         (sql) => sql`
         INSERT INTO imports (hash, file, rows_done, rows_total, updated_at) VALUES (${hash}, ${file}, 0, ${rowsTotal}, ${now})
-        ON CONFLICT (hash) DO UPDATE SET file = excluded.file, rows_done = 0, updated_at = excluded.updated_at
+        ON CONFLICT (hash) DO UPDATE
+          SET file = excluded.file, rows_done = 0, rows_total = excluded.rows_total, updated_at = excluded.updated_at
           WHERE imports.rows_done = imports.rows_total AND ${again}`,
       )
       return count === 1

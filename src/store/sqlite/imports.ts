@@ -13,7 +13,8 @@ export function sqliteImports(db: DatabaseSync, writer: Writer): ImportStore {
   const unfinished = db.prepare(`${SELECT} WHERE rows_done < rows_total ORDER BY updated_at`)
   const begin = db.prepare(
     `INSERT INTO imports (hash, file, rows_done, rows_total, updated_at) VALUES (?, ?, 0, ?, ?)
-     ON CONFLICT (hash) DO UPDATE SET file = excluded.file, rows_done = 0, updated_at = excluded.updated_at
+     ON CONFLICT (hash) DO UPDATE
+       SET file = excluded.file, rows_done = 0, rows_total = excluded.rows_total, updated_at = excluded.updated_at
        WHERE imports.rows_done = imports.rows_total AND ?`,
   )
   const advance = db.prepare('UPDATE imports SET rows_done = ?, updated_at = ? WHERE hash = ? AND rows_done = ?')
