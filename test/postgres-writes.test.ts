@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { NewPet } from '../src/contract/pets.ts'
-import { FAILED_REQUESTS_KEPT } from '../src/store/account-store.ts'
+import { FAILED_REQUESTS_KEPT, type Session } from '../src/store/account-store.ts'
 import { kindOf } from '../src/store/records.ts'
 import { type Idempotency, type Store, StoreUnavailable } from '../src/store/store.ts'
 import { startPetstore } from './harness.ts'
@@ -275,6 +275,31 @@ describe('writes to the same rows of PostgreSQL', { concurrency: false, timeout:
     await purged
     assert.equal((await created).outcome, 'created')
     assert.equal((await store.pets.create(rex, idempotency('k'))).outcome, 'replayed')
+  })
+
+  it('start no session with a password that is being changed, and end one that starts while a change waits', async () => {
+    await using opened = await openPostgres('statement_timeout=60000')
+    const { accounts } = opened.store
+    await addKeys(opened.store, [])
+    const session = (byte: number): Session => ({
+      tokenHash: Buffer.alloc(32, byte),
+      accountId: 'acct',
+      createdAt: 1,
+      lastSeenAt: 1,
+    })
+    const changed = await opened.lock("UPDATE accounts SET password_hash = 'second'")
+    const late = accounts.createSession(session(1), 'hash', event('acct', 'session.started'))
+    await opened.untilBlocked(1)
+    await changed()
+    assert.equal(await late, false)
+    assert.equal(await accounts.sessionByHash(session(1).tokenHash), undefined)
+    const started = await opened.lock(`
+      INSERT INTO sessions SELECT '\\x02'::bytea, id, 1, 1 FROM accounts FOR SHARE`)
+    const change = accounts.setPassword('acct', 'third', event('acct', 'account.password_changed'), 'second')
+    await opened.untilBlocked(1)
+    await started()
+    assert.equal(await change, true)
+    assert.deepEqual([...(await opened.sql`SELECT token_hash FROM sessions`)], [])
   })
 
   it('leave no time limit on a connection that they waited on', async () => {

@@ -70,18 +70,23 @@ for (const engine of ENGINES) {
         code: 'c',
         message: 'm',
       })
-      for (const id of ['acct_quiet', 'acct_busy']) await store.accounts.createAccount(account(id), event(id))
+      for (const id of ['acct_quiet', 'acct_busy', 'acct_busy_too'])
+        await store.accounts.createAccount(account(id), event(id))
       await store.accounts.recordFailures([failed(1, 'acct_quiet')])
       for (let round = 0; round < 2; round += 1) {
         await store.accounts.recordFailures(
-          Array.from({ length: FAILED_REQUESTS_KEPT }, (_, at) => failed(at + round * 1000, 'acct_busy')),
+          Array.from({ length: FAILED_REQUESTS_KEPT }, (_, at) =>
+            ['acct_busy', 'acct_busy_too'].map((id) => failed(at + round * 1000, id)),
+          ).flat(),
         )
       }
-      const busy = await store.accounts.failedRequests('acct_busy', 1000)
-      assert.deepEqual(
-        [busy.length, busy[0]?.at, busy.at(-1)?.at],
-        [FAILED_REQUESTS_KEPT, 1000 + FAILED_REQUESTS_KEPT - 1, 1000],
-      )
+      for (const id of ['acct_busy', 'acct_busy_too']) {
+        const busy = await store.accounts.failedRequests(id, 1000)
+        assert.deepEqual(
+          [busy.length, busy[0]?.at, busy.at(-1)?.at],
+          [FAILED_REQUESTS_KEPT, 1000 + FAILED_REQUESTS_KEPT - 1, 1000],
+        )
+      }
       assert.equal((await store.accounts.failedRequests('acct_quiet', 1000)).length, 1)
     })
 

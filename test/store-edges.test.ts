@@ -169,7 +169,7 @@ for (const engine of ENGINES) {
       assert.deepEqual(await store.records.read(trail, undefined, 1000), entries)
     })
 
-    it('lists accounts oldest first', async () => {
+    it('lists accounts oldest first, those of one moment by their ids', async () => {
       await store.accounts.createAccount(
         { ...account('acct_newest'), createdAt: 1_790_000_000_001 },
         event('acct_newest'),
@@ -177,6 +177,13 @@ for (const engine of ENGINES) {
       await store.accounts.createAccount({ ...account('acct_oldest'), createdAt: 1 }, event('acct_oldest'))
       const ids = (await store.accounts.listAccounts()).map(({ id }) => id)
       assert.deepEqual([ids[0], ids.at(-1)], ['acct_oldest', 'acct_newest'])
+      for (const id of ['acct_moment_b', 'acct_moment_c', 'acct_moment_a'])
+        await store.accounts.createAccount({ ...account(id), createdAt: 2 }, event(id))
+      const earliest = (await store.accounts.listAccounts()).slice(1, 4)
+      assert.deepEqual(
+        earliest.map(({ id }) => id),
+        ['acct_moment_a', 'acct_moment_b', 'acct_moment_c'],
+      )
     })
 
     it('reads the records of each kind a page at a time, none twice and none left out', async () => {

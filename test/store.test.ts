@@ -7,7 +7,13 @@ import { INT64_MAX, INT64_MIN } from '../src/contract/int64.ts'
 import { type NewPet, PET_STATUSES } from '../src/contract/pets.ts'
 import { openStore } from '../src/store/open-store.ts'
 import { kindOf, KINDS } from '../src/store/records.ts'
-import { FAILED_REQUESTS_KEPT, type FailedRequest, type Session } from '../src/store/account-store.ts'
+import {
+  type AuditEvent,
+  FAILED_REQUESTS_KEPT,
+  type FailedRequest,
+  petSubject,
+  type Session,
+} from '../src/store/account-store.ts'
 import type { Idempotency, Store } from '../src/store/store.ts'
 import { ENGINES, type TestDatabase } from '../harness/engines.ts'
 import { account, apiKey, event } from './sample-rows.ts'
@@ -307,7 +313,10 @@ for (const engine of ENGINES) {
         const key = apiKey('key_double', owner.id)
         assert.equal(await store.accounts.createKey({ ...key, hash: Buffer.alloc(32, 20) }, event(owner.id)), 'created')
         assert.equal(await store.accounts.createKey({ ...key, hash: Buffer.alloc(32, 21) }, event(owner.id)), 'exists')
-        assert.equal(await store.accounts.keyByHash(Buffer.alloc(32, 21)), undefined)
+        await store.accounts.createAccount(account('acct_same_key'), event('acct_same_key'))
+        const foreign = { ...key, accountId: 'acct_same_key', hash: Buffer.alloc(32, 22) }
+        assert.equal(await store.accounts.createKey(foreign, event('acct_same_key')), 'exists', 'by another account')
+        for (const byte of [21, 22]) assert.equal(await store.accounts.keyByHash(Buffer.alloc(32, byte)), undefined)
       })
 
       it('lists keys newest first, of one account or of all', async () => {
@@ -363,6 +372,18 @@ for (const engine of ENGINES) {
         assert.equal((await store.accounts.keyById('key_used'))?.lastUsedAt, 900)
         await store.accounts.purgeUsage(7_200_001)
         assert.deepEqual(await store.accounts.usageSince(owner.id, 0), [])
+      })
+
+      it('moves the last use of each of several keys', async () => {
+        const { accounts } = store
+        const ids = ['key_used_first', 'key_used_second', 'key_used_third']
+        for (const [index, id] of ids.entries())
+          await accounts.createKey({ ...apiKey(id, owner.id), hash: Buffer.alloc(32, 60 + index) }, event(owner.id))
+        const lastUsed = async () => (await Promise.all(ids.map(accounts.keyById))).map((key) => key?.lastUsedAt)
+        await accounts.recordUsage([], new Map([...ids, 'key_none'].map((id) => [id, 500])))
+        assert.deepEqual(await lastUsed(), [500, 500, 500])
+        await accounts.recordUsage([], new Map(ids.map((id, index) => [id, 499 + index])))
+        assert.deepEqual(await lastUsed(), [500, 500, 501])
       })
     })
 
@@ -455,6 +476,23 @@ for (const engine of ENGINES) {
       const events = [event('acct_alone', 'session.refused'), { ...event('acct_alone'), detail: 'sold → available' }]
       for (const entry of events) await store.accounts.appendEvent(entry)
       assert.deepEqual(await store.accounts.auditTrail('acct_alone', 9), events.toReversed())
+    })
+
+    it('tells the changes of one animal by any account, newest first, whatever its names were', async () => {
+      const changed = (id: bigint, name: string, at: number, accountId = 'acct_changes'): AuditEvent => ({
+        ...event(accountId, 'pet.changed'),
+        at,
+        subject: petSubject({ ...rex, id, name }),
+        detail: `${at}`,
+      })
+      const own = [changed(42n, 'Rex', 2), changed(42n, 'Rex (4)', 1, 'acct_changes_too'), changed(42n, '7-1', 3)]
+      const others = [changed(4n, 'Rex (42)', 4), changed(2n, '4', 5), changed(-42n, 'Rex', 6), changed(142n, '', 7)]
+      const key: AuditEvent = { ...changed(42n, 'Rex', 8), action: 'key.renamed' }
+      for (const entry of [own[0]!, others[0]!, own[1]!, ...others.slice(1), key, own[2]!])
+        await store.accounts.appendEvent(entry)
+      assert.deepEqual(await store.accounts.changesOf(42n, 9), own.toReversed())
+      assert.deepEqual(await store.accounts.changesOf(42n, 2), own.toReversed().slice(0, 2))
+      assert.deepEqual(await store.accounts.changesOf(-42n, 9), [others[2]])
     })
 
     it('tells an account its events, newest first', async () => {
