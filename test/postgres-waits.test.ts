@@ -1,6 +1,11 @@
 // Every wait for PostgreSQL has an end, and leaves nothing behind that would slow down the next call.
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { describe, it } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
+import { parseConnection } from '../src/store/postgres/connection-settings.ts'
+import { Pool } from '../src/store/postgres/pool.ts'
 import { StoreUnavailable } from '../src/store/store.ts'
 import { until } from '../harness/until.ts'
 import { type OpenPostgres, openPostgres } from './open-postgres.ts'
@@ -21,6 +26,34 @@ describe('a call to PostgreSQL', { concurrency: false, timeout: 120_000 }, () =>
     await unlock()
     await slow
     for (let round = 0; round < 3; round += 1) await opened.store.ping()
+  })
+
+  it('waits until every host of several was tried, and then has the reason of each', async (context) => {
+    const { timers } = context.mock
+    const silent = createServer((socket) => void sockets.push(socket))
+    const sockets: Socket[] = []
+    await once(silent.listen(0, '127.0.0.1'), 'listening')
+    const { port } = silent.address() as AddressInfo
+    const pool = new Pool(parseConnection(`postgres://127.0.0.1:${port},127.0.0.1:${port},127.0.0.1:${port}/none`))
+    context.after(async () => {
+      timers.reset()
+      await pool.end()
+      for (const socket of sockets) socket.destroy()
+      silent.close()
+    })
+    timers.enable({ apis: ['setTimeout'] })
+    const call = assert.rejects(
+      pool.read((sql) => sql`SELECT 1`),
+      unavailable(/^Cannot connect to PostgreSQL at (?:[\d.:]+: no answer within 2000 ms(?:; |$)){3}/),
+    )
+    for (let tried = 1; tried <= 3; tried += 1) {
+      // The driver connects in a later turn.
+      await setImmediate()
+      timers.tick(1)
+      while (sockets.length < tried) await setImmediate()
+      timers.tick(2000)
+    }
+    await call
   })
 
   it('is refused at once when too many wait already; those who wait are all served', async () => {

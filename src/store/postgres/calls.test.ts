@@ -29,4 +29,17 @@ describe('calls that wait for a connection', { timeout: 10_000 }, () => {
       })
     }
   }
+
+  it('are served in the order they came; a write that may not run yet is passed over and keeps its place', ({
+    mock,
+  }) => {
+    let now = 0
+    mock.method(performance, 'now', () => now++)
+    const calls = new WaitingCalls()
+    const kinds: Kind[] = ['read', 'write', 'write', 'read', 'read', 'write']
+    for (const kind of kinds) calls.add(kind, false, 60_000, busy).catch(() => {})
+    const served = (...mayWrite: boolean[]) => mayWrite.map((may) => calls.next(may)?.since)
+    assert.deepEqual(served(true, true, false, true, true, false, true), [0, 1, 3, 2, 4, undefined, 5])
+    assert.deepEqual([calls.isEmpty, calls.next(true)], [true, undefined])
+  })
 })

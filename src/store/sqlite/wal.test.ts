@@ -1,18 +1,32 @@
 // The write-ahead log of a store that serves requests: its path, its recovery at the start, and its length.
 import assert from 'node:assert/strict'
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, symlinkSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readlinkSync, rmSync, statSync, symlinkSync } from 'node:fs'
+import { platform, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, before, describe, it } from 'node:test'
 import { CannotOpenStore, type OpenOptions, type Store } from '../store.ts'
 import { openSqliteStore } from './sqlite-store.ts'
+import { openWal, SERVING_WAIT_MS } from './wal.ts'
 
 const REX = { name: 'x'.repeat(255), categoryId: 1n, status: 'available' } as const
 const serving = (checkpoints: boolean): OpenOptions => ({
   processes: 2,
   serving: { checkpoints, onBroken: (error) => assert.fail(error) },
 })
+
+/** The files of a folder that this process has open. */
+function openFiles(folder: string): string[] {
+  return readdirSync('/proc/self/fd').flatMap((descriptor) => {
+    try {
+      const file = readlinkSync(`/proc/self/fd/${descriptor}`)
+      return file.startsWith(folder) ? [file] : []
+    } catch {
+      // The descriptor with which the list was read.
+      return []
+    }
+  })
+}
 
 describe('The write-ahead log', () => {
   let folder: string
@@ -31,6 +45,7 @@ describe('The write-ahead log', () => {
     assert.equal(existsSync(`${link}-wal`), false)
     await store.close()
     assert.deepEqual(readdirSync(real), ['pets.db'], 'closed in order, nothing else is left')
+    if (platform() === 'linux') assert.deepEqual(openFiles(real), [])
   })
 
   it('is copied and emptied before a store serves, and what keeps it from that is waited for', async () => {
@@ -67,6 +82,20 @@ describe('The write-ahead log', () => {
     assert.ok(longest < 40_000_000, `the log had ${longest} bytes`)
     assert.ok(longest > 4_000_000, 'enough was written')
     await Promise.all([first.close(), second.close()])
+  })
+
+  it('is restarted when it is long; only that may wait for others for longer than a moment', () => {
+    const path = join(folder, 'long.db')
+    using db = new DatabaseSync(path, { timeout: SERVING_WAIT_MS })
+    db.exec('PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0; CREATE TABLE filler (bytes BLOB)')
+    const wal = openWal(db, true)
+    db.exec('INSERT INTO filler VALUES (zeroblob(17000000))')
+    wal.shorten()
+    assert.deepEqual({ ...db.prepare('PRAGMA busy_timeout').get() }, { timeout: SERVING_WAIT_MS })
+    const length = statSync(`${path}-wal`).size
+    db.exec('INSERT INTO filler VALUES (zeroblob(9000000))')
+    assert.equal(statSync(`${path}-wal`).size, length, 'it is written again from its beginning')
+    wal.close()
   })
 
   it('gets no longer from one checkpoint to the next with one that writes', async () => {

@@ -9,7 +9,7 @@ import { setTimeout } from 'node:timers/promises'
 import * as fc from 'fast-check'
 import { StoreBusy, StoreUnavailable } from '../store.ts'
 import { IN_MEMORY } from './database.ts'
-import { LOCK_RETRY_MS } from './failures.ts'
+import { LOCK_RETRY_MS, LOCK_WAIT_MS } from './failures.ts'
 import type { Wal } from './wal.ts'
 import { Writer, type WriterOptions } from './writer.ts'
 
@@ -163,6 +163,25 @@ describe('The writer', { timeout: 20_000 }, () => {
       await setTimeout(2 * LOCK_RETRY_MS)
       file.unlock()
       assert.deepEqual(await reading, [])
+    })
+
+    it('refuses a read and a write as unavailable when their time is over', async ({ mock }) => {
+      using file = new LockedFile()
+      const { writer, add, numbers } = newWriter(file.path)
+      const now = performance.now.bind(performance)
+      let ahead = 0
+      mock.method(performance, 'now', () => now() + ahead)
+      file.lock('EXCLUSIVE')
+      const calls = [writer.read(numbers), writer.write(() => add(1))]
+      const settled = Promise.allSettled(calls)
+      await setTimeout(2 * LOCK_RETRY_MS)
+      ahead = LOCK_WAIT_MS
+      for (const call of calls)
+        await assert.rejects(call, (error) => error instanceof StoreUnavailable && /holds its lock/.test(error.message))
+      await settled
+      file.unlock()
+      await writer.write(() => add(2))
+      assert.deepEqual(await writer.read(numbers), [2])
     })
 
     it('waits for it with each of the writes that are retried alone', async () => {
