@@ -102,13 +102,18 @@ for (const engine of ENGINES) {
       assert.deepEqual((await examine(database.url)).found, {}, 'a setting that is not given contradicts nothing')
     })
 
-    it('finds a clock that is wrong', async () => {
+    it('finds a clock that is wrong, and takes no offence at seconds', async () => {
       await using database = await engine.newDatabase()
       const options = ['account', 'create', 'you@example.com', '--password-stdin', '--database', database.url]
       await petstore(['migrate', '--environment', 'staging', '--database', database.url])
       assert.equal((await petstore(options, { input: 'correct horse battery' })).code, 0)
       const { code, found } = await examine(database.url, [], { clock: () => Date.now() - 3_600_000 })
       assert.deepEqual([code, found['Clock']!.state], [1, 'problem'])
+      const stateAt = async (ahead: number) =>
+        (await examine(database.url, [], { clock: () => Date.now() + ahead })).found['Clock']?.state
+      assert.equal(await stateAt(-2000), undefined)
+      // A file has no clock of its own: events of the past say nothing of one that is ahead.
+      assert.equal(await stateAt(3_600_000), engine === postgres ? 'problem' : undefined)
     })
 
     it('leaves a database that needs a migration as it is', async () => {

@@ -39,6 +39,20 @@ describe('openapi.json', () => {
   it('is not stale: npm run openapi writes it', () => {
     assert.equal(readFileSync(new URL('../openapi.json', import.meta.url), 'utf8'), renderOpenapi())
   })
+
+  it('has dates of UTC, wherever it is written', () => {
+    const zone = process.env['TZ']
+    const written = renderOpenapi()
+    process.env['TZ'] = 'America/New_York'
+    try {
+      assert.equal(new Date(Date.UTC(2030, 11, 5)).getDate(), 4)
+      assert.equal(renderOpenapi(), written)
+      assert.match(written, /to be removed on 5 December 2030/)
+    } finally {
+      if (zone === undefined) delete process.env['TZ']
+      else process.env['TZ'] = zone
+    }
+  })
 })
 
 describe('docs/requests.http', () => {
