@@ -9,6 +9,7 @@ import { Pool } from '../src/store/postgres/pool.ts'
 import { parseConnection } from '../src/store/postgres/connection-settings.ts'
 import { settleCounts } from '../src/store/postgres/pets.ts'
 import { openStore } from '../src/store/open-store.ts'
+import { kindOf } from '../src/store/records.ts'
 import { postgres } from '../harness/engines.ts'
 import { openPostgres } from './open-postgres.ts'
 import { event } from './sample-rows.ts'
@@ -99,6 +100,28 @@ describe('the counts by status on PostgreSQL', () => {
     await opened.untilBlocked(1)
     await unlock()
     assert.deepEqual(await counted, { available: 2, pending: 0, sold: 1 })
+  })
+
+  it('have animals that a copy writes below the counted ones, as one does that is resumed after a change', async () => {
+    await using opened = await openPostgres()
+    const { store, sql } = opened
+    const pool = new Pool(parseConnection(opened.url))
+    const row = (id: bigint, status: PetStatus) => ({ id, name: 'Rex', category_id: 3n, status })
+    const kind = kindOf('pets')
+    await store.records.write(kind, [row(1n, 'sold'), row(2n, 'sold'), row(3n, 'pending')])
+    for (let minutes = 0; minutes < 2; minutes += 1) {
+      await pool.write(settleCounts)
+      await sql`UPDATE pet_counts_progress SET next_noted_at = 0`
+    }
+    assert.deepEqual((await sql`SELECT until_id::int FROM pet_counts_progress`)[0], { until_id: 3 })
+    await store.records.remove(kind, [row(2n, 'sold'), row(3n, 'pending')])
+    await store.records.write(kind, [row(2n, 'available'), row(3n, 'available'), row(4n, 'available')])
+    assert.deepEqual(await store.pets.countByStatus(), { available: 3, pending: 0, sold: 1 })
+    await pool.write(settleCounts)
+    await sql`UPDATE pet_counts_progress SET next_noted_at = 0`
+    await pool.write(settleCounts)
+    await pool.end()
+    assert.deepEqual(await store.pets.countByStatus(), { available: 3, pending: 0, sold: 1 })
   })
 
   it('are moved by one instance at a time: another leaves it to the first, and does not wait for it', async () => {

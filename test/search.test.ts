@@ -224,9 +224,12 @@ for (const engine of ENGINES) {
         await using database = await engine.newDatabase()
         const target = await open(database)
         await target.pets.createMany([newPet('Gone'), newPet('Gone'), newPet('Gone')])
+        // On PostgreSQL, the chore returns to animals that are counted.
+        if (engine === postgres) await execute(database, 'UPDATE pet_counts_progress SET until_id = 3')
         await index(target.pets)
         const kind = kindOf('pets')
         await target.records.remove(kind, await target.records.read(kind, undefined, 10))
+        await index(target.pets)
         await copyStore(source, target, () => {})
         for (let runs = 0; runs < 2; runs += 1) {
           assert.deepEqual(names(await all(target.pets, 'be')), ['Bert'])

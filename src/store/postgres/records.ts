@@ -37,10 +37,17 @@ export function postgresRecords(pool: Pool): RecordStore {
 
     async write({ name, columns }, records) {
       await pool.write((sql) => {
-        // The animals may have ids that the index of the search has passed. One statement, and so one transaction, does both.
-        const indexAgain = sql`WITH progress AS
-          (UPDATE pet_words_progress SET until_id = ${INT64_MIN}, settled_id = ${INT64_MIN})`
-        return sql`${name === 'pets' ? indexAgain : sql``} INSERT INTO ${sql(name)} ${sql(records, Object.keys(columns))}`
+        const insert = sql`INSERT INTO ${sql(name)} ${sql(records, Object.keys(columns))}`
+        if (name !== 'pets') return insert
+        // The animals may have ids that the index of the search and the counts have passed. One statement, and so one
+        // transaction, does all.
+        return sql`
+          WITH progress AS (UPDATE pet_words_progress SET until_id = ${INT64_MIN}, settled_id = ${INT64_MIN}),
+            written AS (${insert} RETURNING id, status),
+            counted AS (SELECT until_id FROM pet_counts_progress FOR SHARE)
+          UPDATE pet_counts SET count = pet_counts.count + added.count
+          FROM (SELECT status, count(*) AS count FROM written, counted WHERE id <= until_id GROUP BY status) AS added
+          WHERE pet_counts.status = added.status`
       })
     },
 
