@@ -200,6 +200,12 @@ describe('petstore restore', { concurrency: 3 }, () => {
       /^petstore: .*\/data\/petstore\.db has data already \(accounts: 1, .*animals: 100\); nothing was changed\./,
     )
     assert.ok(readFileSync(join(folder.path, DATABASE)).equals(before))
+    const foreign = join(folder.path, 'foreign.db')
+    using toys = new DatabaseSync(foreign)
+    toys.exec('CREATE TABLE toys (name TEXT)')
+    const refused = await call(folder, 1, ['restore', 'copy.db', '--database', 'sqlite:foreign.db'])
+    assert.match(refused.stderr, /\/foreign\.db is a SQLite database of another program; nothing in it was changed/)
+    assert.equal(toys.prepare('SELECT count(*) AS count FROM toys').get()!['count'], 0)
 
     const { child, ended } = await serve(folder, { env: { DATABASE_URL: 'sqlite:empty.db' } })
     const used = await call(folder, 1, ['restore', 'copy.db', '--database', 'sqlite:empty.db'])

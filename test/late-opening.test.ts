@@ -12,6 +12,8 @@ import { readConfig } from '../src/config.ts'
 import { type OpeningOptions, openForServing } from '../src/store/opening-store.ts'
 import { postgres } from '../harness/engines.ts'
 import { until } from '../harness/until.ts'
+import { samplePet } from '../harness/sample-pet.ts'
+import { StoreUnavailable } from '../src/store/store.ts'
 import { startCuttingProxy } from './cutting-proxy.ts'
 import { openPostgres } from './open-postgres.ts'
 
@@ -50,6 +52,35 @@ it(
     assert.deepEqual(reports, [WAITING])
   },
 )
+
+it('A store that is opened late says why until then, and is from then on as one that is opened at once', async () => {
+  await using database = await postgres.newDatabase()
+  await using proxy = await startCuttingProxy(database.url)
+  const calls: string[] = []
+  proxy.goAway()
+  const { store, opened } = await open(proxy.url, [], { observe: (call) => calls.push(call) })
+  await assert.rejects(store.ping(), /^StoreUnavailable: The database has not been opened yet: .*127\.0\.0\.1/)
+  assert.throws(() => store.pets, StoreUnavailable)
+  assert.deepEqual(
+    [store.opened.migrations, store.connections(), store.commits()],
+    [[], undefined, { commits: 0, writes: 0 }],
+  )
+  proxy.comeBack()
+  await opened
+  await Promise.all([store.pets.create(samplePet), store.pets.create(samplePet)])
+  assert.deepEqual(
+    [store.opened.created, store.connections()?.role, store.commits()],
+    [true, 'primary', { commits: 1, writes: 2 }],
+  )
+  assert.deepEqual(
+    [await store.environment(), await store.isDefaultEnvironment(), await store.isUnfinishedCopy()],
+    ['staging', true, false],
+  )
+  assert.deepEqual([await store.accounts.listKeys(), (await store.imports.unfinished()).length], [[], 0])
+  assert.deepEqual(calls.slice(-4), ['pets.create', 'pets.create', 'accounts.listKeys', 'imports.unfinished'])
+  await store.close()
+  await until(async () => proxy.connections().open === 0, 'every connection is closed')
+})
 
 it('A store that is refused, because it belongs to the other environment, is closed again', async () => {
   await using opened = await openPostgres()

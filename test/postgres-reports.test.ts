@@ -106,6 +106,22 @@ describe('the store on PostgreSQL reports', { concurrency: false, timeout: 120_0
     )
   })
 
+  it('nothing of the lower timeline of another cluster, such as one that was set up anew, and uses it', async () => {
+    await using opened = await openPostgres()
+    const { sql } = opened
+    await opened.store.close()
+    await tellTimeline(sql)
+    await sql.unsafe(`
+      CREATE TABLE told.cluster AS SELECT 7::bigint AS identifier;
+      CREATE FUNCTION told.pg_control_system() RETURNS TABLE (system_identifier BIGINT) LANGUAGE sql AS $$SELECT identifier FROM told.cluster$$`)
+    await using watched = await watch(opened.url)
+    await sql`UPDATE told.cluster SET identifier = 8`
+    await sql`UPDATE told.timeline SET number = 1`
+    await opened.endBackends()
+    await watched.store.ping()
+    assert.deepEqual(watched.reported, [])
+  })
+
   it('nothing when another primary takes over, and uses no connection to the replaced one any more', async () => {
     await using opened = await openPostgres()
     const { sql, proxy } = opened
