@@ -215,5 +215,11 @@ describe('petstore doctor', { concurrency: 3 }, () => {
     await using database = await postgres.newDatabase()
     const crowded = await examine(`${database.url}?pool_size=1000`)
     assert.deepEqual([crowded.code, crowded.found['Connections']!.state], [0, 'warning'])
+    const left = () =>
+      askPostgres(
+        database.url,
+        "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'petstore'",
+      )
+    await until(async () => (await left()).length === 0, 'no connection is left open')
   })
 })
