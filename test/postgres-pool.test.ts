@@ -111,6 +111,7 @@ describe('connections to PostgreSQL', { concurrency: false, timeout: 120_000 }, 
     const unlock = await opened.lock('LOCK TABLE accounts')
     const calls: Promise<unknown>[] = []
     await using stores = new AsyncDisposableStack()
+    let open = opened.proxy.connections().open
     for (const [size, processes, expected] of [
       [8, 4, 2],
       [7, 4, 1],
@@ -122,6 +123,8 @@ describe('connections to PostgreSQL', { concurrency: false, timeout: 120_000 }, 
       calls.push(...Array.from({ length: 3 }, () => store.accounts.listAccounts()))
       await until(async () => store.connections()!.inUse === expected, `${expected} of ${size} are used`)
       assert.equal(store.connections()!.waiting, 3 - expected)
+      open += expected
+      assert.equal(opened.proxy.connections().open, open, 'none is being opened')
     }
     await unlock()
     await Promise.all(calls)
