@@ -379,7 +379,8 @@ for (const engine of ENGINES) {
         const ids = ['key_used_first', 'key_used_second', 'key_used_third']
         for (const [index, id] of ids.entries())
           await accounts.createKey({ ...apiKey(id, owner.id), hash: Buffer.alloc(32, 60 + index) }, event(owner.id))
-        const lastUsed = async () => (await Promise.all(ids.map(accounts.keyById))).map((key) => key?.lastUsedAt)
+        const lastUsed = async () =>
+          (await Promise.all(ids.map((id) => accounts.keyById(id)))).map((key) => key?.lastUsedAt)
         await accounts.recordUsage([], new Map([...ids, 'key_none'].map((id) => [id, 500])))
         assert.deepEqual(await lastUsed(), [500, 500, 500])
         await accounts.recordUsage([], new Map(ids.map((id, index) => [id, 499 + index])))
