@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
 import { readdirSync } from 'node:fs'
+import { basename, dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
 import { stripVTControlCharacters } from 'node:util'
@@ -10,7 +11,7 @@ import { readConfig } from '../src/config.ts'
 import { openStore } from '../src/store/open-store.ts'
 import { collect, type Ended } from '../harness/processes.ts'
 import { BIN, Folder, SEARCH_PATH } from './command.ts'
-import { ENGINES } from '../harness/engines.ts'
+import { ENGINES, postgres } from '../harness/engines.ts'
 import { type InProcessOptions, petstore } from './in-process-command.ts'
 
 const EMAIL = 'you@example.com'
@@ -69,12 +70,13 @@ describe('petstore key', () => {
     }))
 
   it('lists the keys of one account, or of all, with when they were revoked', () =>
-    withAccount(async (run) => {
+    withAccount(async (run, url) => {
       await run('account create other@example.com --password-stdin', { input: PASSWORD })
       const { id } = JSON.parse(await run(`key create --account ${EMAIL} --name mine --json`)) as { id: string }
       await run('key create --account other@example.com --name other', { clock: () => NOW + 1 })
-      await run(`key revoke ${id}`, { clock: () => NOW + HOUR })
-      await run(`key revoke ${id}`, { clock: () => NOW + 2 * HOUR })
+      const revoke = (clock: () => number) => petstore(['key', 'revoke', id, '--database', url], { clock })
+      assert.equal((await revoke(() => NOW + HOUR)).stderr, `Revoked mine (${id}).\n`)
+      assert.equal((await revoke(() => NOW + 2 * HOUR)).stderr, `mine (${id}) was already revoked.\n`)
       const list = async (words = '') => JSON.parse(await run(`key list --json${words}`)) as Record<string, unknown>[]
       assert.deepEqual(
         (await list()).map(({ name }) => name),
@@ -97,6 +99,33 @@ describe('petstore key', () => {
         expiresAt: null,
         revokedAt: at(NOW + HOUR),
       })
+    }))
+
+  it('lists no key of others for an account that does not exist', () =>
+    withAccount(async (run, url) => {
+      await run(`key create --account ${EMAIL} --name mine`)
+      for (const words of [[], ['--json']]) {
+        const listed = await petstore(['key', 'list', '--account', 'me@example.com', '--database', url, ...words])
+        assert.deepEqual([listed.code, listed.stdout], [1, ''])
+        assert.match(listed.stderr, /^petstore: There is no account for me@example\.com in /)
+      }
+    }))
+
+  it('shows when a key was last used, and as revoked from the answer to its revocation on', () =>
+    withAccount(async (run, url) => {
+      const { id } = JSON.parse(await run(`key create --account ${EMAIL} --name mine --json`)) as { id: string }
+      const store = await openStore(readConfig({ database: url }, {}).database)
+      await store.accounts.recordUsage([], new Map([[id, NOW + HOUR]]))
+      await store.close()
+      const at = (time: number) => new Date(time).toISOString()
+      const revoked = JSON.parse(await run(`key revoke ${id} --json`, { clock: () => NOW + 2 * HOUR })) as object
+      assert.partialDeepStrictEqual(revoked, {
+        account: EMAIL,
+        state: 'revoked',
+        lastUsedAt: at(NOW + HOUR),
+        revokedAt: at(NOW + 2 * HOUR),
+      })
+      assert.deepEqual(JSON.parse(await run('key list --json')), [revoked])
     }))
 
   it('shows a person a table with a heading, its columns aligned', () =>
@@ -133,6 +162,14 @@ describe('petstore account', () => {
       assert.deepEqual([code, stdout, stderr], [0, '', `${message} --database ${database.url}\n`])
       assert.equal((await petstore([...words.split(' '), '--json', '--database', database.url])).stdout, '[]\n')
     }
+  })
+
+  it('suggests no command with the address of a PostgreSQL database, which may hold a password', async () => {
+    await using database = await postgres.newDatabase()
+    await petstore(['migrate', '--database', database.url])
+    const { code, stderr } = await petstore(['account', 'list', '--database', database.url])
+    assert.equal(code, 0)
+    assert.match(stderr, /\. Create one: petstore account create EMAIL\n$/)
   })
 
   it('keeps in the security log what was done with an account on the command line, and when', () =>
@@ -191,6 +228,22 @@ describe('petstore account', () => {
       assert.ok(await hasPassword(url, 'one long password'))
       assert.match(await run('account list'), /^acct_\w{16} {2}you@example\.com {2}2026-11-15 12:00 UTC\n$/)
     }))
+
+  it('leaves nothing but the database file, whether the command succeeds or fails', async () => {
+    await using database = await ENGINES[0]!.newDatabase()
+    const path = database.url.slice('sqlite:'.length)
+    const commands: [words: string, code: number][] = [
+      [`account create ${EMAIL} --password-stdin`, 0],
+      ['account list', 0],
+      ['account remove me@example.com --yes', 1],
+      ['key revoke key_none', 1],
+    ]
+    for (const [words, code] of commands) {
+      const ended = await petstore([...words.split(' '), '--database', database.url], { input: PASSWORD })
+      assert.equal(ended.code, code, ended.stderr)
+      assert.deepEqual(readdirSync(dirname(path)), [basename(path)], words)
+    }
+  })
 
   it('removes the account that is named, and no other', () =>
     withAccount(async (run) => {

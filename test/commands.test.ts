@@ -1,9 +1,12 @@
 // bin/petstore as people and scripts call it: forms, output, messages and exit codes.
 import assert from 'node:assert/strict'
-import { mkdirSync, readdirSync, realpathSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, realpathSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
+import { findCommand } from '../src/cli/command.ts'
+import { COMMANDS, commandsOf } from '../src/cli/commands.ts'
+import { groupHelp, helpFor, overview } from '../src/cli/help.ts'
 import { renderOpenapi } from '../src/contract/openapi.ts'
 import { SETTINGS } from '../src/config.ts'
 import { INT64_MAX } from '../src/contract/int64.ts'
@@ -226,6 +229,15 @@ describe('petstore', { concurrency: 3 }, () => {
     await using folder = await Folder.create([BIN])
     const { stderr } = await folder.run(['purr'], { env: { PATH: process.env['PATH']! } })
     assert.equal(stderr, `petstore: There is no command "purr".\nSee: ${BIN} help\n`)
+    const helps = [
+      overview(COMMANDS, 'bin/petstore'),
+      groupHelp(commandsOf('key'), 'bin/petstore'),
+      helpFor(findCommand(COMMANDS, ['serve'])!, 'bin/petstore'),
+    ]
+    for (const help of helps) {
+      const [, examples = ''] = help.split('\n\n')
+      assert.match(examples, /^Examples\n(?: {2}(?:\w+=\S+ )*bin\/petstore .*\n?)+$/, examples)
+    }
   })
 
   it('creates no database where it only reads, and says by its whole path which one is missing', async () => {
@@ -441,6 +453,29 @@ describe('petstore', { concurrency: 3 }, () => {
     const pets = (await response.json()) as { id: number; name: string }[]
     assert.equal(pets[0]?.id, 1202)
     assert.ok(new Set(pets.map(({ name }) => name)).size > 10, 'they differ')
+  })
+
+  it('adds one animal at least with seed, and creates no database for less', async () => {
+    await using database = await sqlite.newDatabase()
+    for (const count of ['0', '100000001']) {
+      const { code, stderr } = await petstore(['seed', '--count', count, '--database', database.url])
+      assert.equal(code, 2)
+      assert.match(stderr, new RegExp(`--count must be a whole number from 1 to 100000000, got "${count}"\\.`))
+    }
+    assert.ok(!existsSync(database.url.slice('sqlite:'.length)))
+  })
+
+  it('says in JSON whether migrate has created the database, and what it has applied', async () => {
+    await using database = await sqlite.newDatabase()
+    const migrate = async () => (await petstore(['migrate', '--json', '--database', database.url])).stdout
+    const path = database.url.slice('sqlite:'.length)
+    const expected = { database: path, environment: 'staging' }
+    assert.deepEqual(JSON.parse(await migrate()), {
+      ...expected,
+      created: true,
+      migrations: MIGRATION_NAMES.split(', '),
+    })
+    assert.deepEqual(JSON.parse(await migrate()), { ...expected, created: false, migrations: [] })
   })
 
   it('says in one line that the database cannot do what it should', async () => {

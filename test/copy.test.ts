@@ -2,6 +2,8 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { readdirSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { describe, it } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { readConfig } from '../src/config.ts'
@@ -227,6 +229,27 @@ describe('petstore copy', () => {
     assert.deepEqual(JSON.parse(stdout), { copied })
   })
 
+  it('records the environment of a source that has none yet, and carries it over', async () => {
+    await using source = await sqlite.newDatabase()
+    await using target = await sqlite.newDatabase()
+    await withStore(source.url, fill)
+    const { code, stderr } = await copy(source.url, target.url, { env: { PETSTORE_ENVIRONMENT: 'production' } })
+    assert.equal(code, 0, stderr)
+    // Its newest key decides, not the setting.
+    assert.match(stderr, /The target belongs to staging, as the source does\./)
+    for (const { url } of [source, target])
+      assert.equal(await withStore(url, (store) => store.environment()), 'staging', url)
+  })
+
+  it('leaves nothing but the two database files, each complete without its write-ahead log', async () => {
+    await using source = await sqlite.newDatabase()
+    await using target = await sqlite.newDatabase()
+    await withStore(source.url, fill)
+    assert.equal((await copy(source.url, target.url)).code, 0)
+    for (const { url } of [source, target])
+      assert.deepEqual(readdirSync(dirname(url.slice('sqlite:'.length))), ['petstore.db'])
+  })
+
   it('says what is missing or wrong in its call', async () => {
     await using database = await sqlite.newDatabase()
     const calls: [string[], number, RegExp][] = [
@@ -242,6 +265,13 @@ describe('petstore copy', () => {
         ['copy', '--from', 'postgres://me:secret@h/db', '--to', 'postgres://you:secret@h:5432/db?pool_size=2'],
         2,
         /the same database/,
+      ],
+      // Without a name, the database has the name of the user.
+      [['copy', '--from', 'postgres://pets@h', '--to', 'postgres://me@h/pets'], 2, /the same database/],
+      [
+        ['copy', '--from', 'postgres://one@127.0.0.1:1', '--to', 'postgres://two@127.0.0.1:1'],
+        1,
+        /Cannot connect to PostgreSQL at 127\.0\.0\.1:1/,
       ],
       [
         ['copy', '--from', 'postgres:///db?host=/nowhere/one', '--to', 'postgres:///db?host=/nowhere/two'],
@@ -268,6 +298,11 @@ describe('petstore copy', () => {
     assert.match(
       stderr,
       /^petstore: Warning: others can read the password of --from in the process list\. Leave it out and set PGPASSWORD instead\.\n/,
+    )
+    const both = await petstore(['copy', '--from', 'postgres://me:a@127.0.0.1:1/db', '--to', 'postgres://me:b@h/db'])
+    assert.deepEqual(
+      [...both.stderr.matchAll(/the password of (--\w+)/g)].map(([, flag]) => flag),
+      ['--from', '--to'],
     )
     const listed = await petstore(['key', 'list', '--database', 'postgres://me:secret@127.0.0.1:1/db'])
     assert.match(

@@ -136,6 +136,7 @@ describe('petstore doctor', { concurrency: 3 }, () => {
     chmodSync(path, 0o644)
     const open = await examine(url)
     assert.deepEqual([open.code, Object.keys(open.found)], [0, ['File modes']])
+    assert.ok(open.names.includes('Environment') && open.names.includes('Copy'), 'a warning ends no check')
     assert.match(
       open.found['File modes']!.found,
       /Other users of this machine can read .*petstore\.db; its mode is 644/,
@@ -173,6 +174,19 @@ describe('petstore doctor', { concurrency: 3 }, () => {
       [code, found['Integrity']?.state, found['Integrity']?.found],
       [1, 'problem', '1 rows refer to rows that do not exist'],
     )
+  })
+
+  it('finds every import that was not finished', async () => {
+    await using database = await sqlite.newDatabase()
+    await petstore(['migrate', '--environment', 'staging', '--database', database.url])
+    const store = await openStore(readConfig({ database: database.url }, {}).database)
+    for (const name of ['one', 'two'])
+      await store.imports.begin({ hash: name, file: `/srv/${name}.csv`, rowsTotal: 5 }, Date.now(), false)
+    await store.close()
+    const { code, stdout } = await petstore(['doctor', '--database', database.url])
+    assert.equal(code, 0)
+    for (const name of ['one', 'two'])
+      assert.match(stdout, new RegExp(`\nwarning +Import +of /srv/${name}\\.csv stopped after 0 of 5 rows\n`))
   })
 
   it('finds a PostgreSQL that is a standby', async () => {

@@ -148,6 +148,8 @@ for (const engine of ENGINES) {
         assert.ok(!(made instanceof Refused))
         if (name === 'revoked') await accounts.revokeKey(made.key, 'command line')
       }
+      const longAgo = new Accounts({ store, environment: 'staging', clock: () => 1 })
+      assert.ok(!((await longAgo.createKey(account, 'expired', 2, 'command line')) instanceof Refused))
       await store.close()
       const shown = await run('environment show')
       assert.deepEqual([shown.code, shown.stdout], [0, ''])
@@ -162,6 +164,19 @@ for (const engine of ENGINES) {
         refusedKeys: 1,
       })
       assert.deepEqual(JSON.parse((await run('environment show --json')).stdout), { environment: 'production' })
+    })
+
+    it('that was chosen is changed only with --yes, also while there is no key', async () => {
+      await using database = await engine.newDatabase()
+      const run = (words: string) => petstore([...words.split(' '), '--database', database.url])
+      await run('migrate --environment production')
+      const refused = await run('environment set staging')
+      assert.deepEqual([refused.code, refused.stdout], [2, ''])
+      assert.match(refused.stderr, /belongs to production; add --yes to change it to staging\.\n/)
+      assert.equal(await recorded(database.url), 'production')
+      const changed = await run('environment set staging --yes')
+      assert.doesNotMatch(changed.stderr, /Refused/)
+      assert.equal(await recorded(database.url), 'staging')
     })
 
     it('must be that of the start, which is refused otherwise and says how to proceed', async () => {

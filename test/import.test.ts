@@ -3,9 +3,9 @@ import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
 import { fileURLToPath } from 'node:url'
@@ -214,6 +214,23 @@ for (const engine of ENGINES) {
       assert.deepEqual(await namesIn(database.url), [...namesOf(content), ...namesOf(content)])
     })
 
+    it('go on where they were interrupted also with --again: the same command adds only the other rows', async () => {
+      await using folder = await Folder.create()
+      await using database = await engine.newDatabase()
+      const content = csv(numbered(1100))
+      const file = join(folder.path, 'pets.csv')
+      writeFileSync(file, content)
+      await call(database.url, 0, ['import', file])
+      const stop = Promise.withResolvers<string>()
+      await call(database.url, 130, ['import', file, '--again'], {
+        isTTY: true,
+        onReport: (text) => text.includes(' 500 of ') && stop.resolve('SIGINT'),
+        stopSignal: () => stop.promise,
+      })
+      await call(database.url, 0, ['import', file, '--again'])
+      assert.deepEqual(await namesIn(database.url), [...namesOf(content), ...namesOf(content)])
+    })
+
     it('refuse a file that changed since the interruption, unless asked to begin with it', async () => {
       await using folder = await Folder.create()
       await using database = await engine.newDatabase()
@@ -313,6 +330,86 @@ describe('petstore import', { concurrency: 3 }, () => {
     assert.equal(late.code, 1)
     assert.match(late.stderr, /petstore: Another process imports the same file; this one stopped after 0 rows\./)
     assert.equal((await all(env.DATABASE_URL)).length, 1000)
+
+    elsewhere('UPDATE imports SET rows_done = 500')
+    const resumed = await petstore(['import', file], {
+      env,
+      isTTY: true,
+      onReport: (text) => text.includes(' 1000 of ') && elsewhere('UPDATE imports SET rows_done = 1500'),
+    })
+    assert.match(resumed.stderr, /this one stopped after 500 rows\./, 'its own rows, without those added before')
+  })
+
+  it('stops when the file is changed after the check and before its first row is added', async () => {
+    await using folder = await Folder.create()
+    const file = join(folder.path, 'pets.csv')
+    const env = { DATABASE_URL: `sqlite:${join(folder.path, 'petstore.db')}` }
+    writeFileSync(file, csv('Rex,1'))
+    const { code, stderr } = await petstore(['import', file], {
+      env,
+      onReport: (text) => text.startsWith('Created the database') && writeFileSync(file, csv('Max,2')),
+    })
+    assert.equal(code, 1)
+    assert.match(stderr, /was changed during its import, which stopped after 0 of 1 rows\./)
+    assert.deepEqual(await all(env.DATABASE_URL), [])
+  })
+
+  it('leaves no trace of a file without animals: no database, and the file is not refused the next time', async () => {
+    await using folder = await Folder.create()
+    const [database, file] = ['petstore.db', 'pets.csv'].map((name) => join(folder.path, name)) as [string, string]
+    const env = { DATABASE_URL: `sqlite:${database}` }
+    writeFileSync(file, csv('Rex,none'))
+    const add = async () => (await petstore(['import', file, '--skip-bad', '--json'], { env })).stdout
+    assert.deepEqual(JSON.parse(await add()), { added: 0, earlier: 0, skipped: 1 })
+    assert.deepEqual(readdirSync(folder.path), ['pets.csv'])
+    await petstore(['migrate'], { env })
+    for (const time of ['first', 'second'])
+      assert.deepEqual(JSON.parse(await add()), { added: 0, earlier: 0, skipped: 1 }, time)
+  })
+
+  it('handles a signal only while it adds rows: before that, Ctrl-C ends it at once', async () => {
+    await using folder = await Folder.create()
+    const file = join(folder.path, 'pets.csv')
+    const env = { DATABASE_URL: `sqlite:${join(folder.path, 'petstore.db')}` }
+    writeFileSync(file, csv('Rex,none\nAda,1'))
+    const seen: boolean[] = []
+    const stopSignal = () => {
+      seen.push(existsSync(join(folder.path, 'petstore.db')))
+      return new Promise<string>(() => {})
+    }
+    for (const words of [['--dry-run'], [], ['--skip-bad', '--dry-run']])
+      await petstore(['import', file, ...words], { env, stopSignal })
+    assert.deepEqual(seen, [], 'nothing was to be added')
+    assert.equal((await petstore(['import', file, '--skip-bad'], { env, stopSignal })).code, 0)
+    assert.deepEqual(seen, [true])
+  })
+
+  it('remembers an interrupted file by its whole path, from whichever folder it was named', async () => {
+    await using folder = await Folder.create()
+    const file = join(folder.path, 'pets.csv')
+    const env = { DATABASE_URL: `sqlite:${join(folder.path, 'petstore.db')}` }
+    writeFileSync(file, csv(numbered(600)))
+    const stopped = await petstore(['import', relative(process.cwd(), file)], {
+      env,
+      isTTY: true,
+      onReport: (text) => text.includes(' 500 of ') && writeFileSync(file, csv('Other,1')),
+    })
+    assert.equal(stopped.code, 1)
+    const unfinished = await withStore(env.DATABASE_URL, ({ imports }) => imports.unfinished())
+    assert.deepEqual(
+      unfinished.map((one) => one.file),
+      [file],
+    )
+    assert.match((await petstore(['import', file], { env })).stderr, /pets\.csv has changed since its import was/)
+  })
+
+  it('reads text that has the name of a spreadsheet where its format is named', async () => {
+    await using folder = await Folder.create()
+    const file = join(folder.path, 'pets.xls')
+    const env = { DATABASE_URL: `sqlite:${join(folder.path, 'petstore.db')}` }
+    writeFileSync(file, 'name\tcategoryId\nRex\t1\n')
+    const { code, stderr } = await petstore(['import', file, '--format', 'csv', '--dry-run'], { env })
+    assert.deepEqual([code, stderr], [0, '1 row checked (tabs, UTF-8): 1 valid, 0 bad. Nothing was written.\n'])
   })
 
   it('spools a pipe that is named as a file, of any length', async () => {
@@ -453,6 +550,21 @@ describe('petstore import', { concurrency: 3 }, () => {
       ['pets.csv'],
     )
     assert.equal(readFileSync(file, 'utf8'), 'earlier')
+  })
+
+  it('shows the progress of an export also when more animals are read than were counted', async () => {
+    await using folder = await Folder.create()
+    const [database, file] = ['petstore.db', 'pets.csv'].map((name) => join(folder.path, name)) as [string, string]
+    const env = { DATABASE_URL: `sqlite:${database}` }
+    await withStore(env.DATABASE_URL, ({ pets }) => pets.createMany(ODD))
+    {
+      // As if the others had been added after the count.
+      using other = new DatabaseSync(database)
+      other.exec("UPDATE pet_counts SET count = (status = 'available')")
+    }
+    const { code, stderr } = await petstore(['export', file], { env, isTTY: true })
+    assert.equal(code, 0)
+    assert.match(stderr, / 4 of 4 {2}.*\nExported 4 animals\.\n$/)
   })
 
   it('lets a running service create and list animals in between', async () => {

@@ -138,7 +138,7 @@ describe('a CSV file', () => {
   })
 
   it('counts lines from the start of the file, a sep= line and a header over two lines included', async () => {
-    const { rows, ignored } = await read('sep=;\nname;"Remarks\n(ours)";categoryId\nRex;;x\n', { ignoreColumns: true })
+    const { rows, ignored } = await read('SEP=;\nname;"Remarks\n(ours)";categoryId\nRex;;x\n', { ignoreColumns: true })
     assert.deepEqual(ignored, ['"Remarks\\n(ours)"'])
     assert.deepEqual(
       rows.map(({ line }) => line),

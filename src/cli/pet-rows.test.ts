@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { Readable } from 'node:stream'
 import { describe, it } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
 import * as fc from 'fast-check'
 import { INT64_MAX, INT64_MIN } from '../contract/int64.ts'
 import { BODY_LIMIT, NAME_MAX_LENGTH } from '../contract/limits.ts'
@@ -89,6 +90,15 @@ describe('rows of a file', () => {
     const howMany = Math.ceil((2 * 1024 * 1024) / row.length)
     const rows = await read(readCsv, `name,categoryId\n${row.repeat(howMany)}`, 256 * 1024)
     assert.deepEqual([rows.length, rows.at(-1)?.line], [howMany, howMany + 1])
+  })
+
+  it('of CSV may come in many chunks: no listener is left behind by each', async ({ mock }) => {
+    const warned = mock.fn()
+    process.on('warning', warned)
+    await read(readCsv, `name,categoryId\n${'Rex,1\n'.repeat(50)}`)
+    await setImmediate()
+    process.removeListener('warning', warned)
+    assert.equal(warned.mock.callCount(), 0)
   })
 
   it('of JSON Lines may be as long as the body of a create, and no longer', async () => {
