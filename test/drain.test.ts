@@ -85,6 +85,24 @@ describe('A stop with a drain', { concurrency: 3 }, () => {
     })
   }
 
+  it('finishes its requests also when the reader of its output leaves meanwhile', async () => {
+    await using folder = await Folder.create()
+    const { key } = await makeKey(folder)
+    // Longer than a second signal counts as the first.
+    const served = await serve(folder, { env: { PETSTORE_DRAIN_SECONDS: '2' } })
+    served.child.kill('SIGTERM')
+    await logs(served, 'draining: not ready, still serving')
+    served.child.stdout!.destroy()
+    using running = new RawConnection(served.url)
+    running.send(create(key).slice(0, -5))
+    using idle = new RawConnection(served.url)
+    // Closed with the listener, when the drain is over and the next line cannot be written.
+    await idle.closed(20_000)
+    running.send(REX.slice(-5))
+    assert.equal((await running.answer()).status, 201)
+    assert.equal((await served.ended).code, 0)
+  })
+
   it('ends in time and with 0 while the database answers nothing', async () => {
     await using folder = await Folder.create()
     await using database = await postgres.newDatabase()

@@ -294,6 +294,18 @@ describe('A worker that is told to stop', { concurrency: 2 }, () => {
   })
 })
 
+describe('A worker whose output has lost its reader', () => {
+  it('goes on answering: the first process decides when the service stops', async () => {
+    await using folder = await Folder.create()
+    const instance = await startInstance(folder, { env: { PETSTORE_LOG_LEVEL: 'info' } })
+    const [worker] = childrenOf(instance.first)
+    using connection = await connectionOf(worker!, instance)
+    instance.child.stdout!.destroy()
+    for (let nth = 0; nth < 3; nth += 1) assert.deepEqual(await ask([connection], list(instance.key)), [200])
+    assert.ok(isAlive(worker!))
+  })
+})
+
 describe('A worker whose disk fails to sync', () => {
   it('ends the whole service, with the reason', async () => {
     await using folder = await Folder.create()

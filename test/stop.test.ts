@@ -1,8 +1,12 @@
 // What a service still writes when it stops, and what it does not wait for.
 import assert from 'node:assert/strict'
+import { existsSync, readdirSync } from 'node:fs'
+import { basename, dirname } from 'node:path'
 import { describe, it } from 'node:test'
 import { sqlite } from '../harness/engines.ts'
 import { startPetstore } from './harness.ts'
+import { petstore } from './in-process-command.ts'
+import { RawConnection } from '../harness/raw-http.ts'
 import { ask, close, connectionsTo, connectToWorker } from './worker-connection.ts'
 
 const list = (key: string) => `GET /v1/pets HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${key}\r\n\r\n`
@@ -26,6 +30,22 @@ describe('A service that stops', () => {
     })
   }
 
+  it('answers on its admin port until its last request is finished: live, and not ready', async () => {
+    await using petstore = await startPetstore({ env: { PETSTORE_ADMIN_PORT: '0' } })
+    const request = list(petstore.key)
+    using running = new RawConnection(petstore.url)
+    // Asked for before the stop, and sent to its end only later.
+    running.send(`GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n${request.slice(0, -2)}`)
+    assert.equal((await running.answer()).status, 200)
+    const stopped = petstore.stop()
+    const statusOf = async (path: string) => (await fetch(petstore.adminUrl + path)).status
+    assert.deepEqual([await statusOf('/livez'), await statusOf('/readyz'), await statusOf('/metrics')], [200, 503, 200])
+    running.send('\r\n')
+    assert.equal((await running.answer()).status, 200)
+    assert.equal(await stopped, true)
+    await assert.rejects(fetch(`${petstore.adminUrl}/livez`), 'and no longer')
+  })
+
   it('closes its database even if the last calls cannot be written, and says so', async ({ mock }) => {
     await using petstore = await startPetstore()
     await petstore.call('/pets')
@@ -35,5 +55,43 @@ describe('A service that stops', () => {
     assert.ok(write.mock.callCount() > 0)
     assert.equal(closing.mock.callCount(), 1)
     assert.ok(petstore.logged.some(({ msg }) => String(msg).startsWith('the last usage counts and failed requests')))
+  })
+})
+
+describe('A service that cannot start, because a port is in use', () => {
+  for (const flag of ['--port', '--admin-port']) {
+    it(`closes its database, and leaves nothing but its file (${flag})`, async () => {
+      await using other = await startPetstore()
+      await using database = await sqlite.newDatabase()
+      const path = database.url.slice('sqlite:'.length)
+      const env = { PORT: '0', DATABASE_URL: database.url }
+      const { code, stderr } = await petstore(['serve', flag, new URL(other.url).port], { env })
+      assert.equal(code, 1)
+      assert.ok(stderr.endsWith(`it is in use; stop the other program or choose another with ${flag}.\n`), stderr)
+      assert.deepEqual(readdirSync(dirname(path)), [basename(path)])
+    })
+  }
+})
+
+describe('petstore serve, told to stop while it starts', () => {
+  it('has handled the signal from its first moment on: it starts, stops in order, and ends with 0', async () => {
+    await using database = await sqlite.newDatabase()
+    const path = database.url.slice('sqlite:'.length)
+    const { code, stdout } = await petstore(['serve'], {
+      env: { PORT: '0', DATABASE_URL: database.url },
+      stopSignal() {
+        assert.ok(!existsSync(path), 'nothing was begun')
+        return Promise.resolve('SIGTERM')
+      },
+    })
+    assert.equal(code, 0)
+    assert.deepEqual(
+      stdout
+        .trimEnd()
+        .split('\n')
+        .map((line) => (JSON.parse(line) as { msg: string }).msg),
+      ['listening', 'stopping: finishing open requests', 'stopped'],
+    )
+    assert.deepEqual(readdirSync(dirname(path)), [basename(path)])
   })
 })
