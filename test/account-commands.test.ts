@@ -241,6 +241,7 @@ describe('petstore account', () => {
     for (const [words, code] of commands) {
       const ended = await petstore([...words.split(' '), '--database', database.url], { input: PASSWORD })
       assert.equal(ended.code, code, ended.stderr)
+      assert.match(ended.stdout, code === 0 ? /acct_\w{16}/ : /^$/, 'the account is on standard output')
       assert.deepEqual(readdirSync(dirname(path)), [basename(path)], words)
     }
   })

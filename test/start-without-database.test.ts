@@ -8,7 +8,9 @@ import connectTo from 'postgres'
 import { Folder, makeKey, serve, type Served } from './command.ts'
 import { startCuttingProxy } from './cutting-proxy.ts'
 import { postgres } from '../harness/engines.ts'
+import { freePort } from '../harness/free-port.ts'
 import { until } from '../harness/until.ts'
+import { petstore } from './in-process-command.ts'
 
 const status = async ({ url }: Served, path: string) => (await fetch(url + path)).status
 
@@ -70,6 +72,25 @@ describe('petstore serve, while the database is unavailable', { concurrency: 3, 
     const { code, stderr } = await served.ended
     assert.equal(code, 1)
     assert.match(stderr, /tables of another program/)
+  })
+
+  it('stops in order if the database turns out to be unusable: it answers no more, and leaves no connection', async () => {
+    await using database = await postgres.newDatabase()
+    const sql = connectTo(database.url, { max: 1 })
+    await sql`CREATE TABLE pets (whatever INTEGER)`
+    await sql.end()
+    await using proxy = await startCuttingProxy(database.url)
+    proxy.goAway()
+    const port = await freePort()
+    const ended = petstore(['serve', '--port', String(port)], { env: { DATABASE_URL: proxy.url } })
+    const live = () => fetch(`http://127.0.0.1:${port}/livez`).then(({ ok }) => ok)
+    await until(() => live().catch(() => false), 'the service is live')
+    proxy.comeBack()
+    const { code, stderr } = await ended
+    assert.equal(code, 1)
+    assert.match(stderr, /tables of another program/)
+    await assert.rejects(live())
+    await until(async () => proxy.connections().open === 0, 'every connection is closed')
   })
 
   it('exits at once for what no database can change', async () => {
