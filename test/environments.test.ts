@@ -130,6 +130,12 @@ for (const engine of ENGINES) {
         if (next === 'start') await assert.rejects(servedOnce(database.url, PRODUCTION), /belongs to staging/)
         else {
           const words = ['key', 'create', '--account', EMAIL, '--name', 'y', '--database', database.url]
+          const failed = await petstore(words.with(3, 'nobody@example.com'), { env: PRODUCTION })
+          assert.deepEqual(
+            [failed.code, await recorded(database.url)],
+            [1, undefined],
+            'a failed command changes nothing',
+          )
           assert.match((await petstore(words, { env: PRODUCTION })).stdout, /^pets_test_/)
         }
         assert.equal(await recorded(database.url), 'staging')

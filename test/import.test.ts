@@ -384,7 +384,7 @@ describe('petstore import', { concurrency: 3 }, () => {
     assert.deepEqual(seen, [true])
   })
 
-  it('remembers an interrupted file by its whole path, from whichever folder it was named', async () => {
+  it('remembers an interrupted file by its whole path, from whichever folder it was named, and adds others meanwhile', async () => {
     await using folder = await Folder.create()
     const file = join(folder.path, 'pets.csv')
     const env = { DATABASE_URL: `sqlite:${join(folder.path, 'petstore.db')}` }
@@ -401,6 +401,10 @@ describe('petstore import', { concurrency: 3 }, () => {
       [file],
     )
     assert.match((await petstore(['import', file], { env })).stderr, /pets\.csv has changed since its import was/)
+    const other = join(folder.path, 'other.csv')
+    writeFileSync(other, 'name-categoryId\nRex-1\n')
+    const added = await petstore(['import', other, '--delimiter', '-'], { env })
+    assert.equal(added.stderr, 'Added 1 animal ("-", UTF-8).\n', 'another file is no concern of that one')
   })
 
   it('reads text that has the name of a spreadsheet where its format is named', async () => {

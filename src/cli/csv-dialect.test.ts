@@ -171,6 +171,7 @@ describe('a CSV file', () => {
     ['"sep=;\nname;categoryId\n', /^line 1: a quote is not closed until the end of the file\./],
     ['name|categoryId\n', /got "name\|categoryId", read with commas \(--delimiter names another delimiter\)/],
     ['name,Name,categoryId\n', /^line 1: the header has the column name twice\./],
+    ['name,status,categoryId,name\n', /^line 1: the header has the column name twice\./],
     [
       'name;Colour;categoryId;Price, net\n',
       /^line 1: the header has columns that animals do not have: "Colour", "Price, net"\. Remove them, or add --ignore-columns/,
