@@ -5,7 +5,7 @@ import { basename, dirname } from 'node:path'
 import { describe, it } from 'node:test'
 import { sqlite } from '../harness/engines.ts'
 import { startPetstore } from './harness.ts'
-import { petstore } from './in-process-command.ts'
+import { petstore as petstoreCommand } from './in-process-command.ts'
 import { RawConnection } from '../harness/raw-http.ts'
 import { ask, close, connectionsTo, connectToWorker } from './worker-connection.ts'
 
@@ -65,7 +65,7 @@ describe('A service that cannot start, because a port is in use', () => {
       await using database = await sqlite.newDatabase()
       const path = database.url.slice('sqlite:'.length)
       const env = { PORT: '0', DATABASE_URL: database.url }
-      const { code, stderr } = await petstore(['serve', flag, new URL(other.url).port], { env })
+      const { code, stderr } = await petstoreCommand(['serve', flag, new URL(other.url).port], { env })
       assert.equal(code, 1)
       assert.ok(stderr.endsWith(`it is in use; stop the other program or choose another with ${flag}.\n`), stderr)
       assert.deepEqual(readdirSync(dirname(path)), [basename(path)])
@@ -77,7 +77,7 @@ describe('petstore serve, told to stop while it starts', () => {
   it('has handled the signal from its first moment on: it starts, stops in order, and ends with 0', async () => {
     await using database = await sqlite.newDatabase()
     const path = database.url.slice('sqlite:'.length)
-    const { code, stdout } = await petstore(['serve'], {
+    const { code, stdout } = await petstoreCommand(['serve'], {
       env: { PORT: '0', DATABASE_URL: database.url },
       stopSignal() {
         assert.ok(!existsSync(path), 'nothing was begun')
