@@ -2,10 +2,12 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
+import connectTo from 'postgres'
 import { SIGN_IN_BY_ACCOUNT_AND_ADDRESS } from '../src/accounts/throttle.ts'
 import { Folder, serve } from './command.ts'
 import { ConsoleClient } from './console-client.ts'
 import { describeService, makeKey, PASSWORD, startPetstore } from './harness.ts'
+import { postgres } from '../harness/engines.ts'
 import { RawConnection } from '../harness/raw-http.ts'
 import { ask, close, connectionsTo, connectToWorker } from './worker-connection.ts'
 
@@ -109,6 +111,25 @@ describeService(
 )
 
 describe('Workers', () => {
+  it('have written their calls before people are shown them, however long the database takes', async () => {
+    await using database = await postgres.newDatabase()
+    await using petstore = await startPetstore({ database: database.url, env: TWO })
+    const { account, key } = await makeKey(petstore)
+    const client = new ConsoleClient(petstore.url)
+    await client.signIn(account.email, PASSWORD)
+    using connection = await connectToWorker(petstore.url)
+    await ask([connection], list(key))
+    const sql = connectTo(database.url, { max: 1 })
+    const page = await sql.begin(async (transaction) => {
+      await transaction`LOCK TABLE usage_counts IN EXCLUSIVE MODE`
+      const asked = client.get('/keys')
+      await setTimeout(500)
+      return { asked }
+    })
+    await sql.end()
+    assert.match((await page.asked).body, /Calls, 7 days<\/dt><dd class="number">1</)
+  })
+
   it('share the rate limit: an account gets exactly as many requests as it allows, on all connections together', async () => {
     await using petstore = await startPetstore({ env: { ...TWO, PETSTORE_RATE_LIMIT: '20/600' } })
     const connections = connectionsTo(petstore, 40)
