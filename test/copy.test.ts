@@ -299,7 +299,7 @@ describe('petstore copy', () => {
       stderr,
       /^petstore: Warning: others can read the password of --from in the process list\. Leave it out and set PGPASSWORD instead\.\n/,
     )
-    const both = await petstore(['copy', '--from', 'postgres://me:a@127.0.0.1:1/db', '--to', 'postgres://me:b@h/db'])
+    const both = await petstore(['copy', '--from', 'postgres://me:a@127.0.0.1:1/db', '--to', 'postgresql://me:b@h/db'])
     assert.deepEqual(
       [...both.stderr.matchAll(/the password of (--\w+)/g)].map(([, flag]) => flag),
       ['--from', '--to'],

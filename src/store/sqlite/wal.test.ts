@@ -5,6 +5,7 @@ import { platform, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, before, describe, it } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
 import { CannotOpenStore, type OpenOptions, type Store } from '../store.ts'
 import { openSqliteStore } from './sqlite-store.ts'
 import { openWal, SERVING_WAIT_MS } from './wal.ts'
@@ -95,6 +96,26 @@ describe('The write-ahead log', () => {
     const length = statSync(`${path}-wal`).size
     db.exec('INSERT INTO filler VALUES (zeroblob(9000000))')
     assert.equal(statSync(`${path}-wal`).size, length, 'it is written again from its beginning')
+    wal.close()
+  })
+
+  it('is restarted when it is long also where a part is copied and others keep it from beginning again', async ({
+    mock,
+  }) => {
+    const path = join(folder, 'read.db')
+    using db = new DatabaseSync(path, { timeout: SERVING_WAIT_MS })
+    db.exec('PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0; CREATE TABLE filler (bytes BLOB)')
+    const wal = openWal(db, true)
+    db.exec('INSERT INTO filler VALUES (zeroblob(5000000))')
+    using reader = new DatabaseSync(path)
+    reader.exec('BEGIN; SELECT count(*) FROM filler')
+    db.exec('INSERT INTO filler VALUES (zeroblob(4000000))')
+    wal.shorten()
+    db.exec('INSERT INTO filler VALUES (zeroblob(9000000))')
+    await setTimeout(20)
+    const exec = mock.method(db, 'exec')
+    wal.shorten()
+    assert.ok(exec.mock.calls.some(({ arguments: [sql] }) => sql === 'PRAGMA wal_checkpoint(RESTART)'))
     wal.close()
   })
 
