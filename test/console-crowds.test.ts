@@ -4,15 +4,13 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { describe, it } from 'node:test'
 import { HASHES_WAITING } from '../src/accounts/passwords.ts'
-import { Refused } from '../src/contract/errors.ts'
-import type { Account } from '../src/store/account-store.ts'
 import { SIGN_IN_BY_ACCOUNT_AND_ADDRESS } from '../src/accounts/throttle.ts'
 import { ClientLeft } from '../src/console/visit.ts'
 import { StoreUnavailable } from '../src/store/store.ts'
 import { RawConnection } from '../harness/raw-http.ts'
 import { until } from '../harness/until.ts'
 import { ConsoleClient, signedIn } from './console-client.ts'
-import { PASSWORD, type Petstore, startPetstore } from './harness.ts'
+import { makeCostlyAccount, PASSWORD, type Petstore, startPetstore } from './harness.ts'
 
 const BEHIND_PROXY = { PETSTORE_TRUST_PROXY: '127.0.0.1' }
 
@@ -27,13 +25,6 @@ async function signInForm(petstore: Petstore) {
   const signIn = (address: string, email: string, password: string) =>
     client.post('/sign-in', { ...fields, email, password }, { 'X-Forwarded-For': address })
   return { client, fields, signIn }
-}
-
-/** An account whose password takes as long to compare as a real one's: that of the harness takes no time. */
-async function makeCostlyAccount({ accounts }: Petstore): Promise<Account> {
-  const account = await accounts.create('costly@example.com', PASSWORD, 'console')
-  assert.ok(!(account instanceof Refused))
-  return account
 }
 
 describe('A crowd at the sign-in form', () => {
@@ -57,7 +48,7 @@ describe('A crowd at the sign-in form', () => {
   it('that has left is not waited for: its passwords are not hashed', async () => {
     await using petstore = await startPetstore({ env: BEHIND_PROXY })
     const { client, fields, signIn } = await signInForm(petstore)
-    const { email, id } = await makeCostlyAccount(petstore)
+    const { email, id } = await makeCostlyAccount(petstore, 'costly@example.com')
     const body = new URLSearchParams({ ...fields, email, password: 'wrong horse battery' }).toString()
     const { hostname, port } = new URL(petstore.url)
     const leavers = CROWD.slice(0, 50).map((address) => {
@@ -153,7 +144,7 @@ describe('A client that resets the connection during sign-in', () => {
     it(`is no fault of the service, ${env === BEHIND_PROXY ? 'behind a proxy' : 'with no proxy'}, and its wrong password is in the security log`, async () => {
       await using petstore = await startPetstore({ env })
       const { client, fields } = await signInForm(petstore)
-      const { email, id } = await makeCostlyAccount(petstore)
+      const { email, id } = await makeCostlyAccount(petstore, 'costly@example.com')
       const body = new URLSearchParams({ ...fields, email, password: 'wrong horse battery' }).toString()
       const { hostname, port } = new URL(petstore.url)
       for (const waitMs of [0, 0, 0, 2, 5, 10, 15, 20]) {

@@ -110,6 +110,16 @@ describeService('The forms of the console', (service) => {
       }
     })
 
+    it('too long for an address is given up, so that the sign-in and the page after it still work', async () => {
+      const client = await signedIn(service())
+      const fields = await client.hiddenFields('/animals/new', '/animals/new')
+      await endSessions()
+      const addressFor = async (length: number) =>
+        (await client.post('/animals/new', { ...fields, name: 'x'.repeat(length), categoryId: '1' })).location!
+      assert.match(await addressFor(4000), /typed/)
+      for (const length of [5000, 5900]) assert.equal(await addressFor(length), '/sign-in?next=%2Fanimals%2Fnew')
+    })
+
     it('from before a sign-in in another tab is there again as well, where the browser says that it is ours', async () => {
       const client = await signedIn(service())
       const fields = { ...(await client.hiddenFields('/animals/new', '/animals/new')), name: 'Typed', categoryId: '1' }

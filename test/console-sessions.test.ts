@@ -5,7 +5,7 @@ import { SESSION_IDLE_MS, SESSION_MAX_MS } from '../src/accounts/sessions.ts'
 import { until } from '../harness/until.ts'
 import { ConsoleClient, signedIn } from './console-client.ts'
 import { ENGINES } from '../harness/engines.ts'
-import { describeService, PASSWORD, startPetstore } from './harness.ts'
+import { describeService, makeCostlyAccount, PASSWORD, startPetstore } from './harness.ts'
 import { WORKERS } from './with-workers.ts'
 
 const clock = { now: Date.now() }
@@ -120,9 +120,10 @@ describeService(
         }
         // In turns and by the quickest of each, so that other work on the machine falls on both alike. A look-up without
         // the hash would take a hundredth.
+        const { email } = await makeCostlyAccount(service(), 'known@example.com')
         let [known, unknown] = [Infinity, Infinity]
         for (let tries = 0; tries < 5; tries += 1) {
-          known = Math.min(known, await time(service().account.email))
+          known = Math.min(known, await time(email))
           unknown = Math.min(unknown, await time('no-one@example.com'))
         }
         assert.ok(unknown > known / 4, `${known} ms, ${unknown} ms`)

@@ -180,6 +180,13 @@ export async function makeAccount({ store }: Running, email: string): Promise<Ac
   return account
 }
 
+/** An account with PASSWORD whose comparison takes as long as a real one's, for tests that need that time. */
+export async function makeCostlyAccount({ accounts }: Running, email: string): Promise<Account> {
+  const account = await accounts.create(email, PASSWORD, 'console')
+  if (account instanceof Refused) throw new Error(account.message)
+  return account
+}
+
 let accountsMade = 0
 
 /** Another account with a key of its own. */

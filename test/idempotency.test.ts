@@ -81,6 +81,12 @@ describeService('A create with an Idempotency-Key', (service) => {
     assert.equal(await animals(service()), before + 1)
   })
 
+  it('tells apart animals whose names only look the same', async () => {
+    const [composed, decomposed] = ['Zo\u00E9', 'Zoe\u0301'].map((name) => JSON.stringify({ name, categoryId: 1 }))
+    assert.equal((await addOnce(service(), 'look', composed)).status, 201)
+    await expectError(await addOnce(service(), 'look', decomposed), 'idempotency_key_reused')
+  })
+
   it('does not store answers 4xx: the corrected request is the first', async () => {
     await expectError(await addOnce(service(), 'f', '{}'), 'invalid_pet')
     await expectError(await addOnce(service(), 'f', 'x'.repeat(20_000)), 'body_too_large')

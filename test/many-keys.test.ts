@@ -5,7 +5,7 @@ import { hashKey } from '../src/accounts/api-keys.ts'
 import { Refused } from '../src/contract/errors.ts'
 import { kindOf } from '../src/store/records.ts'
 import { ACTIVE_KEYS_MOST, type ApiKey, type KeyQuery } from '../src/store/account-store.ts'
-import { ConsoleClient, signedIn } from './console-client.ts'
+import { ConsoleClient, signedIn, signedInAs } from './console-client.ts'
 import { ENGINES } from '../harness/engines.ts'
 import { describeService, makeKey, PASSWORD, type Petstore, startPetstore } from './harness.ts'
 import { petstore as petstoreCommand } from './in-process-command.ts'
@@ -193,6 +193,20 @@ describeService('An account with many keys', (service) => {
       seen,
       Array.from({ length: 45 }, (_, nth) => keyOf(id, 44 - nth).id),
     )
+  })
+
+  it('fills a page to the last place without a further one', async () => {
+    const client = await signedInAs(service(), 'full-page@example.com')
+    const { id } = (await service().store.accounts.accountByEmail('full-page@example.com'))!
+    for (let nth = 0; nth < 20; nth += 1) await create({ ...keyOf(id, nth), createdAt: NOW + nth })
+    const active = (await client.get('/keys')).body
+    assert.equal(cardsOf(active).length, 20)
+    assert.doesNotMatch(active, /rel="next"/)
+    for (let nth = 0; nth < 20; nth += 1)
+      await service().store.accounts.revokeKey(keyOf(id, nth).id, NOW + nth, event(id, 'key.revoked'))
+    const inactive = (await client.get('/keys')).body
+    assert.match(inactive, /<summary>20 keys no longer in use<\/summary>/)
+    assert.doesNotMatch(inactive, /rel="next"/)
   })
 
   it('starts at the newest if the address names the key of somebody else', async () => {
