@@ -1,6 +1,9 @@
 // What becomes of connections: several requests on one, clients that are slow, leave, or send on after their answer.
 import assert from 'node:assert/strict'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
+import type { IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
 import { describe, it } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { TIMEOUTS as DEFAULT_TIMEOUTS } from '../src/http/app.ts'
@@ -282,6 +285,30 @@ describe('A connection', { concurrency: 3 }, () => {
     await askAll()
     assert.ok(mostInATurn <= 256, `${mostInATurn} answers came in one turn`)
     for (const connection of open) connection[Symbol.dispose]()
+  })
+
+  it('takes no other request with it where its client leaves just after sending', async () => {
+    await using petstore = await startPetstore()
+    using leaving = new RawConnection(petstore.url)
+    using staying = new RawConnection(petstore.url)
+    const ask = (target: string) => `GET ${target} HTTP/1.1\r\n${HOST}\r\n`
+    for (const connection of [leaving, staying]) {
+      connection.send(ask('/livez'))
+      assert.equal((await connection.answer()).status, 200)
+    }
+    const leave = (message: unknown) => {
+      const { request, socket } = message as { request: IncomingMessage; socket: Socket }
+      if (request.url === '/livez?leaving') process.nextTick(() => socket.destroy())
+    }
+    subscribe('http.server.request.start', leave)
+    try {
+      leaving.send(ask('/livez?leaving'))
+      staying.send(ask('/livez'))
+      assert.equal((await staying.answer(30_000)).status, 200)
+      await leaving.closed()
+    } finally {
+      unsubscribe('http.server.request.start', leave)
+    }
   })
 
   it('does not hold up a stop, whatever it left undone', async () => {

@@ -117,6 +117,20 @@ describe('Framing', () => {
     )
   })
 
+  it('refuses broken framing also where the answer is cached', async () => {
+    const target = '/v1/pets?limit=7'
+    for (let count = 0; count < 3; count += 1) assert.equal((await petstore.call('/pets?limit=7')).status, 200)
+    for (const headers of [key, HOST + HOST + key]) await refused(get(headers, target), 'malformed_request', 'closes')
+  })
+
+  it('closes after the answer to a part of a request, whatever its Request-Id is', async () => {
+    await refused(
+      post(`${JSON_TYPE}Request-Id: Connection\r\nContent-Length: 29\r\n`, '{'),
+      'missing_api_key',
+      'closes',
+    )
+  })
+
   it('refuses broken framing before it looks for a key', async () => {
     await refused(get(''), 'malformed_request', 'closes')
     await refused(get('', '/nowhere'), 'malformed_request', 'closes')

@@ -2,6 +2,8 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { describe, it } from 'node:test'
+import { createMetrics } from '../src/http/metrics.ts'
+import type { Store } from '../src/store/store.ts'
 import { startCuttingProxy } from './cutting-proxy.ts'
 import { postgres } from '../harness/engines.ts'
 import { type Petstore, startPetstore } from './harness.ts'
@@ -98,6 +100,27 @@ describe('The metrics', () => {
       assert.deepEqual(servers, [`petstore_database_info{host="${host}",role="primary"}`])
       connected.mock.restore()
     }
+  })
+
+  it('show each state of the connections to the database, and the calls that wait for one', async (context) => {
+    await using petstore = await startPetstore({ env: ADMIN })
+    context.mock.method(petstore.store, 'connections', () => ({ inUse: 2, idle: 3, parked: 4, waiting: 5 }))
+    const samples = await scrape(petstore)
+    assert.deepEqual(
+      ['in_use', 'idle', 'parked'].map((state) => samples.get(`petstore_database_connections{state="${state}"}`)),
+      [2, 3, 4],
+    )
+    assert.equal(samples.get('petstore_database_calls_waiting'), 5)
+  })
+
+  it('of several processes are added up, but all of them use one database server', async () => {
+    const [one, other] = [createMetrics(), createMetrics()]
+    const stats = { inUse: 1, idle: 2, parked: 0, waiting: 0, host: 'db:5432', role: 'primary' }
+    const store = { connections: () => stats, commits: () => ({ commits: 0, writes: 0 }) } as unknown as Store
+    for (const metrics of [one, other]) metrics.watchStore(store)
+    const page = await one.render([await other.snapshot()])
+    assert.match(page, /^petstore_database_info\{host="db:5432",role="primary"\} 1$/m)
+    assert.match(page, /^petstore_database_connections\{state="idle"\} 4$/m)
   })
 
   it('that cannot be read are a 500, and the admin port goes on', async (context) => {

@@ -298,8 +298,12 @@ describeService('The document', (service) => {
     )
     assert.ok(small.length * 5 < plain.length)
     assert.notEqual(plain.etag, small.etag)
-    assert.equal((await get({ 'If-None-Match': plain.etag })).status, 304)
-    assert.equal((await get({ 'If-None-Match': small.etag, 'Accept-Encoding': 'gzip' })).status, 304)
+    const unchanged = [
+      [plain.etag, await get({ 'If-None-Match': plain.etag })],
+      [small.etag, await get({ 'If-None-Match': small.etag, 'Accept-Encoding': 'gzip' })],
+    ] as const
+    for (const [sent, { status, etag, vary }] of unchanged)
+      assert.deepEqual([status, etag, vary], [304, sent, 'Accept-Encoding'])
     assert.equal((await get({ 'If-None-Match': small.etag })).status, 200)
     for (const none of ['gzip;q=0', 'gzip; q=0.000', 'br', 'xgzip'])
       assert.equal((await get({ 'Accept-Encoding': none })).encoding, undefined, none)
@@ -312,6 +316,14 @@ describeService('The document', (service) => {
     assert.equal(bodyFor('192.0.2.0'), first)
     for (let nth = 1; nth <= 8; nth += 1) bodyFor(`192.0.2.${nth}`)
     assert.notEqual(bodyFor('192.0.2.0'), first, 'the first was dropped, and is rendered again')
+  })
+
+  it('is another for http and https under the same host name', () => {
+    const serve = createOpenapiRoute(readConfig({}, {}))
+    for (const protocol of ['http', 'https']) {
+      const { body } = serve({ protocol, host: 'localhost', raw: { headers: {} } } as PageCall)
+      assert.ok(String(body).includes(`"url": "${protocol}://localhost/v1"`), protocol)
+    }
   })
 
   it('leaves no method undescribed: the others answer 405', async () => {

@@ -1,6 +1,8 @@
 // Section 9 of the specification: the version in the address, the deprecation in the document, the two environments.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { type Addresses, openapiDocument } from '../src/contract/openapi.ts'
+import type { Environment } from '../src/contract/operations.ts'
 import { expectError, startPetstore } from './harness.ts'
 import { RawConnection } from '../harness/raw-http.ts'
 
@@ -65,6 +67,17 @@ describe('9. The two environments', () => {
       (await urls({ PETSTORE_ENVIRONMENT: 'staging', PETSTORE_BASE_URL: live! })).join(),
       /^http:\/\/127\.0\.0\.1:\d+\/v1,https:\/\/pets\.example\/v1$/,
     )
+  })
+
+  it('list only what is configured, and their own address first, whichever that is', () => {
+    const [production, staging] = Object.values(ADDRESSES)
+    const address = 'http://localhost/v1'
+    const urls = (environment: Environment, configured: Addresses) =>
+      (openapiDocument({ ...configured, here: { environment, address } }) as Document).servers.map(({ url }) => url)
+    assert.deepEqual(urls('production', { production }), [production])
+    assert.deepEqual(urls('production', { staging }), [address, staging])
+    assert.deepEqual(urls('staging', { staging }), [staging])
+    assert.deepEqual(urls('staging', { production }), [address, production])
   })
 
   it('list the address that a client uses only where its name can be believed, else a relative one', async () => {

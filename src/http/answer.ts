@@ -48,7 +48,7 @@ export function createSend(record: Recorder, baseUrl: string | undefined, isStop
     if (request.raw.headers.origin !== undefined && request.sameOrigin !== true) headers.push(...CORS_HEADERS)
     // The body broke off, and socket-errors.ts has answered the request.
     if (response.headersSent) return
-    if ((isStopping() || isLast(request.raw)) && !headers.includes('Connection')) headers.push('Connection', 'close')
+    if ((isStopping() || isLast(request.raw)) && !own.includes('Connection')) headers.push('Connection', 'close')
     if (request.disconnects) response.destroy()
     else if (body instanceof Readable) pipeline(body, response.writeHead(status, headers), () => undefined)
     else response.writeHead(status, headers).end(body, 'latin1')

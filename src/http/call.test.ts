@@ -1,8 +1,8 @@
-// Which clients take gzip.
+// Which clients take gzip, and the origin that a request was sent to.
 import assert from 'node:assert/strict'
 import type { IncomingMessage } from 'node:http'
 import { describe, it } from 'node:test'
-import { takesGzip } from './call.ts'
+import { createOrigin, takesGzip } from './call.ts'
 
 describe('takesGzip', () => {
   const cases: Record<string, boolean> = {
@@ -33,6 +33,26 @@ describe('takesGzip', () => {
   }
 
   it('is false without the header', () => assert.equal(asked(undefined), false))
+})
+
+describe('The origin of a request', () => {
+  const originOf = createOrigin(['127.0.0.1'])
+  const origin = (headers: Record<string, string>, remoteAddress = '127.0.0.1') => {
+    const { protocol, host } = originOf({
+      headers: { host: 'pets.example', ...headers },
+      socket: { remoteAddress },
+    } as unknown as IncomingMessage)
+    return `${protocol}://${host}`
+  }
+
+  it('is what the nearest trusted proxy says, of each part that it says anything of', () => {
+    const forwarded = { 'x-forwarded-proto': 'http, https', 'x-forwarded-host': 'a.example ,b.example ' }
+    assert.equal(origin(forwarded), 'https://b.example')
+    assert.equal(origin({ 'x-forwarded-proto': 'https' }), 'https://pets.example')
+    assert.equal(origin({ 'x-forwarded-host': 'a.example' }), 'http://a.example')
+    assert.equal(origin({ 'x-forwarded-proto': '', 'x-forwarded-host': ' ' }), 'http://pets.example')
+    assert.equal(origin(forwarded, '192.0.2.1'), 'http://pets.example')
+  })
 })
 
 function asked(accepted: string | undefined): boolean {

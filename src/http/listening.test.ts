@@ -1,10 +1,12 @@
 // Which inherited socket the service takes, the address that it reports, and the last steps of a shutdown.
 import assert from 'node:assert/strict'
-import type { Server } from 'node:http'
+import { once } from 'node:events'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
 import { Writable } from 'node:stream'
 import { describe, it } from 'node:test'
 import { createLog } from '../log.ts'
-import { addressOf, CannotListen, cutOff, inheritedSocket, lastStep } from './listening.ts'
+import { addressOf, CannotListen, cutOff, finish, inheritedSocket, lastStep, listen } from './listening.ts'
 import { createServer } from './node-http.ts'
 
 describe('inheritedSocket', () => {
@@ -29,6 +31,29 @@ describe('A shutdown', () => {
   it('closes a server that never listened, and one that never was', async () => {
     await cutOff(createServer())
     await cutOff(undefined)
+  })
+
+  it('closes a connection that becomes idle late, without waiting until the rest is cut off', async ({ mock }) => {
+    const server = createServer()
+    const asked = once(server, 'request')
+    await listen(server, { host: '127.0.0.1', port: 0, setting: '' })
+    const client = connect((server.address() as AddressInfo).port, '127.0.0.1')
+    client.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    const [, response] = (await asked) as [IncomingMessage, ServerResponse]
+    // This answer has begun before the shutdown, so it does not say that it closes the connection.
+    response.writeHead(200, { 'Content-Length': 2 }).write('a')
+    await once(client, 'data')
+    const cut = mock.method(server, 'closeAllConnections')
+    mock.timers.enable({ apis: ['setTimeout', 'setInterval'] })
+    const finished = finish(server)
+    for (const ms of [250, 50, 50]) mock.timers.tick(ms)
+    assert.equal(client.destroyed, false, 'an answer is still being sent')
+    response.end('b')
+    await once(response, 'close')
+    mock.timers.tick(50)
+    await finished
+    await once(client.resume(), 'close')
+    assert.equal(cut.mock.callCount(), 0)
   })
 
   it('logs a last step that fails, and returns its error', async () => {

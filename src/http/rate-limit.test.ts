@@ -80,6 +80,29 @@ describe('The rate step', () => {
     assert.equal(verdicts.filter((verdict) => verdict instanceof Refusal).length, 1)
   })
 
+  it('tells what is left of the limit in all processes that lease parts of it', async () => {
+    const limit = { requests: 250, seconds: 60 }
+    const window = createRateWindow(limit, () => 0)
+    const steps = [0, 1].map(() =>
+      createRateLimit(
+        limit,
+        () => 0,
+        async (account, wanted) => window(account, wanted),
+      ),
+    )
+    const told: (string | undefined)[] = []
+    for (const step of [...steps, ...steps]) {
+      const request = requestOf('a')
+      assert.equal(await step(request), undefined)
+      told.push(request.answerHeaders?.[1])
+    }
+    // Each process has leased two requests: the first does not know of the lease of the second.
+    assert.deepEqual(
+      told,
+      [249, 247, 248, 246].map((left) => `"default";r=${left};t=60`),
+    )
+  })
+
   it('asks again after a lease that failed', async () => {
     const limit = { requests: 10, seconds: 60 }
     const window = createRateWindow(limit, () => 0)
