@@ -33,8 +33,10 @@ describe('A shutdown', () => {
     await cutOff(undefined)
   })
 
-  it('closes a connection that becomes idle late, without waiting until the rest is cut off', async ({ mock }) => {
+  it('closes a connection that becomes idle late, without waiting until the rest is cut off', async (context) => {
+    const { mock } = context
     const server = createServer()
+    context.after(() => server.closeAllConnections())
     const asked = once(server, 'request')
     await listen(server, { host: '127.0.0.1', port: 0, setting: '' })
     const client = connect((server.address() as AddressInfo).port, '127.0.0.1')
@@ -51,6 +53,7 @@ describe('A shutdown', () => {
     response.end('b')
     await once(response, 'close')
     mock.timers.tick(50)
+    assert.ok(response.req.socket.destroyed)
     await finished
     await once(client.resume(), 'close')
     assert.equal(cut.mock.callCount(), 0)
