@@ -201,7 +201,7 @@ describe('A connection', { concurrency: 3 }, () => {
     }
   })
 
-  it('leaves a line in the log where it breaks off in a body', async () => {
+  it("leaves a line in the log with the client's address where it breaks off in a body", async () => {
     await using petstore = await startPetstore()
     using connection = new RawConnection(petstore.url)
     const [head] = create(petstore).split('\r\n\r\n')
@@ -211,8 +211,8 @@ describe('A connection', { concurrency: 3 }, () => {
     for (const end = performance.now() + 5000; petstore.logged.length === 0 && performance.now() < end;)
       await setTimeout(5)
     assert.deepEqual(
-      petstore.logged.map(({ operation, code }) => [operation, code]),
-      [['createPet', 'malformed_request']],
+      petstore.logged.map(({ operation, code, address }) => [operation, code, address]),
+      [['createPet', 'malformed_request', '127.0.0.1']],
     )
   })
 

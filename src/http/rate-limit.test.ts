@@ -76,8 +76,12 @@ describe('The rate step', () => {
       () => 0,
       async (account, wanted) => window(account, wanted),
     )
-    const verdicts = await Promise.all(Array.from({ length: 11 }, async () => step(requestOf('a'))))
-    assert.equal(verdicts.filter((verdict) => verdict instanceof Refusal).length, 1)
+    const accounts = Array.from({ length: 21 }, (_, index) => (index % 2 === 0 ? 'a' : 'b'))
+    const verdicts = await Promise.all(accounts.map(async (account) => step(requestOf(account))))
+    assert.deepEqual(
+      accounts.filter((_, index) => verdicts[index] instanceof Refusal),
+      ['a'],
+    )
   })
 
   it('tells what is left of the limit in all processes that lease parts of it', async () => {
