@@ -198,14 +198,17 @@ describe('The log', () => {
       `00-${id}-00f067aa0ba902b7-01`,
       `ff-${id}-00f067aa0ba902b7-01`,
       `00-${'0'.repeat(32)}-00f067aa0ba902b7-01`,
+      `00-${id}-${'0'.repeat(16)}-01`,
+      `00-${id}-00f067aa0ba902b7-01x`,
       `00-${id}`,
       undefined,
+      `01-${id}-00f067aa0ba902b7-01-of-a-later-version`,
     ]
     for (const traceparent of sent) await petstore.call('/pets', { headers: { ...(traceparent && { traceparent }) } })
     const lines = petstore.logged.filter(({ operation }) => operation === 'listPets')
     assert.deepEqual(
       lines.map(({ traceId }) => traceId),
-      [id, undefined, undefined, undefined, undefined],
+      [id, undefined, undefined, undefined, undefined, undefined, undefined, id],
     )
   })
 })

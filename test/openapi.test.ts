@@ -322,7 +322,7 @@ describeService('The document', (service) => {
     const serve = createOpenapiRoute(readConfig({}, {}))
     for (const protocol of ['http', 'https']) {
       const { body } = serve({ protocol, host: 'localhost', raw: { headers: {} } } as PageCall)
-      assert.ok(String(body).includes(`"url": "${protocol}://localhost/v1"`), protocol)
+      assert.ok((body as Buffer).includes(`"url": "${protocol}://localhost/v1"`), protocol)
     }
   })
 
