@@ -80,7 +80,11 @@ describe('readConfig', () => {
     [
       'PETSTORE_RATE_LIMIT',
       'rateLimit',
-      { '600/60': { requests: 600, seconds: 60 }, '1/1': { requests: 1, seconds: 1 } },
+      {
+        '600/60': { requests: 600, seconds: 60 },
+        '1/1': { requests: 1, seconds: 1 },
+        '999999999/999999': { requests: 999_999_999, seconds: 999_999 },
+      },
     ],
     ['HOST', 'host', { '0.0.0.0': '0.0.0.0', '::1': '::1', 'pets-1.example': 'pets-1.example' }],
     ['PETSTORE_ADMIN_HOST', 'adminHost', { '::': '::' }],
@@ -124,7 +128,7 @@ describe('readConfig', () => {
       '10.0.0.1,',
       'proxy.example',
     ],
-    PETSTORE_RATE_LIMIT: ['0/60', '60', '1/0', '1.5/60', '-1/60', '1/60s'],
+    PETSTORE_RATE_LIMIT: ['0/60', '60', '1/0', '1.5/60', '-1/60', '1/60s', '1000000000/1', '1/1000000'],
     PETSTORE_LOG_LEVEL: ['verbose', 'INFO'],
     PETSTORE_DRAIN_SECONDS: ['-1', '601', '1.5', '5s'],
     PETSTORE_MAX_CONNECTIONS: ['0', '65536', '-1', '1e3', 'many'],

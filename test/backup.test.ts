@@ -95,6 +95,22 @@ describe('petstore backup', { concurrency: 3 }, () => {
     assert.deepEqual(readdirSync(folder.path).toSorted(), ['copy.db', 'data'])
   })
 
+  it("refuses another program's database, and a file that holds none", async () => {
+    await using folder = await Folder.create()
+    const foreign = join(folder.path, 'foreign.db')
+    {
+      using toys = new DatabaseSync(foreign)
+      toys.exec('CREATE TABLE toys (name TEXT)')
+    }
+    writeFileSync(join(folder.path, 'nothing.db'), '')
+    for (const [file, message] of [
+      ['foreign.db', /foreign\.db is a SQLite database of another program/],
+      ['nothing.db', /nothing\.db is empty; it holds no petstore database\./],
+    ] as const)
+      assert.match((await call(folder, 1, ['backup', 'copy.db', '--database', `sqlite:${file}`])).stderr, message)
+    assert.deepEqual(readdirSync(folder.path).toSorted(), ['foreign.db', 'nothing.db'])
+  })
+
   it('does not replace a file that another process has made meanwhile', async ({ mock }) => {
     await using folder = await Folder.create()
     await folder.runInProcess(['seed', '--count', '10'])

@@ -259,6 +259,18 @@ for (const engine of ENGINES) {
   })
 }
 
+it('A default environment is marked as one before it is recorded: no other process takes it for a choice meanwhile', async () => {
+  await using database = await sqlite.newDatabase()
+  await (await openStore(readConfig({ database: database.url }, {}).database)).close()
+  using other = new DatabaseSync(database.url.slice('sqlite:'.length))
+  // Another process reads both facts at the moment when the environment is written.
+  other.exec(`CREATE TABLE seen (fallback TEXT);
+    CREATE TRIGGER looks AFTER INSERT ON store_facts WHEN new.name = 'environment'
+    BEGIN INSERT INTO seen SELECT (SELECT value FROM store_facts WHERE name = 'default_environment'); END`)
+  await servedOnce(database.url)
+  assert.deepEqual({ ...other.prepare('SELECT fallback FROM seen').get() }, { fallback: 'staging' })
+})
+
 it('An environment that another process records first is kept, and a command that would have recorded it says so', async () => {
   await using database = await sqlite.newDatabase()
   await makeUnrecordedKey(database.url, 'production')

@@ -1,6 +1,8 @@
 // Connections to PostgreSQL: what an address may say, and what a broken connection costs.
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { mkdtempDisposable, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
@@ -115,6 +117,19 @@ describe('opening PostgreSQL', () => {
     } finally {
       await server.end()
     }
+  })
+
+  it('through a folder goes to the socket of its port there', async () => {
+    await using folder = await mkdtempDisposable(join(tmpdir(), 'petstore-test-'))
+    let connections = 0
+    const server = createServer((socket) => {
+      connections += 1
+      socket.destroy()
+    })
+    await once(server.listen(join(folder.path, '.s.PGSQL.5433')), 'listening')
+    await refuses(`postgres://me@/pets?host=${folder.path}:5433`, /Cannot connect to PostgreSQL at /)
+    server.close()
+    assert.ok(connections > 0)
   })
 
   it('takes the first of several hosts that takes writes', async () => {

@@ -159,6 +159,15 @@ describe('a migration that builds an index on PostgreSQL', { concurrency: false,
     }
   })
 
+  it('is made in its own schema, whatever index another schema of the database has', async () => {
+    await using opened = await openPostgres()
+    const { sql } = opened
+    await sql.unsafe(`CREATE SCHEMA shop CREATE TABLE pets (nickname TEXT)
+      CREATE INDEX pets_by_nickname ON pets (nickname)`)
+    assert.deepEqual(await start(opened.url), NAMES)
+    assert.equal((await findIndex(opened))?.valid, true)
+  })
+
   it('is refused behind PgBouncer, with what to do', async () => {
     await using opened = await openPostgres()
     await assert.rejects(

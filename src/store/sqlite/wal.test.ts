@@ -60,6 +60,9 @@ describe('The write-ahead log', () => {
       () => openSqliteStore(path, { ...serving(true), lockWaitMs: 0 }),
       (error) => error instanceof CannotOpenStore && error.transient,
     )
+    const worker = openSqliteStore(path, { ...serving(false), lockWaitMs: 0 })
+    assert.equal((await worker.pets.list({ limit: 10 })).length, 1, 'a worker leaves it to the first process')
+    await worker.close()
     reader.exec('ROLLBACK')
     const store = openSqliteStore(path, serving(true))
     assert.equal(statSync(`${path}-wal`).size, 0)

@@ -184,6 +184,23 @@ describe('The writer', { timeout: 20_000 }, () => {
       assert.deepEqual(await writer.read(numbers), [2])
     })
 
+    it('refuses only the writes whose time is over; those that came later wait on', async ({ mock }) => {
+      using file = new LockedFile()
+      const { writer, add, numbers } = newWriter(file.path)
+      const now = performance.now.bind(performance)
+      let ahead = 0
+      mock.method(performance, 'now', () => now() + ahead)
+      file.lock()
+      const early = writer.write(() => add(1))
+      await setTimeout(2 * LOCK_RETRY_MS)
+      ahead = LOCK_WAIT_MS
+      const late = [writer.write(() => add(2)), writer.write(() => add(3))]
+      await assert.rejects(early, StoreUnavailable)
+      file.unlock()
+      await Promise.all(late)
+      assert.deepEqual(numbers(), [2, 3])
+    })
+
     it('waits for it with each of the writes that are retried alone', async () => {
       using file = new LockedFile()
       const { db, writer, add, numbers } = newWriter(file.path)
