@@ -1,10 +1,11 @@
 // What a running service does by itself: it removes what has expired, at its start and every ten minutes, and indexes names.
 import assert from 'node:assert/strict'
+import { syncBuiltinESMExports } from 'node:module'
 import { describe, it } from 'node:test'
 import { SESSION_IDLE_MS } from '../src/accounts/sessions.ts'
 import { IDEMPOTENCY_KEPT_MS } from '../src/store/idempotency.ts'
 import { kindOf } from '../src/store/records.ts'
-import { setImmediate } from 'node:timers/promises'
+import timers, { setImmediate } from 'node:timers/promises'
 import { ENGINES } from '../harness/engines.ts'
 import { until } from '../harness/until.ts'
 import { type Petstore, startPetstore } from './harness.ts'
@@ -109,19 +110,36 @@ describe('A running service', () => {
     )
   })
 
-  it('indexes names for the search as long as more wait, and survives a failure', async ({ mock }) => {
-    await using petstore = await startPetstore()
-    const outcomes = [true, true, true, new Error('away')]
-    const index = mock.method(petstore.store.pets, 'indexWords', async () => {
-      const outcome = outcomes.shift()
-      if (outcome instanceof Error) throw outcome
-      return outcome ?? false
+  it('indexes names for the search as long as more wait, then every two seconds, and a minute after a failure', async ({
+    mock,
+  }) => {
+    const { setTimeout: pause } = timers
+    const outcomes = [true, false, new Error('away'), true, false]
+    const rests: number[] = []
+    const begin = Promise.withResolvers<void>()
+    // The rests end at once, the first one when the test has taken over, and the last one with the service.
+    mock.method(timers, 'setTimeout', (ms: number, value: unknown, options: { signal?: AbortSignal } = {}) => {
+      if (options.signal === undefined) return pause(ms, value, options)
+      if (rests.push(ms) === 1) return begin.promise
+      return outcomes.length > 0 ? setImmediate() : pause(60_000, value, options)
     })
-    await until(
-      () => petstore.logged.some(({ msg }) => String(msg).startsWith('names could not be indexed')),
-      'the failure is logged',
-    )
-    assert.equal(index.mock.callCount(), 4)
-    assert.equal((await petstore.call('/pets')).status, 200)
+    syncBuiltinESMExports()
+    try {
+      await using petstore = await startPetstore()
+      const index = mock.method(petstore.store.pets, 'indexWords', async () => {
+        const outcome = outcomes.shift()
+        if (outcome instanceof Error) throw outcome
+        return outcome ?? false
+      })
+      begin.resolve()
+      await until(() => rests.length === 6, 'all of them were tried')
+      assert.equal(index.mock.callCount(), 5)
+      assert.deepEqual([rests[2], rests[3], rests[5]], [2000, 60_000, 2000])
+      assert.ok(petstore.logged.some(({ msg }) => String(msg).startsWith('names could not be indexed')))
+      assert.equal((await petstore.call('/pets')).status, 200)
+    } finally {
+      mock.restoreAll()
+      syncBuiltinESMExports()
+    }
   })
 })

@@ -11,6 +11,11 @@ import { ask, close, connectionsTo, connectToWorker } from './worker-connection.
 
 const list = (key: string) => `GET /v1/pets HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${key}\r\n\r\n`
 
+function messagesOf(stdout: string): string[] {
+  const lines = stdout.trimEnd().split('\n')
+  return lines.map((line) => (JSON.parse(line) as { msg: string }).msg)
+}
+
 describe('A service that stops', () => {
   for (const workers of [1, 2]) {
     it(`has written the calls of its last moment, of every process (workers: ${workers})`, async () => {
@@ -74,6 +79,20 @@ describe('A service that cannot start, because a port is in use', () => {
 })
 
 describe('petstore serve, told to stop while it starts', () => {
+  it('does not begin its chores when it gives up waiting for the database', async () => {
+    const { code, stdout } = await petstoreCommand(['serve'], {
+      env: { PORT: '0', DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' },
+      stopSignal: () => Promise.resolve('SIGTERM'),
+    })
+    assert.equal(code, 0)
+    assert.deepEqual(messagesOf(stdout), [
+      'waiting for the database; requests are answered 503',
+      'listening',
+      'stopping: finishing open requests',
+      'stopped',
+    ])
+  })
+
   it('has handled the signal from its first moment on: it starts, stops in order, and ends with 0', async () => {
     await using database = await sqlite.newDatabase()
     const path = database.url.slice('sqlite:'.length)
@@ -85,13 +104,7 @@ describe('petstore serve, told to stop while it starts', () => {
       },
     })
     assert.equal(code, 0)
-    assert.deepEqual(
-      stdout
-        .trimEnd()
-        .split('\n')
-        .map((line) => (JSON.parse(line) as { msg: string }).msg),
-      ['listening', 'stopping: finishing open requests', 'stopped'],
-    )
+    assert.deepEqual(messagesOf(stdout), ['listening', 'stopping: finishing open requests', 'stopped'])
     assert.deepEqual(readdirSync(dirname(path)), [basename(path)])
   })
 })

@@ -1,15 +1,23 @@
-// Connections to a service of this process that its worker has accepted: the system decides which process does.
+// Connections to a service of this process that a chosen process of it has accepted: the system decides which one does.
 import { once } from 'node:events'
 import { acceptedFrom, socketsOf } from '../harness/accepted-sockets.ts'
 import { RawConnection } from '../harness/raw-http.ts'
 
-export async function connectToWorker(url: string): Promise<RawConnection> {
+export function connectToWorker(url: string): Promise<RawConnection> {
+  return connectUntil(url, false)
+}
+
+export function connectToFirstProcess(url: string): Promise<RawConnection> {
+  return connectUntil(url, true)
+}
+
+async function connectUntil(url: string, isFirst: boolean): Promise<RawConnection> {
   for (;;) {
     const connection = new RawConnection(url)
     await once(connection.socket, 'connect')
     const { localPort } = connection.socket
     const inodes = await acceptedFrom([localPort!], Number(new URL(url).port))
-    if (!socketsOf(process.pid).has(inodes.get(localPort!)!)) return connection
+    if (socketsOf(process.pid).has(inodes.get(localPort!)!) === isFirst) return connection
     connection.socket.destroy()
   }
 }

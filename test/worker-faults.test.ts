@@ -96,6 +96,35 @@ describe('A worker', { timeout: 60_000 }, () => {
     )
   })
 
+  it('that takes long to start is not taken for one that hangs', async ({ mock }) => {
+    mock.timers.enable({ apis: ['setInterval'] })
+    await using petstore = await startPetstore({ env: TWO })
+    const [worker] = workers()
+    preload('await new Promise(() => setInterval(() => {}, 60_000))')
+    process.kill(worker!, 'SIGKILL')
+    await until(() => workers().some((pid) => pid !== worker), 'a worker starts')
+    const starting = workers()
+    for (let pings = 0; pings < 4; pings += 1) mock.timers.tick(HEARTBEAT_MS)
+    assert.ok(!petstore.logged.some(({ msg }) => msg === 'a worker hangs and is ended'))
+    assert.deepEqual(workers(), starting)
+    for (const pid of starting) process.kill(pid, 'SIGKILL')
+  })
+
+  it('that ends during a drain without an answer disturbs nothing, and is not replaced after the stop', async ({
+    mock,
+  }) => {
+    const petstore = await startPetstore({ env: TWO })
+    const [worker] = workers()
+    process.kill(worker!, 'SIGSTOP')
+    await petstore.drain(0)
+    mock.timers.enable({ apis: ['setTimeout'] })
+    process.kill(worker!, 'SIGKILL')
+    await until(() => petstore.logged.some(({ msg }) => String(msg).startsWith('a worker ended')), 'it has ended')
+    await petstore[Symbol.asyncDispose]()
+    mock.timers.tick(1000)
+    assert.deepEqual(workers(), [])
+  })
+
   it('that hangs while it starts is ended after half a minute, and another one serves', async ({ mock }) => {
     await using petstore = await startPetstore({ env: TWO })
     const [worker] = workers()

@@ -1,15 +1,16 @@
 // With workers the service is still one service: to its callers, its operator and its people.
 import assert from 'node:assert/strict'
+import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import connectTo from 'postgres'
-import { SIGN_IN_BY_ACCOUNT_AND_ADDRESS } from '../src/accounts/throttle.ts'
+import { SIGN_IN_BY_ACCOUNT_AND_ADDRESS, SIGN_UP_BY_ADDRESS } from '../src/accounts/throttle.ts'
 import { Folder, serve } from './command.ts'
 import { ConsoleClient } from './console-client.ts'
 import { describeService, makeKey, PASSWORD, startPetstore } from './harness.ts'
-import { postgres } from '../harness/engines.ts'
+import { postgres, sqlite } from '../harness/engines.ts'
 import { RawConnection } from '../harness/raw-http.ts'
-import { ask, close, connectionsTo, connectToWorker } from './worker-connection.ts'
+import { ask, close, connectionsTo, connectToFirstProcess, connectToWorker } from './worker-connection.ts'
 
 const TWO = { PETSTORE_WORKERS: '2' }
 
@@ -21,11 +22,14 @@ const create = (key: string, name: string) => {
   return `POST /v1/pets HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`
 }
 
+function cookieOf({ cookies }: ConsoleClient): string {
+  return [...cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+}
+
 /** The bytes that send a form as this client would, for a connection of one's choice. */
 async function postOf(client: ConsoleClient, page: string, action: string, fields: Record<string, string> = {}) {
   const form = new URLSearchParams({ ...(await client.hiddenFields(page, action)), ...fields }).toString()
-  const cookie = [...client.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
-  return `POST ${action} HTTP/1.1\r\nHost: localhost\r\nCookie: ${cookie}\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: ${form.length}\r\n\r\n${form}`
+  return `POST ${action} HTTP/1.1\r\nHost: localhost\r\nCookie: ${cookieOf(client)}\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: ${form.length}\r\n\r\n${form}`
 }
 
 describeService(
@@ -111,23 +115,51 @@ describeService(
 )
 
 describe('Workers', () => {
-  it('have written their calls before people are shown them, however long the database takes', async () => {
+  it('have written their calls before another process shows them to people, however long the database takes', async () => {
     await using database = await postgres.newDatabase()
     await using petstore = await startPetstore({ database: database.url, env: TWO })
     const { account, key } = await makeKey(petstore)
     const client = new ConsoleClient(petstore.url)
     await client.signIn(account.email, PASSWORD)
-    using connection = await connectToWorker(petstore.url)
-    await ask([connection], list(key))
+    using toWorker = await connectToWorker(petstore.url)
+    using toFirst = await connectToFirstProcess(petstore.url)
     const sql = connectTo(database.url, { max: 1 })
-    const page = await sql.begin(async (transaction) => {
-      await transaction`LOCK TABLE usage_counts IN EXCLUSIVE MODE`
-      const asked = client.get('/keys')
-      await setTimeout(500)
-      return { asked }
-    })
+    let calls = 0
+    for (const [caller, reader] of [
+      [toWorker, toFirst],
+      [toFirst, toWorker],
+    ] as const) {
+      assert.deepEqual(await ask([caller], list(key)), [200])
+      calls += 1
+      await sql.begin(async (transaction) => {
+        await transaction`LOCK TABLE usage_counts IN EXCLUSIVE MODE`
+        reader.send(`GET /keys HTTP/1.1\r\nHost: localhost\r\nCookie: ${cookieOf(client)}\r\n\r\n`)
+        await setTimeout(400)
+      })
+      assert.match((await reader.answer()).body, new RegExp(`Calls, 7 days</dt><dd class="number">${calls}<`))
+    }
     await sql.end()
-    assert.match((await page.asked).body, /Calls, 7 days<\/dt><dd class="number">1</)
+  })
+
+  it('share the throttles: sign-ups are counted together, and a password that was not compared is not', async () => {
+    await using database = await sqlite.newDatabase()
+    await using petstore = await startPetstore({ database: database.url, env: TWO })
+    const client = new ConsoleClient(petstore.url)
+    using toWorker = await connectToWorker(petstore.url)
+    const post = async (request: string) => (await ask([toWorker], request))[0]
+    const signUp = await postOf(client, '/sign-up', '/sign-up', { email: 'x@example.com', password: 'short' })
+    for (let tries = 0; tries < SIGN_UP_BY_ADDRESS.tries; tries += 1) assert.equal(await post(signUp), 400)
+    using toFirst = await connectToFirstProcess(petstore.url)
+    assert.deepEqual(await ask([toWorker, toFirst], signUp), [429, 429])
+
+    const { email } = petstore.account
+    const signIn = await postOf(client, '/sign-in', '/sign-in', { email, password: 'wrong horse battery' })
+    for (let tries = 1; tries < SIGN_IN_BY_ACCOUNT_AND_ADDRESS.tries; tries += 1) assert.equal(await post(signIn), 400)
+    using db = new DatabaseSync(database.url.slice('sqlite:'.length), { timeout: 10_000 })
+    db.exec('ALTER TABLE accounts RENAME TO away')
+    assert.equal(await post(signIn), 500)
+    db.exec('ALTER TABLE away RENAME TO accounts')
+    assert.deepEqual([await post(signIn), await post(signIn)], [400, 429])
   })
 
   it('share the rate limit: an account gets exactly as many requests as it allows, on all connections together', async () => {
