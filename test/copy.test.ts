@@ -4,6 +4,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readdirSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { readConfig } from '../src/config.ts'
@@ -243,6 +244,20 @@ describe('petstore copy', () => {
       pets: 9,
     }
     assert.deepEqual(JSON.parse(stdout), { copied })
+  })
+
+  it('replaces U+0000, which PostgreSQL cannot store, in what an earlier release has kept', async () => {
+    await using source = await sqlite.newDatabase()
+    await using target = await postgres.newDatabase()
+    await withStore(source.url, fill)
+    {
+      using db = new DatabaseSync(source.url.slice('sqlite:'.length))
+      db.prepare('UPDATE failed_requests SET message = ?').run('a\0b\0')
+    }
+    const { code, stderr } = await copy(source.url, target.url)
+    assert.equal(code, 0, stderr)
+    const [failed] = await withStore(target.url, ({ accounts }) => accounts.failedRequests('acct_a', 10))
+    assert.equal(failed?.message, 'a\uFFFDb\uFFFD')
   })
 
   it('records the environment of a source that has none yet, and carries it over', async () => {

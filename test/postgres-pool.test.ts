@@ -5,6 +5,7 @@ import { setImmediate } from 'node:timers/promises'
 import { readConfig } from '../src/config.ts'
 import type { NewPet } from '../src/contract/pets.ts'
 import { openStore } from '../src/store/open-store.ts'
+import { Connection } from '../src/store/postgres/connection.ts'
 import { type Store, StoreUnavailable } from '../src/store/store.ts'
 import { until } from '../harness/until.ts'
 import { openPostgres, untilWorks } from './open-postgres.ts'
@@ -88,6 +89,46 @@ describe('connections to PostgreSQL', { concurrency: false, timeout: 120_000 }, 
       await sql.unsafe(`DROP OWNED BY ${role}`)
       await sql.unsafe(`DROP ROLE ${role}`)
     }
+  })
+
+  it('that are refused are tried again after pauses of half a minute at most, which are short again after a success', async ({
+    mock,
+  }) => {
+    await using opened = await openPostgres('pool_size=2&connect_timeout=60&statement_timeout=60000')
+    const { store } = opened
+    let time = performance.now()
+    mock.method(performance, 'now', () => time)
+    const [first] = await opened.backends()
+    const unlock = await opened.lock('LOCK TABLE accounts')
+    const calls = [store.accounts.listAccounts()]
+    await opened.untilBlocked(1)
+    const open = Connection.open.bind(Connection)
+    let isRefused = true
+    const opening = mock.method(Connection, 'open', (...parameters: Parameters<typeof open>) =>
+      isRefused ? Promise.reject(new Error('too many connections')) : open(...parameters),
+    )
+    /** How many connections one more call tries to open, this many milliseconds later. */
+    const triedAfter = async (ms: number) => {
+      time += ms
+      const before = opening.mock.callCount()
+      calls.push(store.accounts.listAccounts())
+      await setImmediate()
+      return opening.mock.callCount() - before
+    }
+    const assertPause = async (ms: number) => assert.deepEqual([await triedAfter(ms - 1), await triedAfter(1)], [0, 1])
+    assert.equal(await triedAfter(0), 1)
+    for (const ms of [250, 500, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000]) await assertPause(ms)
+    isRefused = false
+    assert.equal(await triedAfter(30_000), 1)
+    await opened.untilBlocked(2)
+    isRefused = true
+    const tries = opening.mock.callCount()
+    for (const pid of await opened.backends()) if (pid !== first) await opened.sql`SELECT pg_terminate_backend(${pid})`
+    await until(() => opening.mock.callCount() > tries, 'the second connection is missed')
+    await assertPause(250)
+    isRefused = false
+    await unlock()
+    await Promise.all(calls)
   })
 
   it('whose server is gone without a word do not keep their places, the second time neither', async () => {
