@@ -81,8 +81,7 @@ describe('The log', () => {
 describe('A message that may come with every request', () => {
   it('is logged once, and then counted: a line every ten seconds until it stops', ({ mock }) => {
     mock.timers.enable({ apis: ['setInterval'] })
-    const lines: { msg: string; count?: number }[] = []
-    const log = createLog('notice', { write: (line: string) => void lines.push(JSON.parse(line) as { msg: string }) })
+    const { log, lines } = logInto('notice')
     const logged = () => lines.splice(0).map(({ msg, count }) => [msg, count])
     for (let time = 0; time < 5; time += 1) logRepeated(log, 'error', { time }, 'away')
     logRepeated(log, 'error', {}, 'something else')
@@ -91,6 +90,7 @@ describe('A message that may come with every request', () => {
       ['something else', undefined],
     ])
     mock.timers.tick(10_000)
+    assert.deepEqual([lines[0]!['level'], lines[0]!['seconds']], ['error', 10])
     assert.deepEqual(logged(), [['away; repeated', 4]])
     logRepeated(log, 'error', {}, 'away')
     mock.timers.tick(10_000)

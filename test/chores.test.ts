@@ -110,6 +110,25 @@ describe('A running service', () => {
     )
   })
 
+  it('stops and closes its database in time although a purge hangs, and says so', async ({ mock }) => {
+    mock.timers.enable({ apis: ['setInterval', 'setTimeout'] })
+    const petstore = await startPetstore()
+    mock.method(petstore.store.pets, 'purgeIdempotencyRecords', () => new Promise(() => {}))
+    const close = mock.method(petstore.store, 'close')
+    mock.timers.tick(CHORES_EVERY_MS)
+    const stopped = petstore[Symbol.asyncDispose]()
+    const isClosed = () => {
+      mock.timers.tick(1500)
+      return close.mock.callCount() > 0
+    }
+    await until(isClosed, 'the database is closed')
+    await stopped
+    assert.deepEqual(
+      petstore.logged.filter(({ level }) => level === 'error').map(({ msg }) => msg),
+      ['old records were still being purged, or names indexed'],
+    )
+  })
+
   it('indexes names for the search as long as more wait, then every two seconds, and a minute after a failure', async ({
     mock,
   }) => {

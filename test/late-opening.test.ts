@@ -6,6 +6,7 @@ import { mkdtempDisposable } from 'node:fs/promises'
 import { syncBuiltinESMExports } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { it } from 'node:test'
 import timers from 'node:timers/promises'
 import { readConfig } from '../src/config.ts'
@@ -128,4 +129,16 @@ it('A worker leaves what there is to report about opening to the first process',
   assert.match((await reported(`sqlite:${path}`, false)).join(), /^Other users of this machine can read [^,]*$/)
   assert.deepEqual(await reported(AWAY, false), [WAITING])
   for (const url of [`sqlite:${path}`, AWAY]) assert.deepEqual(await reported(url, true), [])
+})
+
+it('A worker opens a database whose write-ahead log another process reads: only the first process empties it', async () => {
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'petstore-test-'))
+  const path = join(folder.path, 'pets.db')
+  const first = await open(`sqlite:${path}`, [])
+  await first.store.pets.create(samplePet)
+  using reader = new DatabaseSync(path)
+  reader.exec('BEGIN; SELECT count(*) FROM pets')
+  const worker = await open(`sqlite:${path}`, [], { isWorker: true })
+  assert.equal((await worker.store.pets.list({ limit: 10 })).length, 1)
+  await Promise.all([worker.store.close(), first.store.close()])
 })

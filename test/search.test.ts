@@ -11,6 +11,7 @@ import { type NewPet, PET_STATUSES, type Pet, type PetStatus } from '../src/cont
 import { copyStore } from '../src/store/copy-store.ts'
 import { openStore } from '../src/store/open-store.ts'
 import { kindOf } from '../src/store/records.ts'
+import { searchPets } from '../src/store/search-pets.ts'
 import type { PetSearch, PetStore, Store } from '../src/store/store.ts'
 import { wordsOf } from '../src/store/words.ts'
 import { event } from './sample-rows.ts'
@@ -287,4 +288,20 @@ describe('the search by name on PostgreSQL', () => {
       await Promise.all([sql.end(), store.close()])
     }
   })
+})
+
+it('A search finds an animal that the chore indexes while the search looks', async () => {
+  const pet: Pet = { id: 1n, ...newPet('Rex') }
+  let looks = 0
+  // The chore runs after the first look, wherever that was.
+  const isIndexed = () => (looks += 1) > 1
+  const found = await searchPets(
+    {
+      unindexed: async () => ({ pets: isIndexed() ? [] : [pet], isWhole: true }),
+      words: async () => (isIndexed() ? [{ place: { word: 'rex', id: 1n }, pet }] : []),
+      indexBatch: async () => false,
+    },
+    { words: ['rex'], limit: 20 },
+  )
+  assert.deepEqual(found.pets, [pet])
 })

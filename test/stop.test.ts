@@ -32,6 +32,11 @@ describe('A service that stops', () => {
         counts.map(({ operation, calls }) => [operation, calls]),
         [['listPets', 1]],
       )
+      assert.deepEqual(
+        petstore.logged.filter(({ level }) => level === 'error'),
+        [],
+        'and no process was missed',
+      )
     })
   }
 

@@ -10,6 +10,7 @@ import { ConsoleClient } from './console-client.ts'
 import { describeService, makeKey, PASSWORD, startPetstore } from './harness.ts'
 import { postgres, sqlite } from '../harness/engines.ts'
 import { RawConnection } from '../harness/raw-http.ts'
+import { until } from '../harness/until.ts'
 import { ask, close, connectionsTo, connectToFirstProcess, connectToWorker } from './worker-connection.ts'
 
 const TWO = { PETSTORE_WORKERS: '2' }
@@ -139,6 +140,21 @@ describe('Workers', () => {
       assert.match((await reader.answer()).body, new RegExp(`Calls, 7 days</dt><dd class="number">${calls}<`))
     }
     await sql.end()
+  })
+
+  it('share the connections to PostgreSQL that one process would have', async () => {
+    await using database = await postgres.newDatabase()
+    const url = `${database.url}?pool_size=4&connect_timeout=60&statement_timeout=60000`
+    await using petstore = await startPetstore({ database: url, env: TWO, chores: false })
+    const sql = connectTo(database.url, { max: 1 })
+    const { calls } = await sql.begin(async (transaction) => {
+      await transaction`LOCK TABLE accounts`
+      const waiting = Array.from({ length: 3 }, () => petstore.store.accounts.listAccounts())
+      await until(() => petstore.store.connections()!.inUse === 2, 'two connections are used')
+      assert.equal(petstore.store.connections()!.waiting, 1)
+      return { calls: waiting }
+    })
+    await Promise.all([...calls, sql.end()])
   })
 
   it('share the throttles: sign-ups are counted together, and a password that was not compared is not', async () => {

@@ -404,6 +404,21 @@ describe('The writer, where it syncs the log itself,', { timeout: 20_000 }, () =
     assert.deepEqual(await writer.read(numbers), [1])
     assert.deepEqual([writer.synced.commits, writer.isBroken], [1, false])
   })
+
+  it('refuses every call for good if a sync that took too long fails in the end', async () => {
+    const disk = new Disk()
+    const broken: unknown[] = []
+    const onBroken = (error: unknown) => broken.push(error)
+    const { writer, add, numbers } = newWriter(IN_MEMORY, { wal: disk, syncWaitMs: 20, onBroken })
+    const written = writer.write(() => add(1))
+    const sync = await disk.nextSync()
+    await assert.rejects(written, /did not sync: no answer within 20 ms/)
+    sync.reject(Object.assign(new Error('EIO: i/o error, fdatasync'), { code: 'EIO' }))
+    await setTimeout(20)
+    assert.deepEqual([broken.length, writer.isBroken, writer.synced.commits], [1, true, 0])
+    await assert.rejects(writer.read(numbers), /EIO/)
+    await writer.close()
+  })
 })
 
 /** A disk whose syncs end when the test resolves them. */
