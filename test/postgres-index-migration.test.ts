@@ -88,6 +88,16 @@ it('A migration on PostgreSQL whose connection breaks is no failed migration: a 
   assert.deepEqual(await start(opened.url, [...own, NEWER[0]!]), NAMES.slice(0, 1))
 })
 
+it('A migration on PostgreSQL that meets a table of its own name fails under its own name: only the first one blames another program', async () => {
+  await using opened = await openPostgres()
+  await opened.sql`CREATE TABLE toys (name TEXT)`
+  const [, , toys] = NEWER
+  await assert.rejects(
+    start(opened.url, [...own, { ...toys!, number: own.length + 1 }]),
+    /^CannotOpenStore: Cannot open the database in PostgreSQL: migration newer-3 failed, nothing was changed: .*toys/,
+  )
+})
+
 describe('a migration that builds an index on PostgreSQL', { concurrency: false, timeout: 120_000 }, () => {
   it('lets creates go on meanwhile, and is made by one of several instances that start at once', async () => {
     await using opened = await openLarge()
@@ -157,6 +167,22 @@ describe('a migration that builds an index on PostgreSQL', { concurrency: false,
     } finally {
       await pool.end()
     }
+  })
+
+  it('is tried again by the next start where the data did not allow it, and says so', async () => {
+    await using opened = await openPostgres()
+    const { sql } = opened
+    await start(opened.url, [...own, NEWER[0]!])
+    await sql`INSERT INTO pets (name, category_id, status, nickname) VALUES ('Rex', 1, 'sold', 'R'), ('Rob', 1, 'sold', 'R')`
+    const unique = { ...NEWER[1]!, sql: 'CREATE UNIQUE INDEX CONCURRENTLY pets_by_nickname ON pets (nickname);' }
+    const migrations = [...own, NEWER[0]!, unique]
+    await assert.rejects(
+      start(opened.url, migrations),
+      /migration newer-2 failed, the next start tries it again: .*unique/,
+    )
+    await sql`UPDATE pets SET nickname = NULL`
+    assert.deepEqual(await start(opened.url, migrations), ['newer-2'])
+    assert.equal((await findIndex(opened))?.valid, true)
   })
 
   it('is made in its own schema, whatever index another schema of the database has', async () => {
