@@ -38,7 +38,7 @@ async function assertIsFree(port: number): Promise<void> {
   server.close()
 }
 
-describe('A worker', { timeout: 60_000 }, () => {
+describe('A worker', { timeout: 120_000 }, () => {
   const options = process.env['NODE_OPTIONS']
   afterEach(() => {
     if (options === undefined) delete process.env['NODE_OPTIONS']
