@@ -17,7 +17,8 @@ describeService('The forms of the console', (service) => {
     it('does nothing without the CSRF token of our own page, or with that of somebody else', async () => {
       const client = await signedIn(service())
       const other = await (await signedIn(service())).hiddenFields('/keys', '/keys')
-      for (const csrf of ['', 'x', other['csrf']!]) {
+      const lookalike = `${other['csrf']!.slice(1)}é`
+      for (const csrf of ['', 'x', other['csrf']!, lookalike]) {
         const { status, body } = await client.post('/keys', { name: 'forged', expires: '', formId: 'x', csrf })
         assert.equal(status, 403)
         assert.match(body, /This form is out of date/)

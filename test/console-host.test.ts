@@ -69,6 +69,7 @@ describe('The console of a deployment', () => {
       assert.equal((await get(petstore, '/sign-up', FOREIGN)).status, 403)
       const { url } = petstore
       const visitor = new ConsoleClient(url.replace('0.0.0.0', '127.0.0.1'))
+      assert.doesNotMatch((await visitor.get('/')).body, /href="\/sign-up"|an email address and a password/i)
       const sent = await visitor.submit('/sign-in', '/sign-in', { email: 'new@example.com', password: PASSWORD })
       assert.equal(sent.status, 400)
       const { csrf = '' } = await visitor.hiddenFields('/sign-in', '/sign-in')

@@ -124,8 +124,10 @@ for (const engine of ENGINES) {
         })
         const stored = await added(samplePet)
         const conflict = { outcome: 'conflict', pet: stored }
-        assert.deepEqual(await store.pets.update(stored.id, pet, barePet, event('acct_1')), conflict)
+        const refused = event(`acct_refused_${field}_${how}`)
+        assert.deepEqual(await store.pets.update(stored.id, pet, barePet, refused), conflict)
         assert.deepEqual(await store.pets.get(stored.id), stored)
+        assert.deepEqual(await store.accounts.auditTrail(refused.accountId, 9), [], 'nor is it recorded')
       })
 
       it(`can be changed to one that ${how}, and back: ${field}`, async () => {

@@ -48,6 +48,23 @@ describeInBrowser('the console in a browser', {}, (browsing) => {
     browsing.assertClean()
   })
 
+  it('shows beside a new key that its first request has come, also where a look at the service failed before', async () => {
+    const page = await browsing.open()
+    await page.addInitScript(`
+      const { fetch } = window
+      let isFirst = true
+      window.fetch = (address) => {
+        if (!isFirst) return fetch(address)
+        isFirst = false
+        return Promise.reject(new TypeError('network error'))
+      }`)
+    await signUp(page, 'waiting@example.com', PASSWORD)
+    const key = await generateKey(page, 'used at once')
+    assert.equal((await list(key)).status, 200)
+    await page.locator('[data-first-request].good').waitFor()
+    browsing.assertClean()
+  })
+
   it('finds an animal on a phone by keyboard alone, within a status, without a page wider than the screen', async () => {
     await browsing.petstore.store.pets.create({
       name: 'Schnürli Élodie',
