@@ -106,6 +106,18 @@ for (const engine of ENGINES) {
       assert.deepEqual(await list(), listed)
     })
 
+    it('has left keys and animals that commands find before the service has upgraded the database', async () => {
+      await using database = await engine.newDatabase()
+      const made = await restoreOldDatabase(engine, database.url)
+      const run = async (...words: string[]) => {
+        const { code, stdout, stderr } = await command([...words, '--database', database.url])
+        assert.equal(code, 0, stderr)
+        return stdout
+      }
+      assert.match(await run('key', 'list'), /laptop 💻/)
+      assert.match(await run('account', 'list'), new RegExp(made.email, 'i'))
+    })
+
     // Only today's schema: an upgrade applies all pending migrations, so that no release leaves one in between.
     it(`${IS_COMPATIBLE ? 'works with' : 'refuses'} today's schema, as the migrations say`, async () => {
       await using old = await oldReleaseFolder()
