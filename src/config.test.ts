@@ -142,7 +142,8 @@ describe('readConfig', () => {
   it('takes the database address from a file, so that no process list or environment shows its password', async () => {
     await using folder = await mkdtempDisposable(join(tmpdir(), 'petstore-test-'))
     const file = join(folder.path, 'address')
-    await writeFile(file, 'postgres://me:secret@db/pets\n')
+    // As an editor of another system may leave it.
+    await writeFile(file, 'postgres://me:secret@db/pets \r\n')
     const { database, given } = from({ DATABASE_URL_FILE: file })
     assert.deepEqual(database, { engine: 'postgres', url: 'postgres://me:secret@db/pets' })
     assert.ok(given.has('database'))

@@ -250,7 +250,7 @@ describe('A worker that is told to stop', { concurrency: 2 }, () => {
 
   it('with the whole service serves all pages during the drain, and so does one that is started meanwhile', async () => {
     await using folder = await Folder.create()
-    const instance = await startInstance(folder, { env: { PETSTORE_DRAIN_SECONDS: '6' } })
+    const instance = await startInstance(folder, { env: { PETSTORE_DRAIN_SECONDS: '12' } })
     const { first } = instance
     const [worker] = childrenOf(first)
     const connections = connectionsTo(instance)
