@@ -16,6 +16,7 @@ import { askPostgres } from '../harness/ask-postgres.ts'
 import { ENGINES, postgres, sqlite } from '../harness/engines.ts'
 import { until } from '../harness/until.ts'
 import { type InProcessOptions, petstore } from './in-process-command.ts'
+import { restoreOldDatabase } from './old-release.ts'
 
 const KILLED_IMPORT = fileURLToPath(new URL('killed-import.ts', import.meta.url))
 
@@ -114,6 +115,14 @@ for (const engine of ENGINES) {
       assert.equal(await stateAt(-2000), undefined)
       // A file has no clock of its own: events of the past say nothing of one that is ahead.
       assert.equal(await stateAt(3_600_000), engine === postgres ? 'problem' : undefined)
+    })
+
+    it('examines the rest of a database of an earlier release as well', async () => {
+      await using database = await engine.newDatabase()
+      await restoreOldDatabase(engine, database.url)
+      const { found, names } = await examine(database.url)
+      assert.ok('Schema' in found)
+      for (const name of engine === postgres ? ['Clock'] : ['Clock', 'Integrity']) assert.ok(names.includes(name), name)
     })
 
     it('leaves a database that needs a migration as it is', async () => {
