@@ -52,6 +52,15 @@ describe('an address of PostgreSQL', () => {
       user: 'me',
       database: 'pets',
     },
+    'postgres://me@/pets?host=h,other:6000': {
+      hosts: [
+        { host: 'h', port: 5432 },
+        { host: 'other', port: 6000 },
+      ],
+      user: 'me',
+      database: 'pets',
+      needsWritable: true,
+    },
     'postgres://h?sslmode=disable': { tls: false },
     'postgres://h?sslmode=require': { tls: 'require' },
     'postgres://h?sslmode=verify-ca': { tls: { ca: undefined, name: false } },
