@@ -79,13 +79,16 @@ describe('the use of a key', () => {
       clock.now = START + at
       usage.count(key, 'listPets', 200)
       usage.count(key, 'getPet', 404)
+      usage.count(key, 'getPet', 200)
     }
     await usage.flush()
     usage.count(key, 'listPets', 200)
     await usage.flush()
     const expected = [
+      [0, 'getPet', 200, 2],
       [0, 'getPet', 404, 2],
       [0, 'listPets', 200, 2],
+      [HOUR_MS, 'getPet', 200, 1],
       [HOUR_MS, 'getPet', 404, 1],
       [HOUR_MS, 'listPets', 200, 2],
     ]
