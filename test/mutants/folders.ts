@@ -37,7 +37,7 @@ export const FOLDERS: readonly MutatedFolder[] = [
     tests: [
       'src/http/*.test.ts',
       'test/spec-[3-9]*.test.ts',
-      'test/{browser-callers,conditional-requests,connections,framing,idempotency,request-id}.test.ts',
+      'test/{browser-callers,conditional-requests,connections,framing,idempotency,metrics,request-id}.test.ts',
     ],
   },
   {
