@@ -1,9 +1,8 @@
 // This program with other migrations: as it was before the last ones, or as a later release may be.
-import { cpSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { cpSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { Folder } from './command.ts'
+import { Folder, folderUntilExit } from './command.ts'
 import { MIGRATIONS } from './database-schema.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
@@ -19,8 +18,7 @@ export async function changedProgram(upTo: number, ...more: string[]): Promise<F
 
 /** Returns the path of the changed program, which is removed when this process ends. */
 function writeProgram(upTo: number, more: readonly string[]): string {
-  const path = mkdtempSync(join(tmpdir(), 'petstore-test-'))
-  process.once('exit', () => rmSync(path, { recursive: true }))
+  const path = folderUntilExit()
   cpSync(join(ROOT, 'src'), join(path, 'src'), { recursive: true })
   cpSync(join(ROOT, 'package.json'), join(path, 'package.json'))
   symlinkSync(join(ROOT, 'node_modules'), join(path, 'node_modules'))

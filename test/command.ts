@@ -1,5 +1,6 @@
 // The command petstore as a child process, in an empty folder of its own.
 import { type ChildProcess, spawn } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
@@ -32,7 +33,15 @@ export interface RunOptions {
 /** Tells the program that follows that the socket is meant for it; exec keeps the process id. */
 const PASS_SOCKET = ['/bin/sh', '-c', 'LISTEN_PID=$$ exec "$0" "$@"']
 
-let turn = Promise.resolve()
+/** Creates a folder for what several tests of this process use, and returns its path; it is removed when the process ends. */
+export function folderUntilExit(): string {
+  const path = mkdtempSync(join(tmpdir(), 'petstore-test-'))
+  process.once('exit', () => rmSync(path, { recursive: true }))
+  return path
+}
+
+/** The end of the last command that was begun in this process. */
+let turn: Promise<unknown> = Promise.resolve()
 
 /** A folder with no .env and no data, where commands run; nothing of the tester's own settings gets through. */
 export class Folder implements AsyncDisposable {
@@ -74,19 +83,18 @@ export class Folder implements AsyncDisposable {
   }
 
   /** Runs today's command in this process, a fifth of the time that `run` takes. There is one working directory: calls take turns. */
-  async runInProcess(words: readonly string[], options: InProcessOptions = {}): ReturnType<typeof petstore> {
-    const before = turn
-    const { promise, resolve } = Promise.withResolvers<void>()
-    turn = promise
-    await before
-    const directory = process.cwd()
-    process.chdir(this.path)
-    try {
-      return await petstore(words, options)
-    } finally {
-      process.chdir(directory)
-      resolve()
-    }
+  runInProcess(words: readonly string[], options: InProcessOptions = {}): ReturnType<typeof petstore> {
+    const run = turn.then(async () => {
+      const directory = process.cwd()
+      process.chdir(this.path)
+      try {
+        return await petstore(words, options)
+      } finally {
+        process.chdir(directory)
+      }
+    })
+    turn = run.catch(() => {})
+    return run
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

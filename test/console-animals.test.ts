@@ -156,7 +156,7 @@ describeService('The animals in the console', (service) => {
     assert.equal(all.body.trimEnd().split('\n').length - 1, counts.available + counts.pending + counts.sold)
     assert.equal((await client.get('/animals.csv?status=lost')).status, 400)
     assert.match((await new ConsoleClient(service().url).get('/animals.csv')).location ?? '', /^\/sign-in/)
-    const cookie = [...client.cookies].map((pair) => pair.join('=')).join()
+    const { cookie } = client
     const sold = await fetch(`${service().url}/animals.csv?status=sold`, { headers: { Cookie: cookie } })
     const mark = Buffer.from(await sold.arrayBuffer()).subarray(0, 3)
     assert.equal(mark.toString('hex'), 'efbbbf', 'by which spreadsheets recognise UTF-8')
@@ -185,7 +185,7 @@ describeService('The animals in the console', (service) => {
       const name = '🐈'.repeat(255)
       await store.pets.createMany(Array.from({ length: 12_000 }, () => ({ name, categoryId: 1n, status: 'sold' })))
       const client = await signedIn(service())
-      const cookie = [...client.cookies].map((pair) => pair.join('=')).join()
+      const { cookie } = client
       const leave = new AbortController()
       const { status, headers } = await fetch(`${url}/animals.csv`, {
         headers: { Cookie: cookie },

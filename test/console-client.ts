@@ -21,6 +21,11 @@ export class ConsoleClient {
     this.#url = url
   }
 
+  /** The value of the Cookie header, as the browser would send it. */
+  get cookie(): string {
+    return [...this.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+  }
+
   async get(path: string, headers: Record<string, string> = {}): Promise<Answered> {
     return this.#send(path, { headers })
   }
@@ -48,8 +53,7 @@ export class ConsoleClient {
   }
 
   async #send(path: string, init: RequestInit & { headers: Record<string, string> }): Promise<Answered> {
-    const cookie = [...this.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
-    const headers = { Accept: 'text/html', ...(cookie && { Cookie: cookie }), ...init.headers }
+    const headers = { Accept: 'text/html', ...(this.cookie && { Cookie: this.cookie }), ...init.headers }
     const response = await fetch(this.#url + path, { ...init, headers, redirect: 'manual' })
     for (const line of response.headers.getSetCookie()) this.#keep(line)
     return {

@@ -122,8 +122,7 @@ async function withFreshAccount(petstore: Petstore): Promise<Petstore> {
   return { ...petstore, ...(await makeKey(petstore)) }
 }
 
-function formHeaders({ cookies }: ConsoleClient): string {
-  const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+function formHeaders({ cookie }: ConsoleClient): string {
   return `Host: localhost\r\nAccept: text/html\r\nCookie: ${cookie}\r\nContent-Type: application/x-www-form-urlencoded\r\nRequest-Id: cut\r\n`
 }
 

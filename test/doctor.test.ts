@@ -32,6 +32,11 @@ async function examine(url: string, words: string[] = [], options: InProcessOpti
   return { code, found, names: checks.map(({ name }) => name) }
 }
 
+async function untilUnconnected(url: string): Promise<void> {
+  const others = 'SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()'
+  await until(async () => (await askPostgres(url, others)).length === 0, 'every connection is closed')
+}
+
 for (const engine of ENGINES) {
   describe(`petstore doctor on ${engine.name}`, { concurrency: false }, () => {
     it('finds nothing on a healthy database, and exits with 0', async () => {
@@ -39,10 +44,7 @@ for (const engine of ENGINES) {
       await petstore(['migrate', '--environment', 'staging', '--database', database.url])
       const { code, found, names } = await examine(database.url)
       assert.deepEqual([code, found], [0, {}])
-      if (engine === postgres) {
-        const left = 'SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()'
-        await until(async () => (await askPostgres(database.url, left)).length === 0, 'every connection is closed')
-      }
+      if (engine === postgres) await untilUnconnected(database.url)
       for (const name of ['Settings', 'Node.js', 'Schema', 'Clock', 'Environment'])
         assert.ok(names.includes(name), name)
     })
@@ -238,11 +240,6 @@ describe('petstore doctor', { concurrency: 3 }, () => {
     await using database = await postgres.newDatabase()
     const crowded = await examine(`${database.url}?pool_size=1000`)
     assert.deepEqual([crowded.code, crowded.found['Connections']!.state], [0, 'warning'])
-    const left = () =>
-      askPostgres(
-        database.url,
-        "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'petstore'",
-      )
-    await until(async () => (await left()).length === 0, 'no connection is left open')
+    await untilUnconnected(database.url)
   })
 })

@@ -163,7 +163,7 @@ describeService(
           password: PASSWORD,
         })
         const form = fields.toString()
-        const cookie = [...client.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+        const { cookie } = client
         for (let attempt = 0; attempt < 40; attempt += 1) {
           using connection = new RawConnection(petstore.url)
           await once(connection.socket, 'connect')

@@ -52,6 +52,16 @@ const namesOf = (content: string) =>
     .slice(1)
     .map((line) => line.split(',')[0])
 
+/** Presses Ctrl-C when so many rows are added. */
+function stoppedAfter(rows: number): InProcessOptions {
+  const stop = Promise.withResolvers<string>()
+  return {
+    isTTY: true,
+    onReport: (text) => text.includes(` ${rows} of `) && stop.resolve('SIGINT'),
+    stopSignal: () => stop.promise,
+  }
+}
+
 for (const engine of ENGINES) {
   describe(`petstore import and export on ${engine.name}`, { concurrency: false }, () => {
     /** Runs a command on the database, and fails unless it ends with this code. */
@@ -139,12 +149,7 @@ for (const engine of ENGINES) {
       await using database = await engine.newDatabase()
       const file = join(folder.path, 'pets.csv')
       writeFileSync(file, csv(numbered(2600)))
-      const stop = Promise.withResolvers<string>()
-      const stopped = await call(database.url, 130, ['import', file], {
-        isTTY: true,
-        onReport: (text) => text.includes(' 1000 of ') && stop.resolve('SIGINT'),
-        stopSignal: () => stop.promise,
-      })
+      const stopped = await call(database.url, 130, ['import', file], stoppedAfter(1000))
       const [, rows] =
         /petstore: Interrupted: (\d+) of 2600 rows are added\. Run the same import again to add the others\.\n$/.exec(
           stopped.stderr,
@@ -161,12 +166,7 @@ for (const engine of ENGINES) {
       await using database = await engine.newDatabase()
       const file = join(folder.path, 'pets.csv')
       writeFileSync(file, csv(numbered(600)))
-      const stop = Promise.withResolvers<string>()
-      const ended = await call(database.url, 0, ['import', file], {
-        isTTY: true,
-        onReport: (text) => text.includes(' 500 of ') && stop.resolve('SIGINT'),
-        stopSignal: () => stop.promise,
-      })
+      const ended = await call(database.url, 0, ['import', file], stoppedAfter(500))
       assert.ok(ended.stderr.endsWith('Added 600 animals.\n'), ended.stderr)
     })
 
@@ -178,12 +178,7 @@ for (const engine of ENGINES) {
       const file = join(folder.path, 'pets.csv')
       writeFileSync(file, csv(good.replaceAll(/^.*[05]$/gm, 'No category,none\n$&')))
       const bad = good.match(/[05]$/gm)!.length
-      const stop = Promise.withResolvers<string>()
-      await call(database.url, 130, ['import', file, '--skip-bad'], {
-        isTTY: true,
-        onReport: (text) => text.includes(' 2000 of ') && stop.resolve('SIGINT'),
-        stopSignal: () => stop.promise,
-      })
+      await call(database.url, 130, ['import', file, '--skip-bad'], stoppedAfter(2000))
       const later = await call(database.url, 0, ['import', file, '--skip-bad'])
       assert.match(later.stderr, new RegExp(`were added before the interruption\\. Skipped ${bad} bad rows\\.\\n$`))
       assert.deepEqual(await namesIn(database.url), namesOf(csv(good)))
@@ -221,12 +216,7 @@ for (const engine of ENGINES) {
       const file = join(folder.path, 'pets.csv')
       writeFileSync(file, content)
       await call(database.url, 0, ['import', file])
-      const stop = Promise.withResolvers<string>()
-      await call(database.url, 130, ['import', file, '--again'], {
-        isTTY: true,
-        onReport: (text) => text.includes(' 500 of ') && stop.resolve('SIGINT'),
-        stopSignal: () => stop.promise,
-      })
+      await call(database.url, 130, ['import', file, '--again'], stoppedAfter(500))
       await call(database.url, 0, ['import', file, '--again'])
       assert.deepEqual(await namesIn(database.url), [...namesOf(content), ...namesOf(content)])
     })

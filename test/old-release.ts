@@ -1,13 +1,12 @@
 // Version 1.0.0 as it was released: its program, and a database of each engine that it made (made by test/fixtures/make.ts).
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { gunzipSync } from 'node:zlib'
 import { askPostgres } from '../harness/ask-postgres.ts'
 import type { TestEngine } from '../harness/engines.ts'
-import { Folder } from './command.ts'
+import { Folder, folderUntilExit } from './command.ts'
 
 const FIXTURES = fileURLToPath(new URL('fixtures/1.0.0/', import.meta.url))
 const NODE_MODULES = fileURLToPath(new URL('../node_modules', import.meta.url))
@@ -59,8 +58,7 @@ export async function oldReleaseFolder(): Promise<Folder> {
 
 /** Returns the path of the old program, which is removed when this process ends. */
 function unpackProgram(): string {
-  const path = mkdtempSync(join(tmpdir(), 'petstore-test-'))
-  process.once('exit', () => rmSync(path, { recursive: true }))
+  const path = folderUntilExit()
   execFileSync('tar', ['-xzf', join(FIXTURES, FILES.program), '-C', path])
   symlinkSync(NODE_MODULES, join(path, 'node_modules'))
   return path

@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
-import connectTo from 'postgres'
 import { Folder, makeKey, serve, type Served } from './command.ts'
 import { startCuttingProxy } from './cutting-proxy.ts'
+import { askPostgres } from '../harness/ask-postgres.ts'
 import { postgres } from '../harness/engines.ts'
 import { freePort } from '../harness/free-port.ts'
 import { until } from '../harness/until.ts'
@@ -61,9 +61,7 @@ describe('petstore serve, while the database is unavailable', { concurrency: 3, 
 
   it('exits with the reason if the database turns out to be unusable', async () => {
     await using database = await postgres.newDatabase()
-    const sql = connectTo(database.url, { max: 1 })
-    await sql`CREATE TABLE pets (whatever INTEGER)`
-    await sql.end()
+    await askPostgres(database.url, 'CREATE TABLE pets (whatever INTEGER)')
     await using proxy = await startCuttingProxy(database.url)
     await using folder = await Folder.create()
     proxy.goAway()
@@ -76,9 +74,7 @@ describe('petstore serve, while the database is unavailable', { concurrency: 3, 
 
   it('stops in order if the database turns out to be unusable: it answers no more, and leaves no connection', async () => {
     await using database = await postgres.newDatabase()
-    const sql = connectTo(database.url, { max: 1 })
-    await sql`CREATE TABLE pets (whatever INTEGER)`
-    await sql.end()
+    await askPostgres(database.url, 'CREATE TABLE pets (whatever INTEGER)')
     await using proxy = await startCuttingProxy(database.url)
     proxy.goAway()
     const port = await freePort()

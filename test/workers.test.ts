@@ -23,14 +23,10 @@ const create = (key: string, name: string) => {
   return `POST /v1/pets HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`
 }
 
-function cookieOf({ cookies }: ConsoleClient): string {
-  return [...cookies].map(([name, value]) => `${name}=${value}`).join('; ')
-}
-
 /** The bytes that send a form as this client would, for a connection of one's choice. */
 async function postOf(client: ConsoleClient, page: string, action: string, fields: Record<string, string> = {}) {
   const form = new URLSearchParams({ ...(await client.hiddenFields(page, action)), ...fields }).toString()
-  return `POST ${action} HTTP/1.1\r\nHost: localhost\r\nCookie: ${cookieOf(client)}\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: ${form.length}\r\n\r\n${form}`
+  return `POST ${action} HTTP/1.1\r\nHost: localhost\r\nCookie: ${client.cookie}\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: ${form.length}\r\n\r\n${form}`
 }
 
 describeService(
@@ -134,7 +130,7 @@ describe('Workers', () => {
       calls += 1
       await sql.begin(async (transaction) => {
         await transaction`LOCK TABLE usage_counts IN EXCLUSIVE MODE`
-        reader.send(`GET /keys HTTP/1.1\r\nHost: localhost\r\nCookie: ${cookieOf(client)}\r\n\r\n`)
+        reader.send(`GET /keys HTTP/1.1\r\nHost: localhost\r\nCookie: ${client.cookie}\r\n\r\n`)
         await setTimeout(400)
       })
       assert.match((await reader.answer()).body, new RegExp(`Calls, 7 days</dt><dd class="number">${calls}<`))

@@ -70,10 +70,13 @@ describe('parseExactJson', () => {
   })
 
   it('tells an escaped backslash from an escaped quote', () => {
-    const read = (text: string) => parseExactJson(text)
-    assert.deepEqual(read(String.raw`{"x\\":"\\","x\"":"\"","\\\"":"\\\\"}`), { 'x\\': '\\', 'x"': '"', '\\"': '\\\\' })
+    assert.deepEqual(parseExactJson(String.raw`{"x\\":"\\","x\"":"\"","\\\"":"\\\\"}`), {
+      'x\\': '\\',
+      'x"': '"',
+      '\\"': '\\\\',
+    })
     for (const text of [String.raw`"\"`, String.raw`"\\\"`, String.raw`{"x\":1}`])
-      assert.throws(() => read(text), SyntaxError)
+      assert.throws(() => parseExactJson(text), SyntaxError)
   })
 
   it('takes digits inside of a string for text', () => {

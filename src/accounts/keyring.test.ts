@@ -8,16 +8,13 @@ import { Keyring } from './keyring.ts'
 
 const store = await openStore({ engine: 'sqlite', path: ':memory:' })
 
+const newKeyring = (monotonic: () => number) => new Keyring(store, 'staging', () => 1000, monotonic)
+
 describe('the keyring', () => {
   after(() => store.close())
 
   it('remembers a good key, until a key is revoked', async () => {
-    const keyring = new Keyring(
-      store,
-      'staging',
-      () => 1000,
-      () => 0,
-    )
+    const keyring = newKeyring(() => 0)
     const [secret = ''] = await makeKeys(1)
     assert.equal(keyring.recall(secret), undefined)
     const key = await keyring.find(secret)
@@ -28,12 +25,7 @@ describe('the keyring', () => {
 
   it('asks for a key again within five seconds, however often it is used: another instance may have revoked it', async () => {
     let now = 0
-    const keyring = new Keyring(
-      store,
-      'staging',
-      () => 1000,
-      () => now,
-    )
+    const keyring = newKeyring(() => now)
     const [secret = ''] = await makeKeys(1)
     await keyring.find(secret)
     const recalled = []
@@ -45,12 +37,7 @@ describe('the keyring', () => {
     mock,
   }) => {
     let now = 0
-    const keyring = new Keyring(
-      store,
-      'staging',
-      () => 1000,
-      () => now,
-    )
+    const keyring = newKeyring(() => now)
     const [secret = ''] = await makeKeys(1)
     const lookUp = store.accounts.keyByHash.bind(store.accounts)
     mock.method(store.accounts, 'keyByHash', async (keyHash: Buffer) => {
@@ -64,12 +51,7 @@ describe('the keyring', () => {
   })
 
   it('remembers at most 10,000 keys', async () => {
-    const keyring = new Keyring(
-      store,
-      'staging',
-      () => 1000,
-      () => 0,
-    )
+    const keyring = newKeyring(() => 0)
     const secrets = await makeKeys(10_001)
     for (const secret of secrets) await keyring.find(secret)
     const remembered = secrets.filter((secret) => keyring.recall(secret) !== undefined)

@@ -16,6 +16,13 @@ const serving = (checkpoints: boolean): OpenOptions => ({
   serving: { checkpoints, onBroken: (error) => assert.fail(error) },
 })
 
+/** A database whose log grows until it is told to shorten it. */
+function newDatabase(path: string): DatabaseSync {
+  const db = new DatabaseSync(path, { timeout: SERVING_WAIT_MS })
+  db.exec('PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0; CREATE TABLE filler (bytes BLOB)')
+  return db
+}
+
 /** The files of a folder that this process has open. */
 function openFiles(folder: string): string[] {
   return readdirSync('/proc/self/fd').flatMap((descriptor) => {
@@ -90,8 +97,7 @@ describe('The write-ahead log', () => {
 
   it('is restarted when it is long; only that may wait for others for longer than a moment', () => {
     const path = join(folder, 'long.db')
-    using db = new DatabaseSync(path, { timeout: SERVING_WAIT_MS })
-    db.exec('PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0; CREATE TABLE filler (bytes BLOB)')
+    using db = newDatabase(path)
     const wal = openWal(db, true)
     db.exec('INSERT INTO filler VALUES (zeroblob(17000000))')
     wal.shorten()
@@ -106,8 +112,7 @@ describe('The write-ahead log', () => {
     mock,
   }) => {
     const path = join(folder, 'read.db')
-    using db = new DatabaseSync(path, { timeout: SERVING_WAIT_MS })
-    db.exec('PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0; CREATE TABLE filler (bytes BLOB)')
+    using db = newDatabase(path)
     const wal = openWal(db, true)
     db.exec('INSERT INTO filler VALUES (zeroblob(5000000))')
     using reader = new DatabaseSync(path)

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { describe, it } from 'node:test'
+import { describe, it, type TestContext } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import * as fc from 'fast-check'
 import { StoreBusy, StoreUnavailable } from '../store.ts'
@@ -168,14 +168,12 @@ describe('The writer', { timeout: 20_000 }, () => {
     it('refuses a read and a write as unavailable when their time is over', async ({ mock }) => {
       using file = new LockedFile()
       const { writer, add, numbers } = newWriter(file.path)
-      const now = performance.now.bind(performance)
-      let ahead = 0
-      mock.method(performance, 'now', () => now() + ahead)
+      const goOn = controlTime(mock)
       file.lock('EXCLUSIVE')
       const calls = [writer.read(numbers), writer.write(() => add(1))]
       const settled = Promise.allSettled(calls)
       await setTimeout(2 * LOCK_RETRY_MS)
-      ahead = LOCK_WAIT_MS
+      goOn(LOCK_WAIT_MS)
       for (const call of calls)
         await assert.rejects(call, (error) => error instanceof StoreUnavailable && /holds its lock/.test(error.message))
       await settled
@@ -187,13 +185,11 @@ describe('The writer', { timeout: 20_000 }, () => {
     it('refuses only the writes whose time is over; those that came later wait on', async ({ mock }) => {
       using file = new LockedFile()
       const { writer, add, numbers } = newWriter(file.path)
-      const now = performance.now.bind(performance)
-      let ahead = 0
-      mock.method(performance, 'now', () => now() + ahead)
+      const goOn = controlTime(mock)
       file.lock()
       const early = writer.write(() => add(1))
       await setTimeout(2 * LOCK_RETRY_MS)
-      ahead = LOCK_WAIT_MS
+      goOn(LOCK_WAIT_MS)
       const late = [writer.write(() => add(2)), writer.write(() => add(3))]
       await assert.rejects(early, StoreUnavailable)
       file.unlock()
@@ -449,6 +445,14 @@ class Disk implements Wal {
   }
 
   close(): void {}
+}
+
+/** Returns a function that lets this many milliseconds pass at once. */
+function controlTime(mock: TestContext['mock']): (ms: number) => void {
+  const now = performance.now.bind(performance)
+  let ahead = 0
+  mock.method(performance, 'now', () => now() + ahead)
+  return (ms) => void (ahead += ms)
 }
 
 /** A database file, and another connection that can lock it. */
