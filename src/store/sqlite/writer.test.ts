@@ -288,6 +288,30 @@ describe('The writer, where it syncs the log itself,', { timeout: 20_000 }, () =
     await last
   })
 
+  it('waits for no negative time, wherever the process is suspended for longer than the wait', async ({ mock }) => {
+    const warnings: Error[] = []
+    const onWarning = (warning: Error) => void warnings.push(warning)
+    process.on('warning', onWarning)
+    // From its nth look at the clock on, the process is 20 ms late.
+    for (let suspendedAt = 1; suspendedAt < 30; suspendedAt += 1) {
+      const now = performance.now.bind(performance)
+      let looks = 0
+      const clock = mock.method(performance, 'now', () => now() + ((looks += 1) < suspendedAt ? 0 : 20))
+      const disk = new Disk()
+      const { writer, add } = newWriter(IN_MEMORY, { wal: disk })
+      const answered = [writer.write(() => add(1)), writer.write(() => add(2))]
+      const first = await disk.nextSync()
+      const last = writer.write(() => add(3))
+      first.resolve()
+      await Promise.all(answered)
+      ;(await disk.nextSync()).resolve()
+      await last
+      clock.mock.restore()
+    }
+    process.off('warning', onWarning)
+    assert.deepEqual(warnings, [])
+  })
+
   it('waits for the last sync before it is closed', async () => {
     const disk = new Disk()
     const { writer, add } = newWriter(IN_MEMORY, { wal: disk })

@@ -159,11 +159,12 @@ export class Writer {
 
   /** Waits for more writes, which is nearly free: one commit and one sync serve them all. */
   async #gather(): Promise<void> {
+    const leftMs = this.#expected.until - performance.now()
     if (this.#isLockedOut) await setTimeout(LOCK_RETRY_MS)
-    else if (this.#queue.length < this.#expected.writes && performance.now() < this.#expected.until)
+    else if (this.#queue.length < this.#expected.writes && leftMs > 0)
       await new Promise<void>((resolve) => {
         this.#onExpectedArrived = resolve
-        void setTimeout(this.#expected.until - performance.now()).then(resolve)
+        void setTimeout(leftMs).then(resolve)
       })
     else await new Promise<void>((resolve) => whileGrowing(() => this.#queue.length, resolve))
     this.#isLockedOut = false
