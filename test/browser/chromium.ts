@@ -1,8 +1,10 @@
-// A real Chromium, where this machine has one: named by CHROMIUM, else at a place where packages put it.
+// A real Chromium, where this machine has one: named by CHROMIUM, else at a place where packages put it. The headless
+// shell comes first: it is the same browser without a window's user interface, at half the processor time.
 import { existsSync } from 'node:fs'
 import { type Browser, chromium } from '@playwright/test'
 
 const PLACES = [
+  '/usr/bin/chromium-headless-shell',
   '/usr/bin/chromium',
   '/usr/bin/chromium-browser',
   '/usr/bin/google-chrome',
