@@ -440,6 +440,7 @@ describe('petstore', { concurrency: 3 }, () => {
       environment: 'staging',
       created: false,
       migrations: [],
+      warnings: [],
     })
     assert.deepEqual(await folder.runInProcess(['seed', '--count', '1201']), {
       code: 0,
@@ -474,8 +475,9 @@ describe('petstore', { concurrency: 3 }, () => {
       ...expected,
       created: true,
       migrations: MIGRATION_NAMES.split(', '),
+      warnings: [],
     })
-    assert.deepEqual(JSON.parse(await migrate()), { ...expected, created: false, migrations: [] })
+    assert.deepEqual(JSON.parse(await migrate()), { ...expected, created: false, migrations: [], warnings: [] })
   })
 
   it('says in one line that the database cannot do what it should', async () => {

@@ -142,7 +142,7 @@ describeService('The animals in the console', (service) => {
     const client = await signedIn(service())
     const counts = await pets.countByStatus()
     const { body } = await client.get('/animals?status=available')
-    assert.match(body, /formula.*href="\/animals\.csv\?status=available" download/s)
+    assert.match(body, /formula.*href="\/animals\.csv\?status=available">/s)
     const file = await client.get('/animals.csv?status=available')
     assert.deepEqual(
       ['content-type', 'content-disposition', 'cache-control'].map((name) => file.headers.get(name)),

@@ -228,6 +228,8 @@ describe('The files of a database', { concurrency: 3 }, () => {
     ])
     const { stderr } = await folder.runInProcess(['migrate', '--database', `sqlite:${path}`])
     assert.equal(stderr, [`${path} was up to date.`, ...warnings.map((text) => `Warning: ${text}`), ''].join('\n'))
+    const { stdout } = await folder.runInProcess(['migrate', '--json', '--database', `sqlite:${path}`])
+    assert.deepEqual((JSON.parse(stdout) as { warnings: unknown }).warnings, warnings)
     assert.deepEqual(modes(folder.path), { shared: '755' })
     assert.equal(modes(place)['pets.db'], '640')
   })

@@ -17,8 +17,8 @@ export const migrate: Command = {
       async (store) => ({ opened: store.opened, environment: await store.environment() }),
       { create: true },
     )
-    const { created, migrations, warnings } = opened
-    if (switches['json']) return printJson(terminal, { database, environment, created, migrations })
+    if (switches['json']) return printJson(terminal, { database, environment, ...opened })
+    const { migrations, warnings } = opened
     const applied = migrations.length > 0
     report(terminal, applied ? `Applied to ${database}: ${migrations.join(', ')}.` : `${database} was up to date.`)
     for (const warning of warnings) report(terminal, `Warning: ${warning}`)

@@ -64,7 +64,7 @@ function downloadLink(query: ListQuery): Html {
   return html`<details class="download"><summary>Download as CSV</summary>
     <p>All ${query.status ?? ''} animals, newest first. Names are written exactly as they are, and a spreadsheet may take one that starts with
     <code>=</code>, <code>+</code>, <code>-</code> or <code>@</code> for a formula: import the columns as text.</p>
-    <p><a class="button" href="${addressOf('/animals.csv', Object.fromEntries(new URLSearchParams(filterQuery(query))))}" download>Download</a></p>
+    <p><a class="button" href="${addressOf('/animals.csv', Object.fromEntries(new URLSearchParams(filterQuery(query))))}">Download</a></p>
   </details>`
 }
 

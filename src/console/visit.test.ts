@@ -27,6 +27,8 @@ it('A sign-in leads to any page of the console, with its whole query, and to no 
     '/account/delete',
   ])
     assert.equal(safeNext(next), next)
+  assert.equal(safeNext('/animals.csv'), '/animals', 'a download leads to its list')
+  assert.equal(safeNext('/animals.csv?status=sold'), '/animals?status=sold')
   for (const next of [
     null,
     '',
@@ -37,6 +39,8 @@ it('A sign-in leads to any page of the console, with its whole query, and to no 
     '/keys\n',
     '/keys?a b',
     '/animals\\x',
+    '/animals.csvx',
+    '/keys.csv',
     'keys',
     'https://a.example/keys',
   ])

@@ -133,7 +133,11 @@ export function baseAddress({ config, call }: Visit): string {
   return ownBaseUrl(config) ?? `${call.protocol}://${isOwnName(call.host) ? call.host : 'HOST'}${BASE_PATH}`
 }
 
-/** Returns the address to open after the sign-in: `next` if it is a page of the console, else the keys page. */
+/**
+ * Returns the address to open after the sign-in: `next` if it is a page of the console, else the keys page. For a download
+ * it is the page with its button: a browser that is sent a file keeps showing the sign-in form.
+ */
 export function safeNext(next: string | null): string {
-  return next !== null && /^\/(?:keys|animals|activity|account)(?:[/?][\w/?=&%.+*-]*)?$/.test(next) ? next : '/keys'
+  const page = next?.replace(/^\/animals\.csv(?=\?|$)/, '/animals') ?? ''
+  return /^\/(?:keys|animals|activity|account)(?:[/?][\w/?=&%.+*-]*)?$/.test(page) ? page : '/keys'
 }
