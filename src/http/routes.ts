@@ -46,7 +46,7 @@ const OPERATION_TABLE = tableOf(
   OPERATIONS.map((operation) => ({ operation, method: operation.method, path: BASE_PATH + operation.path })),
 )
 
-const OPERATION_ADDRESSES = new Intl.ListFormat('en').format(new Set(OPERATION_TABLE.map(({ path }) => path)))
+const OPERATION_ADDRESSES = [...new Set(OPERATION_TABLE.map(({ path }) => path))].join(' and ')
 
 /** Returns the operation that a request is for; `url` is in origin form. */
 export function findOperation(method: string, url: string): Route | undefined {

@@ -70,10 +70,15 @@ export function requireWritable(path: string): void {
 /** Returns the version. */
 export function requireSqliteVersion(db: DatabaseSync): string {
   const { version } = db.prepare('SELECT sqlite_version() AS version').get() as { version: string }
-  if (version.localeCompare(SQLITE_MINIMUM, 'en', { numeric: true }) >= 0) return version
+  if (versionNumber(version) >= versionNumber(SQLITE_MINIMUM)) return version
   throw new CannotOpenStore(
     `This Node.js has SQLite ${version}; the store needs ${SQLITE_MINIMUM} or later. Run it on the Node.js that npm ci installs.`,
   )
+}
+
+/** Returns the version as the number that SQLite makes of it: 3.51.3 is 3051003. */
+function versionNumber(version: string): number {
+  return version.split('.').reduce((number, part) => number * 1000 + Number(part), 0)
 }
 
 /**
