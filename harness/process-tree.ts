@@ -10,6 +10,12 @@ export function childrenOf(pid: number): number[] {
   return lists.flatMap((list) => list.split(' ').filter(Boolean).map(Number))
 }
 
+/** Returns whether a process runs. A zombie does not: in many containers, the first process never waits for the orphans that it adopts. */
+export function isRunning(pid: number): boolean {
+  const state = unlessGone(() => fieldsOf(pid)[0])
+  return state !== undefined && state !== 'Z'
+}
+
 /** Returns a process and its descendants, itself first. */
 export function processTree(pid: number): number[] {
   return [pid, ...childrenOf(pid).flatMap(processTree)]
@@ -34,12 +40,16 @@ function unlessGone<T>(ask: () => T): T | undefined {
 /** Returns the CPU time so far of a process and its descendants, in user mode and in the kernel. Linux counts hundredths of a second. */
 export function cpuSeconds(pid: number): number {
   return processTree(pid).reduce((sum, each) => {
-    const [user, kernel] = readFileSync(`/proc/${each}/stat`, 'utf8')
-      .replace(/^.*\) /s, '')
-      .split(' ')
-      .slice(11, 13)
+    const [user, kernel] = fieldsOf(each).slice(11, 13)
     return sum + (Number(user) + Number(kernel)) / 100
   }, 0)
+}
+
+/** Returns the fields of /proc/PID/stat from the state on, which follow the name of the program. */
+function fieldsOf(pid: number): string[] {
+  return readFileSync(`/proc/${pid}/stat`, 'utf8')
+    .replace(/^.*\) /s, '')
+    .split(' ')
 }
 
 export function residentMegabytes(pid: number): number {

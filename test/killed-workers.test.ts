@@ -6,7 +6,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
-import { childrenOf } from '../harness/process-tree.ts'
+import { childrenOf, isRunning } from '../harness/process-tree.ts'
 import { Folder, makeKey, type RunOptions, type Served, serve } from './command.ts'
 import { RawConnection } from '../harness/raw-http.ts'
 import { acceptedFrom, socketsOf } from '../harness/accepted-sockets.ts'
@@ -38,14 +38,6 @@ async function startInstance(folder: Folder, { env, ...rest }: RunOptions = {}):
 
 async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
   while (!(await isSo())) await setTimeout(10)
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0)
-  } catch {
-    return false
-  }
 }
 
 function killUnlessEnded(pid: number): void {
@@ -180,7 +172,7 @@ describe('A worker that is killed', { concurrency: 2 }, () => {
     await killYoung(instance, 4, [...killed, old])
     await setTimeout(500)
     assert.equal((await fetch(`${instance.url}/livez`)).status, 200)
-    assert.ok(isAlive(instance.first))
+    assert.ok(isRunning(instance.first))
   })
 
   it('is replaced as soon as possible where the system refuses a new process', async () => {
@@ -265,7 +257,7 @@ describe('A worker that is told to stop', { concurrency: 2 }, () => {
     const late = await otherWorker(instance, [worker!])
     assert.deepEqual(await ask([await connectionOf(late, instance)], get('/readyz')), [503])
     assert.equal((await instance.ended).code, 0)
-    assert.ok(!isAlive(late))
+    assert.ok(!isRunning(late))
   })
 
   it('with the whole service by Ctrl-C, which reaches every process, finishes its requests', async () => {
@@ -289,7 +281,7 @@ describe('A worker that is told to stop', { concurrency: 2 }, () => {
     process.kill(instance.first, 'SIGTERM')
     const { code, stderr } = await instance.ended
     assert.deepEqual([code, stderr], [0, ''])
-    assert.ok(!isAlive(next))
+    assert.ok(!isRunning(next))
     await assert.rejects(fetch(`${instance.url}/livez`))
   })
 })
@@ -302,7 +294,7 @@ describe('A worker whose output has lost its reader', () => {
     using connection = await connectionOf(worker!, instance)
     instance.child.stdout!.destroy()
     for (let nth = 0; nth < 3; nth += 1) assert.deepEqual(await ask([connection], list(instance.key)), [200])
-    assert.ok(isAlive(worker!))
+    assert.ok(isRunning(worker!))
   })
 })
 
@@ -321,7 +313,7 @@ describe('A worker whose disk fails to sync', () => {
     assert.deepEqual(await ask([connection], create(instance.key)), [503])
     const { code, stderr } = await instance.ended
     assert.deepEqual([code, stderr], [1, 'petstore: the disk did not sync: EIO: i/o error, fdatasync\n'])
-    await until(() => !isAlive(worker!))
+    await until(() => !isRunning(worker!))
   })
 })
 
@@ -343,7 +335,7 @@ describe('The first process', () => {
     await until(() => acknowledged > 40)
     process.kill(instance.first, 'SIGKILL')
     await instance.ended
-    await until(() => workers.every((pid) => !isAlive(pid)))
+    await until(() => workers.every((pid) => !isRunning(pid)))
     await Promise.all(creating)
     const { port } = new URL(instance.url)
     const again = { ...instance, ...(await serve(folder, { env: { PORT: port } })) }
