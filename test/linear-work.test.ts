@@ -28,6 +28,7 @@ import { matchesEtag } from '../src/http/answer-cache.ts'
 import { checkJsonHeaders, parseJsonBody } from '../src/http/body.ts'
 import { parseQueryString, readIdempotencyKey } from '../src/http/handlers.ts'
 import { findOperation, originForm } from '../src/http/routes.ts'
+import { cpuTime } from './cpu-time.ts'
 import { startPetstore } from './harness.ts'
 
 /** More than a request can hold (16 KiB), so that what grows faster than its input stands out. */
@@ -42,20 +43,12 @@ const TRIES = 8
 async function assertLinear(work: (length: number) => unknown, length: number, told: string): Promise<void> {
   let [single, double] = [Infinity, Infinity]
   for (let tries = 0; tries < TRIES; tries += 1) {
-    double = Math.min(double, await time(() => work(2 * length)))
+    double = Math.min(double, await cpuTime(() => work(2 * length)))
     if (double < NEGLIGIBLE_MS) return
-    single = Math.min(single, await time(() => work(length)))
+    single = Math.min(single, await cpuTime(() => work(length)))
     if (double < FACTOR * single) return
   }
   assert.fail(`${told}: ${single.toFixed(1)} ms, twice as long ${double.toFixed(1)} ms`)
-}
-
-/** CPU time in milliseconds: other work on the machine does not count. */
-async function time(work: () => unknown): Promise<number> {
-  const started = process.cpuUsage()
-  await work()
-  const { user, system } = process.cpuUsage(started)
-  return (user + system) / 1000
 }
 
 /** A request as the steps see it, with this one header. */
