@@ -1,6 +1,7 @@
-// npm run drill:disk-full: the disk under a SQLite database fills up under load and is freed again, several times (root only).
-// Fails if a create gets anything but 503 meanwhile, a list fails, an acknowledged animal is lost or doubled, or creates do
-// not succeed again by themselves. --rounds and --seed take a number; --plant loses an animal, and then the drill must fail.
+// npm run drill:disk-full: the disk under a SQLite database fills up under load and is freed again, several times (as
+// root). Fails if a create gets anything but 201 or 503, a list fails while the disk is full, an acknowledged animal is
+// lost or doubled, or creates do not succeed again by themselves. --rounds and --seed take a number; --plant loses an
+// animal in each round, and then the drill must fail.
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createKey, startInstance } from '../harness/instance.ts'

@@ -10,7 +10,7 @@ import { type Audit, stopAndAudit } from './verdict.ts'
 
 /** A create that takes longer, retries included, has failed. */
 const PATIENCE_MS = 60_000
-/** The instance serves for up to this long, after the first create, before it is killed. */
+/** The instance is killed up to this long after its first creates. */
 const LONGEST_LIFE_MS = 400
 
 export interface Kills {

@@ -1,4 +1,4 @@
-// Requests /livez periodically, each time on a new connection, from a worker thread that the crowd's clients do not delay.
+// Requests /livez periodically, on a new connection each time, from a worker thread that the drill's load cannot delay.
 import { setTimeout } from 'node:timers/promises'
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
 

@@ -18,7 +18,7 @@ const ROLE = { name: 'petstore', password: 'drill-petstore' }
 /** Generous, because a former leader may have to be rewound or copied again. */
 const SETTLE_WITHIN_MS = 120_000
 
-/** The state of a node, as it writes it to etcd. */
+/** The state of a node, as its Patroni writes it to etcd. */
 interface Member {
   state: string
   timeline: number

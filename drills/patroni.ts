@@ -87,7 +87,7 @@ function versions(): string {
   return programs.map((version) => version.trim()).join(', ')
 }
 
-/** Counts the instances' log lines about the database: lost, found, switched to another host, or outdated. */
+/** Counts the instances' log lines about the database: lost, found, restarted, outdated, switched to another host. */
 function databaseMessages(logs: readonly string[], since = new Date(0)): string {
   const lines = logs
     .flatMap((log) => readFileSync(log, 'utf8').split('\n'))

@@ -1,5 +1,6 @@
-// Holds a listening socket and runs `petstore serve` on it, restarted whenever it ends, as systemd does for petstore.socket.
-// Prints the port, and then the id of each process that it starts, one per line, to standard error.
+// Holds a listening socket and runs `petstore serve` on it, as systemd does for petstore.socket. Restarts the service
+// after a clean exit or a signal, and ends if the service fails. Prints the port, and then the id of each process that
+// it starts, one per line, to standard error.
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'

@@ -31,7 +31,7 @@ export async function stopAndAudit(url: string, key: string, clients: Clients): 
   return { clients, verdict: await compare(url, key, clients.acknowledged) }
 }
 
-/** Returns whether nothing was lost or doubled, and no create failed despite retries. */
+/** Returns whether creates were acknowledged, nothing was lost or doubled, and no create failed despite retries. */
 export function isWhole({ clients: { acknowledged, failed }, verdict: { lost, doubled } }: Audit): boolean {
   return acknowledged.length > 0 && failed.length === 0 && lost.length === 0 && doubled.length === 0
 }

@@ -1,7 +1,7 @@
 // npm run drill:wal: two processes write without pause to a SQLite file on a slow disk, with random idempotency keys. Fails
 // if the write-ahead log grows past 64 MB, /livez is not answered, or an acknowledged animal is lost or doubled. Reports how
 // long /livez took: a checkpoint delays it. --seconds, --clients and --seed take a number; --plant opens a reader that
-// prevents checkpoints, and then the drill must fail.
+// keeps checkpoints from completing, and then the drill must fail.
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
