@@ -1,5 +1,6 @@
 // npm run drill:fuzz: random bytes and changed requests, also for pages and forms, over raw sockets, on both engines.
-// Fails at a 5xx, an error without the Error body or an error page, an error in the log, a connection left open, or a crash.
+// Fails at a 5xx, an error that is neither an Error body nor an error page, an error in the log, a connection left
+// open, or a crash.
 // --requests and --seed take a number; --plant sends requests that staging answers with 503, and then the drill must fail.
 import { conduct } from './conduct.ts'
 import { onEachEngine } from './each-engine.ts'

@@ -31,7 +31,7 @@ export class Historian {
   #stopped = false
   readonly #done: Promise<unknown>
 
-  /** Starts `writers` clients that add animals and read each at once from any instance, and one that pages through the list. */
+  /** Starts one client that pages through the list, and `writers` clients that add animals and read each one back. */
   constructor(urls: readonly string[], key: string, writers: number, random: Random) {
     this.#urls = urls
     this.#key = key
@@ -46,7 +46,7 @@ export class Historian {
     this.anomalies.push(...outOfOrder(this.creates))
   }
 
-  /** Adds animals. Each must be readable at once from any instance, by its id and in the list. */
+  /** Adds animals. Right after its answer, each must be readable from any instance, by its id and in the list. */
   async #write(writer: number): Promise<void> {
     for (let number = 0; !this.#stopped; number += 1) {
       const name = `Animal ${number} of writer ${writer}`

@@ -1,5 +1,6 @@
 // npm run drill:history: two instances on one database, killed in turn while clients add, read back and page, on both engines.
-// Fails if a client cannot read its animal at once, if paging misses or repeats an animal, or if ids do not grow.
+// Fails if a client cannot read its animal right after adding it, if paging misses or repeats an animal, or if ids do
+// not grow.
 // --kills and --seed take a number; --plant loses an animal at each kill, and then the drill must fail.
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'

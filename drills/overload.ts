@@ -1,4 +1,5 @@
-// npm run drill:overload: sends requests on far more connections than give the peak rate, to an instance and to bare node:http.
+// npm run drill:overload: sends requests on far more connections than the peak rate needs, to an instance and to
+// bare node:http.
 // Fails if a list gets anything but 200, a create anything but 201 or 503 with Retry-After, /livez of the admin port an error,
 // or if the instance does not recover. Throughput and latencies are printed but not judged: they depend on the machine.
 // --connections, --seconds, --rounds and --seed take a number; --plant freezes the instance, and then the drill must fail.

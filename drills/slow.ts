@@ -11,7 +11,7 @@ import { Traffic } from './traffic.ts'
 const DRIP_MS = 500
 const PIPELINED = 100
 const HONEST_CLIENTS = 4
-/** The share of the time in which the server handles the slow clients' first requests: thousands, and hundreds of new connections. */
+/** The share of the run in which the server accepts the slow clients and answers their pipelined requests. */
 const OPENING_SHARE = 0.2
 
 export interface SlowClients {
