@@ -13,7 +13,7 @@ export interface Acknowledged {
   tries: number
 }
 
-/** An answer or an error that led to a retry. */
+/** A failed attempt of a create: an answer other than 201, or an error. */
 export interface Setback {
   /** Status and code of the answer, or the code of the error. */
   kind: string
@@ -22,7 +22,7 @@ export interface Setback {
   ms: number
 }
 
-export interface Crowd {
+export interface ClientsOptions {
   /** The number of clients. */
   count: number
   /** How long a client retries before it gives up and counts the create as failed. */
@@ -46,15 +46,15 @@ export class Clients {
   readonly setbacks: Setback[] = []
   readonly #url: string
   readonly #key: string
-  readonly #crowd: Required<Crowd>
+  readonly #options: Required<ClientsOptions>
   #stopped = false
   readonly #done: Promise<unknown>
 
-  constructor(url: string, key: string, crowd: Crowd) {
+  constructor(url: string, key: string, options: ClientsOptions) {
     this.#url = url
     this.#key = key
-    this.#crowd = { random: Math.random, restMs: 0, prefix: 'Animal', ...crowd }
-    this.#done = Promise.all(Array.from({ length: crowd.count }, (_, client) => this.#work(client)))
+    this.#options = { random: Math.random, restMs: 0, prefix: 'Animal', ...options }
+    this.#done = Promise.all(Array.from({ length: options.count }, (_, client) => this.#work(client)))
   }
 
   /** Stops the clients; resolves when each has finished its running create. */
@@ -65,12 +65,12 @@ export class Clients {
 
   /** Resolves when a create that began after this call was acknowledged: at most one of each client was running before it. */
   async nextCreate(): Promise<void> {
-    const enough = this.acknowledged.length + this.#crowd.count
+    const enough = this.acknowledged.length + this.#options.count
     await until(() => this.acknowledged.length > enough, 'a create succeeds again', 60_000)
   }
 
   async #work(client: number): Promise<void> {
-    const { prefix, restMs } = this.#crowd
+    const { prefix, restMs } = this.#options
     for (let number = 0; !this.#stopped; number += 1) {
       await this.#add(`${prefix} ${number} of client ${client}`)
       if (restMs > 0) await setTimeout(restMs)
@@ -84,7 +84,7 @@ export class Clients {
       'Idempotency-Key': randomUUID(),
     }
     const body = JSON.stringify({ name, categoryId: 1 })
-    const deadline = performance.now() + this.#crowd.patienceMs
+    const deadline = performance.now() + this.#options.patienceMs
     for (let tries = 1, pause = FIRST_PAUSE_MS; ; tries += 1, pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
       const sentAt = performance.now()
       const answer = await post(`${this.#url}/v1/pets`, headers, body)
@@ -98,7 +98,7 @@ export class Clients {
         this.failed.push(`${name}: ${answer.setback}`)
         return
       }
-      await setTimeout(pause * (0.5 + this.#crowd.random()))
+      await setTimeout(pause * (0.5 + this.#options.random()))
     }
   }
 }
