@@ -1,4 +1,4 @@
-// The database engines that suites run on. Each creates empty databases on demand.
+// The database engines that tests, drills and benches run on. Each creates empty databases on demand.
 import { randomUUID } from 'node:crypto'
 import { mkdtempDisposable } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

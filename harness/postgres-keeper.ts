@@ -1,5 +1,6 @@
-// A program that runs a PostgreSQL server for tests. It takes commands as lines on standard input: start, stop, pause, resume.
-// When that input ends, because the parent process has ended in any way, it ends the server and removes its files.
+// A program that runs a PostgreSQL server for postgres-server.ts. It reads commands as lines from standard input:
+// start, stop, pause, resume. When that input ends, because the parent process has ended in any way, it ends the server
+// and removes its files.
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import {

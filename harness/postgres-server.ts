@@ -1,4 +1,4 @@
-// Starts a real PostgreSQL 18 for tests, from an npm package, as any user. It ends with the process that started it.
+// Starts a PostgreSQL 18 from an npm package, as any user, for tests, drills and benches. It ends with this process.
 import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'

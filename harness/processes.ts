@@ -87,7 +87,7 @@ export function firstLine<T>(child: ChildProcess, read: (line: string) => T | un
   })
 }
 
-/** Kills at the end of this process a descendant that may outlive its parent; `find` returns its process id. */
+/** Registers a descendant that may outlive its parent, to be killed by `killAll` and at exit; `find` returns its id. */
 export function killAtExit(find: () => number | undefined): void {
   orphans.push(find)
 }

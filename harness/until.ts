@@ -1,7 +1,7 @@
 // Waits until a condition holds.
 import { setTimeout } from 'node:timers/promises'
 
-/** Polls a condition; a rejection counts as false. Rejects after `withinMs`, which is generous even for a slow machine. */
+/** Polls a condition; a rejection counts as false. Rejects after `withinMs`; the default suits even a slow machine. */
 export async function until(
   holds: () => boolean | Promise<boolean>,
   what = 'what was waited for',
