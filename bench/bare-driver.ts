@@ -1,4 +1,5 @@
-// Measures the bare PostgreSQL driver, without HTTP, with the statements of the service and as many in flight as the load has connections.
+// Measures the bare PostgreSQL driver, without HTTP, with the statements of driver-work.ts and as many of them in
+// flight as the load has connections.
 import { type DriverWork, openDriver } from './driver-work.ts'
 import { CONNECTIONS } from './load.ts'
 

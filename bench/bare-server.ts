@@ -1,4 +1,5 @@
-// Bare node:http over the bare PostgreSQL driver: each request runs one statement of the service and answers its rows as JSON.
+// Bare node:http over the bare PostgreSQL driver: each request runs one statement of driver-work.ts and answers its
+// rows as JSON.
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type DriverWork, openDriver } from './driver-work.ts'

@@ -1,4 +1,5 @@
-// Runs the statements of the service on the bare PostgreSQL driver.
+// Runs on the bare PostgreSQL driver what the operations need, in its simplest form: one statement for each request.
+// The service puts the limit of a page into the text, and inserts the animals that arrive together with one statement.
 import postgres from 'postgres'
 
 export type DriverWork = 'list-20' | 'list-cold' | 'get' | 'create'

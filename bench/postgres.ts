@@ -1,5 +1,5 @@
-// npm run bench:postgres: compares the service on PostgreSQL with the bare driver, and with bare node:http over that driver, with
-// the same statements in one run.
+// npm run bench:postgres: compares the service on PostgreSQL with the bare driver, and with bare node:http over that
+// driver, on the same database in one run.
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { newPostgresDatabase } from '../harness/engines.ts'

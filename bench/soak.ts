@@ -1,5 +1,5 @@
-// npm run bench:soak: measures the memory of each process under load, with a million animals, and whether it grows. Runs for ten
-// minutes, or --minutes N, with one process, or --workers N.
+// npm run bench:soak: measures the memory of each process under load, and whether it grows. Runs for ten minutes
+// (--minutes N) with a million animals (--animals N) and one process (--workers N).
 import { parseArgs } from 'node:util'
 import { figure } from '../harness/percentiles.ts'
 import { processTree, residentMegabytes } from '../harness/process-tree.ts'

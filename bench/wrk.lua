@@ -1,4 +1,4 @@
--- Script of wrk: takes the request from environment variables, and prints the measurements as one line of JSON.
+-- Script of wrk: reads the request from environment variables, and prints the measurements as one line of JSON.
 local function setting(name) return os.getenv("BENCH_" .. name) end
 
 wrk.method = setting("METHOD")
@@ -6,7 +6,7 @@ wrk.body = setting("BODY")
 if setting("KEY") then wrk.headers["Authorization"] = "Bearer " .. setting("KEY") end
 if wrk.body then wrk.headers["Content-Type"] = "application/json" end
 
--- "{cursor}" in the path becomes a cursor that was never sent before: its last three bytes, four characters, count up.
+-- "{cursor}" in the path becomes the next cursor: its last three bytes, four characters, count up, and wrap at 2^24.
 local path = setting("PATH")
 wrk.path = path
 local digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"

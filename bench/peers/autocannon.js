@@ -1,4 +1,4 @@
-// Runs autocannon, if wrk is not installed, with the same settings; prints the same line of JSON as wrk.lua.
+// Runs autocannon, if wrk is not installed, with the same settings; prints the measurements as one line of JSON.
 import autocannon from 'autocannon'
 
 const { base, method, path, key, body, seconds, connections, firstCursor } = JSON.parse(process.argv[2])

@@ -1,4 +1,4 @@
--- What the peers made by hand start with: the table as one would write it, and 1,000 animals.
+-- The initial database of the hand-written peers: the table as one would write it, and 1,000 animals.
 PRAGMA journal_mode = WAL;
 CREATE TABLE pets (id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL, categoryId INTEGER NOT NULL, status TEXT NOT NULL);
 CREATE INDEX pets_by_status ON pets (status);
