@@ -35,7 +35,7 @@ const read = stack.use(await startService(readDatabase))
 const write = stack.use(await startService(writeDatabase))
 const subjects = [
   await startOurCeiling(),
-  { name: OURS, servers: { read, write }, takes: () => true },
+  { name: OURS, servers: { read, write }, supports: () => true },
   ...(await startPeers()),
 ]
 
@@ -43,7 +43,7 @@ const results: Result[] = []
 for (const row of rows) {
   say(
     `${row.title}: ${subjects
-      .filter(({ takes }) => takes(row))
+      .filter(({ supports }) => supports(row))
       .map(({ name }) => name)
       .join(', ')}`,
   )
@@ -66,14 +66,14 @@ async function startOurCeiling(): Promise<Subject> {
   const answers = []
   for (const row of ROWS) answers.push(await sample(row, row.writes ? write : read))
   const server = stack.use(await startCeiling(ROWS, answers))
-  return { name: CEILING, servers: { read: server, write: server }, takes: () => true }
+  return { name: CEILING, servers: { read: server, write: server }, supports: () => true }
 }
 
 async function startPeers(): Promise<Subject[]> {
   const started: Subject[] = []
   for (const peer of peers.filter((each) => versions.get(each))) {
     const subject = await startPeer(peer, stack)
-    for (const row of rows.filter(subject.takes)) await sample(row, subject.servers[row.writes ? 'write' : 'read'])
+    for (const row of rows.filter(subject.supports)) await sample(row, subject.servers[row.writes ? 'write' : 'read'])
     started.push(subject)
   }
   return started

@@ -10,7 +10,7 @@ export interface Subject {
   name: string
   servers: Record<'read' | 'write', Server>
   /** Returns whether the subject supports the row. */
-  takes: (row: Row) => boolean
+  supports: (row: Row) => boolean
 }
 
 export interface Result {
@@ -35,7 +35,7 @@ export async function measureRow(
   subjects: readonly Subject[],
   { rounds, seconds, warmUpSeconds }: Plan,
 ): Promise<Result[]> {
-  const able = subjects.filter(({ takes }) => takes(row))
+  const able = subjects.filter(({ supports }) => supports(row))
   for (const subject of able) await shootRow(row, subject, warmUpSeconds)
   const shots = new Map<Subject, Measured[]>(able.map((subject) => [subject, []]))
   for (let round = 0; round < rounds; round += 1) {

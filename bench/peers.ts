@@ -32,7 +32,7 @@ export interface Peer {
   packages: readonly string[]
   /** Builds a peer that npm does not install; returns its version, or undefined if it cannot be built here. */
   build?: () => string | undefined
-  takes: (row: Row) => boolean
+  supports: (row: Row) => boolean
   start: (path: string) => Promise<Server>
 }
 
@@ -45,14 +45,14 @@ export const ALL_PEERS: readonly Peer[] = [
     id: 'hono',
     name: 'Hono on Bun',
     packages: ['hono', BUN],
-    takes: all,
+    supports: all,
     start: byHand(installed(BUN, 'bin/bun'), file('hono.js')),
   },
-  { id: 'go', name: 'Go net/http', packages: [], build: buildGo, takes: all, start: byHand(GO_BINARY) },
-  { id: 'fastify', name: 'Fastify, by hand', packages: ['fastify'], takes: all, start: onNode('fastify.js') },
-  { id: 'express', name: 'Express, by hand', packages: ['express'], takes: all, start: onNode('express.js') },
-  { id: 'json-server', name: 'json-server', packages: ['json-server'], takes: isPlain, start: startJsonServer },
-  { id: 'prism', name: 'Prism', packages: ['@stoplight/prism-cli'], takes: isPlain, start: startPrism },
+  { id: 'go', name: 'Go net/http', packages: [], build: buildGo, supports: all, start: byHand(GO_BINARY) },
+  { id: 'fastify', name: 'Fastify, by hand', packages: ['fastify'], supports: all, start: onNode('fastify.js') },
+  { id: 'express', name: 'Express, by hand', packages: ['express'], supports: all, start: onNode('express.js') },
+  { id: 'json-server', name: 'json-server', packages: ['json-server'], supports: isPlain, start: startJsonServer },
+  { id: 'prism', name: 'Prism', packages: ['@stoplight/prism-cli'], supports: isPlain, start: startPrism },
 ]
 
 const PINNED = (
@@ -103,10 +103,10 @@ export async function startPeer(peer: Peer, stack: AsyncDisposableStack): Promis
   stack.defer(() => rm(folder, { recursive: true }))
   const read = stack.use(await peer.start(join(folder, 'read')))
   const write = stack.use(await peer.start(join(folder, 'write')))
-  return { name: peer.name, takes: peer.takes, servers: { read, write } }
+  return { name: peer.name, supports: peer.supports, servers: { read, write } }
 }
 
-/** Returns a function that starts a script of bench/peers with a database file and the key; the script prints its port. */
+/** Returns a function that starts a program of bench/peers with a database file and the key; it prints its port. */
 function byHand(command: string, ...words: string[]): Peer['start'] {
   return async (path) => {
     const database = `${path}.db`
