@@ -50,14 +50,14 @@ export class NotFoundError extends PetstoreError {
   }
 }
 
-/** 429: the account made too many requests, and the retries met the limit again. */
+/** 429: the account made too many requests; retries, if any, met the limit too. */
 export class RateLimitError extends PetstoreError {
   static {
     this.prototype.name = 'RateLimitError'
   }
 }
 
-/** Any other 4xx: the request must be changed before it can succeed. */
+/** Any other 4xx. The request must be changed before it can succeed, except after 408 and `idempotency_in_progress`. */
 export class InvalidRequestError extends PetstoreError {
   static {
     this.prototype.name = 'InvalidRequestError'
