@@ -17,12 +17,12 @@ import { NewPetSchema, parseNewPet } from '../src/contract/pets.ts'
 import { redactSecrets } from '../src/contract/redact.ts'
 import { createAuthenticate } from '../src/http/authenticate.ts'
 import {
+  acceptsGzip,
   checkFraming,
   createClientAddress,
   createOrigin,
   type OperationCall,
   requestId,
-  takesGzip,
 } from '../src/http/call.ts'
 import { matchesEtag } from '../src/http/answer-cache.ts'
 import { checkJsonHeaders, parseJsonBody } from '../src/http/body.ts'
@@ -98,7 +98,7 @@ const READERS: Record<string, (text: string) => unknown> = {
   'a charset': (text) => checkJsonHeaders(callWith('content-type', `application/json; ${text}`)),
   'X-Forwarded-For': (text) => addressGroup(clientAddress(callWith('x-forwarded-for', text).raw)),
   Cookie: (text) => readCookies(callWith('cookie', `petstore=${text}`), false),
-  'Accept-Encoding': (text) => takesGzip(callWith('accept-encoding', text)),
+  'Accept-Encoding': (text) => acceptsGzip(callWith('accept-encoding', text)),
   'X-Forwarded-Host': (text) => originOf(callWith('x-forwarded-host', text).raw),
   'a session token': isToken,
   'a CSRF token': (text) => isCsrfToken('token', text),

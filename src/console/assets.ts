@@ -3,7 +3,7 @@ import { hash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
-import { type Answer, type PageCall, takesGzip } from '../http/call.ts'
+import { acceptsGzip, type Answer, type PageCall } from '../http/call.ts'
 
 const TYPES = {
   css: 'text/css; charset=utf-8',
@@ -48,7 +48,7 @@ async function answerWith(name: AssetName, call: PageCall): Promise<Answer> {
   const asset = load(name)
   const type = TYPES[name.split('.')[1] as keyof typeof TYPES]
   const isCurrent = new URLSearchParams(call.query).get('v') === asset.version
-  const isCompressed = takesGzip(call)
+  const isCompressed = acceptsGzip(call)
   const body = isCompressed ? await (asset.compressed ??= compress(asset.plain)) : asset.plain
   const encoding = isCompressed ? ['Content-Encoding', 'gzip'] : []
   return {

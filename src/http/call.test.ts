@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict'
 import type { IncomingMessage } from 'node:http'
 import { describe, it } from 'node:test'
-import { createOrigin, takesGzip } from './call.ts'
+import { acceptsGzip, createOrigin } from './call.ts'
 
-describe('takesGzip', () => {
+describe('acceptsGzip', () => {
   const cases: Record<string, boolean> = {
     gzip: true,
     'GZIP ; Q=1': true,
@@ -57,5 +57,5 @@ describe('The origin of a request', () => {
 
 function asked(accepted: string | undefined): boolean {
   const raw = { headers: accepted === undefined ? {} : { 'accept-encoding': accepted } } as IncomingMessage
-  return takesGzip({ id: '', ip: '', startedAt: 0, raw })
+  return acceptsGzip({ id: '', ip: '', startedAt: 0, raw })
 }

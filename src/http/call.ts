@@ -1,5 +1,5 @@
 // A request as the pipeline and the pages see it, and its answer: their types, the request's id, the check of its framing, the
-// address of its client, and whether the client takes gzip.
+// address of its client, and whether the client accepts gzip.
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
@@ -187,7 +187,7 @@ function lastOf(list: string | string[] | undefined): string | undefined {
  * precedence over that of `*`, and a weight of 0 means not accepted. Only the OpenAPI document and the files of the console
  * are compressed; the answers of operations are small.
  */
-export function takesGzip({ raw }: Call): boolean {
+export function acceptsGzip({ raw }: Call): boolean {
   const accepted = raw.headers['accept-encoding'] ?? ''
   const weights = new Map<string, number>()
   for (const entry of accepted.toLowerCase().split(',')) {

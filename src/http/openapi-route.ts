@@ -5,7 +5,7 @@ import { renderOpenapi } from '../contract/openapi.ts'
 import { BASE_PATH } from '../contract/operations.ts'
 import { isOwnName } from './reach.ts'
 import { etagOf, matchesEtag } from './answer-cache.ts'
-import { type Answer, type PageCall, takesGzip } from './call.ts'
+import { acceptsGzip, type Answer, type PageCall } from './call.ts'
 
 /** Few names lead to one machine. A client that sends many others must not fill the memory. */
 const MOST_KEPT = 8
@@ -28,7 +28,7 @@ export function createOpenapiRoute({ environment, baseUrl, stagingBaseUrl }: Con
 
   return (call) => {
     const document = documentFor(addressOf(call))
-    const { etag, headers, body } = takesGzip(call) ? document.compressed : document.plain
+    const { etag, headers, body } = acceptsGzip(call) ? document.compressed : document.plain
     const validator = ['ETag', etag, 'Vary', 'Accept-Encoding']
     if (matchesEtag(call.raw.headers['if-none-match'], etag))
       return { status: 304, headers: validator, body: undefined }
