@@ -11,11 +11,11 @@ export interface Shown {
   content: Html
 }
 
-/** The API's parameters; the size of a page is the console's own. */
-export const TAKEN = LIST_PARAMETERS.filter(({ name }) => name !== 'limit')
+/** The parameters of listPets that the console accepts too: all except for the size of a page. */
+export const ACCEPTED = LIST_PARAMETERS.filter(({ name }) => name !== 'limit')
 
-/** The parameters that tell where in the list or search somebody is. */
-const PLACE = [...TAKEN.map(({ name }) => name), 'newer', 'q', 'from']
+/** The parameters that tell where in the list or search the visitor is. */
+const PLACE = [...ACCEPTED.map(({ name }) => name), 'newer', 'q', 'from']
 
 export function listAddress(filters: Filters, place: Record<string, string> = {}): string {
   return addressOf('/animals', { ...Object.fromEntries(new URLSearchParams(filterQuery(filters))), ...place })

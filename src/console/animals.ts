@@ -5,7 +5,7 @@ import { PET_STATUSES, type Pet, type PetStatus } from '../contract/pets.ts'
 import { Refused } from '../contract/errors.ts'
 import { CSV_HEADER, csvLine } from '../contract/pet-csv.ts'
 import { STATUS_WORDS } from './animal-form.ts'
-import { addressOf, animalTable, listAddress, type Shown, TAKEN } from './animal-table.ts'
+import { ACCEPTED, addressOf, animalTable, listAddress, type Shown } from './animal-table.ts'
 import { emptyState, html, type Html, isolated } from './html.ts'
 import { badRequestPage } from './problem-pages.ts'
 import { refused, search, searchForm } from './search.ts'
@@ -70,7 +70,7 @@ function downloadLink(query: ListQuery): Html {
 
 /** Reads the status and the place in the list: `cursor` is where older animals start, `newer` where newer ones end. */
 function readQuery(raw: URLSearchParams): ListQuery | Refused {
-  const sent = Object.fromEntries(TAKEN.map(({ name }) => [name, raw.get(name) ?? undefined]))
+  const sent = Object.fromEntries(ACCEPTED.map(({ name }) => [name, raw.get(name) ?? undefined]))
   const parsed = parseListQuery({ ...sent, cursor: raw.get('newer') ?? sent['cursor'] })
   if (parsed instanceof Refused || !raw.has('newer')) return parsed
   const { before, ...query } = parsed
