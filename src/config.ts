@@ -190,7 +190,7 @@ export function readConfig(flags: Record<string, string | undefined>, env: Recor
   return { ...values, trustProxy: values.trustProxy ?? false, given }
 }
 
-/** Reads a setting from the file that its variable names, without the line feed at its end. */
+/** Reads a setting from the file that its variable names. Drops white space and a byte order mark around the value. */
 function readSecret({ variable, fileVariable = '' }: Setting, env: Record<string, string | undefined>): string {
   if (env[variable]) throw new BadSetting(`Set ${variable} or ${fileVariable}, not both.`)
   try {

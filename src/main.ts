@@ -8,11 +8,11 @@ import { run } from './cli/run.ts'
 const STOP_SIGNALS = ['SIGTERM', 'SIGINT'] as const
 /** How long a handle that stays open, such as a connection to a database that hangs, may keep the process alive. */
 const LEFT_OPEN_MS = 500
-/** A second signal ends the process at once, unless it follows within this time: then it is the first one, sent to the group too. */
+/** A second signal ends the process, but only after this time: before it, the same Ctrl-C may arrive twice. */
 const SAME_SIGNAL_MS = 1000
 
-// Standard output fails if its reader closes it, as `head` does, or if its disk is full. The service then shuts down
-// gracefully; any other command exits.
+// Standard output fails if its reader closes it, as `head` does, or if its disk is full. A command that handles stop
+// signals, such as `serve`, then stops gracefully; any other command exits.
 let outputFailed = false
 let isStopping = false
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {

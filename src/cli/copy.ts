@@ -49,7 +49,7 @@ export const copy: Command = {
   },
 }
 
-/** Throws `UsageError` for two addresses of one database; the user in a PostgreSQL address does not matter. */
+/** Throws `UsageError` for two addresses of one database. The user matters only as the default name of the database. */
 function refuseSameDatabase(from: DatabaseAddress, to: DatabaseAddress): void {
   if (from.engine === 'sqlite' && to.engine === 'sqlite') {
     const both = [

@@ -1,5 +1,5 @@
-// petstore import: adds the animals of a file, if every row is valid. Adds them in short transactions, which also record the
-// progress of the import, so that an interrupted import continues where it stopped.
+// petstore import: adds the animals of a file if every row is valid, or with --skip-bad those of the valid rows. Adds
+// them in short transactions, which also record the progress, so that an interrupted import continues where it stopped.
 import { createHash } from 'node:crypto'
 import type { NewPet } from '../contract/pets.ts'
 import type { FileImport, ImportStore, Store } from '../store/store.ts'
@@ -189,7 +189,7 @@ async function beginImport(
       `${importedAlready(earlier)}; nothing was written. To add its animals once more, add --again.`,
     )
   }
-  // One with the same hash has been begun by another process since: `begin` finds that out.
+  // Ignores an import with the same hash, which another process has begun since: `begin` detects it.
   const changed = (await imports.unfinished()).find((other) => other.file === file.file && other.hash !== file.hash)
   if (changed !== undefined && !again) {
     throw new CommandFailed(

@@ -20,7 +20,7 @@ export interface Terminal {
   clock: () => number
   /**
    * Handles SIGTERM and SIGINT from this call on, and resolves with the first of them. Without the call, a signal ends the
-   * process at once, as does a second one.
+   * process immediately, as does a second one that comes a second later or more.
    */
   stopSignal: () => Promise<string>
   /** Ends the process with SIGKILL, for a disk that hangs: a normal exit would wait for the disk. */
