@@ -1,5 +1,5 @@
-// The security headers of the console: pages load nothing from other hosts, no site can frame them, and no inline script or
-// style runs.
+// The security headers of the console: pages load nothing from other hosts, no site can frame them, and no inline
+// script or style runs, except for the inline styles of the reference.
 
 const DIRECTIVES = {
   'default-src': "'none'",

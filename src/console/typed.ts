@@ -5,7 +5,7 @@ import { createHmac } from 'node:crypto'
 import { isEqualInConstantTime } from '../accounts/sessions.ts'
 import { tokenFor, type Visit } from './visit.ts'
 
-/** The most characters in an address: a request's headers are limited, and have other content as well. */
+/** The most characters of the encoded fields: they are part of the address, and a request's headers are limited. */
 const MAX_LENGTH = 6000
 
 /** Returns the address of the form's page with what was typed; without it if it is too long. */

@@ -6,7 +6,7 @@ export const CSV_COLUMNS = ['id', ...FIELD_NAMES] as const
 
 export const CSV_HEADER = CSV_COLUMNS.join()
 
-/** The fields that may contain a comma, a quote or a line break: always quoted, and kept exactly as they are. */
+/** The fields that may contain a comma, a quote or a line break: quoted unless absent, and kept exactly as they are. */
 export const FREE_TEXT: ReadonlySet<string> = new Set(
   FIELD_NAMES.filter((name) => FIELDS[name].schema.type === 'string' && !('enum' in FIELDS[name].schema)),
 )

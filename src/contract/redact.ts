@@ -58,7 +58,7 @@ export function redactAddress(address: string): string {
 
 const MOST_DECODINGS = 4
 
-/** Percent-decodes until nothing changes. `%25` is an encoded percent sign, which may itself be encoded several times. */
+/** Percent-decodes up to `MOST_DECODINGS` times; one pass decodes a percent sign that was encoded several times. */
 export function decoded(word: string): string {
   let text = word
   for (let round = 0; round < MOST_DECODINGS && text.includes('%'); round += 1) {

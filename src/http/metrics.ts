@@ -25,7 +25,7 @@ type Readiness = () => Promise<string | undefined>
 
 const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
 
-/** Counters of these start at zero, so that the first error is an increase: Prometheus sees none when a series begins at 1. */
+/** The counters of these statuses start at 0: Prometheus sees no increase, and so no error, if a series begins at 1. */
 const SERVER_ERRORS = [500, 503]
 
 export function createMetrics() {
@@ -88,7 +88,7 @@ export function createMetrics() {
   }
 }
 
-// The metrics below are read at each scrape; nothing is counted for them in between.
+// The metrics below read their values at each scrape.
 
 function serverMetrics(server: Server, { lookups }: Cache): Metric[] {
   const open = openConnections(server)

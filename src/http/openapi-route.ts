@@ -37,8 +37,8 @@ export function createOpenapiRoute({ environment, baseUrl, stagingBaseUrl }: Con
 }
 
 /**
- * Returns the address that this client uses, or a relative one if its Host header cannot be trusted. The document shows it only
- * if no base address is configured.
+ * Returns the address that this client uses, or a relative one if its Host header cannot be trusted. The document shows
+ * it only if this environment has no configured base address.
  */
 function addressOf({ protocol, host }: PageCall): string {
   return isOwnName(host) ? `${protocol}://${host}${BASE_PATH}` : BASE_PATH
