@@ -16,9 +16,9 @@ export interface Store {
   records: RecordStore
   /**
    * Returns a number that differs whenever data may have changed since the last call, in this or another process. So a
-   * response cached for one version is never stale. Every write moves the version, except for bookkeeping: usage counts,
-   * failed requests, sessions, idempotency records, imports and the audit trail, which must not be cached. Returns undefined
-   * if the engine can't tell cheaply.
+   * response cached for one version is never stale. Every write moves the version, except for bookkeeping, which must
+   * not be cached: usage counts, failed requests, sessions, idempotency records, imports, the audit trail and the index
+   * of the search. Returns undefined if the engine can't tell cheaply.
    */
   version(): number | undefined
   /**
@@ -197,7 +197,7 @@ export interface PetStore {
   purgeIdempotencyRecords(before: number): Promise<number>
 }
 
-/** A search by name and filters. Each word, as `wordsOf` folds it, must be the beginning of a word of the name; there is at least one. */
+/** A search by filters and at least one word. Each word, as `wordsOf` folds it, must begin a word of the name. */
 export interface PetSearch extends Filters {
   words: readonly string[]
   limit: number
@@ -206,7 +206,7 @@ export interface PetSearch extends Filters {
 }
 
 export interface FoundPets {
-  /** Fewer than `limit` although more follow if a search has examined as many animals as one may. */
+  /** May be fewer than `limit` although more follow: one search examines a bounded number of words. */
   pets: Pet[]
   /** Where the next page starts; undefined if this is the last one. */
   next: Place | undefined

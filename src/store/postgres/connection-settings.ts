@@ -26,7 +26,7 @@ export interface ConnectionSettings {
   poolSize: number
   connectTimeoutMs: number
   statementTimeoutMs: number
-  /** For PgBouncer in transaction mode: no prepared statements, and no settings sent when connecting. */
+  /** For PgBouncer in transaction mode: no prepared statements, and no time limits sent when connecting. */
   pgbouncer: boolean
   applicationName: string
 }

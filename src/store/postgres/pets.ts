@@ -1,5 +1,5 @@
-// Animals in PostgreSQL. A call takes one statement, or a part of one, and so one transaction and one round trip; a replay, a
-// conflicting update and a count take two.
+// Animals in PostgreSQL. A call takes one statement, or a part of one, and so one transaction and one round trip; a
+// replay, a conflicting update and a count take two, and a search and a step of its index several.
 import type { ListQuery } from '../../contract/list-query.ts'
 import { type NewPet, type Pet, PET_STATUSES, type PetStatus } from '../../contract/pets.ts'
 import { type ColumnValue, COLUMN_TYPES, filterColumns, PET_COLUMNS, petOf, valuesOf } from '../pet-columns.ts'
@@ -84,7 +84,7 @@ const COLUMNS = ['id', ...PET_COLUMNS].join()
 const BY_ID = `SELECT ${COLUMNS} FROM pets WHERE id = $1`
 
 /**
- * Means `first = … AND others = … ORDER BY id`, but the first filter is worded so that only the index on its column and
+ * Renders `first = … AND others = … ORDER BY id`, but words the first filter so that only the index on its column and
  * the id provides this order. For an equality, PostgreSQL may scan all animals from the newest down and skip the others:
  * if the animals of one status are all old, that reads nearly the whole table. The limit is part of the text, not a
  * parameter: with an unknown limit, PostgreSQL plans every page again.

@@ -7,7 +7,8 @@
 //   synchronous standby, where no statement timeout applies; cancelling it would make data visible that is not replicated.
 //   So its connection is parked: open and counted until the answer comes, and then used again. However long the standby is
 //   away, the server has at most `pool_size` sessions of this pool (two if that is 1). If every connection for writes is
-//   parked, writes are refused at once. The store is not ready then, nor after an overdue write until one succeeds.
+//   parked, writes are refused at once. The store is not ready then, nor while a write is overdue and no later one has
+//   succeeded.
 // - A parked connection whose server is gone would never answer. So while some are parked, another connection queries every
 //   second which of them the server still works on, and the others are closed.
 // - Writes leave a share of the connections to reads, so that a lock that every create waits for does not stop lists. Calls

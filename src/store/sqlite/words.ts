@@ -52,8 +52,8 @@ export function sqliteWords(db: DatabaseSync, writer: Writer): WordIndex {
     words: ({ word, id }, end, limit) => writer.read(() => all(WORDS, word, id, end, limit).map(indexedWordOf)),
 
     /**
-     * Folds the names before the transaction: creates may share it, and would wait. Ids are committed in order, so `until_id`
-     * passes no animal that appears later.
+     * Folds the names of added animals before the transaction: creates may share it, and would wait. Ids are committed
+     * in order, so `until_id` passes no animal that appears later.
      */
     async indexBatch() {
       const { pets, renamed } = await writer.read(() => ({
