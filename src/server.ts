@@ -113,7 +113,7 @@ export async function startServer(config: Config, log: Log, world: World = {}): 
 
 const CHORES_EVERY_MS = 600_000
 
-/** How long the index of the search rests when it is up to date, after a failure, and after a batch, as a multiple of its time. */
+/** How long indexing pauses: when up to date, after a failure, and after a batch, as a multiple of the batch's time. */
 const INDEX_REST = { upToDateMs: 2000, failedMs: 60_000, factor: 40 }
 
 /**
@@ -141,7 +141,7 @@ function startChores({ store, usage, sessions }: Serving, log: Log, clock: () =>
   }
 }
 
-/** Rests between batches, so that requests and creates hardly notice it, not even while an old database is filled. */
+/** Pauses between batches, so that indexing hardly slows requests, even while it fills the index of an old database. */
 async function keepIndex(store: Store, log: Log, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     const started = performance.now()

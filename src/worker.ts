@@ -5,7 +5,7 @@ import { type Serving, startServing } from './serving.ts'
 import { Channel } from './workers/channel.ts'
 import type { FirstProcessMethods, Shared, WorkerMethods, WorkerStart } from './workers/shared.ts'
 
-/** How long SIGTERM waits for the first process: if it got the signal too, as a process group does, it stops this worker. */
+/** How long a worker waits after SIGTERM: if its whole process group got the signal, the first process stops it. */
 const GROUP_SIGNAL_MS = 1000
 
 let serving: Promise<Serving> | undefined

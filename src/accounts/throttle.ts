@@ -44,7 +44,7 @@ interface Window {
 export class Throttle {
   readonly #allowance: Allowance
   readonly #monotonic: () => number
-  /** Windows by the hash of the name, oldest first: that one also ends first. */
+  /** Windows by the hash of the name, in the order in which they began, and so end. */
   readonly #windows = new Map<string, Window>()
   /** The same hashes by their number of tries, to find a name with few tries without a search. */
   readonly #byTries: readonly Set<string>[]

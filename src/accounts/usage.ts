@@ -9,7 +9,7 @@ const KEPT_MS = 90 * 24 * HOUR_MS
 /** The most failed requests that wait in memory: of one account, as many as the store keeps, and of all accounts together. */
 export const FAILED_WAITING = { ofAccount: FAILED_REQUESTS_KEPT, ofAll: 10_000 } as const
 
-/** The use of a key since the last write. Searching its few counts is faster than composing a map key (1 % of a list). */
+/** The use of a key since the last write. Searching its few counts is faster than a map, by 1 % of a list request. */
 interface KeyUse {
   lastUsedAt: number
   counts: UsageCount[]

@@ -47,7 +47,6 @@ const NAMES = `
 const TITLES = ['', '', '', '', ' Junior', ' the Brave', ' the Quiet', ' II']
 const CATEGORIES = 12
 
-/** Most animals are available; a few are pending or sold. */
 function madeUpPet(): NewPet {
   const share = Math.random()
   const status = share < 0.7 ? 'available' : share < 0.85 ? 'pending' : 'sold'

@@ -97,7 +97,7 @@ function tiles(counts: Record<PetStatus, number>, chosen: Filters, typed: string
 async function list(visit: MemberVisit, query: ListQuery): Promise<Shown | { redirect: string }> {
   const { store, query: raw, config } = visit
   const found = await store.pets.list({ ...query, limit: query.limit + 1 })
-  // No page is shorter than it need be: the one that ends with the newest animal is the first page.
+  // No newer page follows: shows the first page instead, which is never shorter.
   if (query.after !== undefined && found.length <= query.limit) return { redirect: listAddress(query) }
   const notice = addedNotice(raw.get('added'), found)
   // The one animal too many is at the end that the query goes towards.

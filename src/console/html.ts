@@ -7,7 +7,7 @@ export class Html {
   }
 }
 
-/** What a template takes; `undefined` and `false` render as nothing. */
+/** What a template accepts; `undefined` and `false` render as nothing. */
 type Content = Html | string | number | bigint | undefined | false | readonly Content[]
 
 export function html(parts: TemplateStringsArray, ...contents: Content[]): Html {

@@ -18,7 +18,7 @@ export function searchForm(typed: string, filters: Filters): Html {
   </form>`
 }
 
-/** An animal with this id is shown at once. Otherwise the words of the name decide, also those that are numbers. */
+/** Opens the animal whose id was typed. If there is none, searches names, also for words that are numbers. */
 export async function search(
   visit: MemberVisit,
   query: ListQuery,
@@ -40,7 +40,7 @@ export async function search(
   return { ...(found.pets.length === 0 && { status: 404 }), notice, content }
 }
 
-/** A place travels as its id and word; null for text that is none. */
+/** Parses a place that `results` has put into an address; returns null for any other text. */
 function placeFrom(text: string): Place | null {
   const [, digits = '', word = ''] = /^(\S+) (\S+)$/.exec(text) ?? []
   const id = int64FromText(digits)

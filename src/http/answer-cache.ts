@@ -97,10 +97,11 @@ export class AnswerCache {
   }
 
   /**
-   * Reads an answer that is not cached, for a request that arrived at this version. If the address was requested before, one
-   * read serves all requests that arrive while it runs, and its answer is cached; if the store has no version, one read serves
-   * only the requests that arrived before it began. The first answer of an address is not cached: a client that pages through a
-   * list requests each page once, and caching those would only cost garbage collection (a third of such a request).
+   * Reads an answer that is not cached, for a request that arrived at this version. If the address was requested
+   * before, one read serves all requests that arrive while it runs, and its answer is cached; if the store has no
+   * version, one read serves only the requests that arrived before it began. The first answer of an address is not
+   * cached: a client that pages through a list requests each page once, and collecting the garbage of such a cache
+   * would take a third of the time of the request.
    */
   read(address: string, version: number | undefined, read: () => Reading): Reading {
     // If the store's version has changed since the request arrived, the version of a read that begins now is unknown.

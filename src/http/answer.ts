@@ -14,8 +14,8 @@ const REVALIDATE = 'private, no-cache'
 const EXPOSED_HEADERS = Object.keys(HEADERS).filter((name) => !name.startsWith('Access-Control-') && name !== 'Vary')
 
 /**
- * CORS: a page of any origin may read an answer, since a key authorises a request and never a cookie. Only answers to requests
- * with an Origin have these headers: every header costs time on every answer.
+ * CORS: a page of any origin may read an answer, since requests are authorised by a key, never by a cookie. Only
+ * answers to requests with an Origin have these headers: every header costs time on every answer.
  */
 const CORS_HEADERS: readonly string[] = [
   'Access-Control-Allow-Origin',

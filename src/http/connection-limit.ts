@@ -1,6 +1,7 @@
-// The limit of connections if several processes share it. A process that accepts a connection asks the first process, which
-// counts the connections of all processes, whether to keep it. Its requests wait for the decision. So no connection is refused
-// below the limit, and none is kept above it. An instance of one process leaves the limit to Node.
+// The limit of connections if several processes share it. A process that accepts a connection asks the first process,
+// which counts the connections of all processes, whether to keep it. Requests on the connection wait for the decision.
+// So no connection is refused below the limit, and none is kept above it. An instance of one process leaves the limit
+// to Node.
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 
@@ -62,7 +63,7 @@ export class ConnectionLimit {
     return waiting === undefined
   }
 
-  /** Asks once at a time: the next question covers all connections that were opened or closed meanwhile. */
+  /** Asks one question at a time: the next one covers all connections that were opened or closed meanwhile. */
   async #decide(): Promise<void> {
     this.#changed = true
     if (this.#asking) return

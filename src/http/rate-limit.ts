@@ -49,7 +49,8 @@ export function createRateLimit(limit: RateLimit | undefined, monotonic: () => n
   const { requests, seconds } = limit
   const policy = `"default";q=${requests};w=${seconds}`
   const lease = shared ?? createRateWindow(limit, monotonic)
-  // Of several processes each leases a hundredth at a time: when one refuses an account, at most as much is unused in each other.
+  // With several processes, each leases a hundredth of the limit at a time. That is the most that each other process
+  // has unused when one process refuses an account.
   const wanted = shared === undefined ? requests : Math.max(1, Math.floor(requests / 100))
   const allowances = new Map<string, Allowance>()
   const pendingLeases = new Map<string, Promise<Allowance>>()

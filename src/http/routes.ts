@@ -32,7 +32,7 @@ export interface PageRoute {
 /** The routes of the console. */
 export interface Pages {
   routes: readonly PageRoute[]
-  /** Returns what a browser is shown for an unknown address outside the interface. */
+  /** Returns what a browser is shown for an unknown address outside the API. */
   notFound: (call: PageCall) => Promise<Answer>
 }
 

@@ -1,4 +1,4 @@
-// Answers requests that never reach a route with the Error body too: parser errors, timeouts, Expect and CONNECT.
+// Answers requests that never reach a route, also with the Error body: parser errors, timeouts, Expect and CONNECT.
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'

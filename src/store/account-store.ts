@@ -134,7 +134,7 @@ export interface AccountStore {
   usageSince(accountId: string, hour: number): Promise<HourlyCount[]>
   /** Adds up the calls of these keys since `hour`. */
   callsSince(keyIds: readonly string[], hour: number): Promise<KeyCalls[]>
-  /** Adds failed requests, and removes all but the newest of each account. Drops those of accounts that no longer exist. */
+  /** Adds failed requests; keeps the newest `FAILED_REQUESTS_KEPT` of each account. Drops those of removed accounts. */
   recordFailures(failed: readonly FailedRequest[]): Promise<void>
   /** Newest first. */
   failedRequests(accountId: string, limit: number): Promise<FailedRequest[]>
@@ -164,7 +164,7 @@ export function petSubject({ id, name }: Pet): string {
   return `${name} (${id})`
 }
 
-/** What is true of the changes of the animal whose `idInSubject` the statement compares with; an index has this expression. */
+/** Selects the changes of one animal by comparison with its `idInSubject`. An index has this expression. */
 export const CHANGES_OF_PET = `action = 'pet.changed' AND substr(subject, length(rtrim(subject, '-0123456789)')) + 1)`
 
 export function idInSubject(petId: bigint): string {

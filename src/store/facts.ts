@@ -10,7 +10,7 @@ export interface Facts {
 }
 
 const ENVIRONMENT = 'environment'
-/** The environment that was recorded by default. It is chosen if another one is recorded now, or if this fact is absent. */
+/** The environment that was recorded by default. If it is absent or not the present one, the operator has chosen. */
 const DEFAULT_ENVIRONMENT = 'default_environment'
 const UNFINISHED_COPY = 'unfinished_copy'
 const YES = 'yes'

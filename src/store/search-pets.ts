@@ -80,7 +80,7 @@ interface Match {
   place: Place
 }
 
-/** Sorts behind all that a word can have: it is not assigned. */
+/** Sorts after every character that a word can have: no character is assigned to this code point. */
 const LAST_CHARACTER = '\u{10FFFF}'
 
 /** Returns the animal's place if it matches the query, else undefined. */

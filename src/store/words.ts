@@ -1,4 +1,4 @@
-// The words of a text as the search compares them: names and queries are folded here and nowhere else.
+// Splits names and queries into words, folded as the search compares them.
 
 /** Returns the first 10 different words in order, each cut to 32 code points, without case, marks and invisible characters. */
 export function wordsOf(text: string): string[] {

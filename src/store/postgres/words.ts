@@ -2,7 +2,7 @@
 //
 // Ids are assigned in order but committed in any order. So the chore indexes an animal as soon as it sees it, up to `until_id`,
 // and reads the same ids again once the counts have passed them (pets.ts): by then no lower id can be committed any more.
-// `settled_id` is how far it has come with that. A search looks through the newest animals above `settled_id`.
+// `settled_id` is how far this second pass has come. A search looks through the newest animals above `settled_id`.
 import { INT64_MAX } from '../../contract/int64.ts'
 import { type ColumnValue, PET_COLUMNS, petOf } from '../pet-columns.ts'
 import { toJson } from '../records.ts'
