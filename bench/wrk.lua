@@ -6,7 +6,7 @@ wrk.body = setting("BODY")
 if setting("KEY") then wrk.headers["Authorization"] = "Bearer " .. setting("KEY") end
 if wrk.body then wrk.headers["Content-Type"] = "application/json" end
 
--- "{cursor}" in the path becomes the next cursor: its last three bytes, four characters, count up, and wrap at 2^24.
+-- "{cursor}" in the path becomes the next cursor: its last 30 bits, five characters, count up.
 local path = setting("PATH")
 wrk.path = path
 local digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
@@ -17,12 +17,12 @@ if before then
   function request()
     count = count + 1
     local rest, text = count, ""
-    for _ = 1, 4 do
+    for _ = 1, 5 do
       local digit = rest % 64 + 1
       text = digits:sub(digit, digit) .. text
       rest = math.floor(rest / 64)
     end
-    return wrk.format(nil, before .. "AQAAAAAA" .. text .. after)
+    return wrk.format(nil, before .. "AQAAAAA" .. text .. after)
   end
 end
 

@@ -7,6 +7,7 @@ export interface Answer {
   value: Json
   /** The address of the request. */
   url: URL
+  status: number
   headers: Headers
   requestId: string | undefined
 }
@@ -30,7 +31,7 @@ export function readAnswer({ method, url, response, text }: Exchange): Answer {
     throw new UnexpectedResponseError({ code: 'unexpected_response', message, status, requestId })
   }
   const value = parseBody(text)
-  if (ok && value !== undefined) return { value, url, headers, requestId }
+  if (ok && value !== undefined) return { value, url, status, headers, requestId }
 
   const retryAfter = parseRetryAfter(headers.get('Retry-After'))
   const { code, message } = (!ok && errorBodyOf(value)) || explain(request, response)

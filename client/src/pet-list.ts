@@ -57,11 +57,11 @@ export function parsePage(answer: Answer, cursor: string | undefined): PetPage |
  * Returns the cursor of the next page, from the Link header of this answer. Uses nothing else of the link, so the API
  * key is never sent to an address other than baseUrl.
  */
-function nextCursorOf({ url, headers, requestId }: Answer, cursor: string | undefined): string | undefined {
+function nextCursorOf({ url, status, headers, requestId }: Answer, cursor: string | undefined): string | undefined {
   const next = linkTo('next', headers.get('Link'), url)
   if (next === undefined) return undefined
   const nextCursor = next.searchParams.get('cursor')
   if (nextCursor !== null && nextCursor !== cursor) return nextCursor
   const message = `GET ${url.href} answered with a link to the next page that does not lead on.`
-  throw new UnexpectedResponseError({ code: 'unexpected_response', message, requestId })
+  throw new UnexpectedResponseError({ code: 'unexpected_response', message, status, requestId })
 }

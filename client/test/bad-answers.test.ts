@@ -136,6 +136,7 @@ describe('An answer that is not of the service', () => {
       await assert.rejects(listing(server.baseUrl), (error) => {
         assert.ok(error instanceof PetstoreError && error instanceof ErrorClass, inspect(error))
         assert.deepEqual([error.code, error.requestId], [code, 'odd-1'])
+        assert.equal(typeof error.status, 'number', 'an answer arrived')
         assert.match(error.message, message)
         return true
       })

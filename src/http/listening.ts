@@ -112,7 +112,7 @@ export async function cutOff(server: Server | undefined): Promise<void> {
 }
 
 /** How long each final step of a shutdown may take: a database that hangs must not delay it. */
-const LAST_STEP_MS = 1500
+export const LAST_STEP_MS = 1500
 
 /** Waits for a final step of a shutdown. Logs an error with the message `failure`, and returns the error. */
 export async function lastStep(step: Promise<unknown>, failure: string, log: Log): Promise<unknown> {

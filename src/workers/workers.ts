@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url'
 import type { Config } from '../config.ts'
 import type { Timeouts } from '../http/app.ts'
 import type { ConnectionCounts } from '../http/connection-limit.ts'
+import { LAST_STEP_MS } from '../http/listening.ts'
 import type { Metrics, Snapshot } from '../http/metrics.ts'
 import type { Log } from '../log.ts'
 import { IN_MEMORY } from '../store/sqlite/database.ts'
@@ -34,8 +35,8 @@ const CALL_LIMIT_MS = 3000
 const HEARTBEAT_MS = 5000
 const MOST_UNANSWERED = 2
 
-/** A worker that takes longer to stop is killed. Less than the 10 s in which the whole instance stops. */
-const STOP_WITHIN_MS = 8000
+/** A worker that takes longer to stop is killed. Two final steps of the first process follow, all within 10 s (server.ts). */
+const STOP_WITHIN_MS = 10_000 - 2 * LAST_STEP_MS
 
 const PROGRAM = fileURLToPath(new URL(`../worker${extname(import.meta.url)}`, import.meta.url))
 
