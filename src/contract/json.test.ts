@@ -38,6 +38,30 @@ describe('parseJson', () => {
     assert.deepEqual(parse('['.repeat(16_000) + ']'.repeat(16_000)), new Refused('The body is nested too deep.'))
   })
 
+  it('reads a name of a field with escapes as that name, whatever names earlier texts had', () => {
+    const letter = fc.constantFrom(...'aeiou')
+    const names = fc.array(fc.tuple(letter, fc.boolean()), { minLength: 1, maxLength: 12 })
+    fc.assert(
+      fc.property(
+        names,
+        fc.constantFrom('', ' \n'),
+        fc.constantFrom('1', '1e3', '"\\""'),
+        (characters, blank, value) => {
+          const name = characters.map(([character]) => character).join('')
+          const escaped = characters.map(([character, isEscaped]) =>
+            isEscaped ? `\\u00${character.charCodeAt(0).toString(16)}` : character,
+          )
+          const textOf = (quoted: string) => Buffer.from(`{"first":1,${quoted}${blank}:${value}}`)
+          const written = `"${escaped.join('')}"`
+          // A name that is what is written so far, and as long as the name.
+          parseJson(textOf(JSON.stringify(written.slice(1, 1 + name.length))))
+          const { value: read } = parseJson(textOf(written)) as { value: object }
+          assert.deepEqual(Object.keys(read), ['first', name])
+        },
+      ),
+    )
+  })
+
   it('keeps a number that is no int64 as it was written', () => {
     const parsed = parse('[1e400, 1.50, 9223372036854775808]')
     assert.ok('value' in parsed)
