@@ -52,6 +52,7 @@ describe('int64FromJsonNumber', () => {
         assert.equal(int64FromJsonNumber(`${digits}.${'0'.repeat(zeros + 1)}`), value)
         assert.equal(int64FromJsonNumber(`${digits}${'0'.repeat(zeros)}e-${zeros}`), value)
         assert.equal(int64FromJsonNumber(`${digits}${e}0`), value)
+        assert.equal(int64FromJsonNumber(`0.${'0'.repeat(zeros)}5${e}${zeros + 1}`), 5n)
       }),
     )
   })
