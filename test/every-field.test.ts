@@ -83,7 +83,7 @@ for (const engine of ENGINES) {
       async 'an import'(pet) {
         const file = { hash: `hash ${(keys += 1)}`, file: 'pets.csv', rowsTotal: 1 }
         await store.imports.begin(file, 1, false)
-        assert.equal(await store.imports.addRows(file.hash, 0, [pet], 1), true)
+        assert.equal(await store.imports.addRows({ ...file, rowsDone: 0 }, [pet], 1), true)
       },
       async 'a copied record'(pet) {
         const { id } = await added(pet)

@@ -221,6 +221,33 @@ for (const engine of ENGINES) {
       assert.deepEqual(await namesIn(database.url), [...namesOf(content), ...namesOf(content)])
     })
 
+    const READ_FIRST = { '--skip-bad': 1500, '--ignore-columns': 3000 }
+    for (const [first, total] of Object.entries(READ_FIRST)) {
+      const other = Object.keys(READ_FIRST).find((option) => option !== first)!
+      it(`lose and double no row where an import with ${first} is interrupted and run with ${other}, under which other rows are valid`, async () => {
+        await using folder = await Folder.create()
+        await using database = await engine.newDatabase()
+        const rows = Array.from({ length: 3000 }, (_, index) => `Rex ${index},1,${index < 1500 ? 'x' : ''}\n`)
+        const file = join(folder.path, 'pets.csv')
+        writeFileSync(file, `name,categoryId,\n${rows.join('')}`)
+        await call(database.url, 130, ['import', file, first], stoppedAfter(500))
+        const added = await namesIn(database.url)
+        const refused = await call(database.url, 1, ['import', file, other])
+        assert.match(
+          refused.stderr,
+          new RegExp(
+            `petstore: The import of this file was begun with other options or another release, which read ${total} valid rows and added ${added.length}; now ${4500 - total} are valid\\. Nothing was written\\. Run it as it was begun to finish it, or add --again to begin anew: the rows that were added stay\\.\\n$`,
+          ),
+        )
+        assert.deepEqual(await namesIn(database.url), added)
+
+        await call(database.url, 0, ['import', file, other, '--again'])
+        const rest = namesOf(`header\n${rows.slice(other === '--skip-bad' ? 1500 : 0).join('')}`)
+        assert.deepEqual(await namesIn(database.url), [...added, ...rest])
+        assert.match((await call(database.url, 1, ['import', file, first])).stderr, /was imported already/)
+      })
+    }
+
     it('refuse a file that changed since the interruption, unless asked to begin with it', async () => {
       await using folder = await Folder.create()
       await using database = await engine.newDatabase()
@@ -305,7 +332,7 @@ describe('petstore import', { concurrency: 3 }, () => {
     assert.equal(overtaken.code, 1)
     assert.match(
       overtaken.stderr,
-      /petstore: Another process imports the same file; this one stopped after 1000 rows\. No row was added twice\.\n$/,
+      /petstore: Another process imports the same file; this one stopped after 1000 rows\. No row was added twice, unless the other began anew with --again\.\n$/,
     )
     assert.equal((await all(env.DATABASE_URL)).length, 1000)
 

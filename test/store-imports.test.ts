@@ -29,25 +29,33 @@ for (const engine of ENGINES) {
     it('record each batch with its rows, and add nothing from another place than where they are', () =>
       withStore(engine, async (store) => {
         const { imports } = store
-        assert.equal(await imports.addRows(FILE.hash, 0, [rex], 5), false, 'before it has begun')
+        assert.equal(await imports.addRows({ ...FILE, rowsDone: 0 }, [rex], 5), false, 'before it has begun')
         assert.equal(await imports.begin(FILE, 5, false), true)
         assert.deepEqual(await found(store), { ...FILE, rowsDone: 0, updatedAt: 5 })
-        assert.equal(await imports.addRows(FILE.hash, 0, [rex, rex], 6), true)
-        assert.equal(await imports.addRows(FILE.hash, 0, [rex, rex], 7), false, 'a second process with the same batch')
-        assert.equal(await imports.addRows(FILE.hash, 1, [rex], 7), false)
+        assert.equal(await imports.addRows({ ...FILE, rowsDone: 0 }, [rex, rex], 6), true)
+        assert.equal(
+          await imports.addRows({ ...FILE, rowsDone: 0 }, [rex, rex], 7),
+          false,
+          'a second process with the same batch',
+        )
+        assert.equal(await imports.addRows({ ...FILE, rowsDone: 1 }, [rex], 7), false)
+        const otherOptions = { ...FILE, rowsDone: 2, rowsTotal: 4 }
+        assert.equal(await imports.addRows(otherOptions, [rex], 7), false, 'a process for which other rows are valid')
         assert.deepEqual([await animals(store), await found(store)], [2, { ...FILE, rowsDone: 2, updatedAt: 6 }])
         assert.deepEqual(
           (await imports.unfinished()).map(({ hash }) => hash),
           [FILE.hash],
         )
-        assert.equal(await imports.addRows(FILE.hash, 2, [rex], 8), true)
+        assert.equal(await imports.addRows({ ...FILE, rowsDone: 2 }, [rex], 8), true)
         assert.deepEqual([await animals(store), (await imports.unfinished()).length], [3, 0])
       }))
 
     it('add no row and record nothing if one row of the batch can not be stored', () =>
       withStore(engine, async (store) => {
         await store.imports.begin(FILE, 5, false)
-        await assert.rejects(store.imports.addRows(FILE.hash, 0, [rex, { ...rex, status: 'gone' as 'sold' }], 6))
+        await assert.rejects(
+          store.imports.addRows({ ...FILE, rowsDone: 0 }, [rex, { ...rex, status: 'gone' as 'sold' }], 6),
+        )
         assert.deepEqual([await animals(store), (await found(store)).rowsDone], [0, 0])
       }))
 
@@ -56,8 +64,8 @@ for (const engine of ENGINES) {
         const { imports } = store
         const files = ['a', 'b', 'c', 'd'].map((hash) => ({ hash, file: `/srv/${hash}.csv`, rowsTotal: 2 }))
         for (const [index, file] of files.entries()) await imports.begin(file, index, false)
-        await imports.addRows('d', 0, [rex, rex], 9)
-        await imports.addRows('a', 0, [rex], 8)
+        await imports.addRows({ ...files[3]!, rowsDone: 0 }, [rex, rex], 9)
+        await imports.addRows({ ...files[0]!, rowsDone: 0 }, [rex], 8)
         const [a, b, c, d] = files.map((file, index) => ({ ...file, rowsDone: 0, updatedAt: index }))
         const unfinished = async () => (await imports.unfinished()).map((one) => ({ ...one }))
         assert.deepEqual(await unfinished(), [b, c, { ...a, rowsDone: 1, updatedAt: 8 }])
@@ -66,7 +74,7 @@ for (const engine of ENGINES) {
         assert.deepEqual({ ...(await imports.find('d')) }, { ...d, rowsDone: 2, updatedAt: 9 })
       }))
 
-    it('begin again only when finished and asked to, and are forgotten only while unfinished', () =>
+    it('begin again only when asked to, and finished or with other rows, and are forgotten only while unfinished', () =>
       withStore(engine, async (store) => {
         const { imports } = store
         await imports.begin(FILE, 5, false)
@@ -75,7 +83,14 @@ for (const engine of ENGINES) {
           [false, false],
           'while unfinished',
         )
-        await imports.addRows(FILE.hash, 0, [rex, rex, rex], 7)
+        const otherOptions = { ...FILE, rowsTotal: 2 }
+        assert.deepEqual(
+          [await imports.begin(otherOptions, 6, false), await imports.begin(otherOptions, 6, true)],
+          [false, true],
+          'while unfinished, and other rows are valid',
+        )
+        assert.equal(await imports.begin(FILE, 6, true), true)
+        await imports.addRows({ ...FILE, rowsDone: 0 }, [rex, rex, rex], 7)
         await imports.abandon(FILE.hash)
         assert.equal((await found(store)).rowsDone, 3, 'a finished one stays')
         assert.equal(await imports.begin(FILE, 8, false), false)

@@ -163,7 +163,8 @@ async function addRows(
         `${file.name} was changed during its import, which stopped after ${done} of ${total} rows. Put the earlier file back and run the same import again to finish it.`,
       )
     }
-    if (!(await imports.addRows(hash, done, batch, terminal.clock()))) throw takenOver(done - from)
+    const progress = { hash, rowsDone: done, rowsTotal: total }
+    if (!(await imports.addRows(progress, batch, terminal.clock()))) throw takenOver(done - from)
     done += batch.length
     showProgress(terminal, done, total, rate(done - from, total - from))
     if (!isStopped || done === total) continue
@@ -183,10 +184,14 @@ async function beginImport(
 ): Promise<number> {
   const again = switches['again'] === true
   const earlier = await imports.find(file.hash)
-  if (earlier !== undefined && earlier.rowsDone < earlier.rowsTotal) return earlier.rowsDone
+  const isUnfinished = earlier !== undefined && earlier.rowsDone < earlier.rowsTotal
+  if (isUnfinished && earlier.rowsTotal === file.rowsTotal) return earlier.rowsDone
   if (earlier !== undefined && !again) {
     throw new CommandFailed(
-      `${importedAlready(earlier)}; nothing was written. To add its animals once more, add --again.`,
+      isUnfinished
+        ? `The import of this file was begun with other options or another release, which read ${counted(earlier.rowsTotal, 'valid row')} and added ${earlier.rowsDone}; now ${file.rowsTotal} are valid. ` +
+            'Nothing was written. Run it as it was begun to finish it, or add --again to begin anew: the rows that were added stay.'
+        : `${importedAlready(earlier)}; nothing was written. To add its animals once more, add --again.`,
     )
   }
   // Ignores an import with the same hash, which another process has begun since: `begin` detects it.
@@ -204,7 +209,7 @@ async function beginImport(
 
 function takenOver(added: number): CommandFailed {
   return new CommandFailed(
-    `Another process imports the same file; this one stopped after ${added} rows. No row was added twice.`,
+    `Another process imports the same file; this one stopped after ${added} rows. No row was added twice, unless the other began anew with --again.`,
   )
 }
 

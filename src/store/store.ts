@@ -251,15 +251,20 @@ export interface ImportStore {
   /** Lists the imports that were begun and not finished, oldest first. */
   unfinished(): Promise<FileImport[]>
   /**
-   * Records the start of an import, before its first row. False if the file has a record already, unless that import is
-   * finished and `again` is true.
+   * Records the start of an import, before its first row. False if the file has a record already, unless `again` is true
+   * and that import is finished or has another `rowsTotal`.
    */
   begin(file: Pick<FileImport, 'hash' | 'file' | 'rowsTotal'>, now: number, again: boolean): Promise<boolean>
   /**
    * Adds the rows that follow the first `rowsDone` of a file, and records them as done in the same transaction. False, and
-   * nothing is added, if the import is not at `rowsDone`, because another process has continued it.
+   * nothing is added, if the import is not at `rowsDone` of `rowsTotal`, because another process has continued it or begun
+   * it anew.
    */
-  addRows(hash: string, rowsDone: number, rows: readonly NewPet[], now: number): Promise<boolean>
+  addRows(
+    progress: Pick<FileImport, 'hash' | 'rowsDone' | 'rowsTotal'>,
+    rows: readonly NewPet[],
+    now: number,
+  ): Promise<boolean>
   /** Removes the record of an unfinished import; the animals it has added stay. */
   abandon(hash: string): Promise<void>
 }

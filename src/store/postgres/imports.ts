@@ -25,16 +25,16 @@ export function postgresImports(pool: Pool): ImportStore {
         INSERT INTO imports (hash, file, rows_done, rows_total, updated_at) VALUES (${hash}, ${file}, 0, ${rowsTotal}, ${now})
         ON CONFLICT (hash) DO UPDATE
           SET file = excluded.file, rows_done = 0, rows_total = excluded.rows_total, updated_at = excluded.updated_at
-          WHERE imports.rows_done = imports.rows_total AND ${again}`,
+          WHERE (imports.rows_done >= imports.rows_total OR imports.rows_total <> excluded.rows_total) AND ${again}`,
       )
       return count === 1
     },
 
-    addRows: (hash, rowsDone, rows, now) =>
+    addRows: ({ hash, rowsDone, rowsTotal }, rows, now) =>
       pool.writeTransaction(async (sql) => {
         const { count } = await sql`
           UPDATE imports SET rows_done = ${rowsDone + rows.length}, updated_at = ${now}
-          WHERE hash = ${hash} AND rows_done = ${rowsDone}`
+          WHERE hash = ${hash} AND rows_done = ${rowsDone} AND rows_total = ${rowsTotal}`
         if (count === 1) await insert(sql, rows)
         return count === 1
       }),

@@ -15,9 +15,11 @@ export function sqliteImports(db: DatabaseSync, writer: Writer): ImportStore {
     `INSERT INTO imports (hash, file, rows_done, rows_total, updated_at) VALUES (?, ?, 0, ?, ?)
      ON CONFLICT (hash) DO UPDATE
        SET file = excluded.file, rows_done = 0, rows_total = excluded.rows_total, updated_at = excluded.updated_at
-       WHERE imports.rows_done = imports.rows_total AND ?`,
+       WHERE (imports.rows_done >= imports.rows_total OR imports.rows_total <> excluded.rows_total) AND ?`,
   )
-  const advance = db.prepare('UPDATE imports SET rows_done = ?, updated_at = ? WHERE hash = ? AND rows_done = ?')
+  const advance = db.prepare(
+    'UPDATE imports SET rows_done = ?, updated_at = ? WHERE hash = ? AND rows_done = ? AND rows_total = ?',
+  )
   const abandon = db.prepare('DELETE FROM imports WHERE hash = ? AND rows_done < rows_total')
   const insert = db.prepare(INSERT_PET)
   // node:sqlite also returns the row's id, and throws if it must convert one above 2⁵³ to a number.
@@ -31,9 +33,9 @@ export function sqliteImports(db: DatabaseSync, writer: Writer): ImportStore {
     begin: ({ hash, file, rowsTotal }, now, again) =>
       writer.writeBookkeeping(() => begin.run(hash, file, rowsTotal, now, Number(again)).changes === 1),
 
-    addRows: (hash, rowsDone, rows, now) =>
+    addRows: ({ hash, rowsDone, rowsTotal }, rows, now) =>
       writer.write(() => {
-        if (advance.run(rowsDone + rows.length, now, hash, rowsDone).changes === 0) return false
+        if (advance.run(rowsDone + rows.length, now, hash, rowsDone, rowsTotal).changes === 0) return false
         for (const row of rows) insert.run(...valuesOf(row))
         return true
       }),
