@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -50,7 +50,7 @@ const namesOf = (content: string) =>
     .trimEnd()
     .split('\n')
     .slice(1)
-    .map((line) => line.split(',')[0])
+    .map((line) => line.split(',')[0]!)
 
 /** Presses Ctrl-C when so many rows are added. */
 function stoppedAfter(rows: number): InProcessOptions {
@@ -259,12 +259,42 @@ for (const engine of ENGINES) {
       const refused = await call(database.url, 1, ['import', file])
       assert.match(
         refused.stderr,
-        /pets\.csv has changed since its import was interrupted after 500 of 1600 rows; nothing was written\. /,
+        /pets\.csv has changed since an import of it began, and that import had added 500 of 1600 rows at .* UTC; it is running or was interrupted\. Nothing was written\. /,
       )
       assert.equal((await all(database.url)).length, 500)
       await call(database.url, 0, ['import', file, '--again'])
       assert.deepEqual(await namesIn(database.url), [...namesOf(before).slice(0, 500), ...namesOf(after)])
       assert.deepEqual([...(await withStore(database.url, ({ imports }) => imports.unfinished()))], [])
+    })
+
+    it('with --again for a file that took the name of one that is being imported leave the running import alone', async () => {
+      await using folder = await Folder.create()
+      await using database = await engine.newDatabase()
+      const [before, after] = [csv(numbered(3600)), csv(numbered(10, 5000))]
+      const file = join(folder.path, 'pets.csv')
+      writeFileSync(file, before)
+      writeFileSync(`${file}.new`, after)
+      let second: ReturnType<typeof call> | undefined
+      const onReport = (text: string) => {
+        if (!text.includes(' 500 of ')) return
+        renameSync(`${file}.new`, file)
+        second = call(database.url, 0, ['import', file, '--again'])
+      }
+      await call(database.url, 0, ['import', file], { isTTY: true, onReport })
+      await second
+      assert.deepEqual((await namesIn(database.url)).toSorted(), [...namesOf(before), ...namesOf(after)].toSorted())
+    })
+
+    it('do not take one standard input for another that was interrupted, and go on with each', async () => {
+      await using database = await engine.newDatabase()
+      const words = ['import', '-', '--format', 'csv']
+      const [one, other] = [csv(numbered(2600)), csv(numbered(10, 5000))]
+      await call(database.url, 130, words, { ...stoppedAfter(500), input: one })
+      assert.equal((await call(database.url, 0, words, { input: other })).stderr, 'Added 10 animals.\n')
+      const unfinished = await withStore(database.url, ({ imports }) => imports.unfinished())
+      assert.match(unfinished.map(({ file }) => file).join(), /^standard input \(SHA-256 [0-9a-f]{8}…\)$/)
+      await call(database.url, 0, words, { input: one })
+      assert.deepEqual((await namesIn(database.url)).toSorted(), [...namesOf(one), ...namesOf(other)].toSorted())
     })
 
     const CHANGES: Record<string, (content: string) => string> = {
@@ -283,10 +313,7 @@ for (const engine of ENGINES) {
         }
         const stopped = await call(database.url, 1, ['import', file], { isTTY: true, onReport })
         assert.match(stopped.stderr, /was changed during its import, which stopped after 500 of 1600 rows\./)
-        assert.match(
-          (await call(database.url, 1, ['import', file])).stderr,
-          /has changed since its import was interrupted/,
-        )
+        assert.match((await call(database.url, 1, ['import', file])).stderr, /has changed since an import of it began/)
         writeFileSync(file, content)
         await call(database.url, 0, ['import', file])
         assert.deepEqual(await namesIn(database.url), namesOf(content))
@@ -417,7 +444,10 @@ describe('petstore import', { concurrency: 3 }, () => {
       unfinished.map((one) => one.file),
       [file],
     )
-    assert.match((await petstore(['import', file], { env })).stderr, /pets\.csv has changed since its import was/)
+    assert.match(
+      (await petstore(['import', file], { env })).stderr,
+      /pets\.csv has changed since an import of it began/,
+    )
     const other = join(folder.path, 'other.csv')
     writeFileSync(other, 'name-categoryId\nRex-1\n')
     const added = await petstore(['import', other, '--delimiter', '-'], { env })
@@ -442,6 +472,22 @@ describe('petstore import', { concurrency: 3 }, () => {
     assert.equal(code, 0, stderr)
     assert.deepEqual(JSON.parse(stdout), { added: 4000, earlier: 0, skipped: 0 })
   })
+
+  for (const [what, shell] of Object.entries({ pipe: 'cat | "$0" "$@"', file: '"$0" "$@" <pets.csv' })) {
+    it(`does not take /dev/stdin for the ${what} that it was before`, async () => {
+      await using folder = await Folder.create()
+      writeFileSync(join(folder.path, 'pets.csv'), csv('Rex,1'))
+      await folder.runInProcess(['migrate'])
+      await withStore(`sqlite:${join(folder.path, 'data/petstore.db')}`, ({ imports }) =>
+        imports.begin({ hash: 'other', file: '/dev/stdin', rowsTotal: 5 }, 1, false),
+      )
+      const { stderr } = await folder.run(['import', '/dev/stdin', '--format', 'csv'], {
+        wrap: ['sh', '-c', shell],
+        input: csv('Rex,1'),
+      })
+      assert.equal(stderr, 'Added 1 animal.\n')
+    })
+  }
 
   it('spools standard input, leaves nothing of it behind, and recognises it again', async () => {
     await using folder = await Folder.create()

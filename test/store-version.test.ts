@@ -111,7 +111,6 @@ const IMPORTS: Record<keyof ImportStore, Case> = {
   unfinished: reads((store) => store.imports.unfinished()),
   begin: bookkeeping((store) => store.imports.begin({ hash: 'other', file: 'pets.csv', rowsTotal: 2 }, 1, false)),
   addRows: data((store) => store.imports.addRows({ hash: 'hash', rowsDone: 0, rowsTotal: 2 }, [rex], 1)),
-  abandon: bookkeeping((store) => store.imports.abandon('hash')),
 }
 
 const RECORDS: Record<keyof RecordStore, Case> = {

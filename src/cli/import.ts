@@ -143,6 +143,11 @@ function importedAlready({ rowsTotal, updatedAt }: FileImport): string {
   return `This file was imported already (${rowsTotal} rows, ${formatTime(updatedAt)})`
 }
 
+/** Describes an unfinished import. The store does not know whether a process runs it. */
+export function progressOf({ rowsDone, rowsTotal, updatedAt }: FileImport): string {
+  return `had added ${rowsDone} of ${rowsTotal} rows at ${formatTime(updatedAt)}; it is running or was interrupted`
+}
+
 /** Adds the valid rows that an interrupted import of this file has not added; resolves with their number. */
 async function addRows(
   input: Input,
@@ -152,7 +157,8 @@ async function addRows(
   { hash, total }: { hash: string; total: number },
 ): Promise<number> {
   const { terminal } = input
-  const from = await beginImport(input, imports, { hash, file: file.name, rowsTotal: total })
+  const name = file.keepsName ? file.name : `${file.name} (SHA-256 ${hash.slice(0, 8)}…)`
+  const from = await beginImport(input, imports, { hash, file: name, rowsTotal: total })
   const rate = startRate()
   let done = from
   let isStopped = false
@@ -198,11 +204,10 @@ async function beginImport(
   const changed = (await imports.unfinished()).find((other) => other.file === file.file && other.hash !== file.hash)
   if (changed !== undefined && !again) {
     throw new CommandFailed(
-      `${file.file} has changed since its import was interrupted after ${changed.rowsDone} of ${changed.rowsTotal} rows; nothing was written. ` +
+      `${file.file} has changed since an import of it began, and that import ${progressOf(changed)}. Nothing was written. ` +
         'Import the earlier file to finish, or add --again to import this one from its first row: the rows that were added stay.',
     )
   }
-  if (changed !== undefined) await imports.abandon(changed.hash)
   if (!(await imports.begin(file, terminal.clock(), again))) throw takenOver(0)
   return 0
 }

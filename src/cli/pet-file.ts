@@ -37,11 +37,14 @@ const CHUNK_BYTES = 256 * 1024
 export class PetFile implements AsyncDisposable {
   /** The absolute path, or `standard input`. */
   readonly name: string
+  /** Whether the name stays with this file: standard input, a pipe or /dev/fd/3 is another file the next time. */
+  readonly keepsName: boolean
   readonly #handle: FileHandle
   readonly #state: BigIntStats
 
-  private constructor(name: string, handle: FileHandle, state: BigIntStats) {
+  private constructor(name: string, handle: FileHandle, state: BigIntStats, keepsName = false) {
     this.name = name
+    this.keepsName = keepsName
     this.#handle = handle
     this.#state = state
   }
@@ -51,8 +54,9 @@ export class PetFile implements AsyncDisposable {
       if (path === STANDARD_STREAM) return await PetFile.#spool('standard input', stdin)
       const handle = await open(path)
       const state = await handle.stat({ bigint: true })
-      if (state.isFile()) return new PetFile(resolve(path), handle, state)
-      return await PetFile.#spool(resolve(path), handle.createReadStream())
+      const name = resolve(path)
+      if (state.isFile()) return new PetFile(name, handle, state, !/^\/(?:dev|proc)\//.test(name))
+      return await PetFile.#spool(name, handle.createReadStream())
     } catch (error) {
       throw new CommandFailed(`Cannot read ${path}: ${(error as Error).message}.`, { cause: error })
     }

@@ -248,7 +248,10 @@ export interface FileImport {
 export interface ImportStore {
   /** Undefined if no import of this file was begun. */
   find(hash: string): Promise<FileImport | undefined>
-  /** Lists the imports that were begun and not finished, oldest first. */
+  /**
+   * Lists the imports that were begun and not finished, oldest first. Leaves out those of a file that was imported later
+   * with another content.
+   */
   unfinished(): Promise<FileImport[]>
   /**
    * Records the start of an import, before its first row. False if the file has a record already, unless `again` is true
@@ -265,6 +268,4 @@ export interface ImportStore {
     rows: readonly NewPet[],
     now: number,
   ): Promise<boolean>
-  /** Removes the record of an unfinished import; the animals it has added stay. */
-  abandon(hash: string): Promise<void>
 }

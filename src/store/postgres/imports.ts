@@ -15,8 +15,10 @@ export function postgresImports(pool: Pool): ImportStore {
 
     unfinished: () =>
       pool.read(
-        (sql) =>
-          sql<FileImport[]>`SELECT ${columns(sql)} FROM imports WHERE rows_done < rows_total ORDER BY updated_at`,
+        (sql) => sql<FileImport[]>`
+        SELECT ${columns(sql)} FROM imports WHERE rows_done < rows_total AND NOT EXISTS (
+          SELECT 1 FROM imports AS later WHERE later.file = imports.file AND later.updated_at > imports.updated_at
+        ) ORDER BY updated_at`,
       ),
 
     async begin({ hash, file, rowsTotal }, now, again) {
@@ -38,10 +40,6 @@ export function postgresImports(pool: Pool): ImportStore {
         if (count === 1) await insert(sql, rows)
         return count === 1
       }),
-
-    async abandon(hash) {
-      await pool.write((sql) => sql`DELETE FROM imports WHERE hash = ${hash} AND rows_done < rows_total`)
-    },
   }
 }
 

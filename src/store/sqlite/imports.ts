@@ -10,7 +10,11 @@ const SELECT =
 
 export function sqliteImports(db: DatabaseSync, writer: Writer): ImportStore {
   const find = db.prepare(`${SELECT} WHERE hash = ?`)
-  const unfinished = db.prepare(`${SELECT} WHERE rows_done < rows_total ORDER BY updated_at`)
+  const unfinished = db.prepare(
+    `${SELECT} WHERE rows_done < rows_total AND NOT EXISTS (
+       SELECT 1 FROM imports AS later WHERE later.file = imports.file AND later.updated_at > imports.updated_at
+     ) ORDER BY updated_at`,
+  )
   const begin = db.prepare(
     `INSERT INTO imports (hash, file, rows_done, rows_total, updated_at) VALUES (?, ?, 0, ?, ?)
      ON CONFLICT (hash) DO UPDATE
@@ -20,7 +24,6 @@ export function sqliteImports(db: DatabaseSync, writer: Writer): ImportStore {
   const advance = db.prepare(
     'UPDATE imports SET rows_done = ?, updated_at = ? WHERE hash = ? AND rows_done = ? AND rows_total = ?',
   )
-  const abandon = db.prepare('DELETE FROM imports WHERE hash = ? AND rows_done < rows_total')
   const insert = db.prepare(INSERT_PET)
   // node:sqlite also returns the row's id, and throws if it must convert one above 2⁵³ to a number.
   insert.setReadBigInts(true)
@@ -39,9 +42,5 @@ export function sqliteImports(db: DatabaseSync, writer: Writer): ImportStore {
         for (const row of rows) insert.run(...valuesOf(row))
         return true
       }),
-
-    async abandon(hash) {
-      await writer.writeBookkeeping(() => abandon.run(hash))
-    },
   }
 }
