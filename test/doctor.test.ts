@@ -49,7 +49,7 @@ for (const engine of ENGINES) {
         assert.ok(names.includes(name), name)
     })
 
-    it('finds a database of the other environment, and an import that was not finished', async () => {
+    it('finds a database of the other environment, and an import that was not finished, of which it says what is known', async () => {
       await using folder = await Folder.create()
       await using database = await engine.newDatabase()
       await petstore(['migrate', '--environment', 'staging', '--database', database.url])
@@ -59,9 +59,14 @@ for (const engine of ENGINES) {
       const { code, found } = await examine(database.url, ['--environment', 'production'])
       assert.equal(code, 1)
       assert.equal(found['Environment']!.found, 'the database belongs to staging, the setting is production')
+      const { state, found: text, fix } = found['Import']!
       assert.deepEqual(
-        [found['Import']!.state, found['Import']!.found],
-        ['warning', `of ${file} stopped after 500 of 1500 rows`],
+        [state, text.replace(/\d{4}-\d\d-\d\d \d\d:\d\d/, 'TIME'), fix],
+        [
+          'warning',
+          `of ${file} had added 500 of 1500 rows at TIME UTC; it is running or was interrupted`,
+          'Unless it is running, run the same petstore import again to finish it.',
+        ],
       )
     })
 
@@ -197,7 +202,12 @@ describe('petstore doctor', { concurrency: 3 }, () => {
     const { code, stdout } = await petstore(['doctor', '--database', database.url])
     assert.equal(code, 0)
     for (const name of ['one', 'two'])
-      assert.match(stdout, new RegExp(`\nwarning +Import +of /srv/${name}\\.csv stopped after 0 of 5 rows\n`))
+      assert.match(
+        stdout,
+        new RegExp(
+          `\nwarning +Import +of /srv/${name}\\.csv had added 0 of 5 rows at .* UTC; it is running or was interrupted\n`,
+        ),
+      )
   })
 
   it('finds a PostgreSQL that is a standby', async () => {

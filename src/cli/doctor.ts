@@ -7,6 +7,7 @@ import { givesWay } from '../store/settle-environment.ts'
 import type { Store } from '../store/store.ts'
 import { type Command, CommandFailed, settingOptions, STORE_OPTIONS } from './command.ts'
 import { didYouMean } from './help.ts'
+import { progressOf } from './import.ts'
 import { accent, counted, print, printJson, type Terminal } from './terminal.ts'
 
 export const doctor: Command = {
@@ -53,11 +54,11 @@ async function checkStore(config: Config): Promise<Check[]> {
       (await store.isUnfinishedCopy())
         ? problem('Copy', 'a copy into this database was interrupted', 'Run the same petstore copy again.')
         : fine('Copy', 'none is unfinished'),
-      ...(await store.imports.unfinished()).map(({ file, rowsDone, rowsTotal }) =>
+      ...(await store.imports.unfinished()).map((unfinished) =>
         warning(
           'Import',
-          `of ${file} stopped after ${rowsDone} of ${rowsTotal} rows`,
-          'Run the same petstore import again to finish it.',
+          `of ${unfinished.file} ${progressOf(unfinished)}`,
+          'Unless it is running, run the same petstore import again to finish it.',
         ),
       ),
     ]
