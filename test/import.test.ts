@@ -508,6 +508,31 @@ describe('petstore import', { concurrency: 3 }, () => {
     )
   })
 
+  for (const [what, path] of [
+    ['standard input', '-'],
+    ['/dev/stdin', '/dev/stdin'],
+  ] as const) {
+    it(`says of ${path} that the temporary folder is the problem, where it is`, async () => {
+      await using folder = await Folder.create()
+      for (const [where, code] of [
+        [join(folder.path, 'none'), 'ENOENT'],
+        ['/dev/full', 'ENOTDIR'],
+      ] as const) {
+        const ended = await folder.run(['import', path, '--format', 'csv'], {
+          wrap: ['sh', '-c', 'cat | "$0" "$@"'],
+          input: csv('Rex,1'),
+          env: { TMPDIR: where },
+        })
+        assert.equal(ended.code, 1)
+        assert.ok(
+          ended.stderr.startsWith(`petstore: Cannot copy ${what} to the temporary folder ${where}: ${code}: `),
+          ended.stderr,
+        )
+        assert.match(ended.stderr, /\. Set TMPDIR to a folder with room that this user can write to\.\n$/)
+      }
+    })
+  }
+
   it('recognises how an office writes CSV, says so, and leaves out a column only when asked', async () => {
     await using folder = await Folder.create()
     const content = '\uFEFFsep=;\r\nCategoryID; NAME ;Price\r\n7;"Rex; the 2nd";9,50\r\n;;\r\n'
@@ -535,6 +560,7 @@ describe('petstore import', { concurrency: 3 }, () => {
     const put = (name: string, content: string | Buffer) => writeFileSync(join(folder.path, name), content)
     put('header.csv', 'Name,Category\nRex,1\n')
     put('sheet.csv', Buffer.from('504b030414000600', 'hex'))
+    put('pets.XLSX', '')
     put('quote.csv', 'name,categoryId\n"Rex,1\n')
     put('empty.jsonl', '')
     put('empty.NDJSON', '')
@@ -542,6 +568,7 @@ describe('petstore import', { concurrency: 3 }, () => {
     await folder.runInProcess(['migrate'])
     const calls: [words: string[], code: number, message: RegExp][] = [
       [['import', 'none.csv'], 1, /^petstore: Cannot read none\.csv: ENOENT/],
+      [['import', 'none.xlsx'], 1, /^petstore: Cannot read none\.xlsx: ENOENT/],
       [['import', '.', '--format', 'csv'], 1, /^petstore: Cannot read \.: EISDIR/],
       [
         ['import', 'header.csv'],

@@ -59,12 +59,13 @@ export const importPets: Command = {
   async run(input) {
     const { terminal, positionals, flags, switches } = input
     const path = positionals[0]!
-    if (flags['format'] === undefined && isNamedAsSpreadsheet(path)) throw spreadsheetRefused(path)
-    const format = formatOf(path, flags['format'])
+    const isSpreadsheet = flags['format'] === undefined && isNamedAsSpreadsheet(path)
+    const format = isSpreadsheet ? 'csv' : formatOf(path, flags['format'])
     const options = { delimiter: delimiterOf(flags['delimiter']), ignoreColumns: switches['ignore-columns'] }
     if (format !== 'csv' && (options.delimiter ?? options.ignoreColumns) !== undefined)
       throw new UsageError('--delimiter and --ignore-columns are for CSV.')
     await using file = await PetFile.open(path, terminal.stdin)
+    if (isSpreadsheet) throw spreadsheetRefused(path)
     const encoding = await file.encoding()
     const csv = format === 'csv' ? recogniseCsv(await file.start(), options) : undefined
     if (csv !== undefined && csv.ignored.length > 0)

@@ -58,7 +58,14 @@ export class PetFile implements AsyncDisposable {
       if (state.isFile()) return new PetFile(name, handle, state, !/^\/(?:dev|proc)\//.test(name))
       return await PetFile.#spool(name, handle.createReadStream())
     } catch (error) {
-      throw new CommandFailed(`Cannot read ${path}: ${(error as Error).message}.`, { cause: error })
+      const { syscall, path: failed = path, message } = error as NodeJS.ErrnoException
+      const what = path === STANDARD_STREAM ? 'standard input' : path
+      throw new CommandFailed(
+        syscall === 'write' || failed !== path
+          ? `Cannot copy ${what} to the temporary folder ${tmpdir()}: ${message}. Set TMPDIR to a folder with room that this user can write to.`
+          : `Cannot read ${what}: ${message}.`,
+        { cause: error },
+      )
     }
   }
 
