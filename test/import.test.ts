@@ -646,6 +646,27 @@ describe('petstore import', { concurrency: 3 }, () => {
     assert.equal(readFileSync(file, 'utf8'), 'earlier')
   })
 
+  it('leaves no part of an export after Ctrl-C, and says that the file was not written', async () => {
+    await using folder = await Folder.create()
+    const file = join(folder.path, 'pets.csv')
+    const env = { DATABASE_URL: `sqlite:${join(folder.path, 'petstore.db')}` }
+    await withStore(env.DATABASE_URL, async ({ pets }) => {
+      await pets.createMany(Array.from({ length: 20_001 }, (_, nth) => ({ ...ODD[0]!, name: `Rex ${nth}` })))
+    })
+    writeFileSync(file, 'earlier')
+    const stop = Promise.withResolvers<string>()
+    const { code, stderr } = await petstore(['export', file, '--force'], {
+      env,
+      isTTY: true,
+      onReport: () => stop.resolve('SIGINT'),
+      stopSignal: () => stop.promise,
+    })
+    assert.equal(code, 130)
+    assert.ok(stderr.endsWith(`petstore: Interrupted: ${file} was not written.\n`), stderr)
+    const left = readdirSync(folder.path).filter((name) => name.startsWith('pets.csv'))
+    assert.deepEqual([left, readFileSync(file, 'utf8')], [['pets.csv'], 'earlier'])
+  })
+
   it('shows the progress of an export also when more animals are read than were counted', async () => {
     await using folder = await Folder.create()
     const [database, file] = ['petstore.db', 'pets.csv'].map((name) => join(folder.path, name)) as [string, string]

@@ -11,7 +11,7 @@ import type { Store } from '../store/store.ts'
 import { writeWholeFile } from '../store/whole-file.ts'
 import { type Command, CommandFailed, conclude, STORE_OPTIONS, UsageError, withStore } from './command.ts'
 import { type Format, FORMAT_OPTION, formatOf, STANDARD_STREAM } from './pet-file.ts'
-import { counted, showProgress, startRate, type Terminal } from './terminal.ts'
+import { clearProgress, counted, Interrupted, showProgress, startRate, type Terminal } from './terminal.ts'
 
 export const exportPets: Command = {
   name: 'export',
@@ -43,18 +43,30 @@ export const exportPets: Command = {
 }
 
 async function writeFile(terminal: Terminal, store: Store, format: Format, path: string): Promise<number> {
+  const stop = new AbortController()
+  void terminal.stopSignal().then(() => stop.abort())
   try {
     return await writeWholeFile(path, (partial) =>
-      writeTo(terminal, store, format, createWriteStream(partial, { flags: 'wx' })),
+      writeTo(terminal, store, format, createWriteStream(partial, { flags: 'wx' }), stop.signal),
     )
   } catch (error) {
+    if (stop.signal.aborted) {
+      clearProgress(terminal)
+      throw new Interrupted(`Interrupted: ${path} was not written.`)
+    }
     const { syscall, message } = error as NodeJS.ErrnoException
     throw syscall === undefined ? error : new CommandFailed(`Cannot write ${path}: ${message}.`, { cause: error })
   }
 }
 
 /** Resolves with the number of animals. */
-async function writeTo(terminal: Terminal, store: Store, format: Format, target = terminal.stdout): Promise<number> {
+async function writeTo(
+  terminal: Terminal,
+  store: Store,
+  format: Format,
+  target = terminal.stdout,
+  signal?: AbortSignal,
+): Promise<number> {
   const stored = Object.values(await store.pets.countByStatus()).reduce((sum, count) => sum + count, 0)
   const rate = startRate()
   const line = format === 'csv' ? csvLine : renderPet
@@ -69,6 +81,6 @@ async function writeTo(terminal: Terminal, store: Store, format: Format, target 
       showProgress(terminal, count, total, rate(count, total))
     }
   }
-  await pipeline(Readable.from(render()), target, { end: target !== terminal.stdout })
+  await pipeline(Readable.from(render()), target, { end: target !== terminal.stdout, signal })
   return count
 }
