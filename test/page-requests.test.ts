@@ -196,6 +196,11 @@ describeService('A request for a page', (service) => {
         body: 'a=b',
         status: 415,
       },
+      'of a type that only ends like it': {
+        headers: 'Content-Type: text/application/x-www-form-urlencoded\r\nContent-Length: 3\r\n',
+        body: 'a=b',
+        status: 415,
+      },
       'that is too large': { headers: `${FORM}Content-Length: 20000\r\n`, body: 'a'.repeat(20_000), status: 413 },
       'that is too large, in chunks': {
         headers: `${FORM}Transfer-Encoding: chunked\r\n`,

@@ -43,7 +43,7 @@ export const FOLDERS: readonly MutatedFolder[] = [
   {
     name: 'console',
     mutate: ['src/console/*.ts'],
-    tests: ['src/console/*.test.ts', 'test/console-*.test.ts'],
+    tests: ['src/console/*.test.ts', 'test/{console-*,page-requests}.test.ts'],
   },
   {
     name: 'cli',
