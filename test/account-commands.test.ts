@@ -229,6 +229,25 @@ describe('petstore account', () => {
       assert.match(await run('account list'), /^acct_\w{16} {2}you@example\.com {2}2026-11-15 12:00 UTC\n$/)
     }))
 
+  for (const words of [`key create --account ${EMAIL} --name laptop`, `account password ${EMAIL} --password-stdin`]) {
+    it(`that is removed elsewhere during ${words.split(' -')[0]} is told as gone`, () =>
+      withAccount(async (_run, url) => {
+        const clock = () => {
+          using other = new DatabaseSync(url.slice('sqlite:'.length))
+          other.exec('DELETE FROM accounts')
+          return NOW
+        }
+        assert.deepEqual(
+          await petstore([...words.split(' '), '--database', url], { input: 'one long password', clock }),
+          {
+            code: 1,
+            stdout: '',
+            stderr: `petstore: There is no account for ${EMAIL}: it was removed meanwhile.\n`,
+          },
+        )
+      }))
+  }
+
   it('leaves nothing but the database file, whether the command succeeds or fails', async () => {
     await using database = await ENGINES[0]!.newDatabase()
     const path = database.url.slice('sqlite:'.length)

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { Refused } from '../src/contract/errors.ts'
 import { ConsoleClient, signedIn, signedInAs } from './console-client.ts'
-import { describeService, makeKey, startPetstore } from './harness.ts'
+import { describeService, makeKey, PASSWORD, startPetstore } from './harness.ts'
 
 const codesIn = (body: string) => [...body.matchAll(/<a href="\/docs\/errors#(\w+)">/g)].map(([, code]) => code)
 
@@ -33,6 +33,24 @@ describeService('The console, for its people', (service) => {
       200,
     )
   })
+
+  for (const [method, page, action, fields] of [
+    ['createKey', '/keys', '/keys', { name: 'k', expires: '' }],
+    ['setPassword', '/account', '/account/password', { current: PASSWORD, password: 'another horse battery' }],
+  ] as const) {
+    it(`leads to the sign-in where the account was deleted just before ${method}`, async ({ mock }) => {
+      const { accounts } = service().store
+      const client = await signedInAs(service(), `${method}@example.com`)
+      const account = (await accounts.accountByEmail(`${method}@example.com`))!
+      const write = accounts[method].bind(accounts) as (...call: unknown[]) => Promise<never>
+      mock.method(accounts, method, async (...call: unknown[]) => {
+        await service().accounts.remove(account, 'console')
+        return write(...call)
+      })
+      const { status, location } = await client.submit(page, action, fields)
+      assert.deepEqual([status, location], [303, `/sign-in?next=${encodeURIComponent(page)}`])
+    })
+  }
 
   it("does not rename somebody else's key", async () => {
     const other = await makeKey(service())

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { NewPet } from '../src/contract/pets.ts'
-import { FAILED_REQUESTS_KEPT, type Session } from '../src/store/account-store.ts'
+import { type AccountStore, FAILED_REQUESTS_KEPT, type Session } from '../src/store/account-store.ts'
 import { kindOf } from '../src/store/records.ts'
 import { type Idempotency, type Store, StoreUnavailable } from '../src/store/store.ts'
 import { startPetstore } from './harness.ts'
@@ -112,6 +112,40 @@ describe('a write to PostgreSQL whose answer is lost', { concurrency: false, tim
     assert.equal((await pets.countByStatus()).available, 2)
     assert.equal((await accounts.sessionByHash(tokenHash))?.lastSeenAt, 2)
   })
+})
+
+describe('a write for an account that another process is removing', { concurrency: false, timeout: 120_000 }, () => {
+  const tokenHash = Buffer.alloc(32, 9)
+  const count = { ...usage, keyId: 'key_1' }
+  const writes: Record<string, [(accounts: AccountStore) => Promise<unknown>, outcome: unknown]> = {
+    'a key': [
+      (accounts) => accounts.createKey({ ...apiKey('key_2', 'acct'), hash: Buffer.alloc(32, 9) }, event('acct')),
+      'no account',
+    ],
+    'a name': [(accounts) => accounts.renameKey('key_1', 'new', event('acct')), false],
+    'a revocation': [(accounts) => accounts.revokeKey('key_1', 1, event('acct')), false],
+    'a password': [(accounts) => accounts.setPassword('acct', 'new', event('acct')), false],
+    'a session': [
+      (accounts) =>
+        accounts.createSession({ tokenHash, accountId: 'acct', createdAt: 1, lastSeenAt: 1 }, 'hash', event('acct')),
+      false,
+    ],
+    'counts of usage': [(accounts) => accounts.recordUsage([count], new Map([['key_1', 1]])), undefined],
+    'counts of usage alone': [(accounts) => accounts.recordUsage([count], new Map()), undefined],
+    'failed requests': [(accounts) => accounts.recordFailures([failure]), undefined],
+  }
+  for (const [what, [write, outcome]] of Object.entries(writes)) {
+    it(`waits for that, then does nothing: ${what}`, async () => {
+      await using opened = await openPostgres()
+      const { accounts } = opened.store
+      await addKeys(opened.store, ['key_1'])
+      const commit = await opened.lock("DELETE FROM accounts WHERE id = 'acct'")
+      const written = write(accounts)
+      await Promise.race([written, opened.untilBlocked(1)])
+      await commit()
+      assert.equal(await written, outcome)
+    })
+  }
 })
 
 describe('a write that PostgreSQL refuses', { concurrency: false, timeout: 120_000 }, () => {

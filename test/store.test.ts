@@ -319,6 +319,13 @@ for (const engine of ENGINES) {
         for (const byte of [21, 22]) assert.equal(await store.accounts.keyByHash(Buffer.alloc(32, byte)), undefined)
       })
 
+      it('makes no key for an account that is gone, and leaves no event of the try', async () => {
+        const key = { ...apiKey('key_of_nobody', 'acct_none'), hash: Buffer.alloc(32, 23) }
+        assert.equal(await store.accounts.createKey(key, event('acct_none')), 'no account')
+        assert.equal(await store.accounts.keyById(key.id), undefined)
+        assert.deepEqual(await store.accounts.auditTrail('acct_none', 10), [])
+      })
+
       it('lists keys newest first, of one account or of all', async () => {
         const older = { ...apiKey('key_older', owner.id), createdAt: 5 }
         const newer = { ...apiKey('key_newer', owner.id), createdAt: 6_000_000_000_000 }

@@ -70,8 +70,9 @@ export class Accounts {
     const event = this.#event(account.id, 'account.password_changed', via, account.email)
     const passwordHash = await hashPassword(password, signal)
     const changed = await this.#store.accounts.setPassword(account.id, passwordHash, event, account.passwordHash)
-    return changed
-      ? { ...account, passwordHash }
+    if (changed) return { ...account, passwordHash }
+    return (await this.#store.accounts.accountById(account.id)) === undefined
+      ? new NoAccount(account)
       : new FieldProblem('current', 'The password was changed meanwhile. Try again.')
   }
 
@@ -108,6 +109,7 @@ export class Accounts {
     }
     const event = this.#event(account.id, 'key.created', via, `${name} (${key.id})`)
     const outcome = await this.#store.accounts.createKey({ ...key, hash: hashKey(secret) }, event)
+    if (outcome === 'no account') return new NoAccount(account)
     if (outcome === 'too many') return TOO_MANY_KEYS
     return outcome === 'created' ? { key, secret } : KEY_EXISTS
   }
@@ -133,6 +135,13 @@ export class Accounts {
 
   #event(accountId: string, action: AuditEvent['action'], via: Via, subject: string): AuditEvent {
     return { at: this.#clock(), accountId, action, via, subject }
+  }
+}
+
+/** The account was removed between its look-up and the change. */
+export class NoAccount extends FieldProblem {
+  constructor({ email }: Account) {
+    super('', `There is no account for ${email}: it was removed meanwhile.`)
   }
 }
 

@@ -1,12 +1,13 @@
 // The page of the account: changes its password, shows its security log, and deletes it.
 import type { AuditEvent } from '../store/account-store.ts'
+import { NoAccount } from '../accounts/accounts.ts'
 import { PASSWORD_MIN_LENGTH } from '../accounts/passwords.ts'
 import { TooManyTries } from '../accounts/throttle.ts'
 import { FieldProblem, Refused } from '../contract/errors.ts'
 import { field, form, type Problems, problemSummary } from './forms.ts'
 import { html, type Html, isolated } from './html.ts'
 import { tooManyTriesPage } from './problem-pages.ts'
-import { checkPassword, CURRENT_PASSWORD, NEW_PASSWORD, openAs } from './sign-in.ts'
+import { checkPassword, CURRENT_PASSWORD, NEW_PASSWORD, openAs, toSignIn } from './sign-in.ts'
 import { day, minute } from './times.ts'
 import { type ConsoleRoute, forMembers, type MemberVisit, type Outcome, type HtmlPage } from './visit.ts'
 
@@ -83,6 +84,7 @@ async function changePassword(visit: MemberVisit): Promise<Outcome> {
   const refusal = await refuseUnlessPassword(visit, (problem) => accountPage(visit, [problem]))
   if (refusal !== undefined) return refusal
   const changed = await accounts.changePassword(who.account, typed.get('password') ?? '', 'console', left)
+  if (changed instanceof NoAccount) return toSignIn('/account')
   return changed instanceof Refused ? accountPage(visit, [changed]) : openAs(visit, changed, '/account?changed=yes')
 }
 

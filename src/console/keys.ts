@@ -1,5 +1,5 @@
 // The pages of API keys: lists them with their use, and generates, renames and revokes one.
-import { KEY_EXISTS, KEY_NAME_MAX_LENGTH } from '../accounts/accounts.ts'
+import { KEY_EXISTS, KEY_NAME_MAX_LENGTH, NoAccount } from '../accounts/accounts.ts'
 import { redacted } from '../accounts/api-keys.ts'
 import { newToken } from '../accounts/sessions.ts'
 import { FieldProblem, Refused } from '../contract/errors.ts'
@@ -9,6 +9,7 @@ import { emptyState, html, type Html, isolated } from './html.ts'
 import { keyList, type KeyPage, readKeys } from './key-list.ts'
 import { firstRequestPage, newKeyPage } from './new-key.ts'
 import { notFoundPage } from './problem-pages.ts'
+import { toSignIn } from './sign-in.ts'
 import { ago, counted, DAY_MS } from './times.ts'
 import { type ConsoleRoute, forMembers, type HtmlPage, type MemberVisit, type Outcome } from './visit.ts'
 
@@ -95,6 +96,7 @@ async function generate(visit: MemberVisit): Promise<Outcome> {
   if (expires instanceof Refused) return keysPage(visit, [expires])
   const [name, formId] = [typed.get('name') ?? '', typed.get('formId') ?? '']
   const made = await accounts.createKey(who.account, name, expires, 'console', formId)
+  if (made instanceof NoAccount) return toSignIn('/keys')
   if (made === KEY_EXISTS) return { redirect: '/keys?made=yes' }
   return made instanceof Refused ? keysPage(visit, [made]) : newKeyPage(visit, made)
 }

@@ -115,8 +115,14 @@ export interface AccountStore {
   /** Removes the account with its keys, but not its audit trail; false if there is no such account. */
   removeAccount(accountId: string, event: AuditEvent): Promise<boolean>
 
-  /** 'exists' if there is a key with this id, because the same form was sent twice; 'too many' past `ACTIVE_KEYS_MOST`. */
-  createKey(key: ApiKey & { hash: Buffer }, event: AuditEvent): Promise<'created' | 'exists' | 'too many'>
+  /**
+   * 'exists' if there is a key with this id, because the same form was sent twice; 'too many' past `ACTIVE_KEYS_MOST`;
+   * 'no account' if the account no longer exists.
+   */
+  createKey(
+    key: ApiKey & { hash: Buffer },
+    event: AuditEvent,
+  ): Promise<'created' | 'exists' | 'too many' | 'no account'>
   /** Finds revoked and expired keys too; undefined if there is no such key. */
   keyByHash(hash: Buffer): Promise<ApiKey | undefined>
   keyById(id: string): Promise<ApiKey | undefined>

@@ -88,7 +88,8 @@ export function postgresAccounts(pool: Pool): AccountStore {
     /** Locks the account, so that its keys are created one after the other: each transaction must count the earlier keys. */
     createKey: ({ id, accountId, name, hash, environment, lastFour, createdAt, expiresAt }, event) =>
       pool.writeTransaction(async (sql) => {
-        await sql`SELECT 1 FROM accounts WHERE id = ${accountId} FOR NO KEY UPDATE`
+        const [owner] = await sql`SELECT 1 FROM accounts WHERE id = ${accountId} FOR NO KEY UPDATE`
+        if (owner === undefined) return 'no account'
         const [present] = await sql<{ exists: boolean; active: number }[]>`
           SELECT EXISTS (SELECT FROM api_keys WHERE id = ${id}) AS exists, count(*)::float8 AS active
           FROM api_keys WHERE account_id = ${accountId} AND ${active(sql, createdAt)}`
@@ -129,23 +130,30 @@ export function postgresAccounts(pool: Pool): AccountStore {
 
     renameKey: (id, name, event) => change(event, (sql) => sql`UPDATE api_keys SET name = ${name} WHERE id = ${id}`),
 
-    /** Locks rows in the order of their keys, so that two instances can't deadlock. */
+    /**
+     * Locks the accounts first, so that none is removed with its keys meanwhile, then rows in the order of their keys, so
+     * that two instances can't deadlock.
+     */
     async recordUsage(counts, lastUsed) {
       const uses = Array.from(lastUsed, ([id, at]) => ({ id, at }))
+      const ids = JSON.stringify([...lastUsed.keys(), ...counts.map(({ keyId }) => keyId)])
       await pool.write(
         (sql) => sql`
-        WITH counted AS (
+        WITH present AS MATERIALIZED (
+          SELECT k.id FROM api_keys k JOIN accounts a ON a.id = k.account_id
+          WHERE k.id IN (SELECT json_array_elements_text(${ids}::text::json)) FOR KEY SHARE OF a
+        ), counted AS (
           INSERT INTO usage_counts (key_id, hour, operation, status, calls)
           SELECT k.id, c.hour, c.operation, c.status, sum(c.calls)
           FROM json_to_recordset(${JSON.stringify(counts)}::text::json)
             AS c ("keyId" TEXT, hour BIGINT, operation TEXT, status INTEGER, calls BIGINT)
-          JOIN api_keys k ON k.id = c."keyId"
+          JOIN present k ON k.id = c."keyId"
           GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4
           ON CONFLICT (key_id, hour, operation, status) DO UPDATE SET calls = usage_counts.calls + excluded.calls
         )
         UPDATE api_keys SET last_used_at = used.at
         FROM (
-          SELECT k.id, u.at FROM api_keys k
+          SELECT k.id, u.at FROM present JOIN api_keys k USING (id)
           JOIN json_to_recordset(${JSON.stringify(uses)}::text::json) AS u (id TEXT, at BIGINT) ON u.id = k.id
           WHERE coalesce(k.last_used_at, 0) < u.at ORDER BY k.id FOR NO KEY UPDATE OF k
         ) AS used
@@ -178,7 +186,7 @@ export function postgresAccounts(pool: Pool): AccountStore {
           SELECT f.at, a.id, f."keyId", f."requestId", f.operation, f.status, f.code, f.message
           FROM json_to_recordset(${requests}::text::json) AS f (position INTEGER, at BIGINT, "accountId" TEXT, "keyId" TEXT,
             "requestId" TEXT, operation TEXT, status INTEGER, code TEXT, message TEXT)
-          JOIN accounts a ON a.id = f."accountId" ORDER BY f.position`
+          JOIN accounts a ON a.id = f."accountId" ORDER BY f.position FOR KEY SHARE OF a`
         for (const accountId of new Set(failed.map((request) => request.accountId))) {
           await sql`
             DELETE FROM failed_requests WHERE id IN (

@@ -88,6 +88,7 @@ export function sqliteAccounts(db: DatabaseSync, writer: Writer): AccountStore {
       const insert = `INSERT INTO api_keys (id, account_id, name, hash, environment, last_four, created_at, expires_at)
         VALUES (?, ?, ?, ?, ?, ?, ?, ?)`
       return writer.write(() => {
+        if (sql('SELECT 1 FROM accounts WHERE id = ?').get(accountId) === undefined) return 'no account'
         if (sql('SELECT 1 FROM api_keys WHERE id = ?').get(id) !== undefined) return 'exists'
         const { active } = sql(countActive).get(accountId, createdAt) as { active: number }
         if (active >= ACTIVE_KEYS_MOST) return 'too many'
