@@ -1,7 +1,7 @@
 // Signing in and staying signed in at the console, over HTTP: cookies and sessions.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { SESSION_IDLE_MS, SESSION_MAX_MS } from '../src/accounts/sessions.ts'
+import { CLOCK_SKEW_MS, SESSION_IDLE_MS, SESSION_MAX_MS, Sessions } from '../src/accounts/sessions.ts'
 import { until } from '../harness/until.ts'
 import { ConsoleClient, signedIn } from './console-client.ts'
 import { cpuTime } from './cpu-time.ts'
@@ -251,6 +251,25 @@ describeService(
         clock.now += 1
         assert.equal((await client.get('/account')).status, 303)
         clock.now = start
+      })
+
+      it('that began while the clock was ahead is over when that is set right, for good', OWN_CLOCK, async () => {
+        const right = clock.now
+        const sessions = new Sessions(service().store, () => clock.now)
+        for (const [aheadMs, status] of [
+          [CLOCK_SKEW_MS, 200],
+          [CLOCK_SKEW_MS + 1, 303],
+          [365 * 24 * 3_600_000, 303],
+        ] as const) {
+          clock.now = right + aheadMs
+          const client = await signedIn(service())
+          clock.now = right
+          assert.equal((await client.get('/keys')).status, status)
+          await sessions.purge()
+          clock.now = right + aheadMs
+          assert.equal((await client.get('/keys')).status, status, 'and after a purge, when that time comes')
+        }
+        clock.now = right
       })
 
       it('ends everywhere else when the password is changed, and goes on here with a new token', async () => {

@@ -6,6 +6,7 @@ import { describe, it } from 'node:test'
 import { generateKey } from '../src/accounts/api-keys.ts'
 import { newToken } from '../src/accounts/sessions.ts'
 import { readIdempotencyKey } from '../src/http/handlers.ts'
+import { IDEMPOTENCY_AHEAD_MS } from '../src/store/idempotency.ts'
 import { ENGINES } from '../harness/engines.ts'
 import { describeService, expectError, makeKey, type Petstore, startPetstore } from './harness.ts'
 
@@ -188,6 +189,22 @@ describe('An Idempotency-Key and time', () => {
       assert.equal(later.status, 201)
       assert.equal(later.headers.get('idempotent-replayed'), null)
       await expectError(await repeat(), 'idempotency_key_reused')
+    })
+  }
+
+  for (const engine of ENGINES) {
+    it(`is free again where it was used while the clock was ahead, and that was set right, on ${engine.name}`, async () => {
+      let now = Date.UTC(2028, 0, 1)
+      await using petstore = await startPetstore({ engine, clock: () => now })
+      await addOnce(petstore, 'a')
+      now -= IDEMPOTENCY_AHEAD_MS
+      assert.ok((await addOnce(petstore, 'a')).headers.has('idempotent-replayed'), 'clocks may differ a little')
+      now -= 1
+      const other = '{"name":"Another","categoryId":1}'
+      const later = await petstore.add(other, { 'Idempotency-Key': 'a' })
+      assert.deepEqual([later.status, later.headers.get('idempotent-replayed')], [201, null])
+      const again = await petstore.add(other, { 'Idempotency-Key': 'a' })
+      assert.equal(again.headers.get('idempotent-replayed'), 'true')
     })
   }
 

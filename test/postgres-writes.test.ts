@@ -102,7 +102,7 @@ describe('a write to PostgreSQL whose answer is lost', { concurrency: false, tim
     const harmless: ((nth: number) => Promise<unknown>)[] = [
       (nth) => pets.create(rex, idempotency(`k${nth}`)),
       (nth) => accounts.moveSession(tokenHash, nth),
-      () => accounts.purgeSessions(0, 0),
+      () => accounts.purgeSessions(0, 0, 10),
     ]
     for (const write of harmless) {
       await write(1)
@@ -279,7 +279,7 @@ describe('writes to the same rows of PostgreSQL', { concurrency: false, timeout:
       )[0]
     const purge = async () => {
       await store.accounts.purgeUsage(1)
-      await store.accounts.purgeSessions(2, 2)
+      await store.accounts.purgeSessions(2, 2, 2)
       await store.accounts.recordFailures([failure, failure])
     }
     await purge()

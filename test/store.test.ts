@@ -474,7 +474,7 @@ for (const engine of ENGINES) {
       it('forgets sessions past their time', async () => {
         await start(session(5, 100))
         await start(session(6, 900))
-        await store.accounts.purgeSessions(500, 500)
+        await store.accounts.purgeSessions(500, 500, 900)
         assert.equal(await store.accounts.sessionByHash(Buffer.alloc(32, 5)), undefined)
         assert.ok(await store.accounts.sessionByHash(Buffer.alloc(32, 6)))
       })

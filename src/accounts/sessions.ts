@@ -7,6 +7,9 @@ import type { Store } from '../store/store.ts'
 export const SESSION_IDLE_MS = 2 * 3_600_000
 export const SESSION_MAX_MS = 12 * 3_600_000
 
+/** How far the clocks of two instances may differ. A session from further in the future began while a clock was ahead. */
+export const CLOCK_SKEW_MS = 5 * 60_000
+
 /** The time between two updates of a session's last use: most page views only read. */
 const UPDATE_EVERY_MS = 60_000
 
@@ -61,7 +64,7 @@ export class Sessions {
 
   async purge(): Promise<void> {
     const now = this.#clock()
-    await this.#store.accounts.purgeSessions(now - SESSION_MAX_MS, now - SESSION_IDLE_MS)
+    await this.#store.accounts.purgeSessions(now - SESSION_MAX_MS, now - SESSION_IDLE_MS, now + CLOCK_SKEW_MS)
   }
 
   #event(account: Account, action: AuditEvent['action'], address: string): AuditEvent {
@@ -102,6 +105,8 @@ function hashToken(token: string): Buffer {
   return hash('sha256', token, 'buffer')
 }
 
+/** A session from the future has expired, too: otherwise it would outlive its time once the clock is set right. */
 function hasExpired({ createdAt, lastSeenAt }: Session, now: number): boolean {
-  return now - createdAt >= SESSION_MAX_MS || now - lastSeenAt >= SESSION_IDLE_MS
+  const isFromFuture = lastSeenAt - now > CLOCK_SKEW_MS
+  return isFromFuture || now - createdAt >= SESSION_MAX_MS || now - lastSeenAt >= SESSION_IDLE_MS
 }

@@ -154,8 +154,8 @@ export interface AccountStore {
   moveSession(tokenHash: Uint8Array, lastSeenAt: number): Promise<void>
   /** False if there is no such session. */
   endSession(tokenHash: Uint8Array, event: AuditEvent): Promise<boolean>
-  /** Removes sessions created or last seen before these times. */
-  purgeSessions(createdBefore: number, seenBefore: number): Promise<void>
+  /** Removes sessions created or last seen before these times, or last seen after `seenAfter`. */
+  purgeSessions(createdBefore: number, seenBefore: number, seenAfter: number): Promise<void>
 
   /** Adds an event without a change, such as a refused sign-in. */
   appendEvent(event: AuditEvent): Promise<void>

@@ -238,12 +238,12 @@ export function postgresAccounts(pool: Pool): AccountStore {
 
     endSession: (tokenHash, event) => change(event, (sql) => sql`DELETE FROM sessions WHERE token_hash = ${tokenHash}`),
 
-    async purgeSessions(createdBefore, seenBefore) {
+    async purgeSessions(createdBefore, seenBefore, seenAfter) {
       await pool.writeRepeatable(
         (sql) => sql`
         DELETE FROM sessions WHERE token_hash IN
           (SELECT token_hash FROM sessions WHERE created_at < ${createdBefore} OR last_seen_at < ${seenBefore}
-           FOR UPDATE SKIP LOCKED)`,
+             OR last_seen_at > ${seenAfter} FOR UPDATE SKIP LOCKED)`,
       )
     },
 

@@ -204,9 +204,9 @@ export function sqliteAccounts(db: DatabaseSync, writer: Writer): AccountStore {
     endSession: (tokenHash, event) =>
       writer.writeBookkeeping(withEvent(event, () => sql('DELETE FROM sessions WHERE token_hash = ?').run(tokenHash))),
 
-    async purgeSessions(createdBefore, seenBefore) {
-      const remove = 'DELETE FROM sessions WHERE created_at < ? OR last_seen_at < ?'
-      await writer.writeBookkeeping(() => sql(remove).run(createdBefore, seenBefore))
+    async purgeSessions(createdBefore, seenBefore, seenAfter) {
+      const remove = 'DELETE FROM sessions WHERE created_at < ? OR last_seen_at < ? OR last_seen_at > ?'
+      await writer.writeBookkeeping(() => sql(remove).run(createdBefore, seenBefore, seenAfter))
     },
 
     appendEvent: (event) => writer.writeBookkeeping(() => appendEvent(event)),
