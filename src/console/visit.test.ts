@@ -25,6 +25,8 @@ it('A sign-in leads to any page of the console, with its whole query, and to no 
     '/animals/7?status=sold&q=%22a%22',
     '/activity?span=day&key=key_1&status=404',
     '/account/delete',
+    "/animals?q=-._~!$&'()*+,;=:@/?%41",
+    '/animals?q=[\\]^`{|}',
   ])
     assert.equal(safeNext(next), next)
   assert.equal(safeNext('/animals.csv'), '/animals', 'a download leads to its list')
@@ -38,6 +40,15 @@ it('A sign-in leads to any page of the console, with its whole query, and to no 
     '//keys',
     '/keys\n',
     '/keys?a b',
+    '/keys?a\r\nb',
+    '/keys?a\u007f',
+    '/keys?ä',
+    '/keys?"',
+    '/keys?<',
+    '/keys?>',
+    '/keys?#',
+    '/keys:80?a',
+    '/keys@a.example?a',
     '/animals\\x',
     '/animals.csvx',
     '/keys.csv',

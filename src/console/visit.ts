@@ -135,9 +135,10 @@ export function baseAddress({ config, call }: Visit): string {
 
 /**
  * Returns the address to open after the sign-in: `next` if it is a page of the console, else the keys page. For a download
- * it is the page with its button: a browser that is sent a file keeps showing the sign-in form.
+ * it is the page with its button: a browser that is sent a file keeps showing the sign-in form. The query may have all
+ * characters that browsers send as they are, which are more than RFC 3986 allows: visible ASCII without " # < >.
  */
 export function safeNext(next: string | null): string {
   const page = next?.replace(/^\/animals\.csv(?=\?|$)/, '/animals') ?? ''
-  return /^\/(?:keys|animals|activity|account)(?:[/?][\w/?=&%.+*-]*)?$/.test(page) ? page : '/keys'
+  return /^\/(?:keys|animals|activity|account)(?:\/[\w/=&%.+*-]*)?(?:\?[!$-;=?-~]*)?$/.test(page) ? page : '/keys'
 }
