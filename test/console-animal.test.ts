@@ -246,7 +246,7 @@ describeService('An animal in the console', (service) => {
     assert.equal(status, 400)
     for (const words of [
       'Enter a name',
-      'Category must be a whole number, like 3',
+      'Category must be a whole number in digits, such as 3 or -3',
       'Choose one of the listed statuses',
     ])
       assert.ok(body.includes(words), words)

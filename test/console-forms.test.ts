@@ -262,7 +262,7 @@ describeService('The forms of the console', (service) => {
       )
       assert.deepEqual(told, [
         'Enter a name',
-        'Category must be a whole number, like 3',
+        'Category must be a whole number in digits, such as 3 or -3',
         'Choose one of the listed statuses',
       ])
       assert.match(body, /value="1\.5"/)
@@ -270,6 +270,27 @@ describeService('The forms of the console', (service) => {
         body,
         /name="categoryId"[^>]*aria-describedby="categoryId-hint categoryId-problem" aria-invalid="true"/,
       )
+    })
+
+    it('names the fault that the name and the category have', async () => {
+      const client = await signedIn(service())
+      const range = 'Category must be from -9223372036854775808 to 9223372036854775807'
+      const digits = 'Category must be a whole number in digits, such as 3 or -3'
+      const unstorable = 'The name has the character U+0000, which cannot be stored. Remove it'
+      for (const [name, categoryId, expected] of [
+        ['🐈'.repeat(256), '3', 'The name must have at most 255 characters, got 256'],
+        [`${'🐈'.repeat(130)}\0`, '3', unstorable],
+        [`${'🐈'.repeat(254)}\0`, '3', unstorable],
+        ['Rex', '+3', digits],
+        ['Rex', '1e30', digits],
+        ['Rex', '٣', digits],
+        ['Rex', '9223372036854775808', range],
+        ['Rex', ' -9223372036854775809 ', range],
+      ] as const) {
+        const { status, body } = await client.submit('/animals/new', '/animals/new', { name, categoryId })
+        const told = [...body.matchAll(/<p class="problem" id="\w+-problem">([^<]*)<\/p>/g)].map(([, text]) => text)
+        assert.deepEqual([status, told], [400, [expected]])
+      }
     })
 
     it('sent twice at sign-up leads to the one account that it made', async () => {

@@ -36,9 +36,10 @@ const SHOWN: Record<FieldName, Shown> = {
     input: field,
     problem: (typed) => {
       if (typed.trim() === '') return 'Enter a name'
-      return typed.length > NAME_MAX_LENGTH
-        ? `The name must have at most ${NAME_MAX_LENGTH} characters`
-        : 'The name has a character that cannot be stored'
+      const { length } = [...typed]
+      return length > NAME_MAX_LENGTH
+        ? `The name must have at most ${NAME_MAX_LENGTH} characters, got ${length}`
+        : 'The name has the character U+0000, which cannot be stored. Remove it'
     },
   },
   categoryId: {
@@ -52,9 +53,9 @@ const SHOWN: Record<FieldName, Shown> = {
       }),
     problem: (typed) => {
       if (typed.trim() === '') return 'Enter a category'
-      return /^\s*[+-]?\d+\s*$/.test(typed)
+      return /^\s*-?\d+\s*$/.test(typed)
         ? `Category must be from ${INT64_MIN} to ${INT64_MAX}`
-        : 'Category must be a whole number, like 3'
+        : 'Category must be a whole number in digits, such as 3 or -3'
     },
   },
   status: {
