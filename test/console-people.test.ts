@@ -95,6 +95,23 @@ describeService('The console, for its people', (service) => {
     )
   })
 
+  it('shows the filter of failed requests that is in force, also where none fits, and never a key of others', async () => {
+    const { accounts, account } = service()
+    const made = await accounts.createKey(account, 'never failed', undefined, 'console')
+    assert.ok(!(made instanceof Refused))
+    await service().call('/pets?limit=0')
+    const client = await signedIn(service())
+    const chosen = async (query: string) => {
+      const { body } = await client.get(`/activity?${query}`)
+      const options = [...body.matchAll(/<option value="[^"]*" selected>([^<]*)<\/option>/g)].map(([, words]) => words)
+      return [options, codesIn(body).length > 0]
+    }
+    assert.deepEqual(await chosen(`key=${made.key.id}`), [['never failed', 'All'], false])
+    assert.deepEqual(await chosen('status=599'), [['All keys', '599'], false])
+    const { apiKey } = await makeKey(service())
+    for (const key of ['key_none', apiKey.id]) assert.deepEqual(await chosen(`key=${key}`), [['All keys', 'All'], true])
+  })
+
   it('says how to send a first request, with a key and without one', async () => {
     const { accounts, store } = service()
     const client = await signedInAs(service(), 'first-request@example.com')

@@ -61,11 +61,13 @@ async function failedRequests({ store, who, query }: MemberVisit, span: string, 
   const recent = kept.filter(({ at }) => at >= since)
   if (recent.length === 0)
     return emptyState('No failed requests', 'When a request with one of your keys fails, it is explained here.')
-  const ids = new Set(recent.map(({ keyId }) => keyId))
+  const [asked, status] = [query.get('key') ?? '', query.get('status') ?? '']
+  // The options include the chosen key and status even if no request failed with them: the form shows how the list is filtered.
+  const ids = new Set([...recent.map(({ keyId }) => keyId), asked])
   const found = await Promise.all(Array.from(ids, (id) => store.accounts.keyById(id)))
-  const keys = found.filter((key) => key !== undefined)
-  const statuses = [...new Set(recent.map((failed) => String(failed.status)))].toSorted()
-  const [key, status] = [query.get('key') ?? '', query.get('status') ?? '']
+  const keys = found.filter((key): key is ApiKey => key?.accountId === who.account.id)
+  const key = keys.some(({ id }) => id === asked) ? asked : ''
+  const statuses = [...new Set([...recent.map((failed) => String(failed.status)), status])].filter(Boolean).toSorted()
   const keyOptions = optionList([['', 'All keys'], ...keys.map(({ id, name }) => [id, name] as const)], key)
   const statusOptions = optionList([['', 'All'], ...statuses.map((each) => [each, each] as const)], status)
   const matching = recent.filter(
