@@ -95,6 +95,21 @@ describe('petstore backup', { concurrency: 3 }, () => {
     assert.deepEqual(readdirSync(folder.path).toSorted(), ['copy.db', 'data'])
   })
 
+  it('is whole and for its owner only under any name, also one that SQLite would take for a URI', async () => {
+    await using folder = await Folder.create()
+    await folder.runInProcess(['seed', '--count', '10', '--database', 'sqlite:file:q.db?mode=memory'])
+    for (const file of ['file:copy.db', 'file:copy.db?mode=ro', ':memory:']) {
+      await call(folder, 0, ['backup', file, '--database', 'sqlite:file:q.db?mode=memory'])
+      assert.equal(statSync(join(folder.path, file)).mode & 0o777, 0o600)
+      await call(folder, 0, ['restore', file, '--database', `sqlite:file:new-${file}`])
+      assert.equal(count(folder, `file:new-${file}`, 'pets'), 10)
+    }
+    assert.deepEqual(
+      readdirSync(folder.path).filter((name) => !/^(?:file:|:memory:$)/.test(name)),
+      [],
+    )
+  })
+
   it("refuses another program's database, and a file that holds none", async () => {
     await using folder = await Folder.create()
     const foreign = join(folder.path, 'foreign.db')

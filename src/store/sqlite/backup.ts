@@ -1,6 +1,6 @@
 // Backs up a database file while processes write to it, and restores it. A copy with `cp` would miss the data in the -wal file.
 import { existsSync, rmSync, statSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { dirname, resolve } from 'node:path'
 import { backup, DatabaseSync } from 'node:sqlite'
 import { LEFT_BEHIND, titleOf, unknownAmong, whyUnknown } from '../records.ts'
 import { CannotOpenStore, NoDatabase } from '../store.ts'
@@ -19,7 +19,8 @@ export async function backUp(path: string, file: string, replace: boolean): Prom
     throw new CannotOpenStore(`${file} is ${part}; nothing was written. Name another file for the backup.`)
   refuseExisting(file, replace)
   try {
-    return await writeWholeFile(file, (partial) => {
+    // Resolved here and below, because SQLite takes a name that begins with `file:` for a URI.
+    return await writeWholeFile(resolve(file), (partial) => {
       createFile(partial)
       writeCopy(path, partial)
       requireIntact(partial)
@@ -58,10 +59,10 @@ export async function restore(file: string, path: string): Promise<void> {
   if (partOfBackup !== undefined)
     throw new CannotOpenStore(`${path} is ${partOfBackup}; nothing was changed. Name another file with --database.`)
   try {
-    using source = new DatabaseSync(file, { readOnly: true, timeout: LOCK_WAIT_MS })
+    using source = new DatabaseSync(resolve(file), { readOnly: true, timeout: LOCK_WAIT_MS })
     requirePetstore(source, file)
     lackingMigrations(source, file)
-    requireIntact(file)
+    requireIntact(resolve(file))
     // Only the newer program knows which of its tables, like `sessions` here, must not be restored.
     const why = whyUnknown(file, unknownAmong(readColumns(source)))
     if (why !== undefined) throw new CannotOpenStore(why)
