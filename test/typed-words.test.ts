@@ -1,5 +1,7 @@
 // What was typed in the wrong place, or named by someone else, as the command line repeats it on a terminal.
 import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { generateKey } from '../src/accounts/api-keys.ts'
 import { Folder } from './command.ts'
@@ -43,7 +45,7 @@ describe('petstore, given odd words', { concurrency: 3 }, () => {
     }
   })
 
-  it("lists a key's name without what would turn the line around", async () => {
+  it('shows a name without what would turn the line around, in every command', async () => {
     await using folder = await Folder.create()
     await folder.run(['migrate', '--environment', 'staging'])
     await folder.run(['account', 'create', EMAIL, '--password-stdin'], { input: 'correct horse battery' })
@@ -51,5 +53,34 @@ describe('petstore, given odd words', { concurrency: 3 }, () => {
     assert.equal(made.code, 0, made.stderr)
     const { stdout } = await folder.run(['key', 'list'])
     assert.ok(stdout.includes(String.raw`a\u202eb\u2028c`), stdout)
+    const [id = ''] = stdout.split(' ')
+    const email = 'o\u202Eneil@example.com'
+    const animals = 'animals\u202E\n\u001B[2J.csv'
+    writeFileSync(join(folder.path, animals), `name,categoryId\n${'Rex,1\n'.repeat(1000)}`)
+    await folder.runInProcess(['import', animals], {
+      stopSignal: () => Promise.resolve('SIGINT'),
+    })
+    const lines = [
+      ['key', 'revoke', id],
+      ['key', 'revoke', id],
+      ['key', 'list', '--json'],
+      ['account', 'create', email, '--password-stdin'],
+      ['account', 'list'],
+      ['key', 'list', '--account', email],
+      ['account', 'password', email, '--password-stdin'],
+      ['account', 'remove', email, '--yes'],
+      ['import', 'none\u202E.csv'],
+      ['backup', 'copy\u202E.db'],
+      ['restore', 'copy\u202E.db', '--database', 'sqlite:new\u202E.db'],
+      ['doctor'],
+      ['doctor', '--json'],
+    ]
+    for (const words of lines) {
+      const ended = await folder.runInProcess(words, { input: 'correct horse battery' })
+      const shown = ended.stdout + ended.stderr
+      assert.match(shown, /\\u202e/, `${words.join(' ')}: ${shown}`)
+      assert.doesNotMatch(shown.replaceAll('\n', ''), /[\p{Cc}\u202E\u2028]/u)
+      assert.doesNotMatch(shown, /^\S*\.csv/m, 'a name begins no line')
+    }
   })
 })

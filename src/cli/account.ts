@@ -2,6 +2,7 @@
 import { Accounts, emailProblem } from '../accounts/accounts.ts'
 import { PASSWORD_MIN_LENGTH, passwordProblem } from '../accounts/passwords.ts'
 import { Refused } from '../contract/errors.ts'
+import { escapeControls } from '../contract/json.ts'
 import { databasePlace } from '../store/database-address.ts'
 import type { Account } from '../store/account-store.ts'
 import type { Store } from '../store/store.ts'
@@ -45,7 +46,7 @@ const create: Command = {
     )
     if (account instanceof Refused) throw new CommandFailed(account.message)
     if (switches['json']) return printJson(terminal, accountJson(account))
-    print(terminal, `Created the account ${account.email} (${account.id}).`)
+    print(terminal, `Created the account ${escapeControls(account.email)} (${account.id}).`)
     report(terminal, `Next: ${nextCommand(input, `key create --account ${account.email} --name NAME`)}`)
   },
 }

@@ -1,5 +1,6 @@
 // petstore doctor: checks a deployment, and reports problems with their fixes. The exit code is 1 if the service cannot work.
 import { type Config, unknownVariables, VARIABLES } from '../config.ts'
+import { escapeControls } from '../contract/json.ts'
 import { databasePlace } from '../store/database-address.ts'
 import { type Check, fine, problem, warning } from '../store/check.ts'
 import { checkDatabase, openStore } from '../store/open-store.ts'
@@ -83,8 +84,10 @@ async function checkEnvironment({ environment, given }: Config, store: Store): P
 
 function printChecks(terminal: Terminal, checks: readonly Check[]): void {
   const width = Math.max(...checks.map(({ name }) => name.length))
+  // SQLite reports damage in several lines.
+  const inOneLine = (text: string) => escapeControls(text.replaceAll('\n', ' '))
   for (const { name, state, found, fix } of checks) {
-    print(terminal, `${state.padEnd('warning'.length)}  ${accent(terminal, name.padEnd(width))}  ${found}`)
-    if (fix !== undefined) print(terminal, `${' '.repeat('warning'.length + width + 4)}→ ${fix}`)
+    print(terminal, `${state.padEnd('warning'.length)}  ${accent(terminal, name.padEnd(width))}  ${inOneLine(found)}`)
+    if (fix !== undefined) print(terminal, `${' '.repeat('warning'.length + width + 4)}→ ${inOneLine(fix)}`)
   }
 }

@@ -1,7 +1,6 @@
 // Finds and runs the command of a command line. Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
 import { BadSetting, readConfig, SETTINGS, unknownVariables, VARIABLES } from '../config.ts'
 import { holdsPassword } from '../store/database-address.ts'
-import { escapeControls } from '../contract/json.ts'
 import { VERSION } from '../contract/operations.ts'
 import { redactSecrets } from '../contract/redact.ts'
 import { CannotOpenStore, StoreUnavailable } from '../store/store.ts'
@@ -71,14 +70,15 @@ function warnOfPasswords(flags: Record<string, string | undefined>, terminal: Te
   }
 }
 
+/** Redacts API keys in the message, which may repeat words that the user typed. */
 function explainFailure(error: unknown, command: Command | undefined, terminal: Terminal): number {
   if (error instanceof UsageError || error instanceof BadSetting) {
-    report(terminal, `petstore: ${safeToPrint(error.message)}`)
+    report(terminal, `petstore: ${redactSecrets(error.message)}`)
     report(terminal, `See: ${terminal.program} help${command === undefined ? '' : ` ${command.name}`}`)
     return 2
   }
   if (error instanceof CommandFailed || error instanceof CannotOpenStore || error instanceof StoreUnavailable) {
-    report(terminal, `petstore: ${safeToPrint(error.message)}`)
+    report(terminal, `petstore: ${redactSecrets(error.message)}`)
     return 1
   }
   if (error instanceof Interrupted) {
@@ -86,12 +86,4 @@ function explainFailure(error: unknown, command: Command | undefined, terminal: 
     return 130
   }
   throw error
-}
-
-/** Redacts API keys and escapes control characters in a message, which may repeat words that the user typed. */
-function safeToPrint(message: string): string {
-  return message
-    .split('\n')
-    .map((line) => escapeControls(redactSecrets(line)))
-    .join('\n')
 }

@@ -39,16 +39,20 @@ export function print(terminal: Terminal, text: string): void {
 
 /** Writes a message to stderr, so that stdout carries only data. Redacts the passwords of addresses that it may repeat. */
 export function report(terminal: Terminal, text: string): void {
-  terminal.stderr.write(redactCredentials(text) + '\n')
+  terminal.stderr.write(escapeLines(redactCredentials(text)) + '\n')
+}
+
+/** Escapes each line. Users choose names: a name must not control the operator's terminal or reverse the direction of a line. */
+function escapeLines(text: string): string {
+  return text.split('\n').map(escapeControls).join('\n')
 }
 
 export function printJson(terminal: Terminal, value: unknown): void {
-  print(terminal, JSON.stringify(value, null, 2))
+  print(terminal, escapeLines(JSON.stringify(value, null, 2)))
 }
 
 /** Prints a table; the heading only on a terminal. */
 export function printTable(terminal: Terminal, heading: readonly string[], rows: readonly string[][]): void {
-  // Users choose names: a name must not control the operator's terminal or reverse the direction of a line.
   const cells = rows.map((row) => row.map(escapeControls))
   const lines = alignColumns(terminal.stdout.isTTY ? [heading, ...cells] : cells)
   for (const [index, line] of lines.entries()) print(terminal, index === 0 ? accent(terminal, line) : line)
