@@ -291,7 +291,11 @@ describe('petstore copy', () => {
         /--from must be sqlite:PATH or postgres:.* got "mysql:…"/,
       ],
       [['copy', '--from', database.url, '--to', database.url], 2, /the same database/],
-      [['copy', '--from', database.url, '--to', 'sqlite:x.db'], 1, /There is no petstore database at .*petstore\.db/],
+      [
+        ['copy', '--from', database.url, '--to', 'sqlite:x.db'],
+        1,
+        /There is no petstore database at .*petstore\.db\. Name the store to copy with --from\.\n$/,
+      ],
       [
         ['copy', '--from', 'postgres://me:secret@h/db', '--to', 'postgres://you:secret@h:5432/db?pool_size=2'],
         2,

@@ -89,7 +89,7 @@ describe('A database file', { concurrency: 3 }, () => {
       await refused(
         folder,
         path,
-        /is a SQLite database of another program; nothing in it was changed\. Name another file with --database\.\n$/,
+        /is a SQLite database of another program; nothing in it was changed\. Name another file\.\n$/,
       )
     }
   })

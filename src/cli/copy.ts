@@ -1,12 +1,13 @@
 // petstore copy: copies a whole store from one database to another, such as from SQLite to PostgreSQL.
 import { environmentSetting, readDatabaseAddress } from '../config.ts'
-import type { DatabaseAddress } from '../store/database-address.ts'
+import { type DatabaseAddress, databasePlace } from '../store/database-address.ts'
 import { CopyRefused, copyStore } from '../store/copy-store.ts'
 import { openStore } from '../store/open-store.ts'
 import { parseConnection } from '../store/postgres/connection-settings.ts'
 import { titleOf } from '../store/records.ts'
 import { settleEnvironment } from '../store/settle-environment.ts'
 import { partOfDatabase } from '../store/sqlite/database-files.ts'
+import { NoDatabase } from '../store/store.ts'
 import { type Command, CommandFailed, JSON_OPTION, UsageError } from './command.ts'
 import { printJson, printTable, report, showProgress } from './terminal.ts'
 
@@ -28,7 +29,13 @@ export const copy: Command = {
     const to = readAddress('to', flags['to'])
     refuseSameDatabase(from, to)
     await using stores = new AsyncDisposableStack()
-    const source = stores.adopt(await openStore(from, { unfinished: true, create: false }), (store) => store.close())
+    const opened = await openStore(from, { unfinished: true, create: false }).catch((error: unknown) => {
+      if (!(error instanceof NoDatabase)) throw error
+      throw new CommandFailed(
+        `There is no petstore database at ${databasePlace(from)}. Name the store to copy with --from.`,
+      )
+    })
+    const source = stores.adopt(opened, (store) => store.close())
     const target = stores.adopt(await openStore(to, { unfinished: true }), (store) => store.close())
     const environment = await settleEnvironment(source, environmentSetting(config))
     try {

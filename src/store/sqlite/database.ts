@@ -92,7 +92,7 @@ export function refuseForeignFile(db: DatabaseSync, path: string): void {
   db.exec('COMMIT')
   if (applicationId === APPLICATION_ID || (applicationId === 0 && tables === 0)) return
   throw new CannotOpenStore(
-    `${path} is a SQLite database of another program; nothing in it was changed. Name another file with --database.`,
+    `${path} is a SQLite database of another program; nothing in it was changed. Name another file.`,
   )
 }
 
