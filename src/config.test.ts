@@ -5,7 +5,7 @@ import { availableParallelism, tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { describe, it } from 'node:test'
 import { BadSetting, type Config, ownBaseUrl, readConfig, SETTINGS } from './config.ts'
-import { databasePlace } from './store/database-address.ts'
+import { databasePlace, suggestedAddress } from './store/database-address.ts'
 
 const from = (env: Record<string, string>) => readConfig({}, env)
 
@@ -260,5 +260,7 @@ describe('What follows from the settings', () => {
   for (const [address, place] of Object.entries(places)) {
     it(`the database ${address} is shown as ${place}`, () =>
       assert.equal(databasePlace(from({ DATABASE_URL: address }).database), place))
+    it(`the database ${address} is suggested without a password`, () =>
+      assert.equal(suggestedAddress(address), /sec,?ret/.test(address) ? 'URL' : address))
   }
 })

@@ -164,13 +164,51 @@ describe('petstore account', () => {
     }
   })
 
-  it('suggests no command with the address of a PostgreSQL database, which may hold a password', async () => {
+  it('suggests no command with an address that holds a password, but the place for it', async () => {
     await using database = await postgres.newDatabase()
     await petstore(['migrate', '--database', database.url])
     const { code, stderr } = await petstore(['account', 'list', '--database', database.url])
     assert.equal(code, 0)
-    assert.match(stderr, /\. Create one: petstore account create EMAIL\n$/)
+    assert.match(stderr, /\. Create one: petstore account create EMAIL --database URL\n$/)
+    assert.ok(!stderr.includes(new URL(database.url).password))
   })
+
+  for (const engine of ENGINES) {
+    it(`suggests commands that a shell takes as they are printed, whatever they name, on ${engine.name}`, async () => {
+      await using database = await engine.newDatabase()
+      const address = database.url.replace(/petstore\.db$/, "my $data/me@corp/it's.db").replace(/:[^/@]*@(?!corp)/, '@')
+      if (engine === postgres) process.env['PGPASSWORD'] = decodeURIComponent(new URL(database.url).password)
+      const email = "o'neil&co@b.de"
+      const run = async (words: readonly string[], code = 0) => {
+        const ended = await petstore(words, { input: PASSWORD })
+        assert.equal(ended.code, code, `${words.join(' ')}: ${ended.stderr}`)
+        return ended
+      }
+      /** Splits the last command of a message as a shell does, and fills in its placeholders. */
+      const suggested = ({ stderr }: { stderr: string }): string[] => {
+        const line = /.*(?:: |see )petstore (.*)\n$/s.exec(stderr)?.[1] ?? assert.fail(stderr)
+        const words = spawnSync('sh', ['-c', `printf '%s\\n' ${line}`], { encoding: 'utf8' })
+          .stdout.trimEnd()
+          .split('\n')
+        return words.map((word) => ({ EMAIL: email, NAME: 'ci:nightly@home' })[word] ?? word)
+      }
+      await run(['migrate', '--database', address])
+      const created = await run([
+        ...suggested(await run(['account', 'list', '--database', address])),
+        '--password-stdin',
+      ])
+      await run([...suggested(await run(['key', 'list', '--account', email, '--database', address])), '--json'])
+      assert.match((await run(suggested(created))).stderr, /^Created the key ci:nightly@home \(key_/)
+      const failures = [
+        ['key', 'list', '--account', 'none@b.de'],
+        ['key', 'revoke', 'none'],
+      ]
+      for (const words of failures) {
+        const { stdout } = await run(suggested(await run([...words, '--database', address], 1)))
+        assert.ok(stdout.includes(email), stdout)
+      }
+    })
+  }
 
   it('keeps in the security log what was done with an account on the command line, and when', () =>
     withAccount(async (run, url) => {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, closeSync, openSync, readFileSync, writeFileSync, writeSync } from 'node:fs'
+import { chmodSync, closeSync, mkdirSync, openSync, readFileSync, writeFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
@@ -157,6 +157,11 @@ describe('petstore doctor', { concurrency: 3 }, () => {
       open.found['File modes']!.found,
       /Other users of this machine can read .*petstore\.db; its mode is 644/,
     )
+    const spaced = join(folder.path, 'my data')
+    mkdirSync(spaced, { mode: 0o755 })
+    await folder.runInProcess(['migrate', '--database', `sqlite:${join(spaced, 'p.db')}`])
+    const { found } = (await examine(`sqlite:${join(spaced, 'p.db')}`)).found['File modes']!
+    assert.ok(found.endsWith(`chmod go= '${spaced}'`), found)
     chmodSync(path, 0o600)
     const missing = await examine(`${url}.gone`)
     assert.deepEqual([missing.code, missing.found['Database']!.state], [1, 'problem'])

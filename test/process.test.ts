@@ -279,7 +279,10 @@ if (hasTerminal)
       }
       const closed = await onTerminal(folder, { TERM: 'dumb', PETSTORE_SIGNUP: 'closed' })
       assert.ok(!closed.includes('\u001B['), JSON.stringify(closed))
-      assert.match(closed, /Sign-up +closed: [^]*Get a key +petstore account create EMAIL[^]*curl/)
+      assert.match(
+        closed,
+        /Sign-up +closed: [^]*Get a key +petstore account create EMAIL\n +petstore key create --account EMAIL --name NAME\n[^]*curl/,
+      )
       assert.ok(!(await onTerminal(folder, {})).includes('curl'))
       await using inUse = await Folder.create([BIN])
       await makeKey(inUse)

@@ -17,7 +17,17 @@ import {
   withExistingStore,
   withStore,
 } from './command.ts'
-import { askHidden, formatTime, isoTime, print, printJson, printTable, readAll, report } from './terminal.ts'
+import {
+  askHidden,
+  formatTime,
+  isoTime,
+  print,
+  printJson,
+  printTable,
+  readAll,
+  report,
+  reportAsIs,
+} from './terminal.ts'
 
 const PASSWORD_OPTION = { meaning: 'Read the password from standard input' }
 
@@ -47,7 +57,8 @@ const create: Command = {
     if (account instanceof Refused) throw new CommandFailed(account.message)
     if (switches['json']) return printJson(terminal, accountJson(account))
     print(terminal, `Created the account ${escapeControls(account.email)} (${account.id}).`)
-    report(terminal, `Next: ${nextCommand(input, `key create --account ${account.email} --name NAME`)}`)
+    const next = nextCommand(input, 'key', 'create', '--account', account.email, '--name', 'NAME')
+    reportAsIs(terminal, `Next: ${next}`)
   },
 }
 
@@ -62,8 +73,8 @@ const list: Command = {
     const accounts = await withStore(input, (store) => store.accounts.listAccounts())
     if (switches['json']) return printJson(terminal, accounts.map(accountJson))
     if (accounts.length === 0) {
-      const command = nextCommand(input, 'account create EMAIL')
-      return report(terminal, `No accounts yet in ${databasePlace(config.database)}. Create one: ${command}`)
+      const command = nextCommand(input, 'account', 'create', 'EMAIL')
+      return reportAsIs(terminal, `No accounts yet in ${databasePlace(config.database)}. Create one: ${command}`)
     }
     const rows = accounts.map(({ id, email, createdAt }) => [id, email, formatTime(createdAt)])
     printTable(terminal, ['Id', 'Email', 'Created'], rows)
@@ -117,9 +128,9 @@ export function accountsOf({ terminal, config }: Input, store: Store, environmen
 export async function findAccount(input: Input, store: Store, email: string): Promise<Account> {
   const account = await store.accounts.accountByEmail(email)
   if (account !== undefined) return account
-  throw new CommandFailed(
-    `There is no account for ${email} in ${databasePlace(input.config.database)}; see ${nextCommand(input, 'account list')}`,
-  )
+  throw new CommandFailed(`There is no account for ${email} in ${databasePlace(input.config.database)}; see `, {
+    hint: nextCommand(input, 'account', 'list'),
+  })
 }
 
 function accountJson({ id, email, createdAt }: Account): object {

@@ -1,7 +1,7 @@
 // petstore backup and petstore restore: copy a whole SQLite database to a file, and put it back.
 import { databasePlace } from '../store/database-address.ts'
 import { type Command, CommandFailed, conclude, type Input, nextCommand, STORE_OPTIONS } from './command.ts'
-import { report } from './terminal.ts'
+import { reportAsIs } from './terminal.ts'
 
 export const backup: Command = {
   name: 'backup',
@@ -37,9 +37,9 @@ export const restore: Command = {
     const path = sqlitePath(input, 'pg_restore or pgBackRest')
     const sqlite = await import('../store/sqlite/backup.ts')
     await sqlite.restore(file, path)
-    report(
+    reportAsIs(
       input.terminal,
-      `Warning: keys that were revoked, and passwords that were changed, since the backup are valid again as they were then. See ${nextCommand(input, 'key list')}`,
+      `Warning: keys that were revoked, and passwords that were changed, since the backup are valid again as they were then. See ${nextCommand(input, 'key', 'list')}`,
     )
     conclude(input, { database: path, file }, `Restored ${path} from ${file}, checked. People need to sign in again.`)
   },

@@ -1,7 +1,8 @@
 // Defines what a command is, and what commands share: options, errors, access to the store.
 import { type Config, environmentSetting, type Setting, SETTINGS, type SettingName } from '../config.ts'
 import type { Environment } from '../contract/operations.ts'
-import { databasePlace } from '../store/database-address.ts'
+import { shellWord } from '../contract/shell-word.ts'
+import { databasePlace, suggestedAddress } from '../store/database-address.ts'
 import { openStore } from '../store/open-store.ts'
 import { settleEnvironment } from '../store/settle-environment.ts'
 import { NoDatabase, type Store } from '../store/store.ts'
@@ -54,6 +55,13 @@ export class UsageError extends Error {
 /** The command line is valid, but the command failed: reported in one line, exit code 1. */
 export class CommandFailed extends Error {
   override name = 'CommandFailed'
+  /** The end of the message: a suggested command, which is reported as it is. */
+  readonly hint: string
+
+  constructor(message: string, { hint = '', ...options }: ErrorOptions & { hint?: string } = {}) {
+    super(message, options)
+    this.hint = hint
+  }
 }
 
 export const JSON_OPTION: Option = { meaning: 'Print JSON, for scripts' }
@@ -118,9 +126,9 @@ export function conclude({ terminal, switches }: Input, json: object, message: s
   else report(terminal, message)
 }
 
-/** Returns a command line to suggest: the program as the user called it, and the same database. */
-export function nextCommand({ terminal, flags }: Input, words: string): string {
-  // A PostgreSQL address may contain a password, which a message must not repeat.
-  const database = flags['database']?.startsWith('sqlite:') ? ` --database ${flags['database']}` : ''
-  return `${terminal.program} ${words}${database}`
+/** Returns a command line to suggest, quoted for a shell: the program as the user called it, and the same database. */
+export function nextCommand({ terminal, flags }: Input, ...words: string[]): string {
+  const { database } = flags
+  const all = database === undefined ? words : [...words, '--database', suggestedAddress(database)]
+  return [terminal.program, ...all.map(shellWord)].join(' ')
 }

@@ -13,7 +13,7 @@ import {
   UsageError,
   withStore,
 } from './command.ts'
-import { formatTime, isoTime, print, printJson, printTable, report } from './terminal.ts'
+import { formatTime, isoTime, print, printJson, printTable, reportAsIs } from './terminal.ts'
 
 const create: Command = {
   name: 'key create',
@@ -46,7 +46,7 @@ const create: Command = {
       return printJson(terminal, { id: key.id, key: secret, name: key.name, expiresAt: isoTime(key.expiresAt) })
     }
     print(terminal, secret)
-    report(terminal, `Created the key ${key.name} (${key.id}). It is shown only once: save it now.`)
+    reportAsIs(terminal, `Created the key ${key.name} (${key.id}). It is shown only once: save it now.`)
   },
 }
 
@@ -72,8 +72,8 @@ const list: Command = {
       return printJson(terminal, listed)
     }
     if (keys.length === 0) {
-      const command = nextCommand(input, `key create --account ${flags['account'] ?? 'EMAIL'} --name NAME`)
-      return report(terminal, `No keys yet in ${databasePlace(config.database)}. Generate one: ${command}`)
+      const command = nextCommand(input, 'key', 'create', '--account', flags['account'] ?? 'EMAIL', '--name', 'NAME')
+      return reportAsIs(terminal, `No keys yet in ${databasePlace(config.database)}. Generate one: ${command}`)
     }
     const rows = keys.map((key) => {
       const { id, accountId, name, createdAt, lastUsedAt, expiresAt } = key
@@ -95,9 +95,9 @@ const revoke: Command = {
     await withStore(input, async (store) => {
       const key = await store.accounts.keyById(positionals[0]!)
       if (key === undefined) {
-        throw new CommandFailed(
-          `There is no key ${positionals[0]!} in ${databasePlace(config.database)}; see ${nextCommand(input, 'key list')}`,
-        )
+        throw new CommandFailed(`There is no key ${positionals[0]!} in ${databasePlace(config.database)}; see `, {
+          hint: nextCommand(input, 'key', 'list'),
+        })
       }
       const revoked = await accountsOf(input, store).revokeKey(key, 'command line')
       if (switches['json']) {
@@ -105,7 +105,10 @@ const revoke: Command = {
         const account = await store.accounts.accountById(key.accountId)
         return printJson(terminal, keyJson(now, account?.email, terminal.clock()))
       }
-      report(terminal, revoked ? `Revoked ${key.name} (${key.id}).` : `${key.name} (${key.id}) was already revoked.`)
+      reportAsIs(
+        terminal,
+        revoked ? `Revoked ${key.name} (${key.id}).` : `${key.name} (${key.id}) was already revoked.`,
+      )
     })
   },
 }

@@ -2,12 +2,12 @@
 import { BadSetting, readConfig, SETTINGS, unknownVariables, VARIABLES } from '../config.ts'
 import { holdsPassword } from '../store/database-address.ts'
 import { VERSION } from '../contract/operations.ts'
-import { redactSecrets } from '../contract/redact.ts'
+import { redactCredentials, redactSecrets } from '../contract/redact.ts'
 import { CannotOpenStore, StoreUnavailable } from '../store/store.ts'
 import { type Command, CommandFailed, findCommand, UsageError } from './command.ts'
 import { COMMANDS, commandsOf, parseWords, unknownCommand } from './commands.ts'
 import { didYouMean, groupHelp, helpFor, overview } from './help.ts'
-import { Interrupted, print, report, type Terminal } from './terminal.ts'
+import { Interrupted, print, report, reportAsIs, type Terminal } from './terminal.ts'
 
 export async function run(words: readonly string[], terminal: Terminal): Promise<number> {
   const [first] = words
@@ -78,7 +78,8 @@ function explainFailure(error: unknown, command: Command | undefined, terminal: 
     return 2
   }
   if (error instanceof CommandFailed || error instanceof CannotOpenStore || error instanceof StoreUnavailable) {
-    report(terminal, `petstore: ${redactSecrets(error.message)}`)
+    const hint = error instanceof CommandFailed ? error.hint : ''
+    reportAsIs(terminal, `petstore: ${redactCredentials(redactSecrets(error.message))}${hint}`)
     return 1
   }
   if (error instanceof Interrupted) {

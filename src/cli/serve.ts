@@ -8,7 +8,7 @@ import { CannotListen, inheritedSocket } from '../http/listening.ts'
 import type { Log } from '../log.ts'
 import type { Running } from '../server.ts'
 import { StoreUnavailable } from '../store/store.ts'
-import { type Command, CommandFailed, settingOptions } from './command.ts'
+import { type Command, CommandFailed, type Input, nextCommand, settingOptions } from './command.ts'
 import { accent, print, type Terminal } from './terminal.ts'
 
 const FIRST_ACCOUNT = 'first-run@localhost'
@@ -24,7 +24,8 @@ export const serve: Command = {
     'petstore serve --port 9000 --database sqlite:/srv/petstore.db',
     'PETSTORE_ENVIRONMENT=production PETSTORE_BASE_URL=https://pets.example/v1 petstore serve --host 0.0.0.0',
   ],
-  async run({ terminal, config }) {
+  async run(input) {
+    const { terminal, config } = input
     const stopSignal = terminal.stopSignal()
     // Imported on demand: without the HTTP stack, the other commands start in a fraction of the time.
     const [{ createLogTo }, { startServer }] = await Promise.all([import('../log.ts'), import('../server.ts')])
@@ -36,7 +37,7 @@ export const serve: Command = {
     } catch (error) {
       throw error instanceof CannotListen ? explainListenFailure(error) : error
     }
-    await announce(terminal, config, running, log)
+    await announce(input, running, log)
 
     let signal: string
     try {
@@ -59,12 +60,13 @@ export const serve: Command = {
   },
 }
 
-async function announce(terminal: Terminal, config: Config, running: Running, log: Log): Promise<void> {
+async function announce(input: Input, running: Running, log: Log): Promise<void> {
+  const { terminal, config } = input
   if (terminal.stdout.isTTY) {
     const key = isWatched(terminal, config, running)
       ? await firstRunKey(running, terminal.clock()).catch(ifUnavailable)
       : undefined
-    print(terminal, welcome(terminal, config, running, key))
+    print(terminal, welcome(input, running, key))
     return
   }
   const { url, adminUrl, signup } = running
@@ -112,16 +114,16 @@ async function firstRunKey({ accounts, store }: Running, now: number): Promise<s
 }
 
 /** Renders the welcome on a terminal: addresses, and how to get a key. */
-function welcome(terminal: Terminal, config: Config, running: Running, key: string | undefined): string {
-  const { environment, database } = config
+function welcome(input: Input, running: Running, key: string | undefined): string {
+  const { terminal, config } = input
   const { url, adminUrl } = running
   const rows = [
     ['API', `${url}${BASE_PATH}`],
     ['Reference', `${url}/docs`],
     ['Console', `${url}/`],
     ...(adminUrl === undefined ? [] : [['Metrics', `${adminUrl}/metrics`]]),
-    ['Data', databasePlace(database)],
-    ...signupRows(terminal, config, running),
+    ['Data', databasePlace(config.database)],
+    ...signupRows(input, running),
   ]
   const width = Math.max(...rows.map(([name = '']) => name.length))
   const lines = rows.map(([name = '', value]) => `  ${accent(terminal, name.padEnd(width))}  ${value}`)
@@ -130,7 +132,7 @@ function welcome(terminal: Terminal, config: Config, running: Running, key: stri
     `  Try it now (this key is shown once and expires in ${FIRST_KEY_DAYS} days):`,
     `  curl -H "Authorization: Bearer ${key}" ${url}${BASE_PATH}/pets`,
   ]
-  return ['', `  Petstore ${VERSION}, ${environment}`, '', ...lines, ...(curl || []), ''].join('\n')
+  return ['', `  Petstore ${VERSION}, ${config.environment}`, '', ...lines, ...(curl || []), ''].join('\n')
 }
 
 /** Explains the default of the setting `signup`; returns '' if the setting is given. */
@@ -141,13 +143,14 @@ function reasonForSignup(config: Config, { signup }: Running): string {
     : ' (not set: open it with --signup open)'
 }
 
-function signupRows({ program }: Terminal, config: Config, running: Running): string[][] {
+function signupRows(input: Input, running: Running): string[][] {
   const { signup, url } = running
-  const reason = reasonForSignup(config, running)
+  const reason = reasonForSignup(input.config, running)
   if (signup === 'closed') {
     return [
       ['Sign-up', `closed: accounts are created on the command line${reason}`],
-      ['Get a key', `${program} account create EMAIL, then ${program} key create`],
+      ['Get a key', nextCommand(input, 'account', 'create', 'EMAIL')],
+      ['', nextCommand(input, 'key', 'create', '--account', 'EMAIL', '--name', 'NAME')],
     ]
   }
   return [

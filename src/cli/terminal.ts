@@ -5,6 +5,7 @@ import { type Readable, Writable } from 'node:stream'
 import { text as readText } from 'node:stream/consumers'
 import { escapeControls } from '../contract/json.ts'
 import { redactCredentials } from '../contract/redact.ts'
+import { shellWord } from '../contract/shell-word.ts'
 
 export interface Terminal {
   env: Record<string, string | undefined>
@@ -39,7 +40,12 @@ export function print(terminal: Terminal, text: string): void {
 
 /** Writes a message to stderr, so that stdout carries only data. Redacts the passwords of addresses that it may repeat. */
 export function report(terminal: Terminal, text: string): void {
-  terminal.stderr.write(escapeLines(redactCredentials(text)) + '\n')
+  reportAsIs(terminal, redactCredentials(text))
+}
+
+/** Like `report`, for a text that repeats no address by mistake, such as a key's name or a suggested command. */
+export function reportAsIs(terminal: Terminal, text: string): void {
+  terminal.stderr.write(escapeLines(text) + '\n')
 }
 
 /** Escapes each line. Users choose names: a name must not control the operator's terminal or reverse the direction of a line. */
@@ -142,6 +148,5 @@ export function startRate(): (done: number, all: number) => string {
 export function programName(called: string | undefined, launcher: string, folder: string, searchPath = ''): string {
   const typed = called ?? relative(folder, launcher)
   const isFound = isAbsolute(typed) && searchPath.split(delimiter).includes(dirname(typed))
-  const name = isFound ? basename(typed) : typed
-  return /^[\w./@:\\+-]+$/.test(name) ? name : `'${name}'`
+  return shellWord(isFound ? basename(typed) : typed)
 }

@@ -184,6 +184,8 @@ describe('The password of an address', () => {
     ]
     for (const text of values) for (const redact of [redactValue, redactCredentials]) assert.equal(redact(text), text)
     for (const text of [
+      'Cannot read missing:b@c.csv: no such file',
+      'petstore key list --database sqlite:/tmp/me@corp/pets.db',
       'must be sqlite:PATH or postgres://USER:PASSWORD@HOST/NAME, got',
       'There is no account for me@example.com: see petstore account list',
       'Cannot connect to http://127.0.0.1:8080.',

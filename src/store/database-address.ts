@@ -1,6 +1,6 @@
 // Parses the address of a database, and names the database for people without its password.
 import { resolve } from 'node:path'
-import { decoded, redactCredentials } from '../contract/redact.ts'
+import { decoded, redactCredentials, redactValue } from '../contract/redact.ts'
 
 export type DatabaseAddress = { engine: 'sqlite'; path: string } | { engine: 'postgres'; url: string }
 
@@ -27,6 +27,12 @@ export function databasePlace(database: DatabaseAddress): string {
   const host = new URLSearchParams(parameters).get('host')
   const whole = host === null ? place : `${host}${place.replace(/^[^/]*/, '')}`
   return [place, whole].every((text) => POSTGRES_PLACE.test(decoded(text))) ? `PostgreSQL at ${whole}` : 'PostgreSQL'
+}
+
+/** Returns the address for a suggested command, or the placeholder URL if a part of the address may be a password. */
+export function suggestedAddress(address: string): string {
+  const withoutUser = address.replace(/^(postgres(?:ql)?:\/\/)[\w.-]+@/, '$1')
+  return redactValue(withoutUser) === withoutUser ? address : 'URL'
 }
 
 /** Whether a database address contains a password. */

@@ -11,6 +11,7 @@ import {
 } from 'node:fs'
 import { platform } from 'node:os'
 import { basename, dirname, join, resolve } from 'node:path'
+import { shellWord } from '../../contract/shell-word.ts'
 
 const OWNER_ONLY_FOLDER = 0o700
 const OWNER_ONLY_FILE = 0o600
@@ -37,7 +38,7 @@ export function modeWarnings(path: string): string[] {
     const mode = statSync(place).mode & 0o777
     if ((mode & READABLE_BY_OTHERS) === 0) return []
     return [
-      `Other users of this machine can read ${place}; its mode is ${mode.toString(8)}. If only the service uses it: chmod go= ${place}`,
+      `Other users of this machine can read ${place}; its mode is ${mode.toString(8)}. If only the service uses it: chmod go= ${shellWord(place)}`,
     ]
   })
 }
