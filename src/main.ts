@@ -1,7 +1,7 @@
 // The entry point: runs the command line with this process's arguments, environment, streams and signals.
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { type EnvFile, parseEnvFile } from './cli/env-file.ts'
+import { type EnvFile, mergeVariables, parseEnvFile } from './cli/env-file.ts'
 import { programName } from './cli/terminal.ts'
 import { run } from './cli/run.ts'
 
@@ -30,7 +30,7 @@ process.stderr.on('error', () => {})
 const { PETSTORE_CALLED_AS: calledAs, PATH: searchPath } = process.env
 const envFile = readEnvFile('.env')
 const exitCode = await run(process.argv.slice(2), {
-  env: { ...envFile.variables, ...withoutEmpty(process.env) },
+  env: mergeVariables(envFile.variables, withoutEmpty(process.env)),
   ignoredLines: envFile.ignoredLines,
   program: programName(calledAs, fileURLToPath(new URL('../bin/petstore', import.meta.url)), process.cwd(), searchPath),
   stdin: process.stdin,

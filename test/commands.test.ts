@@ -371,7 +371,7 @@ describe('petstore', { concurrency: 3 }, () => {
     )
   })
 
-  it('reads a .env file; the environment wins over it, and a flag over both', async () => {
+  it('reads a .env file; the environment wins over it, also in the other form of a setting, and a flag over both', async () => {
     await using folder = await Folder.create()
     const migrate = async (words: readonly string[] = [], env: Record<string, string> = {}) => {
       const { database, environment } = JSON.parse(
@@ -393,6 +393,12 @@ describe('petstore', { concurrency: 3 }, () => {
       ['from-env-file.db', 'production'],
       'an empty variable counts as unset',
     )
+    writeFileSync(join(folder.path, 'address'), 'sqlite:from-secret-file.db\n')
+    assert.deepEqual(await migrate([], { DATABASE_URL_FILE: 'address' }), ['from-secret-file.db', 'production'])
+    writeFileSync(join(folder.path, '.env'), 'DATABASE_URL_FILE=address\n')
+    assert.deepEqual(await migrate([], other), ['from-variable.db', 'staging'])
+    const both = await folder.run(['migrate'], { env: { ...other, DATABASE_URL_FILE: 'address' } })
+    assert.match(both.stderr, /^petstore: Set DATABASE_URL or DATABASE_URL_FILE, not both\.\n/)
   })
 
   it('warns of variables that are no setting, and of lines of the .env file that say nothing', async () => {

@@ -1,5 +1,6 @@
 // Parses the file .env: settings as variables, one a line.
 import { parseEnv } from 'node:util'
+import { type Setting, SETTINGS } from '../config.ts'
 
 export interface EnvFile {
   variables: NodeJS.Dict<string>
@@ -20,4 +21,15 @@ export function parseEnvFile(text: string): EnvFile {
     return Object.entries(others).every(([name, value]) => variables[name] === value)
   }
   return { variables, ignoredLines: [...lines.keys()].filter(isIgnored).map((index) => index + 1) }
+}
+
+/** Merges the variables of the file with those of the environment, which win: DATABASE_URL_FILE over DATABASE_URL, too, and vice versa. */
+export function mergeVariables(file: NodeJS.Dict<string>, env: NodeJS.Dict<string>): NodeJS.Dict<string> {
+  const forms = Object.values<Setting>(SETTINGS).map(({ variable, fileVariable = variable }) => [
+    variable,
+    fileVariable,
+  ])
+  const overridden = new Set(forms.filter((names) => names.some((name) => name in env)).flat())
+  const kept = Object.entries(file).filter(([name]) => !overridden.has(name))
+  return { ...Object.fromEntries(kept), ...env }
 }
