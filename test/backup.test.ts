@@ -110,6 +110,20 @@ describe('petstore backup', { concurrency: 3 }, () => {
     )
   })
 
+  it('refuses a database in memory, as does a restore, and leaves no file with that name', async () => {
+    await using folder = await Folder.create()
+    await folder.runInProcess(['seed', '--count', '10', '--database', 'sqlite:q.db'])
+    for (const words of [
+      ['backup', 'copy.db'],
+      ['restore', 'q.db'],
+    ])
+      assert.match(
+        (await call(folder, 1, [...words, '--database', 'sqlite::memory:'])).stderr,
+        /^petstore: A database in memory cannot be backed up or restored: it ends with its process\. Name a file\.\n$/,
+      )
+    assert.deepEqual(readdirSync(folder.path), ['q.db'])
+  })
+
   it("refuses another program's database, and a file that holds none", async () => {
     await using folder = await Folder.create()
     const foreign = join(folder.path, 'foreign.db')

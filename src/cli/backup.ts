@@ -45,9 +45,13 @@ export const restore: Command = {
   },
 }
 
-/** Throws `CommandFailed` on PostgreSQL; the message names `tools` to use instead. */
+/** Throws `CommandFailed` on a database in memory, and on PostgreSQL with a message that names `tools` to use instead. */
 function sqlitePath({ config: { database } }: Input, tools: string): string {
-  if (database.engine === 'sqlite') return database.path
+  if (database.engine === 'sqlite' && database.path !== ':memory:') return database.path
+  if (database.engine === 'sqlite')
+    throw new CommandFailed(
+      'A database in memory cannot be backed up or restored: it ends with its process. Name a file.',
+    )
   throw new CommandFailed(
     `${databasePlace(database)}: this command works on SQLite. For PostgreSQL use its own tools: ${tools}; see docs/data.md.`,
   )
