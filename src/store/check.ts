@@ -41,6 +41,6 @@ export function schemaCheck(lacking: readonly { name: string }[]): Check {
   return warning(
     'Schema',
     `lacks ${lacking.map(({ name }) => name).join(', ')}`,
-    'Run petstore migrate, or start the service: it migrates.',
+    'Run petstore migrate on the same database, or start the service: it migrates.',
   )
 }

@@ -20,7 +20,7 @@ const LEAST_FREE = 100 * MEBIBYTE
 const CLOCK_TOLERANCE_MS = 60_000
 
 const RESTORE =
-  'stop the service, move the file away with its -wal and -shm, and restore a backup: petstore restore FILE.'
+  'stop the service, move the file away with its -wal and -shm, and restore a backup in its place with petstore restore.'
 
 export function checkSqlite(path: string, now: number): Check[] {
   // What this user may not open is neither missing nor damaged.
