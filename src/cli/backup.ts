@@ -1,6 +1,14 @@
 // petstore backup and petstore restore: copy a whole SQLite database to a file, and put it back.
 import { databasePlace } from '../store/database-address.ts'
-import { type Command, CommandFailed, conclude, type Input, nextCommand, STORE_OPTIONS } from './command.ts'
+import {
+  type Command,
+  CommandFailed,
+  conclude,
+  type Input,
+  nextCommand,
+  refuseInMemory,
+  STORE_OPTIONS,
+} from './command.ts'
 import { reportAsIs } from './terminal.ts'
 
 export const backup: Command = {
@@ -47,11 +55,8 @@ export const restore: Command = {
 
 /** Throws `CommandFailed` on a database in memory, and on PostgreSQL with a message that names `tools` to use instead. */
 function sqlitePath({ config: { database } }: Input, tools: string): string {
-  if (database.engine === 'sqlite' && database.path !== ':memory:') return database.path
-  if (database.engine === 'sqlite')
-    throw new CommandFailed(
-      'A database in memory cannot be backed up or restored: it ends with its process. Name a file.',
-    )
+  refuseInMemory(database)
+  if (database.engine === 'sqlite') return database.path
   throw new CommandFailed(
     `${databasePlace(database)}: this command works on SQLite. For PostgreSQL use its own tools: ${tools}; see docs/data.md.`,
   )

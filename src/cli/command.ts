@@ -2,9 +2,10 @@
 import { type Config, environmentSetting, type Setting, SETTINGS, type SettingName } from '../config.ts'
 import type { Environment } from '../contract/operations.ts'
 import { shellWord } from '../contract/shell-word.ts'
-import { databasePlace, suggestedAddress } from '../store/database-address.ts'
+import { type DatabaseAddress, databasePlace, suggestedAddress } from '../store/database-address.ts'
 import { openStore } from '../store/open-store.ts'
 import { settleEnvironment } from '../store/settle-environment.ts'
+import { IN_MEMORY } from '../store/sqlite/database.ts'
 import { NoDatabase, type Store } from '../store/store.ts'
 import { printJson, report, type Terminal } from './terminal.ts'
 
@@ -87,6 +88,7 @@ export async function withStore<T>(
   work: (store: Store) => Promise<T>,
   { create = false } = {},
 ): Promise<T> {
+  refuseInMemory(input.config.database)
   const store = await openStore(input.config.database, { create })
   try {
     if (create) await environmentOf(input, store)
@@ -94,6 +96,14 @@ export async function withStore<T>(
   } finally {
     await store.close()
   }
+}
+
+/** Throws `CommandFailed` for a database in memory: what a command writes to it ends with the command. */
+export function refuseInMemory(database: DatabaseAddress): void {
+  if (database.engine === 'sqlite' && database.path === IN_MEMORY)
+    throw new CommandFailed(
+      'A database in memory ends with the command that opens it. Name a file, or a PostgreSQL database.',
+    )
 }
 
 /** Like `withStore`, but resolves with undefined if the database does not exist. */

@@ -8,7 +8,7 @@ import { titleOf } from '../store/records.ts'
 import { settleEnvironment } from '../store/settle-environment.ts'
 import { partOfDatabase } from '../store/sqlite/database-files.ts'
 import { NoDatabase } from '../store/store.ts'
-import { type Command, CommandFailed, JSON_OPTION, UsageError } from './command.ts'
+import { type Command, CommandFailed, JSON_OPTION, refuseInMemory, UsageError } from './command.ts'
 import { printJson, printTable, report, showProgress } from './terminal.ts'
 
 export const copy: Command = {
@@ -27,6 +27,8 @@ export const copy: Command = {
   async run({ terminal, flags, switches, config }) {
     const from = readAddress('from', flags['from'])
     const to = readAddress('to', flags['to'])
+    refuseInMemory(from)
+    refuseInMemory(to)
     refuseSameDatabase(from, to)
     await using stores = new AsyncDisposableStack()
     const opened = await openStore(from, { unfinished: true, create: false }).catch((error: unknown) => {
