@@ -276,7 +276,8 @@ describe('The writer, where it syncs the log itself,', { timeout: 20_000 }, () =
     assert.equal(disk.syncs, 2)
   })
 
-  it('waits for clients that do not come back only for a moment', async () => {
+  /** Two clients are answered and do not come back; a third has written meanwhile. */
+  async function writeForClientsThatLeave(): Promise<void> {
     const disk = new Disk()
     const { writer, add } = newWriter(IN_MEMORY, { wal: disk })
     const answered = [writer.write(() => add(1)), writer.write(() => add(2))]
@@ -286,7 +287,9 @@ describe('The writer, where it syncs the log itself,', { timeout: 20_000 }, () =
     await Promise.all(answered)
     ;(await disk.nextSync()).resolve()
     await last
-  })
+  }
+
+  it('waits for clients that do not come back only for a moment', writeForClientsThatLeave)
 
   it('waits for no negative time, wherever the process is suspended for longer than the wait', async ({ mock }) => {
     const warnings: Error[] = []
@@ -297,15 +300,7 @@ describe('The writer, where it syncs the log itself,', { timeout: 20_000 }, () =
       const now = performance.now.bind(performance)
       let looks = 0
       const clock = mock.method(performance, 'now', () => now() + ((looks += 1) < suspendedAt ? 0 : 20))
-      const disk = new Disk()
-      const { writer, add } = newWriter(IN_MEMORY, { wal: disk })
-      const answered = [writer.write(() => add(1)), writer.write(() => add(2))]
-      const first = await disk.nextSync()
-      const last = writer.write(() => add(3))
-      first.resolve()
-      await Promise.all(answered)
-      ;(await disk.nextSync()).resolve()
-      await last
+      await writeForClientsThatLeave()
       clock.mock.restore()
     }
     process.off('warning', onWarning)
