@@ -27,7 +27,7 @@ export const FOLDERS: readonly MutatedFolder[] = [
     tests: [
       'src/store/**/*.test.ts',
       'test/store*.test.ts',
-      'test/{backup,copy-schema,doctor,many-instances,postgres-*,search,unknown-tables,upgrades}.test.ts',
+      'test/{backup,copy-schema,doctor,many-instances,postgres-{counts,pages,waits,writes},search,unknown-tables}.test.ts',
     ],
   },
   {
