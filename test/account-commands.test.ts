@@ -190,7 +190,7 @@ describe('petstore account', () => {
         const words = spawnSync('sh', ['-c', `printf '%s\\n' ${line}`], { encoding: 'utf8' })
           .stdout.trimEnd()
           .split('\n')
-        return words.map((word) => ({ EMAIL: email, NAME: 'ci:nightly@home' })[word] ?? word)
+        return words.map((word) => ({ EMAIL: email, NAME: "a shop's till" })[word] ?? word)
       }
       await run(['migrate', '--database', address])
       const created = await run([
@@ -198,7 +198,7 @@ describe('petstore account', () => {
         '--password-stdin',
       ])
       await run([...suggested(await run(['key', 'list', '--account', email, '--database', address])), '--json'])
-      assert.match((await run(suggested(created))).stderr, /^Created the key ci:nightly@home \(key_/)
+      assert.match((await run(suggested(created))).stderr, /^Created the key a shop's till \(key_/)
       const failures = [
         ['key', 'list', '--account', 'none@b.de'],
         ['key', 'revoke', 'none'],

@@ -104,6 +104,8 @@ describe('petstore backup', { concurrency: 3 }, () => {
       await call(folder, 0, ['restore', file, '--database', `sqlite:file:new-${file}`])
       assert.equal(count(folder, `file:new-${file}`, 'pets'), 10)
     }
+    const missing = await call(folder, 1, ['backup', 'missing/', '--database', 'sqlite:file:q.db?mode=memory'])
+    assert.match(missing.stderr, /^petstore: Cannot back up .* to missing\/: /)
     assert.deepEqual(
       readdirSync(folder.path).filter((name) => !/^(?:file:|:memory:$)/.test(name)),
       [],

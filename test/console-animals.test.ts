@@ -68,7 +68,11 @@ describeService('The animals in the console', (service) => {
     assert.equal(status, 404)
     assert.match(body, /There is no animal with the id 999999999\..*name="q"[^>]*value="999999999".*No animal matches/s)
     const [newest] = await service().store.pets.list({ limit: 1 })
-    assert.equal((await client.get(`/animals?q=+${newest!.id}+&status=pending`)).location, `/animals/${newest!.id}`)
+    assert.equal(
+      (await client.get(`/animals?q=+${newest!.id}+&status=pending`)).location,
+      `/animals/${newest!.id}?status=pending`,
+    )
+    assert.doesNotMatch((await client.get('/animals?added=Your+account+is+closed')).body, /closed|Animal added/)
     // In quotes, or with a word, a number is one of the name's words.
     assert.deepEqual(namesIn((await client.get(`/animals?q=${encodeURIComponent('"42"')}`)).body), ['sold 42'])
   })

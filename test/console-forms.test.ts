@@ -130,6 +130,10 @@ describeService('The forms of the console', (service) => {
       assert.equal(status, 303)
       assert.match((await client.get(location!)).body, /Nothing was saved yet.*value="Typed"/s)
       assert.equal((await client.post('/animals/new', fields, { 'Sec-Fetch-Site': 'cross-site' })).status, 403)
+      // Over plain HTTP a browser sends no Sec-Fetch-Site.
+      assert.equal((await client.post('/animals/new', fields, { Origin: service().url })).status, 303)
+      for (const origin of ['null', 'http://127.0.0.1', 'https://other.example'])
+        assert.equal((await client.post('/animals/new', fields, { Origin: origin })).status, 403, origin)
     })
 
     it('whose cookie is gone as well, as after the browser was closed, is there again after the sign-in', async () => {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempDisposableSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -488,6 +488,18 @@ describe('petstore import', { concurrency: 3 }, () => {
       assert.equal(stderr, 'Added 1 animal.\n')
     })
   }
+
+  it('notices that a file in /dev/shm has changed, too', { skip: !existsSync('/dev/shm') }, async () => {
+    await using folder = await Folder.create()
+    using inMemory = mkdtempDisposableSync('/dev/shm/petstore-test-')
+    const file = join(inMemory.path, 'pets.csv')
+    writeFileSync(file, csv('Rex,1'))
+    await folder.runInProcess(['migrate'])
+    await withStore(`sqlite:${join(folder.path, 'data/petstore.db')}`, ({ imports }) =>
+      imports.begin({ hash: 'other', file, rowsTotal: 5 }, 1, false),
+    )
+    assert.match((await folder.runInProcess(['import', file])).stderr, /has changed since an import of it began/)
+  })
 
   it('spools standard input, leaves nothing of it behind, and recognises it again', async () => {
     await using folder = await Folder.create()

@@ -176,7 +176,19 @@ describe('4.4 Outside /v1', () => {
     assert.match(text, /process_cpu_seconds_total/)
     await expectError(await fetch(`${petstore.url}/metrics`), 'unknown_path')
     for (const path of ['/v1/pets', '/', '/metrics/more', '/metrics2'])
-      assert.equal((await fetch(petstore.adminUrl + path)).status, 404, path)
+      await expectError(await fetch(petstore.adminUrl + path), 'unknown_path')
+  })
+
+  it('answers on the admin port whatever query a scraper or probe adds, and refuses other methods', async () => {
+    await using petstore = await startPetstore({ env: { PETSTORE_ADMIN_PORT: '0' } })
+    for (const path of ['/metrics', '/livez', '/readyz']) {
+      for (const query of ['?', '?verbose', '?name[]=up&x=/livez'])
+        assert.equal((await fetch(petstore.adminUrl + path + query)).status, 200, path + query)
+      assert.equal((await fetch(petstore.adminUrl + path, { method: 'HEAD' })).status, 200)
+      const refused = await fetch(petstore.adminUrl + path, { method: 'DELETE' })
+      assert.equal(refused.headers.get('allow'), 'GET, HEAD')
+      await expectError(refused, 'method_not_allowed')
+    }
   })
 
   it('counts in its metrics what never became a request too: broken HTTP, CONNECT, Expect', async () => {

@@ -1,6 +1,7 @@
 // Defines what a command is, and what commands share: options, errors, access to the store.
 import { type Config, environmentSetting, type Setting, SETTINGS, type SettingName } from '../config.ts'
 import type { Environment } from '../contract/operations.ts'
+import { redactCredentials } from '../contract/redact.ts'
 import { shellWord } from '../contract/shell-word.ts'
 import { type DatabaseAddress, databasePlace, suggestedAddress } from '../store/database-address.ts'
 import { openStore } from '../store/open-store.ts'
@@ -139,6 +140,7 @@ export function conclude({ terminal, switches }: Input, json: object, message: s
 /** Returns a command line to suggest, quoted for a shell: the program as the user called it, and the same database. */
 export function nextCommand({ terminal, flags }: Input, ...words: string[]): string {
   const { database } = flags
-  const all = database === undefined ? words : [...words, '--database', suggestedAddress(database)]
+  const typed = words.map(redactCredentials)
+  const all = database === undefined ? typed : [...typed, '--database', suggestedAddress(database)]
   return [terminal.program, ...all.map(shellWord)].join(' ')
 }

@@ -13,7 +13,7 @@ import {
   UsageError,
   withStore,
 } from './command.ts'
-import { formatTime, isoTime, print, printJson, printTable, reportAsIs } from './terminal.ts'
+import { formatTime, isoTime, print, printJson, printTable, report, reportAsIs } from './terminal.ts'
 
 const create: Command = {
   name: 'key create',
@@ -46,7 +46,7 @@ const create: Command = {
       return printJson(terminal, { id: key.id, key: secret, name: key.name, expiresAt: isoTime(key.expiresAt) })
     }
     print(terminal, secret)
-    reportAsIs(terminal, `Created the key ${key.name} (${key.id}). It is shown only once: save it now.`)
+    report(terminal, `Created the key ${key.name} (${key.id}). It is shown only once: save it now.`)
   },
 }
 
@@ -105,10 +105,7 @@ const revoke: Command = {
         const account = await store.accounts.accountById(key.accountId)
         return printJson(terminal, keyJson(now, account?.email, terminal.clock()))
       }
-      reportAsIs(
-        terminal,
-        revoked ? `Revoked ${key.name} (${key.id}).` : `${key.name} (${key.id}) was already revoked.`,
-      )
+      report(terminal, revoked ? `Revoked ${key.name} (${key.id}).` : `${key.name} (${key.id}) was already revoked.`)
     })
   },
 }

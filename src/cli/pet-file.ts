@@ -55,7 +55,8 @@ export class PetFile implements AsyncDisposable {
       const handle = await open(path)
       const state = await handle.stat({ bigint: true })
       const name = resolve(path)
-      if (state.isFile()) return new PetFile(name, handle, state, !/^\/(?:dev|proc)\//.test(name))
+      if (state.isFile())
+        return new PetFile(name, handle, state, !/^\/(?:dev\/(?:stdin|fd\/\d+)|proc\/.*\/fd\/\d+)$/.test(name))
       return await PetFile.#spool(name, handle.createReadStream())
     } catch (error) {
       const { syscall, path: failed = path, message } = error as NodeJS.ErrnoException

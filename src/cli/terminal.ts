@@ -43,7 +43,7 @@ export function report(terminal: Terminal, text: string): void {
   reportAsIs(terminal, redactCredentials(text))
 }
 
-/** Like `report`, for a text that repeats no address by mistake, such as a key's name or a suggested command. */
+/** Like `report`, for a suggested command, whose words are redacted one by one (`nextCommand`). */
 export function reportAsIs(terminal: Terminal, text: string): void {
   terminal.stderr.write(escapeLines(text) + '\n')
 }

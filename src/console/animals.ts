@@ -3,6 +3,7 @@ import { encodeCursor, filterQuery, type Filters, type ListQuery, parseListQuery
 import type { Environment } from '../contract/operations.ts'
 import { PET_STATUSES, type Pet, type PetStatus } from '../contract/pets.ts'
 import { Refused } from '../contract/errors.ts'
+import { int64FromText } from '../contract/int64.ts'
 import { CSV_HEADER, csvLine } from '../contract/pet-csv.ts'
 import { STATUS_WORDS } from './animal-form.ts'
 import { ACCEPTED, addressOf, animalTable, listAddress, type Shown } from './animal-table.ts'
@@ -78,7 +79,7 @@ function readQuery(raw: URLSearchParams): ListQuery | Refused {
 }
 
 function addedNotice(id: string | null, found: readonly Pet[]): Html | undefined {
-  if (id === null) return undefined
+  if (id === null || int64FromText(id) === undefined) return undefined
   const added = found.find((pet) => String(pet.id) === id)
   return html`<p class="notice good" role="status">${added === undefined ? 'Animal' : isolated(added.name)} added (${id}).
     <a href="/animals/new">Add another</a></p>`

@@ -173,9 +173,10 @@ async function readForm({ raw }: PageCall): Promise<URLSearchParams | Outcome> {
   return new URLSearchParams(bytes.toString())
 }
 
-/** Returns whether the browser says that a page of the console sent the request. */
-function isSameOrigin({ call }: Visit): boolean {
-  return call.raw.headers['sec-fetch-site'] === 'same-origin'
+/** Returns whether the browser says that a page of the console sent the request. Over plain HTTP, only Origin tells. */
+function isSameOrigin({ call: { raw, protocol, host } }: Visit): boolean {
+  const { origin, 'sec-fetch-site': site } = raw.headers
+  return site === undefined ? origin === `${protocol}://${host}` : site === 'same-origin'
 }
 
 /** Returns whether a form has the CSRF token of this browser's cookie. A form that another site sent never passes. */

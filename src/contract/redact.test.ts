@@ -183,8 +183,8 @@ describe('The password of an address', () => {
       'C:\\pets.db',
     ]
     for (const text of values) for (const redact of [redactValue, redactCredentials]) assert.equal(redact(text), text)
+    assert.equal(redactCredentials('got "me:s3cret@pets.csv.example/petstore".'), 'got "…@pets.csv.example/petstore".')
     for (const text of [
-      'Cannot read missing:b@c.csv: no such file',
       'petstore key list --database sqlite:/tmp/me@corp/pets.db',
       'must be sqlite:PATH or postgres://USER:PASSWORD@HOST/NAME, got',
       'There is no account for me@example.com: see petstore account list',

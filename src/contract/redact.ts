@@ -22,10 +22,10 @@ export function redactSecrets(text: string): string {
 
 /**
  * Matches //user:secret@ and user:secret@, and //user:secret without an @ unless a port follows the colon. Does not match
- * USER:PASSWORD, the placeholder in this program's messages, a path after sqlite:, or a file of animals, such as a:b@c.csv.
+ * USER:PASSWORD, the placeholder in this program's messages, or a path after sqlite:.
  */
 const USER_INFO =
-  /(\/\/)(?!USER:PASSWORD@)(?:\S*@|(?!\[)[^\s/@:]*:(?![0-9]{1,5}(?!\w))\S*)|(?<![^\s"'/:@])(?!sqlite:)[^\s"'/:@]*:(?!\/\/|PASSWORD@)\S*@(?![^\s/:@]*\.(?:csv|jsonl|ndjson)\b)/g
+  /(\/\/)(?!USER:PASSWORD@)(?:\S*@|(?!\[)[^\s/@:]*:(?![0-9]{1,5}(?!\w))\S*)|(?<![^\s"'/:@])(?!sqlite:)[^\s"'/:@]*:(?!\/\/|PASSWORD@)\S*@/g
 const PARAMETER = /((?:password|passwd|passphrase|pwd|secret|token)\w*=)[^&;\s]+/gi
 
 /** Redacts what looks like the credentials of an address, even if percent-encoded. Leaves every other word unchanged. */

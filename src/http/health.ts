@@ -1,13 +1,15 @@
 // Liveness and readiness, with the same answers on the public port and on the admin port. The admin port also serves the metrics,
 // and stays reachable while the public port is overloaded.
-import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { IncomingMessage, Server } from 'node:http'
 import { Refusal } from '../contract/errors.ts'
+import { quote } from '../contract/json.ts'
 import { RETRY_AFTER } from '../contract/limits.ts'
 import { NoWrites, type Store, StoreBusy } from '../store/store.ts'
 import { withinTime } from '../store/within-time.ts'
 import { jsonContent, type Send } from './answer.ts'
 import { type Answer, requestId, type Result } from './call.ts'
 import { createServer } from './node-http.ts'
+import { isRead } from './routes.ts'
 
 /** A database that takes longer counts as unavailable: load balancers and Prometheus wait only a few seconds for an answer. */
 const ANSWER_WITHIN_MS = 2000
@@ -53,24 +55,33 @@ export function createAdmin(
   metricsPage: () => Promise<string>,
   contentType: string,
 ): Server {
-  async function answerHealth(path: keyof Health, raw: IncomingMessage, response: ServerResponse): Promise<void> {
-    const call = { id: requestId(raw), raw, ip: raw.socket.remoteAddress ?? '', startedAt: performance.now() }
-    send(call, response, await health[path]())
-  }
-
   return createServer((request, response) => {
-    const path = request.url!
-    if (path === '/livez' || path === '/readyz') {
-      void answerHealth(path, request, response)
+    const call = {
+      id: requestId(request),
+      raw: request,
+      ip: request.socket.remoteAddress ?? '',
+      startedAt: performance.now(),
+    }
+    const path = request.url!.split('?', 1)[0]!
+    if (path === '/metrics' && isRead(request.method)) {
+      metricsPage().then(
+        (text) => response.writeHead(200, { 'Content-Type': contentType }).end(text),
+        () => response.writeHead(500).end(),
+      )
       return
     }
-    if (path !== '/metrics') {
-      response.writeHead(404).end()
-      return
-    }
-    metricsPage().then(
-      (text) => response.writeHead(200, { 'Content-Type': contentType }).end(text),
-      () => response.writeHead(500).end(),
-    )
+    const answer =
+      isRead(request.method) && (path === '/livez' || path === '/readyz') ? health[path]() : refusal(path, request)
+    void Promise.resolve(answer).then((result) => send(call, response, result))
   })
+}
+
+function refusal(path: string, { method = '' }: IncomingMessage): Refusal {
+  if (!['/livez', '/readyz', '/metrics'].includes(path))
+    return new Refusal(
+      'unknown_path',
+      `There is nothing at ${quote(path)}; this port has /livez, /readyz and /metrics.`,
+    )
+  const message = `${method} is not allowed at ${quote(path)}; allowed are GET, HEAD.`
+  return new Refusal('method_not_allowed', message, ['Allow', 'GET, HEAD'])
 }

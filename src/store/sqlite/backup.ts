@@ -1,6 +1,6 @@
 // Backs up a database file while processes write to it, and restores it. A copy with `cp` would miss the data in the -wal file.
 import { existsSync, rmSync, statSync } from 'node:fs'
-import { dirname, resolve } from 'node:path'
+import { dirname, isAbsolute } from 'node:path'
 import { backup, DatabaseSync } from 'node:sqlite'
 import { LEFT_BEHIND, titleOf, unknownAmong, whyUnknown } from '../records.ts'
 import { CannotOpenStore, NoDatabase } from '../store.ts'
@@ -11,6 +11,11 @@ import { explain, isBusy, LOCK_WAIT_MS } from './failures.ts'
 import { APPLICATION_ID, lackingMigrations } from './migrate.ts'
 import { readColumns } from './records.ts'
 
+/** SQLite takes a name that begins with `file:` for a URI. Keeps a slash at the end, which no file can have. */
+function asPath(file: string): string {
+  return isAbsolute(file) ? file : `./${file}`
+}
+
 /** Writes a snapshot to a new file, readable by the owner only, and resolves with its size. Throws `CannotOpenStore`. */
 export async function backUp(path: string, file: string, replace: boolean): Promise<number> {
   if (!existsSync(path)) throw new NoDatabase(path)
@@ -19,8 +24,7 @@ export async function backUp(path: string, file: string, replace: boolean): Prom
     throw new CannotOpenStore(`${file} is ${part}; nothing was written. Name another file for the backup.`)
   refuseExisting(file, replace)
   try {
-    // Resolved here and below, because SQLite takes a name that begins with `file:` for a URI.
-    return await writeWholeFile(resolve(file), (partial) => {
+    return await writeWholeFile(asPath(file), (partial) => {
       createFile(partial)
       writeCopy(path, partial)
       requireIntact(partial)
@@ -59,10 +63,10 @@ export async function restore(file: string, path: string): Promise<void> {
   if (partOfBackup !== undefined)
     throw new CannotOpenStore(`${path} is ${partOfBackup}; nothing was changed. Name another file with --database.`)
   try {
-    using source = new DatabaseSync(resolve(file), { readOnly: true, timeout: LOCK_WAIT_MS })
+    using source = new DatabaseSync(asPath(file), { readOnly: true, timeout: LOCK_WAIT_MS })
     requirePetstore(source, file)
     lackingMigrations(source, file)
-    requireIntact(resolve(file))
+    requireIntact(asPath(file))
     // Only the newer program knows which of its tables, like `sessions` here, must not be restored.
     const why = whyUnknown(file, unknownAmong(readColumns(source)))
     if (why !== undefined) throw new CannotOpenStore(why)
