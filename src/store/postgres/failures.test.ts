@@ -19,3 +19,21 @@ it('A worker that Citus has lost is an unavailable database; another internal er
   )
   assert.ok(!(asStoreFailure(internal('cache lookup failed for type 0')) instanceof StoreUnavailable))
 })
+
+it('A connection that breaks is an unavailable database; a mistake of this program is a bug', () => {
+  const withCode = (code: string) => Object.assign(new Error('failed'), { code })
+  for (const code of ['ECONNRESET', 'EPIPE', 'CONNECTION_CLOSED', 'CONNECT_TIMEOUT'])
+    assert.ok(asStoreFailure(withCode(code)) instanceof StoreUnavailable, code)
+  for (const bug of [
+    withCode('ERR_INVALID_ARG_TYPE'),
+    withCode('RECONNECT'),
+    new TypeError('failed'),
+    { code: 'EPIPE' },
+  ])
+    assert.equal(asStoreFailure(bug), bug)
+})
+
+it('The operator is told what failed, without the name of the system call', () => {
+  assert.equal(explain(new Error('write CONNECTION_CLOSED db:5432')), 'CONNECTION_CLOSED db:5432')
+  assert.equal(explain(new Error('cannot write to db:5432')), 'cannot write to db:5432')
+})
