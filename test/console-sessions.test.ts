@@ -111,24 +111,20 @@ describeService(
         assert.match(wrong.body, /The email address or the password is wrong/)
       })
 
-      it(
-        'takes as much time of the processor to refuse an unknown account as a wrong password',
-        ONE_PROCESS,
-        async () => {
-          const client = new ConsoleClient(service().url)
-          const fields = await client.hiddenFields('/sign-in', '/sign-in')
-          const time = (email: string) =>
-            cpuTime(() => client.post('/sign-in', { ...fields, email, password: 'wrong horse battery' }))
-          // The least of each, without what else this process did at the time. A look-up without the hash takes a tenth.
-          const { email } = await makeCostlyAccount(service(), 'known@example.com')
-          let [known, unknown] = [Infinity, Infinity]
-          for (let tries = 0; tries < 5; tries += 1) {
-            known = Math.min(known, await time(email))
-            unknown = Math.min(unknown, await time('no-one@example.com'))
-          }
-          assert.ok(unknown > known / 4, `${known} ms, ${unknown} ms`)
-        },
-      )
+      it('takes as much CPU time to refuse an unknown account as a wrong password', ONE_PROCESS, async () => {
+        const client = new ConsoleClient(service().url)
+        const fields = await client.hiddenFields('/sign-in', '/sign-in')
+        const time = (email: string) =>
+          cpuTime(() => client.post('/sign-in', { ...fields, email, password: 'wrong horse battery' }))
+        // The least of each, without what else this process did at the time. A look-up without the hash takes a tenth.
+        const { email } = await makeCostlyAccount(service(), 'known@example.com')
+        let [known, unknown] = [Infinity, Infinity]
+        for (let tries = 0; tries < 5; tries += 1) {
+          known = Math.min(known, await time(email))
+          unknown = Math.min(unknown, await time('no-one@example.com'))
+        }
+        assert.ok(unknown > known / 4, `${known} ms, ${unknown} ms`)
+      })
 
       it('leads back to the page that was asked for, and never off the site', async () => {
         const client = new ConsoleClient(service().url)
