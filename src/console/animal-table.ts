@@ -18,7 +18,11 @@ export const ACCEPTED = LIST_PARAMETERS.filter(({ name }) => name !== 'limit')
 const PLACE = [...ACCEPTED.map(({ name }) => name), 'newer', 'q', 'from']
 
 export function listAddress(filters: Filters, place: Record<string, string> = {}): string {
-  return addressOf('/animals', { ...Object.fromEntries(new URLSearchParams(filterQuery(filters))), ...place })
+  return withFilters('/animals', filters, place)
+}
+
+export function withFilters(path: string, filters: Filters, place: Record<string, string> = {}): string {
+  return addressOf(path, { ...Object.fromEntries(new URLSearchParams(filterQuery(filters))), ...place })
 }
 
 /** Returns an address that remembers the place in the list that the visitor came from. */

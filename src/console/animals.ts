@@ -6,7 +6,7 @@ import { Refused } from '../contract/errors.ts'
 import { int64FromText } from '../contract/int64.ts'
 import { CSV_HEADER, csvLine } from '../contract/pet-csv.ts'
 import { STATUS_WORDS } from './animal-form.ts'
-import { ACCEPTED, addressOf, animalTable, listAddress, type Shown } from './animal-table.ts'
+import { ACCEPTED, animalTable, listAddress, type Shown, withFilters } from './animal-table.ts'
 import { emptyState, html, type Html, isolated } from './html.ts'
 import { badRequestPage } from './problem-pages.ts'
 import { refused, search, searchForm } from './search.ts'
@@ -65,7 +65,7 @@ function downloadLink(query: ListQuery): Html {
   return html`<details class="download"><summary>Download as CSV</summary>
     <p>All ${query.status ?? ''} animals, newest first. Names are written exactly as they are, and a spreadsheet may take one that starts with
     <code>=</code>, <code>+</code>, <code>-</code> or <code>@</code> for a formula: import the columns as text.</p>
-    <p><a class="button" href="${addressOf('/animals.csv', Object.fromEntries(new URLSearchParams(filterQuery(query))))}">Download</a></p>
+    <p><a class="button" href="${withFilters('/animals.csv', query)}">Download</a></p>
   </details>`
 }
 

@@ -4,7 +4,7 @@ import { filterQuery, type Filters, type ListQuery } from '../contract/list-quer
 import { NAME_MAX_LENGTH } from '../contract/limits.ts'
 import type { FoundPets } from '../store/store.ts'
 import { type Place, wordsOf } from '../store/words.ts'
-import { addressOf, animalTable, listAddress, type Shown } from './animal-table.ts'
+import { animalTable, listAddress, type Shown, withFilters } from './animal-table.ts'
 import { hidden } from './forms.ts'
 import { emptyState, html, type Html, isolated } from './html.ts'
 import type { MemberVisit } from './visit.ts'
@@ -28,7 +28,7 @@ export async function search(
   const from = raw.get('from')
   const id = from === null ? int64FromText(typed) : undefined
   if (id !== undefined && (await store.pets.get(id)) !== undefined)
-    return { redirect: addressOf(`/animals/${id}`, Object.fromEntries(new URLSearchParams(filterQuery(query)))) }
+    return { redirect: withFilters(`/animals/${id}`, query) }
   const after = from === null ? undefined : placeFrom(from)
   if (after === null) return refused('This page of the search does not exist.')
   const words = wordsOf(typed)
