@@ -679,6 +679,22 @@ describe('petstore import', { concurrency: 3 }, () => {
     assert.deepEqual([left, readFileSync(file, 'utf8')], [['pets.csv'], 'earlier'])
   })
 
+  it('shows how much of a large file is checked, and clears that line for a bad row and for the result', async () => {
+    await using folder = await Folder.create()
+    const file = join(folder.path, 'pets.csv')
+    const content = csv(`${numbered(25_000)}\n,1\n${numbered(25_000)}`)
+    writeFileSync(file, content)
+    const env = { DATABASE_URL: `sqlite:${join(folder.path, 'petstore.db')}` }
+    const { stderr } = await petstore(['import', file, '--dry-run', '--skip-bad'], { env, isTTY: true })
+    const parts = stderr.split('\r\u001B[K').slice(1)
+    assert.equal(parts.filter((part) => part.startsWith('line 25002: ')).length, 1, stderr)
+    const bars = parts.filter((part) => part.startsWith('█') || part.startsWith('░'))
+    for (const bar of bars)
+      assert.match(bar, new RegExp(`^█*░+ \\d+ of ${content.length}  bytes checked, \\d+/s, \\d+ s left$`))
+    assert.ok(bars.length >= 2, stderr)
+    assert.match(parts.at(-1)!, /^50001 rows checked /)
+  })
+
   it('shows the progress of an export also when more animals are read than were counted', async () => {
     await using folder = await Folder.create()
     const [database, file] = ['petstore.db', 'pets.csv'].map((name) => join(folder.path, name)) as [string, string]

@@ -1,7 +1,93 @@
-// Hints name the program in a way that works when it is typed again.
+// What a person sees on a terminal: progress, speed, colours, tables; and hints that work when they are typed again.
 import assert from 'node:assert/strict'
+import { Writable } from 'node:stream'
 import { describe, it } from 'node:test'
-import { programName } from './terminal.ts'
+import { accent, clearProgress, printTable, programName, showProgress, startRate, type Terminal } from './terminal.ts'
+
+function fakeTerminal(isTTY: boolean, env: Record<string, string> = {}) {
+  let text = ''
+  const stream = Object.assign(
+    new Writable({
+      write(chunk: Buffer, _encoding, done) {
+        text += chunk.toString()
+        done()
+      },
+    }),
+    { isTTY },
+  )
+  return { terminal: { env, stdout: stream, stderr: stream } as Partial<Terminal> as Terminal, written: () => text }
+}
+
+describe('Progress', () => {
+  const bar = (filled: number) => '█'.repeat(filled) + '░'.repeat(30 - filled)
+
+  it('is a bar in one line, which ends when everything is done', () => {
+    const { terminal, written } = fakeTerminal(true)
+    showProgress(terminal, 0, 60)
+    showProgress(terminal, 31, 60, 'rows')
+    showProgress(terminal, 60, 60)
+    clearProgress(terminal)
+    assert.equal(
+      written(),
+      `\r\u001B[K${bar(0)} 0 of 60\r\u001B[K${bar(16)} 31 of 60  rows\r\u001B[K${bar(30)} 60 of 60\n\r\u001B[K`,
+    )
+  })
+
+  it('is not written to a file', () => {
+    const { terminal, written } = fakeTerminal(false)
+    showProgress(terminal, 1, 2)
+    clearProgress(terminal)
+    assert.equal(written(), '')
+  })
+
+  it('has the speed and the time that is left, in seconds below a minute', ({ mock }) => {
+    let now = 5000
+    mock.method(performance, 'now', () => now)
+    const rate = startRate()
+    now = 7000
+    assert.equal(rate(100, 201), '50/s, 3 s left')
+    assert.equal(rate(100, 3050), '50/s, 59 s left')
+    assert.equal(rate(100, 3100), '50/s, 1 min left')
+    assert.equal(rate(100, 3101), '50/s, 2 min left')
+  })
+})
+
+describe('Colours', () => {
+  it('are for terminals of people who have not opted out', () => {
+    const coloured = (isTTY: boolean, env?: Record<string, string>) =>
+      accent(fakeTerminal(isTTY, env).terminal, 'name') !== 'name'
+    assert.deepEqual(
+      [coloured(true), coloured(true, { NO_COLOR: '' }), coloured(true, { TERM: 'xterm' })],
+      [true, true, true],
+    )
+    assert.deepEqual(
+      [coloured(false), coloured(true, { NO_COLOR: '1' }), coloured(true, { TERM: 'dumb' })],
+      [false, false, false],
+    )
+  })
+})
+
+describe('A table', () => {
+  const rows = [
+    ['1', 'Rex\u001B[2J'],
+    ['200', 'Mia'],
+  ]
+
+  it('has its heading only on a terminal, where the first line is coloured', () => {
+    const person = fakeTerminal(true)
+    printTable(person.terminal, ['Id', 'Name'], rows)
+    assert.equal(person.written(), '\u001B[36mId   Name\u001B[0m\n1    Rex\\u001b[2J\n200  Mia\n')
+    const program = fakeTerminal(false)
+    printTable(program.terminal, ['Id', 'Name'], rows)
+    assert.equal(program.written(), '1    Rex\\u001b[2J\n200  Mia\n')
+  })
+
+  it('may be empty', () => {
+    const { terminal, written } = fakeTerminal(false)
+    printTable(terminal, ['Id'], [])
+    assert.equal(written(), '')
+  })
+})
 
 const LAUNCHER = '/opt/petstore/bin/petstore'
 const name = (called: string | undefined, folder = '/opt/petstore') =>

@@ -54,7 +54,7 @@ async function testMutants(folder: MutatedFolder): Promise<[tested: TestedMutant
   writeFileSync(join(work, 'stryker.json'), JSON.stringify(configuration(folder, events)))
   const child = spawn(process.execPath, [stryker, 'run', join(work, 'stryker.json')], {
     cwd: root,
-    env: { ...process.env, [SHARED_POSTGRES]: postgres.url },
+    env: { ...process.env, [SHARED_POSTGRES]: postgres.url, NODE_COMPILE_CACHE: join(work, 'compiled') },
     stdio: ['ignore', 'inherit', 'inherit'],
     detached: true,
   })
