@@ -6,7 +6,6 @@ import { describe, it } from 'node:test'
 import { generateKey } from '../src/accounts/api-keys.ts'
 import { newToken } from '../src/accounts/sessions.ts'
 import { readIdempotencyKey } from '../src/http/handlers.ts'
-import { IDEMPOTENCY_AHEAD_MS } from '../src/store/idempotency.ts'
 import { ENGINES } from '../harness/engines.ts'
 import { describeService, expectError, makeKey, type Petstore, startPetstore } from './harness.ts'
 
@@ -193,18 +192,15 @@ describe('An Idempotency-Key and time', () => {
   }
 
   for (const engine of ENGINES) {
-    it(`is free again where it was used while the clock was ahead, and that was set right, on ${engine.name}`, async () => {
+    it(`gives the first answer again also where the clock was set back since, on ${engine.name}`, async () => {
       let now = Date.UTC(2028, 0, 1)
       await using petstore = await startPetstore({ engine, clock: () => now })
-      await addOnce(petstore, 'a')
-      now -= IDEMPOTENCY_AHEAD_MS
-      assert.ok((await addOnce(petstore, 'a')).headers.has('idempotent-replayed'), 'clocks may differ a little')
-      now -= 1
-      const other = '{"name":"Another","categoryId":1}'
-      const later = await petstore.add(other, { 'Idempotency-Key': 'a' })
-      assert.deepEqual([later.status, later.headers.get('idempotent-replayed')], [201, null])
-      const again = await petstore.add(other, { 'Idempotency-Key': 'a' })
-      assert.equal(again.headers.get('idempotent-replayed'), 'true')
+      const first = await (await addOnce(petstore, 'a')).text()
+      for (const earlier of [now - 1, now - 2 * 3_600_000, Date.UTC(2027, 0, 1), 0]) {
+        now = earlier
+        const again = await addOnce(petstore, 'a')
+        assert.deepEqual([again.headers.get('idempotent-replayed'), await again.text()], ['true', first])
+      }
     })
   }
 

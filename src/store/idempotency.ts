@@ -7,12 +7,7 @@ import type { Idempotency } from './store.ts'
 
 export const IDEMPOTENCY_KEPT_MS = IDEMPOTENCY.keptHours * 3_600_000
 
-/**
- * A record from further in the future was made while a clock was ahead, and has expired. An hour is more than clocks of
- * instances differ: a create that was held up that long must still find the record of its retry.
- */
-export const IDEMPOTENCY_AHEAD_MS = 3_600_000
-
+/** A record from the future counts: it was made while a clock was ahead, or this clock is behind, and the animal is stored. */
 export function idempotencyFor(accountId: string, key: string, newPet: NewPet, now: number): Idempotency {
   return { accountId, key, fingerprint: fingerprintOf(newPet), now, validSince: now - IDEMPOTENCY_KEPT_MS }
 }

@@ -220,7 +220,7 @@ export interface Idempotency {
   key: string
   fingerprint: Uint8Array
   now: number
-  /** Records created before this time, or after `now` by more than IDEMPOTENCY_AHEAD_MS, have expired. */
+  /** Records created before this time have expired. */
   validSince: number
 }
 

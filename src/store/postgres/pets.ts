@@ -2,7 +2,6 @@
 // replay, a conflicting update and a count take two, and a search and a step of its index several.
 import type { ListQuery } from '../../contract/list-query.ts'
 import { type NewPet, type Pet, PET_STATUSES, type PetStatus } from '../../contract/pets.ts'
-import { IDEMPOTENCY_AHEAD_MS } from '../idempotency.ts'
 import { type ColumnValue, COLUMN_TYPES, filterColumns, PET_COLUMNS, petOf, valuesOf } from '../pet-columns.ts'
 import { searchPets } from '../search-pets.ts'
 import type { Created, Idempotency, PetStore } from '../store.ts'
@@ -120,7 +119,7 @@ const INSERT_IDEMPOTENTLY = `
     WHERE set_config('lock_timeout', '${IN_PROGRESS_WAIT_MS}', TRUE) IS NOT NULL
     ON CONFLICT (account_id, key) DO UPDATE
       SET fingerprint = excluded.fingerprint, pet_id = excluded.pet_id, created_at = excluded.created_at
-      WHERE idempotency_records.created_at < $5 OR idempotency_records.created_at > excluded.created_at + ${IDEMPOTENCY_AHEAD_MS}
+      WHERE idempotency_records.created_at < $5
     RETURNING pet_id
   )
   INSERT INTO pets (${COLUMNS})

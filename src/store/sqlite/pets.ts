@@ -1,7 +1,6 @@
 // Animals in SQLite.
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { isSamePet, type NewPet, type Pet, type PetStatus } from '../../contract/pets.ts'
-import { IDEMPOTENCY_AHEAD_MS } from '../idempotency.ts'
 import { type ColumnValue, filterColumns, PET_COLUMNS, petOf, valuesOf } from '../pet-columns.ts'
 import { searchPets } from '../search-pets.ts'
 import type { Created, Idempotency, PetStore } from '../store.ts'
@@ -33,7 +32,7 @@ export function sqlitePets(db: DatabaseSync, writer: Writer): PetStore {
   /** A replay takes only the id from the record: the same fingerprint means that the other fields are the same. */
   function insertIdempotently(newPet: NewPet, { accountId, key, fingerprint, now, validSince }: Idempotency): Created {
     const record = statements.findRecord.get(accountId, key) as IdempotencyRecord | undefined
-    if (record !== undefined && record.createdAt >= validSince && record.createdAt <= now + IDEMPOTENCY_AHEAD_MS) {
+    if (record !== undefined && record.createdAt >= validSince) {
       if (Buffer.compare(fingerprint, record.fingerprint) !== 0) return { outcome: 'mismatch' }
       return { outcome: 'replayed', pet: { id: record.petId, ...newPet } }
     }
