@@ -253,21 +253,23 @@ describeService(
         clock.now = start
       })
 
-      it('that began while the clock was ahead is over when that is set right, for good', ONE_PROCESS, async () => {
+      it('that began while the clock was ahead is over when that is set right', ONE_PROCESS, async () => {
         const right = clock.now
         const sessions = new Sessions(service().store, () => clock.now)
-        for (const [aheadMs, status] of [
-          [CLOCK_SKEW_MS, 200],
-          [CLOCK_SKEW_MS + 1, 303],
-          [365 * 24 * 3_600_000, 303],
+        for (const [aheadMs, whenSetRight, whenThatTimeComes] of [
+          [CLOCK_SKEW_MS, 200, 200],
+          // Kept: this clock may be the one that is wrong, and the session that of another instance.
+          [CLOCK_SKEW_MS + 1, 303, 200],
+          [SESSION_MAX_MS, 303, 200],
+          [SESSION_MAX_MS + 1, 303, 303],
         ] as const) {
           clock.now = right + aheadMs
           const client = await signedIn(service())
           clock.now = right
-          assert.equal((await client.get('/keys')).status, status)
+          assert.equal((await client.get('/keys')).status, whenSetRight, String(aheadMs))
           await sessions.purge()
           clock.now = right + aheadMs
-          assert.equal((await client.get('/keys')).status, status, 'and after a purge, when that time comes')
+          assert.equal((await client.get('/keys')).status, whenThatTimeComes, `${aheadMs}, after a purge`)
         }
         clock.now = right
       })

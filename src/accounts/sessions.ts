@@ -64,7 +64,8 @@ export class Sessions {
 
   async purge(): Promise<void> {
     const now = this.#clock()
-    await this.#store.accounts.purgeSessions(now - SESSION_MAX_MS, now - SESSION_IDLE_MS, now + CLOCK_SKEW_MS)
+    // Not sessions just beyond CLOCK_SKEW_MS: for an instance whose clock is behind, those of all others are from the future.
+    await this.#store.accounts.purgeSessions(now - SESSION_MAX_MS, now - SESSION_IDLE_MS, now + SESSION_MAX_MS)
   }
 
   #event(account: Account, action: AuditEvent['action'], address: string): AuditEvent {
