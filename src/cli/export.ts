@@ -1,6 +1,6 @@
 // petstore export: writes all animals to a CSV or JSON Lines file, oldest first. Holds one batch in memory at a time.
 import { createWriteStream, existsSync } from 'node:fs'
-import { Readable } from 'node:stream'
+import { Readable, type Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { CSV_HEADER, csvLine } from '../contract/pet-csv.ts'
 import { renderPet } from '../contract/pets.ts'
@@ -47,7 +47,7 @@ async function writeFile(terminal: Terminal, store: Store, format: Format, path:
   void terminal.stopSignal().then(() => stop.abort())
   try {
     return await writeWholeFile(path, (partial) =>
-      writeTo(terminal, store, format, createWriteStream(partial, { flags: 'wx' }), stop.signal),
+      writeTo(terminal, store, format, () => createWriteStream(partial, { flags: 'wx' }), stop.signal),
     )
   } catch (error) {
     if (stop.signal.aborted) {
@@ -64,7 +64,7 @@ async function writeTo(
   terminal: Terminal,
   store: Store,
   format: Format,
-  target = terminal.stdout,
+  openTarget: () => Writable = () => terminal.stdout,
   signal?: AbortSignal,
 ): Promise<number> {
   const stored = Object.values(await store.pets.countByStatus()).reduce((sum, count) => sum + count, 0)
@@ -81,6 +81,8 @@ async function writeTo(
       showProgress(terminal, count, total, rate(count, total))
     }
   }
+  // Opened when the pipeline begins, which handles its errors: a stream opens its file at once.
+  const target = openTarget()
   await pipeline(Readable.from(render()), target, { end: target !== terminal.stdout, signal })
   return count
 }
