@@ -158,7 +158,8 @@ describe('petstore doctor', { concurrency: 3 }, () => {
       /Other users of this machine can read .*petstore\.db; its mode is 644/,
     )
     const spaced = join(folder.path, 'my data')
-    mkdirSync(spaced, { mode: 0o755 })
+    mkdirSync(spaced)
+    chmodSync(spaced, 0o755)
     await folder.runInProcess(['migrate', '--database', `sqlite:${join(spaced, 'p.db')}`])
     const { found } = (await examine(`sqlite:${join(spaced, 'p.db')}`)).found['File modes']!
     assert.ok(found.endsWith(`chmod go= '${spaced}'`), found)

@@ -57,7 +57,13 @@ export class PetFile implements AsyncDisposable {
       const name = resolve(path)
       if (state.isFile())
         return new PetFile(name, handle, state, !/^\/(?:dev\/(?:stdin|fd\/\d+)|proc\/.*\/fd\/\d+)$/.test(name))
-      return await PetFile.#spool(name, handle.createReadStream())
+      const source = handle.createReadStream()
+      try {
+        return await PetFile.#spool(name, source)
+      } finally {
+        // Closes the handle also after a failure: Node.js ends a process that leaves one to the garbage collector.
+        source.destroy()
+      }
     } catch (error) {
       const { syscall, path: failed = path, message } = error as NodeJS.ErrnoException
       const what = path === STANDARD_STREAM ? 'standard input' : path
