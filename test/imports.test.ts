@@ -70,6 +70,20 @@ describe('Imports', () => {
     for (const file of files) visit(file, [])
   })
 
+  it('load no engine before a command opens a database', () => {
+    const loaded = new Set(['main.ts'])
+    for (const file of loaded)
+      for (const [, from = ''] of files.includes(file)
+        ? textOf(file).matchAll(/^import (?!type )[^']*'([^']+)'/gm)
+        : [])
+        loaded.add(from.startsWith('.') ? normalize(join(dirname(file), from)) : from)
+    assert.ok(loaded.has('cli/key.ts'))
+    assert.deepEqual(
+      ['node:sqlite', 'postgres', 'store/migrations.ts'].filter((name) => loaded.has(name)),
+      [],
+    )
+  })
+
   const isEngine = (file: string) => /^store\/[^/]+\//.test(file) || file === 'store/open-store.ts'
 
   it('keep http from knowing an engine or the console', () => {

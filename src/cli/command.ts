@@ -3,10 +3,9 @@ import { type Config, environmentSetting, type Setting, SETTINGS, type SettingNa
 import type { Environment } from '../contract/operations.ts'
 import { redactCredentials } from '../contract/redact.ts'
 import { shellWord } from '../contract/shell-word.ts'
-import { type DatabaseAddress, databasePlace, suggestedAddress } from '../store/database-address.ts'
+import { type DatabaseAddress, databasePlace, isInMemory, suggestedAddress } from '../store/database-address.ts'
 import { openStore } from '../store/open-store.ts'
 import { settleEnvironment } from '../store/settle-environment.ts'
-import { IN_MEMORY } from '../store/sqlite/database.ts'
 import { NoDatabase, type Store } from '../store/store.ts'
 import { printJson, report, type Terminal } from './terminal.ts'
 
@@ -101,7 +100,7 @@ export async function withStore<T>(
 
 /** Throws `CommandFailed` for a database in memory: what a command writes to it ends with the command. */
 export function refuseInMemory(database: DatabaseAddress): void {
-  if (database.engine === 'sqlite' && database.path === IN_MEMORY)
+  if (isInMemory(database))
     throw new CommandFailed(
       'A database in memory ends with the command that opens it. Name a file, or a PostgreSQL database.',
     )

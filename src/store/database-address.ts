@@ -4,6 +4,8 @@ import { decoded, redactCredentials, redactValue } from '../contract/redact.ts'
 
 export type DatabaseAddress = { engine: 'sqlite'; path: string } | { engine: 'postgres'; url: string }
 
+export const IN_MEMORY = ':memory:'
+
 /** A path that begins with USER:PASSWORD@ is the address of a server with the wrong scheme; C:\ is a drive. */
 const USER_INFO = /^\/*(?![a-z]:[\\/])[^/\\]*:[^/\\]*@/i
 
@@ -14,7 +16,11 @@ export function parseDatabase(value: string): DatabaseAddress | undefined {
   const path = /^sqlite:(?:\/\/(?=\/))?((?!\/\/).+)$/.exec(value)?.[1]
   return path === undefined || USER_INFO.test(decoded(path))
     ? undefined
-    : { engine: 'sqlite', path: path === ':memory:' ? path : resolve(path) }
+    : { engine: 'sqlite', path: path === IN_MEMORY ? path : resolve(path) }
+}
+
+export function isInMemory(database: DatabaseAddress): boolean {
+  return database.engine === 'sqlite' && database.path === IN_MEMORY
 }
 
 /** Hosts with their ports, then the name of the database. */

@@ -11,7 +11,7 @@ import type { ConnectionCounts } from '../http/connection-limit.ts'
 import { LAST_STEP_MS } from '../http/listening.ts'
 import type { Metrics, Snapshot } from '../http/metrics.ts'
 import type { Log } from '../log.ts'
-import { IN_MEMORY } from '../store/sqlite/database.ts'
+import { isInMemory } from '../store/database-address.ts'
 import { CannotOpenStore, StoreUnavailable } from '../store/store.ts'
 import { withinTime } from '../store/within-time.ts'
 import { Channel } from './channel.ts'
@@ -58,7 +58,7 @@ export interface WorkersParts {
 /** Resolves when all workers accept connections. */
 export async function startWorkers(parts: WorkersParts): Promise<Workers> {
   const { database, workers: processes } = parts.config
-  if (database.engine === 'sqlite' && database.path === IN_MEMORY) {
+  if (isInMemory(database)) {
     const message = 'A database in memory belongs to one process. Use --workers 1, or a file with --database.'
     throw new CannotOpenStore(message)
   }

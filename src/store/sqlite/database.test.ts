@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
-import { IN_MEMORY, openDatabase, readPragma, refuseForeignFile, requireSqliteVersion } from './database.ts'
+import { IN_MEMORY } from '../database-address.ts'
+import { openDatabase, readPragma, refuseForeignFile, requireSqliteVersion } from './database.ts'
 import { APPLICATION_ID, migrate } from './migrate.ts'
 
 describe('A database file that is open', () => {

@@ -2,14 +2,13 @@
 import { accessSync, constants, existsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { IN_MEMORY } from '../database-address.ts'
 import { openedBy } from '../migrations.ts'
 import { CannotOpenStore, NoDatabase, type Opened, type OpenOptions, type Serving } from '../store.ts'
 import { createFile, createFolder, modeWarnings } from './database-files.ts'
 import { explain, isBusy, LOCK_RETRY_MS } from './failures.ts'
 import { APPLICATION_ID, migrate } from './migrate.ts'
 import { openWal, SERVING_WAIT_MS, type Wal } from './wal.ts'
-
-export const IN_MEMORY = ':memory:'
 
 /** Earlier versions can corrupt a WAL database under concurrent checkpoints. */
 const SQLITE_MINIMUM = '3.51.3'
