@@ -420,6 +420,22 @@ describe('petstore import', { concurrency: 3 }, () => {
       assert.deepEqual(JSON.parse(await add()), { added: 0, earlier: 0, skipped: 1 }, time)
   })
 
+  it('checks a file with --dry-run also for a database in memory, which has no finished import', async () => {
+    await using folder = await Folder.create()
+    writeFileSync(join(folder.path, 'pets.csv'), csv('Rex,3'))
+    const words = ['import', 'pets.csv', '--dry-run', '--database', 'sqlite::memory:']
+    const { code, stderr } = await folder.runInProcess(words)
+    assert.deepEqual([code, stderr], [0, '1 row checked (commas, UTF-8): 1 valid, 0 bad. Nothing was written.\n'])
+    assert.deepEqual(JSON.parse((await folder.runInProcess([...words, '--json'])).stdout), {
+      valid: 1,
+      bad: 0,
+      encoding: 'UTF-8',
+      delimiter: ',',
+      importedAt: null,
+    })
+    assert.deepEqual(readdirSync(folder.path), ['pets.csv'])
+  })
+
   it('handles a signal only while it adds rows: before that, Ctrl-C ends it at once', async () => {
     await using folder = await Folder.create()
     const file = join(folder.path, 'pets.csv')

@@ -2,6 +2,7 @@
 // them in short transactions, which also record the progress, so that an interrupted import continues where it stopped.
 import { createHash } from 'node:crypto'
 import type { NewPet } from '../contract/pets.ts'
+import { isInMemory } from '../store/database-address.ts'
 import type { FileImport, ImportStore, Store } from '../store/store.ts'
 import {
   type Command,
@@ -136,6 +137,7 @@ async function check(
 
 /** Resolves with the finished import of this file, if there is one; creates no database. */
 async function finishedImport(input: Input, hash: string): Promise<FileImport | undefined> {
+  if (isInMemory(input.config.database)) return undefined
   const found = await withExistingStore(input, ({ imports }) => imports.find(hash))
   return found?.rowsDone === found?.rowsTotal ? found : undefined
 }
