@@ -184,6 +184,17 @@ describe('petstore doctor', { concurrency: 3 }, () => {
     assert.match(newer.found['Database']!.found, /has schema version 999/)
   })
 
+  it('refuses a database in memory, and examines no file of that name', async () => {
+    await using folder = await Folder.create()
+    const words = ['doctor', '--database', 'sqlite::memory:']
+    const refused =
+      'petstore: A database in memory ends with the command that opens it. Name a file, or a PostgreSQL database.\n'
+    for (const file of ['none', ':memory:']) {
+      writeFileSync(join(folder.path, file), '')
+      assert.deepEqual(await folder.runInProcess(words), { code: 1, stdout: '', stderr: refused }, file)
+    }
+  })
+
   it('finds rows of a database file that refer to rows that do not exist', async () => {
     await using database = await sqlite.newDatabase()
     await petstore(['migrate', '--environment', 'staging', '--database', database.url])

@@ -6,7 +6,7 @@ import { type Check, fine, problem, warning } from '../store/check.ts'
 import { checkDatabase, openStore } from '../store/open-store.ts'
 import { givesWay } from '../store/settle-environment.ts'
 import type { Store } from '../store/store.ts'
-import { type Command, CommandFailed, settingOptions, STORE_OPTIONS } from './command.ts'
+import { type Command, CommandFailed, refuseInMemory, settingOptions, STORE_OPTIONS } from './command.ts'
 import { didYouMean } from './help.ts'
 import { progressOf } from './import.ts'
 import { accent, counted, print, printJson, type Terminal } from './terminal.ts'
@@ -18,6 +18,7 @@ export const doctor: Command = {
   options: { ...STORE_OPTIONS, ...settingOptions(['environment']) },
   examples: ['petstore doctor', 'petstore doctor --json'],
   async run({ terminal, switches, config }) {
+    refuseInMemory(config.database)
     const checks = [
       checkSettings(terminal, config),
       fine('Node.js', terminal.nodeVersion),
