@@ -7,6 +7,7 @@ import { describe, it } from 'node:test'
 import { collect } from '../harness/processes.ts'
 import { BIN, Folder, makeKey, messages, SEARCH_PATH, type Served, serve } from './command.ts'
 import { RawConnection } from '../harness/raw-http.ts'
+import { petstore } from './in-process-command.ts'
 
 const REX = '{"name":"Rex","categoryId":1}'
 const HOST = 'Host: pets.example\r\n'
@@ -46,6 +47,18 @@ describe('petstore serve', { concurrency: 3 }, () => {
     served.child.kill('SIGTERM')
     const { code, stderr } = await served.ended
     assert.deepEqual([code, stderr], [0, ''])
+  })
+
+  it('suggests on a terminal no command for a database in memory, which none reaches, but what works', async () => {
+    const greeting = async (signup: string) => {
+      const env = { PORT: '0', DATABASE_URL: 'sqlite::memory:', PETSTORE_SIGNUP: signup, NO_COLOR: '1' }
+      return (await petstore(['serve'], { env, isTTY: true, stopSignal: async () => 'SIGINT' })).stdout
+    }
+    assert.match(await greeting('open'), /Get a key +create an account at http:.*, then generate a key\n/)
+    assert.match(
+      await greeting('closed'),
+      /Sign-up +closed: .*\n +Get a key +start the service with --signup open, or with a database in a file, --database sqlite:PATH\n\n/,
+    )
   })
 
   it('stops at once after its start without a word of what it had begun', async () => {

@@ -3,7 +3,7 @@ import { randomText } from '../accounts/api-keys.ts'
 import { type Config, type SettingName, SETTINGS } from '../config.ts'
 import { Refused } from '../contract/errors.ts'
 import { BASE_PATH, VERSION } from '../contract/operations.ts'
-import { databasePlace } from '../store/database-address.ts'
+import { databasePlace, isInMemory } from '../store/database-address.ts'
 import { CannotListen, inheritedSocket } from '../http/listening.ts'
 import type { Log } from '../log.ts'
 import type { Running } from '../server.ts'
@@ -146,6 +146,12 @@ function reasonForSignup(config: Config, { signup }: Running): string {
 function signupRows(input: Input, running: Running): string[][] {
   const { signup, url } = running
   const reason = reasonForSignup(input.config, running)
+  if (signup === 'closed' && isInMemory(input.config.database)) {
+    return [
+      ['Sign-up', `closed: commands do not reach a database in memory, so no account can be created${reason}`],
+      ['Get a key', 'start the service with --signup open, or with a database in a file, --database sqlite:PATH'],
+    ]
+  }
   if (signup === 'closed') {
     return [
       ['Sign-up', `closed: accounts are created on the command line${reason}`],
