@@ -210,6 +210,19 @@ describe('petstore account', () => {
     })
   }
 
+  it('suggests a command that works also for an email address that begins with a dash', () =>
+    withAccount(async (_run, url) => {
+      const option = ['--database', url]
+      const input = PASSWORD
+      const created = await petstore(['account', 'create', '--password-stdin', ...option, '--', '-x@y.z'], { input })
+      const listed = await petstore(['key', 'list', '--account=-x@y.z', ...option])
+      for (const { stderr } of [created, listed]) {
+        const words = /: petstore (key create .*)\n$/.exec(stderr)?.[1]?.replaceAll("'", '') ?? assert.fail(stderr)
+        const { code, stderr: outcome } = await petstore(words.split(' '))
+        assert.deepEqual([code, outcome.split(' (')[0]], [0, 'Created the key NAME'], outcome)
+      }
+    }))
+
   it('keeps in the security log what was done with an account on the command line, and when', () =>
     withAccount(async (run, url) => {
       const at = (hours: number) => ({ clock: () => NOW + hours * HOUR })

@@ -12,6 +12,7 @@ import {
   conclude,
   type Input,
   nextCommand,
+  optionWords,
   STORE_OPTIONS,
   UsageError,
   withExistingStore,
@@ -57,7 +58,7 @@ const create: Command = {
     if (account instanceof Refused) throw new CommandFailed(account.message)
     if (switches['json']) return printJson(terminal, accountJson(account))
     print(terminal, `Created the account ${escapeControls(account.email)} (${account.id}).`)
-    const next = nextCommand(input, 'key', 'create', '--account', account.email, '--name', 'NAME')
+    const next = nextCommand(input, 'key', 'create', ...optionWords('account', account.email), '--name', 'NAME')
     reportAsIs(terminal, `Next: ${next}`)
   },
 }

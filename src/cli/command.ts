@@ -136,6 +136,11 @@ export function conclude({ terminal, switches }: Input, json: object, message: s
   else report(terminal, message)
 }
 
+/** Returns the words of an option for `nextCommand`: one word if the value would be taken for an option itself. */
+export function optionWords(name: string, value: string): string[] {
+  return value.startsWith('-') ? [`--${name}=${value}`] : [`--${name}`, value]
+}
+
 /** Returns a command line to suggest, quoted for a shell: the program as the user called it, and the same database. */
 export function nextCommand({ terminal, flags }: Input, ...words: string[]): string {
   const { database } = flags

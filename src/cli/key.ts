@@ -9,6 +9,7 @@ import {
   CommandFailed,
   environmentOf,
   nextCommand,
+  optionWords,
   STORE_OPTIONS,
   UsageError,
   withStore,
@@ -72,7 +73,8 @@ const list: Command = {
       return printJson(terminal, listed)
     }
     if (keys.length === 0) {
-      const command = nextCommand(input, 'key', 'create', '--account', flags['account'] ?? 'EMAIL', '--name', 'NAME')
+      const account = optionWords('account', flags['account'] ?? 'EMAIL')
+      const command = nextCommand(input, 'key', 'create', ...account, '--name', 'NAME')
       return reportAsIs(terminal, `No keys yet in ${databasePlace(config.database)}. Generate one: ${command}`)
     }
     const rows = keys.map((key) => {
