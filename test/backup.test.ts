@@ -39,6 +39,21 @@ async function call(folder: Folder, code: number, words: string[]) {
   return ended
 }
 
+/** Leaves a NULL in a column that forbids it: damage that SQLite copies without complaint. */
+function breakRule(path: string): void {
+  const exec = (sql: string) => {
+    using db = new DatabaseSync(path, { defensive: false })
+    db.exec(sql)
+  }
+  const rule = (from: string, to: string) =>
+    exec(
+      `PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = replace(sql, '${from}', '${to}') WHERE name = 'pets'`,
+    )
+  rule('name TEXT NOT NULL', 'name TEXT')
+  exec('UPDATE pets SET name = NULL WHERE id = 5')
+  rule('name TEXT', 'name TEXT NOT NULL')
+}
+
 describe('petstore backup', { concurrency: 3 }, () => {
   it('copies a database that a running service writes to: all that was acknowledged before, and whole', async () => {
     await using folder = await Folder.create()
@@ -172,17 +187,7 @@ describe('petstore backup', { concurrency: 3 }, () => {
   it('checks the copy too: a row that breaks the rules of its table is damage that is copied without complaint', async () => {
     await using folder = await Folder.create()
     await folder.runInProcess(['seed', '--count', '10'])
-    const exec = (sql: string) => {
-      using db = new DatabaseSync(join(folder.path, DATABASE), { defensive: false })
-      db.exec(sql)
-    }
-    const rule = (from: string, to: string) =>
-      exec(
-        `PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = replace(sql, '${from}', '${to}') WHERE name = 'pets'`,
-      )
-    rule('name TEXT NOT NULL', 'name TEXT')
-    exec('UPDATE pets SET name = NULL WHERE id = 5')
-    rule('name TEXT', 'name TEXT NOT NULL')
+    breakRule(join(folder.path, DATABASE))
     assert.match((await call(folder, 1, ['backup', 'copy.db'])).stderr, /is damaged: NULL value in pets\.name/)
     assert.deepEqual(readdirSync(folder.path), ['data'])
   })
@@ -289,6 +294,8 @@ describe('petstore restore', { concurrency: 3 }, () => {
     writeFileSync(join(folder.path, 'nothing.db'), '')
     copyFileSync(join(folder.path, 'copy.db'), join(folder.path, 'cut.db'))
     truncateSync(join(folder.path, 'cut.db'), 20_000)
+    copyFileSync(join(folder.path, 'copy.db'), join(folder.path, 'broken.db'))
+    breakRule(join(folder.path, 'broken.db'))
     copyFileSync(join(folder.path, 'copy.db'), join(folder.path, 'newer.db'))
     ask(folder, 'newer.db', "INSERT INTO petstore_migrations VALUES (999, 'from the future', 999, 0)")
     const refusals: [file: string, message: RegExp][] = [
@@ -296,6 +303,7 @@ describe('petstore restore', { concurrency: 3 }, () => {
       ['letter.txt', /it is not a SQLite database/],
       ['nothing.db', /nothing\.db is empty; it holds no petstore database\./],
       ['cut.db', /damaged/],
+      ['broken.db', /broken\.db is damaged: NULL value in pets\.name/],
       ['newer.db', /newer\.db has schema version 999/],
     ]
     for (const [file, message] of refusals) {

@@ -39,22 +39,26 @@ function tokenHashOf(expireIn: number): Buffer {
   return Buffer.alloc(32, String(expireIn))
 }
 
-async function assertOnlyFreshAreLeft({ store }: Petstore): Promise<void> {
-  const sessions = () => Promise.all([-1, 1].map((each) => store.accounts.sessionByHash(tokenHashOf(each))))
-  const left = async () => [
+async function countLeft({ store }: Petstore): Promise<number[]> {
+  const sessions = await Promise.all([-1, 1].map((each) => store.accounts.sessionByHash(tokenHashOf(each))))
+  return [
     await store.records.count(IDEMPOTENCY),
     await store.records.count(USAGE),
-    (await sessions()).filter((session) => session !== undefined).length,
+    sessions.filter((session) => session !== undefined).length,
   ]
-  await until(async () => (await left()).every((count) => count <= 1), 'what has expired is removed')
-  assert.deepEqual(await left(), [1, 1, 1], 'what has not is kept')
+}
+
+async function assertOnlyFreshAreLeft(petstore: Petstore): Promise<void> {
+  await until(async () => (await countLeft(petstore)).every((count) => count <= 1), 'what has expired is removed')
+  assert.deepEqual(await countLeft(petstore), [1, 1, 1], 'what has not is kept')
 }
 
 for (const engine of ENGINES) {
   describe(`A running service on ${engine.name}`, () => {
     it('removes all records that have expired, at its start and every ten minutes', async ({ mock }) => {
       await using database = await engine.newDatabase()
-      const options = { database: database.url, clock: () => NOW }
+      let now = NOW
+      const options = { database: database.url, clock: () => now }
       {
         await using before = await startPetstore(options)
         await fill(before, 1, 1)
@@ -66,6 +70,9 @@ for (const engine of ENGINES) {
       await fill(petstore, -1, MANY)
       mock.timers.tick(600_000)
       await assertOnlyFreshAreLeft(petstore)
+      now += 3_600_000
+      mock.timers.tick(600_000)
+      await until(async () => (await countLeft(petstore)).every((count) => count === 0), 'the others, when they expire')
     })
   })
 }
