@@ -243,6 +243,18 @@ describe('The writer, where it syncs the log itself,', { timeout: 20_000 }, () =
     assert.equal(disk.syncs, 2, 'writes that arrive during a sync share the next')
   })
 
+  it('answers bookkeeping after its sync, too, where it shares no commit with data', async () => {
+    const disk = new Disk()
+    const { writer, add } = newWriter(IN_MEMORY, { wal: disk })
+    let isAnswered = false
+    const written = writer.writeBookkeeping(() => add(1)).then(() => (isAnswered = true))
+    const sync = await disk.nextSync()
+    await setTimeout(20)
+    assert.equal(isAnswered, false)
+    sync.resolve()
+    await written
+  })
+
   it('lets a read that sees an unsynced commit wait, and counts the commit when it is synced', async () => {
     const disk = new Disk()
     const { writer, add, numbers } = newWriter(IN_MEMORY, { wal: disk })
