@@ -525,7 +525,8 @@ for (const engine of ENGINES) {
         const another = recorded === 'staging' ? 'production' : 'staging'
         assert.equal(await other.environment(), recorded)
         assert.equal(await store.recordEnvironment(another), recorded)
-        assert.equal(await store.recordEnvironment(recorded, { instead: another }), recorded)
+        assert.equal(await store.recordEnvironment(another, { instead: another }), recorded)
+        assert.equal(await other.environment(), recorded)
         assert.equal(await store.recordEnvironment(another, { instead: recorded }), another)
         assert.equal(await other.environment(), another)
       } finally {

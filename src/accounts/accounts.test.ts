@@ -8,7 +8,9 @@ import { Accounts, isTooLongToSignIn } from './accounts.ts'
 
 const PASSWORD = 'correct horse battery'
 const store = await openStore({ engine: 'sqlite', path: ':memory:' })
-const accounts = new Accounts({ store, environment: 'staging', clock: () => 1000 })
+let revocations = 0
+const onRevoked = async () => void (revocations += 1)
+const accounts = new Accounts({ store, environment: 'staging', clock: () => 1000, onRevoked })
 
 async function newAccount(email: string, password = PASSWORD): Promise<Account> {
   const account = await accounts.create(email, password, 'console')
@@ -46,8 +48,10 @@ describe('accounts', () => {
     const account = await newAccount('revokes@example.com')
     const made = await accounts.createKey(account, 'laptop', undefined, 'console')
     assert.ok(!(made instanceof FieldProblem))
+    revocations = 0
     assert.equal(await accounts.revokeKey(made.key, 'console'), true)
     assert.equal(await accounts.revokeKey(made.key, 'command line'), false)
+    assert.equal(revocations, 2, 'no process may remember a key that was revoked elsewhere a moment ago')
     const [last] = await store.accounts.auditTrail(account.id, 1)
     assert.deepEqual([last?.action, last?.via], ['key.revoked', 'console'])
   })
