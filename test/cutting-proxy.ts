@@ -13,8 +13,8 @@ export interface CuttingProxy extends AsyncDisposable {
   url: string
   /** The next request reaches the database; its answer never comes back, and the connection is closed or reset. */
   cutNextAnswer(how?: 'closed' | 'reset'): void
-  /** The next request reaches the database; its answer waits here until it is released. */
-  holdNextAnswer(): HeldAnswer
+  /** The next request reaches the database; its answer, or the next one with this text, waits here until it is released. */
+  holdNextAnswer(containing?: string): HeldAnswer
   /** The connections open now go silent in both directions, as after a failover without a word. New ones work. */
   silence(): void
   /** From now on no statement is passed on or answered; logging in works, as at a paused PgBouncer. */
@@ -34,6 +34,7 @@ export async function startCuttingProxy(databaseUrl: string): Promise<CuttingPro
   const target = new URL(databaseUrl)
   const clients = new Map<Socket, { deliver: Deliver; silent: boolean }>()
   let next: Deliver | undefined
+  let sought: { text: string; deliver: Deliver } | undefined
   let away = false
   let holds = false
   let made = 0
@@ -53,6 +54,10 @@ export async function startCuttingProxy(databaseUrl: string): Promise<CuttingPro
       database.write(bytes)
     })
     database.on('data', (bytes) => {
+      if (sought !== undefined && bytes.includes(sought.text)) {
+        state.deliver = sought.deliver
+        sought = undefined
+      }
       if (!state.silent) state.deliver(client, bytes)
     })
     for (const [one, other] of [
@@ -76,12 +81,14 @@ export async function startCuttingProxy(databaseUrl: string): Promise<CuttingPro
     cutNextAnswer(how = 'closed') {
       next = (client) => (how === 'closed' ? client.destroy() : client.resetAndDestroy())
     },
-    holdNextAnswer() {
+    holdNextAnswer(containing) {
       const [arrived, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-      next = (client, bytes) => {
+      const hold: Deliver = (client, bytes) => {
         arrived.resolve()
         void released.promise.then(() => client.write(bytes))
       }
+      if (containing === undefined) next = hold
+      else sought = { text: containing, deliver: hold }
       return { arrived: arrived.promise, release: released.resolve }
     },
     silence() {

@@ -14,6 +14,7 @@ import { type Running, startServer } from '../src/server.ts'
 import type { Account, ApiKey } from '../src/store/account-store.ts'
 import { ENGINES, type TestEngine } from '../harness/engines.ts'
 import { freePort } from '../harness/free-port.ts'
+import { until } from '../harness/until.ts'
 import { WORKERS } from './with-workers.ts'
 
 export const PASSWORD = 'correct horse battery'
@@ -66,6 +67,8 @@ export async function startPetstore(options: PetstoreOptions = {}): Promise<Pets
     running.store.accounts.recordUsage = () => Promise.resolve()
   }
   const { account, apiKey, key } = await makeKey(running)
+  if (options.chores === false)
+    await until(() => !running.store.connections()?.inUse, 'what the service does at its start is over')
 
   const call = async (path: string, init: RequestInit = {}) => {
     const response = await fetch(`${running.url}/v1${path}`, {

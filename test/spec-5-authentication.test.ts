@@ -160,9 +160,7 @@ describe('5. A key and time', () => {
     await using petstore = await startPetstore({ database: proxy.url, chores: false })
     const { key, secret } = await newKey(petstore)
     const call = () => fetch(`${petstore.url}/v1/pets`, { headers: { Authorization: `Bearer ${secret}` } })
-    // Prepares the statements, so that the next look-up is one message and its answer.
-    await petstore.call('/pets')
-    const lookUp = proxy.holdNextAnswer()
+    const lookUp = proxy.holdNextAnswer(key.id)
     const early = call()
     await lookUp.arrived
     await petstore.accounts.revokeKey(key, 'console')
