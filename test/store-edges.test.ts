@@ -232,6 +232,33 @@ for (const engine of ENGINES) {
       assert.ok(next.outcome === 'created' && next.pet.id > removed.pet.id)
     })
 
+    it('assigns ids above 2⁵³ and finds them to the last digit, and takes every kind of write beside them', async () => {
+      await using large = await engine.newDatabase()
+      const other = await openStore(readConfig({ database: large.url }, {}).database)
+      try {
+        await other.records.raiseLastId(kindOf('pets'), 2n ** 60n)
+        const idempotency = { accountId: 'acct', key: 'k', fingerprint: Buffer.alloc(32), now: 1, validSince: 0 }
+        const first = await other.pets.create(rex)
+        const second = await other.pets.create({ ...rex, name: 'Tom' }, idempotency)
+        assert.ok(first.outcome === 'created' && second.outcome === 'created')
+        assert.deepEqual([first.pet.id, second.pet.id], [2n ** 60n + 1n, 2n ** 60n + 2n])
+        const replayed = await other.pets.create({ ...rex, name: 'Tom' }, idempotency)
+        assert.deepEqual(replayed, { outcome: 'replayed', pet: second.pet })
+        assert.deepEqual(await other.pets.list({ limit: 9 }), [second.pet, first.pet])
+        assert.equal(await other.pets.purgeIdempotencyRecords(2), 1)
+        const file = { hash: 'h', file: '/srv/pets.csv', rowsTotal: 2 }
+        assert.equal(await other.imports.begin(file, 1, false), true)
+        for (const rowsDone of [0, 1])
+          assert.equal(await other.imports.addRows({ ...file, rowsDone }, [rex], 2), true, `row ${rowsDone}`)
+        assert.equal((await other.pets.list({ limit: 9, after: second.pet.id })).length, 2)
+        await other.accounts.createAccount(account('acct_large'), event('acct_large'))
+        await other.pets.create(rex)
+        assert.equal(await other.accounts.setPassword('acct_large', 'new', event('acct_large')), true)
+      } finally {
+        await other.close()
+      }
+    })
+
     it('settles every write that waits when it is closed, and has stored what it acknowledged', async () => {
       const earlier = await store.records.count(kindOf('pets'))
       const closed = await open()

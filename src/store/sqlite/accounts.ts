@@ -14,7 +14,7 @@ import {
   type KeyRow,
   type Session,
 } from '../account-store.ts'
-import { rememberStatements } from './statements.ts'
+import { prepareWrite, rememberStatements } from './statements.ts'
 import type { Writer } from './writer.ts'
 
 const ACCOUNT = 'id, email, password_hash AS "passwordHash", created_at AS "createdAt"'
@@ -25,22 +25,23 @@ const KEY = `id, account_id AS "accountId", name, environment, last_four AS "las
 const ACTIVE = 'revoked_at IS NULL AND coalesce(expires_at > ?, TRUE)'
 
 export function sqliteAccounts(db: DatabaseSync, writer: Writer): AccountStore {
-  const sql = rememberStatements((text) => db.prepare(text))
+  const select = rememberStatements((text) => db.prepare(text))
+  const write = rememberStatements((text) => prepareWrite(db, text))
   const appendEvent = prepareAppendEvent(db)
 
   /** Returns work that makes a change and adds its audit event. It returns false, and adds no event, if nothing was changed. */
   const withEvent = (event: AuditEvent, change: () => StatementResultingChanges) => (): boolean => {
-    if (change().changes === 0) return false
+    if (Number(change().changes) === 0) return false
     appendEvent(event)
     return true
   }
 
-  function first<T>(select: string, ...values: SQLInputValue[]): Promise<T | undefined> {
-    return writer.read(() => sql(select).get(...values) as T | undefined)
+  function first<T>(sql: string, ...values: SQLInputValue[]): Promise<T | undefined> {
+    return writer.read(() => select(sql).get(...values) as T | undefined)
   }
 
-  function rows<T>(select: string, ...values: SQLInputValue[]): Promise<T[]> {
-    return writer.read(() => sql(select).all(...values) as unknown as T[])
+  function rows<T>(sql: string, ...values: SQLInputValue[]): Promise<T[]> {
+    return writer.read(() => select(sql).all(...values) as unknown as T[])
   }
 
   async function keys(which: string, ...values: SQLInputValue[]) {
@@ -61,7 +62,7 @@ export function sqliteAccounts(db: DatabaseSync, writer: Writer): AccountStore {
       const insert = `INSERT INTO accounts (id, email, email_folded, password_hash, created_at) VALUES (?, ?, ?, ?, ?)
         ON CONFLICT (email_folded) DO NOTHING`
       const values = [id, email, foldEmail(email), passwordHash, createdAt]
-      return writer.write(withEvent(event, () => sql(insert).run(...values)))
+      return writer.write(withEvent(event, () => write(insert).run(...values)))
     },
 
     accountByEmail: (email) => first(`SELECT ${ACCOUNT} FROM accounts WHERE email_folded = ?`, foldEmail(email)),
@@ -72,27 +73,27 @@ export function sqliteAccounts(db: DatabaseSync, writer: Writer): AccountStore {
 
     setPassword(accountId, passwordHash, event, instead) {
       const update = 'UPDATE accounts SET password_hash = ? WHERE id = ? AND password_hash = coalesce(?, password_hash)'
-      const change = withEvent(event, () => sql(update).run(passwordHash, accountId, instead ?? null))
+      const change = withEvent(event, () => write(update).run(passwordHash, accountId, instead ?? null))
       return writer.write(() => {
         const isChanged = change()
-        if (isChanged) sql('DELETE FROM sessions WHERE account_id = ?').run(accountId)
+        if (isChanged) write('DELETE FROM sessions WHERE account_id = ?').run(accountId)
         return isChanged
       })
     },
 
     removeAccount: (accountId, event) =>
-      writer.write(withEvent(event, () => sql('DELETE FROM accounts WHERE id = ?').run(accountId))),
+      writer.write(withEvent(event, () => write('DELETE FROM accounts WHERE id = ?').run(accountId))),
 
     createKey({ id, accountId, name, hash, environment, lastFour, createdAt, expiresAt }, event) {
       const countActive = `SELECT count(*) AS active FROM api_keys WHERE account_id = ? AND ${ACTIVE}`
       const insert = `INSERT INTO api_keys (id, account_id, name, hash, environment, last_four, created_at, expires_at)
         VALUES (?, ?, ?, ?, ?, ?, ?, ?)`
       return writer.write(() => {
-        if (sql('SELECT 1 FROM accounts WHERE id = ?').get(accountId) === undefined) return 'no account'
-        if (sql('SELECT 1 FROM api_keys WHERE id = ?').get(id) !== undefined) return 'exists'
-        const { active } = sql(countActive).get(accountId, createdAt) as { active: number }
+        if (select('SELECT 1 FROM accounts WHERE id = ?').get(accountId) === undefined) return 'no account'
+        if (select('SELECT 1 FROM api_keys WHERE id = ?').get(id) !== undefined) return 'exists'
+        const { active } = select(countActive).get(accountId, createdAt) as { active: number }
         if (active >= ACTIVE_KEYS_MOST) return 'too many'
-        sql(insert).run(id, accountId, name, hash, environment, lastFour, createdAt, expiresAt ?? null)
+        write(insert).run(id, accountId, name, hash, environment, lastFour, createdAt, expiresAt ?? null)
         appendEvent(event)
         return 'created'
       })
@@ -116,21 +117,21 @@ export function sqliteAccounts(db: DatabaseSync, writer: Writer): AccountStore {
 
     revokeKey(id, at, event) {
       const update = 'UPDATE api_keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL'
-      return writer.write(withEvent(event, () => sql(update).run(at, id)))
+      return writer.write(withEvent(event, () => write(update).run(at, id)))
     },
 
     renameKey: (id, name, event) =>
-      writer.write(withEvent(event, () => sql('UPDATE api_keys SET name = ? WHERE id = ?').run(name, id))),
+      writer.write(withEvent(event, () => write('UPDATE api_keys SET name = ? WHERE id = ?').run(name, id))),
 
     recordUsage: (counts, lastUsed) =>
       writer.writeBookkeeping(() => {
-        const add = sql(
+        const add = write(
           `INSERT INTO usage_counts (key_id, hour, operation, status, calls)
            SELECT id, ?, ?, ?, ? FROM api_keys WHERE id = ?
            ON CONFLICT DO UPDATE SET calls = calls + excluded.calls`,
         )
         for (const { keyId, hour, operation, status, calls } of counts) add.run(hour, operation, status, calls, keyId)
-        const move = sql('UPDATE api_keys SET last_used_at = ? WHERE id = ? AND coalesce(last_used_at, 0) < ?')
+        const move = write('UPDATE api_keys SET last_used_at = ? WHERE id = ? AND coalesce(last_used_at, 0) < ?')
         for (const [keyId, at] of lastUsed) move.run(at, keyId, at)
       }),
 
@@ -154,13 +155,13 @@ export function sqliteAccounts(db: DatabaseSync, writer: Writer): AccountStore {
 
     recordFailures: (failed) =>
       writer.writeBookkeeping(() => {
-        const add = sql(
+        const add = write(
           `INSERT INTO failed_requests (at, key_id, request_id, operation, status, code, message, account_id)
            SELECT ?, ?, ?, ?, ?, ?, ?, id FROM accounts WHERE id = ?`,
         )
         for (const { at, keyId, requestId, operation, status, code, message, accountId } of failed)
           add.run(at, keyId, requestId, operation, status, code, message, accountId)
-        const trim = sql(
+        const trim = write(
           `DELETE FROM failed_requests WHERE account_id = ? AND id <=
              (SELECT id FROM failed_requests WHERE account_id = ? ORDER BY id DESC LIMIT 1 OFFSET ?)`,
         )
@@ -177,14 +178,14 @@ export function sqliteAccounts(db: DatabaseSync, writer: Writer): AccountStore {
       ),
 
     async purgeUsage(before) {
-      await writer.writeBookkeeping(() => sql('DELETE FROM usage_counts WHERE hour < ?').run(before))
+      await writer.writeBookkeeping(() => write('DELETE FROM usage_counts WHERE hour < ?').run(before))
     },
 
     createSession({ tokenHash, accountId, createdAt, lastSeenAt }, passwordHash, event) {
       const insert = `INSERT INTO sessions (token_hash, account_id, created_at, last_seen_at)
         SELECT ?, id, ?, ? FROM accounts WHERE id = ? AND password_hash = ?`
       const values = [tokenHash, createdAt, lastSeenAt, accountId, passwordHash]
-      return writer.writeBookkeeping(withEvent(event, () => sql(insert).run(...values)))
+      return writer.writeBookkeeping(withEvent(event, () => write(insert).run(...values)))
     },
 
     async sessionByHash(tokenHash) {
@@ -198,15 +199,17 @@ export function sqliteAccounts(db: DatabaseSync, writer: Writer): AccountStore {
 
     async moveSession(tokenHash, lastSeenAt) {
       const update = 'UPDATE sessions SET last_seen_at = ? WHERE token_hash = ?'
-      await writer.writeBookkeeping(() => sql(update).run(lastSeenAt, tokenHash))
+      await writer.writeBookkeeping(() => write(update).run(lastSeenAt, tokenHash))
     },
 
     endSession: (tokenHash, event) =>
-      writer.writeBookkeeping(withEvent(event, () => sql('DELETE FROM sessions WHERE token_hash = ?').run(tokenHash))),
+      writer.writeBookkeeping(
+        withEvent(event, () => write('DELETE FROM sessions WHERE token_hash = ?').run(tokenHash)),
+      ),
 
     async purgeSessions(createdBefore, seenBefore, seenAfter) {
       const remove = 'DELETE FROM sessions WHERE created_at < ? OR last_seen_at < ? OR last_seen_at > ?'
-      await writer.writeBookkeeping(() => sql(remove).run(createdBefore, seenBefore, seenAfter))
+      await writer.writeBookkeeping(() => write(remove).run(createdBefore, seenBefore, seenAfter))
     },
 
     appendEvent: (event) => writer.writeBookkeeping(() => appendEvent(event)),
@@ -219,7 +222,8 @@ export function sqliteAccounts(db: DatabaseSync, writer: Writer): AccountStore {
 
 /** Returns a function that adds an event, to be called inside the transaction of the change that the event describes. */
 export function prepareAppendEvent(db: DatabaseSync): (event: AuditEvent) => void {
-  const insert = db.prepare(
+  const insert = prepareWrite(
+    db,
     'INSERT INTO audit_events (at, account_id, action, via, subject, detail) VALUES (?, ?, ?, ?, ?, ?)',
   )
   return ({ at, accountId, action, via, subject, detail }) => {

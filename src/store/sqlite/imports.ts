@@ -3,6 +3,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { valuesOf } from '../pet-columns.ts'
 import type { FileImport, ImportStore } from '../store.ts'
 import { INSERT_PET } from './pets.ts'
+import { prepareWrite } from './statements.ts'
 import type { Writer } from './writer.ts'
 
 const SELECT =
@@ -15,18 +16,18 @@ export function sqliteImports(db: DatabaseSync, writer: Writer): ImportStore {
        SELECT 1 FROM imports AS later WHERE later.file = imports.file AND later.updated_at > imports.updated_at
      ) ORDER BY updated_at`,
   )
-  const begin = db.prepare(
+  const begin = prepareWrite(
+    db,
     `INSERT INTO imports (hash, file, rows_done, rows_total, updated_at) VALUES (?, ?, 0, ?, ?)
      ON CONFLICT (hash) DO UPDATE
        SET file = excluded.file, rows_done = 0, rows_total = excluded.rows_total, updated_at = excluded.updated_at
        WHERE (imports.rows_done >= imports.rows_total OR imports.rows_total <> excluded.rows_total) AND ?`,
   )
-  const advance = db.prepare(
+  const advance = prepareWrite(
+    db,
     'UPDATE imports SET rows_done = ?, updated_at = ? WHERE hash = ? AND rows_done = ? AND rows_total = ?',
   )
-  const insert = db.prepare(INSERT_PET)
-  // node:sqlite also returns the row's id, and throws if it must convert one above 2⁵³ to a number.
-  insert.setReadBigInts(true)
+  const insert = prepareWrite(db, INSERT_PET)
 
   return {
     find: (hash) => writer.read(() => find.get(hash) as FileImport | undefined),
@@ -34,11 +35,12 @@ export function sqliteImports(db: DatabaseSync, writer: Writer): ImportStore {
     unfinished: () => writer.read(() => unfinished.all() as unknown as FileImport[]),
 
     begin: ({ hash, file, rowsTotal }, now, again) =>
-      writer.writeBookkeeping(() => begin.run(hash, file, rowsTotal, now, Number(again)).changes === 1),
+      writer.writeBookkeeping(() => Number(begin.run(hash, file, rowsTotal, now, Number(again)).changes) === 1),
 
     addRows: ({ hash, rowsDone, rowsTotal }, rows, now) =>
       writer.write(() => {
-        if (advance.run(rowsDone + rows.length, now, hash, rowsDone, rowsTotal).changes === 0) return false
+        const { changes } = advance.run(rowsDone + rows.length, now, hash, rowsDone, rowsTotal)
+        if (Number(changes) === 0) return false
         for (const row of rows) insert.run(...valuesOf(row))
         return true
       }),

@@ -5,7 +5,7 @@ import { type ColumnValue, filterColumns, PET_COLUMNS, petOf, valuesOf } from '.
 import { searchPets } from '../search-pets.ts'
 import type { Created, Idempotency, PetStore } from '../store.ts'
 import { prepareAppendEvent } from './accounts.ts'
-import { rememberStatements } from './statements.ts'
+import { prepareWrite, rememberStatements } from './statements.ts'
 import { sqliteWords } from './words.ts'
 import type { Writer } from './writer.ts'
 
@@ -119,18 +119,20 @@ function prepareStatements(db: DatabaseSync) {
   return {
     // With a plain `LIMIT ?`, SQLite prepares the statement again each time it is bound: a page takes 33 instead of 23 µs.
     page: rememberStatements((end) => rows(`SELECT ${COLUMNS} FROM pets ${end} LIMIT 0 + ?`)),
-    insert: exact(INSERT_PET),
-    update: exact(`UPDATE pets SET ${PET_COLUMNS.map((column) => `${column} = ?`).join()} WHERE id = ?`),
+    insert: prepareWrite(db, INSERT_PET),
+    update: prepareWrite(db, `UPDATE pets SET ${PET_COLUMNS.map((column) => `${column} = ?`).join()} WHERE id = ?`),
     get: rows(`SELECT ${COLUMNS} FROM pets WHERE id = ?`),
     count: db.prepare('SELECT status, count FROM pet_counts'),
     findRecord: exact(
       'SELECT fingerprint, pet_id AS "petId", created_at AS "createdAt" FROM idempotency_records WHERE account_id = ? AND key = ?',
     ),
-    removeRecord: exact('DELETE FROM idempotency_records WHERE account_id = ? AND key = ?'),
-    addRecord: exact(
+    removeRecord: prepareWrite(db, 'DELETE FROM idempotency_records WHERE account_id = ? AND key = ?'),
+    addRecord: prepareWrite(
+      db,
       'INSERT INTO idempotency_records (account_id, key, fingerprint, pet_id, created_at) VALUES (?, ?, ?, ?, ?)',
     ),
-    purgeIdempotencyRecords: db.prepare(
+    purgeIdempotencyRecords: prepareWrite(
+      db,
       `DELETE FROM idempotency_records WHERE (account_id, key) IN
          (SELECT account_id, key FROM idempotency_records WHERE created_at < ? ORDER BY created_at LIMIT ?)`,
     ),

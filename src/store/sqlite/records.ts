@@ -2,6 +2,7 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
 import { INT64_MIN } from '../../contract/int64.ts'
 import { asRecord, type FoundColumn, type RecordStore, unknownAmong } from '../records.ts'
+import { prepareWrite } from './statements.ts'
 import type { Writer } from './writer.ts'
 
 export function sqliteRecords(db: DatabaseSync, writer: Writer): RecordStore {
@@ -29,9 +30,7 @@ export function sqliteRecords(db: DatabaseSync, writer: Writer): RecordStore {
 
     write({ name, columns }, records) {
       const fields = Object.keys(columns)
-      const insert = db.prepare(`INSERT INTO ${name} (${fields.join()}) VALUES (${fields.map(() => '?').join()})`)
-      // node:sqlite also returns the row's id, and throws if it must convert one above 2⁵³ to a number.
-      insert.setReadBigInts(true)
+      const insert = prepareWrite(db, `INSERT INTO ${name} (${fields.join()}) VALUES (${fields.map(() => '?').join()})`)
       return writer.write(() => {
         for (const record of records) insert.run(...fields.map((field) => record[field]!))
         // The animals may have ids that the index of the search has passed.
@@ -40,7 +39,7 @@ export function sqliteRecords(db: DatabaseSync, writer: Writer): RecordStore {
     },
 
     remove({ name, key }, records) {
-      const remove = db.prepare(`DELETE FROM ${name} WHERE ${key.map((column) => `${column} = ?`).join(' AND ')}`)
+      const remove = prepareWrite(db, `DELETE FROM ${name} WHERE ${key.map((column) => `${column} = ?`).join(' AND ')}`)
       return writer.write(() => {
         let removed = 0
         for (const record of records) removed += Number(remove.run(...key.map((column) => record[column]!)).changes)
@@ -54,10 +53,11 @@ export function sqliteRecords(db: DatabaseSync, writer: Writer): RecordStore {
     },
 
     raiseLastId({ name }, id) {
-      const start = db.prepare(
+      const start = prepareWrite(
+        db,
         'INSERT INTO sqlite_sequence (name, seq) SELECT ?, 0 WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = ?)',
       )
-      const raise = db.prepare('UPDATE sqlite_sequence SET seq = ? WHERE name = ? AND seq < ?')
+      const raise = prepareWrite(db, 'UPDATE sqlite_sequence SET seq = ? WHERE name = ? AND seq < ?')
       return writer.write(() => {
         start.run(name, name)
         raise.run(id, name, id)

@@ -1,5 +1,15 @@
-// Prepares each statement once.
-import type { StatementSync } from 'node:sqlite'
+// Prepares statements: each once, and those that write so that they work with ids above 2⁵³.
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
+
+/**
+ * Prepares a statement that writes. `run` of node:sqlite also returns the id that this connection has assigned last, in
+ * whichever table, and throws if it must convert one above 2⁵³ to a number.
+ */
+export function prepareWrite(db: DatabaseSync, sql: string): StatementSync {
+  const statement = db.prepare(sql)
+  statement.setReadBigInts(true)
+  return statement
+}
 
 /** Returns a function that prepares a statement when its text is first used, and returns the same one from then on. */
 export function rememberStatements(prepare: (sql: string) => StatementSync): (sql: string) => StatementSync {
