@@ -289,19 +289,26 @@ describe('The writer, where it syncs the log itself,', { timeout: 20_000 }, () =
   })
 
   /** Two clients are answered and do not come back; a third has written meanwhile. */
-  async function writeForClientsThatLeave(): Promise<void> {
+  async function writeForClientsThatLeave(duringSync = () => {}): Promise<void> {
     const disk = new Disk()
     const { writer, add } = newWriter(IN_MEMORY, { wal: disk })
     const answered = [writer.write(() => add(1)), writer.write(() => add(2))]
     const first = await disk.nextSync()
     const last = writer.write(() => add(3))
+    duringSync()
     first.resolve()
     await Promise.all(answered)
     ;(await disk.nextSync()).resolve()
     await last
   }
 
-  it('waits for clients that do not come back only for a moment', writeForClientsThatLeave)
+  it('waits for clients that do not come back only for a moment, also after a sync that took long', async ({
+    mock,
+  }) => {
+    await writeForClientsThatLeave()
+    const goOn = controlTime(mock)
+    await writeForClientsThatLeave(() => goOn(60_000))
+  })
 
   it('waits for no negative time, wherever the process is suspended for longer than the wait', async ({ mock }) => {
     const warnings: Error[] = []
@@ -370,6 +377,19 @@ describe('The writer, where it syncs the log itself,', { timeout: 20_000 }, () =
     assert.equal(writer.isBroken, false)
   })
 
+  it('shortens the log for other processes only between batches', async () => {
+    const disk = new Disk()
+    const { writer, add } = newWriter(IN_MEMORY, { wal: disk })
+    writer.shortenWal()
+    assert.equal(disk.attempts, 1)
+    const written = writer.write(() => add(1))
+    const sync = await disk.nextSync()
+    writer.shortenWal()
+    assert.equal(disk.attempts, 1)
+    sync.resolve()
+    await written
+  })
+
   for (const where of ['of the log', 'within a checkpoint'] as const) {
     it(`refuses every call once a sync ${where} has failed, and reports it once`, async () => {
       const disk = new Disk()
@@ -393,6 +413,10 @@ describe('The writer, where it syncs the log itself,', { timeout: 20_000 }, () =
         StoreUnavailable,
       )
       await assert.rejects(writer.read(numbers), StoreUnavailable)
+      // A checkpoint could now copy what the disk has lost.
+      const { attempts } = disk
+      writer.shortenWal()
+      assert.equal(disk.attempts, attempts)
       assert.deepEqual([broken.length, writer.isBroken, disk.syncs], [1, true, 1])
       await writer.close()
     })

@@ -113,9 +113,12 @@ export class Writer {
     })
   }
 
-  /** Checkpoints a long log, unless a batch is being written: `#writeAll` does it after each batch. */
+  /**
+   * Checkpoints a long log, unless a batch is being written: `#writeAll` does it after each batch. Not after a failed sync: the
+   * checkpoint could copy what the disk has lost.
+   */
   shortenWal(): void {
-    if (!this.#isWriting) this.#shortenWal()
+    if (!this.#isWriting && !this.isBroken) this.#shortenWal()
   }
 
   #add<T>(work: () => T, isData: boolean): Promise<T> {
