@@ -13,7 +13,7 @@ import {
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
-import { backUp } from '../src/store/sqlite/backup.ts'
+import { backUp, restore } from '../src/store/sqlite/backup.ts'
 import { Folder, makeKey, serve } from './command.ts'
 import { postgres, sqlite } from '../harness/engines.ts'
 import { petstore } from './in-process-command.ts'
@@ -167,11 +167,17 @@ describe('petstore backup', { concurrency: 3 }, () => {
     await folder.runInProcess(['seed', '--count', '10'])
     const [database, file] = [DATABASE, 'copy.db'].map((name) => join(folder.path, name)) as [string, string]
     const prepare = Reflect.get(DatabaseSync.prototype, 'prepare')
+    let copies = 0
     mock.method(DatabaseSync.prototype, 'prepare', function (this: DatabaseSync, sql: string) {
-      if (sql.startsWith('VACUUM INTO')) writeFileSync(file, 'precious')
+      if (sql.startsWith('VACUUM INTO')) {
+        copies += 1
+        writeFileSync(file, 'precious')
+      }
       return prepare.call(this, sql)
     })
     await assert.rejects(backUp(database, file, false), /copy\.db exists already; nothing was written/)
+    await assert.rejects(backUp(database, file, false), /copy\.db exists already; nothing was written/)
+    assert.equal(copies, 1, 'where the file is there from the beginning, nothing is copied')
     assert.equal(readFileSync(file, 'utf8'), 'precious')
     assert.deepEqual(readdirSync(folder.path).toSorted(), ['copy.db', 'data'])
   })
@@ -231,7 +237,8 @@ describe('petstore restore', { concurrency: 3 }, () => {
     for (const table of ['pets', 'accounts', 'audit_events'])
       assert.equal(count(folder, 'new/petstore.db', table), count(folder, 'copy.db', table), table)
     assert.equal(count(folder, 'new/petstore.db', 'sessions'), 0, 'a session may have been ended since')
-    assert.equal(statSync(join(folder.path, 'new/petstore.db')).mode & 0o777, 0o600)
+    for (const [name, mode] of Object.entries({ new: 0o700, 'new/petstore.db': 0o600 }))
+      assert.equal(statSync(join(folder.path, name)).mode & 0o777, mode, name)
     const { url } = await serve(folder, { env: { DATABASE_URL: 'sqlite:new/petstore.db' } })
     const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' }
     const added = await fetch(`${url}/v1/pets`, { method: 'POST', headers, body: '{"name":"Rex","categoryId":1}' })
@@ -286,6 +293,17 @@ describe('petstore restore', { concurrency: 3 }, () => {
     await call(folder, 0, ['restore', 'copy.db', '--database', 'sqlite:new/petstore.db'])
     assert.deepEqual(readdirSync(join(folder.path, 'new')), ['petstore.db'])
     assert.equal(count(folder, 'new/petstore.db', 'pets'), 100)
+  })
+
+  it('checks the restored database too: the disk may have damaged it', async ({ mock }) => {
+    await using folder = await withBackup()
+    const [copy, path] = ['copy.db', 'new.db'].map((name) => join(folder.path, name)) as [string, string]
+    const exec = Reflect.get(DatabaseSync.prototype, 'exec')
+    mock.method(DatabaseSync.prototype, 'exec', function (this: DatabaseSync, sql: string) {
+      exec.call(this, sql)
+      if (sql === 'DELETE FROM sessions' && this.location() === path) breakRule(path)
+    })
+    await assert.rejects(restore(copy, path), /new\.db is damaged: NULL value in pets\.name/)
   })
 
   it('refuses a file that is no backup, damaged, or from a newer program, before it touches anything', async () => {

@@ -92,6 +92,7 @@ for (const [from, to] of ROUTES) {
 
     const OWN_DATA: [found: string, add: (store: Store) => Promise<unknown>][] = [
       ['animals: 1', ({ pets }) => pets.create(rex)],
+      ['imports: 1', ({ imports }) => imports.begin({ hash: 'ab12', file: '/srv/pets.csv', rowsTotal: 5 }, 1, false)],
       [
         'accounts: 1',
         ({ accounts }) =>

@@ -114,6 +114,9 @@ for (const engine of ENGINES) {
       await using database = await engine.newDatabase()
       const options = ['account', 'create', 'you@example.com', '--password-stdin', '--database', database.url]
       await petstore(['migrate', '--environment', 'staging', '--database', database.url])
+      // The newest event decides, not one of long ago.
+      const earlier = { input: 'correct horse battery', clock: () => Date.now() - 7_200_000 }
+      assert.equal((await petstore(options.with(2, 'me@example.com'), earlier)).code, 0)
       assert.equal((await petstore(options, { input: 'correct horse battery' })).code, 0)
       const { code, found } = await examine(database.url, [], { clock: () => Date.now() - 3_600_000 })
       assert.deepEqual([code, found['Clock']!.state], [1, 'problem'])
@@ -143,19 +146,19 @@ for (const engine of ENGINES) {
 }
 
 describe('petstore doctor', { concurrency: 3 }, () => {
-  it('finds a database file that is missing, damaged, newer, or readable by others', async () => {
+  it("finds a database file that is missing, damaged, newer, another program's, or readable by others", async () => {
     await using folder = await Folder.create()
     await makeKey(folder)
     await folder.runInProcess(['seed', '--count', '2000'])
     const path = join(folder.path, 'data/petstore.db')
     const url = `sqlite:${path}`
-    chmodSync(path, 0o644)
+    chmodSync(path, 0o604)
     const open = await examine(url)
     assert.deepEqual([open.code, Object.keys(open.found)], [0, ['File modes']])
     assert.ok(open.names.includes('Environment') && open.names.includes('Copy'), 'a warning ends no check')
     assert.match(
       open.found['File modes']!.found,
-      /Other users of this machine can read .*petstore\.db; its mode is 644/,
+      /Other users of this machine can read .*petstore\.db; its mode is 604/,
     )
     const spaced = join(folder.path, 'my data')
     mkdirSync(spaced)
@@ -182,6 +185,13 @@ describe('petstore doctor', { concurrency: 3 }, () => {
     const newer = await examine(url)
     assert.equal(newer.code, 1)
     assert.match(newer.found['Database']!.found, /has schema version 999/)
+    {
+      using db = new DatabaseSync(join(folder.path, 'data/foreign.db'))
+      db.exec('CREATE TABLE toys (name TEXT)')
+    }
+    const foreign = await examine(`sqlite:${join(folder.path, 'data/foreign.db')}`)
+    assert.equal(foreign.code, 1)
+    assert.match(foreign.found['Database']!.found, /is a SQLite database of another program/)
   })
 
   it('refuses a database in memory, and examines no file of that name', async () => {

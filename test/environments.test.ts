@@ -7,7 +7,9 @@ import { readConfig } from '../src/config.ts'
 import { Refused } from '../src/contract/errors.ts'
 import type { Environment } from '../src/contract/operations.ts'
 import { openStore } from '../src/store/open-store.ts'
+import { settleEnvironment } from '../src/store/settle-environment.ts'
 import { ENGINES, sqlite } from '../harness/engines.ts'
+import { samplePet } from '../harness/sample-pet.ts'
 import { expectError, PASSWORD, startPetstore } from './harness.ts'
 import { petstore } from './in-process-command.ts'
 
@@ -285,4 +287,14 @@ it('An environment that another process records first is kept, and a command tha
   assert.equal(code, 1)
   assert.match(stderr, /Another process has just changed the environment to staging; nothing was changed here\./)
   assert.equal(await recorded(database.url), 'staging')
+})
+
+it('A default environment that is chosen counts as chosen, also when the database is in use by then', async () => {
+  const store = await openStore(readConfig({ database: 'sqlite::memory:' }, {}).database)
+  await settleEnvironment(store, { environment: 'staging', isChosen: false })
+  await store.pets.create(samplePet)
+  assert.equal(await store.isDefaultEnvironment(), true)
+  assert.equal(await settleEnvironment(store, { environment: 'staging', isChosen: true }), 'staging')
+  assert.equal(await store.isDefaultEnvironment(), false)
+  await store.close()
 })

@@ -1,7 +1,7 @@
 // Opening a store to serve requests: what becomes of one that is closed meanwhile or refused, how often a database that is
 // away is tried, and which process reports it.
 import assert from 'node:assert/strict'
-import { chmodSync } from 'node:fs'
+import { chmodSync, readdirSync } from 'node:fs'
 import { mkdtempDisposable } from 'node:fs/promises'
 import { syncBuiltinESMExports } from 'node:module'
 import { tmpdir } from 'node:os'
@@ -83,12 +83,40 @@ it('A store that is opened late says why until then, and is from then on as one 
   await until(async () => proxy.connections().open === 0, 'every connection is closed')
 })
 
+it('A store that waits for its database says why the last attempt has failed, not the first one', async () => {
+  await using database = await postgres.newDatabase()
+  await using proxy = await startCuttingProxy(database.url)
+  proxy.goAway()
+  const { store, opened } = await open(proxy.url.replace(/[^/]*$/, 'none'), [])
+  const reason = () => store.ping().then(String, String)
+  assert.doesNotMatch(await reason(), /does not exist/)
+  proxy.comeBack()
+  await until(async () => /database "none" does not exist/.test(await reason()), 'the new reason is reported')
+  await store.close()
+  await opened
+})
+
 it('A store that is refused, because it belongs to the other environment, is closed again', async () => {
   await using opened = await openPostgres()
   await opened.store.recordEnvironment('production')
   await opened.store.close()
   await assert.rejects(open(opened.url, []), /belongs to production/)
   await until(async () => opened.proxy.connections().open === 0, 'every connection is closed')
+})
+
+it('A store that is refused, because it holds a copy that was interrupted, is closed again', async () => {
+  await using opened = await openPostgres()
+  await opened.store.setUnfinishedCopy(true)
+  await opened.store.close()
+  await assert.rejects(open(opened.url, []), /holds a copy that was interrupted/)
+  await until(async () => opened.proxy.connections().open === 0, 'every connection is closed')
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'petstore-test-'))
+  const url = `sqlite:${join(folder.path, 'pets.db')}`
+  const { store } = await open(url, [])
+  await store.setUnfinishedCopy(true)
+  await store.close()
+  await assert.rejects(open(url, []), /holds a copy that was interrupted/)
+  assert.deepEqual(readdirSync(folder.path), ['pets.db'], 'SQLite has removed its log when it was closed')
 })
 
 it('A database that stays away is tried every ten seconds, first more often, until the store is closed', async ({

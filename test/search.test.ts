@@ -182,15 +182,30 @@ for (const engine of ENGINES) {
         assert.deepEqual(await indexed(), ['anna', 'bert'], 'of an animal that was removed, nothing is left')
       }))
 
+    it('goes on behind animals that were removed and that the index still has', () =>
+      withStore(async ({ pets, records }) => {
+        await pets.createMany(['Rex 1', 'Rex 2', 'Rex 3', 'Rex 4'].map((each) => newPet(each)))
+        await index(pets)
+        await records.remove(kindOf('pets'), [{ id: 1n }, { id: 3n }])
+        assert.deepEqual(names(await all(pets, 'rex', { limit: 1 })), ['Rex 2', 'Rex 4'])
+      }))
+
     it('examines a bounded number of animals for a page, and goes on from there', () =>
       withStore(async ({ pets }) => {
-        await pets.createMany(Array.from({ length: 1200 }, () => newPet('Rex')))
-        await pets.create(newPet('Rex the last', 'sold'))
+        const many = (length: number) => Array.from({ length }, () => newPet('Rex'))
+        const last = newPet('Rex the last of a page', 'sold')
+        await pets.createMany([...many(499), last, ...many(500), ...many(200), newPet('Rex the last', 'sold')])
         await index(pets)
-        const first = await pets.search({ words: ['rex'], limit: 20, status: 'sold' })
-        assert.deepEqual([first.pets, first.next, first.isWhole], [[], { word: 'rex', id: 500n }, true])
-        assert.deepEqual(names(await all(pets, 'rex', { status: 'sold' })), ['Rex the last'])
-        assert.equal((await all(pets, 'rex', { status: 'available' })).length, 1200)
+        const search = (after?: PetSearch['after']) => pets.search({ words: ['rex'], limit: 20, status: 'sold', after })
+        const first = await search()
+        assert.deepEqual(
+          [first.pets, first.next, first.isWhole],
+          [[{ id: 500n, ...last }], { word: 'rex', id: 500n }, true],
+        )
+        const second = await search(first.next)
+        assert.deepEqual([second.pets, second.next], [[], { word: 'rex', id: 1000n }])
+        assert.deepEqual(names((await search(second.next)).pets), ['Rex the last'])
+        assert.equal((await all(pets, 'rex', { status: 'available' })).length, 1199)
       }))
 
     it('says so while it lacks more animals than a search looks through, and finds the newest of them', () =>
@@ -206,12 +221,15 @@ for (const engine of ENGINES) {
         assert.deepEqual([(await search('new')).isWhole, names((await search('old')).pets)], [true, ['Oldest']])
       }))
 
-    it('says so while more animals were renamed than a search looks through, and indexes all of them', () =>
+    it('says so while more animals were renamed than a search looks through, finds the last, and indexes all of them', () =>
       withStore(async ({ pets }, database) => {
         await pets.createMany(Array.from({ length: 1100 }, () => newPet('Rex')))
         await index(pets)
         await execute(database, "UPDATE pets SET name = 'Max'")
         assert.equal((await pets.search({ words: ['max'], limit: 20 })).isWhole, false)
+        await rename(pets, 1100n, 'Zoe')
+        assert.deepEqual(names((await pets.search({ words: ['zoe'], limit: 20 })).pets), ['Zoe'])
+        await rename(pets, 1100n, 'Max')
         await index(pets)
         assert.deepEqual(await execute(database, 'SELECT name FROM pet_renames'), [])
         assert.deepEqual(await execute(database, "SELECT word FROM pet_words WHERE word <> 'max'"), [])

@@ -93,6 +93,24 @@ for (const engine of ENGINES) {
       assert.equal((await store.pets.create(rex, idempotency(0))).outcome, 'created')
     })
 
+    it('purges the record of one account and not that of another account with the same key', async () => {
+      const idempotency = (accountId: string, hours: number): Idempotency => ({
+        accountId,
+        key: 'the same',
+        fingerprint: Buffer.alloc(32),
+        now: hours * HOUR,
+        validSince: 0,
+      })
+      await store.pets.create(rex, idempotency('acct_expired', 1))
+      const fresh = await store.pets.create(rex, idempotency('acct_fresh', 3))
+      assert.ok(fresh.outcome === 'created')
+      assert.equal(await store.pets.purgeIdempotencyRecords(2 * HOUR), 1)
+      assert.deepEqual(await store.pets.create(rex, idempotency('acct_fresh', 3)), {
+        outcome: 'replayed',
+        pet: fresh.pet,
+      })
+    })
+
     it('lets a key whose time is over stand for another animal, from then on', async () => {
       const idempotency = (byte: number, hours: number): Idempotency => ({
         accountId: 'acct_reuse',

@@ -70,6 +70,11 @@ for (const engine of ENGINES) {
         const unfinished = async () => (await imports.unfinished()).map((one) => ({ ...one }))
         assert.deepEqual(await unfinished(), [b, c, { ...a, rowsDone: 1, updatedAt: 8 }])
         await imports.begin({ ...b!, hash: 'another content' }, 7, false)
+        assert.deepEqual(
+          (await unfinished()).map(({ hash }) => hash),
+          ['c', 'another content', 'a'],
+          'b was begun with another content',
+        )
         await imports.addRows({ hash: 'another content', rowsDone: 0, rowsTotal: 2 }, [rex, rex], 9)
         assert.deepEqual(
           await unfinished(),

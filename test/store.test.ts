@@ -133,6 +133,16 @@ for (const engine of ENGINES) {
         )
       })
 
+      it('changes the animal that is meant, once, and no other that equals it', async () => {
+        const [one, twin] = [await addPet(rex), await addPet(rex)]
+        const change = (id: bigint) =>
+          store.pets.update(id, rex, { ...rex, name: 'Max' }, event('acct_change', 'pet.changed'))
+        assert.deepEqual(await change(one.id), { outcome: 'updated' })
+        assert.deepEqual(await change(INT64_MAX), { outcome: 'missing' })
+        assert.deepEqual([await store.pets.get(one.id), await store.pets.get(twin.id)], [{ ...one, name: 'Max' }, twin])
+        assert.equal((await store.accounts.auditTrail('acct_change', 9)).length, 1)
+      })
+
       it('counts animals by status', async () => {
         const { available, pending, sold } = await store.pets.countByStatus()
         await addPet({ ...rex, status: 'pending' })
@@ -208,6 +218,7 @@ for (const engine of ENGINES) {
         const first = await addPet(rex, idempotency('c'))
         const second = await addPet(rex, idempotency('c', { accountId: 'acct_other' }))
         assert.notEqual(first.id, second.id)
+        assert.deepEqual(await store.pets.create(rex, idempotency('c')), { outcome: 'replayed', pet: first })
       })
 
       it('still takes a create of an account that was removed meanwhile', async () => {

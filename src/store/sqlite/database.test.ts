@@ -1,11 +1,12 @@
 // The guarantees of the database file: durable commits, foreign keys, correct counts.
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
 import { IN_MEMORY } from '../database-address.ts'
+import { NoDatabase } from '../store.ts'
 import { openDatabase, readPragma, refuseForeignFile, requireSqliteVersion } from './database.ts'
 import { APPLICATION_ID, migrate } from './migrate.ts'
 
@@ -52,6 +53,13 @@ describe('A database file that is open', () => {
 })
 
 describe('A new database file', () => {
+  it('is not created, nor is its folder, for a caller that only reads', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'petstore-test-'))
+    assert.throws(() => openDatabase(join(folder, 'none', 'pets.db'), { create: false }), NoDatabase)
+    assert.deepEqual(readdirSync(folder), [])
+    rmSync(folder, { recursive: true })
+  })
+
   it('that another process migrates while this one waits for the lock is not migrated again', ({ mock }) => {
     const folder = mkdtempSync(join(tmpdir(), 'petstore-test-'))
     const path = join(folder, 'pets.db')

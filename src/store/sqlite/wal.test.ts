@@ -1,12 +1,23 @@
 // The write-ahead log of a store that serves requests: its path, its recovery at the start, and its length.
 import assert from 'node:assert/strict'
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readlinkSync, rmSync, statSync, symlinkSync } from 'node:fs'
+import fs, {
+  existsSync,
+  fdatasync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+} from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
 import { platform, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { after, before, describe, it } from 'node:test'
-import { setTimeout } from 'node:timers/promises'
-import { CannotOpenStore, type OpenOptions, type Store } from '../store.ts'
+import { after, before, describe, it, type TestContext } from 'node:test'
+import { setImmediate, setTimeout } from 'node:timers/promises'
+import { CannotOpenStore, type OpenOptions, type Store, StoreUnavailable } from '../store.ts'
 import { openSqliteStore } from './sqlite-store.ts'
 import { openWal, SERVING_WAIT_MS } from './wal.ts'
 
@@ -22,6 +33,20 @@ function newDatabase(path: string): DatabaseSync {
   db.exec('PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0; CREATE TABLE filler (bytes BLOB)')
   return db
 }
+
+/** Opens a store whose log is synced by this function. */
+function withSync(mock: TestContext['mock'], sync: Sync, open: () => Store): Store {
+  const method = mock.method(fs, 'fdatasync', sync)
+  syncBuiltinESMExports()
+  try {
+    return open()
+  } finally {
+    method.mock.restore()
+    syncBuiltinESMExports()
+  }
+}
+
+type Sync = (file: number, done: (error: Error | null) => void) => void
 
 /** The files of a folder that this process has open. */
 function openFiles(folder: string): string[] {
@@ -93,6 +118,93 @@ describe('The write-ahead log', () => {
     assert.ok(longest < 40_000_000, `the log had ${longest} bytes`)
     assert.ok(longest > 4_000_000, 'enough was written')
     await Promise.all([first.close(), second.close()])
+  })
+
+  it('is not touched by a worker, however long it is: one process of an instance checkpoints', () => {
+    const path = join(folder, 'worker.db')
+    using db = newDatabase(path)
+    const wal = openWal(db, false)
+    db.exec('INSERT INTO filler VALUES (zeroblob(17000000))')
+    wal.shorten()
+    assert.equal(db.prepare('PRAGMA wal_checkpoint(NOOP)').get()!['checkpointed'], 0)
+    wal.close()
+  })
+
+  it('is not copied again and again while a reader prevents it, only when it has become longer', ({ mock }) => {
+    const path = join(folder, 'blocked.db')
+    using db = newDatabase(path)
+    const wal = openWal(db, true)
+    using reader = new DatabaseSync(path)
+    reader.exec('BEGIN; SELECT count(*) FROM filler')
+    let now = performance.now()
+    mock.method(performance, 'now', () => now)
+    const exec = mock.method(db, 'exec')
+    const checkpoints = () =>
+      exec.mock.calls.filter(({ arguments: [sql] }) => sql.startsWith('PRAGMA wal_checkpoint')).length
+    for (const expected of [1, 2]) {
+      db.exec('INSERT INTO filler VALUES (zeroblob(5000000))')
+      for (let time = 0; time < 5; time += 1) {
+        now += 1000
+        wal.shorten()
+      }
+      assert.equal(checkpoints(), expected)
+    }
+    wal.close()
+  })
+
+  it('is left as it is where a sync has failed, also when the store is closed: the next start recovers it', async ({
+    mock,
+  }) => {
+    const path = join(folder, 'failed.db')
+    const broken: unknown[] = []
+    const store = withSync(
+      mock,
+      (_file, done) => done(Object.assign(new Error('EIO: i/o error, fdatasync'), { code: 'EIO' })),
+      () => openSqliteStore(path, { serving: { checkpoints: true, onBroken: (error) => broken.push(error) } }),
+    )
+    await assert.rejects(store.pets.create(REX), StoreUnavailable)
+    const length = statSync(`${path}-wal`).size
+    await store.close()
+    assert.deepEqual([statSync(`${path}-wal`).size, broken.length], [length, 1])
+    assert.ok(length > 0)
+  })
+
+  it('is not synced for an index of the search that lacks nothing', async ({ mock }) => {
+    let syncs = 0
+    const store = withSync(
+      mock,
+      (file, done) => {
+        syncs += 1
+        fdatasync(file, done)
+      },
+      () => openSqliteStore(join(folder, 'indexed.db'), serving(true)),
+    )
+    await store.pets.create(REX)
+    await store.pets.indexWords()
+    assert.equal(syncs, 2)
+    assert.equal(await store.pets.indexWords(), false)
+    assert.equal(syncs, 2)
+    await store.close()
+  })
+
+  it('that waits for its sync is ahead of the version of the store, which reads that see it reach', async ({
+    mock,
+  }) => {
+    const syncs: (() => void)[] = []
+    const store = withSync(
+      mock,
+      (_file, done) => void syncs.push(() => done(null)),
+      () => openSqliteStore(join(folder, 'ahead.db'), serving(true)),
+    )
+    const version = store.version()!
+    assert.equal(store.versionToRead(), version)
+    const created = store.pets.create(REX)
+    while (syncs.length === 0) await setImmediate()
+    assert.deepEqual([store.version(), store.versionToRead()], [version, version + 1])
+    syncs[0]!()
+    await created
+    assert.deepEqual([store.version(), store.versionToRead()], [version + 1, version + 1])
+    await store.close()
   })
 
   it('is restarted when it is long; only that may wait for others for longer than a moment', () => {
