@@ -157,12 +157,14 @@ describe('A running service', () => {
       const index = mock.method(petstore.store.pets, 'indexWords', async () => {
         const outcome = outcomes.shift()
         if (outcome instanceof Error) throw outcome
+        if (outcome) await pause(5)
         return outcome ?? false
       })
       begin.resolve()
       await until(() => rests.length === 6, 'all of them were tried')
       assert.equal(index.mock.callCount(), 5)
       assert.deepEqual([rests[2], rests[3], rests[5]], [2000, 60_000, 2000])
+      for (const rest of [rests[1]!, rests[4]!]) assert.ok(rest >= 100, `after 5 ms of work it rests only ${rest} ms`)
       assert.ok(petstore.logged.some(({ msg }) => String(msg).startsWith('names could not be indexed')))
       assert.equal((await petstore.call('/pets')).status, 200)
     } finally {

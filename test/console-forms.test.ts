@@ -322,6 +322,7 @@ describeService('The forms of the console', (service) => {
       'you@',
       '@example.com',
       'a b@example.com',
+      'a@b@example.com',
       'a\u0000b@example.com',
       `${'x'.repeat(243)}@example.com`,
     ]) {

@@ -124,7 +124,7 @@ for (const engine of ENGINES) {
         (await examine(database.url, [], { clock: () => Date.now() + ahead })).found['Clock']?.state
       assert.equal(await stateAt(-2000), undefined)
       // A file has no clock of its own: events of the past say nothing of one that is ahead.
-      assert.equal(await stateAt(3_600_000), engine === postgres ? 'problem' : undefined)
+      assert.equal(await stateAt(30_000), engine === postgres ? 'problem' : undefined)
     })
 
     it('examines the rest of a database of an earlier release as well', async () => {
@@ -248,6 +248,21 @@ describe('petstore doctor', { concurrency: 3 }, () => {
       await askPostgres(database.url, statement)
     const { code, found } = await examine(database.url)
     assert.deepEqual([code, found['Role']?.state], [1, 'problem'])
+  })
+
+  it('warns of a PostgreSQL without room for a whole pool more, and counts no processes of its own', async () => {
+    await using database = await postgres.newDatabase()
+    await petstore(['migrate', '--environment', 'staging', '--database', database.url])
+    const ask = (statement: string) => askPostgres(database.url, statement)
+    await ask('CREATE SCHEMA told')
+    await ask(`
+      CREATE TABLE told.pg_stat_activity AS
+      SELECT CASE WHEN number > 100 THEN 'client backend' ELSE 'walwriter' END AS backend_type FROM generate_series(
+        1, 90 + current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int) AS number`)
+    await ask(`ALTER DATABASE ${new URL(database.url).pathname.slice(1)} SET search_path = public, told, pg_catalog`)
+    assert.deepEqual((await examine(`${database.url}?pool_size=10`)).found, {})
+    const { code, found } = await examine(`${database.url}?pool_size=11`)
+    assert.deepEqual([code, found['Connections']?.state], [0, 'warning'])
   })
 
   it('finds a variable that is no setting, and says which may be meant', async () => {

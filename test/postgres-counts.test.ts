@@ -84,6 +84,15 @@ describe('the counts by status on PostgreSQL', () => {
     await settle()
     await end()
     assert.equal(kept.at(-1), 3)
+
+    // Nor does one that writes to another database of the same server.
+    await using other = await openPostgres()
+    const endOther = await other.lock('SELECT pg_current_xact_id()')
+    await store.pets.create(rex)
+    await settle()
+    await settle()
+    await endOther()
+    assert.equal(kept.at(-1), 4)
     await pool.end()
   })
 
@@ -122,6 +131,18 @@ describe('the counts by status on PostgreSQL', () => {
     await pool.write(settleCounts)
     await pool.end()
     assert.deepEqual(await store.pets.countByStatus(), { available: 3, pending: 0, sold: 1 })
+  })
+
+  it('have animals that a copy writes while an instance moves the counts past their ids', async () => {
+    await using opened = await openPostgres('statement_timeout=60000')
+    const { store } = opened
+    const commit = await opened.lock('UPDATE pet_counts_progress SET until_id = 3')
+    const row = { id: 2n, name: 'Rex', category_id: 3n, status: 'sold' }
+    const written = store.records.write(kindOf('pets'), [row])
+    await Promise.race([written, opened.untilBlocked(1)])
+    await commit()
+    await written
+    assert.deepEqual(await store.pets.countByStatus(), { available: 0, pending: 0, sold: 1 })
   })
 
   it('are moved by one instance at a time: another leaves it to the first, and does not wait for it', async () => {

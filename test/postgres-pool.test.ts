@@ -1,7 +1,8 @@
 // The connections to PostgreSQL are shared fairly: never more than asked for, some always left to reads, none lost for good.
 import assert from 'node:assert/strict'
+import { syncBuiltinESMExports } from 'node:module'
 import { describe, it } from 'node:test'
-import { setImmediate } from 'node:timers/promises'
+import timers, { setImmediate } from 'node:timers/promises'
 import { readConfig } from '../src/config.ts'
 import type { NewPet } from '../src/contract/pets.ts'
 import { openStore } from '../src/store/open-store.ts'
@@ -56,6 +57,17 @@ describe('connections to PostgreSQL', { concurrency: false, timeout: 120_000 }, 
       Array.from({ length: 10 }, () => []),
     )
     await opened.untilBlocked(3)
+    await unlock()
+    assert.deepEqual(new Set(await Promise.all(creates)), new Set(['created']))
+  })
+
+  it('leave a quarter to reads, not only one', async () => {
+    await using opened = await openPostgres('pool_size=8&connect_timeout=60&statement_timeout=60000')
+    const { store } = opened
+    const unlock = await opened.lock('LOCK TABLE pets IN SHARE ROW EXCLUSIVE MODE')
+    const creates = await createMany(store, 8)
+    await opened.untilBlocked(6)
+    assert.deepEqual([store.connections()!.inUse, store.connections()!.waiting], [6, 2])
     await unlock()
     assert.deepEqual(new Set(await Promise.all(creates)), new Set(['created']))
   })
@@ -144,6 +156,46 @@ describe('connections to PostgreSQL', { concurrency: false, timeout: 120_000 }, 
       await untilWorks(() => store.pets.create(rex))
       await until(async () => store.connections()!.parked === 0, 'none is parked')
       assert.ok(proxy.connections().open <= 3)
+    }
+  })
+
+  it('of overdue writes behind PgBouncer, which hides their processes, are closed only when the server was replaced', async ({
+    mock,
+  }) => {
+    await using opened = await openPostgres()
+    const { sql } = opened
+    await opened.store.close()
+    await sql.unsafe(`
+      CREATE SCHEMA told;
+      CREATE TABLE told.start AS SELECT now() AS at;
+      CREATE FUNCTION told.pg_postmaster_start_time() RETURNS TIMESTAMPTZ LANGUAGE sql AS $$SELECT at FROM told.start$$;
+      CREATE FUNCTION told.pg_backend_pid() RETURNS INTEGER LANGUAGE sql AS $$SELECT 1$$;
+      ALTER DATABASE ${sql.options.database} SET search_path = told, pg_catalog, public`)
+    const { setTimeout: pause } = timers
+    // The pool asks about such connections every second.
+    mock.method(timers, 'setTimeout', (ms: number, value: unknown, options: object) =>
+      pause(ms === 1000 ? 10 : ms, value, options),
+    )
+    syncBuiltinESMExports()
+    const url = `${opened.url}pgbouncer=true&pool_size=2&connect_timeout=60&statement_timeout=300`
+    const store = await openStore(readConfig({ database: url }, {}).database)
+    try {
+      const unlock = await opened.lock('LOCK TABLE told.pets IN SHARE ROW EXCLUSIVE MODE')
+      await assert.rejects(store.pets.create(rex), StoreUnavailable)
+      const answered = () => sql`
+        SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'petstore'
+          AND state = 'idle' AND query LIKE '%SELECT pid FROM pg_stat_activity%'`
+      await until(async () => (await answered()).length > 0, 'the pool has asked')
+      await sql`SELECT pg_sleep(0.1)`
+      assert.equal(store.connections()!.parked, 1)
+      await sql`UPDATE told.start SET at = at + interval '1 s'`
+      await sql`SELECT pg_terminate_backend(${(await answered())[0]!['pid'] as number})`
+      await until(() => store.connections()!.parked === 0, 'it is closed')
+      await unlock()
+    } finally {
+      mock.restoreAll()
+      syncBuiltinESMExports()
+      await store.close()
     }
   })
 

@@ -156,6 +156,17 @@ describe('a PostgreSQL that the service calls ready', { concurrency: false, time
     assert.equal((await create).outcome, 'created')
   })
 
+  it('is ready as soon as a later write has succeeded, though an earlier one still has no answer', async () => {
+    await using opened = await openPostgres('pool_size=4&connect_timeout=60&statement_timeout=500', server.url)
+    const { store, proxy } = opened
+    await store.pets.create(rex)
+    const overdue = proxy.holdNextAnswer()
+    await assert.rejects(store.pets.create(rex), /no answer within/)
+    assert.equal((await store.pets.create(rex)).outcome, 'created')
+    await store.ping()
+    overdue.release()
+  })
+
   it('uses all its connections again once one has woken up', async () => {
     await using opened = await open()
     const [postmaster, ...backends] = await processes(opened)

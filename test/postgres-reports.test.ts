@@ -59,7 +59,7 @@ describe('the store on PostgreSQL reports', { concurrency: false, timeout: 120_0
     ])
   })
 
-  it('that another host is used', async () => {
+  it('that another host is used, also the first one again', async () => {
     await using opened = await openPostgres()
     const direct = new URL(opened.url)
     direct.port = String(opened.sql.options.port[0])
@@ -74,6 +74,13 @@ describe('the store on PostgreSQL reports', { concurrency: false, timeout: 120_0
       [['database switched to another host', new URL(other.url).host]],
     )
     assert.equal(store.connections()!.host, new URL(other.url).host)
+    opened.proxy.comeBack()
+    other.goAway()
+    await untilWorks(() => store.ping())
+    assert.deepEqual(
+      [reported.at(-1)?.message, reported.at(-1)?.host, reported.length],
+      ['database switched to another host', new URL(opened.url).host, 2],
+    )
   })
 
   it('a primary that was replaced, and does not use it', async () => {
@@ -117,6 +124,17 @@ describe('the store on PostgreSQL reports', { concurrency: false, timeout: 120_0
     await using watched = await watch(opened.url)
     await sql`UPDATE told.cluster SET identifier = 8`
     await sql`UPDATE told.timeline SET number = 1`
+    await opened.endBackends()
+    await watched.store.ping()
+    assert.deepEqual(watched.reported, [])
+  })
+
+  it('nothing of timelines behind PgBouncer, where each statement may reach another server', async () => {
+    await using opened = await openPostgres()
+    await opened.store.close()
+    await tellTimeline(opened.sql)
+    await using watched = await watch(`${opened.url}pgbouncer=true`)
+    await opened.sql`UPDATE told.timeline SET number = 4`
     await opened.endBackends()
     await watched.store.ping()
     assert.deepEqual(watched.reported, [])

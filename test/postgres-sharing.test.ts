@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { NewPet } from '../src/contract/pets.ts'
+import { until } from '../harness/until.ts'
 import { openPostgres } from './open-postgres.ts'
 
 const rex: NewPet = { name: 'Rex', categoryId: 3n, status: 'available' }
@@ -24,6 +25,17 @@ describe('short reads from PostgreSQL', { concurrency: false, timeout: 120_000 }
       Array.from({ length: 30 }, (_, index) => BigInt(index + 1)),
     )
     assert.deepEqual([store.connections()!.inUse, store.connections()!.idle], [0, 1])
+  })
+
+  it('use every connection of the pool before they share one', async () => {
+    await using opened = await openPostgres('pool_size=2&connect_timeout=60')
+    const { store } = opened
+    const read = (times: number) => Array.from({ length: times }, () => store.pets.list({ limit: 1 }))
+    await Promise.all(read(4))
+    await until(() => store.connections()!.idle === 2, 'both connections are open')
+    const reads = read(3)
+    assert.deepEqual([store.connections()!.inUse, store.connections()!.waiting], [2, 0])
+    await Promise.all(reads)
   })
 
   it('are not sent together behind PgBouncer, which may give each statement another session', async () => {

@@ -8,7 +8,8 @@ import { readConfig } from '../src/config.ts'
 import { parseConnection } from '../src/store/postgres/connection-settings.ts'
 import { Pool } from '../src/store/postgres/pool.ts'
 import { openStore } from '../src/store/open-store.ts'
-import { CannotOpenStore } from '../src/store/store.ts'
+import { CannotOpenStore, NoDatabase } from '../src/store/store.ts'
+import { readSchema } from './database-schema.ts'
 import { postgres } from '../harness/engines.ts'
 import { until } from '../harness/until.ts'
 
@@ -37,6 +38,12 @@ describe('a start on PostgreSQL', { timeout: 120_000 }, () => {
     })
     await (await started!).close()
     await sql.end()
+  })
+
+  it('makes no tables in an empty database for who only wants to read, and says so', async () => {
+    await using database = await postgres.newDatabase()
+    await assert.rejects(openStore(readConfig({ database: database.url }, {}).database, { create: false }), NoDatabase)
+    assert.deepEqual(await readSchema(database.url), {})
   })
 
   it('migrates the schema that is its own, whatever another schema of the database holds', async () => {

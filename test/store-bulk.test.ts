@@ -107,6 +107,12 @@ for (const engine of ENGINES) {
       while (purged.at(-1)! > 0)
       assert.ok(purged.length > 2 && Math.max(...purged) < 2400, `${purged.join()} at a time`)
       assert.equal(await store.records.count(kindOf('idempotency_records')), 100)
+      await store.records.write(kindOf('idempotency_records'), [{ ...record(0), account_id: 'b', key: 'k2400' }])
+      assert.equal(
+        await store.pets.purgeIdempotencyRecords(2400),
+        1,
+        'of two accounts with one key, only the old record',
+      )
     })
 
     describe('records', () => {

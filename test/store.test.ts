@@ -218,7 +218,11 @@ for (const engine of ENGINES) {
         const first = await addPet(rex, idempotency('c'))
         const second = await addPet(rex, idempotency('c', { accountId: 'acct_other' }))
         assert.notEqual(first.id, second.id)
-        assert.deepEqual(await store.pets.create(rex, idempotency('c')), { outcome: 'replayed', pet: first })
+        for (const [accountId, pet] of [
+          ['acct_once', first],
+          ['acct_other', second],
+        ] as const)
+          assert.deepEqual(await store.pets.create(rex, idempotency('c', { accountId })), { outcome: 'replayed', pet })
       })
 
       it('still takes a create of an account that was removed meanwhile', async () => {

@@ -6,8 +6,10 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
 import { askPostgres } from '../harness/ask-postgres.ts'
-import { ENGINES, sqlite } from '../harness/engines.ts'
+import { ENGINES, postgres, sqlite } from '../harness/engines.ts'
+import { readConfig } from '../src/config.ts'
 import type { Check } from '../src/store/check.ts'
+import { openStore } from '../src/store/open-store.ts'
 import { Folder } from './command.ts'
 import { petstore } from './in-process-command.ts'
 
@@ -84,6 +86,41 @@ for (const engine of ENGINES) {
     })
   })
 }
+
+describe('a PostgreSQL database that holds more than the service', () => {
+  it('is not suspected for a view, the tables of an extension or those of another schema', async () => {
+    await using database = await postgres.newDatabase()
+    await fill(database.url)
+    await ask(
+      database.url,
+      'CREATE VIEW names AS SELECT name FROM pets',
+      'CREATE TABLE of_extension (id INTEGER)',
+      'ALTER EXTENSION plpgsql ADD TABLE of_extension',
+      'CREATE SCHEMA shop CREATE TABLE toys (id INTEGER) CREATE TABLE pets (nickname TEXT)',
+    )
+    assert.deepEqual(await unknownIn(database.url), [])
+  })
+
+  it('names a table in partitions once', async () => {
+    await using database = await postgres.newDatabase()
+    await fill(database.url)
+    await ask(
+      database.url,
+      'CREATE TABLE toys (id INTEGER) PARTITION BY RANGE (id)',
+      'CREATE TABLE toys_small PARTITION OF toys FOR VALUES FROM (0) TO (10)',
+    )
+    assert.deepEqual(await unknownIn(database.url), ['table toys'])
+  })
+
+  async function unknownIn(url: string): Promise<string[]> {
+    const store = await openStore(readConfig({ database: url }, {}).database)
+    try {
+      return await store.records.unknown()
+    } finally {
+      await store.close()
+    }
+  }
+})
 
 describe('a backup of a newer program', () => {
   it('is whole, though this program made it, and is not restored by it', async () => {

@@ -10,7 +10,8 @@ const PASSWORD = 'correct horse battery'
 const store = await openStore({ engine: 'sqlite', path: ':memory:' })
 let revocations = 0
 const onRevoked = async () => void (revocations += 1)
-const accounts = new Accounts({ store, environment: 'staging', clock: () => 1000, onRevoked })
+let now = 1000
+const accounts = new Accounts({ store, environment: 'staging', clock: () => now, onRevoked })
 
 async function newAccount(email: string, password = PASSWORD): Promise<Account> {
   const account = await accounts.create(email, password, 'console')
@@ -54,6 +55,33 @@ describe('accounts', () => {
     assert.equal(revocations, 2, 'no process may remember a key that was revoked elsewhere a moment ago')
     const [last] = await store.accounts.auditTrail(account.id, 1)
     assert.deepEqual([last?.action, last?.via], ['key.revoked', 'console'])
+  })
+
+  it('date each change with its own time, also a key and its end', async () => {
+    const account = await newAccount('dated@example.com')
+    now = 2000
+    assert.ok((await accounts.createKey(account, 'laptop', 2000, 'console')) instanceof FieldProblem, 'it has expired')
+    const made = await accounts.createKey(account, 'laptop', 2001, 'console')
+    assert.ok(!(made instanceof FieldProblem))
+    now = 3000
+    await accounts.revokeKey(made.key, 'console')
+    const key = await store.accounts.keyById(made.key.id)
+    assert.deepEqual([account.createdAt, key?.createdAt, key?.revokedAt], [1000, 2000, 3000])
+    assert.deepEqual(
+      (await store.accounts.auditTrail(account.id, 10)).map(({ at }) => at),
+      [3000, 2000, 1000],
+    )
+  })
+
+  it('are removed once, and their keys forgotten also by who removes them again', async () => {
+    const account = await newAccount('removed@example.com')
+    revocations = 0
+    for (let times = 0; times < 2; times += 1) await accounts.remove(account, 'console')
+    assert.equal(revocations, 2, 'no process may remember the keys of an account that was removed elsewhere')
+    assert.deepEqual(
+      (await store.accounts.auditTrail(account.id, 10)).map(({ action }) => action),
+      ['account.removed', 'account.created'],
+    )
   })
 
   it('are neither created, changed nor signed in for a client that has left', async () => {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { hash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { after, describe, it } from 'node:test'
 import { openStore } from '../store/open-store.ts'
 import { csrfToken, isCsrfToken, isToken, newToken, SESSION_IDLE_MS, SESSION_MAX_MS, Sessions } from './sessions.ts'
@@ -66,6 +67,16 @@ describe('a session', () => {
     clock.now = start
     assert.equal(await sessions.find(used), undefined)
   })
+})
+
+it('A session lasts as long as the documents promise', () => {
+  const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8').replaceAll(/\s+/g, ' ')
+  const [idle, most] = [SESSION_IDLE_MS, SESSION_MAX_MS].map((ms) => ms / 3_600_000)
+  for (const [path, promise] of [
+    ['docs/console.md', `ends after ${idle} hours without use, after ${most} hours in any case`],
+    ['SECURITY.md', `${idle} hours idle or ${most} hours at most`],
+  ] as const)
+    assert.ok(read(path).includes(promise), `${path}: ${promise}`)
 })
 
 describe('a CSRF token', () => {

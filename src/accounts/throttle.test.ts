@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import { describe, it } from 'node:test'
 import {
   addressGroup,
@@ -148,6 +149,19 @@ function guess(tries: Throttles, times: number, email: string, from: string): vo
 }
 
 describe('tries at a password', () => {
+  it('are as many as the documents promise', () => {
+    const read = (path: string) =>
+      readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8').replaceAll(/\s+/g, ' ')
+    const minutes = WAIT_MS / 60_000
+    const [pair, byAddress, byAccount] = [SIGN_IN_BY_ACCOUNT_AND_ADDRESS, SIGN_IN_BY_ADDRESS, SIGN_IN_BY_ACCOUNT].map(
+      ({ tries }) => tries,
+    )
+    const decided = `per account and address (${pair} in ${minutes} minutes), per address (${byAddress}) and, loosely, per account (${byAccount})`
+    const promised = `${pair} wrong passwords in ${minutes} minutes per account and address, ${byAddress} per address, ${byAccount} per account`
+    assert.ok(read('docs/decisions.md').includes(decided), decided)
+    assert.ok(read('SECURITY.md').includes(promised), promised)
+  })
+
   it('are refused by account and address together, and another address is not locked out', () => {
     const tries = newTries()
     guess(tries, SIGN_IN_BY_ACCOUNT_AND_ADDRESS.tries, 'you@example.com', address(1))

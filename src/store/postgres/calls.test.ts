@@ -1,9 +1,11 @@
-// Calls that wait for a connection: each is served or refused once, and leaves nothing behind that touches another.
+// Calls that wait for a connection: each is served or refused once, and leaves nothing behind that touches another. Which
+// connection a short read joins.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { StoreUnavailable } from '../store.ts'
-import { type Kind, WaitingCalls } from './calls.ts'
+import { type Kind, Uses, WaitingCalls } from './calls.ts'
+import type { Connection } from './connection.ts'
 
 const LIMIT_MS = 20
 const busy = () => new StoreUnavailable('busy')
@@ -41,5 +43,36 @@ describe('calls that wait for a connection', { timeout: 10_000 }, () => {
     const served = (...mayWrite: boolean[]) => mayWrite.map((may) => calls.next(may)?.since)
     assert.deepEqual(served(true, true, false, true, true, false, true), [0, 1, 3, 2, 4, undefined, 5])
     assert.deepEqual([calls.isEmpty, calls.next(true)], [true, undefined])
+  })
+})
+
+describe('a short read that finds no free connection', () => {
+  const connection = (isBroken = false) => ({ closed: isBroken }) as unknown as Connection
+
+  it('joins the one with the fewest reads, and none that is broken or has another call', () => {
+    const uses = new Uses()
+    const [one, other] = [connection(), connection()]
+    uses.begin(connection(), 'read', false)
+    uses.begin(connection(true), 'read', true)
+    assert.equal(uses.join(), undefined)
+    uses.begin(one, 'read', true)
+    assert.equal(uses.join(), one)
+    uses.begin(other, 'read', true)
+    assert.deepEqual([uses.join() === other, uses.join() === one, uses.join() === other], [true, true, true])
+  })
+
+  it('joins none whose oldest read takes long, until that is answered', ({ mock }) => {
+    let now = 0
+    mock.method(performance, 'now', () => now)
+    const uses = new Uses()
+    const slow = connection()
+    uses.begin(slow, 'read', true)
+    const joinedAt = (time: number) => {
+      now = time
+      return uses.join() === slow
+    }
+    assert.deepEqual([joinedAt(20), joinedAt(21)], [true, false])
+    assert.equal(uses.end(slow), false, 'the other read goes on')
+    assert.deepEqual([joinedAt(41), joinedAt(42)], [true, false])
   })
 })
