@@ -124,6 +124,9 @@ describe('the counts by status on PostgreSQL', () => {
     }
     assert.deepEqual((await sql`SELECT until_id::int FROM pet_counts_progress`)[0], { until_id: 3 })
     await store.records.remove(kind, [row(2n, 'sold'), row(3n, 'pending')])
+    // A minute later no animal is as new as the counts are.
+    await pool.write(settleCounts)
+    await sql`UPDATE pet_counts_progress SET next_noted_at = 0`
     await store.records.write(kind, [row(2n, 'available'), row(3n, 'available'), row(4n, 'available')])
     assert.deepEqual(await store.pets.countByStatus(), { available: 3, pending: 0, sold: 1 })
     await pool.write(settleCounts)

@@ -84,6 +84,41 @@ describe('a write to PostgreSQL whose answer is lost', { concurrency: false, tim
     })
   }
 
+  it('is told as failed and not repeated where a second try would find that it was made already', async () => {
+    await using opened = await openPostgres('pool_size=1')
+    const { store, proxy } = opened
+    const { accounts, pets, imports, records } = store
+    await addKeys(store, ['key_1', 'key_2'])
+    const file = (nth: number) => ({ hash: `file ${nth}`, file: '/srv/pets.csv', rowsTotal: 2 })
+    const named = (nth: number) => ({ ...rex, name: `Rex ${nth}` })
+    await pets.create(named(0))
+    const session = (nth: number) => ({
+      tokenHash: Buffer.alloc(32, nth),
+      accountId: 'acct',
+      createdAt: 1,
+      lastSeenAt: 1,
+    })
+    const onceOnly: Record<string, (nth: number) => Promise<unknown>> = {
+      'an animal': (nth) => pets.update(1n, named(nth - 1), named(nth), event('acct')),
+      'an account': (nth) => accounts.createAccount(account(`acct_${nth}`), event('acct')),
+      'a key': (nth) =>
+        accounts.createKey({ ...apiKey(`key_new_${nth}`, 'acct'), hash: Buffer.alloc(32, 50 + nth) }, event('acct')),
+      'a removed account': (nth) => accounts.removeAccount(`acct_${nth}`, event('acct')),
+      'a session': (nth) => accounts.createSession(session(nth), 'hash', event('acct')),
+      'an ended session': (nth) => accounts.endSession(session(nth).tokenHash, event('acct')),
+      'a password': (nth) =>
+        accounts.setPassword('acct', `hash ${nth}`, event('acct'), nth === 1 ? 'hash' : `hash ${nth - 1}`),
+      'a file': (nth) => imports.begin(file(nth), 1, false),
+      'rows of a file': (nth) => imports.addRows({ ...file(1), rowsDone: nth - 1 }, [rex], 1),
+      'removed records': (nth) => records.remove(kindOf('api_keys'), [{ id: `key_${nth}` }]),
+    }
+    for (const [what, write] of Object.entries(onceOnly)) {
+      await write(1)
+      proxy.cutNextAnswer()
+      await assert.rejects(write(2), StoreUnavailable, what)
+    }
+  })
+
   it('is told as failed where the connection was reset, too', async () => {
     await using opened = await openPostgres('pool_size=1')
     await opened.store.pets.create(rex)
@@ -92,7 +127,7 @@ describe('a write to PostgreSQL whose answer is lost', { concurrency: false, tim
     assert.equal((await opened.store.pets.countByStatus()).available, 2)
   })
 
-  it('is repeated where that does no harm: a create with a key, and changes of sessions', async () => {
+  it('is repeated where that does no harm: a create with a key, and changes of sessions and facts', async () => {
     await using opened = await openPostgres('pool_size=1')
     const { store, proxy } = opened
     const { pets, accounts } = store
@@ -103,6 +138,7 @@ describe('a write to PostgreSQL whose answer is lost', { concurrency: false, tim
       (nth) => pets.create(rex, idempotency(`k${nth}`)),
       (nth) => accounts.moveSession(tokenHash, nth),
       () => accounts.purgeSessions(0, 0, 10),
+      (nth) => store.setUnfinishedCopy(nth === 1),
     ]
     for (const write of harmless) {
       await write(1)
@@ -111,6 +147,7 @@ describe('a write to PostgreSQL whose answer is lost', { concurrency: false, tim
     }
     assert.equal((await pets.countByStatus()).available, 2)
     assert.equal((await accounts.sessionByHash(tokenHash))?.lastSeenAt, 2)
+    assert.equal(await store.isUnfinishedCopy(), false)
   })
 })
 

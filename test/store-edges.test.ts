@@ -205,6 +205,18 @@ for (const engine of ENGINES) {
       assert.equal(sameMoment.map(({ id }) => id.at(-1)).join(''), 'abcdefgh')
     })
 
+    it('lists keys of one moment by their ids', async () => {
+      const { id } = account('acct_moment_keys')
+      await store.accounts.createAccount(account(id), event(id))
+      for (const [index, letter] of [...'cabd'].entries())
+        await store.accounts.createKey(
+          { ...apiKey(`key_moment_${letter}`, id), hash: Buffer.alloc(32, 100 + index) },
+          event(id),
+        )
+      const keys = await store.accounts.listKeys(id)
+      assert.equal(keys.map((key) => key.id.at(-1)).join(''), 'abcd')
+    })
+
     it('reads the records of each kind a page at a time, none twice and none left out', async () => {
       const { id } = await makeAccount('paged', 8)
       const count = { keyId: 'key_paged', hour: HOUR, operation: 'listPets', status: 200, calls: 1 }
@@ -235,6 +247,18 @@ for (const engine of ENGINES) {
         assert.equal(pages.length, await store.records.count(kind), kind.name)
         assert.deepEqual(pages, await store.records.read(kind, undefined, 1000), kind.name)
       }
+    })
+
+    it('changes the animal that is meant, and none that is like it, with one event', async () => {
+      const [meant, alike] = [await store.pets.create(rex), await store.pets.create(rex)]
+      assert.ok(meant.outcome === 'created' && alike.outcome === 'created')
+      const changed = event('acct_alike', 'pet.changed')
+      assert.deepEqual(await store.pets.update(meant.pet.id, rex, { ...rex, status: 'sold' }, changed), {
+        outcome: 'updated',
+      })
+      assert.deepEqual({ ...(await store.pets.get(alike.pet.id)) }, alike.pet)
+      assert.deepEqual(await store.accounts.auditTrail('acct_alike', 9), [changed])
+      assert.deepEqual(await store.pets.update(-1n, rex, rex, changed), { outcome: 'missing' })
     })
 
     it('gives the id of an animal that was removed by hand to no other, and counts it no more', async () => {

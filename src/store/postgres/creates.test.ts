@@ -44,8 +44,11 @@ describe('Creates of one turn, when their statement fails', () => {
   }
 
   it('are tried alone where the server refuses the values of one of them', async () => {
-    const { creates, statements } = failing(serverSays('ERROR', '23514'))
-    await Promise.allSettled([creates.add(rex), creates.add(rex), creates.add(rex)])
-    assert.equal(statements(), 4)
+    const refusals = { 'a value': '22003', 'a constraint': '23514', 'a trigger': 'P0001' }
+    for (const [what, code] of Object.entries(refusals)) {
+      const { creates, statements } = failing(serverSays('ERROR', code))
+      await Promise.allSettled([creates.add(rex), creates.add(rex), creates.add(rex)])
+      assert.equal(statements(), 4, what)
+    }
   })
 })
