@@ -91,12 +91,14 @@ describe('when the database goes away', { concurrency: false }, () => {
   })
 
   it('lets no read fail because its connection is from before a restart', async () => {
+    // Without chores: one that meets the stopped database makes the service refuse calls for a moment, to spare the database.
+    await using resting = await startPetstore({ database: database.url, chores: false })
     for (let round = 0; round < 3; round += 1) {
-      await Promise.all(Array.from({ length: 20 }, () => petstore.call('/pets')))
+      await Promise.all(Array.from({ length: 20 }, () => resting.call('/pets')))
       await server.stop()
       await server.start()
       await setTimeout(300)
-      const answers = await Promise.all(Array.from({ length: 20 }, () => petstore.call('/pets')))
+      const answers = await Promise.all(Array.from({ length: 20 }, () => resting.call('/pets')))
       assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([200]))
     }
   })
