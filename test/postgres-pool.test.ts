@@ -9,7 +9,7 @@ import { openStore } from '../src/store/open-store.ts'
 import { Connection } from '../src/store/postgres/connection.ts'
 import { type Store, StoreUnavailable } from '../src/store/store.ts'
 import { until } from '../harness/until.ts'
-import { openPostgres, untilWorks } from './open-postgres.ts'
+import { openPostgres, tell, TOLD_START, untilWorks } from './open-postgres.ts'
 
 const rex: NewPet = { name: 'Rex', categoryId: 3n, status: 'available' }
 
@@ -166,12 +166,7 @@ describe('connections to PostgreSQL', { concurrency: false, timeout: 120_000 }, 
     await using opened = await openPostgres()
     const { sql } = opened
     await opened.store.close()
-    await sql.unsafe(`
-      CREATE SCHEMA told;
-      CREATE TABLE told.start AS SELECT now() AS at;
-      CREATE FUNCTION told.pg_postmaster_start_time() RETURNS TIMESTAMPTZ LANGUAGE sql AS $$SELECT at FROM told.start$$;
-      CREATE FUNCTION told.pg_backend_pid() RETURNS INTEGER LANGUAGE sql AS $$SELECT 1$$;
-      ALTER DATABASE ${sql.options.database} SET search_path = told, pg_catalog, public`)
+    await tell(sql, `${TOLD_START} CREATE FUNCTION told.pg_backend_pid() RETURNS INTEGER LANGUAGE sql AS $$SELECT 1$$;`)
     const { setTimeout: pause } = timers
     // The pool asks about such connections every second.
     mock.method(timers, 'setTimeout', (ms: number, value: unknown, options: object) =>

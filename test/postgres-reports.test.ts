@@ -9,7 +9,7 @@ import { NoWrites, type Store, StoreUnavailable } from '../src/store/store.ts'
 import { startCuttingProxy } from './cutting-proxy.ts'
 import { startPetstore } from './harness.ts'
 import { until } from '../harness/until.ts'
-import { openPostgres, untilWorks } from './open-postgres.ts'
+import { openPostgres, tell, TOLD_START, untilWorks } from './open-postgres.ts'
 
 interface Reported {
   level: string
@@ -32,11 +32,11 @@ async function watch(url: string): Promise<Watched> {
 
 /** Makes the server report timeline 5, or what the test sets: the search path puts this function before PostgreSQL's own. */
 async function tellTimeline(sql: Sql): Promise<void> {
-  await sql.unsafe(`
-    CREATE SCHEMA told;
-    CREATE TABLE told.timeline AS SELECT 5 AS number;
-    CREATE FUNCTION told.pg_walfile_name(pg_lsn) RETURNS TEXT LANGUAGE sql AS $$SELECT lpad(to_hex(number), 8, '0') || '0000000000000001' FROM told.timeline$$;
-    ALTER DATABASE ${sql.options.database} SET search_path = told, pg_catalog, public`)
+  await tell(
+    sql,
+    `CREATE TABLE told.timeline AS SELECT 5 AS number;
+    CREATE FUNCTION told.pg_walfile_name(pg_lsn) RETURNS TEXT LANGUAGE sql AS $$SELECT lpad(to_hex(number), 8, '0') || '0000000000000001' FROM told.timeline$$;`,
+  )
 }
 
 describe('the store on PostgreSQL reports', { concurrency: false, timeout: 120_000 }, () => {
@@ -173,11 +173,7 @@ describe('the store on PostgreSQL reports', { concurrency: false, timeout: 120_0
     await using opened = await openPostgres()
     const { sql } = opened
     await opened.store.close()
-    await sql.unsafe(`
-      CREATE SCHEMA told;
-      CREATE TABLE told.start AS SELECT now() AS at;
-      CREATE FUNCTION told.pg_postmaster_start_time() RETURNS TIMESTAMPTZ LANGUAGE sql AS $$SELECT at FROM told.start$$;
-      ALTER DATABASE ${sql.options.database} SET search_path = told, pg_catalog, public`)
+    await tell(sql, TOLD_START)
     await using watched = await watch(opened.url)
     const { store, reported } = watched
     for (const change of ['0 s', '1 s']) {
