@@ -192,10 +192,10 @@ describe('the store on PostgreSQL reports', { concurrency: false, timeout: 120_0
     await using opened = await openPostgres()
     const { sql } = opened
     await opened.store.close()
-    await sql.unsafe(`
-      CREATE SCHEMA told;
-      CREATE FUNCTION told.pg_walfile_name(pg_lsn) RETURNS TEXT LANGUAGE plpgsql AS $$BEGIN RAISE insufficient_privilege; END$$;
-      ALTER DATABASE ${sql.options.database} SET search_path = told, pg_catalog, public`)
+    await tell(
+      sql,
+      'CREATE FUNCTION told.pg_walfile_name(pg_lsn) RETURNS TEXT LANGUAGE plpgsql AS $$BEGIN RAISE insufficient_privilege; END$$;',
+    )
     await using watched = await watch(opened.url)
     await watched.store.ping()
     assert.deepEqual(watched.reported, [])
