@@ -4,7 +4,7 @@ import { after, before, describe, it } from 'node:test'
 import * as fc from 'fast-check'
 import { readConfig } from '../src/config.ts'
 import { INT64_MAX, INT64_MIN } from '../src/contract/int64.ts'
-import { type NewPet, PET_STATUSES } from '../src/contract/pets.ts'
+import { type NewPet, type Pet, PET_STATUSES } from '../src/contract/pets.ts'
 import { openStore } from '../src/store/open-store.ts'
 import { kindOf, KINDS } from '../src/store/records.ts'
 import {
@@ -87,6 +87,23 @@ for (const engine of ENGINES) {
         assert.deepEqual(await ids({ limit: 1, after: sold.id }), [pending.id])
         assert.deepEqual(await ids({ limit: 2, status: 'sold', after: sold.id }), [newest.id])
         assert.deepEqual(await ids({ limit: 5, after: INT64_MAX }), [])
+      })
+
+      it('lists of each status what lies below or above each position, and nothing of another status', async () => {
+        for (let time = 0; time < 2; time += 1) for (const status of PET_STATUSES) await addPet({ ...rex, status })
+        const all = await store.pets.list({ limit: 6 })
+        const ids = (pets: readonly Pet[]) => pets.map(({ id }) => id)
+        for (const { id } of all) {
+          for (const status of PET_STATUSES) {
+            const alike = all.filter((pet) => pet.status === status)
+            const newer = alike.filter((pet) => pet.id > id)
+            const older = alike.filter((pet) => pet.id < id)
+            assert.deepEqual(ids(await store.pets.list({ status, after: id, limit: 9 })), ids(newer))
+            const below = await store.pets.list({ status, before: id, limit: 9 })
+            assert.deepEqual(ids(below.filter((pet) => pet.id >= all.at(-1)!.id)), ids(older))
+            assert.ok(below.every((pet) => pet.status === status))
+          }
+        }
       })
 
       it('adds many at once', async () => {
