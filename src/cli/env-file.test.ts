@@ -6,8 +6,8 @@ import { parseEnvFile } from './env-file.ts'
 it('finds the lines of a file .env that are ignored, and no others', () => {
   const text = [
     '\uFEFF# a comment',
-    'A=1\r',
-    '  export B = "2" # two',
+    'A_1=1\r',
+    '  export  B2 = "2" # two',
     '',
     'PETSTORE_ENVIRONMENT: production',
     'C="first',
@@ -16,14 +16,14 @@ it('finds the lines of a file .env that are ignored, and no others', () => {
     'PORT 8080',
     'set D=4',
     'E-F=5',
-    "G='x'",
+    "G='\uFEFFx'",
     'lonely',
   ].join('\n')
   const { variables, ignoredLines } = parseEnvFile(text)
   assert.deepEqual(ignoredLines, [5, 9, 10, 11, 13])
   assert.partialDeepStrictEqual(
     { ...variables },
-    { A: '1', B: '2', C: 'first\nsecond of the same value\nthird', G: 'x' },
+    { A_1: '1', B2: '2', C: 'first\nsecond of the same value\nthird', G: '\uFEFFx' },
   )
   assert.deepEqual(parseEnvFile('').ignoredLines, [])
 })
