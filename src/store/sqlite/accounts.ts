@@ -14,7 +14,7 @@ import {
   type KeyRow,
   type Session,
 } from '../account-store.ts'
-import { prepareWrite, rememberStatements } from './statements.ts'
+import { prepareExact, rememberStatements } from './statements.ts'
 import type { Writer } from './writer.ts'
 
 const ACCOUNT = 'id, email, password_hash AS "passwordHash", created_at AS "createdAt"'
@@ -26,7 +26,7 @@ const ACTIVE = 'revoked_at IS NULL AND coalesce(expires_at > ?, TRUE)'
 
 export function sqliteAccounts(db: DatabaseSync, writer: Writer): AccountStore {
   const select = rememberStatements((text) => db.prepare(text))
-  const write = rememberStatements((text) => prepareWrite(db, text))
+  const write = rememberStatements((text) => prepareExact(db, text))
   const appendEvent = prepareAppendEvent(db)
 
   /** Returns work that makes a change and adds its audit event. It returns false, and adds no event, if nothing was changed. */
@@ -222,7 +222,7 @@ export function sqliteAccounts(db: DatabaseSync, writer: Writer): AccountStore {
 
 /** Returns a function that adds an event, to be called inside the transaction of the change that the event describes. */
 export function prepareAppendEvent(db: DatabaseSync): (event: AuditEvent) => void {
-  const insert = prepareWrite(
+  const insert = prepareExact(
     db,
     'INSERT INTO audit_events (at, account_id, action, via, subject, detail) VALUES (?, ?, ?, ?, ?, ?)',
   )

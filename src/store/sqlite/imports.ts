@@ -3,7 +3,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { valuesOf } from '../pet-columns.ts'
 import type { FileImport, ImportStore } from '../store.ts'
 import { INSERT_PET } from './pets.ts'
-import { prepareWrite } from './statements.ts'
+import { prepareExact } from './statements.ts'
 import type { Writer } from './writer.ts'
 
 const SELECT =
@@ -16,18 +16,18 @@ export function sqliteImports(db: DatabaseSync, writer: Writer): ImportStore {
        SELECT 1 FROM imports AS later WHERE later.file = imports.file AND later.updated_at > imports.updated_at
      ) ORDER BY updated_at`,
   )
-  const begin = prepareWrite(
+  const begin = prepareExact(
     db,
     `INSERT INTO imports (hash, file, rows_done, rows_total, updated_at) VALUES (?, ?, 0, ?, ?)
      ON CONFLICT (hash) DO UPDATE
        SET file = excluded.file, rows_done = 0, rows_total = excluded.rows_total, updated_at = excluded.updated_at
        WHERE (imports.rows_done >= imports.rows_total OR imports.rows_total <> excluded.rows_total) AND ?`,
   )
-  const advance = prepareWrite(
+  const advance = prepareExact(
     db,
     'UPDATE imports SET rows_done = ?, updated_at = ? WHERE hash = ? AND rows_done = ? AND rows_total = ?',
   )
-  const insert = prepareWrite(db, INSERT_PET)
+  const insert = prepareExact(db, INSERT_PET)
 
   return {
     find: (hash) => writer.read(() => find.get(hash) as FileImport | undefined),

@@ -5,7 +5,7 @@ import { type ColumnValue, filterColumns, PET_COLUMNS, petOf, valuesOf } from '.
 import { searchPets } from '../search-pets.ts'
 import type { Created, Idempotency, PetStore } from '../store.ts'
 import { prepareAppendEvent } from './accounts.ts'
-import { prepareWrite, rememberStatements } from './statements.ts'
+import { prepareExact, rememberStatements } from './statements.ts'
 import { sqliteWords } from './words.ts'
 import type { Writer } from './writer.ts'
 
@@ -106,32 +106,28 @@ interface IdempotencyRecord {
 }
 
 function prepareStatements(db: DatabaseSync) {
-  const exact = (sql: string): StatementSync => {
-    const statement = db.prepare(sql)
-    statement.setReadBigInts(true)
-    return statement
-  }
   const rows = (sql: string): StatementSync => {
-    const statement = exact(sql)
+    const statement = prepareExact(db, sql)
     statement.setReturnArrays(true)
     return statement
   }
   return {
     // With a plain `LIMIT ?`, SQLite prepares the statement again each time it is bound: a page takes 33 instead of 23 µs.
     page: rememberStatements((end) => rows(`SELECT ${COLUMNS} FROM pets ${end} LIMIT 0 + ?`)),
-    insert: prepareWrite(db, INSERT_PET),
-    update: prepareWrite(db, `UPDATE pets SET ${PET_COLUMNS.map((column) => `${column} = ?`).join()} WHERE id = ?`),
+    insert: prepareExact(db, INSERT_PET),
+    update: prepareExact(db, `UPDATE pets SET ${PET_COLUMNS.map((column) => `${column} = ?`).join()} WHERE id = ?`),
     get: rows(`SELECT ${COLUMNS} FROM pets WHERE id = ?`),
     count: db.prepare('SELECT status, count FROM pet_counts'),
-    findRecord: exact(
+    findRecord: prepareExact(
+      db,
       'SELECT fingerprint, pet_id AS "petId", created_at AS "createdAt" FROM idempotency_records WHERE account_id = ? AND key = ?',
     ),
-    removeRecord: prepareWrite(db, 'DELETE FROM idempotency_records WHERE account_id = ? AND key = ?'),
-    addRecord: prepareWrite(
+    removeRecord: prepareExact(db, 'DELETE FROM idempotency_records WHERE account_id = ? AND key = ?'),
+    addRecord: prepareExact(
       db,
       'INSERT INTO idempotency_records (account_id, key, fingerprint, pet_id, created_at) VALUES (?, ?, ?, ?, ?)',
     ),
-    purgeIdempotencyRecords: prepareWrite(
+    purgeIdempotencyRecords: prepareExact(
       db,
       `DELETE FROM idempotency_records WHERE (account_id, key) IN
          (SELECT account_id, key FROM idempotency_records WHERE created_at < ? ORDER BY created_at LIMIT ?)`,

@@ -2,13 +2,12 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
 import { INT64_MIN } from '../../contract/int64.ts'
 import { asRecord, type FoundColumn, type RecordStore, unknownAmong } from '../records.ts'
-import { prepareWrite } from './statements.ts'
+import { prepareExact } from './statements.ts'
 import type { Writer } from './writer.ts'
 
 export function sqliteRecords(db: DatabaseSync, writer: Writer): RecordStore {
   function all(sql: string, ...values: SQLInputValue[]): Promise<Record<string, unknown>[]> {
-    const statement = db.prepare(sql)
-    statement.setReadBigInts(true)
+    const statement = prepareExact(db, sql)
     return writer.read(() => statement.all(...values))
   }
 
@@ -30,7 +29,7 @@ export function sqliteRecords(db: DatabaseSync, writer: Writer): RecordStore {
 
     write({ name, columns }, records) {
       const fields = Object.keys(columns)
-      const insert = prepareWrite(db, `INSERT INTO ${name} (${fields.join()}) VALUES (${fields.map(() => '?').join()})`)
+      const insert = prepareExact(db, `INSERT INTO ${name} (${fields.join()}) VALUES (${fields.map(() => '?').join()})`)
       return writer.write(() => {
         for (const record of records) insert.run(...fields.map((field) => record[field]!))
         // The animals may have ids that the index of the search has passed.
@@ -39,7 +38,7 @@ export function sqliteRecords(db: DatabaseSync, writer: Writer): RecordStore {
     },
 
     remove({ name, key }, records) {
-      const remove = prepareWrite(db, `DELETE FROM ${name} WHERE ${key.map((column) => `${column} = ?`).join(' AND ')}`)
+      const remove = prepareExact(db, `DELETE FROM ${name} WHERE ${key.map((column) => `${column} = ?`).join(' AND ')}`)
       return writer.write(() => {
         let removed = 0
         for (const record of records) removed += Number(remove.run(...key.map((column) => record[column]!)).changes)
@@ -53,11 +52,11 @@ export function sqliteRecords(db: DatabaseSync, writer: Writer): RecordStore {
     },
 
     raiseLastId({ name }, id) {
-      const start = prepareWrite(
+      const start = prepareExact(
         db,
         'INSERT INTO sqlite_sequence (name, seq) SELECT ?, 0 WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = ?)',
       )
-      const raise = prepareWrite(db, 'UPDATE sqlite_sequence SET seq = ? WHERE name = ? AND seq < ?')
+      const raise = prepareExact(db, 'UPDATE sqlite_sequence SET seq = ? WHERE name = ? AND seq < ?')
       return writer.write(() => {
         start.run(name, name)
         raise.run(id, name, id)

@@ -7,7 +7,7 @@ import { openDatabase } from './database.ts'
 import { sqliteImports } from './imports.ts'
 import { sqlitePets } from './pets.ts'
 import { sqliteRecords } from './records.ts'
-import { prepareWrite } from './statements.ts'
+import { prepareExact } from './statements.ts'
 import { Writer } from './writer.ts'
 
 /** How often an idle process checkpoints for the others. In this time two processes write a few megabytes. */
@@ -76,8 +76,8 @@ function countVersions(db: DatabaseSync, writer: Writer): () => number {
 
 function sqliteFacts(db: DatabaseSync, writer: Writer): Facts {
   const find = db.prepare('SELECT value FROM store_facts WHERE name = ?')
-  const set = prepareWrite(db, 'INSERT OR REPLACE INTO store_facts (name, value) VALUES (?, ?)')
-  const remove = prepareWrite(db, 'DELETE FROM store_facts WHERE name = ?')
+  const set = prepareExact(db, 'INSERT OR REPLACE INTO store_facts (name, value) VALUES (?, ?)')
+  const remove = prepareExact(db, 'DELETE FROM store_facts WHERE name = ?')
   const read = (name: string) => (find.get(name) as { value: string } | undefined)?.value
   return {
     get: (name) => writer.read(() => read(name)),

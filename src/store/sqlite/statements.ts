@@ -1,11 +1,11 @@
-// Prepares statements: each once, and those that write so that they work with ids above 2⁵³.
+// Prepares statements: each once, and exact for ids above 2⁵³.
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 
 /**
- * Prepares a statement that writes. `run` of node:sqlite also returns the id that this connection has assigned last, in
- * whichever table, and throws if it must convert one above 2⁵³ to a number.
+ * Prepares a statement whose integers are bigints, as those above 2⁵³ must be. Every statement that writes needs it: `run` of
+ * node:sqlite also returns the id that this connection has assigned last, in whichever table.
  */
-export function prepareWrite(db: DatabaseSync, sql: string): StatementSync {
+export function prepareExact(db: DatabaseSync, sql: string): StatementSync {
   const statement = db.prepare(sql)
   statement.setReadBigInts(true)
   return statement

@@ -3,7 +3,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { type ColumnValue, PET_COLUMNS, petOf } from '../pet-columns.ts'
 import { indexedWordOf, type WordIndex } from '../search-pets.ts'
 import { wordRows, wordsOf } from '../words.ts'
-import { rememberStatements } from './statements.ts'
+import { prepareExact, rememberStatements } from './statements.ts'
 import type { Writer } from './writer.ts'
 
 /** How many animals are indexed at a time: few, because creates wait for it. */
@@ -20,8 +20,7 @@ const WORDS = `
 
 export function sqliteWords(db: DatabaseSync, writer: Writer): WordIndex {
   const prepare = rememberStatements((sql) => {
-    const statement = db.prepare(sql)
-    statement.setReadBigInts(true)
+    const statement = prepareExact(db, sql)
     statement.setReturnArrays(true)
     return statement
   })
