@@ -7,16 +7,15 @@ import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { readConfig } from '../src/config.ts'
 import { INT64_MAX, INT64_MIN } from '../src/contract/int64.ts'
 import type { NewPet } from '../src/contract/pets.ts'
-import { openStore } from '../src/store/open-store.ts'
 import { BATCH, COUNTED_KINDS, type Kind, kindOf, KINDS, type StoredRecord } from '../src/store/records.ts'
 import type { Idempotency, Store } from '../src/store/store.ts'
 import { ENGINES, type TestEngine } from '../harness/engines.ts'
 import { type InProcessOptions, petstore } from './in-process-command.ts'
 import { event } from './sample-rows.ts'
 import { samplePet } from '../harness/sample-pet.ts'
+import { withStore } from './with-store.ts'
 
 const [sqlite, postgres] = ENGINES as readonly [TestEngine, TestEngine]
 const ROUTES = [
@@ -449,19 +448,6 @@ function asText(record: StoredRecord): string {
   return Object.entries(record)
     .map(([column, value]) => `${column}=${Buffer.isBuffer(value) ? value.toString('hex') : value}`)
     .join(' ')
-}
-
-async function withStore<T>(
-  url: string,
-  work: (store: Store) => Promise<T>,
-  options?: { unfinished: boolean },
-): Promise<T> {
-  const store = await openStore(readConfig({ database: url }, {}).database, options)
-  try {
-    return await work(store)
-  } finally {
-    await store.close()
-  }
 }
 
 function withUnfinished<T>(url: string, work: (store: Store) => Promise<T>): Promise<T> {

@@ -10,15 +10,13 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { CSV_HEADER } from '../src/contract/pet-csv.ts'
-import { readConfig } from '../src/config.ts'
 import { INT64_MAX, INT64_MIN } from '../src/contract/int64.ts'
 import type { NewPet } from '../src/contract/pets.ts'
-import { openStore } from '../src/store/open-store.ts'
-import type { Store } from '../src/store/store.ts'
 import { collect } from '../harness/processes.ts'
 import { Folder, makeKey, serve } from './command.ts'
 import { ENGINES } from '../harness/engines.ts'
 import { type InProcessOptions, petstore } from './in-process-command.ts'
+import { withStore } from './with-store.ts'
 
 const KILLED_IMPORT = fileURLToPath(new URL('killed-import.ts', import.meta.url))
 
@@ -32,15 +30,6 @@ const ODD: NewPet[] = [
 const numbered = (count: number, first = 0) =>
   Array.from({ length: count }, (_, index) => `Rex ${first + index},${index}`).join('\n')
 const csv = (rows: string) => `name,categoryId\n${rows}\n`
-
-async function withStore<T>(url: string, work: (store: Store) => Promise<T>): Promise<T> {
-  const store = await openStore(readConfig({ database: url }, {}).database)
-  try {
-    return await work(store)
-  } finally {
-    await store.close()
-  }
-}
 
 const all = (url: string) =>
   withStore(url, async ({ pets }) => (await pets.list({ limit: 10_000 })).toReversed().map((pet) => ({ ...pet })))

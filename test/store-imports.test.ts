@@ -1,24 +1,18 @@
 // What every engine promises of imports: rows and the record of them are one transaction, and nobody goes on from a wrong place.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { readConfig } from '../src/config.ts'
 import type { NewPet } from '../src/contract/pets.ts'
-import { openStore } from '../src/store/open-store.ts'
 import type { Store } from '../src/store/store.ts'
 import { ENGINES, type TestEngine } from '../harness/engines.ts'
 import { samplePet } from '../harness/sample-pet.ts'
+import { withStore } from './with-store.ts'
 
 const rex: NewPet = { ...samplePet, name: 'Rex', status: 'available' }
 const FILE = { hash: 'ab12', file: '/srv/pets.csv', rowsTotal: 3 }
 
-async function withStore(engine: TestEngine, work: (store: Store) => Promise<void>): Promise<void> {
+async function withNewStore(engine: TestEngine, work: (store: Store) => Promise<void>): Promise<void> {
   await using database = await engine.newDatabase()
-  const store = await openStore(readConfig({ database: database.url }, {}).database)
-  try {
-    await work(store)
-  } finally {
-    await store.close()
-  }
+  await withStore(database.url, work)
 }
 
 const animals = async ({ pets }: Store) => (await pets.list({ limit: 100 })).length
@@ -27,7 +21,7 @@ const found = async ({ imports }: Store) => ({ ...(await imports.find(FILE.hash)
 for (const engine of ENGINES) {
   describe(`imports in the store on ${engine.name}`, { concurrency: false }, () => {
     it('record each batch with its rows, and add nothing from another place than where they are', () =>
-      withStore(engine, async (store) => {
+      withNewStore(engine, async (store) => {
         const { imports } = store
         assert.equal(await imports.addRows({ ...FILE, rowsDone: 0 }, [rex], 5), false, 'before it has begun')
         assert.equal(await imports.begin(FILE, 5, false), true)
@@ -51,7 +45,7 @@ for (const engine of ENGINES) {
       }))
 
     it('add no row and record nothing if one row of the batch can not be stored', () =>
-      withStore(engine, async (store) => {
+      withNewStore(engine, async (store) => {
         await store.imports.begin(FILE, 5, false)
         await assert.rejects(
           store.imports.addRows({ ...FILE, rowsDone: 0 }, [rex, { ...rex, status: 'gone' as 'sold' }], 6),
@@ -60,7 +54,7 @@ for (const engine of ENGINES) {
       }))
 
     it('of several files are kept apart, and the unfinished ones listed by when they last went on, oldest first', () =>
-      withStore(engine, async (store) => {
+      withNewStore(engine, async (store) => {
         const { imports } = store
         const files = ['a', 'b', 'c', 'd'].map((hash) => ({ hash, file: `/srv/${hash}.csv`, rowsTotal: 2 }))
         for (const [index, file] of files.entries()) await imports.begin(file, index, false)
@@ -87,7 +81,7 @@ for (const engine of ENGINES) {
       }))
 
     it('begin again only when asked to, and finished or with other rows', () =>
-      withStore(engine, async (store) => {
+      withNewStore(engine, async (store) => {
         const { imports } = store
         await imports.begin(FILE, 5, false)
         assert.deepEqual(

@@ -7,11 +7,10 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
 import { askPostgres } from '../harness/ask-postgres.ts'
 import { ENGINES, postgres, sqlite } from '../harness/engines.ts'
-import { readConfig } from '../src/config.ts'
 import type { Check } from '../src/store/check.ts'
-import { openStore } from '../src/store/open-store.ts'
 import { Folder } from './command.ts'
 import { petstore } from './in-process-command.ts'
+import { withStore } from './with-store.ts'
 
 const UNKNOWN = 'column pets.nickname, table toys'
 const NEWER = [
@@ -88,6 +87,8 @@ for (const engine of ENGINES) {
 }
 
 describe('a PostgreSQL database that holds more than the service', () => {
+  const unknownIn = (url: string) => withStore(url, ({ records }) => records.unknown())
+
   it('is not suspected for a view, the tables of an extension or those of another schema', async () => {
     await using database = await postgres.newDatabase()
     await fill(database.url)
@@ -111,15 +112,6 @@ describe('a PostgreSQL database that holds more than the service', () => {
     )
     assert.deepEqual(await unknownIn(database.url), ['table toys'])
   })
-
-  async function unknownIn(url: string): Promise<string[]> {
-    const store = await openStore(readConfig({ database: url }, {}).database)
-    try {
-      return await store.records.unknown()
-    } finally {
-      await store.close()
-    }
-  }
 })
 
 describe('a backup of a newer program', () => {
