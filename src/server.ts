@@ -66,7 +66,7 @@ export async function startServer(config: Config, log: Log, world: World = {}): 
   const { server, onBroadcast, metrics, readiness, health, send, store, opened } = serving
   metrics?.watchInstance(readiness)
   const metricsPage = async () => metrics!.render(await workers?.snapshots())
-  const admin = metrics && createAdmin(health, send, metricsPage, metrics.contentType)
+  const admin = metrics && createAdmin(health, metricsPage, metrics.contentType, send, log)
   try {
     if (admin !== undefined) await listen(admin, { host: config.adminHost, port: config.adminPort!, setting: 'admin-' })
     if (config.workers > 1) {

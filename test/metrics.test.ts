@@ -6,7 +6,7 @@ import { createMetrics } from '../src/http/metrics.ts'
 import type { Store } from '../src/store/store.ts'
 import { startCuttingProxy } from './cutting-proxy.ts'
 import { postgres } from '../harness/engines.ts'
-import { type Petstore, startPetstore } from './harness.ts'
+import { expectError, type Petstore, startPetstore } from './harness.ts'
 import { RawConnection } from '../harness/raw-http.ts'
 import { until } from '../harness/until.ts'
 
@@ -123,12 +123,13 @@ describe('The metrics', () => {
     assert.match(page, /^petstore_database_connections\{state="idle"\} 4$/m)
   })
 
-  it('that cannot be read are a 500, and the admin port goes on', async (context) => {
+  it('that cannot be read are an internal error with its reason in the log, and the admin port goes on', async (context) => {
     await using petstore = await startPetstore({ env: ADMIN })
     const broken = context.mock.method(petstore.store, 'connections', () => {
       throw new Error('out of order')
     })
-    assert.equal((await fetch(`${petstore.adminUrl}/metrics`)).status, 500)
+    await expectError(await fetch(`${petstore.adminUrl}/metrics`), 'internal_error')
+    assert.match(JSON.stringify(petstore.logged), /internal error.*out of order|out of order.*internal error/)
     broken.mock.restore()
     assert.equal((await fetch(`${petstore.adminUrl}/metrics`)).status, 200)
   })

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { OperationCall } from '../src/http/call.ts'
-import { createRehearsal } from '../src/http/rehearse.ts'
+import { createHold, createRehearsal } from '../src/http/rehearse.ts'
 import { countPets, describeService, expectError, startPetstore } from './harness.ts'
 
 const rex = { name: 'Rex', categoryId: 3 }
@@ -78,7 +78,7 @@ describe('Rehearsed failures', () => {
     assert.match(metrics, /petstore_requests_total\{operation="listPets",status="503",rehearsed="yes"\} 1/)
     assert.match(metrics, /petstore_requests_total\{operation="listPets",status="200"\} 1/)
     assert.deepEqual(
-      petstore.logged.filter(({ msg }) => msg === 'request').map(({ rehearsed }) => rehearsed),
+      petstore.logged.filter(({ operation }) => operation).map(({ rehearsed }) => rehearsed),
       [true, undefined],
     )
   })
@@ -91,7 +91,7 @@ describe('Rehearsed failures', () => {
     for (const status of [503, 201])
       assert.ok(metrics.includes(`{operation="createPet",status="${status}",rehearsed="yes"} 1`), String(status))
     assert.deepEqual(
-      petstore.logged.filter(({ msg }) => msg === 'request').map(({ status }) => status),
+      petstore.logged.filter(({ operation }) => operation).map(({ status }) => status),
       [503, 201],
     )
   })
@@ -118,5 +118,14 @@ describe('Rehearsed failures', () => {
     )
     const later = await petstore.call('/pets', { headers: rehearse('delay=1ms') })
     assert.equal(later.status, 200, 'there is room again')
+  })
+
+  it('delay a hundred again after those, however many were refused', async () => {
+    const hold = createHold()
+    const held = async (requests: number) => {
+      const verdicts = await Promise.all(Array.from({ length: requests }, () => hold(20)))
+      return verdicts.filter(Boolean).length
+    }
+    for (const requests of [300, 300, 100]) assert.equal(await held(requests), 100)
   })
 })

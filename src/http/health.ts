@@ -1,14 +1,16 @@
 // Liveness and readiness, with the same answers on the public port and on the admin port. The admin port also serves the metrics,
 // and stays reachable while the public port is overloaded.
-import type { IncomingMessage, Server } from 'node:http'
+import type { Server } from 'node:http'
 import { Refusal } from '../contract/errors.ts'
 import { quote } from '../contract/json.ts'
 import { RETRY_AFTER } from '../contract/limits.ts'
+import type { Log } from '../log.ts'
 import { NoWrites, type Store, StoreBusy } from '../store/store.ts'
 import { withinTime } from '../store/within-time.ts'
-import { jsonContent, type Send } from './answer.ts'
+import { contentOf, jsonContent, type Send } from './answer.ts'
 import { type Answer, requestId, type Result } from './call.ts'
 import { createServer } from './node-http.ts'
+import { createRespond } from './pipeline.ts'
 import { isRead } from './routes.ts'
 
 /** A database that takes longer counts as unavailable: load balancers and Prometheus wait only a few seconds for an answer. */
@@ -48,40 +50,35 @@ function statusAnswer(status: string): Answer {
   return { status: 200, ...jsonContent(JSON.stringify({ status })) }
 }
 
-/** Creates the server of the admin port. `metricsPage` returns the page that Prometheus reads. */
+/** Creates the server of the admin port. `metricsPage` returns the page that Prometheus reads, of the type `contentType`. */
 export function createAdmin(
   health: Health,
-  send: Send,
   metricsPage: () => Promise<string>,
   contentType: string,
+  send: Send,
+  log: Log,
 ): Server {
-  return createServer((request, response) => {
-    const call = {
-      id: requestId(request),
-      raw: request,
-      ip: request.socket.remoteAddress ?? '',
-      startedAt: performance.now(),
-    }
-    const path = request.url!.split('?', 1)[0]!
-    if (path === '/metrics' && isRead(request.method)) {
-      metricsPage().then(
-        (text) => response.writeHead(200, { 'Content-Type': contentType }).end(text),
-        () => response.writeHead(500).end(),
-      )
-      return
-    }
-    const answer =
-      isRead(request.method) && (path === '/livez' || path === '/readyz') ? health[path]() : refusal(path, request)
-    void Promise.resolve(answer).then((result) => send(call, response, result))
+  const respond = createRespond(send, log)
+  const answers: Record<string, () => Result | Promise<Result>> = {
+    ...health,
+    '/metrics': async () => ({ status: 200, ...contentOf(await metricsPage(), contentType) }),
+  }
+
+  return createServer((raw, response) => {
+    const call = { id: requestId(raw), raw, ip: raw.socket.remoteAddress ?? '', startedAt: performance.now() }
+    const path = raw.url!.split('?', 1)[0]!
+    respond(call, response, () => {
+      if (!Object.hasOwn(answers, path)) return unknownPath(path, Object.keys(answers))
+      return isRead(raw.method) ? answers[path]!() : methodNotAllowed(raw.method!, path)
+    })
   })
 }
 
-function refusal(path: string, { method = '' }: IncomingMessage): Refusal {
-  if (!['/livez', '/readyz', '/metrics'].includes(path))
-    return new Refusal(
-      'unknown_path',
-      `There is nothing at ${quote(path)}; this port has /livez, /readyz and /metrics.`,
-    )
+function unknownPath(path: string, known: readonly string[]): Refusal {
+  return new Refusal('unknown_path', `There is nothing at ${quote(path)}; this port has ${known.join(', ')}.`)
+}
+
+function methodNotAllowed(method: string, path: string): Refusal {
   const message = `${method} is not allowed at ${quote(path)}; allowed are GET, HEAD.`
   return new Refusal('method_not_allowed', message, ['Allow', 'GET, HEAD'])
 }
