@@ -223,6 +223,15 @@ describe('petstore account', () => {
       }
     }))
 
+  it('suggests a placeholder for an email address that looks like a password', () =>
+    withAccount(async (_run, url) => {
+      for (const email of ['a:b@c.d', '-a:b@c.d']) {
+        const words = ['account', 'create', '--password-stdin', '--database', url, '--', email]
+        const { stderr } = await petstore(words, { input: PASSWORD })
+        assert.match(stderr, /: petstore key create --account EMAIL --name NAME /, email)
+      }
+    }))
+
   it('keeps in the security log what was done with an account on the command line, and when', () =>
     withAccount(async (run, url) => {
       const at = (hours: number) => ({ clock: () => NOW + hours * HOUR })

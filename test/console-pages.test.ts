@@ -213,6 +213,19 @@ describe('A deployment', () => {
     assert.equal(await petstore.store.accounts.accountByEmail('a@example.com'), undefined)
   })
 
+  it('whose data is in memory suggests no command that could not reach it', async () => {
+    for (const signup of ['open', 'closed']) {
+      const env = { PETSTORE_SIGNUP: signup, PETSTORE_WORKERS: '1' }
+      await using petstore = await startPetstore({ database: 'sqlite::memory:', env })
+      const client = await signedIn(petstore)
+      const pages = [await client.get('/animals')]
+      for (const path of ['/sign-in', '/sign-up']) pages.push(await new ConsoleClient(petstore.url).get(path))
+      for (const { body } of pages) assert.doesNotMatch(body, /petstore (?!serve --signup open)\w+ /)
+      assert.match(pages[0]!.body, /No animals yet/)
+      assert.match(pages[2]!.body, signup === 'open' ? /action="\/sign-up"/ : /petstore serve --signup open/)
+    }
+  })
+
   it('behind https, by a trusted proxy or its own address, hands out a __Host- cookie', async () => {
     const settings: [Record<string, string>, Record<string, string>][] = [
       [{ PETSTORE_TRUST_PROXY: '127.0.0.1' }, { 'X-Forwarded-Proto': 'https' }],

@@ -253,7 +253,7 @@ describeService(
         clock.now = start
       })
 
-      it('that began while the clock was ahead is over when that is set right', ONE_PROCESS, async () => {
+      it('that began while the clock was ahead is refused when that is set right', ONE_PROCESS, async () => {
         const right = clock.now
         const sessions = new Sessions(service().store, () => clock.now)
         for (const [aheadMs, whenSetRight, whenThatTimeComes] of [
@@ -270,6 +270,23 @@ describeService(
           await sessions.purge()
           clock.now = right + aheadMs
           assert.equal((await client.get('/keys')).status, whenThatTimeComes, `${aheadMs}, after a purge`)
+        }
+        clock.now = right
+      })
+
+      it('from the future stays ended after a sign-out or another sign-in', ONE_PROCESS, async () => {
+        const right = clock.now
+        const { email } = service().account
+        for (const action of ['/sign-out', '/sign-in']) {
+          clock.now = right + SESSION_IDLE_MS
+          const client = await signedIn(service())
+          const { cookie } = client
+          const { csrf } = await client.hiddenFields('/keys', '/sign-out')
+          clock.now = right
+          assert.equal((await client.get('/keys')).status, 303)
+          assert.equal((await client.post(action, { csrf: csrf!, email, password: PASSWORD })).status, 303)
+          clock.now = right + SESSION_IDLE_MS
+          assert.equal((await new ConsoleClient(service().url).get('/keys', { Cookie: cookie })).status, 303, action)
         }
         clock.now = right
       })

@@ -57,7 +57,7 @@ describe('petstore serve', { concurrency: 3 }, () => {
     assert.match(await greeting('open'), /Get a key +create an account at http:.*, then generate a key\n/)
     assert.match(
       await greeting('closed'),
-      /Sign-up +closed: .*\n +Get a key +start the service with --signup open, or with a database in a file, --database sqlite:PATH\n\n/,
+      /Sign-up +closed, and no command.*: for accounts, start with --signup open, or with a database in a file, --database sqlite:PATH\n\n/,
     )
   })
 

@@ -28,9 +28,8 @@ describe('a session', () => {
 
   it('is found by its token until it is ended, and each has its own', async () => {
     const [one, other] = [await newSession(), await newSession()]
-    const found = await sessions.find(one)
-    assert.equal(found?.account.id, account.id)
-    await sessions.end(found, '192.0.2.1')
+    assert.equal((await sessions.find(one))?.account.id, account.id)
+    await sessions.end(one, '192.0.2.1')
     assert.equal(await sessions.find(one), undefined)
     assert.ok(await sessions.find(other))
   })

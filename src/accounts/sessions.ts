@@ -42,19 +42,23 @@ export class Sessions {
     return (await this.#store.accounts.createSession(session, account.passwordHash, event)) ? token : undefined
   }
 
-  /** Resolves with undefined if there is no such session, it has expired, or its account no longer exists. */
+  /** Resolves with undefined if there is no such session, it is not valid at this time, or its account no longer exists. */
   async find(token: string): Promise<SignedIn | undefined> {
     const session = await this.#store.accounts.sessionByHash(hashToken(token))
     const now = this.#clock()
-    if (session === undefined || hasExpired(session, now)) return undefined
+    if (session === undefined || !isValid(session, now)) return undefined
     const account = await this.#store.accounts.accountById(session.accountId)
     if (account === undefined) return undefined
     if (now - session.lastSeenAt >= UPDATE_EVERY_MS) await this.#store.accounts.moveSession(session.tokenHash, now)
     return { account, session }
   }
 
-  async end({ account, session }: SignedIn, address: string): Promise<void> {
-    await this.#store.accounts.endSession(session.tokenHash, this.#event(account, 'session.ended', address))
+  /** Ends a session, also one from the future, which `find` would find once that time has come. */
+  async end(token: string, address: string): Promise<void> {
+    const session = await this.#store.accounts.sessionByHash(hashToken(token))
+    const account = session && (await this.#store.accounts.accountById(session.accountId))
+    if (account === undefined) return
+    await this.#store.accounts.endSession(hashToken(token), this.#event(account, 'session.ended', address))
   }
 
   /** Adds a refused sign-in to the security log, which the account's owner sees. */
@@ -106,8 +110,8 @@ function hashToken(token: string): Buffer {
   return hash('sha256', token, 'buffer')
 }
 
-/** A session from the future has expired, too: otherwise it would outlive its time once the clock is set right. */
-function hasExpired({ createdAt, lastSeenAt }: Session, now: number): boolean {
+/** A session from the future is not valid before that time: while the clock is wrong, its age is unknown. */
+function isValid({ createdAt, lastSeenAt }: Session, now: number): boolean {
   const isFromFuture = lastSeenAt - now > CLOCK_SKEW_MS
-  return isFromFuture || now - createdAt >= SESSION_MAX_MS || now - lastSeenAt >= SESSION_IDLE_MS
+  return !isFromFuture && now - createdAt < SESSION_MAX_MS && now - lastSeenAt < SESSION_IDLE_MS
 }

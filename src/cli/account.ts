@@ -7,12 +7,12 @@ import { databasePlace } from '../store/database-address.ts'
 import type { Account } from '../store/account-store.ts'
 import type { Store } from '../store/store.ts'
 import {
+  accountOption,
   type Command,
   CommandFailed,
   conclude,
   type Input,
   nextCommand,
-  optionWords,
   STORE_OPTIONS,
   UsageError,
   withExistingStore,
@@ -58,7 +58,7 @@ const create: Command = {
     if (account instanceof Refused) throw new CommandFailed(account.message)
     if (switches['json']) return printJson(terminal, accountJson(account))
     print(terminal, `Created the account ${escapeControls(account.email)} (${account.id}).`)
-    const next = nextCommand(input, 'key', 'create', ...optionWords('account', account.email), '--name', 'NAME')
+    const next = nextCommand(input, 'key', 'create', ...accountOption(account.email), '--name', 'NAME')
     reportAsIs(terminal, `Next: ${next}`)
   },
 }

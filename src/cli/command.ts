@@ -136,15 +136,16 @@ export function conclude({ terminal, switches }: Input, json: object, message: s
   else report(terminal, message)
 }
 
-/** Returns the words of an option for `nextCommand`: one word if the value would be taken for an option itself. */
-export function optionWords(name: string, value: string): string[] {
-  return value.startsWith('-') ? [`--${name}=${value}`] : [`--${name}`, value]
+/** Returns the option --account for `nextCommand`; EMAIL stands for an email address that is unknown, or looks like a password. */
+export function accountOption(email = 'EMAIL'): string[] {
+  const shown = redactCredentials(email) === email ? email : 'EMAIL'
+  // One word if the value would be taken for an option itself.
+  return shown.startsWith('-') ? [`--account=${shown}`] : ['--account', shown]
 }
 
 /** Returns a command line to suggest, quoted for a shell: the program as the user called it, and the same database. */
 export function nextCommand({ terminal, flags }: Input, ...words: string[]): string {
   const { database } = flags
-  const typed = words.map(redactCredentials)
-  const all = database === undefined ? typed : [...typed, '--database', suggestedAddress(database)]
+  const all = database === undefined ? words : [...words, '--database', suggestedAddress(database)]
   return [terminal.program, ...all.map(shellWord)].join(' ')
 }

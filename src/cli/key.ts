@@ -5,11 +5,11 @@ import { databasePlace } from '../store/database-address.ts'
 import type { ApiKey } from '../store/account-store.ts'
 import { accountsOf, findAccount } from './account.ts'
 import {
+  accountOption,
   type Command,
   CommandFailed,
   environmentOf,
   nextCommand,
-  optionWords,
   STORE_OPTIONS,
   UsageError,
   withStore,
@@ -73,8 +73,7 @@ const list: Command = {
       return printJson(terminal, listed)
     }
     if (keys.length === 0) {
-      const account = optionWords('account', flags['account'] ?? 'EMAIL')
-      const command = nextCommand(input, 'key', 'create', ...account, '--name', 'NAME')
+      const command = nextCommand(input, 'key', 'create', ...accountOption(flags['account']), '--name', 'NAME')
       return reportAsIs(terminal, `No keys yet in ${databasePlace(config.database)}. Generate one: ${command}`)
     }
     const rows = keys.map((key) => {

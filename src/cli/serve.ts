@@ -147,10 +147,8 @@ function signupRows(input: Input, running: Running): string[][] {
   const { signup, url } = running
   const reason = reasonForSignup(input.config, running)
   if (signup === 'closed' && isInMemory(input.config.database)) {
-    return [
-      ['Sign-up', `closed: commands do not reach a database in memory, so no account can be created${reason}`],
-      ['Get a key', 'start the service with --signup open, or with a database in a file, --database sqlite:PATH'],
-    ]
+    const way = 'for accounts, start with --signup open, or with a database in a file, --database sqlite:PATH'
+    return [['Sign-up', `closed, and no command reaches a database in memory: ${way}`]]
   }
   if (signup === 'closed') {
     return [

@@ -31,7 +31,7 @@ export function keepingPlace(path: string, raw: URLSearchParams, more: Record<st
   return addressOf(path, { ...(Object.fromEntries(place) as Record<string, string>), ...more })
 }
 
-export function addressOf(path: string, parameters: Record<string, string>): string {
+function addressOf(path: string, parameters: Record<string, string>): string {
   const query = new URLSearchParams(parameters).toString()
   return query === '' ? path : `${path}?${query}`
 }

@@ -1,10 +1,11 @@
 // The list of animals: newest first, filtered by status, a page at a time, from the same store calls as the API; or a search.
+import type { Config } from '../config.ts'
 import { encodeCursor, filterQuery, type Filters, type ListQuery, parseListQuery } from '../contract/list-query.ts'
-import type { Environment } from '../contract/operations.ts'
 import { PET_STATUSES, type Pet, type PetStatus } from '../contract/pets.ts'
 import { Refused } from '../contract/errors.ts'
 import { int64FromText } from '../contract/int64.ts'
 import { CSV_HEADER, csvLine } from '../contract/pet-csv.ts'
+import { isInMemory } from '../store/database-address.ts'
 import { STATUS_WORDS } from './animal-form.ts'
 import { ACCEPTED, animalTable, listAddress, type Shown, withFilters } from './animal-table.ts'
 import { emptyState, html, type Html, isolated } from './html.ts'
@@ -103,7 +104,7 @@ async function list(visit: MemberVisit, query: ListQuery): Promise<Shown | { red
   const notice = addedNotice(raw.get('added'), found)
   // The one animal too many is at the end that the query goes towards.
   const page = query.after === undefined ? found.slice(0, query.limit) : found.slice(-query.limit)
-  if (page.length === 0) return { notice, content: nothing(query, config.environment) }
+  if (page.length === 0) return { notice, content: nothing(query, config) }
   const hasOlder = query.after !== undefined || found.length > page.length
   const content = html`${animalTable('Animals, newest first', page, raw)}${paging(query, page, hasOlder)}${downloadLink(query)}`
   return { notice, content }
@@ -121,7 +122,7 @@ function paging(query: ListQuery, page: readonly Pet[], hasOlder: boolean): Html
   </nav>`
 }
 
-function nothing(query: ListQuery, environment: Environment): Html {
+function nothing(query: ListQuery, { environment, database }: Config): Html {
   if (query.before !== undefined)
     return emptyState('No older animals', html`<a href="${listAddress(query)}">Go to the newest</a>`)
   const filters = filterQuery(query)
@@ -130,6 +131,8 @@ function nothing(query: ListQuery, environment: Environment): Html {
     return emptyState(title, html`<a href="/animals">Show all animals</a>`)
   }
   const seed =
-    environment === 'staging' && html`, or fill the store with made-up ones: <code>petstore seed --count 100</code>`
+    environment === 'staging' &&
+    !isInMemory(database) &&
+    html`, or fill the store with made-up ones: <code>petstore seed --count 100</code>`
   return emptyState('No animals yet', html`<a href="/animals/new">Add the first one</a>${seed}`)
 }

@@ -5,6 +5,7 @@ import { PASSWORD_MIN_LENGTH } from '../accounts/passwords.ts'
 import { TooManyTries, type Trier } from '../accounts/throttle.ts'
 import { FieldProblem, Refused } from '../contract/errors.ts'
 import type { Account } from '../store/account-store.ts'
+import { isInMemory } from '../store/database-address.ts'
 import { field, form, hidden, type Problems, problemSummary } from './forms.ts'
 import { html, type Html } from './html.ts'
 import { tooManyTriesPage } from './problem-pages.ts'
@@ -44,8 +45,11 @@ function signInPage(visit: Visit, problems: Problems = []): HtmlPage {
           ${field({ ...CURRENT_PASSWORD, name: 'password', label: 'Password', problems })}`,
       })}
       ${visit.signup === 'open' && html`<p class="aside">No account yet? <a href="/sign-up">Create one</a>.</p>`}
-      <p class="aside">Forgot your password? The operator of this service can set a new one, with
-        <code>petstore account password EMAIL</code>.</p>
+      ${
+        !isInMemory(visit.config.database) &&
+        html`<p class="aside">Forgot your password? The operator of this service can set a new one, with
+        <code>petstore account password EMAIL</code>.</p>`
+      }
     </div>`,
   }
 }
@@ -82,7 +86,7 @@ async function signIn(visit: Visit): Promise<Outcome> {
   if (account instanceof Refused)
     return signInPage(visit, [new FieldProblem('email', 'The email address or the password is wrong.')])
   // Ends the session of the person who used this browser before.
-  if (visit.who !== undefined) await visit.sessions.end(visit.who, visit.address)
+  if (visit.token !== undefined) await visit.sessions.end(visit.token, visit.address)
   return openAs(visit, account, safeNext(visit.form.get('next')))
 }
 
@@ -124,13 +128,13 @@ export function toSignIn(next: string): Outcome {
   return { redirect: `/sign-in?next=${encodeURIComponent(next)}` }
 }
 
-async function signOut(visit: Visit): Promise<Outcome> {
-  if (visit.who !== undefined) await visit.sessions.end(visit.who, visit.address)
+async function signOut({ token, sessions, address }: Visit): Promise<Outcome> {
+  if (token !== undefined) await sessions.end(token, address)
   return { redirect: '/sign-in?signed-out=yes', session: 'end' }
 }
 
 function signUpPage(visit: Visit, problems: Problems = []): HtmlPage {
-  if (visit.signup === 'closed') return closedPage
+  if (visit.signup === 'closed') return closedPage(visit)
   return {
     title: 'Create account',
     section: 'sign-up',
@@ -150,22 +154,26 @@ function signUpPage(visit: Visit, problems: Problems = []): HtmlPage {
   }
 }
 
-const CREATE_COMMAND = 'petstore account create you@example.com'
-
-const closedPage: HtmlPage = {
-  title: 'Create account',
-  section: 'sign-up',
-  status: 403,
-  body: html`<div class="narrow">
-    <h1>Sign-up is closed</h1>
-    <p>Accounts are created by the operator of this service. Ask them to run this command:</p>
-    <pre class="code" tabindex="0" aria-label="Command that creates an account"><code data-copy>${CREATE_COMMAND}</code></pre>
-    <p>Already have an account? <a href="/sign-in">Sign in</a>.</p>
-  </div>`,
+function closedPage({ config }: Visit): HtmlPage {
+  // No other process reaches a database in memory.
+  const [request, command] = isInMemory(config.database)
+    ? ['Its data is in memory. Ask its operator to start it anew with open sign-up:', 'petstore serve --signup open']
+    : ['Ask its operator to run this command:', 'petstore account create you@example.com']
+  return {
+    title: 'Create account',
+    section: 'sign-up',
+    status: 403,
+    body: html`<div class="narrow">
+      <h1>Sign-up is closed</h1>
+      <p>Accounts are created by the operator of this service. ${request}</p>
+      <pre class="code" tabindex="0" aria-label="Command for the operator"><code data-copy>${command}</code></pre>
+      <p>Already have an account? <a href="/sign-in">Sign in</a>.</p>
+    </div>`,
+  }
 }
 
 async function signUp(visit: Visit): Promise<Outcome> {
-  if (visit.signup === 'closed') return closedPage
+  if (visit.signup === 'closed') return closedPage(visit)
   const { accounts, throttles, left } = visit
   const waitMs = await throttles.takeSignUp(visit.address)
   if (waitMs > 0) return tooManyTriesPage(new TooManyTries('Too many accounts were created from your address.', waitMs))
