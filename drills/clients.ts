@@ -66,7 +66,10 @@ export class Clients {
   /** Resolves when a create that began after this call was acknowledged: at most one of each client was running before it. */
   async nextCreate(): Promise<void> {
     const enough = this.acknowledged.length + this.#options.count
-    await until(() => this.acknowledged.length > enough, 'a create succeeds again', 60_000)
+    await until(() => this.acknowledged.length > enough, 'a create succeeds again', 60_000).catch((error: Error) => {
+      const last = this.setbacks.slice(-5).map(({ kind, ms }) => `${kind} after ${Math.round(ms)} ms`)
+      throw new Error(`${error.message}; the last setbacks: ${last.join(', ')}`)
+    })
   }
 
   async #work(client: number): Promise<void> {

@@ -4,7 +4,7 @@ import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { createKey, startInstance } from '../harness/instance.ts'
-import { killHard } from '../harness/processes.ts'
+import { hasEnded, killHard } from '../harness/processes.ts'
 import { below, type Random } from '../harness/random.ts'
 import { readAnswers } from './answers.ts'
 import { malformed, realRequests } from './malformed.ts'
@@ -60,8 +60,7 @@ export async function fuzz({ folder, database, requests, random, plant = false }
   }
   await Promise.all(Array.from({ length: AT_A_TIME }, work))
   violations.push(...(await checkWellFormed(instance.url, key)))
-  if (instance.process.exitCode !== null || instance.process.signalCode !== null)
-    violations.push('the instance has ended')
+  if (hasEnded(instance.process)) violations.push('the instance has ended')
   violations.push(...errorsLogged(log))
   await killHard(instance.process)
   return { statuses, violations }

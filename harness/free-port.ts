@@ -1,11 +1,26 @@
 // Finds a free port for a server that cannot be started on port 0.
+import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
-import { type AddressInfo, createServer } from 'node:net'
+import { createServer } from 'node:net'
+
+/** Below the ports that systems give to servers on port 0 and to outgoing connections: none of those takes the port meanwhile. */
+const [FIRST, LAST] = [20_000, 32_000] as const
 
 export async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1')
-  await once(probe, 'listening')
-  const { port } = probe.address() as AddressInfo
+  for (;;) {
+    const port = randomInt(FIRST, LAST)
+    if (await isFree(port)) return port
+  }
+}
+
+async function isFree(port: number): Promise<boolean> {
+  const probe = createServer()
+  try {
+    await once(probe.listen(port, '127.0.0.1'), 'listening')
+  } catch {
+    return false
+  }
   probe.close()
-  return port
+  await once(probe, 'close')
+  return true
 }

@@ -1,8 +1,9 @@
 // Starts an instance of the service as a separate process, as in production, and creates API keys for it.
 import { type ChildProcess } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { freePort } from './free-port.ts'
-import { firstLine, run, start } from './processes.ts'
+import { firstLine, hasEnded, run, start } from './processes.ts'
 import { until } from './until.ts'
 
 export const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url))
@@ -26,7 +27,8 @@ export async function startInstance(database: string, log: string, options: Inst
   const port = options.port ?? (await freePort())
   const url = `http://127.0.0.1:${port}`
   const child = launchInstance(database, log, port, options.env)
-  await until(async () => (await fetch(`${url}/readyz`)).ok, 'the instance is ready')
+  await until(async () => hasEnded(child) || (await fetch(`${url}/readyz`)).ok, 'the instance is ready')
+  if (hasEnded(child)) throw new Error(`the instance ended: ${readFileSync(log, 'utf8').slice(-1000)}`)
   return { port, url, process: child }
 }
 

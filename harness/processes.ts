@@ -102,10 +102,14 @@ export async function killHard(child: ChildProcess): Promise<void> {
 }
 
 async function end(child: ChildProcess, signal: () => void): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return
+  if (hasEnded(child)) return
   const exited = once(child, 'exit')
   signal()
   await exited
+}
+
+export function hasEnded({ exitCode, signalCode }: ChildProcess): boolean {
+  return exitCode !== null || signalCode !== null
 }
 
 /** Kills all processes that were started; resolves when they have ended. */

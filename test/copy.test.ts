@@ -227,6 +227,36 @@ describe('petstore copy', () => {
     assert.deepEqual(await withStore(target.url, everything), await withStore(source.url, everything))
   })
 
+  for (const engine of ENGINES) {
+    it(`keeps every other command from a target that it has not finished, on ${engine.name}`, async () => {
+      await using target = await engine.newDatabase()
+      await withStore(target.url, (store) => store.setUnfinishedCopy(true))
+      for (const words of [
+        'serve --port 0',
+        'migrate',
+        'account create a@example.com --password-stdin',
+        'account list',
+        'account password a@example.com --password-stdin',
+        'account remove a@example.com --yes',
+        'key create --account a@example.com --name x',
+        'key list',
+        'key revoke key_1',
+        'environment show',
+        'environment set staging',
+        'seed --count 1',
+        'import - --format csv',
+        'export - --format csv',
+      ]) {
+        const options = { env: { DATABASE_URL: target.url }, input: 'name,categoryId\nRex,1\n' }
+        const { code, stderr } = await petstore(words.split(' '), options)
+        assert.equal(code, 1, words)
+        assert.match(stderr, /holds a copy that was interrupted; run the same copy again to finish it\.\n/, words)
+      }
+      const counts = await withUnfinished(target.url, ({ records }) => records.count(PETS))
+      assert.equal(counts, 0)
+    })
+  }
+
   it('prints JSON for scripts: how many records of each kind', async () => {
     await using source = await sqlite.newDatabase()
     await using target = await sqlite.newDatabase()

@@ -30,11 +30,11 @@ async function watch(url: string): Promise<Watched> {
   return { store, reported, [Symbol.asyncDispose]: () => store.close() }
 }
 
-/** Makes the server report timeline 5, or what the test sets: the search path puts this function before PostgreSQL's own. */
+/** Makes the server report timeline 16, or what the test sets: the search path puts this function before PostgreSQL's own. */
 async function tellTimeline(sql: Sql): Promise<void> {
   await tell(
     sql,
-    `CREATE TABLE told.timeline AS SELECT 5 AS number;
+    `CREATE TABLE told.timeline AS SELECT 16 AS number;
     CREATE FUNCTION told.pg_walfile_name(pg_lsn) RETURNS TEXT LANGUAGE sql AS $$SELECT lpad(to_hex(number), 8, '0') || '0000000000000001' FROM told.timeline$$;`,
   )
 }
@@ -90,13 +90,13 @@ describe('the store on PostgreSQL reports', { concurrency: false, timeout: 120_0
     await tellTimeline(sql)
     await using watched = await watch(opened.url)
     const { store, reported } = watched
-    await sql`UPDATE told.timeline SET number = 4`
+    await sql`UPDATE told.timeline SET number = 15`
     await opened.endBackends()
     for (let call = 0; call < 3; call += 1) {
       await assert.rejects(
         store.ping(),
         (error) =>
-          error instanceof StoreUnavailable && /it is on timeline 4, but 5 was seen before/.test(error.message),
+          error instanceof StoreUnavailable && /it is on timeline 15, but 16 was seen before/.test(error.message),
       )
     }
     const { made } = opened.proxy.connections()
@@ -105,7 +105,7 @@ describe('the store on PostgreSQL reports', { concurrency: false, timeout: 120_0
       return opened.proxy.connections().made > made + 1
     }, 'it is tried again')
     await until(async () => (await opened.backends()).length === 0, 'no connection to it stays open')
-    await sql`UPDATE told.timeline SET number = 6`
+    await sql`UPDATE told.timeline SET number = 17`
     await untilWorks(() => store.ping())
     assert.deepEqual(
       reported.map(({ message }) => message.replace(/:.*/, '')),
@@ -134,7 +134,7 @@ describe('the store on PostgreSQL reports', { concurrency: false, timeout: 120_0
     await opened.store.close()
     await tellTimeline(opened.sql)
     await using watched = await watch(`${opened.url}pgbouncer=true`)
-    await opened.sql`UPDATE told.timeline SET number = 4`
+    await opened.sql`UPDATE told.timeline SET number = 15`
     await opened.endBackends()
     await watched.store.ping()
     assert.deepEqual(watched.reported, [])
