@@ -227,6 +227,7 @@ describeService('The forms of the console', (service) => {
       assert.match(first!, /^\/animals\?added=\d+$/)
       assert.equal(second, first)
       const changed = await client.post('/animals/new', { ...fields, name: 'Other' })
+      assert.match(changed.location ?? '', /^\/animals\?added=\d+$/)
       assert.notEqual(changed.location, first)
       assert.deepEqual(
         { ...(await service().store.pets.get(BigInt(first!.split('=')[1]!))) },

@@ -318,6 +318,18 @@ describe('A worker whose disk fails to sync', () => {
 })
 
 describe('The first process', () => {
+  it('takes the workers with it also where it is killed during a drain', async () => {
+    await using folder = await Folder.create()
+    const instance = await startInstance(folder, { env: { PETSTORE_DRAIN_SECONDS: '60' } })
+    const [worker] = childrenOf(instance.first)
+    using connection = await connectionOf(worker!, instance)
+    process.kill(instance.first, 'SIGTERM')
+    await until(async () => (await ask([connection], get('/readyz')))[0] === 503)
+    process.kill(instance.first, 'SIGKILL')
+    await instance.ended
+    await until(() => !isRunning(worker!))
+  })
+
   it('takes the workers with it where it is killed, and what was acknowledged is there after the next start', async () => {
     await using folder = await Folder.create()
     const instance = await startInstance(folder)

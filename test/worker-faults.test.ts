@@ -146,6 +146,17 @@ describe('A worker', { timeout: 120_000 }, () => {
     assert.deepEqual(await ask([connection], LIVEZ), [200])
   })
 
+  it('whose start is refused is ended, and another one serves', async () => {
+    await using petstore = await startPetstore({ env: { ...TWO, PETSTORE_ENVIRONMENT: 'staging' } })
+    const [worker] = workers()
+    await petstore.store.recordEnvironment('production', { instead: 'staging' })
+    process.kill(worker!, 'SIGKILL')
+    await until(() => petstore.logged.some(({ msg }) => msg === 'a worker could not start'), 'one is refused')
+    await petstore.store.recordEnvironment('staging', { instead: 'production' })
+    using connection = await connectToWorker(petstore.url)
+    assert.deepEqual(await ask([connection], LIVEZ), [200])
+  })
+
   it('that cannot start fails the start of the service, which leaves no process and no port behind', async () => {
     await using database = await sqlite.newDatabase()
     const [port, adminPort] = [await freePort(), await freePort()]
