@@ -1,8 +1,8 @@
 // What the console tells about the use of keys as time passes.
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { signedIn } from './console-client.ts'
-import { describeService } from './harness.ts'
+import { ConsoleClient, signedIn } from './console-client.ts'
+import { describeService, makeKey, PASSWORD } from './harness.ts'
 
 const DAY_MS = 86_400_000
 const clock = { now: Date.UTC(2027, 0, 1, 12) }
@@ -66,6 +66,22 @@ describeService(
       assert.match(shown, /<input type="hidden" name="span" value="day">/, 'the filter stays within that time')
       assert.match(await pageAfter(1.1, '/activity?span=day'), /No failed requests/)
       assert.equal(cards(await pageAfter(1.1, '/activity?span=week')).length, 20)
+    })
+
+    it('does not include what is tried with a key after its revocation, which is only listed among what failed', async () => {
+      const { account, apiKey, key } = await makeKey(service())
+      const client = new ConsoleClient(service().url)
+      await client.signIn(account.email, PASSWORD)
+      const call = () => fetch(`${service().url}/v1/pets`, { headers: { Authorization: `Bearer ${key}` } })
+      assert.equal((await call()).status, 200)
+      await service().accounts.revokeKey(apiKey, 'console')
+      clock.now += 60_000
+      for (let times = 0; times < 2; times += 1) assert.equal((await call()).status, 401)
+      const { body } = await client.get('/activity')
+      assert.match(body, /aria-label="1 request: 1 succeeded, 0 client errors, 0 server errors"/)
+      assert.match(body, /revoked_api_key/)
+      const { lastUsedAt } = (await service().store.accounts.keyById(apiKey.id))!
+      assert.equal(lastUsedAt, clock.now - 60_000)
     })
 
     it('of a key that expired is told with the key among those no longer in use', async () => {

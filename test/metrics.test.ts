@@ -181,8 +181,8 @@ describe('The log', () => {
     await using database = await postgres.newDatabase()
     await using proxy = await startCuttingProxy(database.url)
     await using petstore = await startPetstore({ database: proxy.url, chores: false })
-    await petstore.call('/pets')
-    const held = proxy.holdNextAnswer()
+    await petstore.add({ name: 'Snail', categoryId: 1 })
+    const held = proxy.holdNextAnswer('Snail')
     const listed = petstore.call('/pets?limit=7')
     await held.arrived
     await new Promise((resolve) => setTimeout(resolve, 1200))

@@ -14,7 +14,7 @@
 // - `100 Continue` is sent only when the body is about to be read (body.ts), so a client does not send a body that is refused.
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import type { Log } from '../log.ts'
+import { type Log, logRepeated } from '../log.ts'
 import { type AllowConnections, ConnectionLimit } from './connection-limit.ts'
 import { answerAfterEnd, rememberAddress, replaceEnd, stopReading, takeFromParser, unsentBytes } from './node-http.ts'
 
@@ -28,9 +28,6 @@ const WAITING_LIMIT = 128
 const LINGER_BYTES = 16 * 1024 * 1024
 /** How long such a client may send nothing. */
 const LINGER_SILENT_MS = 2000
-
-/** Logs refused connections once in this time: an attack must not fill the log. */
-const LOG_REFUSED_EVERY_MS = 60_000
 
 /** The times are in app.ts, `TIMEOUTS`. */
 export interface ConnectionLimits {
@@ -47,12 +44,13 @@ export interface ConnectionLimits {
 export function tendConnections(server: Server, limits: ConnectionLimits): ConnectionLimit | undefined {
   const { lingerTimeout, maxConnections, allow, log } = limits
   closeStalled(server, limits)
-  let logAgainAt = 0
-  const onRefused = () => {
-    if (performance.now() < logAgainAt) return
-    logAgainAt = performance.now() + LOG_REFUSED_EVERY_MS
-    log.warn({ maxConnections }, 'connections are refused: as many are open as --max-connections allows')
-  }
+  const onRefused = () =>
+    logRepeated(
+      log,
+      'warn',
+      { maxConnections },
+      'connections are refused: as many are open as --max-connections allows',
+    )
   if (allow === undefined) server.maxConnections = maxConnections
   server.on('drop', onRefused)
   answerAfterEnd(server)
