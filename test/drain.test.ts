@@ -1,8 +1,9 @@
 // Restarts that nobody notices: the drain after SIGTERM, a stop that always ends, and a socket that outlives the process.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { closeSync, openSync } from 'node:fs'
+import { closeSync, openSync, readFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:net'
+import { constants } from 'node:os'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { restartAlone } from '../drills/restarts.ts'
@@ -10,6 +11,7 @@ import { Folder, makeKey, messages, type Served, serve } from './command.ts'
 import { startCuttingProxy } from './cutting-proxy.ts'
 import { postgres } from '../harness/engines.ts'
 import { RawConnection } from '../harness/raw-http.ts'
+import { until } from '../harness/until.ts'
 
 const REX = '{"name":"Rex","categoryId":1}'
 const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`
@@ -18,6 +20,12 @@ const create = (key: string) =>
 
 async function logs(served: Served, message: string): Promise<void> {
   while (!messages(served).includes(message)) await new Promise((resolve) => setTimeout(resolve, 10))
+}
+
+/** Whether a process has a handler for a signal. */
+function handles(pid: number, signal: NodeJS.Signals): boolean {
+  const [, mask] = /^SigCgt:\s*([0-9a-f]+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))!
+  return ((BigInt(`0x${mask}`) >> BigInt(constants.signals[signal] - 1)) & 1n) === 1n
 }
 
 describe('A stop with a drain', { concurrency: 3 }, () => {
@@ -79,9 +87,9 @@ describe('A stop with a drain', { concurrency: 3 }, () => {
       served.child.kill('SIGTERM')
       await logs(served, 'draining: not ready, still serving')
       // One that comes with the first counts as the same.
-      const again = setInterval(() => served.child.kill(second), 100)
+      await until(() => !handles(served.child.pid!, second), 'the next one ends the process')
+      served.child.kill(second)
       assert.equal((await served.ended).signal, second)
-      clearInterval(again)
     })
   }
 
