@@ -110,6 +110,7 @@ describe('Migrations', () => {
     for (const incompatible of [
       [1, 1, 3],
       [1, 1, 3, 1],
+      [1, 1, 1, 3],
       [1, 1, 1, 4],
       [1, 1, 3, 3],
     ]) {

@@ -6,6 +6,7 @@ import { syncBuiltinESMExports } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { it } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
 import { writeWholeFile } from './whole-file.ts'
 
 it('A file is on the disk before it gets its name, and its name is before the call resolves', async ({ mock }) => {
@@ -41,4 +42,21 @@ it('A file is on the disk before it gets its name, and its name is before the ca
     mock.restoreAll()
     syncBuiltinESMExports()
   }
+})
+
+it('A file that two write at once is whole, and no file that was beside it is touched', async () => {
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'petstore-test-'))
+  const file = join(folder.path, 'pets.csv')
+  fs.writeFileSync(`${file}.partial`, 'mine')
+  const write = (text: string) =>
+    writeWholeFile(file, async (partial) => {
+      for (const letter of text) {
+        fs.appendFileSync(partial, letter)
+        await setImmediate()
+      }
+    })
+  await Promise.all([write('one and all'), write('another one')])
+  assert.match(fs.readFileSync(file, 'utf8'), /^(?:one and all|another one)$/)
+  assert.deepEqual(fs.readdirSync(folder.path).toSorted(), ['pets.csv', 'pets.csv.partial'])
+  assert.equal(fs.readFileSync(`${file}.partial`, 'utf8'), 'mine')
 })
