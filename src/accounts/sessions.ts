@@ -55,10 +55,11 @@ export class Sessions {
 
   /** Ends a session, also one from the future, which `find` would find once that time has come. */
   async end(token: string, address: string): Promise<void> {
-    const session = await this.#store.accounts.sessionByHash(hashToken(token))
+    const tokenHash = hashToken(token)
+    const session = await this.#store.accounts.sessionByHash(tokenHash)
     const account = session && (await this.#store.accounts.accountById(session.accountId))
     if (account === undefined) return
-    await this.#store.accounts.endSession(hashToken(token), this.#event(account, 'session.ended', address))
+    await this.#store.accounts.endSession(tokenHash, this.#event(account, 'session.ended', address))
   }
 
   /** Adds a refused sign-in to the security log, which the account's owner sees. */

@@ -11,7 +11,7 @@ import { contentOf, jsonContent, type Send } from './answer.ts'
 import { type Answer, requestId, type Result } from './call.ts'
 import { createServer } from './node-http.ts'
 import { createRespond } from './pipeline.ts'
-import { isRead } from './routes.ts'
+import { isRead, methodNotAllowed } from './routes.ts'
 
 /** A database that takes longer counts as unavailable: load balancers and Prometheus wait only a few seconds for an answer. */
 const ANSWER_WITHIN_MS = 2000
@@ -69,16 +69,11 @@ export function createAdmin(
     const path = raw.url!.split('?', 1)[0]!
     respond(call, response, () => {
       if (!Object.hasOwn(answers, path)) return unknownPath(path, Object.keys(answers))
-      return isRead(raw.method) ? answers[path]!() : methodNotAllowed(raw.method!, path)
+      return isRead(raw.method) ? answers[path]!() : methodNotAllowed(raw.method!, path, 'GET, HEAD')
     })
   })
 }
 
 function unknownPath(path: string, known: readonly string[]): Refusal {
   return new Refusal('unknown_path', `There is nothing at ${quote(path)}; this port has ${known.join(', ')}.`)
-}
-
-function methodNotAllowed(method: string, path: string): Refusal {
-  const message = `${method} is not allowed at ${quote(path)}; allowed are GET, HEAD.`
-  return new Refusal('method_not_allowed', message, ['Allow', 'GET, HEAD'])
 }

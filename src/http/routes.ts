@@ -124,6 +124,10 @@ export function unrouted(call: PageCall, table: Table<PageRoute>, { notFound }: 
     const message = `There is nothing at ${quote(path)}${hint} operations are at ${OPERATION_ADDRESSES}.`
     return new Refusal('unknown_path', message)
   }
+  return methodNotAllowed(method, path, allow)
+}
+
+export function methodNotAllowed(method: string, path: string, allow: string): Refusal {
   const message = `${method} is not allowed at ${quote(path)}; allowed are ${allow}.`
   return new Refusal('method_not_allowed', message, ['Allow', allow])
 }
