@@ -84,6 +84,24 @@ describe('The rate step', () => {
     )
   })
 
+  it('refuses nobody below the limit at the end of a window, however long the step itself takes', async () => {
+    const limit = { requests: 300, seconds: 1 }
+    const step = fc.constantFrom(0.01, 0.01, 3, 30)
+    const property = fc.asyncProperty(fc.boolean(), fc.array(step, { minLength: 7 }), async (isShared, steps) => {
+      // Time passes at each reading, as it does in a process that has to wait between two lines.
+      let [now, readings] = [0, 0]
+      const monotonic = () => (now += steps[readings++ % steps.length]!)
+      const window = createRateWindow(limit, monotonic)
+      const rate = createRateLimit(limit, monotonic, isShared ? async (...asked) => window(...asked) : undefined)
+      for (let count = 1; count <= limit.requests; count++) {
+        const request = requestOf('a')
+        assert.equal(await rate(request), undefined, `request ${count}`)
+        assert.match(request.answerHeaders![1]!, /;t=1$/)
+      }
+    })
+    await fc.assert(property, { numRuns: 200 })
+  })
+
   it('tells what is left of the limit in all processes that lease parts of it', async () => {
     const limit = { requests: 250, seconds: 60 }
     const window = createRateWindow(limit, () => 0)

@@ -9,6 +9,8 @@ export interface Grant {
   granted: number
   /** How many requests are left to lease. */
   left: number
+  /** When the window began, by the clock of the process that grants: tells one window from another. */
+  windowStart: number
   endsInMs: number
 }
 
@@ -33,7 +35,7 @@ export function createRateWindow(
     const before = leased.get(account) ?? 0
     const granted = Math.min(wanted, requests - before)
     leased.set(account, before + granted)
-    return { granted, left: requests - before - granted, endsInMs: windowStart + windowMs - now }
+    return { granted, left: requests - before - granted, windowStart, endsInMs: windowStart + windowMs - now }
   }
 }
 
@@ -41,6 +43,7 @@ export function createRateWindow(
 interface Allowance {
   own: number
   left: number
+  windowStart: number
   until: number
 }
 
@@ -55,12 +58,16 @@ export function createRateLimit(limit: RateLimit | undefined, monotonic: () => n
   const allowances = new Map<string, Allowance>()
   const pendingLeases = new Map<string, Promise<Allowance>>()
 
-  /** Stores a grant. Its end is counted from `askedAt`, before the lease was asked for, so it is never later than the window's. */
-  function keep(account: string, { granted, left, endsInMs }: Grant, askedAt: number): Allowance {
+  /**
+   * Stores a grant. Its end is counted from `askedAt`, before the lease was asked for, so it is never later than the window's.
+   * It can be earlier: what the account has left of the same window then counts on.
+   */
+  function keep(account: string, { granted, left, windowStart, endsInMs }: Grant, askedAt: number): Allowance {
     // Drops the allowances of an earlier window.
     const [oldest] = allowances.values()
-    if (oldest !== undefined && oldest.until <= monotonic()) allowances.clear()
-    const allowance = { own: granted, left, until: askedAt + endsInMs }
+    if (oldest !== undefined && oldest.windowStart !== windowStart) allowances.clear()
+    const unused = allowances.get(account)?.own ?? 0
+    const allowance = { own: granted + unused, left, windowStart, until: askedAt + endsInMs }
     allowances.set(account, allowance)
     return allowance
   }
@@ -79,7 +86,7 @@ export function createRateLimit(limit: RateLimit | undefined, monotonic: () => n
   function spend(call: OperationCall, allowance: Allowance): Refusal | undefined {
     const refused = allowance.own === 0
     if (!refused) allowance.own -= 1
-    const reset = Math.ceil((allowance.until - monotonic()) / 1000)
+    const reset = Math.max(1, Math.ceil((allowance.until - monotonic()) / 1000))
     call.answerHeaders = [
       'RateLimit',
       `"default";r=${allowance.own + allowance.left};t=${reset}`,
