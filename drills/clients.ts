@@ -68,7 +68,7 @@ export class Clients {
     const enough = this.acknowledged.length + this.#options.count
     await until(() => this.acknowledged.length > enough, 'a create succeeds again', 60_000).catch((error: Error) => {
       const last = this.setbacks.slice(-5).map(({ kind, ms }) => `${kind} after ${Math.round(ms)} ms`)
-      throw new Error(`${error.message}; the last setbacks: ${last.join(', ')}`)
+      throw new Error(`${error.message}; the last setbacks: ${last.join(', ') || 'none'}`, { cause: error })
     })
   }
 

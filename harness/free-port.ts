@@ -6,10 +6,15 @@ import { createServer } from 'node:net'
 /** Below the ports that systems give to servers on port 0 and to outgoing connections: none of those takes the port meanwhile. */
 const [FIRST, LAST] = [20_000, 32_000] as const
 
+/** The ports that this process has been given; their servers may not listen yet. */
+const given = new Set<number>()
+
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = randomInt(FIRST, LAST)
-    if (await isFree(port)) return port
+    if (given.has(port) || !(await isFree(port))) continue
+    given.add(port)
+    return port
   }
 }
 
@@ -17,8 +22,9 @@ async function isFree(port: number): Promise<boolean> {
   const probe = createServer()
   try {
     await once(probe.listen(port, '127.0.0.1'), 'listening')
-  } catch {
-    return false
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EADDRINUSE') return false
+    throw error
   }
   probe.close()
   await once(probe, 'close')

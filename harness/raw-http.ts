@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { connect, type Socket } from 'node:net'
 import { ERRORS, type ErrorBody, type ErrorCode } from '../src/contract/errors.ts'
+import { until } from './until.ts'
 
 export interface RawAnswer {
   status: number
@@ -82,6 +83,21 @@ export class RawConnection implements Disposable {
     this.#received = this.#received.slice(end)
     return { status, headers, body }
   }
+}
+
+/** The head of a create with this body, which is sent apart; `more` are further header lines. */
+export function createHead(key: string, body: string, more = ''): string {
+  return `POST /v1/pets HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${key}\r\n${more}Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`
+}
+
+/** Resolves when connections are refused, as from the moment in which the service is told to stop. */
+export function untilRefused(url: string): Promise<void> {
+  return until(async () => {
+    using connection = new RawConnection(url)
+    const { promise, resolve } = Promise.withResolvers<boolean>()
+    connection.socket.once('connect', () => resolve(false)).once('error', () => resolve(true))
+    return await promise
+  }, 'connections are refused')
 }
 
 /** Asserts that this is a complete error answer with this code, and returns its message. */

@@ -55,6 +55,8 @@ describe('readConfig', () => {
         'sqlite:pets.db': { engine: 'sqlite', path: resolve('pets.db') },
         'sqlite:/srv/pets.db': { engine: 'sqlite', path: '/srv/pets.db' },
         'sqlite:///srv/pets.db': { engine: 'sqlite', path: '/srv/pets.db' },
+        'sqlite:me@shop.db': { engine: 'sqlite', path: resolve('me@shop.db') },
+        'sqlite:/srv/12:30/me@shop/pets.db': { engine: 'sqlite', path: '/srv/12:30/me@shop/pets.db' },
         'sqlite::memory:': { engine: 'sqlite', path: ':memory:' },
         'postgres://u:p@h/d': { engine: 'postgres', url: 'postgres://u:p@h/d' },
         'postgresql://h/d': { engine: 'postgres', url: 'postgresql://h/d' },
@@ -153,14 +155,16 @@ describe('readConfig', () => {
       engine: 'sqlite',
       path: '/x',
     })
-    assert.throws(
-      () => from({ DATABASE_URL_FILE: file, DATABASE_URL: 'sqlite:x' }),
-      /^BadSetting: Set DATABASE_URL or DATABASE_URL_FILE, not both\.$/,
-    )
+    const both = { DATABASE_URL_FILE: file, DATABASE_URL: 'sqlite:x' }
+    assert.deepEqual(readConfig({ database: 'sqlite:/x' }, both).database, { engine: 'sqlite', path: '/x' })
+    assert.throws(() => from(both), /^BadSetting: Set DATABASE_URL or DATABASE_URL_FILE, not both\.$/)
     assert.throws(
       () => from({ DATABASE_URL_FILE: `${file}.not` }),
       /^BadSetting: DATABASE_URL_FILE must name a file that can be read: ENOENT/,
     )
+    // With the byte order mark that some editors write.
+    await writeFile(file, '\uFEFF\n postgres://me:secret@db/pets\n')
+    assert.deepEqual(from({ DATABASE_URL_FILE: file }).database, database)
     await writeFile(file, 'me:secret')
     assert.throws(
       () => from({ DATABASE_URL_FILE: file }),

@@ -48,6 +48,8 @@ describe('The log', () => {
     log.info({ requestId: 'id', path: `/${'"'.repeat(9000)}`, status: 404 }, 'request')
     log.error({ requestId: 'id', error, other: '🐕'.repeat(5000) }, 'failed')
     log.error({ list: Array.from({ length: 5000 }, (_, index) => index) }, 'm'.repeat(9000))
+    // Of less than 4096 characters, but of more bytes.
+    log.info({ requestId: 'id', path: '猫'.repeat(1500) }, 'request')
     for (const line of lines) assert.ok(Buffer.byteLength(JSON.stringify(line)) < 4096)
     assert.deepEqual(
       lines.map(({ level, requestId, status }) => [level, requestId, status]),
@@ -55,8 +57,10 @@ describe('The log', () => {
         ['info', 'id', 404],
         ['error', 'id', undefined],
         ['error', undefined, undefined],
+        ['info', 'id', undefined],
       ],
     )
+    for (const { time } of lines) assert.match(String(time), /^\d{4}-\d\d-\d\dT/)
     assert.match(String(lines[0]!['path']), /^\/"{900,}…$/)
     assert.match(String(lines[2]!['msg']), /^m{50}…$/)
   })

@@ -20,15 +20,16 @@ export interface Running extends Reach {
   adminUrl: string | undefined
   accounts: Accounts
   store: Store
-  /** Resolves when the store is open; rejects with `CannotOpenStore` if that turns out to be impossible. */
-  opened: Promise<void>
-  /** Rejects with a message for the operator if the service cannot continue; never resolves. */
+  /**
+   * Rejects with a message for the operator if the service cannot continue, such as with `CannotOpenStore` if the store turns
+   * out to be unusable; never resolves.
+   */
   broken: Promise<never>
   /** Reports not ready, and serves requests for this many seconds more; each answer closes its connection. */
   drain(seconds: number): Promise<void>
   /**
    * Finishes running requests, writes the last usage counts and closes the store, within 10 seconds. Resolves with false if the
-   * disk hangs: an exit would wait for the disk, so the process must be killed.
+   * store can't be closed (`CannotCloseStore`): the process must be killed.
    */
   stop(): Promise<boolean>
 }
@@ -84,7 +85,7 @@ export async function startServer(config: Config, log: Log, world: World = {}): 
   const whenOpened = () => {
     if (!isStopping) stopChores = startChores(serving, log, clock)
   }
-  // If the store cannot be opened, the caller sees the rejection of `opened`.
+  // If the store cannot be opened, the caller sees the rejection of `broken`.
   opened.then(whenOpened, () => {})
 
   async function drain(seconds: number): Promise<void> {
@@ -108,7 +109,7 @@ export async function startServer(config: Config, log: Log, world: World = {}): 
 
   const { url, reach, accounts } = serving
   const adminUrl = admin && addressOf(admin)
-  return { url, ...reach, adminUrl, accounts, store, opened, broken: broken.promise, drain, stop }
+  return { url, ...reach, adminUrl, accounts, store, broken: broken.promise, drain, stop }
 }
 
 const CHORES_EVERY_MS = 600_000

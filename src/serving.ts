@@ -17,7 +17,7 @@ import { type Reach, reachOf } from './http/reach.ts'
 import { addressOf, cutOff, finish, lastStep, listen, type Where } from './http/listening.ts'
 import { type Log, logRepeated } from './log.ts'
 import { openForServing } from './store/opening-store.ts'
-import { DiskHangs, type Observe, type Report, type Store } from './store/store.ts'
+import { CannotCloseStore, type Observe, type Report, type Store } from './store/store.ts'
 import type { OnBroadcast, Shared } from './workers/shared.ts'
 
 export interface ServingParts {
@@ -55,7 +55,7 @@ export interface Serving {
   drain(): void
   /** Stops accepting connections; resolves when the running requests are answered or cut off. */
   finish(): Promise<void>
-  /** Writes the last usage counts and closes the store. Resolves with false if the disk hangs: the process must then be killed. */
+  /** Writes the last usage counts and closes the store. Resolves with false if that can't be closed: the process must be killed. */
   close(): Promise<boolean>
   /** Cuts off all requests and closes the store. */
   abandon(): Promise<void>
@@ -136,7 +136,7 @@ export async function startServing(parts: ServingParts): Promise<Serving> {
     async close() {
       await lastStep(usage.stop(), 'the last usage counts and failed requests could not be written', log)
       const failure = await lastStep(store.close(), 'the store could not be closed in order', log)
-      return !(failure instanceof DiskHangs)
+      return !(failure instanceof CannotCloseStore)
     },
   }
 }

@@ -1,11 +1,14 @@
 // petstore backup and restore: a whole copy while the service writes, put back where nothing can be lost.
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
 import {
+  chmodSync,
   copyFileSync,
   existsSync,
   mkdirSync,
   readdirSync,
   readFileSync,
+  renameSync,
   statSync,
   truncateSync,
   writeFileSync,
@@ -15,8 +18,11 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
 import { backUp, restore } from '../src/store/sqlite/backup.ts'
 import { Folder, makeKey, serve } from './command.ts'
+import { MIGRATIONS, readSchema } from './database-schema.ts'
 import { postgres, sqlite } from '../harness/engines.ts'
+import { startPetstore } from './harness.ts'
 import { petstore } from './in-process-command.ts'
+import { OLD_SCHEMA, restoreOldDatabase } from './old-release.ts'
 
 const DATABASE = 'data/petstore.db'
 
@@ -108,6 +114,32 @@ describe('petstore backup', { concurrency: 3 }, () => {
     )
     assert.equal(count(folder, 'copy.db', 'pets'), 10)
     assert.deepEqual(readdirSync(folder.path).toSorted(), ['copy.db', 'data'])
+  })
+
+  it('never takes the place of a device or a pipe, even with --force, nor does an export', async () => {
+    await using folder = await Folder.create()
+    await folder.runInProcess(['seed', '--count', '1'])
+    const pipe = join(folder.path, 'pipe.csv')
+    execFileSync('mkfifo', [pipe])
+    for (const words of ['backup pipe.csv', 'backup pipe.csv --force', 'export pipe.csv', 'export pipe.csv --force'])
+      assert.match(
+        (await call(folder, 1, words.split(' '))).stderr,
+        /^petstore: pipe\.csv is not a regular file; nothing was written\. Name another file/,
+        words,
+      )
+    assert.ok(statSync(pipe).isFIFO())
+    assert.deepEqual(readdirSync(folder.path).toSorted(), ['data', 'pipe.csv'])
+  })
+
+  it('leaves a database of an earlier release as it is: one that is made before an upgrade leads back', async () => {
+    await using database = await sqlite.newDatabase()
+    await restoreOldDatabase(sqlite, database.url)
+    const schema = await readSchema(database.url)
+    const { code, stderr } = await petstore(['backup', `${database.url.slice('sqlite:'.length)}.copy`], {
+      env: { DATABASE_URL: database.url },
+    })
+    assert.equal(code, 0, stderr)
+    for (const url of [database.url, `${database.url}.copy`]) assert.deepEqual(await readSchema(url), schema, url)
   })
 
   it('is whole and for its owner only under any name, also one that SQLite would take for a URI', async () => {
@@ -228,6 +260,7 @@ describe('petstore restore', { concurrency: 3 }, () => {
       db.exec(`INSERT INTO sessions SELECT x'01', id, 1, 1 FROM accounts`)
     }
     await folder.runInProcess(['backup', 'copy.db'])
+    const copy = readFileSync(join(folder.path, 'copy.db'))
     await folder.runInProcess(['key', 'revoke', id])
     const { stderr } = await call(folder, 0, ['restore', 'copy.db', '--database', 'sqlite:new/petstore.db'])
     assert.match(
@@ -237,12 +270,45 @@ describe('petstore restore', { concurrency: 3 }, () => {
     for (const table of ['pets', 'accounts', 'audit_events'])
       assert.equal(count(folder, 'new/petstore.db', table), count(folder, 'copy.db', table), table)
     assert.equal(count(folder, 'new/petstore.db', 'sessions'), 0, 'a session may have been ended since')
+    assert.ok(readFileSync(join(folder.path, 'copy.db')).equals(copy), 'the backup stays as it is')
     for (const [name, mode] of Object.entries({ new: 0o700, 'new/petstore.db': 0o600 }))
       assert.equal(statSync(join(folder.path, name)).mode & 0o777, mode, name)
     const { url } = await serve(folder, { env: { DATABASE_URL: 'sqlite:new/petstore.db' } })
     const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' }
     const added = await fetch(`${url}/v1/pets`, { method: 'POST', headers, body: '{"name":"Rex","categoryId":1}' })
     assert.deepEqual([added.status, ((await added.json()) as { id: number }).id], [201, 101])
+  })
+
+  it('takes a database that was moved away with its -wal, and loses nothing that is only there', async () => {
+    await using folder = await Folder.create()
+    const { key } = await makeKey(folder)
+    const { url, child, ended } = await serve(folder)
+    const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' }
+    const added = await fetch(`${url}/v1/pets`, { method: 'POST', headers, body: '{"name":"Rex","categoryId":1}' })
+    assert.equal(added.status, 201)
+    child.kill('SIGKILL')
+    await ended
+    const [from, to] = [DATABASE, 'away.db'].map((name) => join(folder.path, name)) as [string, string]
+    for (const part of ['', '-wal', '-shm']) renameSync(from + part, to + part)
+    chmodSync(to, 0o644)
+    await call(folder, 0, ['restore', 'away.db'])
+    assert.deepEqual(ask(folder, DATABASE, 'SELECT name FROM pets'), [{ name: 'Rex' }])
+    assert.equal(statSync(from).mode & 0o777, 0o600, 'whatever the mode of the backup')
+  })
+
+  it('takes a backup of an earlier release, which the next start upgrades', async () => {
+    await using old = await sqlite.newDatabase()
+    await using database = await sqlite.newDatabase()
+    const made = await restoreOldDatabase(sqlite, old.url)
+    const { code, stderr } = await petstore(['restore', old.url.slice('sqlite:'.length), '--database', database.url])
+    assert.equal(code, 0, stderr)
+    await using service = await startPetstore({ database: database.url, env: { PETSTORE_ENVIRONMENT: 'staging' } })
+    assert.deepEqual(
+      service.store.opened.migrations,
+      MIGRATIONS.slice(OLD_SCHEMA).map(({ name }) => name),
+    )
+    const listed = await service.call('/pets?limit=100', { headers: { Authorization: `Bearer ${made.key}` } })
+    assert.partialDeepStrictEqual(await listed.json(), JSON.parse(made.pets))
   })
 
   it('prints JSON for scripts, as a backup does: which file became which, and of how many bytes', async () => {

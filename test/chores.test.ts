@@ -6,9 +6,14 @@ import { SESSION_IDLE_MS } from '../src/accounts/sessions.ts'
 import { IDEMPOTENCY_KEPT_MS } from '../src/store/idempotency.ts'
 import { kindOf } from '../src/store/records.ts'
 import timers, { setImmediate } from 'node:timers/promises'
-import { ENGINES } from '../harness/engines.ts'
+import { readConfig } from '../src/config.ts'
+import { createLog } from '../src/log.ts'
+import { startServer } from '../src/server.ts'
+import { ENGINES, postgres } from '../harness/engines.ts'
 import { until } from '../harness/until.ts'
+import { startCuttingProxy } from './cutting-proxy.ts'
 import { type Petstore, startPetstore } from './harness.ts'
+import { withStore } from './with-store.ts'
 
 const NOW = Date.parse('2026-11-15T09:24:00Z')
 const USAGE_KEPT_MS = 90 * 86_400_000
@@ -39,7 +44,7 @@ function tokenHashOf(expireIn: number): Buffer {
   return Buffer.alloc(32, String(expireIn))
 }
 
-async function countLeft({ store }: Petstore): Promise<number[]> {
+async function countLeft({ store }: Pick<Petstore, 'store'>): Promise<number[]> {
   const sessions = await Promise.all([-1, 1].map((each) => store.accounts.sessionByHash(tokenHashOf(each))))
   return [
     await store.records.count(IDEMPOTENCY),
@@ -48,7 +53,7 @@ async function countLeft({ store }: Petstore): Promise<number[]> {
   ]
 }
 
-async function assertOnlyFreshAreLeft(petstore: Petstore): Promise<void> {
+async function assertOnlyFreshAreLeft(petstore: Pick<Petstore, 'store'>): Promise<void> {
   await until(async () => (await countLeft(petstore)).every((count) => count <= 1), 'what has expired is removed')
   assert.deepEqual(await countLeft(petstore), [1, 1, 1], 'what has not is kept')
 }
@@ -80,6 +85,27 @@ for (const engine of ENGINES) {
 const CHORES_EVERY_MS = 600_000
 
 describe('A running service', () => {
+  it('removes what has expired also where its database was away when it started', async () => {
+    await using database = await postgres.newDatabase()
+    await using proxy = await startCuttingProxy(database.url)
+    const clock = () => NOW
+    const before = await startPetstore({ database: database.url, clock })
+    await before[Symbol.asyncDispose]()
+    await withStore(database.url, async (store) => {
+      for (const expireIn of [-1, 1]) await fill({ ...before, store }, expireIn, 1)
+    })
+    proxy.goAway()
+    const config = readConfig({}, { PORT: '0', DATABASE_URL: proxy.url })
+    const running = await startServer(config, createLog('error', { write() {} }), { clock })
+    try {
+      assert.equal((await fetch(`${running.url}/readyz`)).status, 503)
+      proxy.comeBack()
+      await assertOnlyFreshAreLeft(running)
+    } finally {
+      await running.stop()
+    }
+  })
+
   it('survives a purge that fails, logs it, and purges the next time', async ({ mock }) => {
     mock.timers.enable({ apis: ['setInterval'] })
     await using petstore = await startPetstore({ clock: () => NOW })

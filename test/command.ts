@@ -148,5 +148,5 @@ function makeKeyWith(
 export function messages({ lines }: Served): string[] {
   return lines
     .map(({ msg }) => String(msg))
-    .filter((message) => !/^slow database call|still being purged$/.test(message))
+    .filter((message) => !/^slow database call|still being purged/.test(message))
 }

@@ -1,5 +1,6 @@
 // bin/petstore as people and scripts call it: forms, output, messages and exit codes.
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { existsSync, mkdirSync, readdirSync, realpathSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -306,9 +307,14 @@ describe('petstore', { concurrency: 3 }, () => {
       [['serve', '--evironment', 'staging'], /serve has no option --evironment\. Did you mean --environment\?/],
       [['environment', 'set', 'live'], /NAME must be production or staging, got "live"\./],
       [['completion', 'tcsh'], /SHELL must be bash, zsh, fish, got "tcsh"\./],
+      [['completion', 'constructor'], /SHELL must be bash, zsh, fish, got "constructor"\./],
       [
         ['key', 'create', '--account', EMAIL, '--name', 'x', '--expires', '2027-02-31'],
         /--expires must be .*, got "2027-02-31"\./,
+      ],
+      [
+        ['key', 'create', '--account', EMAIL, '--name', 'x', '--expires', '100000000d'],
+        /--expires must be .*, got "100000000d"\./,
       ],
     ]
     await Promise.all(
@@ -466,6 +472,13 @@ describe('petstore', { concurrency: 3 }, () => {
     assert.ok(new Set(pets.map(({ name }) => name)).size > 10, 'they differ')
   })
 
+  it('adds animals with seed some hundred at a time, which lets a running service write in between', async () => {
+    await using database = await sqlite.newDatabase()
+    const { stderr } = await petstore(['seed', '--count', '1201', '--database', database.url], { isTTY: true })
+    const steps = Array.from(stderr.matchAll(/ (\d+) of 1201/g), ([, added]) => Number(added))
+    assert.deepEqual(steps, [500, 1000, 1201])
+  })
+
   it('adds one animal at least with seed, and creates no database for less', async () => {
     await using database = await sqlite.newDatabase()
     for (const count of ['0', '100000001']) {
@@ -522,6 +535,17 @@ describe('petstore', { concurrency: 3 }, () => {
     await using folder = await Folder.create([BIN])
     const child = folder.start(['openapi'])
     const ended = collect(child)
+    child.stdout!.destroy()
+    const { code, stderr } = await ended
+    assert.deepEqual([code, stderr], [0, ''])
+  })
+
+  it('ends an export quietly where its reader has read enough, as head does', async () => {
+    await using folder = await Folder.create([BIN])
+    await folder.runInProcess(['seed', '--count', '20000'])
+    const child = folder.start(['export', '-', '--format', 'jsonl'])
+    const ended = collect(child)
+    await once(child.stdout!, 'data')
     child.stdout!.destroy()
     const { code, stderr } = await ended
     assert.deepEqual([code, stderr], [0, ''])

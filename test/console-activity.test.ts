@@ -1,6 +1,7 @@
 // What the console tells about the use of keys as time passes.
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
+import { Refused } from '../src/contract/errors.ts'
 import { ConsoleClient, signedIn } from './console-client.ts'
 import { describeService, makeKey, PASSWORD } from './harness.ts'
 
@@ -84,10 +85,27 @@ describeService(
       assert.equal(lastUsedAt, clock.now - 60_000)
     })
 
+    it('lists requests with an expired key among the failed requests', async () => {
+      const { account } = await makeKey(service())
+      const client = new ConsoleClient(service().url)
+      await client.signIn(account.email, PASSWORD)
+      const made = await service().accounts.createKey(account, 'short-lived', clock.now + 1000, 'console')
+      assert.ok(!(made instanceof Refused))
+      clock.now += 1000
+      const tried = await fetch(`${service().url}/v1/pets`, { headers: { Authorization: `Bearer ${made.secret}` } })
+      assert.equal(tried.status, 401)
+      const { body } = await client.get('/activity')
+      assert.match(body, /expired_api_key/)
+      assert.ok(body.includes(tried.headers.get('request-id')!))
+    })
+
     it('of a key that expired is told with the key among those no longer in use', async () => {
       const client = await signedIn(service())
-      await client.submit('/keys', '/keys', { name: 'for a week', expires: '7' })
+      const made = await client.submit('/keys', '/keys', { name: 'for a week', expires: '7' })
+      const expiry = `<time datetime="${new Date(clock.now + 7 * DAY_MS).toISOString()}"`
+      assert.ok(made.body.includes(`It expires on ${expiry}`), 'said when it is made')
       const [inUse, ended] = [await pageAfter(6.9, '/keys'), await pageAfter(7, '/keys')]
+      assert.ok(inUse.includes(`<dt>Expires</dt><dd>${expiry}`), 'and while it is in use')
       assert.doesNotMatch(inUse, /no longer in use/)
       assert.match(ended, /1 key no longer in use.*for a week/s)
     })

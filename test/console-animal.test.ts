@@ -16,6 +16,11 @@ async function addTo({ store }: Petstore, pet: Partial<NewPet> = {}): Promise<bi
   return created.outcome === 'created' ? created.pet.id : 0n
 }
 
+const hiddenIn = (body: string): Record<string, string> =>
+  Object.fromEntries(
+    [...body.matchAll(/<input type="hidden" name="(\w+)" value="([^"]*)">/g)].map(([, name, value]) => [name, value]),
+  )
+
 describeService('An animal in the console', (service) => {
   it('has a page that can change its name, category and status, and the API shows it at once', async () => {
     const id = await addTo(service())
@@ -68,14 +73,24 @@ describeService('An animal in the console', (service) => {
     assert.match(asked.body, /Status: <bdi>Pending</)
     assert.match(asked.body, /value="Mine"/)
     assert.deepEqual(await service().store.pets.get(id), { id, ...rex, status: 'pending' })
-    const hidden = Object.fromEntries(
-      [...asked.body.matchAll(/<input type="hidden" name="(\w+)" value="([^"]*)">/g)].map(([, name, value]) => [
-        name,
-        value,
-      ]),
-    )
-    assert.equal((await one.post(`/animals/${id}`, { ...mine, ...hidden })).location, `/animals/${id}?changed=yes`)
+    const anyway = { ...mine, ...hiddenIn(asked.body) }
+    assert.equal((await one.post(`/animals/${id}`, anyway)).location, `/animals/${id}?changed=yes`)
     assert.deepEqual(await service().store.pets.get(id), { id, ...rex, name: 'Mine' })
+  })
+
+  it('that is saved anyway overwrites what was shown, and nothing that was changed after that', async () => {
+    const id = await addTo(service())
+    const path = `/animals/${id}`
+    const [one, other] = [await signedIn(service()), await signedInAs(service(), 'quick@example.com')]
+    const mine = { ...(await one.hiddenFields(path, path)), name: 'Mine', categoryId: '3', status: 'available' }
+    const change = (status: string) => other.submit(path, path, { name: 'Rex', categoryId: '3', status })
+    await change('pending')
+    const asked = await one.post(path, mine)
+    await change('sold')
+    const again = await one.post(path, { ...mine, ...hiddenIn(asked.body) })
+    assert.equal(again.status, 409)
+    assert.match(again.body, /Status: <bdi>Sold<.*value="Mine"/s)
+    assert.deepEqual(await service().store.pets.get(id), { id, ...rex, status: 'sold' })
   })
 
   it('that was changed meanwhile is not overwritten either after an attempt with a mistake in it', async () => {
@@ -158,12 +173,16 @@ describeService('An animal in the console', (service) => {
   it('shows the newest 20 changes of many, and says that they are not all', async () => {
     const id = await addTo(service())
     const client = await signedIn(service())
-    for (let nth = 0; nth < 21; nth += 1) {
+    const change = async (nth: number) => {
       const [from, to] = [nth, nth + 1].map((added) => ({ ...rex, categoryId: rex.categoryId + BigInt(added) }))
-      const change = event(service().account.id, 'pet.changed')
-      const detail = `Change ${nth}.`
-      await service().store.pets.update(id, from!, to!, { ...change, subject: petSubject({ id, ...rex }), detail })
+      const changed = { ...event(service().account.id, 'pet.changed'), subject: petSubject({ id, ...rex }) }
+      await service().store.pets.update(id, from!, to!, { ...changed, detail: `Change ${nth}.` })
     }
+    for (let nth = 0; nth < 20; nth += 1) await change(nth)
+    const all = await client.get(`/animals/${id}`)
+    assert.match(all.body, /Change 0\./)
+    assert.doesNotMatch(all.body, /Only the newest/)
+    await change(20)
     const { body } = await client.get(`/animals/${id}`)
     const shown = [...body.matchAll(/<li><bdi>Change (\d+)\./g)].map(([, nth]) => Number(nth))
     assert.deepEqual(

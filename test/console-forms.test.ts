@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { ConsoleClient, MEMBER_PAGES, signedIn } from './console-client.ts'
-import { countPets, describeService, PASSWORD } from './harness.ts'
+import { countPets, describeService, PASSWORD, startPetstore } from './harness.ts'
 import { RawConnection } from '../harness/raw-http.ts'
 
 describeService('The forms of the console', (service) => {
@@ -415,6 +415,21 @@ describeService('The forms of the console', (service) => {
       assert.match(body, /removed on 5 December 2030/)
     })
 
+    it('that was revoked is not warned of, whatever it called', async () => {
+      const client = await signedIn(service())
+      const made = await client.submit('/keys', '/keys', { name: 'calls no more', expires: '' })
+      const Authorization = `Bearer ${/pets_test_[0-9A-Za-z]{36}/.exec(made.body)![0]}`
+      await fetch(`${service().url}/v1/pets/1`, { headers: { Authorization } })
+      const cardIn = (body: string) => body.split('<li ').find((item) => item.includes('<bdi>calls no more<')) ?? ''
+      const card = cardIn((await client.get('/keys')).body)
+      assert.match(card, /Called <code>getPet<\/code> 1 time /)
+      const page = `/keys/${/id="(key_\w+)"/.exec(card)![1]}/revoke`
+      await client.submit(page, page)
+      const revoked = cardIn((await client.get('/keys')).body)
+      assert.match(revoked, />Revoked<.*Calls, 7 days<\/dt><dd class="number">1</s)
+      assert.doesNotMatch(revoked, /Called <code>getPet/)
+    })
+
     it('of somebody else can be neither seen nor revoked', async () => {
       const client = await signedIn(service())
       const theirs = `/keys/${service().apiKey.id}/revoke`
@@ -444,5 +459,17 @@ describeService('The forms of the console', (service) => {
     assert.equal((await fetch(`${service().url}/v1/pets`, { headers: { Authorization } })).status, 401)
     assert.equal((await client.get('/keys')).status, 303)
     assert.equal(client.cookies.has('petstore'), false)
+    assert.match((await client.get(location)).body, /The account and its keys were deleted\./)
   })
+})
+
+it('What was typed into a form is kept behind a proxy too, where only Origin shows that the form is ours', async () => {
+  await using petstore = await startPetstore({ env: { PETSTORE_TRUST_PROXY: '127.0.0.1' } })
+  const client = new ConsoleClient(petstore.url)
+  const proxied = { 'X-Forwarded-Proto': 'https', 'X-Forwarded-Host': 'pets.example' }
+  const sentFrom = async (origin: string) =>
+    (await client.post('/animals/new', { name: 'Typed', categoryId: '1' }, { ...proxied, Origin: origin })).location!
+  assert.match(await sentFrom('https://pets.example'), /typed/)
+  for (const origin of ['http://pets.example', petstore.url, 'https://other.example'])
+    assert.equal(await sentFrom(origin), '/sign-in?next=%2Fanimals%2Fnew', origin)
 })

@@ -64,6 +64,15 @@ describeService('The pages of the console', (service) => {
       }
     })
 
+    it('shows nothing of whoever opened it before: each visitor has their own name on it, or none', async () => {
+      const client = await signedIn(service())
+      for (const page of ['/', '/docs', '/docs/errors', '/docs/deprecations', '/nothing-here']) {
+        assert.ok((await client.get(page)).body.includes(service().account.email), page)
+        const { body } = await new ConsoleClient(service().url).get(page)
+        assert.ok(!body.includes(service().account.email) && !body.includes('name="csrf"'), page)
+      }
+    })
+
     it('asks for a sign-in where it shows something of an account', async () => {
       for (const page of MEMBER_PAGES) {
         const { status, location } = await new ConsoleClient(service().url).get(page)
@@ -317,6 +326,60 @@ describe('A deployment', () => {
     )
   })
 
+  it('whose database is unavailable still answers 404 for unknown pages, and logs the outage once', async ({
+    mock,
+  }) => {
+    await using petstore = await startPetstore()
+    const client = await signedIn(petstore)
+    mock.method(petstore.store.accounts, 'sessionByHash', () =>
+      Promise.reject(new StoreUnavailable('The database is away.')),
+    )
+    for (const path of ['/nothing', '/assets/nothing.css']) {
+      const { status, body } = await client.get(path)
+      assert.equal(status, 404, path)
+      assert.match(body, /<h1>Page not found<\/h1>/)
+    }
+    for (const path of ['/keys', '/animals', '/account']) assert.equal((await client.get(path)).status, 503, path)
+    const [line, ...more] = petstore.logged.filter(({ msg }) => msg === 'the database is unavailable')
+    assert.deepEqual([line?.['level'], line?.['reason'], more], ['error', 'The database is away.', []])
+    assert.ok(!('error' in line!), 'no stack')
+  })
+
+  it('whose database is away shows the pages for anyone also to who is signed in, and ends no session by that', async ({
+    mock,
+  }) => {
+    await using petstore = await startPetstore()
+    const client = await signedIn(petstore)
+    const away = mock.method(petstore.store.accounts, 'sessionByHash', () =>
+      Promise.reject(new StoreUnavailable('The database is away.')),
+    )
+    for (const path of OPEN_PAGES) {
+      const { status, headers } = await client.get(path)
+      assert.deepEqual([status, headers.get('set-cookie'), headers.get('cache-control')], [200, null, 'no-store'], path)
+    }
+    away.mock.restore()
+    assert.equal((await client.get('/keys')).status, 200)
+  })
+
+  it('whose database is lost after it has saved a form says that this may be so; sent again, the form creates nothing twice', async ({
+    mock,
+  }) => {
+    await using petstore = await startPetstore()
+    const { accounts } = petstore.store
+    const client = await signedIn(petstore)
+    const fields = { ...(await client.hiddenFields('/keys', '/keys')), name: 'k', expires: '' }
+    const create = accounts.createKey.bind(accounts)
+    mock.method(accounts, 'createKey').mock.mockImplementationOnce(async (...call) => {
+      await create(...call)
+      throw new StoreUnavailable('The answer is lost.')
+    })
+    const lost = await client.post('/keys', fields)
+    assert.equal(lost.status, 503)
+    assert.match(lost.body, /The form may have been saved all the same/)
+    assert.doesNotMatch(lost.body, /Nothing was changed/)
+    assert.equal((await client.post('/keys', fields)).location, '/keys?made=yes')
+  })
+
   it('breaks off a download that the database stops, so that it does not pass for whole, and logs it', async ({
     mock,
   }) => {
@@ -362,6 +425,7 @@ describe('A deployment', () => {
     })
     const { body } = await new ConsoleClient(production.url).get('/')
     assert.doesNotMatch(body, /class="band"|staging/i)
+    assert.match(body, /It starts with <code>pets_live_…<\/code>/)
     assert.match(body, /https:\/\/pets\.example\/v1/)
   })
 

@@ -72,6 +72,12 @@ describeService('The console, for its people', (service) => {
     assert.match(body, /with <bdi>revoked one<\/bdi>/)
   })
 
+  it('shows a failed request with the Request-Id of its answer', async () => {
+    const { headers } = await service().call('/pets?limit=none')
+    const { body } = await (await signedIn(service())).get('/activity')
+    assert.ok(body.includes(`Request-Id <code>${headers.get('request-id')}</code>`))
+  })
+
   it('filters failed requests by key and status', async () => {
     const { accounts, account, url } = service()
     const made = await accounts.createKey(account, 'filtered', undefined, 'console')
@@ -110,6 +116,16 @@ describeService('The console, for its people', (service) => {
     assert.deepEqual(await chosen('status=599'), [['All keys', '599'], false])
     const { apiKey } = await makeKey(service())
     for (const key of ['key_none', apiKey.id]) assert.deepEqual(await chosen(`key=${key}`), [['All keys', 'All'], true])
+  })
+
+  it('shows a failed request whose code it does not know, such as one of a newer release', async () => {
+    const { account, apiKey, store } = service()
+    const failed = { at: Date.now(), accountId: account.id, keyId: apiKey.id, operation: 'listPets', status: 418 }
+    await store.accounts.recordFailures([{ ...failed, requestId: 'r-418', code: 'newer_code', message: 'Brewing.' }])
+    const { status, body } = await (await signedIn(service())).get('/activity?status=418')
+    assert.deepEqual([status, codesIn(body)], [200, ['newer_code']])
+    assert.match(body, /<bdi>Brewing\.<\/bdi>.*Request-Id <code>r-418</s)
+    assert.doesNotMatch(body, /Fix:/)
   })
 
   it('says how to send a first request, with a key and without one', async () => {

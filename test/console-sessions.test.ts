@@ -1,9 +1,11 @@
 // Signing in and staying signed in at the console, over HTTP: cookies and sessions.
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { describe, it } from 'node:test'
 import { CLOCK_SKEW_MS, SESSION_IDLE_MS, SESSION_MAX_MS, Sessions } from '../src/accounts/sessions.ts'
+import type { AuditEvent } from '../src/store/account-store.ts'
 import { until } from '../harness/until.ts'
-import { ConsoleClient, signedIn } from './console-client.ts'
+import { ConsoleClient, MEMBER_PAGES, signedIn } from './console-client.ts'
 import { cpuTime } from './cpu-time.ts'
 import { ENGINES } from '../harness/engines.ts'
 import { describeService, makeCostlyAccount, PASSWORD, startPetstore } from './harness.ts'
@@ -36,6 +38,14 @@ describeService(
         assert.equal((await new ConsoleClient(service().url).signIn('pasted@example.com', PASSWORD)).location, '/keys')
       })
 
+      it('takes a password exactly as it was chosen, with the spaces at its ends', async () => {
+        const [email, password] = ['spaces@example.com', '  correct horse battery ']
+        const visitor = new ConsoleClient(service().url)
+        assert.equal((await visitor.submit('/sign-up', '/sign-up', { email, password })).location, '/keys')
+        assert.equal((await new ConsoleClient(service().url).signIn(email, password)).location, '/keys')
+        assert.equal((await new ConsoleClient(service().url).signIn(email, password.trim())).status, 400)
+      })
+
       it('is not had by signing up with the email address of an account and another password', async () => {
         const { email } = service().account
         const visitor = new ConsoleClient(service().url)
@@ -64,6 +74,20 @@ describeService(
           const { headers } = await new ConsoleClient(service().url).get('/sign-in', { Cookie: `petstore=${planted}` })
           assert.match(headers.get('set-cookie') ?? '', /^petstore=[\w-]{43};/)
         }
+      })
+
+      it('sets its cookie once: a page that arrives after a sign-in in another tab must not put the old one back', async () => {
+        const client = new ConsoleClient(service().url)
+        const { email } = service().account
+        await client.get('/sign-in')
+        const wrong = await client.signIn(email, 'wrong horse battery')
+        assert.deepEqual([wrong.status, wrong.headers.get('set-cookie')], [400, null])
+        const cookieOf = async (page: string) => (await client.get(page)).headers.get('set-cookie')
+        for (const page of ['/', '/sign-in', '/docs', '/keys', '/nothing'])
+          assert.equal(await cookieOf(page), null, page)
+        assert.ok((await client.signIn(email, PASSWORD)).headers.get('set-cookie'))
+        for (const page of ['/', '/sign-in', '/docs', '/nothing', ...MEMBER_PAGES])
+          assert.equal(await cookieOf(page), null, page)
       })
 
       it('finds the session among several cookies of its name, wherever it stands', async () => {
@@ -126,6 +150,25 @@ describeService(
         assert.ok(unknown > known / 4, `${known} ms, ${unknown} ms`)
       })
 
+      // Otherwise the response time would reveal that the account exists.
+      it(
+        'answers a wrong password before it writes that to the security log',
+        { ...ONE_PROCESS, timeout: 30_000 },
+        async ({ mock }) => {
+          const { accounts } = service().store
+          const answered = Promise.withResolvers<void>()
+          const append = accounts.appendEvent.bind(accounts)
+          const write = mock.method(accounts, 'appendEvent', async (event: AuditEvent) => {
+            await answered.promise
+            await append(event)
+          })
+          const client = new ConsoleClient(service().url)
+          assert.equal((await client.signIn(service().account.email, 'wrong horse battery')).status, 400)
+          answered.resolve()
+          await until(() => write.mock.callCount() === 1)
+        },
+      )
+
       it('leads back to the page that was asked for, and never off the site', async () => {
         const client = new ConsoleClient(service().url)
         const { location } = await client.get('/animals?status=sold')
@@ -177,6 +220,13 @@ describeService(
         assert.equal(client.cookies.has('petstore'), false)
         client.cookies.set('petstore', token)
         assert.equal((await client.get('/keys')).status, 303)
+      })
+
+      it('is not ended by a link: only the form of the sign-out ends it', async () => {
+        const client = await signedIn(service())
+        const { status, location } = await client.get('/sign-out')
+        assert.deepEqual([status, location], [303, '/'])
+        assert.equal((await client.get('/keys')).status, 200)
       })
 
       it('lists sign-ins, successful and refused, in the security log of the account', async () => {
@@ -274,10 +324,13 @@ describeService(
         clock.now = right
       })
 
-      it('from the future stays ended after a sign-out or another sign-in', ONE_PROCESS, async () => {
+      it('from the future stays ended after a sign-out, another sign-in or a sign-up', ONE_PROCESS, async () => {
         const right = clock.now
-        const { email } = service().account
-        for (const action of ['/sign-out', '/sign-in']) {
+        for (const [action, email] of [
+          ['/sign-out', ''],
+          ['/sign-in', service().account.email],
+          ['/sign-up', `${randomUUID()}@example.com`],
+        ] as const) {
           clock.now = right + SESSION_IDLE_MS
           const client = await signedIn(service())
           const { cookie } = client
@@ -297,7 +350,7 @@ describeService(
         const changed = await here.submit('/account', '/account/password', { current: PASSWORD, password: PASSWORD })
         assert.equal(changed.location, '/account?changed=yes')
         assert.notEqual(here.cookies.get('petstore'), old)
-        assert.equal((await here.get('/account')).status, 200)
+        assert.match((await here.get(changed.location)).body, /Password changed\. All other sessions have ended\./)
         assert.equal((await elsewhere.get('/account')).status, 303)
       })
 

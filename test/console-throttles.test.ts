@@ -8,7 +8,8 @@ import {
   SIGN_UP_BY_ADDRESS,
 } from '../src/accounts/throttle.ts'
 import { ConsoleClient, signedIn } from './console-client.ts'
-import { PASSWORD, startPetstore } from './harness.ts'
+import { makeCostlyAccount, PASSWORD, startPetstore } from './harness.ts'
+import { until } from '../harness/until.ts'
 
 const clock = { now: Date.now() }
 
@@ -33,6 +34,40 @@ describe('Tries', () => {
     assert.match((await client.signIn(petstore.account.email, PASSWORD)).body, /Wait a minute/)
     clock.now += 60_000
     assert.equal((await client.signIn(petstore.account.email, PASSWORD)).status, 303)
+  })
+
+  it('to sign in that come all at once are let through as often as those that come one after the other', async () => {
+    await using petstore = await startPetstore()
+    // Its password takes so long to compare that all tries have come before the first is refused.
+    const { email } = await makeCostlyAccount(petstore, 'costly@example.com')
+    const client = new ConsoleClient(petstore.url)
+    const fields = { ...(await client.hiddenFields('/sign-in', '/sign-in')), email, password: 'wrong horse battery' }
+    const most = SIGN_IN_BY_ACCOUNT_AND_ADDRESS.tries
+    const answers = await Promise.all(Array.from({ length: 2 * most }, () => client.post('/sign-in', fields)))
+    assert.deepEqual(
+      [400, 429].map((expected) => answers.filter(({ status }) => status === expected).length),
+      [most, most],
+    )
+  })
+
+  it('to sign in that are throttled leave no trace in the security log, which anyone could fill with them', async () => {
+    await using petstore = await startPetstore({ env: { PETSTORE_TRUST_PROXY: '127.0.0.1' } })
+    const { account, store } = petstore
+    const client = new ConsoleClient(petstore.url)
+    const fields = { ...(await client.hiddenFields('/sign-in', '/sign-in')), email: account.email, password: 'wrong' }
+    const tryFrom = async (address: string) =>
+      (await client.post('/sign-in', fields, { 'X-Forwarded-For': address })).status
+    const most = SIGN_IN_BY_ACCOUNT_AND_ADDRESS.tries
+    for (let time = 0; time < most; time += 1) assert.equal(await tryFrom('192.0.2.1'), 400)
+    for (let time = 0; time < 5; time += 1) assert.equal(await tryFrom('192.0.2.1'), 429)
+    assert.equal(await tryFrom('192.0.2.2'), 400)
+    const refused = async () =>
+      (await store.accounts.auditTrail(account.id, 100)).filter(({ action }) => action === 'session.refused')
+    await until(async () => {
+      const events = await refused()
+      return events.length > most && events.some(({ subject }) => subject.endsWith('192.0.2.2'))
+    }, 'the last try is in the log')
+    assert.equal((await refused()).length, most + 1)
   })
 
   it('to sign in that went wrong are forgotten once one is right', async () => {

@@ -9,6 +9,7 @@ import { describe, it } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { INT64_MAX, INT64_MIN } from '../src/contract/int64.ts'
 import type { NewPet } from '../src/contract/pets.ts'
+import { copyStore } from '../src/store/copy-store.ts'
 import { BATCH, COUNTED_KINDS, type Kind, kindOf, KINDS, type StoredRecord } from '../src/store/records.ts'
 import type { Idempotency, Store } from '../src/store/store.ts'
 import { ENGINES, type TestEngine } from '../harness/engines.ts'
@@ -100,6 +101,8 @@ for (const [from, to] of ROUTES) {
             event('acct_B'),
           ),
       ],
+      // All that is left of accounts that were removed.
+      ['audit events: 1', ({ accounts }) => accounts.appendEvent(event('acct_B'))],
     ]
     for (const [found, add] of OWN_DATA) {
       it(`refuses a target with data of its own (${found}), and leaves it as it was`, async () => {
@@ -141,6 +144,31 @@ for (const [from, to] of ROUTES) {
       assert.equal(code, 1)
       assert.match(stderr, /^petstore: The source belongs to production, the target to staging; nothing was changed\./)
       assert.equal(await withStore(other.url, (store) => store.environment()), 'staging')
+    })
+
+    it('is marked as unfinished before anything is written, and as finished when nothing is left to do', async ({
+      mock,
+    }) => {
+      await using source = await from.newDatabase()
+      await using target = await to.newDatabase()
+      const stateOf = async (store: Store) => [await everything(store), await lastIds(store)]
+      await withStore(source.url, async (one) => {
+        await fill(one)
+        await withStore(target.url, async (other) => {
+          const expected = [
+            { unfinished: true, state: await stateOf(other) },
+            { unfinished: false, state: await stateOf(one) },
+          ]
+          const marked: object[] = []
+          const mark = other.setUnfinishedCopy.bind(other)
+          mock.method(other, 'setUnfinishedCopy', async (unfinished: boolean) => {
+            marked.push({ unfinished, state: await stateOf(other) })
+            await mark(unfinished)
+          })
+          await copyStore(one, other, () => {})
+          assert.deepEqual(marked, expected)
+        })
+      })
     })
 
     it('refuses a source that is itself an unfinished copy, and leaves the target empty', async () => {
@@ -227,6 +255,35 @@ describe('petstore copy', () => {
     assert.deepEqual(await withStore(target.url, everything), await withStore(source.url, everything))
   })
 
+  it('says so if a service has changed animals at the source meanwhile, and repairs it when it is run again', async () => {
+    await using source = await sqlite.newDatabase()
+    await using target = await sqlite.newDatabase()
+    await withStore(source.url, fill)
+    for (const [change, difference] of [
+      ["UPDATE pets SET status = 'sold' WHERE name = 'Rex'", '9 at the source, 9 at the target, with other contents'],
+      ["INSERT INTO pets (name, category_id, status) VALUES ('late', 1, 'sold')", '10 at the source, 9 at the target'],
+    ] as const) {
+      let isChanged = false
+      // When all is copied, and nothing is compared yet.
+      const onReport = (text: string) => {
+        if (isChanged || !text.includes('Checking accounts')) return
+        isChanged = true
+        using db = new DatabaseSync(source.url.slice('sqlite:'.length))
+        db.exec(change)
+      }
+      const { code, stderr } = await copy(source.url, target.url, { isTTY: true, onReport })
+      assert.equal(code, 1)
+      assert.ok(stderr.includes(`petstore: animals differ: ${difference}`), stderr)
+      assert.match(stderr, /Is a service still running on one of them\? Stop it and run the same copy again/)
+      await assert.rejects(
+        withStore(target.url, async () => {}),
+        /holds a copy that was interrupted/,
+      )
+    }
+    assert.equal((await copy(source.url, target.url)).code, 0)
+    assert.deepEqual(await withStore(target.url, everything), await withStore(source.url, everything))
+  })
+
   for (const engine of ENGINES) {
     it(`keeps every other command from a target that it has not finished, on ${engine.name}`, async () => {
       await using target = await engine.newDatabase()
@@ -309,6 +366,21 @@ describe('petstore copy', () => {
     assert.equal((await copy(source.url, target.url)).code, 0)
     for (const { url } of [source, target])
       assert.deepEqual(readdirSync(dirname(url.slice('sqlite:'.length))), ['petstore.db'])
+  })
+
+  it('creates no target for a source that is not there', async () => {
+    await using source = await sqlite.newDatabase()
+    await using target = await sqlite.newDatabase()
+    assert.equal((await copy(source.url, target.url)).code, 1)
+    for (const { url } of [source, target]) assert.deepEqual(readdirSync(dirname(url.slice('sqlite:'.length))), [])
+  })
+
+  it('leaves no write-ahead log beside its source when the target cannot be opened', async () => {
+    await using source = await sqlite.newDatabase()
+    await withStore(source.url, fill)
+    const { code, stderr } = await copy(source.url, 'postgres://127.0.0.1:1/none')
+    assert.deepEqual([code, /Cannot connect to PostgreSQL/.test(stderr)], [1, true], stderr)
+    assert.deepEqual(readdirSync(dirname(source.url.slice('sqlite:'.length))), ['petstore.db'])
   })
 
   it('says what is missing or wrong in its call', async () => {

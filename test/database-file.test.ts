@@ -11,6 +11,7 @@ import {
   readdirSync,
   readFileSync,
   statSync,
+  symlinkSync,
   truncateSync,
   writeFileSync,
 } from 'node:fs'
@@ -140,6 +141,25 @@ describe('A database file', { concurrency: 3 }, () => {
     chmodSync(home, 0o755)
   })
 
+  it('behind a symbolic link needs a writable folder; the folder of the link need not be writable', async () => {
+    await using folder = await Folder.create()
+    const path = await madeDatabase(folder, 'home/pets.db')
+    const [home, links] = ['home', 'links'].map((name) => join(folder.path, name)) as [string, string]
+    mkdirSync(links)
+    const link = join(links, 'pets.db')
+    symlinkSync(path, link)
+    try {
+      chmodSync(links, 0o555)
+      const words = ['seed', '--count', '1', '--database', `sqlite:${link}`]
+      const { code, stderr } = await folder.run(words, { wrap: bound })
+      assert.equal(code, 0, stderr)
+      chmodSync(home, 0o555)
+      await refused(folder, link, /may not write to .*home; the file and its folder must both be writable\.\n$/, bound)
+    } finally {
+      for (const place of [links, home]) chmodSync(place, 0o755)
+    }
+  })
+
   if (isRoot)
     it('of another user is neither damaged nor missing, to the doctor', async () => {
       await using folder = await Folder.create()
@@ -232,6 +252,14 @@ describe('The files of a database', { concurrency: 3 }, () => {
     assert.deepEqual((JSON.parse(stdout) as { warnings: unknown }).warnings, warnings)
     assert.deepEqual(modes(folder.path), { shared: '755' })
     assert.equal(modes(place)['pets.db'], '640')
+  })
+
+  it('give no warning where others may pass through their folder and read nothing', async () => {
+    await using folder = await Folder.create()
+    chmodSync(folder.path, 0o711)
+    const path = await madeDatabase(folder, 'pets.db')
+    const { stdout } = await folder.runInProcess(['migrate', '--json', '--database', `sqlite:${path}`])
+    assert.deepEqual((JSON.parse(stdout) as { warnings: unknown }).warnings, [])
   })
 })
 

@@ -5,8 +5,12 @@ import { readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
-import { Folder, makeKey, serve } from './command.ts'
+import { RawConnection } from '../harness/raw-http.ts'
+import { until } from '../harness/until.ts'
+import { Folder, makeKey, messages, serve } from './command.ts'
 import { expectError, startPetstore } from './harness.ts'
+
+const REX = '{"name":"Rex","categoryId":1}'
 
 describe('A create on SQLite', { concurrency: 2 }, () => {
   it('is answered after its commit: the next list shows it, and ids grow', async () => {
@@ -63,6 +67,37 @@ describe('A create on SQLite', { concurrency: 2 }, () => {
     assert.ok((await list(again.url)).includes('kept'))
   })
 
+  it('is refused when the disk fails to sync during a drain; the service exits at once, and does not close the database', async () => {
+    await using folder = await Folder.create()
+    const { served, add, order } = await serveOnFaultyDisk(folder, { PETSTORE_DRAIN_SECONDS: '30' })
+    assert.equal((await add('kept')).status, 201)
+    served.child.kill('SIGTERM')
+    await until(() => messages(served).includes('draining: not ready, still serving'), 'it drains')
+    await writeFile(order, 'fail')
+    await expectError(await add('unknown'), 'service_unavailable')
+    const { code, stderr } = await served.ended
+    assert.deepEqual([code, stderr], [1, 'petstore: the disk did not sync: EIO: i/o error, fdatasync\n'])
+    assert.ok((await stat(join(folder.path, 'data/petstore.db-wal'))).size > 0)
+  })
+
+  it('is refused when the disk fails to sync during a stop, which then kills the process: an exit would close the database', async () => {
+    await using folder = await Folder.create()
+    const { served, key, order } = await serveOnFaultyDisk(folder)
+    using running = new RawConnection(served.url)
+    running.send(
+      `POST /v1/pets HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${key}\r\nExpect: 100-continue\r\nContent-Type: application/json\r\nContent-Length: ${REX.length}\r\n\r\n`,
+    )
+    assert.equal((await running.answer()).status, 100)
+    served.child.kill('SIGTERM')
+    await until(() => messages(served).includes('stopping: finishing open requests'), 'it stops')
+    await writeFile(order, 'fail')
+    running.send(REX)
+    assert.equal((await running.answer()).status, 503)
+    const { code, signal } = await served.ended
+    assert.deepEqual([code, signal], [null, 'SIGKILL'])
+    assert.ok((await stat(join(folder.path, 'data/petstore.db-wal'))).size > 0)
+  })
+
   it('is refused in time while a sync hangs: not ready, but alive, and all recovers by itself', async () => {
     await using folder = await Folder.create()
     const { served, add, list, order } = await serveOnFaultyDisk(folder)
@@ -87,7 +122,7 @@ describe('A create on SQLite', { concurrency: 2 }, () => {
   for (const workers of ['1', '2']) {
     it(`is refused while a sync hangs for good, and a stop takes no longer than usual (workers: ${workers})`, async () => {
       await using folder = await Folder.create()
-      const { served, add, list, order } = await serveOnFaultyDisk(folder, workers)
+      const { served, add, list, order } = await serveOnFaultyDisk(folder, { PETSTORE_WORKERS: workers })
       assert.equal((await add('kept')).status, 201)
       execFileSync('mkfifo', [order])
       await expectError(await add('unknown'), 'service_unavailable')
@@ -105,11 +140,11 @@ describe('A create on SQLite', { concurrency: 2 }, () => {
   }
 })
 
-async function serveOnFaultyDisk(folder: Folder, workers = '1') {
+async function serveOnFaultyDisk(folder: Folder, settings: Record<string, string> = {}) {
   const { key } = await makeKey(folder)
   const order = join(folder.path, 'order')
   const preload = `--import ${new URL('faulty-sync.ts', import.meta.url).href}`
-  const env = { NODE_OPTIONS: preload, FAULTY_SYNC: order, PETSTORE_WORKERS: workers }
+  const env = { NODE_OPTIONS: preload, FAULTY_SYNC: order, PETSTORE_WORKERS: '1', ...settings }
   const served = await serve(folder, { env })
   const headers = { Authorization: `Bearer ${key}` }
   const add = (name: string) =>
@@ -122,5 +157,5 @@ async function serveOnFaultyDisk(folder: Folder, workers = '1') {
     const animals = (await (await fetch(`${url}/v1/pets`, { headers })).json()) as { name: string }[]
     return animals.map(({ name }) => name)
   }
-  return { served, add, list, order }
+  return { served, key, add, list, order }
 }

@@ -285,10 +285,21 @@ describe('petstore doctor', { concurrency: 3 }, () => {
     assert.match(stdout, /\nproblem {2}Database +.*petstore\.db is missing\n +→ There is no petstore database at /)
   })
 
+  it('names the database in JSON, without its password', async () => {
+    const { stdout } = await petstore(['doctor', '--json'], {
+      env: { DATABASE_URL: 'postgres://me:hunter2@127.0.0.1:1/none' },
+    })
+    assert.equal((JSON.parse(stdout) as { database: string }).database, 'PostgreSQL at 127.0.0.1:1/none')
+    assert.ok(!stdout.includes('hunter2'), stdout)
+  })
+
   it('finds a PostgreSQL that does not answer, and one with too few connections', async () => {
     const away = await examine('postgres://me:secret@127.0.0.1:1/none')
     assert.equal(away.code, 1)
     assert.match(away.found['Database']!.found, /Cannot connect to PostgreSQL at 127\.0\.0\.1:1/)
+    const mistyped = await examine('postgres://me:secret@127.0.0.1:1/none?colour=red')
+    assert.equal(mistyped.code, 1)
+    assert.match(mistyped.found['Database']!.found, /unknown parameter colour/)
     await using database = await postgres.newDatabase()
     const crowded = await examine(`${database.url}?pool_size=1000`)
     assert.deepEqual([crowded.code, crowded.found['Connections']!.state], [0, 'warning'])

@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path'
 import { describe, it } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { type Setting, SETTINGS } from '../src/config.ts'
+import { TIMEOUTS } from '../src/http/app.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const read = (path: string) => readFileSync(join(root, path), 'utf8')
@@ -35,6 +36,13 @@ describe('the documents', () => {
     const readme = read('README.md')
     for (const command of ['npm ci && npm start', 'npm ci && npm test'])
       assert.ok(readme.includes(`\`\`\`sh\n${command}\n\`\`\``), command)
+  })
+
+  it('promise the times for which a connection stays open to a client that does not read, or does not stop sending', () => {
+    const decisions = read('docs/decisions.md')
+    const seconds = (sentence: RegExp) => Number(sentence.exec(decisions)?.[1])
+    assert.equal(TIMEOUTS.stalledTimeout, 1000 * seconds(/takes nothing of its answer for (\d+) seconds loses/))
+    assert.equal(TIMEOUTS.lingerTimeout, 1000 * seconds(/is dropped, up to 16 MiB or (\d+) seconds/))
   })
 
   it('link only to files that are there', () => {

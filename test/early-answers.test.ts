@@ -121,6 +121,20 @@ describeService('A request that is refused while it arrives', (service) => {
 describe('A client that goes on sending after its answer', () => {
   const refused = `POST /nothing HTTP/1.1\r\n${HOST}Content-Length: 999999999999\r\n\r\n`
 
+  it('may send 15 MiB, and is closed without a reset', async () => {
+    await using petstore = await startPetstore()
+    using connection = new RawConnection(petstore.url, { allowHalfOpen: true })
+    connection.send(refused)
+    assert.equal((await connection.answer()).status, 404)
+    for (let sent = 0; sent < 15; sent += 1) {
+      connection.send(Buffer.alloc(1024 * 1024))
+      await setTimeout(20)
+    }
+    connection.socket.end()
+    await connection.closed(30_000)
+    assert.equal(connection.socket.errored, null)
+  })
+
   it('is cut off after 16 MiB', async () => {
     await using petstore = await startPetstore()
     using connection = new RawConnection(petstore.url, { allowHalfOpen: true })

@@ -157,6 +157,19 @@ describe('Framing', () => {
     assert.match(await refused(get(`${HOST}${key}Expect: a pony\r\n`), 'expectation_failed', 'closes'), /got "a pony"/)
   })
 
+  it('quotes an Expect in any characters, in an answer that is whole', async () => {
+    const request = Buffer.from(get(`${HOST}${key}Expect: caf\u00E9\r\n`), 'latin1')
+    assert.match(await refused(request, 'expectation_failed', 'closes'), /got "caf\u00E9"\.$/)
+  })
+
+  it('takes a Host of any form: an IPv6 address, with a port or without, a name, and an empty one', async () => {
+    for (const host of ['[::1]:8080', '[2001:db8::7]', '192.0.2.1:80', 'my_pets.example', '']) {
+      using connection = new RawConnection(petstore.url)
+      connection.send(get(`Host: ${host}\r\n${key}`))
+      assert.equal((await connection.answer()).status, 200, host)
+    }
+  })
+
   it('refuses CONNECT, TRACE and every method it does not have with 405', async () => {
     const message = await refused(`CONNECT pets.example:443 HTTP/1.1\r\n${HOST}\r\n`, 'method_not_allowed', 'closes')
     assert.equal(message, 'CONNECT is not allowed here.')

@@ -5,7 +5,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdtempDisposableSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join, relative } from 'node:path'
+import { dirname, join, relative } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
 import { fileURLToPath } from 'node:url'
@@ -487,15 +487,20 @@ describe('petstore import', { concurrency: 3 }, () => {
     assert.deepEqual(JSON.parse(stdout), { added: 4000, earlier: 0, skipped: 0 })
   })
 
-  for (const [what, shell] of Object.entries({ pipe: 'cat | "$0" "$@"', file: '"$0" "$@" <pets.csv' })) {
-    it(`does not take /dev/stdin for the ${what} that it was before`, async () => {
+  for (const [what, name, shell] of [
+    ['pipe', '/dev/stdin', 'cat | "$0" "$@"'],
+    ['file', '/dev/stdin', '"$0" "$@" <pets.csv'],
+    ['file', '/dev/fd/3', '"$0" "$@" 3<pets.csv'],
+    ['file', '/proc/self/fd/3', '"$0" "$@" 3<pets.csv'],
+  ] as const) {
+    it(`does not take ${name} for the ${what} that it was before`, { skip: !existsSync(dirname(name)) }, async () => {
       await using folder = await Folder.create()
       writeFileSync(join(folder.path, 'pets.csv'), csv('Rex,1'))
       await folder.runInProcess(['migrate'])
       await withStore(`sqlite:${join(folder.path, 'data/petstore.db')}`, ({ imports }) =>
-        imports.begin({ hash: 'other', file: '/dev/stdin', rowsTotal: 5 }, 1, false),
+        imports.begin({ hash: 'other', file: name, rowsTotal: 5 }, 1, false),
       )
-      const { stderr } = await folder.run(['import', '/dev/stdin', '--format', 'csv'], {
+      const { stderr } = await folder.run(['import', name, '--format', 'csv'], {
         wrap: ['sh', '-c', shell],
         input: csv('Rex,1'),
       })
@@ -590,7 +595,8 @@ describe('petstore import', { concurrency: 3 }, () => {
     const put = (name: string, content: string | Buffer) => writeFileSync(join(folder.path, name), content)
     put('header.csv', 'Name,Category\nRex,1\n')
     put('sheet.csv', Buffer.from('504b030414000600', 'hex'))
-    put('pets.XLSX', '')
+    const spreadsheets = ['pets.XLSX', 'pets.xls', 'pets.xlsm', 'pets.ods']
+    for (const name of spreadsheets) put(name, '')
     put('quote.csv', 'name,categoryId\n"Rex,1\n')
     put('empty.jsonl', '')
     put('empty.NDJSON', '')
@@ -610,11 +616,11 @@ describe('petstore import', { concurrency: 3 }, () => {
         1,
         /^petstore: .*sheet\.csv is a spreadsheet or an archive, not text; nothing was written\. /,
       ],
-      [
-        ['import', 'pets.XLSX'],
+      ...spreadsheets.map((name): [string[], number, RegExp] => [
+        ['import', name],
         1,
-        /^petstore: pets\.XLSX is a spreadsheet or an archive, not text; nothing was written\. /,
-      ],
+        /^petstore: pets\.\w+ is a spreadsheet or an archive, not text; nothing was written\. /,
+      ]),
       [['import', 'header.csv', '--delimiter', ';;'], 2, /--delimiter must be comma, semicolon, tab or one character/],
       [['import', 'empty.jsonl', '--ignore-columns'], 2, /--delimiter and --ignore-columns are for CSV\./],
       [['import', 'empty.jsonl', '--delimiter', 'tab'], 2, /--delimiter and --ignore-columns are for CSV\./],

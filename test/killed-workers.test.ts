@@ -2,13 +2,14 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { childrenOf, isRunning } from '../harness/process-tree.ts'
+import { MAIN } from '../harness/instance.ts'
 import { Folder, makeKey, type RunOptions, type Served, serve } from './command.ts'
-import { RawConnection } from '../harness/raw-http.ts'
+import { createHead, RawConnection } from '../harness/raw-http.ts'
 import { acceptedFrom, socketsOf } from '../harness/accepted-sockets.ts'
 import { ask, close, connectionsTo } from './worker-connection.ts'
 
@@ -16,9 +17,7 @@ const get = (path: string, headers = '') => `GET ${path} HTTP/1.1\r\nHost: local
 const authorized = (key: string) => `Authorization: Bearer ${key}\r\n`
 const list = (key: string) => get('/v1/pets?limit=100', authorized(key))
 const REX = '{"name":"Rex","categoryId":1}'
-const createHead = (key: string, more = '') =>
-  `POST /v1/pets HTTP/1.1\r\nHost: localhost\r\n${authorized(key)}${more}Content-Type: application/json\r\nContent-Length: ${REX.length}\r\n\r\n`
-const create = (key: string) => createHead(key) + REX
+const create = (key: string) => createHead(key, REX) + REX
 
 interface Instance extends Served {
   key: string
@@ -51,7 +50,7 @@ function killUnlessEnded(pid: number): void {
 /** A connection on which a worker waits for the body of a create. */
 async function beginCreate(worker: number, instance: Instance): Promise<RawConnection> {
   const connection = await connectionOf(worker, instance)
-  connection.send(createHead(instance.key, 'Expect: 100-continue\r\n'))
+  connection.send(createHead(instance.key, REX, 'Expect: 100-continue\r\n'))
   assert.equal((await connection.answer()).status, 100)
   return connection
 }
@@ -147,20 +146,25 @@ describe('A worker that is killed', { concurrency: 2 }, () => {
     }
   })
 
-  it('again and again ends the service, with a message', async () => {
-    await using folder = await Folder.create()
-    const instance = await startInstance(folder)
-    let isEnded = false
-    const ended = instance.ended.finally(() => (isEnded = true))
-    // Not just five: on a slow machine a worker may have run for more than 5 s when it is killed.
-    await until(() => {
-      for (const worker of childrenOf(instance.first)) killUnlessEnded(worker)
-      return isEnded
+  for (const [when, env] of [
+    ['', {}],
+    [', also while the database is away', { DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' }],
+  ] as const) {
+    it(`again and again ends the service, with a message${when}`, async () => {
+      await using folder = await Folder.create()
+      const instance = await startInstance(folder, { env })
+      let isEnded = false
+      const ended = instance.ended.finally(() => (isEnded = true))
+      // Not just five: on a slow machine a worker may have run for more than 5 s when it is killed.
+      await until(() => {
+        for (const worker of childrenOf(instance.first)) killUnlessEnded(worker)
+        return isEnded
+      })
+      const { code, stderr } = await ended
+      assert.equal(code, 1)
+      assert.match(stderr, /^petstore: 5 workers in a row ended within 5 s of their start/)
     })
-    const { code, stderr } = await ended
-    assert.equal(code, 1)
-    assert.match(stderr, /^petstore: 5 workers in a row ended within 5 s of their start/)
-  })
+  }
 
   it('does not end the service where one that had run for a while was among them', async () => {
     await using folder = await Folder.create()
@@ -240,6 +244,22 @@ describe('A worker that is told to stop', { concurrency: 2 }, () => {
     assert.ok(instance.lines.some(({ msg, code }) => msg === 'a worker ended; another one replaces it' && code === 0))
   })
 
+  it('alone, and then with the whole service, finishes its requests', async () => {
+    await using folder = await Folder.create()
+    const instance = await startInstance(folder)
+    const [worker] = childrenOf(instance.first)
+    using running = await beginCreate(worker!, instance)
+    using idle = await connectionOf(worker!, instance)
+    process.kill(worker!, 'SIGTERM')
+    // It is closed when the worker has begun to stop.
+    await until(() => idle.socket.destroyed)
+    process.kill(instance.first, 'SIGTERM')
+    await until(() => instance.lines.some(({ msg }) => String(msg).startsWith('stopping')))
+    running.send(REX)
+    assert.equal((await running.answer()).status, 201)
+    assert.equal((await instance.ended).code, 0)
+  })
+
   it('with the whole service serves all pages during the drain, and so does one that is started meanwhile', async () => {
     await using folder = await Folder.create()
     const instance = await startInstance(folder, { env: { PETSTORE_DRAIN_SECONDS: '12' } })
@@ -283,6 +303,7 @@ describe('A worker that is told to stop', { concurrency: 2 }, () => {
     assert.deepEqual([code, stderr], [0, ''])
     assert.ok(!isRunning(next))
     await assert.rejects(fetch(`${instance.url}/livez`))
+    assert.ok(!instance.lines.some(({ msg }) => msg === 'a worker could not start'))
   })
 })
 
@@ -314,6 +335,21 @@ describe('A worker whose disk fails to sync', () => {
     const { code, stderr } = await instance.ended
     assert.deepEqual([code, stderr], [1, 'petstore: the disk did not sync: EIO: i/o error, fdatasync\n'])
     await until(() => !isRunning(worker!))
+    // No process has closed the database, which would copy the log unchecked.
+    assert.ok(instance.lines.some(({ msg }) => msg === 'exiting; the next start recovers the database'))
+    assert.ok(statSync(join(folder.path, 'data/petstore.db-wal')).size > 0)
+  })
+})
+
+describe('A worker of a service with a memory limit', () => {
+  it('has the same limit', async () => {
+    const limit = '--max-old-space-size=300'
+    await using folder = await Folder.create([process.execPath, limit, '--title=petstore', MAIN])
+    const instance = await startInstance(folder)
+    const [worker] = childrenOf(instance.first)
+    const words = readFileSync(`/proc/${worker}/cmdline`, 'utf8').split('\0')
+    assert.ok(words.includes(limit), words.join(' '))
+    assert.ok(!words.includes('--title=petstore'), 'other options are not passed on')
   })
 })
 

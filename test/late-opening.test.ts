@@ -96,6 +96,24 @@ it('A store that waits for its database says why the last attempt has failed, no
   await opened
 })
 
+it('A database that goes away while its environment is recorded is waited for, as one that was away before', async () => {
+  await using database = await postgres.newDatabase()
+  await using proxy = await startCuttingProxy(database.url)
+  const reports: string[] = []
+  const held = proxy.holdNextAnswer('staging')
+  const opening = open(proxy.url, reports)
+  await held.arrived
+  proxy.goAway()
+  const { store, opened } = await opening
+  assert.ok(reports.includes(WAITING), reports.join())
+  await assert.rejects(store.ping(), StoreUnavailable)
+  proxy.comeBack()
+  await opened
+  assert.equal(await store.environment(), 'staging')
+  await store.close()
+  await until(async () => proxy.connections().open === 0, 'every connection is closed')
+})
+
 it('A store that is refused, because it belongs to the other environment, is closed again', async () => {
   await using opened = await openPostgres()
   await opened.store.recordEnvironment('production')

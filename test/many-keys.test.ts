@@ -54,6 +54,22 @@ describeService('An account with many keys', (service) => {
     assert.equal(trail.filter(({ action }) => action === 'key.created').length, room + 1)
   })
 
+  it('has one key of a form that is sent many times at once', async () => {
+    const {
+      account: { id },
+    } = await makeKey(service())
+    const { accounts } = service().store
+    const outcomes = await Promise.all(
+      Array.from({ length: 8 }, (_, nth) =>
+        accounts.createKey({ ...keyOf(id, 0), hash: hashKey(`${id} sent ${nth}`) }, event(id, 'key.created')),
+      ),
+    )
+    assert.deepEqual(outcomes.toSorted(), ['created', ...Array.from({ length: 7 }, () => 'exists')])
+    assert.equal((await accounts.listKeys(id)).length, 2)
+    const trail = await accounts.auditTrail(id, 100)
+    assert.equal(trail.filter(({ action }) => action === 'key.created').length, 2)
+  })
+
   it('can create another once one is revoked or has expired, and a form sent twice is told so even at the limit', async () => {
     const {
       account: { id },

@@ -67,6 +67,7 @@ describe('The metrics', () => {
     const before = await scrape(petstore)
     await Promise.all(Array.from({ length: 20 }, () => petstore.add(REX)))
     for (let time = 0; time < 5; time += 1) await petstore.call('/pets')
+    assert.equal((await fetch(`${petstore.url}/v1/pets`)).status, 401, 'counts as neither')
     const samples = await scrape(petstore)
     assert.deepEqual(
       [
@@ -78,6 +79,35 @@ describe('The metrics', () => {
     const increase = (name: string) => samples.get(name)! - before.get(name)!
     assert.equal(increase('petstore_committed_writes_total'), 20)
     assert.ok(increase('petstore_commits_total') >= 1 && increase('petstore_commits_total') <= 20)
+  })
+
+  it('count a request whose body breaks off before its answer once, as it was answered', async () => {
+    await using petstore = await startPetstore({ env: ADMIN })
+    using connection = new RawConnection(petstore.url)
+    connection.send('GET /readyz HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nno chunk\r\n')
+    assert.equal((await connection.answer()).status, 400)
+    await connection.closed()
+    await petstore.call('/pets')
+    assert.deepEqual(
+      petstore.logged.flatMap(({ status }) => status ?? []),
+      [400, 200],
+    )
+    const samples = await scrape(petstore)
+    const count = (status: number) => samples.get(`petstore_requests_total{operation="none",status="${status}"}`)
+    assert.deepEqual([count(400), count(200)], [1, undefined])
+  })
+
+  it('say in which format they are, without which Prometheus does not read them', async () => {
+    await using petstore = await startPetstore({ env: ADMIN })
+    const { headers } = await fetch(`${petstore.adminUrl}/metrics`)
+    assert.equal(headers.get('content-type'), 'text/plain; version=0.0.4; charset=utf-8')
+  })
+
+  it('count only reads of animals as looked up in the cache, not probes and pages', async () => {
+    await using petstore = await startPetstore({ env: ADMIN })
+    await petstore.call('/pets')
+    for (const path of ['/livez', '/readyz', '/openapi.json', '/nothing', '/v1/pets']) await fetch(petstore.url + path)
+    assert.equal((await scrape(petstore)).get('petstore_cache_lookups_total{result="miss"}'), 1)
   })
 
   it('show the connections to PostgreSQL, and which server they lead to', async () => {
@@ -134,6 +164,18 @@ describe('The metrics', () => {
     assert.equal((await fetch(`${petstore.adminUrl}/metrics`)).status, 200)
   })
 
+  it('have no CORS headers: a page of another origin cannot read them', async () => {
+    await using petstore = await startPetstore({ env: ADMIN })
+    for (const path of ['/metrics', '/livez', '/readyz', '/nothing']) {
+      const { headers } = await fetch(petstore.adminUrl + path, { headers: { Origin: 'https://shop.example' } })
+      assert.deepEqual(
+        Array.from(headers.keys()).filter((name) => name.startsWith('access-control-')),
+        [],
+        path,
+      )
+    }
+  })
+
   it('include everything that the alerts ask for, with its labels', async () => {
     await using petstore = await startPetstore({ engine: postgres, env: ADMIN })
     await petstore.call('/pets')
@@ -169,12 +211,31 @@ describe('The log', () => {
     assert.equal(lines.length, 1)
     assert.match(String(lines[0]!['reason']), /PostgreSQL/)
     assert.ok(!('error' in lines[0]!), 'no stack')
+    assert.equal(lines[0]!['level'], 'error')
     assert.match(await (await fetch(`${petstore.url}/readyz`)).text(), /The database does not answer/)
     const samples = await scrape(petstore)
     assert.equal(samples.get('petstore_ready'), 0)
     assert.equal(samples.get('petstore_requests_total{operation="createPet",status="503"}'), 10)
     assert.equal(samples.get('petstore_request_duration_seconds_count{operation="createPet",class="5xx"}'), 10)
     proxy.comeBack()
+  })
+
+  it('reports once that the use of keys cannot be written, however often that fails', async ({ mock }) => {
+    mock.timers.enable({ apis: ['setInterval'] })
+    await using petstore = await startPetstore()
+    const write = mock.method(petstore.store.accounts, 'recordUsage', () => Promise.reject(new Error('away')))
+    await petstore.call('/pets')
+    for (let failed = 1; failed <= 3; failed += 1) {
+      mock.timers.tick(2000)
+      await until(() => write.mock.callCount() === failed, 'it is tried again')
+    }
+    // The stop needs it to close idle connections.
+    mock.timers.reset()
+    const lines = petstore.logged.filter(({ msg }) => String(msg).includes('could not be written'))
+    assert.deepEqual(
+      lines.map(({ level, error }) => [level, (error as Error).message]),
+      [['error', 'away']],
+    )
   })
 
   it('names a slow call to the database', async () => {

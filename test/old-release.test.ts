@@ -65,8 +65,14 @@ for (const engine of ENGINES) {
       const schema = await readSchema(database.url)
       const before = await readRows(database.url, schema)
       for (const [table, rows] of Object.entries(before)) assert.ok(rows.length > 0, `${table} is empty`)
-      const { code, stderr } = await command(['migrate', '--database', database.url])
+      const { code, stdout, stderr } = await command(['migrate', '--json', '--database', database.url])
       assert.equal(code, 0, stderr)
+      const { created, migrations } = JSON.parse(stdout) as { created: boolean; migrations: string[] }
+      assert.deepEqual(
+        [created, migrations],
+        [false, MIGRATIONS.slice(OLD_SCHEMA).map(({ name }) => name)],
+        'it says what it has done',
+      )
       const { petstore_migrations: applied, ...after } = await readRows(database.url, schema)
       const { petstore_migrations: known, ...expected } = before
       assert.deepEqual(after, expected)

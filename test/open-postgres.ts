@@ -61,6 +61,8 @@ export async function openPostgres(parameters = '', serverUrl?: string): Promise
         locked.resolve()
         await done.promise
       })
+      // A test that fails while it holds the lock tells its own reason, not that the connection was closed under the lock.
+      holding.catch(locked.reject)
       await locked.promise
       return async () => {
         done.resolve()

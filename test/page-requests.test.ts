@@ -99,7 +99,7 @@ describeService('A request for a page', (service) => {
   })
 
   it('to an unknown path: a browser gets a page, everyone else the Error body, also for another method', async () => {
-    for (const path of ['/nothing', '/%zz', '/docs/', '/assets/a/b', '/%2e%2e/']) {
+    for (const path of ['/nothing', '/%zz', '/docs/', '/assets/a/b', '/%2e%2e/', '/v1x']) {
       const page = await ask(`GET ${path}`, HTML)
       assert.deepEqual([page.status, page.headers.get('content-type')], [404, 'text/html; charset=utf-8'])
       assert.match(page.body, /<h1>Page not found<\/h1>/)
@@ -159,6 +159,8 @@ describeService('A request for a page', (service) => {
       const { headers } = await ask(`GET ${path}`, 'Origin: https://a.example\r\n')
       assert.equal(headers.get('access-control-allow-origin'), allowed, path)
     }
+    const { status, headers } = await ask('GET /nothing', `${HTML}Origin: https://a.example\r\n`)
+    assert.deepEqual([status, headers.get('access-control-allow-origin')], [404, undefined])
   })
 
   it('keeps the request id of the client, and is logged once, with its status', async () => {

@@ -6,7 +6,7 @@ import { connect, type Socket } from 'node:net'
 import { describe, it } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { Folder, makeKey, serve } from './command.ts'
-import { describeService, startPetstore } from './harness.ts'
+import { countPets, describeService, startPetstore } from './harness.ts'
 import { RawConnection } from '../harness/raw-http.ts'
 
 const HOST = 'Host: localhost\r\n'
@@ -28,6 +28,23 @@ describeService('A pipelined request', (service) => {
       const [newest] = JSON.parse((await connection.answer()).body) as { name: string }[]
       assert.equal(newest?.name, `pet ${round}`)
     }
+  })
+
+  it('is not served behind one whose Expect is refused: that one is the last of its connection', async () => {
+    const petstore = service()
+    const before = await countPets(petstore)
+    using connection = new RawConnection(petstore.url)
+    const body = '{"name":"Rex","categoryId":1}'
+    connection.send(
+      `GET /livez HTTP/1.1\r\n${HOST}\r\n` +
+        `GET /livez HTTP/1.1\r\n${HOST}Expect: a pony\r\n\r\n` +
+        `POST /v1/pets HTTP/1.1\r\n${HOST}Authorization: Bearer ${petstore.key}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+    )
+    assert.equal((await connection.answer()).status, 200)
+    assert.equal((await connection.answer()).status, 417)
+    await connection.closed()
+    assert.equal((await petstore.add(body)).status, 201)
+    assert.equal(await countPets(petstore), before + 1, 'only the one that was answered')
   })
 
   it('waits as long as it takes, behind any number of others', async () => {

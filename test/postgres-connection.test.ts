@@ -2,10 +2,11 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { mkdtempDisposable, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
+import { createServer as createTlsServer } from 'node:tls'
 import connectTo from 'postgres'
 import { readConfig } from '../src/config.ts'
 import { openStore } from '../src/store/open-store.ts'
@@ -16,7 +17,7 @@ import { startCuttingProxy } from './cutting-proxy.ts'
 import { postgres } from '../harness/engines.ts'
 import { countPets, startPetstore } from './harness.ts'
 import { startPostgres } from '../harness/postgres-server.ts'
-import { CERTIFICATE } from '../harness/test-certificate.ts'
+import { CERTIFICATE, KEY } from '../harness/test-certificate.ts'
 
 const rex = { name: 'Rex', categoryId: 3 }
 
@@ -111,12 +112,58 @@ describe('opening PostgreSQL', () => {
       assert.equal(await isEncrypted(`${byName}?sslmode=require`), true)
       assert.equal(await isEncrypted(`${byName}?sslmode=verify-full&sslrootcert=${root}`), true)
       assert.equal(await isEncrypted(`${server.url}?sslmode=verify-ca&sslrootcert=${root}`), true)
-      await refuses(`${byName}?sslmode=verify-full`, /self-signed certificate/)
+      for (const mode of ['verify-ca', 'verify-full'])
+        await refuses(`${byName}?sslmode=${mode}`, /self-signed certificate/)
       await refuses(`${server.url}?sslmode=verify-full&sslrootcert=${root}`, /does not match certificate/)
       await refuses(`${byName}?sslmode=verify-full&sslrootcert=/none.pem`, /Cannot read sslrootcert/)
     } finally {
       await server.end()
     }
+  })
+
+  /** Asserts that opening fails with this sslmode at a server that answers the request to encrypt like this. */
+  async function refusesAt(host: string, mode: string, answer: (socket: Socket) => void): Promise<void> {
+    await using server = createServer((socket) => {
+      socket.on('error', () => {})
+      socket.once('data', () => answer(socket))
+    })
+    await once(server.listen(0, '127.0.0.1'), 'listening')
+    const { port } = server.address() as AddressInfo
+    await refuses(`postgres://me:secret@${host}:${port}/pets?sslmode=${mode}`, /Cannot connect to PostgreSQL at /)
+  }
+
+  it('logs in to a server that does not encrypt only where it may', async () => {
+    const loggedIn: string[] = []
+    for (const mode of ['prefer', 'require', 'verify-ca', 'verify-full']) {
+      await refusesAt('127.0.0.1', mode, (socket) => {
+        socket.write('N')
+        socket.once('data', (bytes) => {
+          if (bytes.includes('user\0me\0')) loggedIn.push(mode)
+          socket.destroy()
+        })
+      })
+    }
+    assert.deepEqual(loggedIn, ['prefer'])
+  })
+
+  it('tells a server that encrypts the host name (SNI), by which hosted databases find the customer', async () => {
+    const asked: string[] = []
+    const encrypting = createTlsServer(
+      {
+        key: KEY,
+        cert: CERTIFICATE,
+        SNICallback: (name, done) => {
+          asked.push(name)
+          done(null)
+        },
+      },
+      (socket) => socket.destroy(),
+    )
+    await refusesAt('localhost', 'require', (socket) => {
+      socket.write('S')
+      encrypting.emit('connection', socket)
+    })
+    assert.deepEqual(asked, ['localhost'])
   })
 
   it('through a folder goes to the socket of its port there', async () => {

@@ -96,6 +96,31 @@ describe('the counts by status on PostgreSQL', () => {
     await pool.end()
   })
 
+  it('leave new animals a minute: a transaction may have taken an id and not written yet', async () => {
+    await using opened = await openPostgres()
+    const { store, sql } = opened
+    const pool = new Pool(parseConnection(opened.url))
+    // PostgreSQL logs some ids ahead: taking the next one writes nothing.
+    await store.pets.create(rex)
+    const [taken, write] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const late = sql.begin(async (transaction) => {
+      const [row] = await transaction<{ id: string }[]>`SELECT nextval(pg_get_serial_sequence('pets', 'id')) AS id`
+      taken.resolve()
+      await write.promise
+      await transaction`INSERT INTO pets (id, name, category_id, status) VALUES (${row!.id}, 'late', 1, 'sold')`
+    })
+    try {
+      await taken.promise
+      await store.pets.create(rex)
+      for (let times = 0; times < 2; times += 1) await pool.write(settleCounts)
+    } finally {
+      write.resolve()
+      await late
+      await pool.end()
+    }
+    assert.deepEqual(await store.pets.countByStatus(), { available: 2, pending: 0, sold: 1 })
+  })
+
   it('stay exact while one instance moves animals into the kept counts and another asks', async () => {
     await using opened = await openPostgres('statement_timeout=60000')
     const { pets } = opened.store

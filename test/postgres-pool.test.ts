@@ -39,7 +39,7 @@ describe('connections to PostgreSQL', { concurrency: false, timeout: 120_000 }, 
     proxy.passStatements()
     await untilWorks(() => store.ping())
     await untilWorks(() => store.pets.create(rex))
-    assert.ok((await opened.backends()).length <= 2)
+    await until(async () => (await opened.backends()).length <= 2, 'there are no more connections than the pool has')
   })
 
   it('leave a share to reads while every create waits for a lock', async () => {
@@ -145,7 +145,7 @@ describe('connections to PostgreSQL', { concurrency: false, timeout: 120_000 }, 
   })
 
   it('whose server is gone without a word do not keep their places, the second time neither', async () => {
-    await using opened = await openPostgres('pool_size=3&statement_timeout=500')
+    await using opened = await openPostgres('pool_size=3&statement_timeout=2000')
     const { store, proxy } = opened
     for (let time = 0; time < 2; time += 1) {
       const unlock = await opened.lock('LOCK TABLE pets IN SHARE ROW EXCLUSIVE MODE')
@@ -156,7 +156,7 @@ describe('connections to PostgreSQL', { concurrency: false, timeout: 120_000 }, 
       await unlock()
       await untilWorks(() => store.pets.create(rex))
       await until(async () => store.connections()!.parked === 0, 'none is parked')
-      assert.ok(proxy.connections().open <= 3)
+      await until(() => proxy.connections().open <= 3, 'there are no more connections than the pool has')
     }
   })
 
@@ -178,14 +178,14 @@ describe('connections to PostgreSQL', { concurrency: false, timeout: 120_000 }, 
     try {
       const unlock = await opened.lock('LOCK TABLE told.pets IN SHARE ROW EXCLUSIVE MODE')
       await assert.rejects(store.pets.create(rex), StoreUnavailable)
-      const answered = () => sql`
-        SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'petstore'
-          AND state = 'idle' AND query LIKE '%SELECT pid FROM pg_stat_activity%'`
-      await until(async () => (await answered()).length > 0, 'the pool has asked')
+      const asking = () => sql<{ pid: number; state: string }[]>`
+        SELECT pid, state FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'petstore'
+          AND query LIKE '%SELECT pid FROM pg_stat_activity%'`
+      await until(async () => (await asking()).some(({ state }) => state === 'idle'), 'the pool has asked')
       await sql`SELECT pg_sleep(0.1)`
       assert.equal(store.connections()!.parked, 1)
       await sql`UPDATE told.start SET at = at + interval '1 s'`
-      await sql`SELECT pg_terminate_backend(${(await answered())[0]!['pid'] as number})`
+      for (const { pid } of await asking()) await sql`SELECT pg_terminate_backend(${pid})`
       await until(() => store.connections()!.parked === 0, 'it is closed')
       await unlock()
     } finally {

@@ -2,8 +2,11 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { setImmediate, setTimeout } from 'node:timers/promises'
+import { readConfig } from '../src/config.ts'
 import type { NewPet } from '../src/contract/pets.ts'
+import { openStore } from '../src/store/open-store.ts'
 import { NoWrites, type Store, StoreUnavailable } from '../src/store/store.ts'
+import { askPostgres } from '../harness/ask-postgres.ts'
 import { until } from '../harness/until.ts'
 import { type OpenPostgres, openPostgres } from './open-postgres.ts'
 import { type PostgresServer, startPostgres } from '../harness/postgres-server.ts'
@@ -41,12 +44,15 @@ describe('a PostgreSQL that the service calls ready', { concurrency: false, time
 
   /** Lets the store open all connections of its pool, and returns the process of each. */
   async function fill(opened: OpenPostgres): Promise<number[]> {
-    const unlock = await opened.lock('LOCK TABLE accounts')
-    // On a busy machine the lock may last longer than a statement may take.
-    const calls = Promise.allSettled(Array.from({ length: 4 }, () => opened.store.accounts.listAccounts()))
-    await until(async () => (await opened.backends()).length === 4, 'all connections are open')
-    await unlock()
-    await calls
+    await until(async () => {
+      const unlock = await opened.lock('LOCK TABLE accounts')
+      const calls = Promise.allSettled(Array.from({ length: 4 }, () => opened.store.accounts.listAccounts()))
+      await until(async () => (await opened.backends()).length === 4, 'all connections are open')
+      await unlock()
+      await calls
+      // On a busy machine the lock may last longer than a statement may take, whose connection is closed then.
+      return opened.store.connections()!.idle === 4
+    }, 'all connections are idle')
     return opened.backends()
   }
 
@@ -133,6 +139,27 @@ describe('a PostgreSQL that the service calls ready', { concurrency: false, time
       await sql`SELECT pg_reload_conf()`
     }
     await assertCreatesOnceReady(opened)
+  })
+
+  it('takes creates as soon as a new connection does: one to a server that became read-only is not kept', async () => {
+    await using opened = await openPostgres('pool_size=1', server.url)
+    await opened.store.close()
+    /** Applies to new connections, as behind an address that leads to another server now. */
+    const setReadOnly = (state: 'on' | 'off') =>
+      askPostgres(
+        server.url,
+        `ALTER DATABASE ${opened.sql.options.database} SET default_transaction_read_only = ${state}`,
+      )
+    await setReadOnly('on')
+    const store = await openStore(readConfig({ database: opened.url }, {}).database)
+    try {
+      await assert.rejects(store.ping(), NoWrites)
+      await setReadOnly('off')
+      await store.ping()
+      assert.equal((await store.pets.create(rex)).outcome, 'created')
+    } finally {
+      await store.close()
+    }
   })
 
   it('takes a create on a connection whose overdue answer came while the pool asked about it', async () => {

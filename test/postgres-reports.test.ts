@@ -210,6 +210,29 @@ describe('the store on PostgreSQL reports', { concurrency: false, timeout: 120_0
     assert.deepEqual(limited.store.opened.warnings, [])
   })
 
+  it('how to set that limit, with a statement that works as it is, whatever the name of the role', async () => {
+    await using opened = await openPostgres()
+    const { sql } = opened
+    const role = `shop-${crypto.randomUUID()}`
+    await sql.unsafe(
+      `CREATE ROLE "${role}" LOGIN PASSWORD 'limited'; GRANT ALL ON ALL TABLES IN SCHEMA public TO "${role}"`,
+    )
+    const url = new URL(`${opened.url}pgbouncer=true`)
+    url.username = role
+    url.password = 'limited'
+    try {
+      const warnings = async () => {
+        await using watched = await watch(url.href)
+        return watched.store.opened.warnings
+      }
+      const [warning = ''] = await warnings()
+      await sql.unsafe(/ALTER ROLE .*$/.exec(warning)![0])
+      assert.deepEqual(await warnings(), [])
+    } finally {
+      await sql.unsafe(`DROP OWNED BY "${role}"; DROP ROLE "${role}"`)
+    }
+  })
+
   it('counts that could not be settled', async () => {
     mock.timers.enable({ apis: ['setInterval'] })
     await using opened = await openPostgres()

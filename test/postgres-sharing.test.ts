@@ -83,6 +83,28 @@ describe('short reads from PostgreSQL', { concurrency: false, timeout: 120_000 }
     assert.equal((await first)?.id, id)
   })
 
+  it('free the connection of one that gets no answer, also where an earlier one on it was answered', async ({
+    mock,
+  }) => {
+    await using opened = await openPostgres('pool_size=1&connect_timeout=20&statement_timeout=3000')
+    const { store, proxy } = opened
+    await store.pets.createMany([rex, rex])
+    // The statement is prepared: it takes one round trip from now on.
+    await store.pets.get(1n)
+    const now = performance.now()
+    const stopped = mock.method(performance, 'now', () => now)
+    const held = proxy.holdNextAnswer()
+    const first = store.pets.get(1n)
+    await held.arrived
+    const second = store.pets.get(2n)
+    assert.deepEqual([store.connections()!.inUse, store.connections()!.waiting], [1, 0])
+    stopped.mock.restore()
+    held.release()
+    proxy.silence()
+    assert.equal((await first)?.id, 1n)
+    assert.equal((await second)?.id, 2n)
+  })
+
   it('do not pass a call that waits: a connection that is joined again and again would never be free for it', async () => {
     await using opened = await openPostgres('pool_size=1&connect_timeout=60')
     const { store } = opened

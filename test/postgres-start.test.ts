@@ -10,6 +10,7 @@ import { Pool } from '../src/store/postgres/pool.ts'
 import { openStore } from '../src/store/open-store.ts'
 import { CannotOpenStore, NoDatabase } from '../src/store/store.ts'
 import { readSchema } from './database-schema.ts'
+import { askPostgres } from '../harness/ask-postgres.ts'
 import { postgres } from '../harness/engines.ts'
 import { until } from '../harness/until.ts'
 
@@ -42,7 +43,13 @@ describe('a start on PostgreSQL', { timeout: 120_000 }, () => {
 
   it('makes no tables in an empty database for who only wants to read, and says so', async () => {
     await using database = await postgres.newDatabase()
-    await assert.rejects(openStore(readConfig({ database: database.url }, {}).database, { create: false }), NoDatabase)
+    const { host, pathname } = new URL(database.url)
+    await assert.rejects(
+      openStore(readConfig({ database: database.url }, {}).database, { create: false }),
+      (error) =>
+        error instanceof NoDatabase &&
+        error.message.startsWith(`There is no petstore database at PostgreSQL at ${host}${pathname}. `),
+    )
     assert.deepEqual(await readSchema(database.url), {})
   })
 
@@ -80,6 +87,26 @@ describe('a start on PostgreSQL', { timeout: 120_000 }, () => {
       { ...(await told('pgbouncer=true')) },
       { name: 'shop', statement: '0', idle: '0', prepared: false },
     )
+  })
+
+  it('takes the user, password and database that an address leaves out from PGUSER, PGPASSWORD and PGDATABASE', async () => {
+    await using database = await postgres.newDatabase()
+    const { host, pathname } = new URL(database.url)
+    const role = `left_out_${crypto.randomUUID().replaceAll('-', '')}`
+    await askPostgres(database.url, `CREATE ROLE ${role} LOGIN PASSWORD 'left out'`)
+    const left = { PGUSER: role, PGPASSWORD: 'left out', PGDATABASE: pathname.slice(1) }
+    const earlier = { ...process.env }
+    Object.assign(process.env, left)
+    const pool = new Pool(parseConnection(`postgres://${host}`))
+    try {
+      const [row] = await pool.read((sql) => sql`SELECT current_user AS user, current_database() AS database`)
+      assert.deepEqual({ ...row }, { user: left.PGUSER, database: left.PGDATABASE })
+    } finally {
+      for (const name of Object.keys(left)) delete process.env[name]
+      Object.assign(process.env, earlier)
+      await pool.end()
+      await askPostgres(database.url, `DROP ROLE ${role}`)
+    }
   })
 
   it('says why each address of a host did not answer, and what PgBouncer needs', async () => {

@@ -1,6 +1,7 @@
 // Writes to PostgreSQL: done once, tried again only where the server has said that nothing was done, never in a deadlock.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import type { Sql } from 'postgres'
 import type { NewPet } from '../src/contract/pets.ts'
 import { type AccountStore, FAILED_REQUESTS_KEPT, type Session } from '../src/store/account-store.ts'
 import { kindOf } from '../src/store/records.ts'
@@ -48,8 +49,11 @@ describe('a write to PostgreSQL whose answer is lost', { concurrency: false, tim
     subject: 's',
     detail: null,
   })
-  /** What is done the nth time, and how often it has been done. */
-  const writes: Record<string, [(store: Store, nth: number) => Promise<unknown>, (store: Store) => Promise<number>]> = {
+  /** What is done the nth time, how often it has been done, and how often it is done by the write whose answer is lost. */
+  const writes: Record<
+    string,
+    [(store: Store, nth: number) => Promise<unknown>, (store: Store) => Promise<number>, stored?: number]
+  > = {
     'an animal': [({ pets }) => pets.create(rex), async ({ pets }) => (await pets.countByStatus()).available],
     'many animals': [
       ({ pets }) => pets.createMany([rex, rex]),
@@ -62,6 +66,8 @@ describe('a write to PostgreSQL whose answer is lost', { concurrency: false, tim
     'failed requests': [
       ({ accounts }) => accounts.recordFailures([failure]),
       async ({ accounts }) => (await accounts.failedRequests('acct', 100)).length,
+      // Of a transaction, the answer to its first statement is lost.
+      0,
     ],
     'an audit event': [({ accounts }) => accounts.appendEvent(event('acct')), trail],
     'a change with its audit event': [
@@ -70,7 +76,7 @@ describe('a write to PostgreSQL whose answer is lost', { concurrency: false, tim
     ],
     'copied records': [({ records }, nth) => records.write(auditEvents, [record(BigInt(1000 + nth))]), trail],
   }
-  for (const [what, [write, count]] of Object.entries(writes)) {
+  for (const [what, [write, count, stored = 1]] of Object.entries(writes)) {
     it(`is told as failed and not repeated: ${what}`, async () => {
       await using opened = await openPostgres('pool_size=1')
       const { store, proxy } = opened
@@ -80,7 +86,7 @@ describe('a write to PostgreSQL whose answer is lost', { concurrency: false, tim
       const soFar = await count(store)
       proxy.cutNextAnswer()
       await assert.rejects(write(store, 2), StoreUnavailable)
-      assert.equal(await count(store), soFar + 1)
+      assert.equal(await count(store), soFar + stored)
     })
   }
 
@@ -185,24 +191,48 @@ describe('a write for an account that another process is removing', { concurrenc
   }
 })
 
+/** Makes the first of these changes fail with this code; the sequence `tries` counts them. */
+async function failFirst(sql: Sql, change: string, code: string): Promise<void> {
+  await sql.unsafe(`
+    CREATE SEQUENCE IF NOT EXISTS tries;
+    ALTER SEQUENCE tries RESTART;
+    CREATE OR REPLACE FUNCTION fail_first() RETURNS TRIGGER LANGUAGE plpgsql AS $$
+      BEGIN IF nextval('tries') = 1 THEN RAISE EXCEPTION 'try again' USING ERRCODE = TG_ARGV[0]; END IF;
+      RETURN coalesce(new, old); END$$;
+    CREATE OR REPLACE TRIGGER fail_first BEFORE ${change} FOR EACH ROW EXECUTE FUNCTION fail_first('${code}')`)
+}
+
 describe('a write that PostgreSQL refuses', { concurrency: false, timeout: 120_000 }, () => {
   it('is tried again where it was rolled back for the sake of another', async () => {
     await using opened = await openPostgres()
     const { store, sql } = opened
-    await sql`CREATE SEQUENCE tries`
-    await sql`CREATE FUNCTION fail_first() RETURNS TRIGGER LANGUAGE plpgsql AS $$
-      BEGIN IF nextval('tries') = 1 THEN RAISE EXCEPTION 'try again' USING ERRCODE = TG_ARGV[0]; END IF; RETURN new; END$$`
     for (const code of ['40001', '40P01']) {
-      await sql.unsafe(
-        `CREATE OR REPLACE TRIGGER fail_first BEFORE INSERT ON pets FOR EACH ROW EXECUTE FUNCTION fail_first('${code}')`,
-      )
       for (const key of [undefined, idempotency(code)]) {
-        await sql`ALTER SEQUENCE tries RESTART`
+        await failFirst(sql, 'INSERT ON pets', code)
         assert.equal((await store.pets.create(rex, key)).outcome, 'created')
         assert.equal((await sql`SELECT last_value::int AS tries FROM tries`)[0]!['tries'], 2)
       }
     }
     assert.equal((await store.pets.countByStatus()).available, 4)
+  })
+
+  it('keeps a failed request once, however the removal of older ones fails first', async () => {
+    await using opened = await openPostgres()
+    const { store, sql } = opened
+    await addKeys(store, [])
+    await store.accounts.recordFailures(Array.from({ length: FAILED_REQUESTS_KEPT }, () => failure))
+    // The first is retried by the pool, the second by who records failures.
+    for (const code of ['40001', '57014']) {
+      await failFirst(sql, 'DELETE ON failed_requests', code)
+      const record = () => store.accounts.recordFailures([{ ...failure, requestId: code }])
+      await record().catch(record)
+      const kept = await store.accounts.failedRequests('acct', 2 * FAILED_REQUESTS_KEPT)
+      assert.deepEqual(
+        [kept.length, kept.filter(({ requestId }) => requestId === code).length],
+        [FAILED_REQUESTS_KEPT, 1],
+        code,
+      )
+    }
   })
 
   it('is not tried again where the server does not know its outcome', async () => {

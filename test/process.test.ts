@@ -4,32 +4,18 @@ import { spawn, spawnSync } from 'node:child_process'
 import { existsSync, realpathSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
+import { sqlite } from '../harness/engines.ts'
 import { collect } from '../harness/processes.ts'
 import { BIN, Folder, makeKey, messages, SEARCH_PATH, type Served, serve } from './command.ts'
-import { RawConnection } from '../harness/raw-http.ts'
+import { createHead, RawConnection, untilRefused } from '../harness/raw-http.ts'
 import { petstore } from './in-process-command.ts'
 
 const REX = '{"name":"Rex","categoryId":1}'
 const HOST = 'Host: pets.example\r\n'
 
-const createHead = (key: string) =>
-  `POST /v1/pets HTTP/1.1\r\n${HOST}Authorization: Bearer ${key}\r\nContent-Type: application/json\r\nContent-Length: ${REX.length}\r\n\r\n`
-
 async function list({ url }: Served, key: string): Promise<{ id: number; name: string }[]> {
   const response = await fetch(`${url}/v1/pets?limit=100`, { headers: { Authorization: `Bearer ${key}` } })
   return (await response.json()) as { id: number; name: string }[]
-}
-
-/** The service refuses new connections from the moment it is told to stop. */
-async function refusesConnections(url: string): Promise<void> {
-  for (;;) {
-    using connection = new RawConnection(url)
-    const refused = await new Promise((resolve) => {
-      connection.socket.once('connect', () => resolve(false)).once('error', () => resolve(true))
-    })
-    if (refused === true) return
-    await new Promise((resolve) => setTimeout(resolve, 20))
-  }
 }
 
 describe('petstore serve', { concurrency: 3 }, () => {
@@ -61,6 +47,37 @@ describe('petstore serve', { concurrency: 3 }, () => {
     )
   })
 
+  it('suggests on a terminal commands for the database that it was started with, and no metrics where there are none', async () => {
+    await using database = await sqlite.newDatabase()
+    const env = { PORT: '0', PETSTORE_SIGNUP: 'closed', NO_COLOR: '1' }
+    const words = ['serve', '--database', database.url]
+    const { stdout } = await petstore(words, { env, isTTY: true, stopSignal: async () => 'SIGINT' })
+    for (const command of ['account create EMAIL', 'key create --account EMAIL --name NAME'])
+      assert.ok(stdout.includes(`  petstore ${command} --database ${database.url}\n`), stdout)
+    assert.doesNotMatch(stdout, /Metrics|undefined/)
+  })
+
+  it('says where its data is without the password of the database, on a terminal and in the log', async () => {
+    const env = { PORT: '0', DATABASE_URL: 'postgres://me:hunter2@127.0.0.1:1/none' }
+    for (const isTTY of [true, false]) {
+      const { stdout, stderr } = await petstore(['serve'], { env, isTTY, stopSignal: async () => 'SIGINT' })
+      assert.match(stdout, /PostgreSQL at 127\.0\.0\.1:1\/none/)
+      assert.ok(!(stdout + stderr).includes('hunter2'), stdout)
+    }
+  })
+
+  it('says why sign-up is open or closed where nobody has set it, and only there', async () => {
+    const signup = async (settings: Record<string, string>) => {
+      const env = { PORT: '0', DATABASE_URL: 'sqlite::memory:', ...settings }
+      const { stdout } = await petstore(['serve'], { env, stopSignal: async () => 'SIGTERM' })
+      const lines = stdout.trimEnd().split('\n')
+      return lines.map((line) => JSON.parse(line) as { signup?: string }).find((line) => 'signup' in line)?.signup
+    }
+    assert.equal(await signup({ HOST: '0.0.0.0', PETSTORE_SIGNUP: 'open' }), 'open')
+    assert.equal(await signup({ PETSTORE_SIGNUP: 'closed' }), 'closed')
+    assert.equal(await signup({ HOST: '0.0.0.0' }), 'closed (not set: open it with --signup open)')
+  })
+
   it('stops at once after its start without a word of what it had begun', async () => {
     await using folder = await Folder.create([BIN])
     for (let times = 0; times < 3; times += 1) {
@@ -81,13 +98,13 @@ describe('petstore serve', { concurrency: 3 }, () => {
       using probe = new RawConnection(served.url)
       idle.send(`GET /livez HTTP/1.1\r\n${HOST}\r\n`)
       await idle.answer()
-      running.send(createHead(key) + REX.slice(0, 10))
+      running.send(createHead(key, REX) + REX.slice(0, 10))
       probe.send(`GET /readyz HTTP/1.1\r\n${HOST}`)
       await new Promise((resolve) => setTimeout(resolve, 100))
 
       const started = performance.now()
       served.child.kill(signal)
-      await refusesConnections(served.url)
+      await untilRefused(served.url)
       await idle.closed()
       probe.send('\r\n')
       const ready = await probe.answer()
@@ -117,15 +134,32 @@ describe('petstore serve', { concurrency: 3 }, () => {
     const { key } = await makeKey(folder)
     const served = await serve(folder)
     using running = new RawConnection(served.url)
-    running.send(createHead(key).replace('\r\n\r\n', '\r\nExpect: 100-continue\r\n\r\n'))
+    running.send(createHead(key, REX, 'Expect: 100-continue\r\n'))
     assert.equal((await running.answer()).status, 100)
     served.child.kill('SIGTERM')
     await new Promise((resolve) => setTimeout(resolve, 20))
     served.child.kill('SIGTERM')
-    await refusesConnections(served.url)
+    await untilRefused(served.url)
     running.send(REX)
     assert.equal((await running.answer()).status, 201)
     assert.equal((await served.ended).code, 0)
+  })
+
+  it('stops when the reader of its output leaves: what runs is finished and stored, exit code 0', async () => {
+    await using folder = await Folder.create([BIN])
+    const { key } = await makeKey(folder)
+    const served = await serve(folder, { env: { PETSTORE_LOG_LEVEL: 'info' } })
+    using running = new RawConnection(served.url)
+    running.send(createHead(key, REX, 'Expect: 100-continue\r\n'))
+    assert.equal((await running.answer()).status, 100)
+    served.child.stdout!.destroy()
+    // Its line of the log cannot be written.
+    assert.equal((await fetch(`${served.url}/livez`)).status, 200)
+    await untilRefused(served.url)
+    running.send(REX)
+    assert.equal((await running.answer()).status, 201)
+    const { code, stderr } = await served.ended
+    assert.deepEqual([code, stderr], [0, ''])
   })
 
   it('cuts off a client that never finishes, and still ends with 0 within 10 seconds', async () => {
@@ -134,7 +168,7 @@ describe('petstore serve', { concurrency: 3 }, () => {
     const served = await serve(folder)
     using slow = new RawConnection(served.url)
     using slower = new RawConnection(served.url)
-    slow.send(createHead(key) + REX.slice(0, 10))
+    slow.send(createHead(key, REX) + REX.slice(0, 10))
     slower.send('GET /v1/pe')
     await new Promise((resolve) => setTimeout(resolve, 100))
     const started = performance.now()

@@ -190,6 +190,18 @@ for (const engine of ENGINES) {
         assert.deepEqual(names(await all(pets, 'rex', { limit: 1 })), ['Rex 2', 'Rex 4'])
       }))
 
+    it('leads to another page only if that has animals, also from a page that is exactly full', () =>
+      withStore(async ({ pets }) => {
+        await pets.createMany(['Rex 1', 'Rex 2', 'Rex 3', 'Rey'].map((each) => newPet(each)))
+        for (let runs = 0; runs < 2; runs += 1) {
+          const pageOf = (limit: number) => pets.search({ words: ['rex'], limit })
+          const [full, cut] = [await pageOf(3), await pageOf(2)]
+          assert.deepEqual([names(full.pets), full.next], [['Rex 1', 'Rex 2', 'Rex 3'], undefined])
+          assert.deepEqual(cut.next, { word: 'rex', id: 2n })
+          await index(pets)
+        }
+      }))
+
     it('examines a bounded number of animals for a page, and goes on from there', () =>
       withStore(async ({ pets }) => {
         const many = (length: number) => Array.from({ length }, () => newPet('Rex'))
@@ -272,6 +284,22 @@ for (const engine of ENGINES) {
 }
 
 describe('the search by name on PostgreSQL', () => {
+  it('finds the same in a database that sorts by the rules of a language: in Czech, ch comes after h', async () => {
+    await using database = await postgres.newDatabase()
+    const databaseName = new URL(database.url).pathname.slice(1)
+    const server = database.url.replace(databaseName, 'postgres')
+    await askPostgres(server, `DROP DATABASE ${databaseName}`)
+    await askPostgres(server, `CREATE DATABASE ${databaseName} TEMPLATE template0 LOCALE_PROVIDER icu ICU_LOCALE 'cs'`)
+    const store = await open(database)
+    await store.pets.createMany(['Chata', 'Cyril', 'Hugo', 'Ida'].map((pet) => newPet(pet)))
+    await index(store.pets)
+    // The newest animals are looked through, also where the index would find them.
+    await askPostgres(database.url, 'UPDATE pet_words_progress SET settled_id = until_id')
+    for (const [text, found] of Object.entries({ c: ['Chata', 'Cyril'], ch: ['Chata'], h: ['Hugo'], i: ['Ida'] }))
+      assert.deepEqual(names(await all(store.pets, text)).toSorted(), found, text)
+    await store.close()
+  })
+
   it('finds an animal that was committed after the chore had passed its id, at once and for good', async () => {
     await using database = await postgres.newDatabase()
     const store = await open(database)

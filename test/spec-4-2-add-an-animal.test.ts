@@ -80,6 +80,12 @@ describeService('4.2 Add an animal', (service) => {
     })
   }
 
+  for (const encoding of ['identity', 'Identity']) {
+    it(`takes Content-Encoding: ${encoding}, which changes nothing`, async () => {
+      assert.equal((await service().add(REX, { 'Content-Encoding': encoding })).status, 201)
+    })
+  }
+
   it('refuses a missing body, with and without a Content-Type', async () => {
     await refused(post(null), 'missing_body')
     await refused(post(null, { 'Content-Type': 'application/json' }), 'missing_body')

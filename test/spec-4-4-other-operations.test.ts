@@ -179,6 +179,17 @@ describe('4.4 Outside /v1', () => {
       await expectError(await fetch(petstore.adminUrl + path), 'unknown_path')
   })
 
+  it('has its admin port on this machine alone, or on the address that is set for it, wherever the service listens', async () => {
+    for (const [env, expected] of [
+      [{ HOST: '0.0.0.0' }, 'http://127.0.0.1:'],
+      [{ PETSTORE_ADMIN_HOST: '0.0.0.0' }, 'http://0.0.0.0:'],
+    ] as const) {
+      await using petstore = await startPetstore({ env: { PETSTORE_ADMIN_PORT: '0', ...env } })
+      assert.ok(petstore.adminUrl?.startsWith(expected), String(petstore.adminUrl))
+      assert.equal((await fetch(`${petstore.adminUrl}/livez`)).status, 200)
+    }
+  })
+
   it('answers on the admin port whatever query a scraper or probe adds, and refuses other methods', async () => {
     await using petstore = await startPetstore({ env: { PETSTORE_ADMIN_PORT: '0' } })
     for (const path of ['/metrics', '/livez', '/readyz']) {

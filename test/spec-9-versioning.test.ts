@@ -14,7 +14,7 @@ interface Document {
 
 const ADDRESSES = {
   PETSTORE_BASE_URL: 'https://pets.example/v1',
-  PETSTORE_STAGING_BASE_URL: 'https://staging.pets.example/sub/v1',
+  PETSTORE_STAGING_BASE_URL: 'https://v1.staging.pets.example/v1/sub/v1',
 }
 
 async function documentOf(env: Record<string, string>): Promise<Document> {

@@ -37,6 +37,9 @@ describe('petstore serve, while the database is unavailable', { concurrency: 3, 
     const { made } = proxy.connections()
     await until(async () => proxy.connections().made > made + 1, 'it tries again')
     assert.equal(messages(served)[0], 'waiting for the database; requests are answered 503')
+    const { level, reason } = served.lines[0]!
+    assert.equal(level, 'error')
+    assert.ok(String(reason).includes(new URL(proxy.url).host), 'the line says which server and why')
     assert.equal(messages(served)[1], 'listening')
     assert.equal(
       messages(served).filter((message) => String(message).includes('database')).length,
@@ -49,6 +52,13 @@ describe('petstore serve, while the database is unavailable', { concurrency: 3, 
     assert.equal((await list()).status, 200)
     assert.ok(messages(served).includes('database found; ready'))
     assert.ok(!messages(served).some((message) => String(message).includes('purged')))
+  })
+
+  it('says so once, however many processes wait for it', async () => {
+    await using folder = await Folder.create()
+    const env = { PETSTORE_WORKERS: '3', DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' }
+    const served = await serve(folder, { env })
+    assert.deepEqual(messages(served), ['waiting for the database; requests are answered 503', 'listening'])
   })
 
   it('stops when it is told to, before the database is there', async () => {

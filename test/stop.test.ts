@@ -6,10 +6,12 @@ import { describe, it } from 'node:test'
 import { sqlite } from '../harness/engines.ts'
 import { startPetstore } from './harness.ts'
 import { petstore as petstoreCommand } from './in-process-command.ts'
-import { RawConnection } from '../harness/raw-http.ts'
-import { ask, close, connectionsTo, connectToWorker } from './worker-connection.ts'
+import { createHead, RawConnection, untilRefused } from '../harness/raw-http.ts'
+import { ask, close, connectionsTo, connectToFirstProcess, connectToWorker } from './worker-connection.ts'
 
 const list = (key: string) => `GET /v1/pets HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${key}\r\n\r\n`
+
+const REX = '{"name":"Rex","categoryId":1}'
 
 function messagesOf(stdout: string): string[] {
   const lines = stdout.trimEnd().split('\n')
@@ -37,6 +39,24 @@ describe('A service that stops', () => {
         [],
         'and no process was missed',
       )
+    })
+  }
+
+  for (const [where, connect] of [
+    ['the first process', connectToFirstProcess],
+    ['a worker', connectToWorker],
+  ] as const) {
+    it(`accepts no connection in any process while ${where} finishes a request`, async () => {
+      await using database = await sqlite.newDatabase()
+      await using petstore = await startPetstore({ database: database.url, env: { PETSTORE_WORKERS: '2' } })
+      using running = await connect(petstore.url)
+      running.send(createHead(petstore.key, REX, 'Expect: 100-continue\r\n'))
+      assert.equal((await running.answer()).status, 100)
+      const stopped = petstore.stop()
+      await untilRefused(petstore.url)
+      running.send(REX)
+      assert.equal((await running.answer()).status, 201)
+      assert.equal(await stopped, true)
     })
   }
 

@@ -1,5 +1,6 @@
 // What every engine promises at the edges: the exact hour, the record just old enough, changes that change nothing, the end.
 import assert from 'node:assert/strict'
+import { DatabaseSync } from 'node:sqlite'
 import { after, before, describe, it } from 'node:test'
 import { setImmediate, setTimeout } from 'node:timers/promises'
 import { readConfig } from '../src/config.ts'
@@ -8,7 +9,8 @@ import { openStore } from '../src/store/open-store.ts'
 import { kindOf, KINDS, type StoredRecord } from '../src/store/records.ts'
 import type { Session } from '../src/store/account-store.ts'
 import { type Idempotency, type Store, StoreUnavailable } from '../src/store/store.ts'
-import { ENGINES, type TestDatabase } from '../harness/engines.ts'
+import { askPostgres } from '../harness/ask-postgres.ts'
+import { ENGINES, postgres, type TestDatabase } from '../harness/engines.ts'
 import { account, apiKey, event } from './sample-rows.ts'
 
 const HOUR = 3_600_000
@@ -149,6 +151,43 @@ for (const engine of ENGINES) {
       assert.deepEqual(await accounts.auditTrail(made.id, 100), trail)
     })
 
+    it('changes nothing without its event: both are stored, or neither is', async () => {
+      const { accounts, pets, records } = store
+      const { id } = await makeAccount('evented', 9)
+      const session = (byte: number): Session => ({
+        tokenHash: Buffer.alloc(32, byte),
+        accountId: id,
+        createdAt: 1,
+        lastSeenAt: 1,
+      })
+      await accounts.createSession(session(9), 'hash', event(id, 'session.started'))
+      const created = await pets.create(rex)
+      assert.ok(created.outcome === 'created')
+      const everything = () =>
+        Promise.all([
+          ...KINDS.map((kind) => records.read(kind, undefined, 1000)),
+          ...[9, 10].map((byte) => accounts.sessionByHash(Buffer.alloc(32, byte))),
+        ])
+      const unchanged = await everything()
+      // Both engines refuse an event without this.
+      const refused = { ...event(id), via: null as unknown as string }
+      const changes: Record<string, () => Promise<unknown>> = {
+        createAccount: () => accounts.createAccount(account('acct_unevented'), refused),
+        setPassword: () => accounts.setPassword(id, 'new', refused),
+        removeAccount: () => accounts.removeAccount(id, refused),
+        createKey: () => accounts.createKey({ ...apiKey('key_unevented', id), hash: Buffer.alloc(32, 10) }, refused),
+        revokeKey: () => accounts.revokeKey('key_evented', 5, refused),
+        renameKey: () => accounts.renameKey('key_evented', 'new', refused),
+        createSession: () => accounts.createSession(session(10), 'hash', refused),
+        endSession: () => accounts.endSession(session(9).tokenHash, refused),
+        update: () => pets.update(created.pet.id, rex, { ...rex, status: 'sold' }, refused),
+      }
+      for (const [name, change] of Object.entries(changes)) {
+        await assert.rejects(change(), name)
+        assert.deepEqual(await everything(), unchanged, name)
+      }
+    })
+
     it('moves and ends the sessions that are meant, and no others', async () => {
       const { accounts } = store
       const session = (byte: number, accountId: string, createdAt: number, lastSeenAt: number): Session => ({
@@ -187,6 +226,14 @@ for (const engine of ENGINES) {
       await store.accounts.appendEvent(event('acct_trail'))
       const entries = await store.records.read(trail, undefined, 1000)
       await assert.rejects(store.records.remove(trail, entries.slice(0, 1)), /the audit trail is append-only/)
+      const byHand = async (statement: string) => {
+        if (engine === postgres) return askPostgres(database.url.replace(/\?.*/, ''), statement)
+        using db = new DatabaseSync(database.url.slice('sqlite:'.length))
+        return db.prepare(statement).run()
+      }
+      const statements = ["UPDATE audit_events SET subject = 'another'", 'DELETE FROM audit_events']
+      for (const statement of engine === postgres ? [...statements, 'TRUNCATE audit_events'] : statements)
+        await assert.rejects(byHand(statement), /the audit trail is append-only/, statement)
       assert.deepEqual(await store.records.read(trail, undefined, 1000), entries)
     })
 
@@ -335,6 +382,14 @@ for (const engine of ENGINES) {
       for (const call of calls) await assert.rejects(call, StoreUnavailable)
       // Whether animals have changed is unknown from now on, so no cached page may be served.
       if (version !== undefined) assert.equal(new Set([version, closed.version(), closed.version()]).size, 3)
+    })
+
+    it('may be closed more than once, even at the same time', async () => {
+      const closed = await openStore(readConfig({ database: database.url }, {}).database, {
+        serving: { checkpoints: true, onBroken: (error) => assert.fail(error) },
+      })
+      await Promise.all([closed.close(), closed.close()])
+      await closed.close()
     })
   })
 }

@@ -115,6 +115,12 @@ for (const engine of ENGINES) {
         assert.deepEqual(names, ['two', 'one'])
       })
 
+      it('adds none of many if one of them cannot be stored', async () => {
+        const earlier = await store.records.count(kindOf('pets'))
+        await assert.rejects(store.pets.createMany([rex, { ...rex, status: 'lost' as 'sold' }, rex]))
+        assert.equal(await store.records.count(kindOf('pets')), earlier)
+      })
+
       it('gives each of many creates at the same time its own animal, and one that fails, fails alone', async () => {
         const one = fc.record({
           name: fc.string({ minLength: 1 }),
@@ -272,6 +278,14 @@ for (const engine of ENGINES) {
         assert.deepEqual({ ...(await store.accounts.accountByEmail('SOMEONE@example.COM')) }, made)
         assert.deepEqual({ ...(await store.accounts.accountById(made.id)) }, made)
         assert.equal(await store.accounts.accountByEmail('nobody@example.com'), undefined)
+      })
+
+      it('ignores the case of letters beyond ASCII in an email address', async () => {
+        const made = account('acct_letters', 'Jörg.Ñandú@Example.com')
+        assert.equal(await store.accounts.createAccount(made, event(made.id)), true)
+        assert.deepEqual({ ...(await store.accounts.accountByEmail('JÖRG.ÑANDÚ@example.com')) }, made)
+        const second = account('acct_letters_too', 'jörg.ñandú@example.com')
+        assert.equal(await store.accounts.createAccount(second, event(second.id)), false)
       })
 
       it('takes an email address once, and leaves no event of the second try', async () => {

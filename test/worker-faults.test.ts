@@ -10,6 +10,7 @@ import { freePort } from '../harness/free-port.ts'
 import { childrenOf } from '../harness/process-tree.ts'
 import { until } from '../harness/until.ts'
 import { startPetstore } from './harness.ts'
+import { petstore as petstoreCommand } from './in-process-command.ts'
 import { ask, connectToWorker } from './worker-connection.ts'
 
 const TWO = { PETSTORE_WORKERS: '2' }
@@ -155,6 +156,15 @@ describe('A worker', { timeout: 120_000 }, () => {
     await petstore.store.recordEnvironment('staging', { instead: 'production' })
     using connection = await connectToWorker(petstore.url)
     assert.deepEqual(await ask([connection], LIVEZ), [200])
+  })
+
+  it('that the signal of a stop ends while it starts does not make that stop a failure', async () => {
+    await using database = await sqlite.newDatabase()
+    preload("process.kill(process.pid, 'SIGINT')")
+    const env = { ...TWO, PORT: String(await freePort()), DATABASE_URL: database.url }
+    const { code, stderr } = await petstoreCommand(['serve'], { env, stopSignal: async () => 'SIGINT' })
+    assert.deepEqual([code, stderr], [0, ''])
+    assert.deepEqual(workers(), [])
   })
 
   it('that cannot start fails the start of the service, which leaves no process and no port behind', async () => {

@@ -4,6 +4,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import connectTo from 'postgres'
+import { hashPassword } from '../src/accounts/passwords.ts'
 import { SIGN_IN_BY_ACCOUNT_AND_ADDRESS, SIGN_UP_BY_ADDRESS } from '../src/accounts/throttle.ts'
 import { Folder, serve } from './command.ts'
 import { ConsoleClient } from './console-client.ts'
@@ -83,6 +84,24 @@ describeService(
       assert.equal((await toWorker.answer()).status, 303)
       assert.deepEqual(new Set(await ask(connections, list(key))), new Set([401]))
       close(connections)
+    })
+
+    it('take a form of each other, and make one key of it where it is sent twice, to two of them', async () => {
+      const petstore = service()
+      const { account } = await makeKey(petstore)
+      const client = new ConsoleClient(petstore.url)
+      await client.signIn(account.email, PASSWORD)
+      const form = await postOf(client, '/keys', '/keys', { name: 'once only', expires: '' })
+      using toWorker = await connectToWorker(petstore.url)
+      using toFirst = await connectToFirstProcess(petstore.url)
+      toWorker.send(form)
+      const made = await toWorker.answer()
+      assert.equal(made.status, 200)
+      assert.match(made.body, /pets_test_[0-9A-Za-z]{36}/)
+      toFirst.send(form)
+      const again = await toFirst.answer()
+      assert.deepEqual([again.status, again.headers.get('location')], [303, '/keys?made=yes'])
+      assert.equal((await petstore.store.accounts.listKeys(account.id)).length, 2)
     })
 
     it('give ids that grow in the order of the creates, and lose none of many at once', async () => {
@@ -189,6 +208,15 @@ describe('Workers', () => {
     assert.deepEqual([await post(signIn), await post(signIn)], [400, 429])
   })
 
+  it('let each process hash one password at a time: they share the cores and the memory', async () => {
+    await using _petstore = await startPetstore({ env: TWO })
+    const leave = new AbortController()
+    const [running, waiting] = [hashPassword(PASSWORD), hashPassword(PASSWORD, leave.signal)]
+    leave.abort(new Error('the client left'))
+    await assert.rejects(waiting, /the client left/)
+    await running
+  })
+
   it('share the rate limit: an account gets exactly as many requests as it allows, on all connections together', async () => {
     await using petstore = await startPetstore({ env: { ...TWO, PETSTORE_RATE_LIMIT: '20/600' } })
     const connections = connectionsTo(petstore, 40)
@@ -197,6 +225,22 @@ describe('Workers', () => {
     assert.deepEqual(
       [200, 429].map((status) => statuses.filter((each) => each === status).length),
       [20, 20],
+    )
+  })
+
+  it('share the rehearsed delays: a hundred requests at a time, in all processes together', async () => {
+    await using petstore = await startPetstore({ env: TWO })
+    const { url, key } = petstore
+    const oneOfEach = [await connectToWorker(url), await connectToFirstProcess(url)]
+    const connections = [...oneOfEach, ...connectionsTo(petstore, 99)]
+    await ask(connections, LIVEZ)
+    const delayed = list(key).replace('\r\n\r\n', '\r\nPetstore-Rehearse: delay=3s\r\n\r\n')
+    for (const connection of connections) connection.send(delayed)
+    const answers = await Promise.all(connections.map((connection) => connection.answer(30_000)))
+    close(connections)
+    assert.deepEqual(
+      [200, 503].map((expected) => answers.filter(({ status }) => status === expected).length),
+      [100, 1],
     )
   })
 

@@ -95,6 +95,20 @@ describe('An answer that is not of the service', () => {
       /not a result of listPets/,
     ],
     [
+      'nothing in the place of an animal',
+      sending(200, `[${PET},null]`),
+      UnexpectedResponseError,
+      'unexpected_response',
+      /not a result of listPets/,
+    ],
+    [
+      'nothing in the place of an error',
+      sending(500, 'null'),
+      ServerError,
+      'unexpected_response',
+      /answered 500 with application\/json instead of the service's/,
+    ],
+    [
       'an error of another shape',
       sending(403, '{"error":"forbidden"}'),
       InvalidRequestError,
@@ -281,6 +295,9 @@ describe('A wrong base address', () => {
       'https://me:secret/v1',
       'https://me:secret@pets example/v1',
       'https://pets.example/v1?password=secret',
+      'https://pets.example/v1?pwd=secret',
+      'https://pets.example/v1?access_token=secret',
+      'https://secret%40pets.example/v1',
     ]) {
       assert.throws(
         () => new Petstore({ apiKey: KEY, baseUrl }),

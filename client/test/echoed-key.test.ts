@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { inspect } from 'node:util'
+import { runInNewContext } from 'node:vm'
 import * as fc from 'fast-check'
 import { type DeprecationNotice, NetworkError, Petstore, type PetstoreOptions } from '../src/petstore.ts'
 import { KEY, PET, type Respond, sending, startOddServer } from './odd-server.ts'
@@ -115,6 +116,14 @@ describe('The API key', () => {
     })
   }
 
+  it('is not repeated whatever characters it has', async () => {
+    const apiKey = Array.from({ length: 94 }, (_, index) => String.fromCharCode(0x21 + index)).join('')
+    const body = JSON.stringify({ code: 'echo', message: `Got Bearer ${apiKey}.`, status: 400 })
+    await using server = await startOddServer(sending(400, body))
+    const [error] = await outputsOf({ apiKey, baseUrl: server.baseUrl })
+    assert.equal((error as Error).message, 'Got Bearer [apiKey].')
+  })
+
   const throwing: Record<string, (echo: string) => unknown> = {
     'an error': (echo) => new TypeError(`fetch failed for ${echo}`),
     'the cause of an error': (echo) =>
@@ -162,6 +171,16 @@ describe('What is not the API key', () => {
       ['TypeError', 'fetch failed', thrown.stack, 'all failed'],
     )
     assert.deepEqual({ ...cause.cause.errors[0] }, { code: 'ECONNREFUSED', port: 1 })
+  })
+
+  it('stays in the cause of an error of another realm, such as that of a test runner', async () => {
+    const thrown: unknown = runInNewContext("Object.assign(new TypeError('fetch failed'), { code: 'ECONNRESET' })")
+    assert.ok(!(thrown instanceof Error))
+    // oxlint-disable-next-line typescript/prefer-promise-reject-errors -- it is one, of another realm
+    const [error] = await outputsOf({ fetch: () => Promise.reject(thrown) })
+    assert.ok(error instanceof NetworkError)
+    const { name, message, code } = error.cause as Error & { code: string }
+    assert.deepEqual([name, message, code], ['TypeError', 'fetch failed', 'ECONNRESET'])
   })
 
   it('stays data: an animal and a cursor may contain the key', async () => {

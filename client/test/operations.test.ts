@@ -154,6 +154,39 @@ describe('An iteration', () => {
   })
 })
 
+describe('A list', () => {
+  const REX = { name: 'Rex', categoryId: 3, status: 'sold' }
+  const UNAVAILABLE = { code: 'service_unavailable', message: 'The database is unavailable.', status: 503 }
+  const first = () => Response.json([{ id: 2, ...REX }], { headers: { Link: '<?cursor=a>; rel="next"' } })
+  const second = () => Response.json([{ id: 1, ...REX }])
+  const ids = (pets: readonly Pet[]) => pets.map(({ id }) => id)
+  const petstoreOf = (fetch: NonNullable<PetstoreOptions['fetch']>) =>
+    new Petstore({ apiKey: 'x', baseUrl: 'http://petstore.example/v1', fetch })
+
+  it('begins at its first page each time that it is iterated, also after it was awaited or left early', async () => {
+    const list = petstoreOf(async (url) => ((url as URL).searchParams.has('cursor') ? second() : first())).listPets()
+    assert.deepEqual(ids((await list).pets), [2n])
+    for await (const { id } of list) if (id === 1n) break
+    for (let time = 0; time < 2; time += 1) assert.deepEqual(ids(await collect(list)), [2n, 1n])
+  })
+
+  it('has its timeout and its retries for each page, however long the caller takes between two of them', async ({
+    mock,
+  }) => {
+    let now = 0
+    mock.method(performance, 'now', () => now)
+    mock.method(Math, 'random', () => 0)
+    const refused = () => Response.json(UNAVAILABLE, { status: 503, headers: { 'Retry-After': '0' } })
+    const answers = [refused, refused, refused, first, refused, refused, refused, second]
+    const found: Pet[] = []
+    for await (const pet of petstoreOf(async () => answers.shift()!()).listPets({}, { timeout: 20_000 })) {
+      found.push(pet)
+      now += 3_600_000
+    }
+    assert.deepEqual(ids(found), [2n, 1n])
+  })
+})
+
 describe('An animal', () => {
   it('is sent without its id and what is no field, and read with a status and fields that this version does not know', async () => {
     let sent = ''
@@ -202,6 +235,12 @@ describe('A fetch of the caller', () => {
     }
     await new Petstore({ apiKey: 'x', baseUrl: 'http://petstore.example/v1', fetch }).listPets()
     assert.deepEqual(receivers, [undefined])
+  })
+
+  it('may take the place of the global one after the client was made, as tracing libraries do', async ({ mock }) => {
+    const petstore = new Petstore({ apiKey: 'x', baseUrl: 'http://petstore.example/v1' })
+    mock.method(globalThis, 'fetch', async () => Response.json([]))
+    assert.deepEqual((await petstore.listPets()).pets, [])
   })
 })
 

@@ -32,6 +32,30 @@ describe('accounts', () => {
     assert.ok(isTooLongToSignIn(email, `${password}x`))
   })
 
+  it('name the field of a problem, so that the form can show it there', async () => {
+    const account = await newAccount('fields@example.com')
+    const fieldOf = async (outcome: Promise<unknown>) => {
+      const problem = await outcome
+      return problem instanceof FieldProblem ? problem.field : undefined
+    }
+    const create = (email: string, password: string) => fieldOf(accounts.create(email, password, 'console'))
+    assert.deepEqual(
+      [
+        await create('fields', PASSWORD),
+        await create('new@example.com', 'short'),
+        await create(account.email, PASSWORD),
+      ],
+      ['email', 'password', 'email'],
+    )
+    const createKey = (name: string, expiresAt?: number) =>
+      fieldOf(accounts.createKey(account, name, expiresAt, 'console'))
+    assert.deepEqual([await createKey(' '), await createKey('late', now)], ['name', 'expires'])
+    const change = (password: string) => fieldOf(accounts.changePassword(account, password, 'console'))
+    assert.equal(await change('short'), 'password')
+    assert.equal(await change('another long password'), undefined)
+    assert.equal(await change('a third long password'), 'current', 'it was the password before')
+  })
+
   it('keep a key that is renamed to its own name, or to none, as it was, without an event', async () => {
     const account = await newAccount('same@example.com')
     const made = await accounts.createKey(account, 'laptop', undefined, 'console')

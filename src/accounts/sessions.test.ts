@@ -3,6 +3,7 @@ import { hash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { after, describe, it } from 'node:test'
 import { openStore } from '../store/open-store.ts'
+import { NoWrites } from '../store/store.ts'
 import { csrfToken, isCsrfToken, isToken, newToken, SESSION_IDLE_MS, SESSION_MAX_MS, Sessions } from './sessions.ts'
 
 const store = await openStore({ engine: 'sqlite', path: ':memory:' })
@@ -46,6 +47,19 @@ describe('a session', () => {
     await sessions.find(token)
     assert.equal((await sessions.find(token))?.session.lastSeenAt, started)
     clock.now += 1000
+    await sessions.find(token)
+    assert.equal((await sessions.find(token))?.session.lastSeenAt, clock.now)
+  })
+
+  it('is found while the database accepts no writes, and its last use is written when it does again', async ({
+    mock,
+  }) => {
+    const token = await newSession()
+    clock.now += 60_000
+    const write = mock.method(store.accounts, 'moveSession', () => Promise.reject(new NoWrites('read-only')))
+    assert.ok(await sessions.find(token))
+    assert.equal(write.mock.callCount(), 1)
+    write.mock.restore()
     await sessions.find(token)
     assert.equal((await sessions.find(token))?.session.lastSeenAt, clock.now)
   })

@@ -1,7 +1,7 @@
 // Starts, finds and ends console sessions. The store keeps them, so that every instance knows them and can end them.
 import { createHmac, hash, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Account, AuditEvent, Session } from '../store/account-store.ts'
-import type { Store } from '../store/store.ts'
+import { type Store, StoreUnavailable } from '../store/store.ts'
 
 /** A session ends after the idle time without use, and after the maximum in any case. */
 export const SESSION_IDLE_MS = 2 * 3_600_000
@@ -49,11 +49,11 @@ export class Sessions {
     if (session === undefined || !isValid(session, now)) return undefined
     const account = await this.#store.accounts.accountById(session.accountId)
     if (account === undefined) return undefined
-    if (now - session.lastSeenAt >= UPDATE_EVERY_MS) await this.#store.accounts.moveSession(session.tokenHash, now)
+    if (now - session.lastSeenAt >= UPDATE_EVERY_MS) await this.#move(session, now)
     return { account, session }
   }
 
-  /** Ends a session, also one from the future, which `find` would find once that time has come. */
+  /** Ends a session, also one that is not valid now: it may be later, or when the clock is set right. */
   async end(token: string, address: string): Promise<void> {
     const tokenHash = hashToken(token)
     const session = await this.#store.accounts.sessionByHash(tokenHash)
@@ -71,6 +71,15 @@ export class Sessions {
     const now = this.#clock()
     // Not sessions just beyond CLOCK_SKEW_MS: for an instance whose clock is behind, those of all others are from the future.
     await this.#store.accounts.purgeSessions(now - SESSION_MAX_MS, now - SESSION_IDLE_MS, now + SESSION_MAX_MS)
+  }
+
+  /** Updates the last use, unless the database accepts no writes now: pages that only read need none. */
+  async #move({ tokenHash }: Session, now: number): Promise<void> {
+    try {
+      await this.#store.accounts.moveSession(tokenHash, now)
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable)) throw error
+    }
   }
 
   #event(account: Account, action: AuditEvent['action'], address: string): AuditEvent {

@@ -43,10 +43,10 @@ export function completionCommands(others: readonly Command[]): readonly Command
       'petstore completion fish | source    # in ~/.config/fish/config.fish',
     ],
     async run({ terminal, positionals }) {
-      const script = SCRIPTS[positionals[0]!]
-      if (script === undefined)
+      const shell = positionals[0]!
+      if (!Object.hasOwn(SCRIPTS, shell))
         throw new UsageError(`SHELL must be ${SHELLS.join(', ')}, got ${JSON.stringify(positionals[0])}.`)
-      print(terminal, script)
+      print(terminal, SCRIPTS[shell]!)
     },
   }
   const complete: Command = {

@@ -161,6 +161,12 @@ describe('a CSV file', () => {
     assert.deepEqual(ignored, ['column 3 (no name)'])
   })
 
+  it('may have text of any encoding in a column that is ignored', async () => {
+    const content = Buffer.from('name;Remarks;categoryId\nRex;tr\xe8s gentil;1\n', 'latin1')
+    const { rows } = await read(content, { ignoreColumns: true })
+    assert.deepEqual(rows, [{ line: 2, pet: { name: 'Rex', categoryId: 1n, status: 'available' } }])
+  })
+
   const REFUSED: [content: string, message: RegExp][] = [
     [
       '',

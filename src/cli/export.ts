@@ -8,7 +8,7 @@ import { petOfRecord } from '../store/pet-columns.ts'
 import { kindOf, readBatches } from '../store/records.ts'
 import { partOfDatabase } from '../store/sqlite/database-files.ts'
 import type { Store } from '../store/store.ts'
-import { writeWholeFile } from '../store/whole-file.ts'
+import { isReplaceable, writeWholeFile } from '../store/whole-file.ts'
 import { type Command, CommandFailed, conclude, STORE_OPTIONS, UsageError, withStore } from './command.ts'
 import { type Format, FORMAT_OPTION, formatOf, STANDARD_STREAM } from './pet-file.ts'
 import { clearProgress, counted, Interrupted, showProgress, startRate, type Terminal } from './terminal.ts'
@@ -33,6 +33,10 @@ export const exportPets: Command = {
     const part = toStdout || database.engine !== 'sqlite' ? undefined : partOfDatabase(path, database.path)
     if (part !== undefined)
       throw new CommandFailed(`${path} is ${part}; nothing was written. Name another file for the animals.`)
+    if (!toStdout && !isReplaceable(path))
+      throw new CommandFailed(
+        `${path} is not a regular file; nothing was written. Name another file, or - for standard output.`,
+      )
     if (!toStdout && !switches['force'] && existsSync(path))
       throw new CommandFailed(`${path} exists already; nothing was written. Name another file, or add --force.`)
     const count = await withStore(input, (store) =>

@@ -8,6 +8,7 @@ import { CannotListen, inheritedSocket } from '../http/listening.ts'
 import type { Log } from '../log.ts'
 import type { Running } from '../server.ts'
 import { StoreUnavailable } from '../store/store.ts'
+import { PeerEnded } from '../workers/channel.ts'
 import { type Command, CommandFailed, type Input, nextCommand, settingOptions } from './command.ts'
 import { accent, print, type Terminal } from './terminal.ts'
 
@@ -31,28 +32,32 @@ export const serve: Command = {
     const [{ createLogTo }, { startServer }] = await Promise.all([import('../log.ts'), import('../server.ts')])
     const log = createLogTo(terminal.stdout, config.logLevel)
     const { env, pid, clock } = terminal
+    let isStopped = false
+    void stopSignal.then(() => (isStopped = true))
     let running: Running
     try {
       running = await startServer(config, log, { socket: inheritedSocket(env, pid), clock })
     } catch (error) {
+      // Ctrl-C reaches every process, and has ended a worker that was just starting.
+      if (isStopped && error instanceof PeerEnded) return log.notice('stopped')
       throw error instanceof CannotListen ? explainListenFailure(error) : error
     }
     await announce(input, running, log)
 
+    const broken = running.broken.catch(asCommandFailed)
     let signal: string
     try {
-      await Promise.race([running.opened, stopSignal])
-      signal = await Promise.race([stopSignal, running.broken.catch(asCommandFailed)])
+      signal = await Promise.race([stopSignal, broken])
+      // After Ctrl-C (SIGINT) there is no load balancer to wait for.
+      if (signal === 'SIGTERM' && config.drainSeconds > 0) {
+        log.notice({ signal, seconds: config.drainSeconds }, 'draining: not ready, still serving')
+        await Promise.race([running.drain(config.drainSeconds), broken])
+      }
     } catch (error) {
       // After a failed sync the store must not be closed, so `stop` is not called (onBroken in store.ts).
       if (error instanceof StoreUnavailable) log.error({ error }, 'exiting; the next start recovers the database')
       else await running.stop()
       throw error
-    }
-    // After Ctrl-C (SIGINT) there is no load balancer to wait for.
-    if (signal === 'SIGTERM' && config.drainSeconds > 0) {
-      log.notice({ signal, seconds: config.drainSeconds }, 'draining: not ready, still serving')
-      await running.drain(config.drainSeconds)
     }
     log.notice({ signal }, 'stopping: finishing open requests')
     if (await running.stop()) log.notice('stopped')

@@ -82,6 +82,13 @@ describe('A table', () => {
     assert.equal(program.written(), '1    Rex\\u001b[2J\n200  Mia\n')
   })
 
+  it('may have hundreds of thousands of rows', () => {
+    const { terminal, written } = fakeTerminal(false)
+    const many = Array.from({ length: 200_000 }, () => ['1', 'Rex'])
+    printTable(terminal, ['Id', 'Name'], [...many, ['200', 'Mia']])
+    assert.ok(written().endsWith('\n1    Rex\n200  Mia\n'))
+  })
+
   it('may be empty', () => {
     const { terminal, written } = fakeTerminal(false)
     printTable(terminal, ['Id'], [])

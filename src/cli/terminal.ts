@@ -24,7 +24,7 @@ export interface Terminal {
    * process immediately, as does a second one that comes a second later or more.
    */
   stopSignal: () => Promise<string>
-  /** Ends the process with SIGKILL, for a disk that hangs: a normal exit would wait for the disk. */
+  /** Ends the process with SIGKILL, for a disk that hangs or has failed (`CannotCloseStore`). */
   kill: () => void
 }
 
@@ -43,7 +43,7 @@ export function report(terminal: Terminal, text: string): void {
   reportAsIs(terminal, redactCredentials(text))
 }
 
-/** Like `report`, for a suggested command, whose words are redacted one by one (`nextCommand`). */
+/** Like `report`, for a suggested command: `nextCommand` and `accountOption` leave passwords out of it. */
 export function reportAsIs(terminal: Terminal, text: string): void {
   terminal.stderr.write(escapeLines(text) + '\n')
 }
@@ -66,7 +66,8 @@ export function printTable(terminal: Terminal, heading: readonly string[], rows:
 
 /** Joins the cells of each row, two spaces apart, with every column as wide as its widest cell. */
 export function alignColumns(rows: readonly (readonly string[])[]): string[] {
-  const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => row[column]!.length))) ?? []
+  // Not Math.max(...lengths): a call takes some 100,000 arguments at most.
+  const widths = rows[0]?.map((_, column) => rows.reduce((most, row) => Math.max(most, row[column]!.length), 0)) ?? []
   return rows.map((row) =>
     widths
       .map((width, column) => row[column]!.padEnd(width))

@@ -13,7 +13,8 @@ export interface Change extends AuditEvent {
 }
 
 export async function readChanges({ store, who }: MemberVisit, petId: bigint): Promise<Change[]> {
-  const events = await store.accounts.changesOf(petId, CHANGES_SHOWN)
+  // Reads one change more than the page shows, to see whether there are more.
+  const events = await store.accounts.changesOf(petId, CHANGES_SHOWN + 1)
   const ids = new Set(events.map(({ accountId }) => accountId))
   const found = await Promise.all(Array.from(ids, (id) => store.accounts.accountById(id)))
   return events.map((event) => {
@@ -25,14 +26,16 @@ export async function readChanges({ store, who }: MemberVisit, petId: bigint): P
 }
 
 export function history(changes: readonly Change[]): Html {
-  const items = changes.map(
-    ({ by, at, detail }) =>
-      html`<li>${isolated(detail ?? '')} <span class="quiet-text">${by}, ${minute(at)}</span></li>`,
-  )
+  const items = changes
+    .slice(0, CHANGES_SHOWN)
+    .map(
+      ({ by, at, detail }) =>
+        html`<li>${isolated(detail ?? '')} <span class="quiet-text">${by}, ${minute(at)}</span></li>`,
+    )
   return html`<section aria-labelledby="history">
     <h2 id="history">Changes</h2>
     ${items.length === 0 ? html`<p class="quiet-text">Not changed since it was added.</p>` : html`<ol class="history">${items}</ol>`}
-    ${items.length === CHANGES_SHOWN && html`<p class="quiet-text">Only the newest ${CHANGES_SHOWN} are shown.</p>`}
+    ${changes.length > CHANGES_SHOWN && html`<p class="quiet-text">Only the newest ${CHANGES_SHOWN} are shown.</p>`}
   </section>`
 }
 

@@ -11,6 +11,7 @@ import { announcesBody, checkBodySize, readBody } from '../http/body.ts'
 import type { Answer, PageCall, Result } from '../http/call.ts'
 import type { Pages, PageRoute } from '../http/routes.ts'
 import { isOwnName } from '../http/reach.ts'
+import { StoreUnavailable } from '../store/store.ts'
 import { accountRoutes } from './account.ts'
 import { activityRoutes } from './activity.ts'
 import { animalRoutes } from './animal.ts'
@@ -74,7 +75,7 @@ export function createConsole(parts: ConsoleParts): Pages {
   async function serve(route: ConsoleRoute, call: PageCall, response: ServerResponse): Promise<Answer> {
     try {
       const form = await readForm(call)
-      const visit = await open(call, whenLeft(response))
+      const visit = await openFor(route, call, whenLeft(response))
       if (!(form instanceof URLSearchParams)) return render(visit, form)
       visit.form = form
       const typed = visit.who && route.method === 'GET' ? readTyped(visit) : undefined
@@ -97,6 +98,17 @@ export function createConsole(parts: ConsoleParts): Pages {
       if (who !== undefined) return { ...visit, token, who }
     }
     return { ...visit, token: tokens[0] }
+  }
+
+  /** Opens a page for anyone without the session if the store is unavailable. Keeps the cookie, which may have a session. */
+  async function openFor({ access, method }: ConsoleRoute, call: PageCall, left: AbortSignal): Promise<Visit> {
+    try {
+      return await open(call, left)
+    } catch (error) {
+      if (access !== 'public' || method !== 'GET' || !(error instanceof StoreUnavailable)) throw error
+      const visit = visitOf(call, left)
+      return { ...visit, token: readCookies(call, visit.secure)[0] }
+    }
   }
 
   /** Resolves with a visit without a session if the store is unavailable. */
@@ -132,6 +144,7 @@ export function createConsole(parts: ConsoleParts): Pages {
   }
 
   async function notFound(call: PageCall): Promise<Answer> {
+    call.sameOrigin = true
     const visit = await openAnyway(call)
     return render(visit, notFoundPage(visit))
   }

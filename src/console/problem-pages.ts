@@ -64,12 +64,13 @@ export function misdirectedPage(url: string): HtmlPage {
 }
 
 /** Logs an error that a page's function has thrown, and returns the page that reports it. */
-export function errorPage(error: unknown, { id }: Call, log: Log): HtmlPage {
+export function errorPage(error: unknown, { id, raw }: Call, log: Log): HtmlPage {
   if (error instanceof ClientLeft) return badRequestPage(400, error.message)
-  if (error instanceof TooManyHashes) return unavailablePage('Too busy', 'Too many people are signing in')
+  if (error instanceof TooManyHashes) return unavailablePage('Too busy', 'Too many people are signing in', UNCHANGED)
   if (error instanceof StoreUnavailable) {
     logRepeated(log, 'error', { requestId: id, reason: error.message }, 'the database is unavailable')
-    return unavailablePage('Database unavailable', 'The database is unavailable', id)
+    const state = raw.method === 'POST' ? MAYBE_CHANGED : UNCHANGED
+    return unavailablePage('Database unavailable', 'The database is unavailable', state, id)
   }
   log.error({ requestId: id, error }, 'the console failed')
   return {
@@ -82,13 +83,19 @@ export function errorPage(error: unknown, { id }: Call, log: Log): HtmlPage {
   }
 }
 
-function unavailablePage(title: string, heading: string, requestId?: string): HtmlPage {
+const UNCHANGED = 'Nothing was changed. Go back and try again in a few seconds.'
+
+/** A write may have taken effect although the database did not answer (`StoreUnavailable`). */
+const MAYBE_CHANGED =
+  'The form may have been saved all the same. Go back and send it again in a few seconds: it creates nothing twice.'
+
+function unavailablePage(title: string, heading: string, state: string, requestId?: string): HtmlPage {
   return {
     status: 503,
     title,
     headers: { 'Retry-After': String(RETRY_AFTER.unavailable) },
     body: html`<h1>${heading}</h1>
-      <p>Nothing was changed. Go back and try again in a few seconds.</p>
+      <p>${state}</p>
       ${requestId && html`<p>Request id: <code>${requestId}</code></p>`}
       <p><a href="/">Go to the start page</a></p>`,
   }

@@ -85,8 +85,6 @@ async function signIn(visit: Visit): Promise<Outcome> {
   if (account instanceof TooManyTries) return tooManyTriesPage(account)
   if (account instanceof Refused)
     return signInPage(visit, [new FieldProblem('email', 'The email address or the password is wrong.')])
-  // Ends the session of the person who used this browser before.
-  if (visit.token !== undefined) await visit.sessions.end(visit.token, visit.address)
   return openAs(visit, account, safeNext(visit.form.get('next')))
 }
 
@@ -119,6 +117,8 @@ export async function checkPassword(
 
 /** Starts a session and opens a page; asks to sign in again if the password was changed after it was verified. */
 export async function openAs({ sessions, address, token }: Visit, account: Account, page: string): Promise<Outcome> {
+  // Ends the session of the person who used this browser before.
+  if (token !== undefined) await sessions.end(token, address)
   const session = await sessions.start(account, address)
   return session === undefined ? toSignIn(page) : { redirect: signAgain(page, token, session), session }
 }

@@ -200,6 +200,10 @@ describe('An ETag', () => {
     )
   })
 
+  it('is made from the bytes alone: it stays good after a restart, and at another process or instance', () => {
+    assert.equal(etagOf('[]'), '"T1PNoYwrqgwDVLtfmj7L5e"')
+  })
+
   it('matches where it is in the list, weak or strong, and by *', () => {
     const etag = etagOf('x')
     for (const value of [etag, `W/${etag}`, `"a", ${etag}`, `"a",${etag},"b"`, '*', ' * '])

@@ -59,7 +59,7 @@ const MAX_BYTES = 8 * 1024 * 1024
 const MAX_ADDRESS = 200
 
 export class AnswerCache {
-  /** Counts the lookups that found an answer, and those that did not. */
+  /** Counts the reads whose answer was cached, and those whose answer was not. Refused requests count as neither. */
   readonly lookups = { hits: 0, misses: 0 }
   readonly #store: Pick<Store, 'version' | 'versionToRead'>
   readonly #answers = new Map<string, CachedAnswer>()
@@ -90,10 +90,7 @@ export class AnswerCache {
   }
 
   find(address: string): CachedAnswer | undefined {
-    const answer = this.#answers.get(address)
-    if (answer === undefined) this.lookups.misses += 1
-    else this.lookups.hits += 1
-    return answer
+    return this.#answers.get(address)
   }
 
   /**
@@ -104,6 +101,7 @@ export class AnswerCache {
    * would take a third of the time of the request.
    */
   read(address: string, version: number | undefined, read: () => Reading): Reading {
+    this.lookups.misses += 1
     // If the store's version has changed since the request arrived, the version of a read that begins now is unknown.
     if (version !== this.#version || this.#isNew(address)) return read()
     return this.#reading.get(address) ?? this.#readAndKeep(address, read)

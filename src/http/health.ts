@@ -65,7 +65,9 @@ export function createAdmin(
   }
 
   return createServer((raw, response) => {
-    const call = { id: requestId(raw), raw, ip: raw.socket.remoteAddress ?? '', startedAt: performance.now() }
+    const ip = raw.socket.remoteAddress ?? ''
+    // No key protects this port, so its answers have no CORS headers.
+    const call = { id: requestId(raw), raw, ip, startedAt: performance.now(), sameOrigin: true }
     const path = raw.url!.split('?', 1)[0]!
     respond(call, response, () => {
       if (!Object.hasOwn(answers, path)) return unknownPath(path, Object.keys(answers))

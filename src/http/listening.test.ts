@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { Writable } from 'node:stream'
-import { describe, it } from 'node:test'
+import { describe, it, type TestContext } from 'node:test'
 import { createLog } from '../log.ts'
 import { addressOf, CannotListen, cutOff, finish, inheritedSocket, lastStep, listen } from './listening.ts'
 import { createServer } from './node-http.ts'
@@ -26,6 +26,18 @@ describe('addressOf', () => {
     assert.equal(at('127.0.0.1', 'IPv4'), 'http://127.0.0.1:8080')
   })
 })
+
+/** A server with one request that waits for its answer. */
+async function serverWithRequest(context: TestContext): Promise<{ server: Server; response: ServerResponse }> {
+  const server = createServer()
+  context.after(() => cutOff(server))
+  const request = once(server, 'request')
+  await listen(server, { host: '127.0.0.1', port: 0, setting: '' })
+  const client = connect((server.address() as AddressInfo).port, '127.0.0.1')
+  client.resume().write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n')
+  const [, response] = (await request) as [IncomingMessage, ServerResponse]
+  return { server, response }
+}
 
 describe('A shutdown', () => {
   it('closes a server that never listened, and one that never was', async () => {
@@ -57,6 +69,34 @@ describe('A shutdown', () => {
     await finished
     await once(client.resume(), 'close')
     assert.equal(cut.mock.callCount(), 0)
+  })
+
+  it('leaves an idle connection a quarter of a second for one more request', async (context) => {
+    const { mock } = context
+    const { server, response } = await serverWithRequest(context)
+    response.end()
+    await once(response, 'close')
+    const { socket } = response.req
+    mock.timers.enable({ apis: ['setTimeout', 'setInterval'] })
+    const finished = finish(server)
+    for (const ms of [100, 100]) mock.timers.tick(ms)
+    assert.equal(socket.destroyed, false)
+    for (const ms of [50, 50]) mock.timers.tick(ms)
+    assert.equal(socket.destroyed, true)
+    await finished
+  })
+
+  it('cuts off what still runs after six seconds, so that its last steps are done within ten', async (context) => {
+    const { mock } = context
+    const { server, response } = await serverWithRequest(context)
+    const { socket } = response.req
+    mock.timers.enable({ apis: ['setTimeout', 'setInterval'] })
+    const finished = finish(server)
+    mock.timers.tick(5999)
+    assert.equal(socket.destroyed, false)
+    mock.timers.tick(1)
+    assert.equal(socket.destroyed, true)
+    await finished
   })
 
   it('logs a last step that fails, and returns its error', async () => {

@@ -40,7 +40,9 @@ export function createPipeline({ cache, steps, handlers, send, log, clientAddres
   }
 
   function contentOf(call: OperationCall, cached: CachedAnswer | undefined): Result | Promise<Result> {
-    return cached === undefined ? handlers[call.operation.id](call) : answerOrNotModified(call, cached)
+    if (cached === undefined) return handlers[call.operation.id](call)
+    cache.lookups.hits += 1
+    return answerOrNotModified(call, cached)
   }
 
   return (arrival: Arrival): boolean => {

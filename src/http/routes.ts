@@ -159,7 +159,7 @@ function nearestPath(path: string): string | undefined {
 
 /** Returns whether to answer with an HTML page. Below the API's base path the answer is always an Error body. */
 function asksForPage({ raw: { method, headers } }: Call, path: string): boolean {
-  return isRead(method) && !path.startsWith(BASE_PATH) && /\btext\/html\b/.test(headers.accept ?? '')
+  return isRead(method) && !isBelowBase(path) && /\btext\/html\b/.test(headers.accept ?? '')
 }
 
 /**

@@ -35,7 +35,8 @@ describe('Migrations', () => {
   const CONCURRENT = `-- compatible from 1\n-- concurrently\n\n-- Why.\n${INDEX}\n`
 
   it('are read in the order of their numbers, with what they say of themselves', () => {
-    const two = read({ '0002-more.sql': CONCURRENT, '0001-first.sql': FIRST })
+    const beside = { 'README.md': '', '0001-first.sql~': '', '.DS_Store': '' }
+    const two = read({ '0002-more.sql': CONCURRENT, '0001-first.sql': FIRST, ...beside })
     assert.deepEqual(
       two.map(({ sql: _sql, ...rest }) => rest),
       [

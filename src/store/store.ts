@@ -47,7 +47,7 @@ export interface Store {
   commits(): CommitStats
   /** Resolves when the database answers and accepts writes; rejects with `StoreUnavailable` when it does not. */
   ping(): Promise<void>
-  /** Rejects with `DiskHangs` if the last writes wait for a disk that does not answer. */
+  /** May be called more than once. Rejects with `CannotCloseStore` if the last writes wait for a disk that hangs, or a sync has failed. */
   close(): Promise<void>
 }
 
@@ -75,9 +75,12 @@ export class NoWrites extends StoreUnavailable {
   override name = 'NoWrites'
 }
 
-/** The disk does not answer, so the store can't be closed. A graceful exit of the process would wait for it too. */
-export class DiskHangs extends StoreUnavailable {
-  override name = 'DiskHangs'
+/**
+ * The disk does not answer, or a sync has failed. The process must be killed: a graceful exit would wait for the disk too, or
+ * close the database, which copies the log without verifying its checksums.
+ */
+export class CannotCloseStore extends StoreUnavailable {
+  override name = 'CannotCloseStore'
 }
 
 /** Commits of data, and the writes in them. PostgreSQL counts only creates without idempotency key, which share commits. */

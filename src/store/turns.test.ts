@@ -32,6 +32,18 @@ it('Where more arrive than a turn takes, the rest follows in order, a turn later
   assert.deepEqual(taken.at(-1), [6])
 })
 
+it('What arrives while a turn is taken follows in the next one, and nothing is handed over without an arrival', async () => {
+  const taken: (readonly number[])[] = []
+  const arrived = gatherTurns<number>((gathered) => {
+    taken.push(gathered)
+    // As a client whose next request is read while its first one is answered.
+    if (gathered[0]! < 4) arrived(gathered[0]! + 1)
+  }, 2)
+  arrived(1)
+  for (let turn = 0; turn < 8; turn += 1) await setImmediate()
+  assert.deepEqual(taken, [[1], [2], [3], [4]])
+})
+
 it('A wait for more ends after the first turn without any, and where more come every turn, after four', async () => {
   /** Resolves with how often the count was asked for, at the start and after each turn. */
   const looks = async (count: (look: number) => number) => {

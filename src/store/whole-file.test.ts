@@ -4,7 +4,7 @@ import fs from 'node:fs'
 import { mkdtempDisposable } from 'node:fs/promises'
 import { syncBuiltinESMExports } from 'node:module'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { it } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { writeWholeFile } from './whole-file.ts'
@@ -38,6 +38,7 @@ it('A file is on the disk before it gets its name, and its name is before the ca
     assert.deepEqual([written, opened.size], ['written', 0])
     assert.deepEqual(steps, [`sync ${partial}`, 'rename', `sync ${folder.path}`])
     assert.deepEqual(rename.mock.calls[0]?.arguments, [partial, file])
+    assert.equal(dirname(partial), folder.path, 'on the same disk: no file can be renamed across disks')
   } finally {
     mock.restoreAll()
     syncBuiltinESMExports()

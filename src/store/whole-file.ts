@@ -1,6 +1,6 @@
 // Writes files atomically, for backups and exports: a file is complete or missing.
 import { randomUUID } from 'node:crypto'
-import { closeSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs'
+import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync } from 'node:fs'
 import { platform } from 'node:os'
 import { dirname } from 'node:path'
 
@@ -20,6 +20,11 @@ export async function writeWholeFile<T>(file: string, write: (partial: string) =
   } finally {
     rmSync(partial, { force: true })
   }
+}
+
+/** Whether a file of this name can be replaced, if there is one: not a device or a pipe, such as /dev/null, nor a folder. */
+export function isReplaceable(file: string): boolean {
+  return !existsSync(file) || statSync(file).isFile()
 }
 
 function sync(path: string, mode: 'r' | 'r+'): void {

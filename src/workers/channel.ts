@@ -9,7 +9,13 @@ type Message =
   | ['result', id: number, value: unknown]
   | ['failure', id: number, message: string]
 
-const ENDED = 'the other process of this instance has ended'
+/** A call has no answer, because the other process of this instance has ended. */
+export class PeerEnded extends Error {
+  override name = 'PeerEnded'
+  constructor() {
+    super('the other process of this instance has ended')
+  }
+}
 
 export class Channel<Remote extends Methods> {
   readonly #peer: NodeJS.Process | ChildProcess
@@ -23,11 +29,11 @@ export class Channel<Remote extends Methods> {
     // The listening socket arrives with its own message, the string 'socket'.
     peer.on('message', (message: Message | string) => void (typeof message !== 'string' && this.#receive(message)))
     peer.on('disconnect', () => {
-      for (const id of this.#pending.keys()) this.#settle(['failure', id, ENDED])
+      for (const id of this.#pending.keys()) this.#lose(id)
     })
   }
 
-  /** Calls a method of the other process. Rejects with the message of the error thrown there, or if that process has ended. */
+  /** Calls a method of the other process. Rejects with the message of the error thrown there, or with `PeerEnded`. */
   call<Name extends keyof Remote & string>(
     name: Name,
     ...parameters: Parameters<Remote[Name]>
@@ -35,7 +41,7 @@ export class Channel<Remote extends Methods> {
     const result = Promise.withResolvers<unknown>()
     const id = (this.#lastId += 1)
     this.#pending.set(id, result)
-    this.#send(['call', id, name, parameters], () => this.#settle(['failure', id, ENDED]))
+    this.#send(['call', id, name, parameters], () => this.#lose(id))
     return result.promise as Promise<Awaited<ReturnType<Remote[Name]>>>
   }
 
@@ -57,6 +63,11 @@ export class Channel<Remote extends Methods> {
     this.#pending.delete(id)
     if (kind === 'result') pending?.resolve(outcome)
     else pending?.reject(new Error(outcome))
+  }
+
+  #lose(id: number): void {
+    this.#pending.get(id)?.reject(new PeerEnded())
+    this.#pending.delete(id)
   }
 
   /** Sends a message; calls `lost` if the other process has disconnected. */

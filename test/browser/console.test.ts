@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import type { Page } from '@playwright/test'
+import { until } from '../../harness/until.ts'
 import type { NewPet } from '../../src/contract/pets.ts'
 import { PASSWORD } from '../harness.ts'
 import { describeInBrowser, generateKey, signIn, signUp } from './browsing.ts'
@@ -194,6 +195,47 @@ describeInBrowser('the console in a browser', {}, (browsing) => {
     await page.getByRole('button', { name: 'Add animal' }).dblclick()
     await page.getByText('Add another').waitFor()
     assert.equal((await rows(page)).filter(([name]) => name === 'Double').length, 1)
+    browsing.assertClean()
+  })
+
+  it('lets a visitor who goes back to a form send it again', async () => {
+    const page = await browsing.open()
+    await signIn(page, browsing.petstore.account.email, PASSWORD)
+    await page.goto('/animals/new')
+    await page.getByLabel('Name').fill('Back again')
+    await page.getByLabel('Category').fill('1')
+    const button = page.getByRole('button', { name: 'Add animal' })
+    // As if the visitor had left the page before the form arrived anywhere.
+    await page.evaluate(
+      'document.querySelector("form.form").addEventListener("submit", (event) => event.preventDefault(), { once: true })',
+    )
+    await button.click()
+    await page.evaluate('dispatchEvent(new PageTransitionEvent("pageshow", { persisted: true }))')
+    await button.click()
+    await page.getByText('Add another').waitFor()
+    browsing.assertClean()
+  })
+
+  it('puts the focus on the first field with a problem', async () => {
+    const page = await browsing.open()
+    await signIn(page, browsing.petstore.account.email, PASSWORD)
+    await page.goto('/animals/new')
+    await page.getByLabel('Name').fill('Rex')
+    await page.getByRole('button', { name: 'Add animal' }).click()
+    await page.locator('#categoryId:focus').waitFor()
+    browsing.assertClean()
+  })
+
+  it('selects the text where the browser refuses to copy it', async () => {
+    const page = await browsing.open()
+    await page.addInitScript('navigator.clipboard.writeText = () => Promise.reject(new Error("refused"))')
+    await signUp(page, 'by-hand@example.com', PASSWORD)
+    const key = await generateKey(page, 'by hand')
+    const selected = async () => String(await page.evaluate('getSelection().toString()'))
+    await page.getByRole('button', { name: 'Copy the key' }).click()
+    await until(async () => (await selected()) === key, 'the key is selected')
+    await page.getByRole('button', { name: 'Copy the line' }).last().click()
+    await until(async () => /^curl .*Bearer pets_test_\w+"$/s.test(await selected()), 'the line is selected')
     browsing.assertClean()
   })
 

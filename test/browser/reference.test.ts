@@ -23,6 +23,8 @@ describeInBrowser('the reference in a browser', {}, (browsing) => {
     assert.equal(response.status(), 200)
     assert.equal(response.url(), `${petstore.url}/v1/pets`)
     await page.getByText('9223372036854775807').first().waitFor()
+    await page.reload()
+    assert.equal(await page.getByPlaceholder('Token').first().inputValue(), '', 'the page keeps no key')
     browsing.assertClean()
   })
 

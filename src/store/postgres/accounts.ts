@@ -178,21 +178,23 @@ export function postgresAccounts(pool: Pool): AccountStore {
         GROUP BY key_id, operation`,
       ),
 
+    /** Runs in one transaction, so that a retry adds no request twice. */
     recordFailures(failed) {
       const requests = JSON.stringify(failed.map((request, position) => ({ ...request, position })))
-      return pool.write(async (sql) => {
+      const accountIds = JSON.stringify(Array.from(new Set(failed.map(({ accountId }) => accountId))))
+      return pool.writeTransaction(async (sql) => {
         await sql`
           INSERT INTO failed_requests (at, account_id, key_id, request_id, operation, status, code, message)
           SELECT f.at, a.id, f."keyId", f."requestId", f.operation, f.status, f.code, f.message
           FROM json_to_recordset(${requests}::text::json) AS f (position INTEGER, at BIGINT, "accountId" TEXT, "keyId" TEXT,
             "requestId" TEXT, operation TEXT, status INTEGER, code TEXT, message TEXT)
           JOIN accounts a ON a.id = f."accountId" ORDER BY f.position FOR KEY SHARE OF a`
-        for (const accountId of new Set(failed.map((request) => request.accountId))) {
-          await sql`
-            DELETE FROM failed_requests WHERE id IN (
-              SELECT id FROM failed_requests WHERE account_id = ${accountId}
-              ORDER BY id DESC OFFSET ${FAILED_REQUESTS_KEPT} FOR UPDATE SKIP LOCKED)`
-        }
+        await sql`
+          DELETE FROM failed_requests WHERE id IN (
+            SELECT surplus.id FROM json_array_elements_text(${accountIds}::text::json) AS a (id)
+            CROSS JOIN LATERAL (
+              SELECT id FROM failed_requests WHERE account_id = a.id
+              ORDER BY id DESC OFFSET ${FAILED_REQUESTS_KEPT} FOR UPDATE SKIP LOCKED) AS surplus)`
       })
     },
 

@@ -40,6 +40,7 @@ describe('Creates of one turn, when their statement fails', () => {
         ['rejected', 'rejected', 'rejected'],
       )
       assert.equal(statements(), 1)
+      assert.deepEqual(creates.commits, { commits: 0, writes: 0 }, 'none is counted as committed')
     })
   }
 

@@ -15,7 +15,8 @@
 //   wait in order, but a read overtakes writes that have no connection left. The queues are bounded.
 // - Short reads, of one statement that an index answers, are pipelined on a connection in use if none is free: several cost
 //   the driver and the server little more than one (calls.ts). A read without an answer after a quarter of a second is sent
-//   again on a free connection. Behind PgBouncer nothing is pipelined.
+//   again on a free connection; the connection that it shared is closed if no answer comes within the limit of a call.
+//   Behind PgBouncer nothing is pipelined.
 // - A connection that can't be opened fails no call while others work: the pool uses fewer, and tries one more after a pause.
 //   If none works, the waiting calls are refused, and new calls for a moment too, to spare an unavailable database.
 // - Of several hosts, the one that last worked is tried first. A primary that was replaced is recognised by its timeline
@@ -72,8 +73,9 @@ export class Pool {
       answer.then(leave, leave)
       try {
         return await withinTime(answer, PIPELINED_WAIT_MS)
-      } catch {
+      } catch (error) {
         // It took too long, or failed, perhaps because of another call on this connection.
+        if (error instanceof Overdue) this.#limitPipelined(shared, answer)
       }
     }
     return this.#attempt('read', work, breaksConnection, this.#mayShare)
@@ -152,6 +154,13 @@ export class Pool {
       else this.#connections.release(connection)
       throw error
     }
+  }
+
+  /** Closes the connection of a pipelined read without an answer in time, which would be in use until the network gives up. */
+  #limitPipelined(connection: Connection, answer: Promise<unknown>): void {
+    withinTime(answer, this.#limitMs - PIPELINED_WAIT_MS).catch((error: unknown) => {
+      if (error instanceof Overdue) this.#abandon(connection, 'read', answer)
+    })
   }
 
   #abandon(connection: Connection, kind: Kind, answer: Promise<unknown>): void {

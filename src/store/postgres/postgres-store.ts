@@ -102,7 +102,7 @@ async function settle(pool: Pool, report: Report): Promise<void> {
 async function warningsBehindPgbouncer(pool: Pool): Promise<string[]> {
   const [row] = await pool.read(
     (sql) => sql<{ limit: string; role: string }[]>`
-    SELECT current_setting('statement_timeout') AS limit, current_user AS role`,
+    SELECT current_setting('statement_timeout') AS limit, quote_ident(current_user) AS role`,
   )
   const { limit, role } = row!
   if (limit !== '0') return []

@@ -4,7 +4,7 @@ import { dirname, isAbsolute } from 'node:path'
 import { backup, DatabaseSync } from 'node:sqlite'
 import { LEFT_BEHIND, titleOf, unknownAmong, whyUnknown } from '../records.ts'
 import { CannotOpenStore, NoDatabase } from '../store.ts'
-import { writeWholeFile } from '../whole-file.ts'
+import { isReplaceable, writeWholeFile } from '../whole-file.ts'
 import { companionsOf, createFile, createFolder, partOfDatabase } from './database-files.ts'
 import { readPragma, refuseForeignFile } from './database.ts'
 import { explain, isBusy, LOCK_WAIT_MS } from './failures.ts'
@@ -37,6 +37,8 @@ export async function backUp(path: string, file: string, replace: boolean): Prom
 }
 
 function refuseExisting(file: string, replace: boolean): void {
+  if (!isReplaceable(file))
+    throw new CannotOpenStore(`${file} is not a regular file; nothing was written. Name another file.`)
   if (!replace && existsSync(file))
     throw new CannotOpenStore(`${file} exists already; nothing was written. Name another file, or add --force.`)
 }

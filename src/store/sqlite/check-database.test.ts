@@ -1,4 +1,4 @@
-// When `petstore doctor` warns of low disk space and of an old SQLite; test/doctor.test.ts has its other checks.
+// When `petstore doctor` warns of low disk space, a wrong clock and an old SQLite; test/doctor.test.ts has its other checks.
 import assert from 'node:assert/strict'
 import fs from 'node:fs'
 import { mkdtempDisposable } from 'node:fs/promises'
@@ -28,6 +28,40 @@ it('Disk space that the system keeps for root counts as full', async ({ mock }) 
   statfs.mock.restore()
   syncBuiltinESMExports()
   assert.deepEqual([space!.state, space!.found.split(',')[0]], ['problem', '99 MiB free'])
+})
+
+it('Disk space and modes are those of the folder that the database is in, where the path is a link', async ({
+  mock,
+}) => {
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'petstore-test-'))
+  const [home, links] = ['home', 'links'].map((name) => join(folder.path, name)) as [string, string]
+  openDatabase(join(home, 'pets.db')).db.close()
+  fs.mkdirSync(links)
+  fs.chmodSync(links, 0o755)
+  fs.symlinkSync('../home/pets.db', join(links, 'pets.db'))
+  const statfs = mock.method(fs, 'statfsSync')
+  syncBuiltinESMExports()
+  const checks = checkSqlite(join(links, 'pets.db'), Date.now())
+  const places = statfs.mock.calls.map(({ arguments: [place] }) => place)
+  statfs.mock.restore()
+  syncBuiltinESMExports()
+  assert.deepEqual(places, [fs.realpathSync(home)])
+  assert.equal(checks.find(({ name }) => name === 'File modes')?.state, 'ok')
+})
+
+it('A clock that was set right is no problem, though an earlier event lies in the future', async () => {
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'petstore-test-'))
+  const path = join(folder.path, 'pets.db')
+  const { db } = openDatabase(path)
+  const clock = () => checkSqlite(path, 1000).find(({ name }) => name === 'Clock')?.state
+  const add = db.prepare(
+    "INSERT INTO audit_events (at, account_id, action, via, subject) VALUES (?, 'acct', 'key.created', 'console', 's')",
+  )
+  add.run(9_000_000)
+  assert.equal(clock(), 'problem')
+  add.run(1000)
+  assert.equal(clock(), 'ok')
+  db.close()
 })
 
 it('An SQLite that may damage the database opens none, and is a problem', async ({ mock }) => {

@@ -1,11 +1,10 @@
 // Checks a database file for `petstore doctor`, without changing it.
 import { statfsSync, statSync } from 'node:fs'
-import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { type Check, fine, problem, schemaCheck, unknownChecks, warning } from '../check.ts'
 import { unknownAmong } from '../records.ts'
 import { NoDatabase } from '../store.ts'
-import { modeWarnings } from './database-files.ts'
+import { folderOf, modeWarnings } from './database-files.ts'
 import { readPragma, refuseForeignFile, requireSqliteVersion, requireWritable } from './database.ts'
 import { explain, LOCK_WAIT_MS } from './failures.ts'
 import { lackingMigrations } from './migrate.ts'
@@ -52,7 +51,7 @@ export function checkSqlite(path: string, now: number): Check[] {
 }
 
 function checkSpace(path: string): Check {
-  const { bavail, bsize } = statfsSync(dirname(path))
+  const { bavail, bsize } = statfsSync(folderOf(path))
   return spaceCheck(bavail * bsize, statSync(path).size)
 }
 

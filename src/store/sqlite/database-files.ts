@@ -30,11 +30,21 @@ export function createFile(path: string): void {
   if (!existsSync(path)) closeSync(openSync(path, 'a', OWNER_ONLY_FILE))
 }
 
+/** Returns the folder that SQLite writes to: if the path is a symbolic link, that of the file that it leads to. */
+export function folderOf(path: string): string {
+  try {
+    readlinkSync(path)
+  } catch {
+    return dirname(path)
+  }
+  return dirname(followLinks(path))
+}
+
 /** Returns a warning for the database file and for its folder, if other users can read them. */
 export function modeWarnings(path: string): string[] {
   // Windows has access control lists, which the mode does not show.
   if (platform() === 'win32') return []
-  return [dirname(path), path].flatMap((place) => {
+  return [folderOf(path), path].flatMap((place) => {
     const mode = statSync(place).mode & 0o777
     if ((mode & READABLE_BY_OTHERS) === 0) return []
     return [

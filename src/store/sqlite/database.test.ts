@@ -53,6 +53,19 @@ describe('A database file that is open', () => {
 })
 
 describe('A new database file', () => {
+  it('is not made for a database in memory', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'petstore-test-'))
+    const before = process.cwd()
+    process.chdir(folder)
+    try {
+      openDatabase(IN_MEMORY, { serving: { checkpoints: true, onBroken: () => {} } }).db.close()
+      assert.deepEqual(readdirSync(folder), [])
+    } finally {
+      process.chdir(before)
+      rmSync(folder, { recursive: true })
+    }
+  })
+
   it('is not created, nor is its folder, for a caller that only reads', () => {
     const folder = mkdtempSync(join(tmpdir(), 'petstore-test-'))
     assert.throws(() => openDatabase(join(folder, 'none', 'pets.db'), { create: false }), NoDatabase)

@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { IN_MEMORY } from '../database-address.ts'
 import { openedBy } from '../migrations.ts'
 import { CannotOpenStore, NoDatabase, type Opened, type OpenOptions, type Serving } from '../store.ts'
-import { createFile, createFolder, modeWarnings } from './database-files.ts'
+import { createFile, createFolder, folderOf, modeWarnings } from './database-files.ts'
 import { explain, isBusy, LOCK_RETRY_MS } from './failures.ts'
 import { APPLICATION_ID, migrate } from './migrate.ts'
 import { openWal, SERVING_WAIT_MS, type Wal } from './wal.ts'
@@ -54,7 +54,7 @@ function prepareFile(path: string, create: boolean): void {
 
 /** Refuses a file that can't be written: SQLite opens it without complaint, and then every create fails. */
 export function requireWritable(path: string): void {
-  for (const place of [path, dirname(path)].filter((name) => existsSync(name))) {
+  for (const place of [path, folderOf(path)].filter((name) => existsSync(name))) {
     try {
       accessSync(place, constants.W_OK)
     } catch (error) {

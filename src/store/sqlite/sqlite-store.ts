@@ -1,7 +1,7 @@
 // The embedded engine: one file, and one connection in each process.
 import type { DatabaseSync } from 'node:sqlite'
 import { type Facts, factsOfStore } from '../facts.ts'
-import type { OpenOptions, Store } from '../store.ts'
+import { CannotCloseStore, type OpenOptions, type Store } from '../store.ts'
 import { sqliteAccounts } from './accounts.ts'
 import { openDatabase } from './database.ts'
 import { sqliteImports } from './imports.ts'
@@ -39,8 +39,13 @@ export function openSqliteStore(path: string, options: OpenOptions = {}): Store 
     async close() {
       await writer.close()
       clearInterval(shortening)
-      // Closing would copy the log to the database file without verifying its checksums.
-      if (writer.isBroken) return
+      // Closed before: the file descriptor of the log may be another file's by now.
+      if (!db.isOpen) return
+      if (writer.isBroken) {
+        // Closing would copy the log to the database file without verifying its checksums. A command reports the failed write.
+        if (wal === undefined) return
+        throw new CannotCloseStore('a sync of the database has failed')
+      }
       wal?.close()
       db.close()
     },

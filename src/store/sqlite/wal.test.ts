@@ -17,7 +17,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, before, describe, it, type TestContext } from 'node:test'
 import { setImmediate, setTimeout } from 'node:timers/promises'
-import { CannotOpenStore, type OpenOptions, type Store, StoreUnavailable } from '../store.ts'
+import { CannotCloseStore, CannotOpenStore, type OpenOptions, type Store, StoreUnavailable } from '../store.ts'
 import { openSqliteStore } from './sqlite-store.ts'
 import { openWal, SERVING_WAIT_MS } from './wal.ts'
 
@@ -164,7 +164,7 @@ describe('The write-ahead log', () => {
     )
     await assert.rejects(store.pets.create(REX), StoreUnavailable)
     const length = statSync(`${path}-wal`).size
-    await store.close()
+    await assert.rejects(store.close(), CannotCloseStore)
     assert.deepEqual([statSync(`${path}-wal`).size, broken.length], [length, 1])
     assert.ok(length > 0)
   })

@@ -197,6 +197,26 @@ describe('The writer', { timeout: 20_000 }, () => {
       assert.deepEqual(numbers(), [2, 3])
     })
 
+    it('writes in the order in which the writes came, however often it has to try', async () => {
+      using file = new LockedFile()
+      const { writer, add } = newWriter(file.path)
+      const order: number[] = []
+      const write = (n: number) =>
+        writer.write(() => {
+          add(n)
+          order.push(n)
+        })
+      file.lock()
+      const first = [write(1), write(2), write(3)]
+      await setTimeout(3 * LOCK_RETRY_MS)
+      const second = [write(4), write(5)]
+      await setTimeout(3 * LOCK_RETRY_MS)
+      assert.deepEqual(order, [])
+      file.unlock()
+      await Promise.all([...first, ...second])
+      assert.deepEqual(order, [1, 2, 3, 4, 5])
+    })
+
     it('waits for it with each of the writes that are retried alone', async () => {
       using file = new LockedFile()
       const { db, writer, add, numbers } = newWriter(file.path)

@@ -4,7 +4,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { setImmediate, setTimeout } from 'node:timers/promises'
 import { whileGrowing } from '../turns.ts'
 import { withinTime } from '../within-time.ts'
-import { type CommitStats, DiskHangs, StoreBusy, StoreUnavailable } from '../store.ts'
+import { CannotCloseStore, type CommitStats, StoreBusy, StoreUnavailable } from '../store.ts'
 import { asStoreFailure, explain, isBusy, isFailedSync, LOCK_RETRY_MS, LOCK_WAIT_MS } from './failures.ts'
 import type { Wal } from './wal.ts'
 
@@ -102,13 +102,13 @@ export class Writer {
     }
   }
 
-  /** Refuses new work, and resolves when all queued writes are durable or refused. Rejects with `DiskHangs`. */
+  /** Refuses new work, and resolves when all queued writes are durable or refused. Rejects with `CannotCloseStore`. */
   async close(): Promise<void> {
     this.#closed ??= Promise.withResolvers()
     if (!this.#isWriting || this.isBroken) this.#closed.resolve()
     const closed = this.#closed.promise
     await withinTime(closed, LAST_SYNC_MS).catch(() => {
-      if (this.#syncing !== undefined) throw new DiskHangs('the disk did not sync the last writes')
+      if (this.#syncing !== undefined) throw new CannotCloseStore('the disk did not sync the last writes')
       return closed
     })
   }
