@@ -38,8 +38,15 @@ export const postgres: TestEngine = {
     server ??= process.env[SHARED_POSTGRES]
       ? Promise.resolve(process.env[SHARED_POSTGRES])
       : startPostgres().then(({ url }) => url)
-    return newPostgresDatabase(await server)
+    const database = await newPostgresDatabase(await server)
+    // On a crowded machine the server may take longer to answer than the service waits by default.
+    return { ...database, url: withParameters(database.url, 'connect_timeout=30') }
   },
+}
+
+/** Adds query parameters to the address of a database. */
+export function withParameters(url: string, parameters: string): string {
+  return `${url}${url.includes('?') ? '&' : '?'}${parameters}`
 }
 
 /** The variable with the host and port of PgBouncer, in a run that reaches PostgreSQL through it (pgbouncer-setup.ts). */

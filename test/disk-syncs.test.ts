@@ -82,7 +82,8 @@ describe('A create on SQLite', { concurrency: 2 }, () => {
 
   it('is refused when the disk fails to sync during a stop, which then kills the process: an exit would close the database', async () => {
     await using folder = await Folder.create()
-    const { served, key, order } = await serveOnFaultyDisk(folder)
+    const { served, add, key, order } = await serveOnFaultyDisk(folder)
+    assert.equal((await add('kept')).status, 201)
     using running = new RawConnection(served.url)
     running.send(
       `POST /v1/pets HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${key}\r\nExpect: 100-continue\r\nContent-Type: application/json\r\nContent-Length: ${REX.length}\r\n\r\n`,

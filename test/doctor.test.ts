@@ -13,7 +13,7 @@ import { openStore } from '../src/store/open-store.ts'
 import { Folder, makeKey } from './command.ts'
 import { MIGRATION_NAMES, readSchema } from './database-schema.ts'
 import { askPostgres } from '../harness/ask-postgres.ts'
-import { ENGINES, postgres, sqlite } from '../harness/engines.ts'
+import { ENGINES, postgres, sqlite, withParameters } from '../harness/engines.ts'
 import { until } from '../harness/until.ts'
 import { type InProcessOptions, petstore } from './in-process-command.ts'
 import { restoreOldDatabase } from './old-release.ts'
@@ -260,8 +260,8 @@ describe('petstore doctor', { concurrency: 3 }, () => {
       SELECT CASE WHEN number > 100 THEN 'client backend' ELSE 'walwriter' END AS backend_type FROM generate_series(
         1, 90 + current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int) AS number`)
     await ask(`ALTER DATABASE ${new URL(database.url).pathname.slice(1)} SET search_path = public, told, pg_catalog`)
-    assert.deepEqual((await examine(`${database.url}?pool_size=10`)).found, {})
-    const { code, found } = await examine(`${database.url}?pool_size=11`)
+    assert.deepEqual((await examine(withParameters(database.url, 'pool_size=10'))).found, {})
+    const { code, found } = await examine(withParameters(database.url, 'pool_size=11'))
     assert.deepEqual([code, found['Connections']?.state], [0, 'warning'])
   })
 
@@ -301,7 +301,7 @@ describe('petstore doctor', { concurrency: 3 }, () => {
     assert.equal(mistyped.code, 1)
     assert.match(mistyped.found['Database']!.found, /unknown parameter colour/)
     await using database = await postgres.newDatabase()
-    const crowded = await examine(`${database.url}?pool_size=1000`)
+    const crowded = await examine(withParameters(database.url, 'pool_size=1000'))
     assert.deepEqual([crowded.code, crowded.found['Connections']!.state], [0, 'warning'])
     await untilUnconnected(database.url)
   })

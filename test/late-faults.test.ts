@@ -73,7 +73,7 @@ async function spoil({ url, key }: Petstore, what: string, fault: string, reads:
   else await setTimeout(400)
   if (!socket.destroyed) FAULTS[fault]!(socket)
   // The service ends its side, unless the client takes nothing.
-  await Promise.race([ended, setTimeout(reads ? 5000 : 400)])
+  await Promise.race([ended, setTimeout(reads ? 30_000 : 400)])
   assert.ok(!reads || socket.readableEnded || socket.destroyed, `${what}, then ${fault}: the connection is still open`)
   socket.destroy()
   return received

@@ -14,7 +14,7 @@ import { parseConnection } from '../src/store/postgres/connection-settings.ts'
 import { Pool } from '../src/store/postgres/pool.ts'
 import { CannotOpenStore } from '../src/store/store.ts'
 import { startCuttingProxy } from './cutting-proxy.ts'
-import { postgres } from '../harness/engines.ts'
+import { postgres, withParameters } from '../harness/engines.ts'
 import { countPets, startPetstore } from './harness.ts'
 import { startPostgres } from '../harness/postgres-server.ts'
 import { CERTIFICATE, KEY } from '../harness/test-certificate.ts'
@@ -191,7 +191,7 @@ describe('opening PostgreSQL', () => {
     const sql = connectTo(database.url, { max: 1 })
     await (await open(database.url)).close()
     await sql.unsafe(`ALTER DATABASE ${sql.options.database} SET default_transaction_read_only = on`)
-    await refuses(`${database.url}?target_session_attrs=read-write`, /it is read-only: a standby/)
+    await refuses(withParameters(database.url, 'target_session_attrs=read-write'), /it is read-only: a standby/)
     await sql.end()
   })
 })

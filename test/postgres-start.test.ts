@@ -11,7 +11,7 @@ import { openStore } from '../src/store/open-store.ts'
 import { CannotOpenStore, NoDatabase } from '../src/store/store.ts'
 import { readSchema } from './database-schema.ts'
 import { askPostgres } from '../harness/ask-postgres.ts'
-import { postgres } from '../harness/engines.ts'
+import { postgres, withParameters } from '../harness/engines.ts'
 import { until } from '../harness/until.ts'
 
 const open = (url: string) => openStore(readConfig({ database: url }, {}).database)
@@ -23,7 +23,7 @@ describe('a start on PostgreSQL', { timeout: 120_000 }, () => {
     let started: ReturnType<typeof open> | undefined
     await sql.begin(async (migrating) => {
       await migrating`SELECT pg_advisory_xact_lock(${0x50455453})`
-      started = open(`${database.url}?statement_timeout=100`)
+      started = open(withParameters(database.url, 'statement_timeout=100'))
       await Promise.race([
         started,
         until(
@@ -72,7 +72,7 @@ describe('a start on PostgreSQL', { timeout: 120_000 }, () => {
     await using database = await postgres.newDatabase()
     const told = async (parameters: string) => {
       const pool = new Pool(
-        parseConnection(`${database.url}?application_name=shop&statement_timeout=1234&${parameters}`),
+        parseConnection(withParameters(database.url, `application_name=shop&statement_timeout=1234&${parameters}`)),
       )
       const [row] = await pool.read(
         (sql) => sql`

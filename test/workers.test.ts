@@ -9,7 +9,7 @@ import { SIGN_IN_BY_ACCOUNT_AND_ADDRESS, SIGN_UP_BY_ADDRESS } from '../src/accou
 import { Folder, serve } from './command.ts'
 import { ConsoleClient } from './console-client.ts'
 import { describeService, makeKey, PASSWORD, startPetstore } from './harness.ts'
-import { postgres, sqlite } from '../harness/engines.ts'
+import { postgres, sqlite, withParameters } from '../harness/engines.ts'
 import { RawConnection } from '../harness/raw-http.ts'
 import { until } from '../harness/until.ts'
 import { ask, close, connectionsTo, connectToFirstProcess, connectToWorker } from './worker-connection.ts'
@@ -174,7 +174,7 @@ describe('Workers', () => {
 
   it('share the connections to PostgreSQL that one process would have', async () => {
     await using database = await postgres.newDatabase()
-    const url = `${database.url}?pool_size=4&connect_timeout=60&statement_timeout=60000`
+    const url = withParameters(database.url, 'pool_size=4&statement_timeout=60000')
     await using petstore = await startPetstore({ database: url, env: TWO, chores: false })
     const sql = connectTo(database.url, { max: 1 })
     const { calls } = await sql.begin(async (transaction) => {
