@@ -40,7 +40,7 @@ export const postgres: TestEngine = {
       : startPostgres().then(({ url }) => url)
     const database = await newPostgresDatabase(await server)
     // On a crowded machine the server may take longer to answer than the service waits by default.
-    return { ...database, url: withParameters(database.url, 'connect_timeout=30') }
+    return { ...database, url: withParameters(database.url, 'connect_timeout=30&statement_timeout=60000') }
   },
 }
 

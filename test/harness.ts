@@ -66,6 +66,7 @@ export async function startPetstore(options: PetstoreOptions = {}): Promise<Pets
     running.store.pets.indexWords = () => Promise.resolve(false)
     running.store.accounts.recordUsage = () => Promise.resolve()
   }
+  await until(() => running.store.ping().then(() => true), 'the database is open')
   const { account, apiKey, key } = await makeKey(running)
   if (options.chores === false)
     await until(() => !running.store.connections()?.inUse, 'what the service does at its start is over')

@@ -4,7 +4,7 @@ import { newPostgresDatabase, postgres } from '../harness/engines.ts'
 import { until } from '../harness/until.ts'
 import { readConfig } from '../src/config.ts'
 import { openStore } from '../src/store/open-store.ts'
-import type { Store } from '../src/store/store.ts'
+import { CannotOpenStore, type Store } from '../src/store/store.ts'
 import { type CuttingProxy, startCuttingProxy } from './cutting-proxy.ts'
 
 export interface OpenPostgres extends AsyncDisposable {
@@ -34,7 +34,7 @@ export async function openPostgres(parameters = '', serverUrl?: string): Promise
   const sql = connectTo(database.url, { max: 4, onnotice: () => {} })
   parts.defer(() => sql.end({ timeout: 1 }))
   const url = `${proxy.url}?${parameters}`
-  const store = await openStore(readConfig({ database: url }, {}).database)
+  const store = await openPatiently(url)
   parts.defer(() => store.close())
 
   const backends = async (blocked = false) => {
@@ -72,6 +72,17 @@ export async function openPostgres(parameters = '', serverUrl?: string): Promise
     untilBlocked: (count) =>
       until(async () => (await backends(true)).length === count, `${count} statements wait for a lock`),
     [Symbol.asyncDispose]: () => disposal.disposeAsync(),
+  }
+}
+
+/** Opens a store; tries again where the server is too slow for the time limit of the address. */
+async function openPatiently(url: string): Promise<Store> {
+  for (;;) {
+    try {
+      return await openStore(readConfig({ database: url }, {}).database)
+    } catch (error) {
+      if (!(error instanceof CannotOpenStore && error.transient)) throw error
+    }
   }
 }
 

@@ -46,7 +46,7 @@ export function describeInBrowser(name: string, options: PetstoreOptions, tests:
           ...contextOptions,
         })
         const page = await context.newPage()
-        page.setDefaultTimeout(15_000)
+        page.setDefaultTimeout(60_000)
         watch(page, petstore.url, wrong)
         return page
       },

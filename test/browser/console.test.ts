@@ -95,6 +95,7 @@ describeInBrowser('the console in a browser', {}, (browsing) => {
     const page = await browsing.open()
     await signIn(page, browsing.petstore.account.email, PASSWORD)
     await page.getByRole('link', { name: 'Animals', exact: true }).click()
+    await page.waitForURL('**/animals')
     assert.deepEqual(
       (await rows(page)).slice(0, 2).map(([name]) => name),
       ['pet 49', 'pet 48'],
