@@ -3,8 +3,10 @@ import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
+import { freePort } from '../harness/free-port.ts'
 import { RawConnection } from '../harness/raw-http.ts'
 import { until } from '../harness/until.ts'
 import { Folder, makeKey, messages, serve } from './command.ts'
@@ -53,8 +55,9 @@ describe('A create on SQLite', { concurrency: 2 }, () => {
 
   it('is refused when the disk fails to sync; the service exits, and the next start has all that was answered', async () => {
     await using folder = await Folder.create()
-    const { served, add, list, order } = await serveOnFaultyDisk(folder)
+    const { served, add, list, usageWritten, order } = await serveOnFaultyDisk(folder)
     assert.equal((await add('kept')).status, 201)
+    await usageWritten(1)
     await writeFile(order, 'fail')
     await expectError(await add('unknown'), 'service_unavailable')
     const { code, stderr } = await served.ended
@@ -69,8 +72,9 @@ describe('A create on SQLite', { concurrency: 2 }, () => {
 
   it('is refused when the disk fails to sync during a drain; the service exits at once, and does not close the database', async () => {
     await using folder = await Folder.create()
-    const { served, add, order } = await serveOnFaultyDisk(folder, { PETSTORE_DRAIN_SECONDS: '30' })
+    const { served, add, usageWritten, order } = await serveOnFaultyDisk(folder, { PETSTORE_DRAIN_SECONDS: '30' })
     assert.equal((await add('kept')).status, 201)
+    await usageWritten(1)
     served.child.kill('SIGTERM')
     await until(() => messages(served).includes('draining: not ready, still serving'), 'it drains')
     await writeFile(order, 'fail')
@@ -82,8 +86,9 @@ describe('A create on SQLite', { concurrency: 2 }, () => {
 
   it('is refused when the disk fails to sync during a stop, which then kills the process: an exit would close the database', async () => {
     await using folder = await Folder.create()
-    const { served, add, key, order } = await serveOnFaultyDisk(folder)
+    const { served, add, usageWritten, key, order } = await serveOnFaultyDisk(folder)
     assert.equal((await add('kept')).status, 201)
+    await usageWritten(1)
     using running = new RawConnection(served.url)
     running.send(
       `POST /v1/pets HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${key}\r\nExpect: 100-continue\r\nContent-Type: application/json\r\nContent-Length: ${REX.length}\r\n\r\n`,
@@ -101,9 +106,12 @@ describe('A create on SQLite', { concurrency: 2 }, () => {
 
   it('is refused in time while a sync hangs: not ready, but alive, and all recovers by itself', async () => {
     await using folder = await Folder.create()
-    const { served, add, list, order } = await serveOnFaultyDisk(folder)
+    const { served, add, list, usageWritten, order } = await serveOnFaultyDisk(folder)
     assert.equal((await add('first')).status, 201)
     for (let time = 0; time < 2; time += 1) await list(served.url)
+    // The create that hangs has to look its key up again; then the list has two seconds in which the key is cached.
+    await setTimeout(2100)
+    await usageWritten(3)
     await writeFile(order, 'hang')
     const started = performance.now()
     const waiting = add('waiting')
@@ -114,7 +122,7 @@ describe('A create on SQLite', { concurrency: 2 }, () => {
     assert.equal((await fetch(`${served.url}/readyz`)).status, 503)
     assert.equal((await fetch(`${served.url}/livez`)).status, 200)
     await rm(order)
-    await setTimeout(100)
+    await until(async () => (await fetch(`${served.url}/readyz`)).status === 200, 'it is ready')
     assert.equal((await add('later')).status, 201)
     assert.equal((await fetch(`${served.url}/readyz`)).status, 200)
     assert.deepEqual(await list(served.url), ['later', 'waiting', 'first'])
@@ -123,7 +131,8 @@ describe('A create on SQLite', { concurrency: 2 }, () => {
   for (const workers of ['1', '2']) {
     it(`is refused while a sync hangs for good, and a stop takes no longer than usual (workers: ${workers})`, async () => {
       await using folder = await Folder.create()
-      const { served, add, list, order } = await serveOnFaultyDisk(folder, { PETSTORE_WORKERS: workers })
+      const PORT = String(await freePort())
+      const { served, add, list, order } = await serveOnFaultyDisk(folder, { PETSTORE_WORKERS: workers, PORT })
       assert.equal((await add('kept')).status, 201)
       execFileSync('mkfifo', [order])
       await expectError(await add('unknown'), 'service_unavailable')
@@ -134,8 +143,7 @@ describe('A create on SQLite', { concurrency: 2 }, () => {
       if (workers === '1' || code !== 0) assert.deepEqual([code, signal], [null, 'SIGKILL'])
       assert.ok(performance.now() - started < 15_000)
       await rm(order)
-      const { port } = new URL(served.url)
-      const again = await serve(folder, { env: { PORT: port } })
+      const again = await serve(folder, { env: { PORT } })
       assert.ok((await list(again.url)).includes('kept'))
     })
   }
@@ -158,5 +166,15 @@ async function serveOnFaultyDisk(folder: Folder, settings: Record<string, string
     const animals = (await (await fetch(`${url}/v1/pets`, { headers })).json()) as { name: string }[]
     return animals.map(({ name }) => name)
   }
-  return { served, key, add, list, order }
+  /** Resolves when so many calls are counted in the database, and synced: until the next call, no other write meets an order. */
+  const usageWritten = async (calls: number) => {
+    const count = () => {
+      using db = new DatabaseSync(join(folder.path, 'data/petstore.db'), { readOnly: true })
+      return db.prepare('SELECT sum(calls) AS calls FROM usage_counts').get()!['calls']
+    }
+    await until(() => count() === calls, 'usage is written')
+    // Its read waits for the sync.
+    await until(async () => (await fetch(`${served.url}/readyz`)).status === 200, 'it is ready')
+  }
+  return { served, key, add, list, usageWritten, order }
 }

@@ -7,6 +7,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, it, type TestContext } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import * as fc from 'fast-check'
+import { until } from '../../../harness/until.ts'
 import { IN_MEMORY } from '../database-address.ts'
 import { StoreBusy, StoreUnavailable } from '../store.ts'
 import { LOCK_RETRY_MS, LOCK_WAIT_MS } from './failures.ts'
@@ -231,6 +232,7 @@ describe('The writer', { timeout: 20_000 }, () => {
         }
       })
       const good = [writer.write(() => add(1)), writer.write(() => add(2))]
+      await until(() => tries > 0, 'the writes are tried together')
       await setTimeout(5 * LOCK_RETRY_MS)
       assert.equal(tries, 1)
       file.unlock()
@@ -391,6 +393,7 @@ describe('The writer, where it syncs the log itself,', { timeout: 20_000 }, () =
       const written = writer.write(() => add(n))
       ;(await disk.nextSync()).resolve()
       await written
+      await until(() => disk.attempts >= n, 'the log is shortened')
       await setTimeout(20)
       assert.equal(disk.attempts, n)
     }
@@ -426,7 +429,7 @@ describe('The writer, where it syncs the log itself,', { timeout: 20_000 }, () =
         disk.failure = Object.assign(new Error('disk I/O error'), { errcode: 1034 })
         sync.resolve()
         await written
-        await setTimeout(20)
+        await until(() => disk.attempts > 0, 'the log is shortened')
       }
       await assert.rejects(
         writer.write(() => add(3)),
