@@ -32,7 +32,7 @@ describe('A stop with a drain', { concurrency: 3 }, () => {
   it('is not ready from the signal on, serves everything on old and new connections, and retires each with its answer', async () => {
     await using folder = await Folder.create()
     const { key } = await makeKey(folder)
-    const served = await serve(folder, { env: { PETSTORE_DRAIN_SECONDS: '3' } })
+    const served = await serve(folder, { env: { PETSTORE_DRAIN_SECONDS: '10' } })
     const idle = Array.from({ length: 4 }, () => new RawConnection(served.url))
     for (const connection of idle) connection.send(get('/livez'))
     for (const connection of idle) assert.equal((await connection.answer()).headers.get('connection'), 'keep-alive')
@@ -62,14 +62,25 @@ describe('A stop with a drain', { concurrency: 3 }, () => {
 
   it('answers a request that comes on an open connection just after the listener has closed', async () => {
     await using folder = await Folder.create()
-    const served = await serve(folder)
-    using fresh = new RawConnection(served.url)
-    await once(fresh.socket, 'connect')
-    served.child.kill('SIGTERM')
-    await logs(served, 'stopping: finishing open requests')
-    fresh.send(get('/v1/pets'))
-    assert.equal((await fresh.answer()).status, 401)
-    assert.equal((await served.ended).code, 0)
+    let status: number | undefined
+    // On a busy machine the request may come too late: the connection is kept for a quarter of a second only.
+    for (let attempt = 1; attempt <= 5 && status === undefined; attempt += 1) {
+      const served = await serve(folder)
+      using fresh = new RawConnection(served.url)
+      await once(fresh.socket, 'connect')
+      served.child.kill('SIGTERM')
+      await logs(served, 'stopping: finishing open requests')
+      // A connection that is closed at once is closed by then.
+      await new Promise((resolve) => setTimeout(resolve, 120))
+      fresh.send(get('/v1/pets'))
+      await until(() => fresh.socket.destroyed, 'the connection is closed')
+      status = await fresh.answer(1000).then(
+        (answer) => answer.status,
+        () => undefined,
+      )
+      assert.equal((await served.ended).code, 0)
+    }
+    assert.equal(status, 401)
   })
 
   it('has no drain after Ctrl-C', async () => {
@@ -97,7 +108,7 @@ describe('A stop with a drain', { concurrency: 3 }, () => {
     await using folder = await Folder.create()
     const { key } = await makeKey(folder)
     // Longer than a second signal counts as the first.
-    const served = await serve(folder, { env: { PETSTORE_DRAIN_SECONDS: '2' } })
+    const served = await serve(folder, { env: { PETSTORE_DRAIN_SECONDS: '6' } })
     served.child.kill('SIGTERM')
     await logs(served, 'draining: not ready, still serving')
     served.child.stdout!.destroy()

@@ -3,8 +3,15 @@ import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdtempDisposableSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempDisposableSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
@@ -522,12 +529,16 @@ describe('petstore import', { concurrency: 3 }, () => {
 
   it('spools standard input, leaves nothing of it behind, and recognises it again', async () => {
     await using folder = await Folder.create()
-    const spooled = () => readdirSync(tmpdir()).filter((name) => name.startsWith('petstore-import-'))
+    const TMPDIR = join(folder.path, 'temporary')
+    mkdirSync(TMPDIR)
     const lines =
       '{"name":"Rex","categoryId":9223372036854775807}\n\n{"name":"Ada","categoryId":1,"status":"sold","id":9}\n'
-    const { code, stdout } = await folder.run(['import', '-', '--format', 'jsonl', '--json'], { input: lines })
+    const { code, stdout } = await folder.run(['import', '-', '--format', 'jsonl', '--json'], {
+      input: lines,
+      env: { TMPDIR },
+    })
     assert.deepEqual([code, JSON.parse(stdout)], [0, { added: 2, earlier: 0, skipped: 0 }])
-    assert.deepEqual(spooled(), [])
+    assert.deepEqual(readdirSync(TMPDIR), [])
     const exported = await folder.run(['export', '-', '--format', 'jsonl'])
     assert.equal(
       exported.stdout,

@@ -6,6 +6,7 @@ import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
+import { until as untilWithin } from '../harness/until.ts'
 import { childrenOf, isRunning } from '../harness/process-tree.ts'
 import { MAIN } from '../harness/instance.ts'
 import { Folder, makeKey, type RunOptions, type Served, serve } from './command.ts'
@@ -35,8 +36,8 @@ async function startInstance(folder: Folder, { env, ...rest }: RunOptions = {}):
   return { ...served, key, first }
 }
 
-async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await isSo())) await setTimeout(10)
+function until(isSo: () => boolean | Promise<boolean>, what?: string): Promise<void> {
+  return untilWithin(isSo, what, 120_000)
 }
 
 function killUnlessEnded(pid: number): void {
@@ -97,11 +98,14 @@ describe('A worker that is killed', { concurrency: 2 }, () => {
     assert.deepEqual(new Set(await ask(connections, create(key))), new Set([201]))
     const [worker] = childrenOf(first)
     connections.push(await connectionOf(worker!, instance), await connectionOf(first, instance))
+    const ports = connections.map(({ socket }) => socket.localPort!)
+    const inodes = await acceptedFrom(ports, Number(new URL(instance.url).port))
+    const ofWorker = socketsOf(worker!)
+    const isLost = ({ socket }: RawConnection) => ofWorker.has(inodes.get(socket.localPort!)!)
+    const [lost, left] = [connections.filter(isLost), connections.filter((connection) => !isLost(connection))]
+    assert.ok(lost.length > 0 && left.length > 0)
     process.kill(worker!, 'SIGKILL')
-    await until(() => connections.some(({ socket }) => socket.destroyed))
-    await setTimeout(100)
-    const left = connections.filter(({ socket }) => !socket.destroyed)
-    assert.ok(left.length > 0 && left.length < connections.length)
+    await until(() => lost.every(({ socket }) => socket.destroyed), 'its connections are closed')
     assert.deepEqual(new Set(await ask(left, list(key))), new Set([200]))
     const next = await connectionOf(await otherWorker(instance, [worker!]), instance)
     assert.deepEqual(await ask([next], list(key)), [200])
@@ -136,13 +140,14 @@ describe('A worker that is killed', { concurrency: 2 }, () => {
       const worker = await otherWorker(instance, killed)
       const connection = await connectionOf(worker, instance)
       assert.deepEqual(await ask([connection], list(instance.key)), [200])
-      assert.equal(await countOfLists(instance), round)
-      assert.equal(await scraped(instance, 'petstore_connections'), 1)
+      // A worker that has no time to answer is missing in a scrape.
+      await until(async () => (await countOfLists(instance)) === round, 'its request is counted')
+      await until(async () => (await scraped(instance, 'petstore_connections')) === 1, 'its connection is counted')
       process.kill(worker, 'SIGKILL')
       killed.push(worker)
       await otherWorker(instance, killed)
       assert.equal(await countOfLists(instance), round)
-      assert.equal(await scraped(instance, 'petstore_connections'), 0, 'what it had open is gone')
+      await until(async () => (await scraped(instance, 'petstore_connections')) === 0, 'what it had open is gone')
     }
   })
 
@@ -215,7 +220,7 @@ describe('A worker that hangs', () => {
     const [worker] = workers
     using connection = await connectionOf(worker!, instance)
     assert.deepEqual(await ask([connection], list(instance.key)), [200])
-    assert.equal(await countOfLists(instance), 1)
+    await until(async () => (await countOfLists(instance)) === 1, 'its request is counted')
     process.kill(worker!, 'SIGSTOP')
     assert.equal(await countOfLists(instance), 1)
     const next = await otherWorker(instance, workers)
@@ -262,7 +267,7 @@ describe('A worker that is told to stop', { concurrency: 2 }, () => {
 
   it('with the whole service serves all pages during the drain, and so does one that is started meanwhile', async () => {
     await using folder = await Folder.create()
-    const instance = await startInstance(folder, { env: { PETSTORE_DRAIN_SECONDS: '12' } })
+    const instance = await startInstance(folder, { env: { PETSTORE_DRAIN_SECONDS: '20' } })
     const { first } = instance
     const [worker] = childrenOf(first)
     const connections = connectionsTo(instance)

@@ -59,7 +59,7 @@ describe('several instances on one database', { concurrency: false }, () => {
       const running = await one.add(rex, headers)
       assert.equal(running.headers.get('retry-after'), '1')
       await expectError(running, 'idempotency_in_progress')
-      assert.ok(performance.now() - started < 5000)
+      assert.ok(performance.now() - started < 15_000)
       await first`DELETE FROM idempotency_records WHERE key = 'slow'`
     })
     await sql.end()

@@ -58,7 +58,7 @@ async function useCommands(folder: Folder, url: string, env: Record<string, stri
 }
 
 for (const engine of ENGINES) {
-  describe(`version 1.0.0 on ${engine.name}`, { concurrency: false, timeout: 120_000 }, () => {
+  describe(`version 1.0.0 on ${engine.name}`, { concurrency: false, timeout: 300_000 }, () => {
     it('has stored something in every table, and an upgrade loses nothing of it', async () => {
       await using database = await engine.newDatabase()
       await restoreOldDatabase(engine, database.url)

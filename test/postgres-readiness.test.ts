@@ -32,7 +32,7 @@ function isThere(pid: number): boolean {
   }
 }
 
-describe('a PostgreSQL that the service calls ready', { concurrency: false, timeout: 120_000 }, () => {
+describe('a PostgreSQL that the service calls ready', { concurrency: false, timeout: 300_000 }, () => {
   let server: PostgresServer
   before(async () => {
     server = await startPostgres()
@@ -40,14 +40,17 @@ describe('a PostgreSQL that the service calls ready', { concurrency: false, time
   after(() => server.end())
 
   /** With this pool, writes may use three connections. */
-  const open = () => openPostgres('pool_size=4&connect_timeout=1&statement_timeout=500', server.url)
+  const open = () => openPostgres('pool_size=4&connect_timeout=1&statement_timeout=1000', server.url)
 
   /** Lets the store open all connections of its pool, and returns the process of each. */
   async function fill(opened: OpenPostgres): Promise<number[]> {
     await until(async () => {
       const unlock = await opened.lock('LOCK TABLE accounts')
-      const calls = Promise.allSettled(Array.from({ length: 4 }, () => opened.store.accounts.listAccounts()))
-      await until(async () => (await opened.backends()).length === 4, 'all connections are open')
+      let isOver = false
+      const calls = Promise.allSettled(Array.from({ length: 4 }, () => opened.store.accounts.listAccounts())).then(
+        () => (isOver = true),
+      )
+      await until(async () => isOver || (await opened.backends()).length === 4, 'all connections are open')
       await unlock()
       await calls
       // On a busy machine the lock may last longer than a statement may take, whose connection is closed then.
@@ -184,7 +187,7 @@ describe('a PostgreSQL that the service calls ready', { concurrency: false, time
   })
 
   it('is ready as soon as a later write has succeeded, though an earlier one still has no answer', async () => {
-    await using opened = await openPostgres('pool_size=4&connect_timeout=60&statement_timeout=500', server.url)
+    await using opened = await openPostgres('pool_size=4&connect_timeout=60&statement_timeout=2000', server.url)
     const { store, proxy } = opened
     await store.pets.create(rex)
     const overdue = proxy.holdNextAnswer()

@@ -9,7 +9,7 @@ import { NoWrites, type Store, StoreUnavailable } from '../src/store/store.ts'
 import { startCuttingProxy } from './cutting-proxy.ts'
 import { startPetstore } from './harness.ts'
 import { until } from '../harness/until.ts'
-import { openPostgres, tell, TOLD_START, untilWorks } from './open-postgres.ts'
+import { openInTime, openPostgres, tell, TOLD_START, untilWorks } from './open-postgres.ts'
 
 interface Reported {
   level: string
@@ -273,9 +273,9 @@ it(
   { timeout: 60_000 },
   async (context) => {
     await using opened = await openPostgres()
-    await using petstore = await startPetstore({
-      database: `${opened.url}pool_size=1&connect_timeout=1&statement_timeout=60000`,
-    })
+    await using petstore = await openInTime(() =>
+      startPetstore({ database: `${opened.url}pool_size=1&connect_timeout=1&statement_timeout=60000` }),
+    )
     const readiness = async () =>
       ((await (await fetch(`${petstore.url}/readyz`)).json()) as { message: string }).message
     const unlock = await opened.lock('LOCK TABLE accounts')

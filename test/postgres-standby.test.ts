@@ -10,7 +10,7 @@ import { type PostgresServer, startPostgres } from '../harness/postgres-server.t
 
 const rex: NewPet = { name: 'Rex', categoryId: 3n, status: 'available' }
 
-describe('while the synchronous standby of PostgreSQL is away', { concurrency: false, timeout: 120_000 }, () => {
+describe('while the synchronous standby of PostgreSQL is away', { concurrency: false, timeout: 300_000 }, () => {
   let server: PostgresServer
   before(async () => {
     server = await startPostgres()
@@ -44,7 +44,7 @@ describe('while the synchronous standby of PostgreSQL is away', { concurrency: f
     { size: 1, writes: 1 },
   ]) {
     it(`creates fail in time, and lists go on, with at most ${Math.max(2, size)} connections of a pool of ${size}`, async () => {
-      await using opened = await openPostgres(`pool_size=${size}&connect_timeout=20&statement_timeout=300`, server.url)
+      await using opened = await openPostgres(`pool_size=${size}&connect_timeout=20&statement_timeout=1000`, server.url)
       const { store } = opened
       await standbyIsAway(opened)
       try {

@@ -23,7 +23,7 @@ describe('a start on PostgreSQL', { timeout: 120_000 }, () => {
     let started: ReturnType<typeof open> | undefined
     await sql.begin(async (migrating) => {
       await migrating`SELECT pg_advisory_xact_lock(${0x50455453})`
-      started = open(withParameters(database.url, 'statement_timeout=100'))
+      started = open(withParameters(database.url, 'statement_timeout=500'))
       await Promise.race([
         started,
         until(
@@ -34,7 +34,7 @@ describe('a start on PostgreSQL', { timeout: 120_000 }, () => {
           'it asks for the lock',
         ),
       ])
-      await sql`SELECT pg_sleep(1)`
+      await sql`SELECT pg_sleep(2)`
       assert.equal((await sql`SELECT 1 FROM pg_tables WHERE tablename = 'pets'`).length, 0)
     })
     await (await started!).close()

@@ -117,7 +117,7 @@ describe('Rehearsed failures', () => {
 
   it('delay at most a hundred requests at a time', async () => {
     await using petstore = await startPetstore()
-    const held = Array.from({ length: 101 }, () => petstore.call('/pets', { headers: rehearse('delay=3s') }))
+    const held = Array.from({ length: 101 }, () => petstore.call('/pets', { headers: rehearse('delay=8s') }))
     const answers = await Promise.all(held)
     const refused = answers.filter(({ status }) => status === 503)
     assert.deepEqual([answers.filter(({ status }) => status === 200).length, refused.length], [100, 1])
