@@ -48,14 +48,17 @@ export class RawConnection implements Disposable {
   }
 
   /** Returns the next answer; rejects if none arrives in time. Cannot read answers to HEAD. */
-  async answer(withinMs = 5000): Promise<RawAnswer> {
+  async answer(withinMs = 30_000): Promise<RawAnswer> {
     const answer = await this.#until(() => this.#takeAnswer(), withinMs)
     assert.ok(answer, `no answer came, only ${JSON.stringify(this.#received)}`)
     return answer
   }
 
-  /** Resolves when the server has closed the connection; rejects if an unread answer arrived before that. */
-  async closed(withinMs = 5000): Promise<void> {
+  /**
+   * Resolves when the server has closed the connection; rejects if an unread answer arrived before that. By default it waits less
+   * than the service's `lingerTimeout` of 10 s, which would close the connection that a fault leaves open.
+   */
+  async closed(withinMs = 9000): Promise<void> {
     assert.ok(await this.#until(() => this.#closed || undefined, withinMs), 'the connection is still open')
     assert.equal(this.#received, '')
   }

@@ -2,12 +2,11 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { createInterface } from 'node:readline'
 import { DatabaseSync } from 'node:sqlite'
 import { after, before, describe, it } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import * as fc from 'fast-check'
 import { ENGINES, type TestDatabase, type TestEngine } from '../harness/engines.ts'
+import { listening, MAIN } from '../harness/instance.ts'
 import { type Petstore, startPetstore } from './harness.ts'
 
 interface Animal {
@@ -153,16 +152,12 @@ async function startAll(engine: TestEngine, servers: Call[], stack: AsyncDisposa
   const database = stack.use(await engine.newDatabase())
   const first = stack.use(await startPetstore({ database: database.url }))
   const second = stack.use(await startPetstore({ database: database.url }))
-  const main = fileURLToPath(new URL('../src/main.ts', import.meta.url))
-  const child = spawn(process.execPath, [main, 'serve', '--port', '0', '--database', database.url], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
+  const child = spawn(process.execPath, [MAIN, 'serve', '--port', '0', '--database', database.url])
   stack.defer(async () => {
     child.kill('SIGTERM')
     await once(child, 'exit')
   })
-  const [line] = (await once(createInterface(child.stdout), 'line')) as [string]
-  const { url } = JSON.parse(line) as { url: string }
+  const { url } = await listening(child)
   const elsewhere: Call = (path, init) =>
     fetch(`${url}/v1${path}`, { ...init, headers: { Authorization: `Bearer ${first.key}`, ...init?.headers } })
   servers.push(

@@ -1,7 +1,6 @@
 // How processes of an instance end: killed, hung, stopped alone or all together. Nothing acknowledged is lost, and nothing is left behind.
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { once } from 'node:events'
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
@@ -10,9 +9,8 @@ import { until as untilWithin } from '../harness/until.ts'
 import { childrenOf, isRunning } from '../harness/process-tree.ts'
 import { MAIN } from '../harness/instance.ts'
 import { Folder, makeKey, type RunOptions, type Served, serve } from './command.ts'
-import { createHead, RawConnection } from '../harness/raw-http.ts'
-import { acceptedFrom, socketsOf } from '../harness/accepted-sockets.ts'
-import { ask, close, connectionsTo } from './worker-connection.ts'
+import { createHead, type RawConnection } from '../harness/raw-http.ts'
+import { ask, close, connectionsTo, connectTo } from './worker-connection.ts'
 
 const get = (path: string, headers = '') => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n${headers}\r\n`
 const authorized = (key: string) => `Authorization: Bearer ${key}\r\n`
@@ -64,14 +62,8 @@ async function otherWorker({ first }: Instance, known: readonly number[]): Promi
 }
 
 /** Waits until a worker has accepted a connection, and gives that. */
-async function connectionOf(worker: number, { url }: Instance): Promise<RawConnection> {
-  for (;;) {
-    const connection = new RawConnection(url)
-    await once(connection.socket, 'connect')
-    const port = connection.socket.localPort!
-    if (socketsOf(worker).has((await acceptedFrom([port], Number(new URL(url).port))).get(port)!)) return connection
-    connection.socket.destroy()
-  }
+function connectionOf(worker: number, { url }: Instance): Promise<RawConnection> {
+  return connectTo(worker, url)
 }
 
 async function countOfPets({ url, key }: Instance): Promise<number> {

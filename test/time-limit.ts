@@ -4,7 +4,7 @@ import { writeSync } from 'node:fs'
 import { basename } from 'node:path'
 import { isMainThread, Worker, workerData } from 'node:worker_threads'
 
-const SECONDS = Number(process.env['TEST_FILE_SECONDS'] ?? 300)
+const SECONDS = Number(process.env['TEST_FILE_SECONDS'] ?? 900)
 
 // Only in the processes of test files, not in the runner that starts them.
 if (isMainThread && process.env['NODE_TEST_CONTEXT'] === 'child-v8') {

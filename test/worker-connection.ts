@@ -2,24 +2,34 @@
 import { once } from 'node:events'
 import { acceptedFrom, socketsOf } from '../harness/accepted-sockets.ts'
 import { RawConnection } from '../harness/raw-http.ts'
+import { until } from '../harness/until.ts'
 
 export function connectToWorker(url: string): Promise<RawConnection> {
-  return connectUntil(url, false)
+  return connectUntil(url, (inode) => !socketsOf(process.pid).has(inode))
 }
 
 export function connectToFirstProcess(url: string): Promise<RawConnection> {
-  return connectUntil(url, true)
+  return connectTo(process.pid, url)
 }
 
-async function connectUntil(url: string, isFirst: boolean): Promise<RawConnection> {
-  for (;;) {
+/** Waits until this process has accepted a connection, and gives that. */
+export function connectTo(pid: number, url: string): Promise<RawConnection> {
+  return connectUntil(url, (inode) => socketsOf(pid).has(inode))
+}
+
+async function connectUntil(url: string, isRight: (inode: string) => boolean): Promise<RawConnection> {
+  let found: RawConnection | undefined
+  const look = async () => {
     const connection = new RawConnection(url)
     await once(connection.socket, 'connect')
-    const { localPort } = connection.socket
-    const inodes = await acceptedFrom([localPort!], Number(new URL(url).port))
-    if (socketsOf(process.pid).has(inodes.get(localPort!)!) === isFirst) return connection
-    connection.socket.destroy()
+    const port = connection.socket.localPort!
+    const inodes = await acceptedFrom([port], Number(new URL(url).port))
+    if (isRight(inodes.get(port)!)) found = connection
+    else connection.socket.destroy()
+    return found !== undefined
   }
+  await until(look, 'the right process accepts a connection', 90_000)
+  return found!
 }
 
 /** Connections enough that each process has some. */
