@@ -10,6 +10,7 @@ import { childrenOf, isRunning } from '../harness/process-tree.ts'
 import { MAIN } from '../harness/instance.ts'
 import { Folder, makeKey, type RunOptions, type Served, serve } from './command.ts'
 import { createHead, type RawConnection } from '../harness/raw-http.ts'
+import { acceptedFrom, socketsOf } from '../harness/accepted-sockets.ts'
 import { ask, close, connectionsTo, connectTo } from './worker-connection.ts'
 
 const get = (path: string, headers = '') => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n${headers}\r\n`
