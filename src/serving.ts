@@ -17,7 +17,7 @@ import { type Reach, reachOf } from './http/reach.ts'
 import { addressOf, cutOff, finish, lastStep, listen, type Where } from './http/listening.ts'
 import { type Log, logRepeated } from './log.ts'
 import { openForServing } from './store/opening-store.ts'
-import { CannotCloseStore, type Observe, type Report, type Store } from './store/store.ts'
+import { CannotCloseStore, type Observe, type Report, type Store, type StoreUnavailable } from './store/store.ts'
 import type { OnBroadcast, Shared } from './workers/shared.ts'
 
 export interface ServingParts {
@@ -69,7 +69,11 @@ export async function startServing(parts: ServingParts): Promise<Serving> {
   const observe = storeObserver(config, metrics, log)
   const { database, workers: processes } = config
   const report: Report = ({ level, message, details }) => log[level](details ?? {}, message)
-  const opening = { ...environmentSetting(config), processes, report, observe, onBroken, isWorker }
+  const onFailedSync = (error: StoreUnavailable) => {
+    shared.broadcast('giveUpStore').catch(() => {})
+    onBroken(error)
+  }
+  const opening = { ...environmentSetting(config), processes, report, observe, onBroken: onFailedSync, isWorker }
   const { store, opened } = await openForServing(database, opening)
   opened.catch(onBroken)
   metrics?.watchStore(store)
@@ -91,7 +95,11 @@ export async function startServing(parts: ServingParts): Promise<Serving> {
   const server = createApp({ config, store, cache, keyring, clock, monotonic, log, timeouts, ...answering })
   metrics?.watchServer(server, cache)
 
-  const onBroadcast = { forgetKeys: () => keyring.forgetAll(), flushUsage: () => usage.flush() }
+  const onBroadcast = {
+    forgetKeys: () => keyring.forgetAll(),
+    flushUsage: () => usage.flush(),
+    giveUpStore: () => store.giveUp(),
+  }
   const onRevoked = async () => {
     onBroadcast.forgetKeys()
     await shared.broadcast('forgetKeys')
@@ -104,7 +112,7 @@ export async function startServing(parts: ServingParts): Promise<Serving> {
 
   async function abandon(): Promise<void> {
     await cutOff(server)
-    await store.close()
+    await lastStep(store.close(), 'the store could not be closed in order', log)
   }
   try {
     await listen(server, where)

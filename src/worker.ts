@@ -2,6 +2,7 @@
 import type { Server } from 'node:net'
 import { createLogTo } from './log.ts'
 import { type Serving, startServing } from './serving.ts'
+import { StoreUnavailable } from './store/store.ts'
 import { Channel } from './workers/channel.ts'
 import type { FirstProcessMethods, Shared, WorkerMethods, WorkerStart } from './workers/shared.ts'
 
@@ -52,7 +53,8 @@ async function start({ config, timeouts }: WorkerStart): Promise<void> {
   const log = createLogTo(process.stdout, config.logLevel)
   const where = { receive: receiveSocket }
   const [clock, monotonic] = [Date.now, () => performance.now()]
-  const onBroken = ({ message }: Error) => void first.call('fail', message).catch(() => {})
+  const onBroken = (error: Error) =>
+    void first.call('fail', error.message, error instanceof StoreUnavailable).catch(() => {})
   serving = startServing({ config, log, shared, where, clock, monotonic, timeouts, onBroken, isWorker: true })
   await serving
 }

@@ -317,25 +317,64 @@ describe('A worker whose output has lost its reader', () => {
   })
 })
 
-describe('A worker whose disk fails to sync', () => {
-  it('ends the whole service, with the reason', async () => {
-    await using folder = await Folder.create()
+describe('A worker whose disk fails to sync', { concurrency: 2 }, () => {
+  const walOf = ({ path }: Folder) => join(path, 'data/petstore.db-wal')
+
+  /** Only the workers have the faulty disk: the first process would otherwise notice by itself. */
+  async function startOnFaultyDisk(folder: Folder, env: Record<string, string> = {}) {
     const order = join(folder.path, 'order')
-    // Only a worker has this disk: the first process would otherwise notice by itself.
     const faulty = JSON.stringify(new URL('faulty-sync.ts', import.meta.url).href)
     const onlyInWorkers = `if (process.argv[1].includes('worker')) await import(${faulty})`
     const preload = `--import data:text/javascript,${encodeURIComponent(onlyInWorkers)}`
-    const instance = await startInstance(folder, { env: { NODE_OPTIONS: preload, FAULTY_SYNC: order } })
+    const instance = await startInstance(folder, { env: { NODE_OPTIONS: preload, FAULTY_SYNC: order, ...env } })
     const [worker] = childrenOf(instance.first)
-    using connection = await connectionOf(worker!, instance)
-    writeFileSync(order, 'fail')
+    using before = await connectionOf(worker!, instance)
+    assert.deepEqual(await ask([before], create(instance.key)), [201])
+    return { instance, worker: worker!, failSyncs: () => writeFileSync(order, 'fail') }
+  }
+
+  it('ends the whole service, with the reason', async () => {
+    await using folder = await Folder.create()
+    const { instance, worker, failSyncs } = await startOnFaultyDisk(folder)
+    using connection = await connectionOf(worker, instance)
+    failSyncs()
     assert.deepEqual(await ask([connection], create(instance.key)), [503])
     const { code, stderr } = await instance.ended
     assert.deepEqual([code, stderr], [1, 'petstore: the disk did not sync: EIO: i/o error, fdatasync\n'])
-    await until(() => !isRunning(worker!))
+    await until(() => !isRunning(worker))
     // No process has closed the database, which would copy the log unchecked.
     assert.ok(instance.lines.some(({ msg }) => msg === 'exiting; the next start recovers the database'))
-    assert.ok(statSync(join(folder.path, 'data/petstore.db-wal')).size > 0)
+    assert.ok(statSync(walOf(folder)).size > 0)
+  })
+
+  it('is the last to write: until the end no other process acknowledges a create', async () => {
+    await using folder = await Folder.create()
+    const { instance, worker, failSyncs } = await startOnFaultyDisk(folder, { PETSTORE_WORKERS: '3' })
+    using failing = await connectionOf(worker, instance)
+    const other = await otherWorker(instance, [worker])
+    const others = [await connectionOf(instance.first, instance), await connectionOf(other, instance)]
+    assert.deepEqual(await ask(others, create(instance.key)), [201, 201])
+    failSyncs()
+    assert.deepEqual(await ask([failing], create(instance.key)), [503])
+    await until(() => instance.lines.some(({ msg }) => String(msg).startsWith('exiting')))
+    const answers = await Promise.allSettled(others.map((connection) => ask([connection], create(instance.key))))
+    for (const answer of answers) assert.ok(answer.status === 'rejected' || answer.value[0] === 503)
+    close(others)
+    assert.equal((await instance.ended).code, 1)
+  })
+
+  it('during a stop does not let the first process close the database, which is killed instead', async () => {
+    await using folder = await Folder.create()
+    const { instance, worker, failSyncs } = await startOnFaultyDisk(folder)
+    using running = await beginCreate(worker, instance)
+    process.kill(instance.first, 'SIGTERM')
+    await until(() => instance.lines.some(({ msg }) => String(msg).startsWith('stopping')))
+    failSyncs()
+    running.send(REX)
+    assert.equal((await running.answer()).status, 503)
+    const { code, signal } = await instance.ended
+    assert.deepEqual([code, signal], [null, 'SIGKILL'])
+    assert.ok(statSync(walOf(folder)).size > 0)
   })
 })
 

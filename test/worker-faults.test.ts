@@ -167,6 +167,14 @@ describe('A worker', { timeout: 120_000 }, () => {
     assert.deepEqual(workers(), [])
   })
 
+  it('that ends while it starts, without a signal, is a failure', async () => {
+    await using database = await sqlite.newDatabase()
+    preload('process.exit(7)')
+    const env = { ...TWO, PORT: String(await freePort()), DATABASE_URL: database.url }
+    const { code, stderr } = await petstoreCommand(['serve'], { env })
+    assert.deepEqual([code, stderr], [1, 'petstore: A worker ended while it started; its output above tells why.\n'])
+  })
+
   it('that cannot start fails the start of the service, which leaves no process and no port behind', async () => {
     await using database = await sqlite.newDatabase()
     const [port, adminPort] = [await freePort(), await freePort()]

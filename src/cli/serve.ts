@@ -40,7 +40,7 @@ export const serve: Command = {
     } catch (error) {
       // Ctrl-C reaches every process, and has ended a worker that was just starting.
       if (isStopped && error instanceof PeerEnded) return log.notice('stopped')
-      throw error instanceof CannotListen ? explainListenFailure(error) : error
+      throw asStartFailure(error)
     }
     await announce(input, running, log)
 
@@ -56,7 +56,7 @@ export const serve: Command = {
     } catch (error) {
       // After a failed sync the store must not be closed, so `stop` is not called (onBroken in store.ts).
       if (error instanceof StoreUnavailable) log.error({ error }, 'exiting; the next start recovers the database')
-      else await running.stop()
+      else if (!(await running.stop())) terminal.kill()
       throw error
     }
     log.notice({ signal }, 'stopping: finishing open requests')
@@ -90,6 +90,12 @@ function isWatched({ stdin, stdout }: Terminal, { environment }: Config, { atHom
 
 function asCommandFailed(error: Error): never {
   throw error instanceof StoreUnavailable ? error : new CommandFailed(error.message)
+}
+
+function asStartFailure(error: unknown): unknown {
+  if (error instanceof PeerEnded)
+    return new CommandFailed('A worker ended while it started; its output above tells why.')
+  return error instanceof CannotListen ? explainListenFailure(error) : error
 }
 
 function explainListenFailure({ where, cause }: CannotListen): CommandFailed {

@@ -131,6 +131,7 @@ function waitFor(open: () => Promise<Store>, firstReason: string, report: Report
       recordEnvironment: async (...parameters) => opened().recordEnvironment(...parameters),
       isUnfinishedCopy: async () => opened().isUnfinishedCopy(),
       setUnfinishedCopy: async (unfinished) => opened().setUnfinishedCopy(unfinished),
+      giveUp: () => store?.giveUp(),
       ping: async () => opened().ping(),
       async close() {
         closed = true

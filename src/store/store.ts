@@ -47,6 +47,8 @@ export interface Store {
   commits(): CommitStats
   /** Resolves when the database answers and accepts writes; rejects with `StoreUnavailable` when it does not. */
   ping(): Promise<void>
+  /** Refuses every call from now on: a sync has failed in another process of the instance. PostgreSQL syncs by itself. */
+  giveUp(): void
   /** May be called more than once. Rejects with `CannotCloseStore` if the last writes wait for a disk that hangs, or a sync has failed. */
   close(): Promise<void>
 }
@@ -134,8 +136,8 @@ export interface Serving {
   /** Whether this process checkpoints the write-ahead log of SQLite; one process of an instance does. */
   checkpoints: boolean
   /**
-   * Called once if a sync of the database has failed. The store refuses every call from then on. All processes of the
-   * instance must end by an explicit exit or a signal: Node.js closes an open database when the event loop runs empty, and
+   * Called once if a sync of the database has failed. The store refuses every call from then on; those of the other processes
+   * of the instance must as well (`giveUp`). All processes must end by an explicit exit or a signal: Node.js closes an open database when the event loop runs empty, and
    * closing copies the log without verifying its checksums. The next start recovers the log.
    */
   onBroken: (error: StoreUnavailable) => void

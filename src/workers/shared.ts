@@ -9,7 +9,7 @@ import { createRateWindow, type Lease } from '../http/rate-limit.ts'
 import { createHold, type Hold } from '../http/rehearse.ts'
 
 /** An event that one process sends to all others of its instance. */
-export type Broadcast = 'forgetKeys' | 'flushUsage'
+export type Broadcast = 'forgetKeys' | 'flushUsage' | 'giveUpStore'
 
 export type OnBroadcast = Record<Broadcast, () => void | Promise<void>>
 
@@ -45,8 +45,8 @@ export interface WorkerStart {
 export type FirstProcessMethods = { [Name in keyof Shared]: NonNullable<Shared[Name]> } & {
   /** Sends the listening socket to the worker, which accepts connections from it as soon as it arrives. */
   sendSocket(): Promise<void>
-  /** Ends the instance, because the worker cannot continue with its store. */
-  fail(message: string): void
+  /** Ends the instance, because the worker cannot continue with its store, after a failed sync or else. */
+  fail(message: string, isFailedSync: boolean): void
 }
 
 /** The methods that the first process calls in a worker. */

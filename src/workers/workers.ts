@@ -163,7 +163,8 @@ export class Workers {
           if (this.#stopping) throw new Error('the service is stopping')
           child.send('socket', server, {}, (error) => (error === null ? resolve() : reject(error)))
         }),
-      fail: (message) => this.#parts.onBroken(new StoreUnavailable(message)),
+      fail: (message, isFailedSync) =>
+        this.#parts.onBroken(isFailedSync ? new StoreUnavailable(message) : new CannotOpenStore(message)),
     }
   }
 

@@ -58,6 +58,7 @@ export async function openPostgresStore(
     versionToRead: () => undefined,
     connections: () => pool.stats,
     commits: () => creates.commits,
+    giveUp: () => {},
     ping: () => pool.ping(),
     async close() {
       clearInterval(settling)

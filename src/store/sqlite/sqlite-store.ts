@@ -33,6 +33,7 @@ export function openSqliteStore(path: string, options: OpenOptions = {}): Store 
     versionToRead: () => version() + writer.unsynced.commits,
     connections: () => undefined,
     commits: () => writer.synced,
+    giveUp: () => writer.giveUp(new Error('it has failed in another process of this instance')),
     async ping() {
       await writer.read(() => ask.get())
     },

@@ -372,6 +372,22 @@ describe('The writer, where it syncs the log itself,', { timeout: 20_000 }, () =
     await closing
   })
 
+  it('given up while a sync is under way acknowledges nothing, shortens no log, and reports nothing', async () => {
+    const disk = new Disk()
+    const broken: unknown[] = []
+    const { writer, add } = newWriter(IN_MEMORY, { wal: disk, onBroken: (error) => broken.push(error) })
+    const first = writer.write(() => add(1))
+    const sync = await disk.nextSync()
+    const queued = writer.write(() => add(2))
+    writer.giveUp(new Error('elsewhere'))
+    sync.resolve()
+    for (const write of [first, queued, writer.write(() => add(3)), writer.read(() => 1)])
+      await assert.rejects(write, /the disk did not sync: elsewhere/)
+    writer.shortenWal()
+    await writer.close()
+    assert.deepEqual([writer.isBroken, disk.attempts, broken], [true, 0, []])
+  })
+
   it('writes and answers everything that was queued during a sync before it is closed', async () => {
     const disk = new Disk()
     const { writer, add, numbers } = newWriter(IN_MEMORY, { wal: disk })

@@ -113,12 +113,16 @@ export class Writer {
     })
   }
 
-  /**
-   * Checkpoints a long log, unless a batch is being written: `#writeAll` does it after each batch. Not after a failed sync: the
-   * checkpoint could copy what the disk has lost.
-   */
+  /** Checkpoints a long log, unless a batch is being written: `#writeAll` does it after each batch. */
   shortenWal(): void {
-    if (!this.#isWriting && !this.isBroken) this.#shortenWal()
+    if (!this.#isWriting) this.#shortenWal()
+  }
+
+  /** Refuses all calls for good: after a failed sync, the next one may succeed although the disk has lost the writes. */
+  giveUp(error: unknown, jobs: readonly Job[] = []): void {
+    this.isBroken = true
+    this.#refuse(error, jobs)
+    this.#closed?.resolve()
   }
 
   #add<T>(work: () => T, isData: boolean): Promise<T> {
@@ -227,6 +231,8 @@ export class Writer {
     this.#syncing = withinTime(sync, this.#syncWaitMs).catch((error: unknown) => this.#refuse(error, batch))
     await this.#syncing
     await sync
+    // Another process's sync may have failed meanwhile.
+    if (this.isBroken) throw this.#refusal!.cause
     this.#syncing = undefined
     this.#refusal = undefined
   }
@@ -237,12 +243,10 @@ export class Writer {
     for (const job of [...jobs, ...this.#queue.splice(0)]) job.reject(this.#refusal)
   }
 
-  /** Refuses all calls for good: after a failed sync, the next one may succeed although the disk has lost the writes. */
   #break(error: unknown, jobs: readonly Job[]): void {
-    this.isBroken = true
-    this.#refuse(error, jobs)
-    this.#closed?.resolve()
-    this.#onBroken(this.#refusal!)
+    const isKnown = this.isBroken
+    this.giveUp(error, jobs)
+    if (!isKnown) this.#onBroken(this.#refusal!)
   }
 
   #countSynced(): void {
@@ -251,7 +255,9 @@ export class Writer {
     this.unsynced = { commits: 0, writes: 0 }
   }
 
+  /** Not after a failed sync: the checkpoint could copy what the disk has lost. */
   #shortenWal(): void {
+    if (this.isBroken) return
     try {
       this.#wal?.shorten()
     } catch (error) {
