@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
+import { Sessions } from '../src/accounts/sessions.ts'
 import type { NewPet } from '../src/contract/pets.ts'
 import { readConfig } from '../src/config.ts'
 import { openStore } from '../src/store/open-store.ts'
@@ -174,6 +175,27 @@ describe('after a connection to PostgreSQL has broken', { concurrency: false, ti
     }
     await store.close()
     assert.equal(dead.connections().made, 1)
+  })
+})
+
+describe('a PostgreSQL that is read-only for long', { timeout: 60_000 }, () => {
+  it('keeps its connections while pages are viewed, whose sessions have a last use to write', async () => {
+    await using opened = await openPostgres()
+    const { store, sql, proxy } = opened
+    let now = 1_790_000_000_000
+    const sessions = new Sessions(store, () => now)
+    const you = account('you')
+    await store.accounts.createAccount(you, event(you.id))
+    const token = await sessions.start(you, '192.0.2.1')
+    await sql.unsafe(`ALTER DATABASE ${sql.options.database} SET default_transaction_read_only = on`)
+    await opened.endBackends()
+    await until(async () => proxy.connections().open === 0, 'the connections have broken')
+    now += 60_000
+    // The first view tries to write and loses its connection, the second one opens another.
+    for (let view = 0; view < 2; view += 1) assert.ok(await sessions.find(token!))
+    const { made } = proxy.connections()
+    for (let view = 0; view < 10; view += 1) assert.ok(await sessions.find(token!))
+    assert.equal(proxy.connections().made, made)
   })
 })
 

@@ -60,8 +60,35 @@ describe('a session', () => {
     assert.ok(await sessions.find(token))
     assert.equal(write.mock.callCount(), 1)
     write.mock.restore()
+    clock.now += 60_000
     await sessions.find(token)
     assert.equal((await sessions.find(token))?.session.lastSeenAt, clock.now)
+  })
+
+  it('writes no last use in the minute after that has failed, unless the clock was set back', async ({ mock }) => {
+    const [one, other] = [await newSession(), await newSession()]
+    clock.now += 60_000
+    const write = mock.method(store.accounts, 'moveSession', () => Promise.reject(new NoWrites('read-only')))
+    for (const token of [one, other, one]) assert.ok(await sessions.find(token))
+    clock.now += 59_000
+    assert.ok(await sessions.find(one))
+    assert.equal(write.mock.callCount(), 1)
+    clock.now += 1000
+    assert.ok(await sessions.find(one))
+    assert.equal(write.mock.callCount(), 2)
+    write.mock.restore()
+    clock.now -= 3_600_000
+    const earlier = await newSession()
+    clock.now += 60_000
+    await sessions.find(earlier)
+    assert.equal((await sessions.find(earlier))?.session.lastSeenAt, clock.now)
+  })
+
+  it('is not found if its last use can not be written for another reason', async ({ mock }) => {
+    const token = await newSession()
+    clock.now += 60_000
+    mock.method(store.accounts, 'moveSession', () => Promise.reject(new Error('a fault of the program')))
+    await assert.rejects(sessions.find(token), /a fault of the program/)
   })
 
   it('past its time is purged, one in use is not', async () => {

@@ -24,6 +24,8 @@ export interface SignedIn {
 export class Sessions {
   readonly #store: Pick<Store, 'accounts'>
   readonly #clock: () => number
+  /** When a last use could not be written. */
+  #moveFailedAt = -Infinity
 
   constructor(store: Pick<Store, 'accounts'>, clock: () => number) {
     this.#store = store
@@ -73,12 +75,18 @@ export class Sessions {
     await this.#store.accounts.purgeSessions(now - SESSION_MAX_MS, now - SESSION_IDLE_MS, now + SESSION_MAX_MS)
   }
 
-  /** Updates the last use, unless the database accepts no writes now: pages that only read need none. */
+  /**
+   * Updates the last use, unless the database accepts no writes now: pages that only read need none. After a failure the next
+   * try waits: each one costs the connections to a read-only PostgreSQL, or the time limit of a call.
+   */
   async #move({ tokenHash }: Session, now: number): Promise<void> {
+    // A clock that was set back ends the wait.
+    if (Math.abs(now - this.#moveFailedAt) < UPDATE_EVERY_MS) return
     try {
       await this.#store.accounts.moveSession(tokenHash, now)
     } catch (error) {
       if (!(error instanceof StoreUnavailable)) throw error
+      this.#moveFailedAt = now
     }
   }
 
