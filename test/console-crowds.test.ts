@@ -39,7 +39,7 @@ describe('A crowd at the sign-in form', () => {
     assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([400, 503]))
     for (const { headers, body } of refused) {
       assert.equal(headers.get('retry-after'), '2')
-      assert.match(body, /<h1>Too many people are signing in<\/h1>/)
+      assert.match(body, /<h1>Too many people are signing in<\/h1>\s*<p>Nothing was changed\./)
     }
     assert.deepEqual(faults(petstore), [])
     assert.equal((await signIn('192.0.2.1', petstore.account.email, PASSWORD)).status, 303)

@@ -284,7 +284,7 @@ describe('A deployment', () => {
       password: PASSWORD,
     })
     assert.deepEqual([status, headers.get('retry-after')], [503, '2'])
-    assert.match(body, /The database is unavailable/)
+    assert.match(body, /The database is unavailable<\/h1>\s*<p>Go back and try again in a few seconds\.<\/p>/)
     assert.ok(body.includes(headers.get('request-id')!))
   })
 
@@ -298,6 +298,7 @@ describe('A deployment', () => {
     const page = await client.get('/keys')
     assert.deepEqual([page.status, page.headers.get('cache-control')], [503, 'no-store'])
     assert.ok(page.body.includes(petstore.account.email), 'the page knows who is signed in')
+    assert.match(page.body, /<p>Nothing was changed\./)
     const third = await petstore.call('/pets/3')
     other.exec('ROLLBACK')
     assert.match((await client.get('/keys')).body, /Called <code>getPet<\/code> 3 times/)
@@ -361,6 +362,39 @@ describe('A deployment', () => {
     assert.equal((await client.get('/keys')).status, 200)
   })
 
+  it('whose database was away before a form was handled says that nothing was changed', async ({ mock }) => {
+    await using petstore = await startPetstore()
+    const client = await signedIn(petstore)
+    const { csrf = '' } = await client.hiddenFields('/keys', '/keys')
+    mock.method(petstore.store.accounts, 'sessionByHash', () =>
+      Promise.reject(new StoreUnavailable('The database is away.')),
+    )
+    for (const path of [
+      '/keys',
+      '/animals/new',
+      '/account/password',
+      '/account/delete',
+      '/sign-up',
+      '/sign-in',
+      '/sign-out',
+    ]) {
+      const { status, body } = await client.post(path, { csrf, email: 'new@example.com', password: PASSWORD })
+      assert.equal(status, 503, path)
+      assert.match(body, /<p>Nothing was changed\. Go back and try again in a few seconds\.<\/p>/, path)
+    }
+  })
+
+  it('for anyone that fails for another reason than an unavailable database says so', async () => {
+    await using database = await SQLITE.newDatabase()
+    await using petstore = await startPetstore({ engine: SQLITE, database: database.url })
+    const client = await signedIn(petstore)
+    using other = new DatabaseSync(database.url.replace(/^sqlite:/, ''))
+    other.exec('ALTER TABLE sessions RENAME TO lost')
+    const { status, body } = await client.get('/')
+    assert.equal(status, 500)
+    assert.match(body, /<h1>Something went wrong<\/h1>/)
+  })
+
   it('whose database is lost after it has saved a form says that this may be so; sent again, the form creates nothing twice', async ({
     mock,
   }) => {
@@ -378,6 +412,61 @@ describe('A deployment', () => {
     assert.match(lost.body, /The form may have been saved all the same/)
     assert.doesNotMatch(lost.body, /Nothing was changed/)
     assert.equal((await client.post('/keys', fields)).location, '/keys?made=yes')
+  })
+
+  it('whose database is lost after it has changed a password says with which one to sign in', async ({ mock }) => {
+    await using petstore = await startPetstore()
+    const { accounts } = petstore.store
+    const client = await signedIn(petstore)
+    const fields = { ...(await client.hiddenFields('/account', '/account/password')), current: PASSWORD }
+    const typed = { ...fields, password: 'a new horse battery' }
+    const change = accounts.setPassword.bind(accounts)
+    mock.method(accounts, 'setPassword').mock.mockImplementationOnce(async (...call) => {
+      await change(...call)
+      throw new StoreUnavailable('The answer is lost.')
+    })
+    const lost = await client.post('/account/password', typed)
+    assert.equal(lost.status, 503)
+    assert.match(lost.body, /The password may have been changed .* If you are asked to sign in, use the new password\./)
+    assert.match((await client.post('/account/password', typed)).location ?? '', /^\/sign-in\?/)
+    assert.equal((await client.signIn(petstore.account.email, PASSWORD)).status, 400)
+    assert.equal((await client.signIn(petstore.account.email, typed.password)).status, 303)
+  })
+
+  it('whose database is lost after it has deleted an account says what a request to sign in means', async ({
+    mock,
+  }) => {
+    await using petstore = await startPetstore()
+    const { accounts } = petstore.store
+    const client = await signedIn(petstore)
+    const fields = { ...(await client.hiddenFields('/account/delete', '/account/delete')), current: PASSWORD }
+    const remove = accounts.removeAccount.bind(accounts)
+    mock.method(accounts, 'removeAccount').mock.mockImplementationOnce(async (...call) => {
+      await remove(...call)
+      throw new StoreUnavailable('The answer is lost.')
+    })
+    const lost = await client.post('/account/delete', fields)
+    assert.equal(lost.status, 503)
+    assert.match(lost.body, /The account may have been deleted .* If you are asked to sign in, it was deleted\./)
+    assert.match((await client.post('/account/delete', fields)).location ?? '', /^\/sign-in\?/)
+  })
+
+  it('whose database is lost after it has ended a session asks to sign out again, and then is signed out', async ({
+    mock,
+  }) => {
+    await using petstore = await startPetstore()
+    const { accounts } = petstore.store
+    const client = await signedIn(petstore)
+    const fields = await client.hiddenFields('/keys', '/sign-out')
+    const end = accounts.endSession.bind(accounts)
+    mock.method(accounts, 'endSession').mock.mockImplementationOnce(async (...call) => {
+      await end(...call)
+      throw new StoreUnavailable('The answer is lost.')
+    })
+    const lost = await client.post('/sign-out', fields)
+    assert.equal(lost.status, 503)
+    assert.match(lost.body, /<p>Go back and try again in a few seconds\.<\/p>/)
+    assert.equal((await client.post('/sign-out', fields)).location, '/sign-in?signed-out=yes')
   })
 
   it('breaks off a download that the database stops, so that it does not pass for whole, and logs it', async ({

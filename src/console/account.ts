@@ -6,7 +6,7 @@ import { TooManyTries } from '../accounts/throttle.ts'
 import { FieldProblem, Refused } from '../contract/errors.ts'
 import { field, form, type Problems, problemSummary } from './forms.ts'
 import { html, type Html, isolated } from './html.ts'
-import { tooManyTriesPage } from './problem-pages.ts'
+import { tooManyTriesPage, TRY_AGAIN } from './problem-pages.ts'
 import { checkPassword, CURRENT_PASSWORD, NEW_PASSWORD, openAs, toSignIn } from './sign-in.ts'
 import { day, minute } from './times.ts'
 import { type ConsoleRoute, forMembers, type MemberVisit, type Outcome, type HtmlPage } from './visit.ts'
@@ -17,9 +17,13 @@ export const accountRoutes: readonly ConsoleRoute[] = [
   forMembers('GET', '/account', (visit) => accountPage(visit)),
   // A rejected form is shown at this address. If the visitor opens the address again, the account page has the form.
   forMembers('GET', '/account/password', () => ({ redirect: '/account' })),
-  forMembers('POST', '/account/password', changePassword),
+  forMembers('POST', '/account/password', changePassword, {
+    ifUnavailable: `The password may have been changed all the same. ${TRY_AGAIN} If you are asked to sign in, use the new password.`,
+  }),
   forMembers('GET', '/account/delete', (visit) => deletePage(visit)),
-  forMembers('POST', '/account/delete', deleteAccount),
+  forMembers('POST', '/account/delete', deleteAccount, {
+    ifUnavailable: `The account may have been deleted all the same. ${TRY_AGAIN} If you are asked to sign in, it was deleted.`,
+  }),
 ]
 
 async function accountPage(visit: MemberVisit, problems: Problems = []): Promise<HtmlPage> {

@@ -73,6 +73,7 @@ export function createConsole(parts: ConsoleParts): Pages {
   }
 
   async function serve(route: ConsoleRoute, call: PageCall, response: ServerResponse): Promise<Answer> {
+    let tried: ConsoleRoute | undefined
     try {
       const form = await readForm(call)
       const visit = await openFor(route, call, whenLeft(response))
@@ -80,12 +81,13 @@ export function createConsole(parts: ConsoleParts): Pages {
       visit.form = form
       const typed = visit.who && route.method === 'GET' ? readTyped(visit) : undefined
       if (typed !== undefined) Object.assign(visit, { form: typed, isRestored: true })
+      tried = route
       const outcome = await outcomeOf(route, visit)
       if (response.destroyed) void finish(visit)
       else response.once('close', () => void finish(visit))
       return render(visit, outcome)
     } catch (error) {
-      return render(await openAnyway(call), errorPage(error, call, log))
+      return render(await openAnyway(call), errorPage(error, call, log, tried))
     }
   }
 

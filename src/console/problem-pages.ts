@@ -6,7 +6,7 @@ import type { Call } from '../http/call.ts'
 import { type Log, logRepeated } from '../log.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import { html, isolated } from './html.ts'
-import { ClientLeft, type HtmlPage, type Visit } from './visit.ts'
+import { ClientLeft, type ConsoleRoute, type HtmlPage, type Visit } from './visit.ts'
 
 export function notFoundPage(visit: Visit): HtmlPage {
   return {
@@ -63,13 +63,13 @@ export function misdirectedPage(url: string): HtmlPage {
   }
 }
 
-/** Logs an error that a page's function has thrown, and returns the page that reports it. */
-export function errorPage(error: unknown, { id, raw }: Call, log: Log): HtmlPage {
+/** Logs an error and returns the page that reports it. `tried` is the route whose function has thrown it, if one was called. */
+export function errorPage(error: unknown, { id }: Call, log: Log, tried?: ConsoleRoute): HtmlPage {
   if (error instanceof ClientLeft) return badRequestPage(400, error.message)
   if (error instanceof TooManyHashes) return unavailablePage('Too busy', 'Too many people are signing in', UNCHANGED)
   if (error instanceof StoreUnavailable) {
     logRepeated(log, 'error', { requestId: id, reason: error.message }, 'the database is unavailable')
-    const state = raw.method === 'POST' ? MAYBE_CHANGED : UNCHANGED
+    const state = tried?.method === 'POST' ? (tried.ifUnavailable ?? MAYBE_CHANGED) : UNCHANGED
     return unavailablePage('Database unavailable', 'The database is unavailable', state, id)
   }
   log.error({ requestId: id, error }, 'the console failed')
@@ -83,7 +83,9 @@ export function errorPage(error: unknown, { id, raw }: Call, log: Log): HtmlPage
   }
 }
 
-const UNCHANGED = 'Nothing was changed. Go back and try again in a few seconds.'
+export const TRY_AGAIN = 'Go back and try again in a few seconds.'
+
+const UNCHANGED = `Nothing was changed. ${TRY_AGAIN}`
 
 /** A write may have taken effect although the database did not answer (`StoreUnavailable`). */
 const MAYBE_CHANGED =

@@ -8,7 +8,7 @@ import type { Account } from '../store/account-store.ts'
 import { isInMemory } from '../store/database-address.ts'
 import { field, form, hidden, type Problems, problemSummary } from './forms.ts'
 import { html, type Html } from './html.ts'
-import { tooManyTriesPage } from './problem-pages.ts'
+import { tooManyTriesPage, TRY_AGAIN } from './problem-pages.ts'
 import { signAgain } from './typed.ts'
 import { type ConsoleRoute, forAnyone, type HtmlPage, type Outcome, safeNext, type Visit } from './visit.ts'
 
@@ -16,11 +16,11 @@ export const signInRoutes: readonly ConsoleRoute[] = [
   forAnyone('GET', '/sign-in', (visit) =>
     visit.who ? { redirect: safeNext(visit.query.get('next')) } : signInPage(visit),
   ),
-  forAnyone('POST', '/sign-in', signIn),
+  forAnyone('POST', '/sign-in', signIn, { ifUnavailable: TRY_AGAIN }),
   forAnyone('GET', '/sign-up', (visit) => (visit.who ? { redirect: '/keys' } : signUpPage(visit))),
   forAnyone('POST', '/sign-up', signUp),
   forAnyone('GET', '/sign-out', () => ({ redirect: '/' })),
-  forAnyone('POST', '/sign-out', signOut),
+  forAnyone('POST', '/sign-out', signOut, { ifUnavailable: TRY_AGAIN }),
 ]
 
 export const CURRENT_PASSWORD = { name: 'current', type: 'password', autocomplete: 'current-password' } as const

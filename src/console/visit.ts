@@ -85,19 +85,28 @@ export interface ConsoleRoute extends Pick<PageRoute, 'method' | 'path' | 'acces
   handle: Handle<Visit>
   /** Whether the page at the same address shows again what was typed if the session had ended. Never set for passwords. */
   keepsTyped?: boolean
+  /** What the page says, instead of MAYBE_CHANGED, if the database fails while it handles the form (problem-pages.ts). */
+  ifUnavailable?: string
 }
+
+type FormOptions = Pick<ConsoleRoute, 'keepsTyped' | 'ifUnavailable'>
 
 export function forMembers(
   method: 'GET' | 'POST',
   path: string,
   handle: Handle<MemberVisit>,
-  { keepsTyped = false } = {},
+  options: FormOptions = {},
 ): ConsoleRoute {
-  return { method, path, access: 'session', handle: handle as Handle<Visit>, keepsTyped }
+  return { method, path, access: 'session', handle: handle as Handle<Visit>, ...options }
 }
 
-export function forAnyone(method: 'GET' | 'POST', path: string, handle: Handle<Visit>): ConsoleRoute {
-  return { method, path, access: 'public', handle }
+export function forAnyone(
+  method: 'GET' | 'POST',
+  path: string,
+  handle: Handle<Visit>,
+  options: FormOptions = {},
+): ConsoleRoute {
+  return { method, path, access: 'public', handle, ...options }
 }
 
 /** The client has disconnected, so that work for its answer is abandoned. */
