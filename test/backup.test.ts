@@ -5,11 +5,13 @@ import {
   chmodSync,
   copyFileSync,
   existsSync,
+  lstatSync,
   mkdirSync,
   readdirSync,
   readFileSync,
   renameSync,
   statSync,
+  symlinkSync,
   truncateSync,
   writeFileSync,
 } from 'node:fs'
@@ -116,20 +118,39 @@ describe('petstore backup', { concurrency: 3 }, () => {
     assert.deepEqual(readdirSync(folder.path).toSorted(), ['copy.db', 'data'])
   })
 
-  it('never takes the place of a device or a pipe, even with --force, nor does an export', async () => {
-    await using folder = await Folder.create()
-    await folder.runInProcess(['seed', '--count', '1'])
-    const pipe = join(folder.path, 'pipe.csv')
-    execFileSync('mkfifo', [pipe])
-    for (const words of ['backup pipe.csv', 'backup pipe.csv --force', 'export pipe.csv', 'export pipe.csv --force'])
-      assert.match(
-        (await call(folder, 1, words.split(' '))).stderr,
-        /^petstore: pipe\.csv is not a regular file; nothing was written\. Name another file/,
-        words,
-      )
-    assert.ok(statSync(pipe).isFIFO())
-    assert.deepEqual(readdirSync(folder.path).toSorted(), ['data', 'pipe.csv'])
-  })
+  const TAKEN: Record<string, (path: string) => void> = {
+    'a pipe': (path) => execFileSync('mkfifo', [path]),
+    'a folder': (path) => mkdirSync(path),
+    'a link to a device': (path) => symlinkSync('/dev/null', path),
+    // As is /dev/stdout where it is sent to a file.
+    'a link to a file': (path) => {
+      writeFileSync(`${path}.target`, '')
+      symlinkSync(`${path}.target`, path)
+    },
+    'a link to nothing': (path) => symlinkSync('none.csv', path),
+  }
+  for (const [what, take] of Object.entries(TAKEN)) {
+    it(`never takes the place of ${what}, even with --force, nor does an export`, async () => {
+      await using folder = await Folder.create()
+      await folder.runInProcess(['seed', '--count', '1'])
+      const taken = join(folder.path, 'taken.csv')
+      take(taken)
+      const look = () => [lstatSync(taken).ino, readdirSync(folder.path)]
+      const before = look()
+      for (const words of [
+        'backup taken.csv',
+        'backup taken.csv --force',
+        'export taken.csv',
+        'export taken.csv --force',
+      ])
+        assert.match(
+          (await call(folder, 1, words.split(' '))).stderr,
+          /^petstore: taken\.csv is a symbolic link, a folder or a special file; nothing was written\. Name another file/,
+          words,
+        )
+      assert.deepEqual(look(), before)
+    })
+  }
 
   it('leaves a database of an earlier release as it is: one that is made before an upgrade leads back', async () => {
     await using database = await sqlite.newDatabase()

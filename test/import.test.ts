@@ -659,6 +659,7 @@ describe('petstore import', { concurrency: 3 }, () => {
         /^petstore: pets\.txt exists already; nothing was written\. Name another file, or add --force\.\n$/,
       ],
       [['export', 'none/pets.csv'], 1, /^petstore: Cannot write none\/pets\.csv: ENOENT/],
+      [['export', 'pets.txt/pets.csv'], 1, /^petstore: Cannot write pets\.txt\/pets\.csv: ENOTDIR/],
       [['export', '-', '--format', 'csv', '--json'], 2, /--json needs a FILE/],
     ]
     for (const [words, code, message] of calls) {

@@ -35,7 +35,7 @@ export const exportPets: Command = {
       throw new CommandFailed(`${path} is ${part}; nothing was written. Name another file for the animals.`)
     if (!toStdout && !isReplaceable(path))
       throw new CommandFailed(
-        `${path} is not a regular file; nothing was written. Name another file, or - for standard output.`,
+        `${path} is a symbolic link, a folder or a special file; nothing was written. Name another file, or - for standard output.`,
       )
     if (!toStdout && !switches['force'] && existsSync(path))
       throw new CommandFailed(`${path} exists already; nothing was written. Name another file, or add --force.`)

@@ -1,6 +1,6 @@
 // Writes files atomically, for backups and exports: a file is complete or missing.
 import { randomUUID } from 'node:crypto'
-import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync } from 'node:fs'
+import { closeSync, fsyncSync, lstatSync, openSync, renameSync, rmSync } from 'node:fs'
 import { platform } from 'node:os'
 import { dirname } from 'node:path'
 
@@ -22,9 +22,17 @@ export async function writeWholeFile<T>(file: string, write: (partial: string) =
   }
 }
 
-/** Whether a file of this name can be replaced, if there is one: not a device or a pipe, such as /dev/null, nor a folder. */
+/**
+ * Whether a file of this name can be replaced, if there is one: not a device or a pipe, such as /dev/null, nor a folder, nor a
+ * symbolic link, such as /dev/stdout, which the rename would replace in place of the file that it leads to.
+ */
 export function isReplaceable(file: string): boolean {
-  return !existsSync(file) || statSync(file).isFile()
+  try {
+    return lstatSync(file).isFile()
+  } catch {
+    // Nothing is there, or the attempt to write will fail with the reason.
+    return true
+  }
 }
 
 function sync(path: string, mode: 'r' | 'r+'): void {

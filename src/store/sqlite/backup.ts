@@ -38,7 +38,9 @@ export async function backUp(path: string, file: string, replace: boolean): Prom
 
 function refuseExisting(file: string, replace: boolean): void {
   if (!isReplaceable(file))
-    throw new CannotOpenStore(`${file} is not a regular file; nothing was written. Name another file.`)
+    throw new CannotOpenStore(
+      `${file} is a symbolic link, a folder or a special file; nothing was written. Name another file.`,
+    )
   if (!replace && existsSync(file))
     throw new CannotOpenStore(`${file} exists already; nothing was written. Name another file, or add --force.`)
 }

@@ -32,11 +32,6 @@ export function createFile(path: string): void {
 
 /** Returns the folder that SQLite writes to: if the path is a symbolic link, that of the file that it leads to. */
 export function folderOf(path: string): string {
-  try {
-    readlinkSync(path)
-  } catch {
-    return dirname(path)
-  }
   return dirname(followLinks(path))
 }
 
