@@ -169,6 +169,25 @@ describe('The write-ahead log', () => {
     assert.ok(length > 0)
   })
 
+  it('of a command is copied when the store is closed, also where the sync of a COMMIT has failed, which SQLite undoes', async ({
+    mock,
+  }) => {
+    const path = join(folder, 'command.db')
+    const store = openSqliteStore(path)
+    await store.pets.create(REX)
+    const exec = Reflect.get(DatabaseSync.prototype, 'exec')
+    const method = mock.method(DatabaseSync.prototype, 'exec', function (this: DatabaseSync, sql: string) {
+      if (sql === 'COMMIT') throw Object.assign(new Error('disk I/O error'), { errcode: 1034 })
+      exec.call(this, sql)
+    })
+    await assert.rejects(store.pets.create(REX), StoreUnavailable)
+    method.mock.restore()
+    await store.close()
+    assert.equal(existsSync(`${path}-wal`), false)
+    using db = new DatabaseSync(path)
+    assert.equal(db.prepare('SELECT count(*) AS pets FROM pets').get()!['pets'], 1)
+  })
+
   it('is not synced for an index of the search that lacks nothing', async ({ mock }) => {
     let syncs = 0
     const store = withSync(
