@@ -105,6 +105,32 @@ describe('short reads from PostgreSQL', { concurrency: false, timeout: 120_000 }
     assert.equal((await second)?.id, 2n)
   })
 
+  it('keep the connection of one that is overdue and then refused by the server', async ({ mock }) => {
+    await using opened = await openPostgres('pool_size=1&connect_timeout=60&statement_timeout=60000')
+    const { store, sql } = opened
+    await store.pets.createMany([rex, rex])
+    await store.pets.get(1n)
+    const [pid] = (await opened.backends()) as [number]
+    const cancel = () => sql`SELECT pg_cancel_backend(${pid})`
+    const unlock = await opened.lock('LOCK TABLE pets')
+    const now = performance.now()
+    const stopped = mock.method(performance, 'now', () => now)
+    const first = assert.rejects(store.pets.get(1n), /canceling statement/)
+    await opened.untilBlocked(1)
+    const second = store.pets.get(2n)
+    assert.deepEqual([store.connections()!.inUse, store.connections()!.waiting], [1, 0])
+    stopped.mock.restore()
+    await until(() => store.connections()!.waiting === 1, 'the second read is overdue, and waits for a connection')
+    await cancel()
+    await first
+    await opened.untilBlocked(1)
+    await cancel()
+    await until(() => store.connections()!.waiting === 0, 'the second read is sent again')
+    await unlock()
+    assert.equal((await second)?.id, 2n)
+    assert.deepEqual(await opened.backends(), [pid])
+  })
+
   it('do not pass a call that waits: a connection that is joined again and again would never be free for it', async () => {
     await using opened = await openPostgres('pool_size=1&connect_timeout=60')
     const { store } = opened

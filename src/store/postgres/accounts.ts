@@ -178,7 +178,10 @@ export function postgresAccounts(pool: Pool): AccountStore {
         GROUP BY key_id, operation`,
       ),
 
-    /** Runs in one transaction, so that a retry adds no request twice. */
+    /**
+     * Runs in one transaction, so that a retry after a failed removal adds no request twice. A retry after a lost answer to
+     * COMMIT does: the console then lists the request twice.
+     */
     recordFailures(failed) {
       const requests = JSON.stringify(failed.map((request, position) => ({ ...request, position })))
       const accountIds = JSON.stringify(Array.from(new Set(failed.map(({ accountId }) => accountId))))
