@@ -6,15 +6,15 @@ import { createServer } from 'node:net'
 /** Below the ports that systems give to servers on port 0 and to outgoing connections: none of those takes the port meanwhile. */
 const [FIRST, LAST] = [20_000, 32_000] as const
 
-/** The ports that this process has been given; their servers may not listen yet. */
-const given = new Set<number>()
+/** The ports that this process has tried; the servers on those that it was given may not listen yet. */
+const tried = new Set<number>()
 
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = randomInt(FIRST, LAST)
-    if (given.has(port) || !(await isFree(port))) continue
-    given.add(port)
-    return port
+    if (tried.has(port)) continue
+    tried.add(port)
+    if (await isFree(port)) return port
   }
 }
 

@@ -90,15 +90,18 @@ export class RawConnection implements Disposable {
 
 /** The head of a create with this body, which is sent apart; `more` are further header lines. */
 export function createHead(key: string, body: string, more = ''): string {
-  return `POST /v1/pets HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${key}\r\n${more}Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`
+  return `POST /v1/pets HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${key}\r\n${more}Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n`
 }
 
-/** Resolves when connections are refused, as from the moment in which the service is told to stop. */
+/** Resolves when connections are refused: the service has stopped listening. */
 export function untilRefused(url: string): Promise<void> {
   return until(async () => {
     using connection = new RawConnection(url)
     const { promise, resolve } = Promise.withResolvers<boolean>()
-    connection.socket.once('connect', () => resolve(false)).once('error', () => resolve(true))
+    connection.socket
+      .once('connect', () => resolve(false))
+      .once('error', ({ code }: NodeJS.ErrnoException) => resolve(code === 'ECONNREFUSED'))
+      .setTimeout(5000, () => resolve(false))
     return await promise
   }, 'connections are refused')
 }

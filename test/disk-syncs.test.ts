@@ -7,7 +7,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { freePort } from '../harness/free-port.ts'
-import { RawConnection } from '../harness/raw-http.ts'
+import { createHead, RawConnection } from '../harness/raw-http.ts'
 import { until } from '../harness/until.ts'
 import { Folder, makeKey, messages, serve } from './command.ts'
 import { expectError, startPetstore } from './harness.ts'
@@ -90,9 +90,7 @@ describe('A create on SQLite', { concurrency: 2 }, () => {
     assert.equal((await add('kept')).status, 201)
     await usageWritten(1)
     using running = new RawConnection(served.url)
-    running.send(
-      `POST /v1/pets HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${key}\r\nExpect: 100-continue\r\nContent-Type: application/json\r\nContent-Length: ${REX.length}\r\n\r\n`,
-    )
+    running.send(createHead(key, REX, 'Expect: 100-continue\r\n'))
     assert.equal((await running.answer()).status, 100)
     served.child.kill('SIGTERM')
     await until(() => messages(served).includes('stopping: finishing open requests'), 'it stops')
