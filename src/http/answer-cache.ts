@@ -59,7 +59,7 @@ const MAX_BYTES = 8 * 1024 * 1024
 const MAX_ADDRESS = 200
 
 export class AnswerCache {
-  /** Counts the reads whose answer was cached, and those whose answer was not. Refused requests count as neither. */
+  /** Counts the reads whose answer was cached, and those whose answer was not. Requests refused before the read are neither. */
   readonly lookups = { hits: 0, misses: 0 }
   readonly #store: Pick<Store, 'version' | 'versionToRead'>
   readonly #answers = new Map<string, CachedAnswer>()

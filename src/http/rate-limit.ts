@@ -52,15 +52,16 @@ export function createRateLimit(limit: RateLimit | undefined, monotonic: () => n
   const { requests, seconds } = limit
   const policy = `"default";q=${requests};w=${seconds}`
   const lease = shared ?? createRateWindow(limit, monotonic)
-  // With several processes, each leases a hundredth of the limit at a time. That is the most that each other process
-  // has unused when one process refuses an account.
+  // With several processes, each leases a hundredth of the limit at a time. So each other process has at most that many
+  // requests unused when one process refuses an account; at the end of a window it can be up to three leases.
   const wanted = shared === undefined ? requests : Math.max(1, Math.floor(requests / 100))
   const allowances = new Map<string, Allowance>()
   const pendingLeases = new Map<string, Promise<Allowance>>()
 
   /**
    * Stores a grant. Its end is counted from `askedAt`, before the lease was asked for, so it is never later than the window's.
-   * It can be earlier: what the account has left of the same window then counts on.
+   * It can be earlier: then the unused requests of the same window are added to the new grant. Grants must arrive in the order
+   * in which they were made, as messages between two processes do: a late one of an earlier window would drop those of the next.
    */
   function keep(account: string, { granted, left, windowStart, endsInMs }: Grant, askedAt: number): Allowance {
     // Drops the allowances of an earlier window.
