@@ -10,7 +10,7 @@ import { addressOf, cutOff, type InheritedSocket, lastStep, listen } from './htt
 import type { Log } from './log.ts'
 import { type Serving, startServing } from './serving.ts'
 import { IDEMPOTENCY_KEPT_MS } from './store/idempotency.ts'
-import type { Store } from './store/store.ts'
+import { type Store, StoreUnavailable } from './store/store.ts'
 import { createSharedLimits, type Shared } from './workers/shared.ts'
 import type { Workers } from './workers/workers.ts'
 
@@ -53,8 +53,12 @@ export async function startServer(config: Config, log: Log, world: World = {}): 
   const broken = Promise.withResolvers<never>()
   // `petstore serve` awaits this promise. A test may not, and must not fail with an unhandled rejection.
   broken.promise.catch(() => {})
-  const onBroken = (error: Error) => broken.reject(error)
   let workers: Workers | undefined
+  const onBroken = (error: Error) => {
+    // A sync has failed: from now on no process may acknowledge a write, checkpoint, or close the database.
+    if (error instanceof StoreUnavailable) void workers?.broadcast('giveUpStore')
+    broken.reject(error)
+  }
   const connections = new ConnectionCounts(config.maxConnections)
   const shared: Shared = {
     ...createSharedLimits(config, monotonic),
@@ -62,9 +66,14 @@ export async function startServer(config: Config, log: Log, world: World = {}): 
     allowConnections: config.workers > 1 ? (open) => connections.allow(FIRST, open) : undefined,
   }
   const where = socket ?? { host: config.host, port: config.port, setting: '' as const }
-  const ends = { onBroken, isWorker: false }
-  const serving = await startServing({ config, log, shared, where, clock, monotonic, timeouts, ...ends })
+  const serving = await startServing({ config, log, shared, where, clock, monotonic, timeouts, onBroken })
   const { server, onBroadcast, metrics, readiness, health, send, store, opened } = serving
+  let isStoreOpen = false
+  // If the store cannot be opened, the caller sees the rejection of `broken`.
+  opened.then(
+    () => (isStoreOpen = true),
+    () => {},
+  )
   metrics?.watchInstance(readiness)
   const metricsPage = async () => metrics!.render(await workers?.snapshots())
   const admin = metrics && createAdmin(health, metricsPage, metrics.contentType, send, log)
@@ -72,9 +81,10 @@ export async function startServer(config: Config, log: Log, world: World = {}): 
     if (admin !== undefined) await listen(admin, { host: config.adminHost, port: config.adminPort!, setting: 'admin-' })
     if (config.workers > 1) {
       // Imported on demand: most instances run one process.
-      const { startWorkers } = await import('./workers/workers.ts')
-      const parts = { config, log, timeouts, shared, connections, server, metrics, onBroadcast, onBroken }
-      workers = await startWorkers(parts)
+      const { createWorkers } = await import('./workers/workers.ts')
+      const ofStore = { onBroadcast, onBroken, isStoreOpen: () => isStoreOpen }
+      workers = createWorkers({ config, log, timeouts, shared, connections, server, metrics, ...ofStore })
+      await workers.start()
     }
   } catch (error) {
     await Promise.all([serving.abandon(), cutOff(admin)])
@@ -85,7 +95,6 @@ export async function startServer(config: Config, log: Log, world: World = {}): 
   const whenOpened = () => {
     if (!isStopping) stopChores = startChores(serving, log, clock)
   }
-  // If the store cannot be opened, the caller sees the rejection of `broken`.
   opened.then(whenOpened, () => {})
 
   async function drain(seconds: number): Promise<void> {

@@ -17,7 +17,7 @@ import { type Reach, reachOf } from './http/reach.ts'
 import { addressOf, cutOff, finish, lastStep, listen, type Where } from './http/listening.ts'
 import { type Log, logRepeated } from './log.ts'
 import { openForServing } from './store/opening-store.ts'
-import { CannotCloseStore, type Observe, type Report, type Store, type StoreUnavailable } from './store/store.ts'
+import { CannotCloseStore, type Observe, type Report, type Store } from './store/store.ts'
 import type { OnBroadcast, Shared } from './workers/shared.ts'
 
 export interface ServingParts {
@@ -30,8 +30,8 @@ export interface ServingParts {
   timeouts: Timeouts | undefined
   /** Called if this process cannot continue with its store; the whole instance then ends. */
   onBroken: (error: Error) => void
-  /** Whether this is a worker: it leaves checkpoints and reports about the database to the first process of the instance. */
-  isWorker: boolean
+  /** In a worker, asks whether the first process has opened its store. */
+  isStoreOpen?: () => Promise<boolean>
 }
 
 export interface Serving {
@@ -57,23 +57,19 @@ export interface Serving {
   finish(): Promise<void>
   /** Writes the last usage counts and closes the store. Resolves with false if that can't be closed: the process must be killed. */
   close(): Promise<boolean>
-  /** Cuts off all requests and closes the store. */
+  /** Cuts off all requests and closes the store; rejects with `CannotCloseStore`. */
   abandon(): Promise<void>
 }
 
 /** Resolves when the server accepts connections, which may be before the store is open. */
 export async function startServing(parts: ServingParts): Promise<Serving> {
-  const { config, log, shared, where, clock, monotonic, timeouts, onBroken, isWorker } = parts
+  const { config, log, shared, where, clock, monotonic, timeouts, onBroken, isStoreOpen } = parts
   if (config.workers > 1) hashSingly()
   const metrics = await loadMetrics(config)
   const observe = storeObserver(config, metrics, log)
   const { database, workers: processes } = config
   const report: Report = ({ level, message, details }) => log[level](details ?? {}, message)
-  const onFailedSync = (error: StoreUnavailable) => {
-    shared.broadcast('giveUpStore').catch(() => {})
-    onBroken(error)
-  }
-  const opening = { ...environmentSetting(config), processes, report, observe, onBroken: onFailedSync, isWorker }
+  const opening = { ...environmentSetting(config), processes, report, observe, onBroken, isStoreOpen }
   const { store, opened } = await openForServing(database, opening)
   opened.catch(onBroken)
   metrics?.watchStore(store)
@@ -112,7 +108,7 @@ export async function startServing(parts: ServingParts): Promise<Serving> {
 
   async function abandon(): Promise<void> {
     await cutOff(server)
-    await lastStep(store.close(), 'the store could not be closed in order', log)
+    await store.close()
   }
   try {
     await listen(server, where)

@@ -2,7 +2,6 @@
 import type { Server } from 'node:net'
 import { createLogTo } from './log.ts'
 import { type Serving, startServing } from './serving.ts'
-import { StoreUnavailable } from './store/store.ts'
 import { Channel } from './workers/channel.ts'
 import type { FirstProcessMethods, Shared, WorkerMethods, WorkerStart } from './workers/shared.ts'
 
@@ -53,9 +52,9 @@ async function start({ config, timeouts }: WorkerStart): Promise<void> {
   const log = createLogTo(process.stdout, config.logLevel)
   const where = { receive: receiveSocket }
   const [clock, monotonic] = [Date.now, () => performance.now()]
-  const onBroken = (error: Error) =>
-    void first.call('fail', error.message, error instanceof StoreUnavailable).catch(() => {})
-  serving = startServing({ config, log, shared, where, clock, monotonic, timeouts, onBroken, isWorker: true })
+  const onBroken = ({ message }: Error) => void first.call('fail', message).catch(() => {})
+  const isStoreOpen = () => first.call('isStoreOpen')
+  serving = startServing({ config, log, shared, where, clock, monotonic, timeouts, onBroken, isStoreOpen })
   await serving
 }
 

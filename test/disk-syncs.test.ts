@@ -102,6 +102,18 @@ describe('A create on SQLite', { concurrency: 2 }, () => {
     assert.ok((await stat(join(folder.path, 'data/petstore.db-wal'))).size > 0)
   })
 
+  it('is never accepted where the first sync of a new database fails: the start ends by a kill, and the database is not closed', async () => {
+    await using folder = await Folder.create()
+    const order = join(folder.path, 'order')
+    await writeFile(order, 'fail')
+    const preload = `--import ${new URL('faulty-sync.ts', import.meta.url).href}`
+    const env = { NODE_OPTIONS: preload, FAULTY_SYNC: order, PETSTORE_WORKERS: '1', PORT: '0' }
+    const { code, signal, stdout } = await folder.run(['serve'], { env })
+    assert.deepEqual([code, signal], [null, 'SIGKILL'])
+    assert.match(stdout, /exiting; the next start recovers the database/)
+    assert.ok((await stat(join(folder.path, 'data/petstore.db-wal'))).size > 0)
+  })
+
   it('is refused in time while a sync hangs: not ready, but alive, and all recovers by itself', async () => {
     await using folder = await Folder.create()
     const { served, add, list, usageWritten, order } = await serveOnFaultyDisk(folder)

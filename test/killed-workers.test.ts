@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { until as untilWithin } from '../harness/until.ts'
@@ -320,12 +321,12 @@ describe('A worker whose output has lost its reader', () => {
 describe('A worker whose disk fails to sync', { concurrency: 2 }, () => {
   const walOf = ({ path }: Folder) => join(path, 'data/petstore.db-wal')
 
-  /** Only the workers have the faulty disk: the first process would otherwise notice by itself. */
-  async function startOnFaultyDisk(folder: Folder, env: Record<string, string> = {}) {
+  /** Either the workers or the first process have the faulty disk: the others must be told. */
+  async function startOnFaultyDisk(folder: Folder, { env = {}, isInWorkers = true } = {}) {
     const order = join(folder.path, 'order')
     const faulty = JSON.stringify(new URL('faulty-sync.ts', import.meta.url).href)
-    const onlyInWorkers = `if (process.argv[1].includes('worker')) await import(${faulty})`
-    const preload = `--import data:text/javascript,${encodeURIComponent(onlyInWorkers)}`
+    const onlyThere = `if (process.argv[1].includes('worker') === ${isInWorkers}) await import(${faulty})`
+    const preload = `--import data:text/javascript,${encodeURIComponent(onlyThere)}`
     const instance = await startInstance(folder, { env: { NODE_OPTIONS: preload, FAULTY_SYNC: order, ...env } })
     const [worker] = childrenOf(instance.first)
     using before = await connectionOf(worker!, instance)
@@ -347,21 +348,24 @@ describe('A worker whose disk fails to sync', { concurrency: 2 }, () => {
     assert.ok(statSync(walOf(folder)).size > 0)
   })
 
-  it('is the last to write: until the end no other process acknowledges a create', async () => {
-    await using folder = await Folder.create()
-    const { instance, worker, failSyncs } = await startOnFaultyDisk(folder, { PETSTORE_WORKERS: '3' })
-    using failing = await connectionOf(worker, instance)
-    const other = await otherWorker(instance, [worker])
-    const others = [await connectionOf(instance.first, instance), await connectionOf(other, instance)]
-    assert.deepEqual(await ask(others, create(instance.key)), [201, 201])
-    failSyncs()
-    assert.deepEqual(await ask([failing], create(instance.key)), [503])
-    await until(() => instance.lines.some(({ msg }) => String(msg).startsWith('exiting')))
-    const answers = await Promise.allSettled(others.map((connection) => ask([connection], create(instance.key))))
-    for (const answer of answers) assert.ok(answer.status === 'rejected' || answer.value[0] === 503)
-    close(others)
-    assert.equal((await instance.ended).code, 1)
-  })
+  for (const isInWorkers of [true, false]) {
+    it(`is the last to write: no other process acknowledges a create (${isInWorkers ? 'a worker' : 'the first process'})`, async () => {
+      await using folder = await Folder.create()
+      const env = { PETSTORE_WORKERS: '3' }
+      const { instance, worker, failSyncs } = await startOnFaultyDisk(folder, { env, isInWorkers })
+      const processes = [worker, await otherWorker(instance, [worker]), instance.first]
+      if (!isInWorkers) processes.reverse()
+      const [failing, ...others] = await Promise.all(processes.map((pid) => connectionOf(pid, instance)))
+      assert.deepEqual(await ask(others, create(instance.key)), [201, 201])
+      failSyncs()
+      assert.deepEqual(await ask([failing!], create(instance.key)), [503])
+      await until(() => instance.lines.some(({ msg }) => String(msg).startsWith('exiting')))
+      const answers = await Promise.allSettled(others.map((connection) => ask([connection], create(instance.key))))
+      for (const answer of answers) assert.ok(answer.status === 'rejected' || answer.value[0] === 503)
+      close([failing!, ...others])
+      assert.equal((await instance.ended).code, 1)
+    })
+  }
 
   it('during a stop does not let the first process close the database, which is killed instead', async () => {
     await using folder = await Folder.create()
@@ -375,6 +379,21 @@ describe('A worker whose disk fails to sync', { concurrency: 2 }, () => {
     const { code, signal } = await instance.ended
     assert.deepEqual([code, signal], [null, 'SIGKILL'])
     assert.ok(statSync(walOf(folder)).size > 0)
+  })
+})
+
+describe('A worker of a service that waits for the reader of an old write-ahead log', () => {
+  it('acknowledges no create before the first process has emptied the log', async () => {
+    await using folder = await Folder.create()
+    await folder.run(['migrate'])
+    using database = new DatabaseSync(join(folder.path, 'data/petstore.db'))
+    database.exec('UPDATE pet_counts SET count = count')
+    database.exec('BEGIN; SELECT count(*) FROM pets')
+    const instance = await startInstance(folder)
+    using connection = await connectionOf(childrenOf(instance.first)[0]!, instance)
+    assert.deepEqual(await ask([connection], create(instance.key)), [503])
+    database.exec('COMMIT')
+    await until(async () => (await ask([connection], create(instance.key)))[0] === 201)
   })
 })
 

@@ -1,7 +1,7 @@
 // Opening a store to serve requests: what becomes of one that is closed meanwhile or refused, how often a database that is
 // away is tried, and which process reports it.
 import assert from 'node:assert/strict'
-import { chmodSync, readdirSync } from 'node:fs'
+import { chmodSync, readdirSync, statSync } from 'node:fs'
 import { mkdtempDisposable } from 'node:fs/promises'
 import { syncBuiltinESMExports } from 'node:module'
 import { tmpdir } from 'node:os'
@@ -29,7 +29,6 @@ function open(url: string, reports: string[], options: Partial<OpeningOptions> =
     processes: 1,
     report: ({ message }) => reports.push(message),
     onBroken: assert.ifError,
-    isWorker: false,
     ...options,
   })
 }
@@ -167,7 +166,7 @@ it('A worker leaves what there is to report about opening to the first process',
   const path = join(folder.path, 'pets.db')
   const reported = async (url: string, isWorker: boolean) => {
     const reports: string[] = []
-    await (await open(url, reports, { isWorker })).store.close()
+    await (await open(url, reports, isWorker ? { isStoreOpen: async () => true } : {})).store.close()
     return reports
   }
   assert.deepEqual(await reported(`sqlite:${path}`, false), [])
@@ -177,14 +176,39 @@ it('A worker leaves what there is to report about opening to the first process',
   for (const url of [`sqlite:${path}`, AWAY]) assert.deepEqual(await reported(url, true), [])
 })
 
-it('A worker opens a database whose write-ahead log another process reads: only the first process empties it', async () => {
+/** Leaves a write-ahead log that is not empty, and a reader that keeps it from being emptied. */
+async function readLog(path: string): Promise<DatabaseSync> {
+  const { store } = await open(`sqlite:${path}`, [])
+  await store.pets.create(samplePet)
+  const reader = new DatabaseSync(path)
+  reader.exec('BEGIN; SELECT count(*) FROM pets')
+  await store.close()
+  return reader
+}
+
+it('A worker opens its store after the first process, which empties the write-ahead log before', async () => {
   await using folder = await mkdtempDisposable(join(tmpdir(), 'petstore-test-'))
   const path = join(folder.path, 'pets.db')
-  const first = await open(`sqlite:${path}`, [])
-  await first.store.pets.create(samplePet)
-  using reader = new DatabaseSync(path)
-  reader.exec('BEGIN; SELECT count(*) FROM pets')
-  const worker = await open(`sqlite:${path}`, [], { isWorker: true })
+  using _reader = await readLog(path)
+  let isOpen = false
+  const worker = await open(`sqlite:${path}`, [], { isStoreOpen: async () => isOpen })
+  await assert.rejects(worker.store.ping(), /the first process has not opened it yet/)
+  isOpen = true
+  await worker.opened
   assert.equal((await worker.store.pets.list({ limit: 10 })).length, 1)
-  await Promise.all([worker.store.close(), first.store.close()])
+  await worker.store.close()
+})
+
+it('A store that is given up while it waits for its database is not opened any more', async () => {
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'petstore-test-'))
+  const path = join(folder.path, 'pets.db')
+  const reader = await readLog(path)
+  const { store, opened } = await open(`sqlite:${path}`, [])
+  await assert.rejects(store.ping(), /another process reads from its write-ahead log/)
+  store.giveUp()
+  reader.exec('COMMIT')
+  await opened
+  await assert.rejects(store.ping(), StoreUnavailable)
+  assert.ok(statSync(`${path}-wal`).size > 0)
+  reader.close()
 })

@@ -82,24 +82,6 @@ describe('petstore serve, while the database is unavailable', { concurrency: 3, 
     assert.match(stderr, /tables of another program/)
   })
 
-  it('exits with the same reason if a worker finds out first, and speaks of nothing to recover', async () => {
-    await using database = await postgres.newDatabase()
-    await askPostgres(database.url, 'CREATE TABLE pets (whatever INTEGER)')
-    await using proxy = await startCuttingProxy(database.url)
-    await using folder = await Folder.create()
-    proxy.goAway()
-    const served = await serve(folder, { env: { DATABASE_URL: proxy.url, PETSTORE_WORKERS: '2' } })
-    served.child.kill('SIGSTOP')
-    const { made } = proxy.connections()
-    proxy.comeBack()
-    await until(() => proxy.connections().made > made && proxy.connections().open === 0, 'the worker has tried')
-    served.child.kill('SIGCONT')
-    const { code, stderr } = await served.ended
-    assert.equal(code, 1)
-    assert.match(stderr, /tables of another program/)
-    assert.ok(!messages(served).some((message) => String(message).includes('recover')))
-  })
-
   it('stops in order if the database turns out to be unusable: it answers no more, and leaves no connection', async () => {
     await using database = await postgres.newDatabase()
     await askPostgres(database.url, 'CREATE TABLE pets (whatever INTEGER)')

@@ -172,7 +172,10 @@ describe('A worker', { timeout: 120_000 }, () => {
     preload('process.exit(7)')
     const env = { ...TWO, PORT: String(await freePort()), DATABASE_URL: database.url }
     const { code, stderr } = await petstoreCommand(['serve'], { env })
-    assert.deepEqual([code, stderr], [1, 'petstore: A worker ended while it started; its output above tells why.\n'])
+    assert.deepEqual(
+      [code, stderr],
+      [1, 'petstore: A worker ended while it started; if it gave a reason, that is above.\n'],
+    )
   })
 
   it('that cannot start fails the start of the service, which leaves no process and no port behind', async () => {

@@ -80,7 +80,7 @@ export class Sessions {
    * try waits: each one costs the connections to a read-only PostgreSQL, or the time limit of a call.
    */
   async #move({ tokenHash }: Session, now: number): Promise<void> {
-    // A clock that was set back ends the wait.
+    // A clock that was set back by more than the wait ends it.
     if (Math.abs(now - this.#moveFailedAt) < UPDATE_EVERY_MS) return
     try {
       await this.#store.accounts.moveSession(tokenHash, now)

@@ -7,10 +7,12 @@ import { databasePlace, isInMemory } from '../store/database-address.ts'
 import { CannotListen, inheritedSocket } from '../http/listening.ts'
 import type { Log } from '../log.ts'
 import type { Running } from '../server.ts'
-import { StoreUnavailable } from '../store/store.ts'
+import { CannotCloseStore, StoreUnavailable } from '../store/store.ts'
 import { PeerEnded } from '../workers/channel.ts'
 import { type Command, CommandFailed, type Input, nextCommand, settingOptions } from './command.ts'
 import { accent, print, type Terminal } from './terminal.ts'
+
+const RECOVERED_LATER = 'exiting; the next start recovers the database'
 
 const FIRST_ACCOUNT = 'first-run@localhost'
 const FIRST_KEY_DAYS = 7
@@ -40,7 +42,9 @@ export const serve: Command = {
     } catch (error) {
       // Ctrl-C reaches every process, and has ended a worker that was just starting.
       if (isStopped && error instanceof PeerEnded) return log.notice('stopped')
-      throw asStartFailure(error)
+      if (!(error instanceof CannotCloseStore)) throw asStartFailure(error)
+      log.error({ error }, RECOVERED_LATER)
+      return terminal.kill()
     }
     await announce(input, running, log)
 
@@ -55,8 +59,11 @@ export const serve: Command = {
       }
     } catch (error) {
       // After a failed sync the store must not be closed, so `stop` is not called (onBroken in store.ts).
-      if (error instanceof StoreUnavailable) log.error({ error }, 'exiting; the next start recovers the database')
-      else if (!(await running.stop())) terminal.kill()
+      if (error instanceof StoreUnavailable) log.error({ error }, RECOVERED_LATER)
+      else if (!(await running.stop())) {
+        log.error({ error }, RECOVERED_LATER)
+        terminal.kill()
+      }
       throw error
     }
     log.notice({ signal }, 'stopping: finishing open requests')
@@ -94,7 +101,7 @@ function asCommandFailed(error: Error): never {
 
 function asStartFailure(error: unknown): unknown {
   if (error instanceof PeerEnded)
-    return new CommandFailed('A worker ended while it started; its output above tells why.')
+    return new CommandFailed('A worker ended while it started; if it gave a reason, that is above.')
   return error instanceof CannotListen ? explainListenFailure(error) : error
 }
 

@@ -53,7 +53,7 @@ export function createRateLimit(limit: RateLimit | undefined, monotonic: () => n
   const policy = `"default";q=${requests};w=${seconds}`
   const lease = shared ?? createRateWindow(limit, monotonic)
   // With several processes, each leases a hundredth of the limit at a time. So each other process has at most that many
-  // requests unused when one process refuses an account; at the end of a window it can be up to three leases.
+  // requests unused when one process refuses an account; at the end of a window it can be a few leases.
   const wanted = shared === undefined ? requests : Math.max(1, Math.floor(requests / 100))
   const allowances = new Map<string, Allowance>()
   const pendingLeases = new Map<string, Promise<Allowance>>()

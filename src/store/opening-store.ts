@@ -4,7 +4,15 @@ import { setTimeout } from 'node:timers/promises'
 import { type DatabaseAddress, databasePlace } from './database-address.ts'
 import { openStore } from './open-store.ts'
 import { type EnvironmentSetting, settleEnvironment } from './settle-environment.ts'
-import { CannotOpenStore, type Observe, type Report, type Serving, type Store, StoreUnavailable } from './store.ts'
+import {
+  CannotCloseStore,
+  CannotOpenStore,
+  type Observe,
+  type Report,
+  type Serving,
+  type Store,
+  StoreUnavailable,
+} from './store.ts'
 
 const FIRST_PAUSE_MS = 250
 const LONGEST_PAUSE_MS = 10_000
@@ -24,18 +32,23 @@ export interface OpeningOptions extends EnvironmentSetting {
   /** Receives the duration of each call. */
   observe?: Observe | undefined
   onBroken: Serving['onBroken']
-  /** A worker leaves reports about opening the store, and checkpoints, to the first process of the instance. */
-  isWorker: boolean
+  /**
+   * Given in a worker: whether the first process of the instance has opened the store. It empties the log of SQLite before, so a
+   * worker opens the store after it, and leaves checkpoints and reports about opening to it.
+   */
+  isStoreOpen?: (() => Promise<boolean>) | undefined
 }
 
 /** Throws `CannotOpenStore` if the store can't be opened and no later attempt can succeed. */
 export async function openForServing(database: DatabaseAddress, options: OpeningOptions): Promise<Opening> {
-  const { processes, report, observe, onBroken, isWorker } = options
+  const { processes, report, observe, onBroken, isStoreOpen } = options
+  const isWorker = isStoreOpen !== undefined
   // Only the first attempt, before the service listens, may block the event loop while another process locks the SQLite file.
   let lockWait: { lockWaitMs?: number } = {}
   const open = async () => {
     const attempt = { ...lockWait, report, observe, processes, serving: { checkpoints: !isWorker, onBroken } }
     lockWait = { lockWaitMs: 0 }
+    if (isWorker && !(await isStoreOpen())) throw new StoreUnavailable('the first process has not opened it yet')
     const store = await openStore(database, attempt)
     try {
       await requireEnvironment(store, database, options)
@@ -82,15 +95,17 @@ function waitFor(open: () => Promise<Store>, firstReason: string, report: Report
   let store: Store | undefined
   let reason = firstReason
   let closed = false
+  let givenUp = false
   const waking = new AbortController()
 
   async function keepTrying(): Promise<void> {
     for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
       await setTimeout(pauseMs, undefined, { signal: waking.signal }).catch(() => {})
-      if (closed) return
+      if (closed || givenUp) return
       try {
         store = await open()
-        if (closed) await store.close()
+        if (givenUp) store.giveUp()
+        else if (closed) await store.close()
         else report({ level: 'notice', message: 'database found; ready', details: store.connections() ?? {} })
         return
       } catch (error) {
@@ -131,7 +146,10 @@ function waitFor(open: () => Promise<Store>, firstReason: string, report: Report
       recordEnvironment: async (...parameters) => opened().recordEnvironment(...parameters),
       isUnfinishedCopy: async () => opened().isUnfinishedCopy(),
       setUnfinishedCopy: async (unfinished) => opened().setUnfinishedCopy(unfinished),
-      giveUp: () => store?.giveUp(),
+      giveUp() {
+        givenUp = true
+        store?.giveUp()
+      },
       ping: async () => opened().ping(),
       async close() {
         closed = true
@@ -142,8 +160,9 @@ function waitFor(open: () => Promise<Store>, firstReason: string, report: Report
   }
 }
 
-/** Returns the reason of a transient error; rethrows an error that every later attempt would meet too. */
+/** Returns the reason of a transient error; rethrows one that every later attempt would meet too, or after which none may be made. */
 function transientReason(error: unknown): string {
+  if (error instanceof CannotCloseStore) throw error
   if (error instanceof StoreUnavailable || (error instanceof CannotOpenStore && error.transient)) return error.message
   throw error
 }

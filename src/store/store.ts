@@ -136,9 +136,10 @@ export interface Serving {
   /** Whether this process checkpoints the write-ahead log of SQLite; one process of an instance does. */
   checkpoints: boolean
   /**
-   * Called once if a sync of the database has failed. The store refuses every call from then on; those of the other processes
-   * of the instance must as well (`giveUp`). All processes must end by an explicit exit or a signal: Node.js closes an open database when the event loop runs empty, and
-   * closing copies the log without verifying its checksums. The next start recovers the log.
+   * Called once if a sync of the database has failed. The store refuses every call from then on; the caller must make the other
+   * processes of the instance give up too (`giveUp`). All of them must end by an explicit exit or a signal: Node.js closes an
+   * open database when the event loop runs empty, and closing copies the log without verifying its checksums. The next start
+   * recovers the log.
    */
   onBroken: (error: StoreUnavailable) => void
 }

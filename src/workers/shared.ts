@@ -45,8 +45,10 @@ export interface WorkerStart {
 export type FirstProcessMethods = { [Name in keyof Shared]: NonNullable<Shared[Name]> } & {
   /** Sends the listening socket to the worker, which accepts connections from it as soon as it arrives. */
   sendSocket(): Promise<void>
-  /** Ends the instance, because the worker cannot continue with its store, after a failed sync or else. */
-  fail(message: string, isFailedSync: boolean): void
+  /** Whether the first process has opened its store: a worker opens the database after it. */
+  isStoreOpen(): boolean
+  /** Ends the instance, because the worker cannot continue with its store: a sync has failed. */
+  fail(message: string): void
 }
 
 /** The methods that the first process calls in a worker. */

@@ -51,20 +51,17 @@ export interface WorkersParts {
   metrics: Metrics | undefined
   /** What the first process does when a worker broadcasts. */
   onBroadcast: OnBroadcast
+  isStoreOpen: () => boolean
   /** Called if workers are in a crash loop, or if one cannot continue with its store. */
   onBroken: (error: Error) => void
 }
 
-/** Resolves when all workers accept connections. */
-export async function startWorkers(parts: WorkersParts): Promise<Workers> {
-  const { database, workers: processes } = parts.config
-  if (isInMemory(database)) {
+export function createWorkers(parts: WorkersParts): Workers {
+  if (isInMemory(parts.config.database)) {
     const message = 'A database in memory belongs to one process. Use --workers 1, or a file with --database.'
     throw new CannotOpenStore(message)
   }
-  const workers = new Workers(parts)
-  await workers.start(processes - 1)
-  return workers
+  return new Workers(parts)
 }
 
 interface Worker {
@@ -87,13 +84,16 @@ export class Workers {
   #earlyExits = 0
   #draining = false
   #stopping = false
+  #hasGivenUp = false
 
   constructor(parts: WorkersParts) {
     this.#parts = parts
     this.#heartbeat = setInterval(() => this.#pingAll(), HEARTBEAT_MS).unref()
   }
 
-  async start(count: number): Promise<void> {
+  /** Resolves when all workers accept connections. */
+  async start(): Promise<void> {
+    const count = this.#parts.config.workers - 1
     try {
       await Promise.all(Array.from({ length: count }, () => this.#startOne()))
     } catch (error) {
@@ -104,6 +104,7 @@ export class Workers {
 
   /** Resolves when every worker except the sender has handled the broadcast, failed, or not answered in time. */
   async broadcast(event: Broadcast, sender?: ChildProcess): Promise<void> {
+    this.#hasGivenUp ||= event === 'giveUpStore'
     const others = [...this.#workers].filter(({ child }) => child !== sender)
     await Promise.allSettled(others.map(({ channel }) => withinTime(channel.call('onBroadcast', event), CALL_LIMIT_MS)))
   }
@@ -150,7 +151,7 @@ export class Workers {
   }
 
   #methodsFor(child: ChildProcess): FirstProcessMethods {
-    const { shared, server, onBroadcast, connections } = this.#parts
+    const { shared, server, onBroadcast, connections, isStoreOpen } = this.#parts
     return {
       ...shared,
       lease: shared.lease!,
@@ -163,8 +164,11 @@ export class Workers {
           if (this.#stopping) throw new Error('the service is stopping')
           child.send('socket', server, {}, (error) => (error === null ? resolve() : reject(error)))
         }),
-      fail: (message, isFailedSync) =>
-        this.#parts.onBroken(isFailedSync ? new StoreUnavailable(message) : new CannotOpenStore(message)),
+      isStoreOpen,
+      fail: (message) => {
+        void onBroadcast.giveUpStore()
+        this.#parts.onBroken(new StoreUnavailable(message))
+      },
     }
   }
 
@@ -189,7 +193,7 @@ export class Workers {
 
   #startAfter(ms: number): void {
     setTimeout(() => {
-      if (this.#stopping) return
+      if (this.#stopping || this.#hasGivenUp) return
       this.#startOne().catch((error: unknown) => {
         if (!this.#stopping) this.#parts.log.error({ error }, 'a worker could not start')
       })

@@ -388,6 +388,19 @@ describe('The writer, where it syncs the log itself,', { timeout: 20_000 }, () =
     assert.deepEqual([writer.isBroken, disk.attempts, broken], [true, 0, []])
   })
 
+  it('given up before a batch is committed commits nothing, and shortens no log either where it was idle', async () => {
+    for (const isIdle of [true, false]) {
+      const disk = new Disk()
+      const { writer, add, numbers } = newWriter(IN_MEMORY, { wal: disk })
+      const written = isIdle ? [] : [writer.write(() => add(1))]
+      writer.giveUp(new Error('elsewhere'))
+      writer.shortenWal()
+      for (const write of [...written, writer.write(() => add(2))]) await assert.rejects(write, StoreUnavailable)
+      await writer.close()
+      assert.deepEqual([numbers(), disk.attempts], [[], 0])
+    }
+  })
+
   it('writes and answers everything that was queued during a sync before it is closed', async () => {
     const disk = new Disk()
     const { writer, add, numbers } = newWriter(IN_MEMORY, { wal: disk })

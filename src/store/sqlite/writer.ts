@@ -118,10 +118,10 @@ export class Writer {
     if (!this.#isWriting) this.#shortenWal()
   }
 
-  /** Refuses all calls for good: after a failed sync, the next one may succeed although the disk has lost the writes. */
-  giveUp(error: unknown, jobs: readonly Job[] = []): void {
+  /** Refuses all calls for good, after a failed sync here or in another process: the next sync may succeed although writes are lost. */
+  giveUp(error: unknown): void {
     this.isBroken = true
-    this.#refuse(error, jobs)
+    this.#refuse(error, [])
     this.#closed?.resolve()
   }
 
@@ -143,13 +143,17 @@ export class Writer {
   async #writeAll(): Promise<void> {
     while (this.#queue.length > 0) {
       await this.#gather()
+      if (this.isBroken) return
       const batch = this.#queue.splice(0)
       const started = performance.now()
       try {
         const committed = this.#commit(batch)
         if (committed.length > 0) await this.#sync(batch)
         else this.#countSynced()
-        for (const { job, result } of committed) job.resolve(result as never)
+        for (const { job, result } of committed) {
+          if (this.isBroken) job.reject(this.#refusal)
+          else job.resolve(result as never)
+        }
       } catch (error) {
         this.#break(error, batch)
         return
@@ -231,10 +235,8 @@ export class Writer {
     this.#syncing = withinTime(sync, this.#syncWaitMs).catch((error: unknown) => this.#refuse(error, batch))
     await this.#syncing
     await sync
-    // Another process's sync may have failed meanwhile.
-    if (this.isBroken) throw this.#refusal!.cause
     this.#syncing = undefined
-    this.#refusal = undefined
+    if (!this.isBroken) this.#refusal = undefined
   }
 
   /** Refuses these writes, the queued writes and all later calls. */
@@ -244,9 +246,9 @@ export class Writer {
   }
 
   #break(error: unknown, jobs: readonly Job[]): void {
-    const isKnown = this.isBroken
-    this.giveUp(error, jobs)
-    if (!isKnown) this.#onBroken(this.#refusal!)
+    this.#refuse(error, jobs)
+    this.giveUp(error)
+    this.#onBroken(this.#refusal!)
   }
 
   #countSynced(): void {
@@ -255,7 +257,7 @@ export class Writer {
     this.unsynced = { commits: 0, writes: 0 }
   }
 
-  /** Not after a failed sync: the checkpoint could copy what the disk has lost. */
+  /** Checkpoints a long log, unless a sync has failed: the checkpoint could copy what the disk has lost. */
   #shortenWal(): void {
     if (this.isBroken) return
     try {
