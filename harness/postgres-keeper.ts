@@ -3,29 +3,17 @@
 // and removes its files.
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import {
-  chownSync,
-  cpSync,
-  existsSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  statfsSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs'
+import { chownSync, cpSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, relative } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout } from 'node:timers/promises'
+import { fastestFolder } from './fastest-folder.ts'
 import { freePort } from './free-port.ts'
 import { CERTIFICATE, KEY } from './test-certificate.ts'
 
 const USER = 'petstore'
 const PASSWORD = 'test secret/word'
-
-/** The files of all servers of a test run together stay well below this. */
-const MEMORY_BYTES = 4 * 1024 ** 3
 
 /** Makes tests fast: their data need not survive a power failure. */
 const FAST = [
@@ -66,14 +54,6 @@ process.exit()
 
 function tell(line: string): void {
   process.stdout.write(line + '\n')
-}
-
-/** Returns Linux's folder in memory if it has room. On a disk, creating a database of 300 files takes several times as long. */
-function fastestFolder(): string {
-  const inMemory = '/dev/shm'
-  if (!existsSync(inMemory)) return home
-  const { bavail, bsize } = statfsSync(inMemory)
-  return bavail * bsize > MEMORY_BYTES ? inMemory : home
 }
 
 /** Returns an ordinary user of the machine if this process is root: PostgreSQL refuses to run as root. */

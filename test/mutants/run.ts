@@ -4,16 +4,18 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, globSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { SHARED_POSTGRES } from '../../harness/engines.ts'
+import { fastestFolder } from '../../harness/fastest-folder.ts'
 import { startPostgres } from '../../harness/postgres-server.ts'
 import { below, seeded } from '../../harness/random.ts'
 import { FOLDERS, type MutatedFolder } from './folders.ts'
 import { report, type TestedMutant } from './report.ts'
+import type { TestFiles } from './test-runner.ts'
 
-const MINUTES = Number(process.env['MUTANT_MINUTES'] ?? 15)
+const MINUTES = Number(process.env['MUTANT_MINUTES'] ?? 60)
 const SAMPLE = Number(process.env['MUTANT_SAMPLE'] ?? 0)
 const WINDOW = 12
 const random = seeded(Number(process.env['MUTANT_SEED'] ?? 1))
@@ -35,7 +37,7 @@ if (!existsSync(stryker)) {
 // Stryker is in a process group of its own, so that its end is the end of the tests it runs; a Ctrl-C does not reach it.
 let group: number | undefined
 const endStryker = () => group !== undefined && process.kill(-group, 'SIGKILL')
-const work = mkdtempSync(join(tmpdir(), 'petstore-mutants-'))
+const work = mkdtempSync(join(fastestFolder(), 'petstore-mutants-'))
 process.on('exit', () => {
   endStryker()
   rmSync(work, { recursive: true, force: true, maxRetries: 5 })
@@ -54,7 +56,7 @@ async function testMutants(folder: MutatedFolder): Promise<[tested: TestedMutant
   writeFileSync(join(work, 'stryker.json'), JSON.stringify(configuration(folder, events)))
   const child = spawn(process.execPath, [stryker, 'run', join(work, 'stryker.json')], {
     cwd: root,
-    env: { ...process.env, [SHARED_POSTGRES]: postgres.url, NODE_COMPILE_CACHE: join(work, 'compiled') },
+    env: { ...process.env, [SHARED_POSTGRES]: postgres.url, NODE_COMPILE_CACHE: join(work, 'compiled'), TMPDIR: work },
     stdio: ['ignore', 'inherit', 'inherit'],
     detached: true,
   })
@@ -84,19 +86,24 @@ function parse(text: string): unknown[] {
   }
 }
 
-function configuration({ mutate, tests }: MutatedFolder, events: string): object {
+function configuration({ mutate, tests, bothEngines }: MutatedFolder, events: string): object {
   return {
     mutate: SAMPLE > 0 ? windows(mutate) : [...mutate, '!**/*.test.ts'],
     // Texts for people: nearly all of the strings, and a change of one is rarely a fault.
     mutator: { excludedMutations: ['StringLiteral'] },
-    testRunner: 'tap',
-    tap: { testFiles: tests, nodeArgs: ['--test-reporter=tap', '-r', '{{hookFile}}', '{{testFile}}'] },
-    // Runs only the test files that reach a mutant.
+    testRunner: 'node-test',
+    plugins: [join(here, 'test-runner.ts')],
+    nodeTest: { files: tests, ...(!bothEngines && { skip: 'PostgreSQL' }) } satisfies TestFiles,
     coverageAnalysis: 'perTest',
-    concurrency: 2,
+    // Tests mostly wait.
+    concurrency: 2 * availableParallelism(),
+    // Several at once on few cores: a test takes longer than in the run without a change.
     timeoutMS: 10_000,
+    timeoutFactor: 4,
     dryRunTimeoutMinutes: MINUTES,
     reporters: ['event-recorder'],
+    // What is under nodeTest is unknown to Stryker, and known to its plugin.
+    warnings: { unknownOptions: false },
     eventReporter: { baseDir: events },
     tempDirName: join(work, 'sandbox'),
     ignorePatterns: ['test/mutants', 'bench', 'drills', 'docs/screenshots'],

@@ -1,0 +1,164 @@
+// Stryker's way to this project's tests: it runs only the tests that reach a mutant, a process per file, the fast ones first.
+import { spawn } from 'node:child_process'
+import { globSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { HIT_LIMIT, type Hits, OWN_RECORD, type ProcessRecord, RECORDS } from './record.ts'
+
+const RECORD = fileURLToPath(new URL('record.ts', import.meta.url))
+/** Between the file and the name in a test's id. */
+const THEN = ' > '
+
+export interface TestFiles {
+  files: readonly string[]
+  /** A pattern for the names of tests to leave out. */
+  skip?: string
+}
+
+// The part of Stryker's interface for test runners that is needed here: its packages are not installed with the project's.
+interface DryRun {
+  status: 'complete' | 'error'
+  errorMessage?: string
+  tests?: { id: string; name: string; timeSpentMs: number; status: typeof SUCCESS; fileName: string }[]
+  mutantCoverage?: { static: Hits; perTest: Record<string, Hits> }
+}
+
+interface Mutant {
+  activeMutant: { id: string }
+  testFilter?: string[]
+  hitLimit?: number
+  timeout: number
+}
+
+interface Verdict {
+  status: 'killed' | 'survived' | 'timeout'
+  killedBy?: string[]
+  failureMessage?: string
+  nrOfTests?: number
+}
+
+const SUCCESS = 0
+
+class NodeTestRunner {
+  static readonly inject = ['options']
+  readonly #tests: TestFiles
+
+  constructor(options: { nodeTest: TestFiles }) {
+    this.#tests = options.nodeTest
+  }
+
+  capabilities() {
+    return { reloadEnvironment: true }
+  }
+
+  /** Runs all tests unchanged. */
+  async dryRun(): Promise<DryRun> {
+    const skip = this.#tests.skip === undefined ? [] : [`--test-skip-pattern=${this.#tests.skip}`]
+    const runs = []
+    for (const file of globSync(this.#tests.files)) {
+      const run = await runFile(file, skip, {})
+      if (run.code !== 0) return { status: 'error', errorMessage: `${file} fails with no change\n${run.output}` }
+      runs.push({ file, ...run })
+    }
+    const tests = []
+    const perTest: Record<string, Hits> = {}
+    for (const { file, own, others } of runs.toSorted((a, b) => a.milliseconds - b.milliseconds)) {
+      // What another process or thread of a file reached, any of its tests may have reached.
+      const shared = [own.shared, ...others.map((other) => other.shared)]
+      for (const { name, milliseconds } of own.tests) {
+        const id = `${file}${THEN}${name}`
+        tests.push({ id, name: id, timeSpentMs: milliseconds, status: SUCCESS, fileName: file } as const)
+        perTest[id] = sum([...shared, own.byTest[name] ?? {}])
+      }
+    }
+    return { status: 'complete', tests, mutantCoverage: { static: {}, perTest } }
+  }
+
+  async mutantRun({ activeMutant, testFilter = [], hitLimit, timeout }: Mutant): Promise<Verdict> {
+    // Before Stryker's own limit, after which it would start another runner.
+    const deadline = AbortSignal.timeout(Math.floor(timeout) - 500)
+    const env = { __STRYKER_ACTIVE_MUTANT__: activeMutant.id, ...(hitLimit && { [HIT_LIMIT]: String(hitLimit) }) }
+    for (const [file, ids] of Map.groupBy(testFilter, (id) => id.slice(0, id.indexOf(THEN)))) {
+      const only = ids.map((id) => `--test-name-pattern=${exactly(id.slice(file.length + THEN.length))}`)
+      const { code, own } = await runFile(file, only, env, deadline)
+      if (deadline.aborted || (hitLimit && (own.hitCount ?? 0) > hitLimit)) return { status: 'timeout' }
+      if (code === 0) continue
+      const failed = own.tests.find(({ error }) => error !== undefined)
+      return {
+        status: 'killed',
+        killedBy: failed ? [`${file}${THEN}${failed.name}`] : ids,
+        failureMessage: failed?.error ?? `the process of ${file} ended with ${code}`,
+        nrOfTests: own.tests.length,
+      }
+    }
+    return { status: 'survived', nrOfTests: testFilter.length }
+  }
+}
+
+export const strykerPlugins = [{ kind: 'TestRunner', name: 'node-test', injectableClass: NodeTestRunner }]
+
+/** A pattern for the test with this full name; Node.js puts a space between its parts. */
+function exactly(name: string): string {
+  return `/^${name
+    .split(' > ')
+    .map((part) => RegExp.escape(part))
+    .join('(?: > | )')}$/`
+}
+
+function sum(all: readonly Hits[]): Hits {
+  const total: Hits = {}
+  for (const hits of all)
+    for (const [mutant, count] of Object.entries(hits)) total[mutant] = (total[mutant] ?? 0) + count
+  return total
+}
+
+const NOTHING: ProcessRecord = { shared: {}, byTest: {}, tests: [] }
+
+interface FileRun {
+  code: number | null
+  milliseconds: number
+  own: ProcessRecord
+  others: ProcessRecord[]
+  output: string
+}
+
+async function runFile(
+  file: string,
+  options: string[],
+  env: NodeJS.ProcessEnv,
+  signal?: AbortSignal,
+): Promise<FileRun> {
+  const folder = mkdtempSync(join(tmpdir(), 'mutant-run-'))
+  const start = performance.now()
+  const child = spawn(process.execPath, ['--test-reporter=spec', ...options, file], {
+    env: { ...process.env, ...env, [RECORDS]: folder, NODE_OPTIONS: `--import=${RECORD}` },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    killSignal: 'SIGKILL',
+    ...(signal && { signal }),
+  })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += chunk))
+  // Not `once`: at the deadline the child emits an error besides its end.
+  const code = await new Promise<number | null>((resolve) => child.on('error', () => {}).on('exit', resolve))
+  const records = new Map(readdirSync(folder).map((name) => [name, readRecord(join(folder, name))]))
+  const own = records.get(OWN_RECORD) ?? NOTHING
+  records.delete(OWN_RECORD)
+  rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
+  return {
+    code,
+    milliseconds: performance.now() - start,
+    own,
+    others: [...records.values()].filter((record) => record !== undefined),
+    output,
+  }
+}
+
+/** A process that was killed may have left half a record. */
+function readRecord(path: string): ProcessRecord | undefined {
+  try {
+    return JSON.parse(readFileSync(path, 'utf8')) as ProcessRecord
+  } catch {
+    return undefined
+  }
+}
