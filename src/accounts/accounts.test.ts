@@ -1,10 +1,11 @@
-// Accounts with the longest email address and password, and a client that leaves while its password waits to be hashed.
+// The limits of accounts and their keys, and a client that leaves while its password waits to be hashed.
 import assert from 'node:assert/strict'
 import { after, describe, it } from 'node:test'
 import { FieldProblem } from '../contract/errors.ts'
 import type { Account } from '../store/account-store.ts'
 import { openStore } from '../store/open-store.ts'
-import { Accounts, isTooLongToSignIn } from './accounts.ts'
+import { Accounts, isTooLongToSignIn, KEY_EXISTS } from './accounts.ts'
+import { redacted } from './api-keys.ts'
 
 const PASSWORD = 'correct horse battery'
 const store = await openStore({ engine: 'sqlite', path: ':memory:' })
@@ -54,6 +55,58 @@ describe('accounts', () => {
     assert.equal(await change('short'), 'password')
     assert.equal(await change('another long password'), undefined)
     assert.equal(await change('a third long password'), 'current', 'it was the password before')
+  })
+
+  it('have an address of the form name@host, and a message quotes the beginning of any other', async () => {
+    for (const email of [
+      '',
+      '@',
+      'you@',
+      '@host',
+      'you',
+      'you@host@host',
+      'y u@host',
+      'you@h st',
+      'you@host\0',
+      '\ud800@host',
+    ]) {
+      const problem = await accounts.create(email, PASSWORD, 'console')
+      assert.ok(problem instanceof FieldProblem, email)
+      assert.ok(problem.message.includes(`got ${JSON.stringify(email)}.`), problem.message)
+    }
+    const problem = await accounts.create('x'.repeat(1000), PASSWORD, 'console')
+    assert.ok(problem instanceof FieldProblem && problem.message.endsWith(`got "${'x'.repeat(60)}".`))
+  })
+
+  it('name a key with up to 100 printable characters, counted as people do', async () => {
+    const account = await newAccount('names@example.com')
+    const create = (name: string) => accounts.createKey(account, name, undefined, 'console')
+    for (const name of ['x', 'x'.repeat(100), '🐎'.repeat(100)])
+      assert.ok(!((await create(name)) instanceof FieldProblem), name)
+    for (const name of ['', ' ', 'x'.repeat(101), '🐎'.repeat(101), 'a\tb', '\ud800'])
+      assert.ok((await create(name)) instanceof FieldProblem, name)
+  })
+
+  it('show the last four characters of a key, and create one for a form that is sent twice', async () => {
+    const account = await newAccount('forms@example.com')
+    const create = () => accounts.createKey(account, 'laptop', undefined, 'console', 'the form')
+    const made = await create()
+    assert.ok(!(made instanceof FieldProblem))
+    assert.equal(made.key.lastFour, made.secret.slice(-4))
+    assert.equal(redacted(made.key), `pets_test_…${made.secret.slice(-4)}`)
+    assert.equal(await create(), KEY_EXISTS)
+    assert.deepEqual(
+      (await store.accounts.auditTrail(account.id, 10)).map(({ action }) => action),
+      ['key.created', 'account.created'],
+    )
+  })
+
+  it('have at most 100 active keys', async () => {
+    const account = await newAccount('many@example.com')
+    const create = () => accounts.createKey(account, 'laptop', undefined, 'console')
+    for (let made = 0; made < 100; made += 1) assert.ok(!((await create()) instanceof FieldProblem))
+    const problem = await create()
+    assert.ok(problem instanceof FieldProblem && problem.message.startsWith('The account has 100 active keys or more.'))
   })
 
   it('keep a key that is renamed to its own name, or to none, as it was, without an event', async () => {

@@ -15,9 +15,10 @@ describe('the keyring', () => {
 
   it('remembers a good key, until a key is revoked', async () => {
     const keyring = newKeyring(() => 0)
-    const [secret = ''] = await makeKeys(1)
+    const [secret = '', other = ''] = await makeKeys(2)
     assert.equal(keyring.recall(secret), undefined)
     const key = await keyring.find(secret)
+    await keyring.find(other)
     assert.equal(keyring.recall(secret), key)
     keyring.forgetAll()
     assert.equal(keyring.recall(secret), undefined)

@@ -63,6 +63,16 @@ export const FOLDERS: readonly MutatedFolder[] = [
     ],
   },
   {
+    name: 'process',
+    // Not main.ts, which only processes of their own run.
+    mutate: ['src/!(main).ts', 'src/workers/*.ts'],
+    tests: [
+      'src/*.test.ts',
+      'src/workers/*.test.ts',
+      'test/{chores,late-opening,log-lines,metrics,rehearsed-failures,wall-clock,worker*}.test.ts',
+    ],
+  },
+  {
     name: 'client',
     // Not contract.ts, which is generated: its test compares the text of the file.
     mutate: ['client/src/!(contract).ts'],

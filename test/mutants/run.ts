@@ -97,9 +97,9 @@ function configuration({ mutate, tests, bothEngines }: MutatedFolder, events: st
     coverageAnalysis: 'perTest',
     // Tests mostly wait.
     concurrency: 2 * availableParallelism(),
-    // Several at once on few cores: a test takes longer than in the run without a change.
-    timeoutMS: 10_000,
-    timeoutFactor: 4,
+    // The plugin has a limit for each test file, which ends a test that hangs before this does.
+    timeoutMS: 60_000,
+    timeoutFactor: 5,
     dryRunTimeoutMinutes: MINUTES,
     reporters: ['event-recorder'],
     // What is under nodeTest is unknown to Stryker, and known to its plugin.

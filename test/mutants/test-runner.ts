@@ -1,12 +1,14 @@
 // Stryker's way to this project's tests: it runs only the tests that reach a mutant, a process per file, the fast ones first.
 import { spawn } from 'node:child_process'
-import { globSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { globSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { HIT_LIMIT, type Hits, OWN_RECORD, type ProcessRecord, RECORDS } from './record.ts'
 
 const RECORD = fileURLToPath(new URL('record.ts', import.meta.url))
+/** In the folder of the instrumented code, which the processes of a run share: how long each file took unchanged, in milliseconds. */
+const TIMES = 'mutant-times.json'
 /** Between the file and the name in a test's id. */
 const THEN = ' > '
 
@@ -28,7 +30,6 @@ interface Mutant {
   activeMutant: { id: string }
   testFilter?: string[]
   hitLimit?: number
-  timeout: number
 }
 
 interface Verdict {
@@ -61,6 +62,7 @@ class NodeTestRunner {
       if (run.code !== 0) return { status: 'error', errorMessage: `${file} fails with no change\n${run.output}` }
       runs.push({ file, ...run })
     }
+    writeFileSync(TIMES, JSON.stringify(Object.fromEntries(runs.map(({ file, milliseconds }) => [file, milliseconds]))))
     const tests = []
     const perTest: Record<string, Hits> = {}
     for (const { file, own, others } of runs.toSorted((a, b) => a.milliseconds - b.milliseconds)) {
@@ -75,12 +77,13 @@ class NodeTestRunner {
     return { status: 'complete', tests, mutantCoverage: { static: {}, perTest } }
   }
 
-  async mutantRun({ activeMutant, testFilter = [], hitLimit, timeout }: Mutant): Promise<Verdict> {
-    // Before Stryker's own limit, after which it would start another runner.
-    const deadline = AbortSignal.timeout(Math.floor(timeout) - 500)
+  async mutantRun({ activeMutant, testFilter = [], hitLimit }: Mutant): Promise<Verdict> {
+    const times = JSON.parse(readFileSync(TIMES, 'utf8')) as Record<string, number>
     const env = { __STRYKER_ACTIVE_MUTANT__: activeMutant.id, ...(hitLimit && { [HIT_LIMIT]: String(hitLimit) }) }
     for (const [file, ids] of Map.groupBy(testFilter, (id) => id.slice(0, id.indexOf(THEN)))) {
       const only = ids.map((id) => `--test-name-pattern=${exactly(id.slice(file.length + THEN.length))}`)
+      // For each file, since Stryker's limit, for all of them together, would wait long for a test that hangs in the first.
+      const deadline = AbortSignal.timeout(Math.ceil(5000 + 4 * times[file]!))
       const { code, own } = await runFile(file, only, env, deadline)
       if (deadline.aborted || (hitLimit && (own.hitCount ?? 0) > hitLimit)) return { status: 'timeout' }
       if (code === 0) continue
