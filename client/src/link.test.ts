@@ -15,6 +15,8 @@ describe('The next link', () => {
     ['</docs>; rel="deprecation", </v1/pets?cursor=a>; rel="next"', 'https://pets.example/v1/pets?cursor=a'],
     ['</v1/pets?cursor=a>; rel="next", </v1/pets?cursor=b>; rel="next"', 'https://pets.example/v1/pets?cursor=a'],
     ['<https://[>; rel="next", </v1/pets?cursor=b>; rel="next"', 'https://pets.example/v1/pets?cursor=b'],
+    ['</v1/pets?cursor=a> ; rel = "next"', 'https://pets.example/v1/pets?cursor=a'],
+    ['</v1/pets?cursor=a>; rel="prev  next"', 'https://pets.example/v1/pets?cursor=a'],
     ['</v1/pets?cursor=a>; rel="nextish"', undefined],
     ['</v1/pets?cursor=a>; anchor=x', undefined],
     ['<https://[>; rel="next"', undefined],

@@ -1,5 +1,6 @@
 // Answers that no pet store gives, and settings that lead nowhere: a clear error, and the key stays secret.
 import assert from 'node:assert/strict'
+import type { ServerResponse } from 'node:http'
 import { describe, it } from 'node:test'
 import { inspect } from 'node:util'
 import { freePort } from '../../harness/free-port.ts'
@@ -114,6 +115,34 @@ describe('An answer that is not of the service', () => {
       InvalidRequestError,
       'unexpected_response',
       /answered 403 with application\/json instead of the service's/,
+    ],
+    [
+      'an error without a message',
+      sending(400, '{"code":"invalid_pet"}'),
+      InvalidRequestError,
+      'unexpected_response',
+      /answered 400 with application\/json instead of the service's/,
+    ],
+    [
+      'an error with a number for a code',
+      sending(400, '{"code":400,"message":"Bad request"}'),
+      InvalidRequestError,
+      'unexpected_response',
+      /answered 400 with application\/json instead of the service's/,
+    ],
+    [
+      'an answer without a content type',
+      (response: ServerResponse) => response.writeHead(500, { 'Request-Id': 'odd-1' }).end('no'),
+      ServerError,
+      'unexpected_response',
+      /answered 500 with no content type instead of the service's/,
+    ],
+    [
+      'several choices',
+      sending(300, '[]'),
+      UnexpectedResponseError,
+      'unexpected_response',
+      /was redirected\. Set baseUrl/,
     ],
     [
       'a code that this version does not know',

@@ -275,7 +275,9 @@ describeService('The client', (service) => {
     for (const value of [2 ** 53, 1.5, Number.NaN, Infinity, '3' as unknown as number]) {
       await assert.rejects(
         petstore.createPet({ name: 'Rex', categoryId: value }),
-        /^TypeError: categoryId must be a bigint or a safe integer/,
+        typeof value === 'number'
+          ? new RegExp(`^TypeError: categoryId must be a bigint or a safe integer, got the number ${value}\\.$`)
+          : /^TypeError: categoryId must be a bigint or a safe integer, got string\.$/,
       )
       await assert.rejects(petstore.getPet(value), /^TypeError: id must be a bigint or a safe integer/)
     }

@@ -10,6 +10,9 @@ export const HIT_LIMIT = 'MUTANT_HIT_LIMIT'
 /** The name of the record of a test file's own process; the processes and threads that it starts write others. */
 export const OWN_RECORD = 'own.json'
 
+/** The clock, which a test may mock. */
+const milliseconds = performance.now.bind(performance)
+
 export type Hits = Record<string, number>
 
 export interface ProcessRecord {
@@ -52,7 +55,7 @@ function recordTests(instrumented: Instrumented, tests: ProcessRecord['tests']):
   let failed = false
   beforeEach((test) => {
     const name = test.fullName
-    started.set(name, performance.now())
+    started.set(name, milliseconds())
     // Of two tests at once, neither is known to be the one that reaches a mutant.
     instrumented.currentTestId = started.size === 1 ? name : undefined
     // Only whether a test fails is asked: the rest ends at once, and its hooks still clean up.
@@ -60,14 +63,14 @@ function recordTests(instrumented: Instrumented, tests: ProcessRecord['tests']):
   })
   afterEach((test) => {
     const name = test.fullName
-    const milliseconds = performance.now() - started.get(name)!
+    const took = milliseconds() - started.get(name)!
     started.delete(name)
     instrumented.currentTestId = undefined
     if (failed) return
     failed = !test.passed
     tests.push({
       name,
-      milliseconds,
+      milliseconds: took,
       ...(failed && { error: ('error' in test && test.error?.message) || 'no reason given' }),
     })
   })
