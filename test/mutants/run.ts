@@ -112,7 +112,7 @@ function configuration({ mutate, tests, bothEngines }: MutatedFolder, events: st
     warnings: { unknownOptions: false },
     eventReporter: { baseDir: events },
     tempDirName: join(work, 'sandbox'),
-    ignorePatterns: ['test/mutants', 'bench', 'drills', 'docs/screenshots'],
+    ignorePatterns: ['test/mutants', 'bench', 'docs/screenshots'],
     // Stryker would rewrite it for a compiler, by an interface that TypeScript 7 no longer has.
     tsconfigFile: 'none',
     allowConsoleColors: false,

@@ -1,7 +1,7 @@
 // Stryker's way to this project's tests: it runs only tests that reach a mutant, a process per file, the most specific first.
 import { spawn } from 'node:child_process'
 import { globSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { HIT_LIMIT, type Hits, OWN_RECORD, type ProcessRecord, RECORDS } from './record.ts'
@@ -59,12 +59,14 @@ class NodeTestRunner {
   /** Runs all tests unchanged. */
   async dryRun(): Promise<DryRun> {
     const skip = this.#tests.skip === undefined ? [] : [`--test-skip-pattern=${this.#tests.skip}`]
-    const runs = []
-    for (const file of globSync(this.#tests.files)) {
-      const run = await runFile(file, skip, {})
-      if (run.code !== 0) return { status: 'error', errorMessage: `${file} fails with no change\n${run.output}` }
-      runs.push({ file, ...run })
+    const runs: ({ file: string } & FileRun)[] = []
+    const files = globSync(this.#tests.files).values()
+    const runRest = async () => {
+      for (const file of files) runs.push({ file, ...(await runFile(file, skip, {})) })
     }
+    await Promise.all(Array.from({ length: availableParallelism() }, runRest))
+    const failed = runs.find(({ code }) => code !== 0)
+    if (failed) return { status: 'error', errorMessage: `${failed.file} fails with no change\n${failed.output}` }
     const times: Record<string, number> = {}
     const tests = []
     for (const { file, milliseconds, own, others } of runs) {
