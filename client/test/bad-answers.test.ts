@@ -314,10 +314,12 @@ describe('A wrong base address', () => {
   })
 
   it('with a password is refused without quoting it', () => {
-    assert.throws(
-      () => new Petstore({ apiKey: KEY, baseUrl: 'https://me:secret@pets.example/v1' }),
-      /^TypeError: baseUrl must not contain a user name or password\.$/,
-    )
+    for (const part of ['me:secret', 'secret', ':secret']) {
+      assert.throws(
+        () => new Petstore({ apiKey: KEY, baseUrl: `https://${part}@pets.example/v1` }),
+        /^TypeError: baseUrl must not contain a user name or password\.$/,
+      )
+    }
     for (const baseUrl of [
       '//me:secret@pets.example/v1',
       'me:secret@pets.example/v1',

@@ -1,6 +1,5 @@
 // npm run mutants: changes the code in small ways, one at a time, and counts how many of the changes a test notices.
-// With words, only those folders: npm run mutants -- contract accounts. MUTANT_MINUTES bounds each folder, and
-// MUTANT_SECONDS the tests of each change: what takes longer is not run. With
+// With words, only those folders: npm run mutants -- contract accounts. MUTANT_MINUTES bounds each folder. With
 // MUTANT_SAMPLE=20 only what lies in 20 windows of a folder's lines is changed; MUTANT_SEED chooses other windows.
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -17,7 +16,6 @@ import { report, type TestedMutant } from './report.ts'
 import type { TestFiles } from './test-runner.ts'
 
 const MINUTES = Number(process.env['MUTANT_MINUTES'] ?? 60)
-const SECONDS = Number(process.env['MUTANT_SECONDS'] ?? 10)
 const SAMPLE = Number(process.env['MUTANT_SAMPLE'] ?? 0)
 const WINDOW = 12
 const random = seeded(Number(process.env['MUTANT_SEED'] ?? 1))
@@ -97,7 +95,7 @@ function configuration({ mutate, tests, bothEngines }: MutatedFolder, events: st
     plugins: [join(here, 'test-runner.ts')],
     nodeTest: {
       files: tests,
-      milliseconds: SECONDS * 1000,
+
       ...(!bothEngines && { skip: 'PostgreSQL' }),
     } satisfies TestFiles,
     coverageAnalysis: 'perTest',

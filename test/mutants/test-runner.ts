@@ -1,4 +1,4 @@
-// Stryker's way to this project's tests: it runs only tests that reach a mutant, a process per file, the most specific first.
+// Stryker's way to this project's tests: it runs only the tests that reach a mutant, a process per file, the fast ones first.
 import { spawn } from 'node:child_process'
 import { globSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
@@ -7,9 +7,8 @@ import { fileURLToPath } from 'node:url'
 import { HIT_LIMIT, type Hits, OWN_RECORD, type ProcessRecord, RECORDS } from './record.ts'
 
 const RECORD = fileURLToPath(new URL('record.ts', import.meta.url))
-/** In the folder of the instrumented code, which the processes of a run share: how long each file and test took, in milliseconds. */
+/** In the folder of the instrumented code, which the processes of a run share: how long each file took unchanged, in milliseconds. */
 const TIMES = 'mutant-times.json'
-const START_MS = 500
 /** Between the file and the name in a test's id. */
 const THEN = ' > '
 
@@ -17,8 +16,6 @@ export interface TestFiles {
   files: readonly string[]
   /** A pattern for the names of tests to leave out. */
   skip?: string
-  /** The time for the tests of a mutant. */
-  milliseconds: number
 }
 
 // The part of Stryker's interface for test runners that is needed here: its packages are not installed with the project's.
@@ -67,37 +64,25 @@ class NodeTestRunner {
     await Promise.all(Array.from({ length: availableParallelism() }, runRest))
     const failed = runs.find(({ code }) => code !== 0)
     if (failed) return { status: 'error', errorMessage: `${failed.file} fails with no change\n${failed.output}` }
-    const times: Record<string, number> = {}
+    writeFileSync(TIMES, JSON.stringify(Object.fromEntries(runs.map(({ file, milliseconds }) => [file, milliseconds]))))
     const tests = []
-    for (const { file, milliseconds, own, others } of runs) {
-      times[file] = milliseconds
+    const perTest: Record<string, Hits> = {}
+    for (const { file, own, others } of runs.toSorted((a, b) => a.milliseconds - b.milliseconds)) {
       // What another process or thread of a file reached, any of its tests may have reached.
       const shared = [own.shared, ...others.map((other) => other.shared)]
-      for (const { name, milliseconds: timeSpentMs } of own.tests) {
+      for (const { name, milliseconds } of own.tests) {
         const id = `${file}${THEN}${name}`
-        times[id] = timeSpentMs
-        tests.push({
-          id,
-          name: id,
-          timeSpentMs,
-          status: SUCCESS,
-          reached: sum([...shared, own.byTest[name] ?? {}]),
-        } as const)
+        tests.push({ id, name: id, timeSpentMs: milliseconds, status: SUCCESS } as const)
+        perTest[id] = sum([...shared, own.byTest[name] ?? {}])
       }
     }
-    writeFileSync(TIMES, JSON.stringify(times))
-    // A test that reaches little is about what it reaches.
-    const bySize = tests
-      .map(({ id, reached }) => ({ id, reached, size: Object.keys(reached).length }))
-      .toSorted((a, b) => a.size - b.size)
-    const perTest = Object.fromEntries(bySize.map(({ id, reached }) => [id, reached]))
     return { status: 'complete', tests, mutantCoverage: { static: {}, perTest } }
   }
 
   async mutantRun({ activeMutant, testFilter = [], hitLimit }: Mutant): Promise<Verdict> {
     const times = JSON.parse(readFileSync(TIMES, 'utf8')) as Record<string, number>
     const env = { __STRYKER_ACTIVE_MUTANT__: activeMutant.id, ...(hitLimit && { [HIT_LIMIT]: String(hitLimit) }) }
-    for (const [file, ids] of Map.groupBy(this.#inTime(testFilter, times), fileOf)) {
+    for (const [file, ids] of Map.groupBy(testFilter, (id) => id.slice(0, id.indexOf(THEN)))) {
       const only = ids.map((id) => `--test-name-pattern=${exactly(id.slice(file.length + THEN.length))}`)
       // For each file, since Stryker's limit, for all of them together, would wait long for a test that hangs in the first.
       const deadline = AbortSignal.timeout(Math.ceil(5000 + 4 * times[file]!))
@@ -114,23 +99,7 @@ class NodeTestRunner {
     }
     return { status: 'survived', nrOfTests: testFilter.length }
   }
-
-  /** Returns the first of these tests, as many as there is time for. */
-  #inTime(ids: readonly string[], times: Record<string, number>): string[] {
-    const files = new Set<string>()
-    let left = this.#tests.milliseconds
-    return ids.filter((id) => {
-      const file = fileOf(id)
-      const cost = times[id]! + (files.has(file) ? 0 : START_MS)
-      if (cost > left && files.size > 0) return false
-      left -= cost
-      files.add(file)
-      return true
-    })
-  }
 }
-
-const fileOf = (id: string) => id.slice(0, id.indexOf(THEN))
 
 export const strykerPlugins = [{ kind: 'TestRunner', name: 'node-test', injectableClass: NodeTestRunner }]
 
