@@ -135,7 +135,8 @@ describe('the throttle', () => {
     assert.equal(addressGroup('::1'), '0:0:0:0::/64')
     // The zeros that are left out may lie within these 64 bits.
     assert.equal(addressGroup('2001::2:3:4:5:6'), '2001:0:0:2::/64')
-    assert.equal(addressGroup('::ffff:192.0.2.7'), '192.0.2.7')
+    assert.equal(addressGroup('2001:db8::'), '2001:db8:0:0::/64')
+    assert.equal(addressGroup('::ffff:198.251.100.250'), '198.251.100.250')
     assert.equal(addressGroup('192.0.2.7'), '192.0.2.7')
   })
 })
