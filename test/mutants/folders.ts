@@ -52,7 +52,7 @@ export const FOLDERS: readonly MutatedFolder[] = [
   {
     name: 'console',
     mutate: ['src/console/*.ts'],
-    tests: ['src/console/*.test.ts', 'test/{console-*,page-requests}.test.ts'],
+    tests: ['src/console/*.test.ts', 'test/{console-*,many-keys,page-requests}.test.ts'],
   },
   {
     name: 'cli',

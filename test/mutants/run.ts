@@ -3,7 +3,7 @@
 // MUTANT_SAMPLE=20 only what lies in 20 windows of a folder's lines is changed; MUTANT_SEED chooses other windows.
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, globSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, globSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -38,6 +38,8 @@ if (!existsSync(stryker)) {
 let group: number | undefined
 const endStryker = () => group !== undefined && process.kill(-group, 'SIGKILL')
 const work = mkdtempSync(join(fastestFolder(), 'petstore-mutants-'))
+// A test's own PostgreSQL server, which does not run as root, has its files in there.
+chmodSync(work, 0o711)
 process.on('exit', () => {
   endStryker()
   rmSync(work, { recursive: true, force: true, maxRetries: 5 })
