@@ -43,6 +43,11 @@ export function folderUntilExit(): string {
 /** The end of the last command that was begun in this process. */
 let turn: Promise<unknown> = Promise.resolve()
 
+/** npm run mutants records what the processes of a test reach. */
+const RECORDED = process.env['NODE_OPTIONS']?.includes('/mutants/record.ts')
+  ? { NODE_OPTIONS: process.env['NODE_OPTIONS'] }
+  : {}
+
 /** A folder with no .env and no data, where commands run; nothing of the tester's own settings gets through. */
 export class Folder implements AsyncDisposable {
   readonly path: string
@@ -68,7 +73,14 @@ export class Folder implements AsyncDisposable {
     const [program = '', ...rest] = [...wrap, ...(socket === undefined ? [] : PASS_SOCKET), ...this.#program, ...words]
     const child = spawn(program, rest, {
       cwd: this.path,
-      env: { PATH: SEARCH_PATH, ...WORKERS, ...this.#env, ...(socket !== undefined && { LISTEN_FDS: '1' }), ...env },
+      env: {
+        PATH: SEARCH_PATH,
+        ...RECORDED,
+        ...WORKERS,
+        ...this.#env,
+        ...(socket !== undefined && { LISTEN_FDS: '1' }),
+        ...env,
+      },
       stdio: ['pipe', 'pipe', 'pipe', ...(socket === undefined ? [] : [socket])],
     })
     this.#children.push(child)

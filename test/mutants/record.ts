@@ -1,12 +1,17 @@
-// Loaded into each process of a mutation run (node --import): which mutants are reached, by which tests, and which fail.
+// Loaded into each process of a mutation run: which mutants are reached, by which tests, and which fail. The query of its address
+// (NODE_OPTIONS=--import=…/record.ts?folder=…) says what to do, so that one variable is all that a process has to pass on.
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach } from 'node:test'
 import { isMainThread, threadId } from 'node:worker_threads'
 
-/** The variables that the runner sets: the folder for the records, and how often a mutant may be reached. */
-export const RECORDS = 'MUTANT_RECORDS'
-export const HIT_LIMIT = 'MUTANT_HIT_LIMIT'
+/** What a process is told: the folder for its record and, in the run of a mutant, its id and how often it may be reached. */
+export interface RecordOrder {
+  folder: string
+  activeMutant?: string
+  hitLimit?: string
+}
+
 /** The name of the record of a test file's own process; the processes and threads that it starts write others. */
 export const OWN_RECORD = 'own.json'
 
@@ -25,17 +30,21 @@ export interface ProcessRecord {
 
 /** Instrumented code reads and writes this, by Stryker's names. */
 interface Instrumented {
+  activeMutant?: string
   currentTestId?: string | undefined
   mutantCoverage?: { static: Hits; perTest: Record<string, Hits> }
   hitLimit?: number
   hitCount?: number
 }
 
-if (process.env[RECORDS] !== undefined) record(process.env[RECORDS])
+const order = Object.fromEntries(new URL(import.meta.url).searchParams)
+if (order['folder'] !== undefined) record(order as object as RecordOrder)
 
-function record(folder: string): void {
-  const limit = process.env[HIT_LIMIT]
-  const instrumented: Instrumented = limit ? { hitLimit: Number(limit), hitCount: 0 } : {}
+function record({ folder, activeMutant, hitLimit }: RecordOrder): void {
+  const instrumented: Instrumented = {
+    ...(activeMutant !== undefined && { activeMutant }),
+    ...(hitLimit !== undefined && { hitLimit: Number(hitLimit), hitCount: 0 }),
+  }
   Object.assign(globalThis, { __stryker__: instrumented })
   const tests: ProcessRecord['tests'] = []
   const isTestFile = isMainThread && process.argv[1]?.endsWith('.test.ts')

@@ -16,11 +16,12 @@ export function report(folder: string, tested: readonly TestedMutant[], total: n
   const missed = counted.filter(({ status }) => !NOTICED.has(status))
   const score =
     counted.length === 0 ? 'no score' : `${Math.floor((100 * (counted.length - missed.length)) / counted.length)} %`
+  const late = counted.filter(({ status }) => status === 'Timeout').length
   const untested = total - tested.length
   // Stryker reports the mutants that no test reaches first, so that the score of a part is too low.
   const rest = untested > 0 ? `, ${untested} not tested in the time, most of them within reach of a test` : ''
   return [
-    `\n${folder}: ${score} (${counted.length - missed.length} of ${counted.length} noticed${rest})`,
+    `\n${folder}: ${score} (${counted.length - missed.length} of ${counted.length} noticed, ${late} by a time limit${rest})`,
     ...missed.map(line).toSorted(),
     '',
   ].join('\n')

@@ -102,7 +102,7 @@ function configuration({ mutate, tests, bothEngines }: MutatedFolder, events: st
     } satisfies TestFiles,
     coverageAnalysis: 'perTest',
     // Tests mostly wait.
-    concurrency: 3 * availableParallelism(),
+    concurrency: 2 * availableParallelism(),
     // The plugin has a limit for each test file, which ends a test that hangs before this does.
     timeoutMS: 60_000,
     timeoutFactor: 5,

@@ -3,10 +3,8 @@ import { spawn } from 'node:child_process'
 import { globSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { HIT_LIMIT, type Hits, OWN_RECORD, type ProcessRecord, RECORDS } from './record.ts'
+import { type Hits, OWN_RECORD, type ProcessRecord, type RecordOrder } from './record.ts'
 
-const RECORD = fileURLToPath(new URL('record.ts', import.meta.url))
 /** In the folder of the instrumented code, which the processes of a run share: how long each file took unchanged, in milliseconds. */
 const TIMES = 'mutant-times.json'
 /** Between the file and the name in a test's id. */
@@ -81,12 +79,12 @@ class NodeTestRunner {
 
   async mutantRun({ activeMutant, testFilter = [], hitLimit }: Mutant): Promise<Verdict> {
     const times = JSON.parse(readFileSync(TIMES, 'utf8')) as Record<string, number>
-    const env = { __STRYKER_ACTIVE_MUTANT__: activeMutant.id, ...(hitLimit && { [HIT_LIMIT]: String(hitLimit) }) }
+    const order = { activeMutant: activeMutant.id, ...(hitLimit && { hitLimit: String(hitLimit) }) }
     for (const [file, ids] of Map.groupBy(testFilter, (id) => id.slice(0, id.indexOf(THEN)))) {
       const only = ids.map((id) => `--test-name-pattern=${exactly(id.slice(file.length + THEN.length))}`)
       // For each file, since Stryker's limit, for all of them together, would wait long for a test that hangs in the first.
-      const deadline = AbortSignal.timeout(Math.ceil(5000 + 4 * times[file]!))
-      const { code, own } = await runFile(file, only, env, deadline)
+      const deadline = AbortSignal.timeout(Math.ceil(10_000 + 6 * times[file]!))
+      const { code, own } = await runFile(file, only, order, deadline)
       if (deadline.aborted || (hitLimit && (own.hitCount ?? 0) > hitLimit)) return { status: 'timeout' }
       if (code === 0) continue
       const failed = own.tests.find(({ error }) => error !== undefined)
@@ -131,13 +129,15 @@ interface FileRun {
 async function runFile(
   file: string,
   options: string[],
-  env: NodeJS.ProcessEnv,
+  order: Omit<RecordOrder, 'folder'>,
   signal?: AbortSignal,
 ): Promise<FileRun> {
   const folder = mkdtempSync(join(tmpdir(), 'mutant-run-'))
+  const recorder = new URL('record.ts', import.meta.url)
+  recorder.search = new URLSearchParams({ ...order, folder }).toString()
   const start = performance.now()
   const child = spawn(process.execPath, ['--test-reporter=spec', ...options, file], {
-    env: { ...process.env, ...env, [RECORDS]: folder, NODE_OPTIONS: `--import=${RECORD}` },
+    env: { ...process.env, NODE_OPTIONS: `--import=${recorder.href}` },
     stdio: ['ignore', 'pipe', 'pipe'],
     killSignal: 'SIGKILL',
     ...(signal && { signal }),
