@@ -18,6 +18,8 @@ import type { TestFiles } from './test-runner.ts'
 const MINUTES = Number(process.env['MUTANT_MINUTES'] ?? 60)
 const SAMPLE = Number(process.env['MUTANT_SAMPLE'] ?? 0)
 const WINDOW = 12
+/** The tests on the other engine are those with its name in theirs. */
+const OTHER_ENGINE = { SQLite: { skip: 'on PostgreSQL' }, PostgreSQL: { skip: 'on SQLite' }, both: {} }
 const random = seeded(Number(process.env['MUTANT_SEED'] ?? 1))
 const here = fileURLToPath(new URL('.', import.meta.url))
 const root = join(here, '../..')
@@ -88,7 +90,7 @@ function parse(text: string): unknown[] {
   }
 }
 
-function configuration({ mutate, tests, bothEngines }: MutatedFolder, events: string): object {
+function configuration({ mutate, tests, engine }: MutatedFolder, events: string): object {
   return {
     mutate: SAMPLE > 0 ? windows(mutate) : [...mutate, '!**/*.test.ts'],
     // Texts for people: nearly all of the strings, and a change of one is rarely a fault.
@@ -98,7 +100,7 @@ function configuration({ mutate, tests, bothEngines }: MutatedFolder, events: st
     nodeTest: {
       files: tests,
 
-      ...(!bothEngines && { skip: 'PostgreSQL' }),
+      ...OTHER_ENGINE[engine ?? 'SQLite'],
     } satisfies TestFiles,
     coverageAnalysis: 'perTest',
     // Tests mostly wait.
