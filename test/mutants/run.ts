@@ -1,6 +1,7 @@
 // npm run mutants: changes the code in small ways, one at a time, and counts how many of the changes a test notices.
-// With words, only those folders: npm run mutants -- contract accounts. MUTANT_MINUTES bounds each folder. With
-// MUTANT_SAMPLE=20 only what lies in 20 windows of a folder's lines is changed; MUTANT_SEED chooses other windows.
+// With words, only those folders: npm run mutants -- contract accounts. MUTANT_MINUTES bounds each folder, and
+// MUTANT_SECONDS the tests of one change, which run from the fastest file on. With MUTANT_SAMPLE=20 only what lies in 20
+// windows of a folder's lines is changed; MUTANT_SEED chooses other windows.
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, existsSync, globSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -16,6 +17,7 @@ import { report, type TestedMutant } from './report.ts'
 import type { TestFiles } from './test-runner.ts'
 
 const MINUTES = Number(process.env['MUTANT_MINUTES'] ?? 60)
+const SECONDS = Number(process.env['MUTANT_SECONDS'] ?? 30)
 const SAMPLE = Number(process.env['MUTANT_SAMPLE'] ?? 0)
 const WINDOW = 12
 /** The tests on the other engine are those with its name in theirs. */
@@ -99,7 +101,7 @@ function configuration({ mutate, tests, engine }: MutatedFolder, events: string)
     plugins: [join(here, 'test-runner.ts')],
     nodeTest: {
       files: tests,
-
+      milliseconds: SECONDS * 1000,
       ...OTHER_ENGINE[engine ?? 'SQLite'],
     } satisfies TestFiles,
     coverageAnalysis: 'perTest',

@@ -5,7 +5,7 @@ import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Hits, OWN_RECORD, type ProcessRecord, type RecordOrder } from './record.ts'
 
-/** In the folder of the instrumented code, which the processes of a run share: how long each file took unchanged, in milliseconds. */
+/** In the folder of the instrumented code, which the processes of a run share: how long each file and test took unchanged, in milliseconds. */
 const TIMES = 'mutant-times.json'
 /** Between the file and the name in a test's id. */
 const THEN = ' > '
@@ -14,6 +14,8 @@ export interface TestFiles {
   files: readonly string[]
   /** A pattern for the names of tests to leave out. */
   skip?: string
+  /** The time for the tests of a mutant, as they take it without a change. */
+  milliseconds: number
 }
 
 // The part of Stryker's interface for test runners that is needed here: its packages are not installed with the project's.
@@ -62,25 +64,30 @@ class NodeTestRunner {
     await Promise.all(Array.from({ length: availableParallelism() }, runRest))
     const failed = runs.find(({ code }) => code !== 0)
     if (failed) return { status: 'error', errorMessage: `${failed.file} fails with no change\n${failed.output}` }
-    writeFileSync(TIMES, JSON.stringify(Object.fromEntries(runs.map(({ file, milliseconds }) => [file, milliseconds]))))
+    const times: Record<string, number> = {}
     const tests = []
     const perTest: Record<string, Hits> = {}
-    for (const { file, own, others } of runs.toSorted((a, b) => a.milliseconds - b.milliseconds)) {
+    for (const { file, own, others, milliseconds: all } of runs.toSorted((a, b) => a.milliseconds - b.milliseconds)) {
+      times[file] = all
       // What another process or thread of a file reached, any of its tests may have reached.
       const shared = [own.shared, ...others.map((other) => other.shared)]
       for (const { name, milliseconds } of own.tests) {
         const id = `${file}${THEN}${name}`
+        times[id] = milliseconds
         tests.push({ id, name: id, timeSpentMs: milliseconds, status: SUCCESS } as const)
         perTest[id] = sum([...shared, own.byTest[name] ?? {}])
       }
     }
+    writeFileSync(TIMES, JSON.stringify(times))
     return { status: 'complete', tests, mutantCoverage: { static: {}, perTest } }
   }
 
   async mutantRun({ activeMutant, testFilter = [], hitLimit }: Mutant): Promise<Verdict> {
     const times = JSON.parse(readFileSync(TIMES, 'utf8')) as Record<string, number>
     const order = { activeMutant: activeMutant.id, ...(hitLimit && { hitLimit: String(hitLimit) }) }
-    for (const [file, ids] of Map.groupBy(testFilter, (id) => id.slice(0, id.indexOf(THEN)))) {
+    let left = this.#tests.milliseconds
+    const inTime = testFilter.filter((id, index) => (left -= times[id]!) > 0 || index === 0)
+    for (const [file, ids] of Map.groupBy(inTime, (id) => id.slice(0, id.indexOf(THEN)))) {
       const only = ids.map((id) => `--test-name-pattern=${exactly(id.slice(file.length + THEN.length))}`)
       // For each file, since Stryker's limit, for all of them together, would wait long for a test that hangs in the first.
       const deadline = AbortSignal.timeout(Math.ceil(10_000 + 6 * times[file]!))
@@ -95,7 +102,7 @@ class NodeTestRunner {
         nrOfTests: own.tests.length,
       }
     }
-    return { status: 'survived', nrOfTests: testFilter.length }
+    return { status: 'survived', nrOfTests: inTime.length }
   }
 }
 
