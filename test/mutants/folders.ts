@@ -33,7 +33,7 @@ export const FOLDERS: readonly MutatedFolder[] = [
     tests: [
       'src/store/*.test.ts',
       'test/store*.test.ts',
-      'test/{copy*,doctor,idempotency,late-opening,many-instances,search,unknown-tables}.test.ts',
+      'test/{copy*,doctor,every-field,idempotency,late-opening,many-instances,search,unknown-tables}.test.ts',
     ],
   },
   {
@@ -42,7 +42,7 @@ export const FOLDERS: readonly MutatedFolder[] = [
     tests: [
       'src/store/{,sqlite/}*.test.ts',
       'test/store*.test.ts',
-      'test/{backup,database-file,doctor,idempotency,many-keys,search,unknown-tables}.test.ts',
+      'test/{backup,database-file,doctor,every-field,idempotency,many-keys,search,unknown-tables}.test.ts',
     ],
   },
   {
@@ -53,7 +53,7 @@ export const FOLDERS: readonly MutatedFolder[] = [
       'src/store/postgres/*.test.ts',
       'test/store*.test.ts',
       'test/postgres-{connection,counts,pages,pool,readiness,recovery,reports,sharing,start,waits,writes}.test.ts',
-      'test/{database-away,late-opening,many-instances,many-keys,search,unknown-tables}.test.ts',
+      'test/{database-away,every-field,late-opening,many-instances,many-keys,search,unknown-tables}.test.ts',
     ],
   },
   {
