@@ -77,7 +77,8 @@ export const FOLDERS: readonly MutatedFolder[] = [
     mutate: ['src/cli/*.ts'],
     tests: [
       'src/cli/*.test.ts',
-      'test/{account-commands,backup,commands,completion,copy,doctor,environments,import,same-file,typed-words,unknown-tables}.test.ts',
+      'test/{account-commands,backup,commands,completion,copy,doctor,environments,import,process}.test.ts',
+      'test/{same-file,typed-words,unknown-tables}.test.ts',
     ],
   },
   {
