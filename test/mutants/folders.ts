@@ -1,4 +1,4 @@
-// What npm run mutants changes, and the tests that should notice: the fast ones first, and none that starts processes.
+// What npm run mutants changes, and the tests that should notice.
 export interface MutatedFolder {
   name: string
   mutate: readonly string[]

@@ -7,7 +7,7 @@ export interface TestedMutant {
   status: 'Killed' | 'Timeout' | 'Survived' | 'NoCoverage' | 'RuntimeError' | 'CompileError' | 'Ignored' | 'Pending'
 }
 
-/** A mutant that ends in an error before any test says nothing, and an ignored one is not tested. */
+/** An ignored mutant is not tested, and one that the test runner failed on counts as not tested. */
 const COUNTED = new Set(['Killed', 'Timeout', 'Survived', 'NoCoverage'])
 const NOTICED = new Set(['Killed', 'Timeout'])
 
@@ -17,7 +17,8 @@ export function report(folder: string, tested: readonly TestedMutant[], total: n
   const score =
     counted.length === 0 ? 'no score' : `${Math.floor((100 * (counted.length - missed.length)) / counted.length)} %`
   const late = counted.filter(({ status }) => status === 'Timeout').length
-  const untested = total - tested.length
+  const ignored = tested.filter(({ status }) => status === 'Ignored').length
+  const untested = total - ignored - counted.length
   // Stryker reports the mutants that no test reaches first, so that the score of a part is too low.
   const rest = untested > 0 ? `, ${untested} not tested in the time, most of them within reach of a test` : ''
   return [

@@ -14,7 +14,7 @@ import { startPostgres } from '../../harness/postgres-server.ts'
 import { below, seeded } from '../../harness/random.ts'
 import { FOLDERS, type MutatedFolder } from './folders.ts'
 import { report, type TestedMutant } from './report.ts'
-import type { TestFiles } from './test-runner.ts'
+import { readIfWhole, type TestFiles } from './test-runner.ts'
 
 const MINUTES = Number(process.env['MUTANT_MINUTES'] ?? 60)
 const SECONDS = Number(process.env['MUTANT_SECONDS'] ?? 30)
@@ -76,20 +76,12 @@ async function testMutants(folder: MutatedFolder): Promise<[tested: TestedMutant
     readdirSync(events)
       .filter((file) => file.endsWith(`${event}.json`))
       // The last one may be half-written when time ran out.
-      .flatMap((file) => parse(readFileSync(join(events, file), 'utf8')))
+      .flatMap((file) => readIfWhole(join(events, file)))
   const tested = read('onMutantTested') as TestedMutant[]
   const plans = (read('onMutationTestingPlanReady') as { mutantPlans: unknown[] }[]).flatMap(
     ({ mutantPlans }) => mutantPlans,
   )
   return [tested, plans.length]
-}
-
-function parse(text: string): unknown[] {
-  try {
-    return [JSON.parse(text)]
-  } catch {
-    return []
-  }
 }
 
 function configuration({ mutate, tests, engine }: MutatedFolder, events: string): object {
@@ -105,7 +97,7 @@ function configuration({ mutate, tests, engine }: MutatedFolder, events: string)
       ...OTHER_ENGINE[engine ?? 'SQLite'],
     } satisfies TestFiles,
     coverageAnalysis: 'perTest',
-    // Tests mostly wait.
+    // More than the cores: a part of a test's time is waiting.
     concurrency: 2 * availableParallelism(),
     // The plugin has a limit for each test file, which ends a test that hangs before this does.
     timeoutMS: 60_000,

@@ -153,24 +153,24 @@ async function runFile(
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += chunk))
   // Not `once`: at the deadline the child emits an error besides its end.
   const code = await new Promise<number | null>((resolve) => child.on('error', () => {}).on('exit', resolve))
-  const records = new Map(readdirSync(folder).map((name) => [name, readRecord(join(folder, name))]))
-  const own = records.get(OWN_RECORD) ?? NOTHING
-  records.delete(OWN_RECORD)
+  const recordsOf = (names: string[]) => names.flatMap((name) => readIfWhole(join(folder, name))) as ProcessRecord[]
+  const [own = NOTHING] = recordsOf([OWN_RECORD])
+  const others = recordsOf(readdirSync(folder).filter((name) => name !== OWN_RECORD))
   rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
   return {
     code,
     milliseconds: performance.now() - start,
     own,
-    others: [...records.values()].filter((record) => record !== undefined),
+    others,
     output,
   }
 }
 
-/** A process that was killed may have left half a record. */
-function readRecord(path: string): ProcessRecord | undefined {
+/** Reads JSON that a killed process may have left half-written: nothing then, else the one value. */
+export function readIfWhole(path: string): unknown[] {
   try {
-    return JSON.parse(readFileSync(path, 'utf8')) as ProcessRecord
+    return [JSON.parse(readFileSync(path, 'utf8'))]
   } catch {
-    return undefined
+    return []
   }
 }
