@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url'
 import { INT64_MAX, INT64_MIN } from '../src/contract/int64.ts'
 import type { NewPet } from '../src/contract/pets.ts'
 import { copyStore } from '../src/store/copy-store.ts'
-import { BATCH, COUNTED_KINDS, type Kind, kindOf, KINDS, type StoredRecord } from '../src/store/records.ts'
+import { COUNTED_KINDS, type Kind, kindOf, KINDS, type StoredRecord } from '../src/store/records.ts'
 import type { Idempotency, Store } from '../src/store/store.ts'
 import { ENGINES, type TestEngine } from '../harness/engines.ts'
 import { type InProcessOptions, petstore } from './in-process-command.ts'
@@ -239,22 +239,6 @@ for (const [from, to] of ROUTES) {
 }
 
 describe('petstore copy', () => {
-  it('repairs what an interrupted copy has taken over also where that is more than one batch', async () => {
-    await using source = await sqlite.newDatabase()
-    await using target = await sqlite.newDatabase()
-    const pets = await withStore(source.url, async (store) => {
-      await store.pets.createMany(Array.from({ length: BATCH + 2 }, () => rex))
-      return store.records.read(PETS, undefined, BATCH + 2)
-    })
-    await withStore(target.url, async (store) => {
-      await store.setUnfinishedCopy(true)
-      await store.records.write(PETS, [...pets.slice(0, -2), ...pets.slice(-2).map((pet) => ({ ...pet, name: 'old' }))])
-    })
-    const { code, stderr } = await copy(source.url, target.url)
-    assert.equal(code, 0, stderr)
-    assert.deepEqual(await withStore(target.url, everything), await withStore(source.url, everything))
-  })
-
   it('says so if a service has changed animals at the source meanwhile, and repairs it when it is run again', async () => {
     await using source = await sqlite.newDatabase()
     await using target = await sqlite.newDatabase()

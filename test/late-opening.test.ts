@@ -60,10 +60,20 @@ it('A store that is opened late says why until then, and is from then on as one 
   proxy.goAway()
   const { store, opened } = await open(proxy.url, [], { observe: (call) => calls.push(call) })
   await assert.rejects(store.ping(), /^StoreUnavailable: The database has not been opened yet: .*127\.0\.0\.1/)
-  assert.throws(() => store.pets, StoreUnavailable)
+  for (const part of ['pets', 'accounts', 'imports', 'records'] as const)
+    assert.throws(() => store[part], StoreUnavailable, part)
+  for (const call of [
+    store.environment(),
+    store.isDefaultEnvironment(),
+    store.isUnfinishedCopy(),
+    store.recordEnvironment('production'),
+    store.setUnfinishedCopy(true),
+  ])
+    await assert.rejects(call, StoreUnavailable)
+  assert.deepEqual(store.opened, { created: false, migrations: [], warnings: [] })
   assert.deepEqual(
-    [store.opened.migrations, store.connections(), store.commits()],
-    [[], undefined, { commits: 0, writes: 0 }],
+    [store.version(), store.versionToRead(), store.connections(), store.commits()],
+    [undefined, undefined, undefined, { commits: 0, writes: 0 }],
   )
   proxy.comeBack()
   await opened
@@ -78,6 +88,9 @@ it('A store that is opened late says why until then, and is from then on as one 
   )
   assert.deepEqual([await store.accounts.listKeys(), (await store.imports.unfinished()).length], [[], 0])
   assert.deepEqual(calls.slice(-4), ['pets.create', 'pets.create', 'accounts.listKeys', 'imports.unfinished'])
+  await store.recordEnvironment('production', { instead: 'staging' })
+  await store.setUnfinishedCopy(true)
+  assert.deepEqual([await store.environment(), await store.isUnfinishedCopy()], ['production', true])
   await store.close()
   await until(async () => proxy.connections().open === 0, 'every connection is closed')
 })
@@ -196,6 +209,12 @@ it('A worker opens its store after the first process, which empties the write-ah
   isOpen = true
   await worker.opened
   assert.equal((await worker.store.pets.list({ limit: 10 })).length, 1)
+  const versions = () => [worker.store.version(), worker.store.versionToRead()]
+  const before = versions()
+  await worker.store.pets.create(samplePet)
+  const after = versions()
+  assert.ok([...before, ...after].every((version) => typeof version === 'number') && after[0]! > before[0]!)
+  assert.equal(after[0], after[1])
   await worker.store.close()
 })
 

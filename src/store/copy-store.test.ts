@@ -1,0 +1,202 @@
+// A copy between two stores, step by step: what it reports, removes, adds and compares, in batches. test/copy.test.ts has the
+// command, both engines and interruptions.
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { event } from '../../test/sample-rows.ts'
+import { samplePet } from '../../harness/sample-pet.ts'
+import { CopyRefused, copyStore } from './copy-store.ts'
+import { openStore } from './open-store.ts'
+import { BATCH, kindOf, KINDS, type StoredRecord } from './records.ts'
+import type { Store } from './store.ts'
+
+const PETS = kindOf('pets')
+const IMPORTS = kindOf('imports')
+const REPEATS = kindOf('idempotency_records')
+const EVENTS = kindOf('audit_events')
+
+function oneImport(hash: string): StoredRecord {
+  return { hash, file: 'pets.csv', rows_done: 1n, rows_total: 2n, updated_at: 3n }
+}
+
+function repeat(account: string, key: string): StoredRecord {
+  return { account_id: account, key, fingerprint: Buffer.alloc(32), pet_id: 1n, created_at: 1n }
+}
+
+function pet(id: bigint, name = 'Rex'): StoredRecord {
+  return { id, name, category_id: 1n, status: 'available' }
+}
+
+async function withStores(work: (source: Store, target: Store) => Promise<void>): Promise<void> {
+  const source = await openStore({ engine: 'sqlite', path: ':memory:' })
+  const target = await openStore({ engine: 'sqlite', path: ':memory:' })
+  try {
+    await work(source, target)
+  } finally {
+    await source.close()
+    await target.close()
+  }
+}
+
+/** Copies, and tells what was reported. */
+async function steps(source: Store, target: Store): Promise<[step: string, done: number, all: number][]> {
+  const reported: [string, number, number][] = []
+  await copyStore(source, target, (...step) => reported.push(step))
+  return reported
+}
+
+async function records({ records: stored }: Store, kind = PETS): Promise<StoredRecord[]> {
+  return stored.read(kind, undefined, 10 * BATCH)
+}
+
+describe('A copy', () => {
+  it('reports each batch that it has written or compared, and the last one also where it is not full', async () => {
+    for (const [count, copied] of [
+      [0, []],
+      [1, [1]],
+      [BATCH, [BATCH]],
+      [BATCH + 1, [BATCH, BATCH + 1]],
+    ] as const) {
+      await withStores(async (source, target) => {
+        await source.pets.createMany(Array.from({ length: count }, () => samplePet))
+        assert.deepEqual(await steps(source, target), [
+          ...copied.map((done) => ['Copying animals', done, count]),
+          ...copied.map((done) => ['Checking animals', done, count]),
+        ])
+        assert.deepEqual(await records(target), await records(source))
+      })
+    }
+  })
+
+  it('that goes on looks first at what is there already, batch by batch, and copies only what is missing or outdated', async () => {
+    await withStores(async (source, target) => {
+      await source.pets.createMany(Array.from({ length: BATCH + 3 }, () => samplePet))
+      const all = await records(source)
+      await target.setUnfinishedCopy(true)
+      // Of the second batch, one is missing and one has changed.
+      await target.records.write(PETS, [...all.slice(0, BATCH), { ...all[BATCH]!, name: 'old' }, all[BATCH + 1]!])
+      assert.deepEqual(await steps(source, target), [
+        ['Comparing animals', BATCH, BATCH + 2],
+        ['Comparing animals', BATCH + 2, BATCH + 2],
+        ['Copying animals', BATCH + 3, BATCH + 3],
+        ['Checking animals', BATCH, BATCH + 3],
+        ['Checking animals', BATCH + 3, BATCH + 3],
+      ])
+      assert.deepEqual(await records(target), all)
+      assert.equal(await target.isUnfinishedCopy(), false)
+    })
+  })
+
+  it('removes each outdated record once, and nothing else', async ({ mock }) => {
+    await withStores(async (source, target) => {
+      await source.records.write(PETS, [pet(1n), pet(2n), pet(3n)])
+      await target.setUnfinishedCopy(true)
+      await target.records.write(PETS, [pet(1n), pet(2n, 'old'), pet(9n)])
+      const remove = mock.method(target.records, 'remove')
+      await copyStore(source, target, () => {})
+      assert.deepEqual(
+        remove.mock.calls.map(({ arguments: [kind, removed] }) => [kind, removed]),
+        [[PETS, [pet(2n, 'old'), pet(9n)]]],
+      )
+      assert.deepEqual(await records(target), [pet(1n), pet(2n), pet(3n)])
+    })
+  })
+
+  it('removes nothing from the audit trail, which cannot be changed, and adds what is missing there', async ({
+    mock,
+  }) => {
+    await withStores(async (source, target) => {
+      for (const id of ['acct_1', 'acct_2']) await source.accounts.appendEvent(event(id))
+      const [first] = await records(source, EVENTS)
+      await target.setUnfinishedCopy(true)
+      await target.records.write(EVENTS, [first!])
+      const remove = mock.method(target.records, 'remove')
+      assert.deepEqual(await steps(source, target), [
+        ['Copying audit events', 2, 2],
+        ['Checking audit events', 2, 2],
+      ])
+      assert.equal(remove.mock.callCount(), 0)
+      assert.deepEqual(await records(target, EVENTS), await records(source, EVENTS))
+    })
+  })
+
+  it('tells which records are the same by their whole key: numbers by their value, text by its bytes', async () => {
+    // Each list is in the order of its keys. As text, 10 is before 9; by UTF-16 units, the cat is before U+FFFD.
+    const orders: [kind: typeof PETS, StoredRecord[]][] = [
+      [PETS, [-10n, -9n, 8n, 9n, 10n, 11n, 100n].map((id) => pet(id))],
+      [IMPORTS, ['Z', 'a', 'é', '\uFFFD', '🐈'].map(oneImport)],
+      [REPEATS, [repeat('a', 'x'), repeat('a', 'y'), repeat('b', 'w'), repeat('b', 'x')]],
+    ]
+    for (const [kind, all] of orders) {
+      for (let without = 0; without < all.length; without += 1) {
+        await withStores(async (source, target) => {
+          await source.records.write(kind, all)
+          await target.setUnfinishedCopy(true)
+          await target.records.write(kind, all.toSpliced(without, 1))
+          const [, copied] = await steps(source, target)
+          assert.deepEqual(copied?.slice(1), [all.length, all.length])
+          assert.deepEqual(await records(target, kind), all)
+        })
+      }
+    }
+  })
+
+  it('that differs from its source is refused, with the number on each side, and stays unfinished', async ({
+    mock,
+  }) => {
+    const changes: [name: string, change: (target: Store) => Promise<unknown>, differ: string][] = [
+      [
+        'one too few',
+        ({ records: stored }) => stored.remove(PETS, [pet(2n)]),
+        '3 at the source, 2 at the target, so some are missing.',
+      ],
+      [
+        'one too many',
+        ({ records: stored }) => stored.write(PETS, [pet(4n)]),
+        '3 at the source, 4 at the target, so some are missing.',
+      ],
+      [
+        'another name',
+        async ({ records: stored }) => {
+          await stored.remove(PETS, [pet(2n)])
+          await stored.write(PETS, [pet(2n, 'other')])
+        },
+        '3 at the source, 3 at the target, with other contents.',
+      ],
+      [
+        'another id',
+        async ({ records: stored }) => {
+          await stored.remove(PETS, [pet(2n)])
+          await stored.write(PETS, [pet(4n)])
+        },
+        '3 at the source, 3 at the target, with other contents.',
+      ],
+    ]
+    for (const [name, change, differ] of changes) {
+      await withStores(async (source, target) => {
+        await source.records.write(PETS, [pet(1n), pet(2n), pet(3n)])
+        const raise = target.records.raiseLastId.bind(target.records)
+        // The last step before the comparison.
+        mock.method(target.records, 'raiseLastId', async (kind: typeof PETS, id: bigint) => {
+          await raise(kind, id)
+          if (kind === PETS) await change(target)
+        })
+        await assert.rejects(steps(source, target), (error) => {
+          assert.ok(error instanceof CopyRefused, name)
+          assert.ok(error.message.startsWith(`animals differ: ${differ} Is a service`), error.message)
+          return true
+        })
+        assert.equal(await target.isUnfinishedCopy(), true, name)
+      })
+    }
+  })
+
+  it('of a store that belongs to no environment yet leaves its target without one too', async () => {
+    await withStores(async (source, target) => {
+      assert.deepEqual(
+        [...(await copyStore(source, target, () => {}))],
+        KINDS.map((kind) => [kind, 0]),
+      )
+      assert.equal(await target.environment(), undefined)
+    })
+  })
+})
