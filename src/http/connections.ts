@@ -99,14 +99,9 @@ interface Turns {
 
 const turnsOn = new WeakMap<Socket, Turns>()
 
-/** Returns the response that is due on a connection, or else the one that was sent last. */
-export function lastResponse(socket: Socket): ServerResponse | undefined {
-  return turnsOn.get(socket)?.current
-}
-
 /** Returns the response that is due on a connection, or undefined if every response has been sent. */
 export function dueResponse(socket: Socket): ServerResponse | undefined {
-  const last = lastResponse(socket)
+  const last = turnsOn.get(socket)?.current
   return last?.writableFinished === false ? last : undefined
 }
 

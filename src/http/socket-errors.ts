@@ -8,7 +8,7 @@ import { quote } from '../contract/json.ts'
 import { HEADERS_LIMIT, kibibytes } from '../contract/limits.ts'
 import { STATUS_CODES } from './node-http.ts'
 import { createRefusalAnswer } from './answer.ts'
-import { dueResponse, inTurn, lastResponse } from './connections.ts'
+import { dueResponse, inTurn } from './connections.ts'
 import type { Recorder } from './record.ts'
 import { requestId } from './call.ts'
 import { ALL_METHODS } from './routes.ts'
@@ -62,11 +62,6 @@ function answerSocketError(error: SocketError, socket: Socket, record: Recorder)
   // Sends the answers to earlier requests first: the client would take this one for the answer to the first of them.
   if (due !== undefined && (due.req.complete || due.headersSent)) {
     due.once('close', () => answerSocketError(error, socket, record))
-    return
-  }
-  // The request was answered before it had arrived completely, so its rest gets no answer.
-  if (due === undefined && lastResponse(socket)?.req.complete === false) {
-    socket.destroy()
     return
   }
   const refusal = parserRefusal(error)
