@@ -11,7 +11,11 @@ export const FOLDERS: readonly MutatedFolder[] = [
   {
     name: 'contract',
     mutate: ['src/contract/{int64,json,list-query,pet-csv,pets,redact,shell-word}.ts'],
-    tests: ['src/contract/*.test.ts', 'test/spec-4-[12]*.test.ts', 'test/{every-{field,filter},openapi}.test.ts'],
+    tests: [
+      'src/contract/*.test.ts',
+      'test/spec-4-[12]*.test.ts',
+      'test/{every-{field,filter},linear-work,openapi}.test.ts',
+    ],
   },
   {
     name: 'openapi',
@@ -44,7 +48,7 @@ export const FOLDERS: readonly MutatedFolder[] = [
     tests: [
       'src/store/{,sqlite/}*.test.ts',
       'test/store*.test.ts',
-      'test/{backup,database-file,doctor,every-field,idempotency,many-keys,search,unknown-tables}.test.ts',
+      'test/{backup,database-file,disk-syncs,doctor,every-field,idempotency,many-keys,search,unknown-tables}.test.ts',
     ],
   },
   {
@@ -54,7 +58,7 @@ export const FOLDERS: readonly MutatedFolder[] = [
     tests: [
       'src/store/postgres/*.test.ts',
       'test/store*.test.ts',
-      'test/postgres-{connection,counts,pages,pool,readiness,recovery,reports,sharing,start,waits,writes}.test.ts',
+      'test/postgres-{connection,counts,pages,pool,readiness,recovery,reports,sharing,standby,start,waits,writes}.test.ts',
       'test/{database-away,every-field,late-opening,many-instances,many-keys,search,unknown-tables}.test.ts',
     ],
   },
@@ -64,9 +68,10 @@ export const FOLDERS: readonly MutatedFolder[] = [
     tests: [
       'src/http/*.test.ts',
       'test/spec-*.test.ts',
-      'test/{browser-callers,conditional-requests,connection-limit,connections,cut-bodies,early-answers}.test.ts',
-      'test/{every-operation,framing,idempotency,late-faults,late-opening,metrics,rehearsed-failures}.test.ts',
-      'test/{request-id,slow-clients,stalled-readers,unstorable-text,wall-clock}.test.ts',
+      'test/{browser-callers,conditional-requests,connection-limit,connections,cut-bodies,drain,early-answers}.test.ts',
+      'test/{every-operation,framing,fresh-pages,fuzz,idempotency,late-faults,late-opening,metrics,openapi}.test.ts',
+      'test/{pipelining,rehearsed-failures,request-id,slow-clients,stalled-readers,stop,unstorable-text}.test.ts',
+      'test/wall-clock.test.ts',
     ],
   },
   {
@@ -90,7 +95,8 @@ export const FOLDERS: readonly MutatedFolder[] = [
     tests: [
       'src/*.test.ts',
       'src/workers/*.test.ts',
-      'test/{chores,late-opening,log-lines,metrics,rehearsed-failures,wall-clock,worker*}.test.ts',
+      'test/{chores,killed-workers,late-opening,log-lines,metrics,rehearsed-failures}.test.ts',
+      'test/{start-without-database,stop,wall-clock,worker*}.test.ts',
     ],
   },
   {

@@ -5,8 +5,16 @@ import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Hits, OWN_RECORD, type ProcessRecord, type RecordOrder } from './record.ts'
 
-/** In the folder of the instrumented code, which the processes of a run share: how long each file and test took unchanged, in milliseconds. */
+/** The file with the `Times`, in the folder of the instrumented code, which the processes of a run share. */
 const TIMES = 'mutant-times.json'
+
+/** How long all took unchanged, in milliseconds. */
+interface Times {
+  /** Each file as a whole, and its part that is none of its tests, such as the start of a service for them. */
+  files: Record<string, { whole: number; beside: number }>
+  tests: Record<string, number>
+}
+
 /** Between the file and the name in a test's id. */
 const THEN = ' > '
 
@@ -14,7 +22,7 @@ export interface TestFiles {
   files: readonly string[]
   /** A pattern for the names of tests to leave out. */
   skip?: string
-  /** The time for the tests of a mutant, as they take it without a change. */
+  /** The time for the tests of a mutant and what their files do beside, as they take it unchanged; the first file always runs. */
   milliseconds: number
 }
 
@@ -64,16 +72,17 @@ class NodeTestRunner {
     await Promise.all(Array.from({ length: availableParallelism() }, runRest))
     const failed = runs.find(({ code }) => code !== 0)
     if (failed) return { status: 'error', errorMessage: `${failed.file} fails with no change\n${failed.output}` }
-    const times: Record<string, number> = {}
+    const times: Times = { files: {}, tests: {} }
     const tests = []
     const perTest: Record<string, Hits> = {}
-    for (const { file, own, others, milliseconds: all } of runs.toSorted((a, b) => a.milliseconds - b.milliseconds)) {
-      times[file] = all
+    for (const { file, own, others, milliseconds: whole } of runs.toSorted((a, b) => a.milliseconds - b.milliseconds)) {
+      const inTests = own.tests.reduce((total, { milliseconds }) => total + milliseconds, 0)
+      times.files[file] = { whole, beside: Math.max(0, whole - inTests) }
       // What another process or thread of a file reached, any of its tests may have reached.
       const shared = [own.shared, ...others.map((other) => other.shared)]
       for (const { name, milliseconds } of own.tests) {
         const id = `${file}${THEN}${name}`
-        times[id] = milliseconds
+        times.tests[id] = milliseconds
         tests.push({ id, name: id, timeSpentMs: milliseconds, status: SUCCESS } as const)
         perTest[id] = sum([...shared, own.byTest[name] ?? {}])
       }
@@ -83,14 +92,19 @@ class NodeTestRunner {
   }
 
   async mutantRun({ activeMutant, testFilter = [], hitLimit }: Mutant): Promise<Verdict> {
-    const times = JSON.parse(readFileSync(TIMES, 'utf8')) as Record<string, number>
+    const { files, tests } = JSON.parse(readFileSync(TIMES, 'utf8')) as Times
     const order = { activeMutant: activeMutant.id, ...(hitLimit && { hitLimit: String(hitLimit) }) }
     let left = this.#tests.milliseconds
-    const inTime = testFilter.filter((id, index) => (left -= times[id]!) > 0 || index === 0)
-    for (const [file, ids] of Map.groupBy(inTime, (id) => id.slice(0, id.indexOf(THEN)))) {
+    let nrOfTests = 0
+    for (const [file, reaching] of Map.groupBy(testFilter, (id) => id.slice(0, id.indexOf(THEN)))) {
+      const { whole, beside } = files[file]!
+      left -= beside
+      const ids = reaching.filter((id) => (left -= tests[id]!) > 0 || nrOfTests === 0)
+      if (ids.length === 0) break
+      nrOfTests += ids.length
       const only = ids.map((id) => `--test-name-pattern=${exactly(id.slice(file.length + THEN.length))}`)
       // For each file, since Stryker's limit, for all of them together, would wait long for a test that hangs in the first.
-      const deadline = AbortSignal.timeout(Math.ceil(10_000 + 6 * times[file]!))
+      const deadline = AbortSignal.timeout(Math.ceil(10_000 + 6 * whole))
       const { code, own } = await runFile(file, only, order, deadline)
       if (deadline.aborted || (hitLimit && (own.hitCount ?? 0) > hitLimit)) return { status: 'timeout' }
       if (code === 0) continue
@@ -102,7 +116,7 @@ class NodeTestRunner {
         nrOfTests: own.tests.length,
       }
     }
-    return { status: 'survived', nrOfTests: inTime.length }
+    return { status: 'survived', nrOfTests }
   }
 }
 
