@@ -44,9 +44,7 @@ export function folderUntilExit(): string {
 let turn: Promise<unknown> = Promise.resolve()
 
 /** npm run mutants records what the processes of a test reach. */
-const RECORDED = process.env['NODE_OPTIONS']?.includes('/mutants/record.ts')
-  ? { NODE_OPTIONS: process.env['NODE_OPTIONS'] }
-  : {}
+const RECORDER = process.env['NODE_OPTIONS']?.includes('/mutants/record.ts') ? process.env['NODE_OPTIONS'] : undefined
 
 /** A folder with no .env and no data, where commands run; nothing of the tester's own settings gets through. */
 export class Folder implements AsyncDisposable {
@@ -75,11 +73,11 @@ export class Folder implements AsyncDisposable {
       cwd: this.path,
       env: {
         PATH: SEARCH_PATH,
-        ...RECORDED,
         ...WORKERS,
         ...this.#env,
         ...(socket !== undefined && { LISTEN_FDS: '1' }),
         ...env,
+        ...(RECORDER && { NODE_OPTIONS: [RECORDER, env['NODE_OPTIONS']].join(' ') }),
       },
       stdio: ['pipe', 'pipe', 'pipe', ...(socket === undefined ? [] : [socket])],
     })

@@ -28,9 +28,15 @@ function workers(): number[] {
   })
 }
 
+const OPTIONS = process.env['NODE_OPTIONS'] ?? ''
+
 /** Lets workers that start from now on run this code first. */
 function preload(code: string): void {
-  process.env['NODE_OPTIONS'] = `--import data:text/javascript,${encodeURIComponent(code)}`
+  process.env['NODE_OPTIONS'] = `${OPTIONS} --import data:text/javascript,${encodeURIComponent(code)}`
+}
+
+function preloadNothing(): void {
+  process.env['NODE_OPTIONS'] = OPTIONS
 }
 
 async function assertIsFree(port: number): Promise<void> {
@@ -40,10 +46,8 @@ async function assertIsFree(port: number): Promise<void> {
 }
 
 describe('A worker', { timeout: 120_000 }, () => {
-  const options = process.env['NODE_OPTIONS']
   afterEach(() => {
-    if (options === undefined) delete process.env['NODE_OPTIONS']
-    else process.env['NODE_OPTIONS'] = options
+    preloadNothing()
     for (const worker of workers()) process.kill(worker, 'SIGKILL')
   })
 
@@ -137,7 +141,7 @@ describe('A worker', { timeout: 120_000 }, () => {
       return workers().some((pid) => pid !== worker)
     }
     await until(hanging, 'a worker starts')
-    delete process.env['NODE_OPTIONS']
+    preloadNothing()
     await until(() => {
       mock.timers.tick(1000)
       return petstore.logged.some(({ msg }) => msg === 'a worker could not start')

@@ -15,8 +15,11 @@ export interface RecordOrder {
 /** The name of the record of a test file's own process; the processes and threads that it starts write others. */
 export const OWN_RECORD = 'own.json'
 
-/** The clock, which a test may mock. */
+const RECORD_EVERY_MS = 200
+
+/** The clock and the timers, which a test may mock. */
 const milliseconds = performance.now.bind(performance)
+const every = (ms: number, work: () => void) => setInterval(work, ms).unref()
 
 export type Hits = Record<string, number>
 
@@ -49,14 +52,17 @@ function record({ folder, activeMutant, hitLimit }: RecordOrder): void {
   const tests: ProcessRecord['tests'] = []
   const isTestFile = isMainThread && process.argv[1]?.endsWith('.test.ts')
   if (isTestFile) recordTests(instrumented, tests)
-  process.on('exit', () => {
+  const write = () => {
     const { static: shared = {}, perTest: byTest = {} } = instrumented.mutantCoverage ?? {}
     const { hitCount } = instrumented
     const written: ProcessRecord = { shared, byTest, tests, ...(hitCount !== undefined && { hitCount }) }
     // A process may outlive its test file, and the folder.
     if (!existsSync(folder)) return
     writeFileSync(join(folder, isTestFile ? OWN_RECORD : `${process.pid}-${threadId}.json`), JSON.stringify(written))
-  })
+  }
+  process.on('exit', write)
+  // A process that a test kills has no exit.
+  if (!isTestFile && activeMutant === undefined) every(RECORD_EVERY_MS, write)
 }
 
 function recordTests(instrumented: Instrumented, tests: ProcessRecord['tests']): void {

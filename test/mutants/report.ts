@@ -1,4 +1,9 @@
 // The score of a folder, and the mutants that no test noticed.
+import { relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+
 export interface TestedMutant {
   fileName: string
   location: { start: { line: number; column: number } }
@@ -7,7 +12,7 @@ export interface TestedMutant {
   status: 'Killed' | 'Timeout' | 'Survived' | 'NoCoverage' | 'RuntimeError' | 'CompileError' | 'Ignored' | 'Pending'
 }
 
-/** An ignored mutant is not tested, and one that the test runner failed on counts as not tested. */
+/** An ignored mutant is not tested, and with one that the test runner failed on it is not known. */
 const COUNTED = new Set(['Killed', 'Timeout', 'Survived', 'NoCoverage'])
 const NOTICED = new Set(['Killed', 'Timeout'])
 
@@ -18,18 +23,20 @@ export function report(folder: string, tested: readonly TestedMutant[], total: n
     counted.length === 0 ? 'no score' : `${Math.floor((100 * (counted.length - missed.length)) / counted.length)} %`
   const late = counted.filter(({ status }) => status === 'Timeout').length
   const ignored = tested.filter(({ status }) => status === 'Ignored').length
-  const untested = total - ignored - counted.length
+  const failed = tested.filter(({ status }) => status === 'RuntimeError').length
+  const untested = total - ignored - failed - counted.length
   // Stryker reports the mutants that no test reaches first, so that the score of a part is too low.
+  const unknown = failed > 0 ? `, ${failed} of which the tests did not run as they should` : ''
   const rest = untested > 0 ? `, ${untested} not tested in the time, most of them within reach of a test` : ''
   return [
-    `\n${folder}: ${score} (${counted.length - missed.length} of ${counted.length} noticed, ${late} by a time limit${rest})`,
+    `\n${folder}: ${score} (${counted.length - missed.length} of ${counted.length} noticed, ${late} by a time limit${unknown}${rest})`,
     ...missed.map(line).toSorted(),
     '',
   ].join('\n')
 }
 
 function line({ fileName, location: { start }, mutatorName, replacement, status }: TestedMutant): string {
-  const place = `${fileName.slice(fileName.lastIndexOf('/src/') + 1)}:${start.line}:${start.column}`
-  const untouched = status === 'NoCoverage' ? ' (no test gets there)' : ''
+  const place = `${relative(ROOT, fileName)}:${start.line}:${start.column}`
+  const untouched = status === 'NoCoverage' ? ' (none of its tests gets there)' : ''
   return `  ${place} ${mutatorName} → ${replacement.replaceAll(/\s+/g, ' ').slice(0, 60)}${untouched}`
 }

@@ -16,13 +16,13 @@ import { FOLDERS, type MutatedFolder } from './folders.ts'
 import { report, type TestedMutant } from './report.ts'
 import { readIfWhole, type TestFiles } from './test-runner.ts'
 
-const MINUTES = Number(process.env['MUTANT_MINUTES'] ?? 60)
-const SECONDS = Number(process.env['MUTANT_SECONDS'] ?? 30)
-const SAMPLE = Number(process.env['MUTANT_SAMPLE'] ?? 0)
+const MINUTES = setting('MUTANT_MINUTES', 60)
+const SECONDS = setting('MUTANT_SECONDS', 30)
+const SAMPLE = setting('MUTANT_SAMPLE', 0)
+const SEED = setting('MUTANT_SEED', 1)
 const WINDOW = 12
 /** The tests on the other engine are those with its name in theirs. */
 const OTHER_ENGINE = { SQLite: { skip: 'on PostgreSQL' }, PostgreSQL: { skip: 'on SQLite' }, both: {} }
-const random = seeded(Number(process.env['MUTANT_SEED'] ?? 1))
 const here = fileURLToPath(new URL('.', import.meta.url))
 const root = join(here, '../..')
 const stryker = join(here, 'node_modules/@stryker-mutator/core/bin/stryker.js')
@@ -33,14 +33,21 @@ if (unknown.length > 0)
   throw new Error(`no such folder: ${unknown.join(', ')}; there are ${FOLDERS.map(({ name }) => name).join(', ')}`)
 
 if (!existsSync(stryker)) {
-  spawnSync('npm', ['install', '--no-package-lock', '--no-audit', '--no-fund', '--ignore-scripts'], {
+  const { status } = spawnSync('npm', ['install', '--no-package-lock', '--no-audit', '--no-fund', '--ignore-scripts'], {
     cwd: here,
     stdio: 'inherit',
   })
+  if (status !== 0) throw new Error('npm could not install Stryker')
 }
 // Stryker is in a process group of its own, so that its end is the end of the tests it runs; a Ctrl-C does not reach it.
 let group: number | undefined
-const endStryker = () => group !== undefined && process.kill(-group, 'SIGKILL')
+const endStryker = () => {
+  try {
+    if (group !== undefined) process.kill(-group, 'SIGKILL')
+  } catch {
+    // It has ended.
+  }
+}
 const work = mkdtempSync(join(fastestFolder(), 'petstore-mutants-'))
 // A test's own PostgreSQL server, which does not run as root, has its files in there.
 chmodSync(work, 0o711)
@@ -48,13 +55,26 @@ process.on('exit', () => {
   endStryker()
   rmSync(work, { recursive: true, force: true, maxRetries: 5 })
 })
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(1))
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.exit(1))
 
 const postgres = await startPostgres()
 for (const folder of FOLDERS.filter(({ name }) => asked.length === 0 || asked.includes(name))) {
-  process.stdout.write(report(folder.name, ...(await testMutants(folder))))
+  try {
+    process.stdout.write(report(folder.name, ...(await testMutants(folder))))
+  } catch (error) {
+    // The next folder may be tested all the same.
+    process.stdout.write(`\n${folder.name}: ${(error as Error).message}\n`)
+    process.exitCode = 1
+  }
 }
 await postgres.end()
+
+/** Reads a number from the environment; 0 or less makes no sense where there is a default. */
+function setting(name: string, otherwise: number): number {
+  const value = Number(process.env[name] ?? otherwise)
+  if (process.env[name] === undefined || (value > 0 && value < 10_000)) return value
+  throw new Error(`${name} must be a number above 0 and below 10000, got ${process.env[name]}`)
+}
 
 /** The mutants that were tested in the time there is, and how many there are. */
 async function testMutants(folder: MutatedFolder): Promise<[tested: TestedMutant[], total: number]> {
@@ -70,8 +90,10 @@ async function testMutants(folder: MutatedFolder): Promise<[tested: TestedMutant
   const late = setTimeout(endStryker, MINUTES * 60_000)
   const [code] = (await once(child, 'exit')) as [number | null]
   clearTimeout(late)
+  // What the tests have left running.
+  endStryker()
   group = undefined
-  if (code !== null && code !== 0) throw new Error(`Stryker failed; its reason is above`)
+  if (code !== null && code !== 0) throw new Error('no score: Stryker has failed; its reason is above')
   const read = (event: string) =>
     readdirSync(events)
       .filter((file) => file.endsWith(`${event}.json`))
@@ -81,6 +103,7 @@ async function testMutants(folder: MutatedFolder): Promise<[tested: TestedMutant
   const plans = (read('onMutationTestingPlanReady') as { mutantPlans: unknown[] }[]).flatMap(
     ({ mutantPlans }) => mutantPlans,
   )
+  if (plans.length === 0) throw new Error('no score: the time ran out before any change, or there is nothing to change')
   return [tested, plans.length]
 }
 
@@ -125,6 +148,7 @@ function windows(patterns: readonly string[]): string[] {
         .split('\n')
         .map((_, index) => ({ file, first: index + 1 })),
     )
+  const random = seeded(SEED)
   return Array.from({ length: SAMPLE }, () => lines[below(lines.length, random)]!).map(
     ({ file, first }) => `${file}:${first}-${first + WINDOW - 1}`,
   )

@@ -1,8 +1,10 @@
 // Stryker's way to this project's tests: it runs only the tests that reach a mutant, a process per file, the fast ones first.
 import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { globSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { signalTree } from '../../harness/process-tree.ts'
 import { type Hits, OWN_RECORD, type ProcessRecord, type RecordOrder } from './record.ts'
 
 /** The file with the `Times`, in the folder of the instrumented code, which the processes of a run share. */
@@ -10,9 +12,9 @@ const TIMES = 'mutant-times.json'
 
 /** How long all took unchanged, in milliseconds. */
 interface Times {
-  /** Each file as a whole, and its part that is none of its tests, such as the start of a service for them. */
-  files: Record<string, { whole: number; beside: number }>
   tests: Record<string, number>
+  /** What a file does beside its tests, such as the start of a service for them. */
+  beside: Record<string, number>
 }
 
 /** Between the file and the name in a test's id. */
@@ -35,7 +37,7 @@ interface DryRun {
 }
 
 interface Mutant {
-  activeMutant: { id: string }
+  activeMutant: { id: string; fileName: string }
   testFilter?: string[]
   hitLimit?: number
 }
@@ -52,6 +54,8 @@ const SUCCESS = 0
 class NodeTestRunner {
   static readonly inject = ['options']
   readonly #tests: TestFiles
+  /** By source file: the test file that noticed its last mutant in a short time, and is likely to notice its next. */
+  readonly #lastKiller = new Map<string, string>()
 
   constructor(options: { nodeTest: TestFiles }) {
     this.#tests = options.nodeTest
@@ -72,12 +76,12 @@ class NodeTestRunner {
     await Promise.all(Array.from({ length: availableParallelism() }, runRest))
     const failed = runs.find(({ code }) => code !== 0)
     if (failed) return { status: 'error', errorMessage: `${failed.file} fails with no change\n${failed.output}` }
-    const times: Times = { files: {}, tests: {} }
+    const times: Times = { tests: {}, beside: {} }
     const tests = []
     const perTest: Record<string, Hits> = {}
-    for (const { file, own, others, milliseconds: whole } of runs.toSorted((a, b) => a.milliseconds - b.milliseconds)) {
+    for (const { file, own, others, milliseconds: all } of runs.toSorted((a, b) => a.milliseconds - b.milliseconds)) {
       const inTests = own.tests.reduce((total, { milliseconds }) => total + milliseconds, 0)
-      times.files[file] = { whole, beside: Math.max(0, whole - inTests) }
+      times.beside[file] = Math.max(0, all - inTests)
       // What another process or thread of a file reached, any of its tests may have reached.
       const shared = [own.shared, ...others.map((other) => other.shared)]
       for (const { name, milliseconds } of own.tests) {
@@ -92,22 +96,30 @@ class NodeTestRunner {
   }
 
   async mutantRun({ activeMutant, testFilter = [], hitLimit }: Mutant): Promise<Verdict> {
-    const { files, tests } = JSON.parse(readFileSync(TIMES, 'utf8')) as Times
+    const { beside, tests } = JSON.parse(readFileSync(TIMES, 'utf8')) as Times
     const order = { activeMutant: activeMutant.id, ...(hitLimit && { hitLimit: String(hitLimit) }) }
     let left = this.#tests.milliseconds
     let nrOfTests = 0
-    for (const [file, reaching] of Map.groupBy(testFilter, (id) => id.slice(0, id.indexOf(THEN)))) {
-      const { whole, beside } = files[file]!
-      left -= beside
+    const byFile = [...Map.groupBy(testFilter, (id) => id.slice(0, id.indexOf(THEN)))]
+    const killer = this.#lastKiller.get(activeMutant.fileName)
+    for (const [file, reaching] of byFile.toSorted(([a], [b]) => Number(b === killer) - Number(a === killer))) {
+      left -= beside[file]!
       const ids = reaching.filter((id) => (left -= tests[id]!) > 0 || nrOfTests === 0)
       if (ids.length === 0) break
       nrOfTests += ids.length
-      const only = ids.map((id) => `--test-name-pattern=${exactly(id.slice(file.length + THEN.length))}`)
+      const names = ids.map((id) => id.slice(file.length + THEN.length))
       // For each file, since Stryker's limit, for all of them together, would wait long for a test that hangs in the first.
-      const deadline = AbortSignal.timeout(Math.ceil(10_000 + 6 * whole))
+      const unchanged = ids.reduce((total, id) => total + tests[id]!, beside[file]!)
+      const deadline = AbortSignal.timeout(Math.ceil(10_000 + 6 * unchanged))
+      const only = names.map((name) => `--test-name-pattern=${exactly(name)}`)
       const { code, own } = await runFile(file, only, order, deadline)
       if (deadline.aborted || (hitLimit && (own.hitCount ?? 0) > hitLimit)) return { status: 'timeout' }
-      if (code === 0) continue
+      if (code === 0) {
+        const silent = names.find((name) => !own.tests.some((test) => test.name === name))
+        if (silent !== undefined) throw new Error(`${file}: "${silent}" did not run`)
+        continue
+      }
+      if (unchanged < this.#tests.milliseconds / 5) this.#lastKiller.set(activeMutant.fileName, file)
       const failed = own.tests.find(({ error }) => error !== undefined)
       return {
         status: 'killed',
@@ -125,6 +137,7 @@ export const strykerPlugins = [{ kind: 'TestRunner', name: 'node-test', injectab
 /** A pattern for the test with this full name; Node.js puts a space between its parts. */
 function exactly(name: string): string {
   return `/^${name
+    .trim()
     .split(' > ')
     .map((part) => RegExp.escape(part))
     .join('(?: > | )')}$/`
@@ -160,13 +173,12 @@ async function runFile(
   const child = spawn(process.execPath, ['--test-reporter=spec', ...options, file], {
     env: { ...process.env, NODE_OPTIONS: `--import=${recorder.href}` },
     stdio: ['ignore', 'pipe', 'pipe'],
-    killSignal: 'SIGKILL',
-    ...(signal && { signal }),
   })
+  // With the processes that the tests have started, which would slow down the tests of other mutants.
+  signal?.addEventListener('abort', () => signalTree(child.pid!, 'SIGKILL'))
   let output = ''
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += chunk))
-  // Not `once`: at the deadline the child emits an error besides its end.
-  const code = await new Promise<number | null>((resolve) => child.on('error', () => {}).on('exit', resolve))
+  const [code] = (await once(child, 'exit')) as [number | null]
   const recordsOf = (names: string[]) => names.flatMap((name) => readIfWhole(join(folder, name))) as ProcessRecord[]
   const [own = NOTHING] = recordsOf([OWN_RECORD])
   const others = recordsOf(readdirSync(folder).filter((name) => name !== OWN_RECORD))
