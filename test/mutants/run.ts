@@ -120,8 +120,8 @@ function configuration({ mutate, tests, engine }: MutatedFolder, events: string)
       ...OTHER_ENGINE[engine ?? 'SQLite'],
     } satisfies TestFiles,
     coverageAnalysis: 'perTest',
-    // More than the cores: a part of a test's time is waiting.
-    concurrency: 2 * availableParallelism(),
+    // More than the cores: a test whose service does not answer waits for its time limit.
+    concurrency: 3 * availableParallelism(),
     // The plugin has a limit for each test file, which ends a test that hangs before this does.
     timeoutMS: 60_000,
     timeoutFactor: 5,

@@ -110,7 +110,7 @@ class NodeTestRunner {
       const names = ids.map((id) => id.slice(file.length + THEN.length))
       // For each file, since Stryker's limit, for all of them together, would wait long for a test that hangs in the first.
       const unchanged = ids.reduce((total, id) => total + tests[id]!, beside[file]!)
-      const deadline = AbortSignal.timeout(Math.ceil(10_000 + 6 * unchanged))
+      const deadline = AbortSignal.timeout(Math.ceil(6000 + 6 * unchanged))
       const only = names.map((name) => `--test-name-pattern=${exactly(name)}`)
       const { code, own } = await runFile(file, only, order, deadline)
       if (deadline.aborted || (hitLimit && (own.hitCount ?? 0) > hitLimit)) return { status: 'timeout' }
