@@ -55,12 +55,17 @@ describeService('4.2 Add an animal', (service) => {
     'application/jsonx',
     'text/json',
     'application/vnd.api+json',
+    'x-application/json',
+    'text/plain; a=application/json',
     'application/json, text/plain',
     'application/*',
     '*/*',
     ';',
     'application/json; charset=utf-16',
     'application/json; charset=latin1',
+    'application/json;  charset = latin1',
+    'application/json; charset=utf-81',
+    'application/json; charset=xutf-8',
     'application/json; charset=utf-8; charset=utf-16',
     'application/json; charset=',
   ]) {
@@ -74,7 +79,7 @@ describeService('4.2 Add an animal', (service) => {
     assert.equal(message, 'The body must have Content-Type: application/json, got none.')
   })
 
-  for (const encoding of ['gzip', 'br', 'deflate', 'identity, gzip', 'made-up']) {
+  for (const encoding of ['gzip', 'br', 'deflate', 'identity, gzip', 'gzip, identity', 'made-up']) {
     it(`refuses Content-Encoding: ${encoding}`, async () => {
       await refused(service().add(REX, { 'Content-Encoding': encoding }), 'unsupported_content_type')
     })

@@ -70,6 +70,8 @@ describeService('5. Authentication', (service) => {
     'Bearer a b',
     'Bearer, x',
     'Token x',
+    'xBearer x',
+    'Basic Bearer x',
     'Bearer\tx',
   ]) {
     it(`tells that this is not of the form Bearer <API_KEY>: ${JSON.stringify(authorization)}`, async () => {
