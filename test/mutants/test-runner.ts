@@ -1,9 +1,10 @@
-// Stryker's way to this project's tests: it runs only the tests that reach a mutant, a process per file, the fast ones first.
+// Stryker's way to this project's tests: it runs only the tests that reach a mutant, a process per file, the likely and the
+// fast ones first.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { globSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { signalTree } from '../../harness/process-tree.ts'
 import { type Hits, OWN_RECORD, type ProcessRecord, type RecordOrder } from './record.ts'
 
@@ -101,8 +102,10 @@ class NodeTestRunner {
     let left = this.#tests.milliseconds
     let nrOfTests = 0
     const byFile = [...Map.groupBy(testFilter, (id) => id.slice(0, id.indexOf(THEN)))]
-    const killer = this.#lastKiller.get(activeMutant.fileName)
-    for (const [file, reaching] of byFile.toSorted(([a], [b]) => Number(b === killer) - Number(a === killer))) {
+    const isLikely = (file: string) =>
+      file === this.#lastKiller.get(activeMutant.fileName) ||
+      file.includes(`/${basename(activeMutant.fileName, '.ts')}.`)
+    for (const [file, reaching] of byFile.toSorted(([a], [b]) => Number(isLikely(b)) - Number(isLikely(a)))) {
       left -= beside[file]!
       const ids = reaching.filter((id) => (left -= tests[id]!) > 0 || nrOfTests === 0)
       if (ids.length === 0) break
