@@ -107,7 +107,7 @@ describeService('A create with an Idempotency-Key', (service) => {
   })
 
   it('tells apart keys that differ in any character', async () => {
-    const keys = ['k', 'K', 'k ,', '"k', 'k"', 'kk', 'ÿ', 'x'.repeat(255), `${'x'.repeat(254)}y`]
+    const keys = ['k', 'K', 'k ,', '"k', 'k"', 'x"k"', '"k"x', 'kk', 'ÿ', 'x'.repeat(255), `${'x'.repeat(254)}y`]
     const ids = await Promise.all(keys.map(async (key) => (await addOnce(service(), key)).text()))
     assert.equal(new Set(ids).size, keys.length)
   })

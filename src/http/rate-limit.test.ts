@@ -102,6 +102,21 @@ describe('The rate step', () => {
     await fc.assert(property, { numRuns: 200 })
   })
 
+  it('loses no request of a lease that seems to have ended before its window', async () => {
+    let now = 0
+    const limit = { requests: 1000, seconds: 60 }
+    const window = createRateWindow(limit, () => now)
+    const step = createRateLimit(
+      limit,
+      () => now,
+      async (...asked) => ({ ...window(...asked), endsInMs: 5 }),
+    )
+    for (let count = 0; count <= limit.requests; count += 1) {
+      assert.equal((await step(requestOf('a'))) instanceof Refusal, count === limit.requests, `request ${count}`)
+      now += 10
+    }
+  })
+
   it('tells what is left of the limit in all processes that lease parts of it', async () => {
     const limit = { requests: 250, seconds: 60 }
     const window = createRateWindow(limit, () => 0)

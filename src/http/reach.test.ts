@@ -88,6 +88,10 @@ describe('isOwnName', () => {
     '.localhost',
     'a..localhost',
     'localhost:evil',
+    'evil:localhost',
+    'pets.example:127.0.0.1',
+    '[::1]x',
+    'x[::1]',
   ]) {
     it(`refuses ${JSON.stringify(host)}`, () => assert.ok(!isOwnName(host)))
   }
