@@ -190,6 +190,47 @@ describe('A copy', () => {
     }
   })
 
+  it('that cannot be made is refused, and leaves its target as it was', async ({ mock }) => {
+    const cases: [prepare: (source: Store, target: Store) => unknown, why: RegExp][] = [
+      [(source) => source.setUnfinishedCopy(true), /^The source is itself an unfinished copy/],
+      [(_, target) => target.records.write(PETS, [pet(9n)]), /^The target has data already \(animals: 1\)/],
+      [
+        (source) => mock.method(source.records, 'unknown', async () => ['table toys']),
+        /^The source has tables or columns that this program does not know: table toys/,
+      ],
+      [
+        (_, target) => mock.method(target.records, 'unknown', async () => ['table toys']),
+        /^The target has tables or columns that this program does not know: table toys/,
+      ],
+      [
+        async (source, target) => {
+          await source.recordEnvironment('production')
+          await target.recordEnvironment('staging')
+        },
+        /^The source belongs to production, the target to staging/,
+      ],
+    ]
+    for (const [prepare, why] of cases) {
+      await withStores(async (source, target) => {
+        await source.records.write(PETS, [pet(1n)])
+        await prepare(source, target)
+        const before = await records(target)
+        await assert.rejects(steps(source, target), (error) => error instanceof CopyRefused && why.test(error.message))
+        assert.deepEqual([await records(target), await target.isUnfinishedCopy()], [before, false])
+      })
+    }
+  })
+
+  it('belongs to the environment of its source, and one that nobody has chosen stays a default', async () => {
+    for (const isDefault of [false, true]) {
+      await withStores(async (source, target) => {
+        await source.recordEnvironment('production', { isDefault })
+        await copyStore(source, target, () => {})
+        assert.deepEqual([await target.environment(), await target.isDefaultEnvironment()], ['production', isDefault])
+      })
+    }
+  })
+
   it('of a store that belongs to no environment yet leaves its target without one too', async () => {
     await withStores(async (source, target) => {
       assert.deepEqual(

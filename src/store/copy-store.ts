@@ -79,7 +79,7 @@ async function removeOutdated(kind: Kind, source: RecordStore, target: RecordSto
   let outdated: StoredRecord[] = []
   for await (const [inSource, inTarget] of pairRecords(kind, source, target)) {
     if (inTarget === undefined) continue
-    if (inSource === undefined || !isSame(inSource, inTarget)) outdated.push(inTarget)
+    if (!isSame(inSource, inTarget)) outdated.push(inTarget)
     compared += 1
     if (compared % BATCH > 0 && compared < all) continue
     await target.remove(kind, outdated)
@@ -102,7 +102,7 @@ async function addMissing(kind: Kind, source: RecordStore, target: RecordStore, 
     progress(`Copying ${titleOf(kind)}`, done, Math.max(done, all))
   }
   for await (const [inSource, inTarget] of pairRecords(kind, source, target)) {
-    if (inSource !== undefined && inTarget === undefined) missing.push(inSource)
+    if (inTarget === undefined) missing.push(inSource!)
     if (missing.length === BATCH) await add()
   }
   await add()
@@ -115,7 +115,7 @@ async function requireSame(kind: Kind, source: RecordStore, target: RecordStore,
   for await (const [inSource, inTarget] of pairRecords(kind, source, target)) {
     if (inSource !== undefined) atSource += 1
     if (inTarget !== undefined) atTarget += 1
-    if (inSource === undefined || inTarget === undefined || !isSame(inSource, inTarget)) different += 1
+    if (!isSame(inSource, inTarget)) different += 1
     if (inTarget !== undefined && (atTarget % BATCH === 0 || atTarget === all))
       progress(`Checking ${titleOf(kind)}`, atTarget, Math.max(atTarget, all))
   }
@@ -126,7 +126,7 @@ async function requireSame(kind: Kind, source: RecordStore, target: RecordStore,
   )
 }
 
-/** The records of two stores that have the same key; undefined for a store that has no such record. */
+/** The records of two stores that have the same key; undefined for the one of them that has no such record. */
 type Pair = readonly [StoredRecord | undefined, StoredRecord | undefined]
 
 /** Merges the records of both stores in the order of the key. */
@@ -145,7 +145,7 @@ async function* readRecords(store: RecordStore, kind: Kind): AsyncGenerator<Stor
   for await (const batch of readBatches(store, kind)) for (const record of batch) yield record
 }
 
-function isSame(record: StoredRecord, other: StoredRecord): boolean {
+function isSame(record: StoredRecord | undefined, other: StoredRecord | undefined): boolean {
   return toJson(record) === toJson(other)
 }
 
