@@ -231,3 +231,18 @@ it('A store that is given up while it waits for its database is not opened any m
   assert.ok(statSync(`${path}-wal`).size > 0)
   reader.close()
 })
+
+it('A store that is given up while it is being opened refuses every call', async () => {
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'petstore-test-'))
+  const url = `sqlite:${join(folder.path, 'pets.db')}`
+  await (await open(url, [])).store.close()
+  let attempts = 0
+  const isStoreOpen = async () => {
+    attempts += 1
+    if (attempts === 2) store.giveUp()
+    return attempts > 1
+  }
+  const { store, opened } = await open(url, [], { isStoreOpen })
+  await opened
+  await assert.rejects(store.pets.create(samplePet), /it has failed in another process of this instance/)
+})
