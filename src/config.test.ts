@@ -5,7 +5,6 @@ import { availableParallelism, tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { describe, it } from 'node:test'
 import { BadSetting, type Config, ownBaseUrl, readConfig, SETTINGS } from './config.ts'
-import { databasePlace, suggestedAddress } from './store/database-address.ts'
 
 const from = (env: Record<string, string>) => readConfig({}, env)
 
@@ -241,30 +240,4 @@ describe('What follows from the settings', () => {
     assert.equal(own('production', { PETSTORE_STAGING_BASE_URL: staging }), undefined)
     assert.equal(own('staging', { PETSTORE_BASE_URL: production }), undefined)
   })
-
-  const places = {
-    'sqlite:/srv/pets.db': '/srv/pets.db',
-    'postgres://db.example:5433/pets': 'PostgreSQL at db.example:5433/pets',
-    'postgres://me:secret@db.example/pets?sslmode=require&password=secret': 'PostgreSQL at db.example/pets',
-    'postgres://me:a@secret/@db.example/pets': 'PostgreSQL at db.example/pets',
-    'postgres:///pets?host=/run/one': 'PostgreSQL at /run/one/pets',
-    'postgres://me:secret@ignored/pets?sslmode=disable&host=%2Frun%2Ftwo': 'PostgreSQL at /run/two/pets',
-    'postgresql://me:secret@one:1,two:2/pets': 'PostgreSQL at one:1,two:2/pets',
-    'postgres://me@[::1]:5433,db-2.example': 'PostgreSQL at [::1]:5433,db-2.example',
-    'postgres://me:secret?2secret@db': 'PostgreSQL at db',
-    'postgres://h/pets?host=me:secret@db': 'PostgreSQL at db',
-    'postgres://h/pets?host=me:secret%40db': 'PostgreSQL',
-    'postgres://h/pets;password=secret': 'PostgreSQL',
-    'postgres://h/pets%3Fpassword%3Dsecret': 'PostgreSQL',
-    'sqlite:/srv/me:secret@db/pets.db': '/srv/…@db/pets.db',
-    'postgres://me:secret': 'PostgreSQL',
-    'postgres://me:secret/pets': 'PostgreSQL',
-    'postgres://me:sec,ret': 'PostgreSQL',
-  }
-  for (const [address, place] of Object.entries(places)) {
-    it(`the database ${address} is shown as ${place}`, () =>
-      assert.equal(databasePlace(from({ DATABASE_URL: address }).database), place))
-    it(`the database ${address} is suggested without a password`, () =>
-      assert.equal(suggestedAddress(address), /sec,?ret/.test(address) ? 'URL' : address))
-  }
 })

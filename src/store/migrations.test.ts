@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { pathToFileURL } from 'node:url'
-import { type Migration, missingMigrations, readMigrations } from './migrations.ts'
+import { type Migration, missingMigrations, openedBy, readMigrations } from './migrations.ts'
 
 /** Migrations 1, 2, 3 … that are compatible from these numbers. */
 function migrations(...compatibleFrom: number[]): Migration[] {
@@ -96,6 +96,13 @@ describe('Migrations', () => {
     assert.deepEqual(missingMigrations([one!, two!, three!], [], 'x'), [one, two, three])
     assert.deepEqual(missingMigrations([one!, two!, three!], [one!], 'x'), [two, three])
     assert.deepEqual(missingMigrations([one!, two!, three!], [one!, two!, three!], 'x'), [])
+  })
+
+  it('have created the database if the first is among those that were applied', () => {
+    const [one, two] = migrations(1, 1)
+    assert.deepEqual(openedBy([one!, two!]), { created: true, migrations: ['0001', '0002'], warnings: [] })
+    assert.deepEqual(openedBy([two!], ['slow']), { created: false, migrations: ['0002'], warnings: ['slow'] })
+    assert.equal(openedBy([]).created, false)
   })
 
   it('that a program does not know stop it, unless all of them are compatible with it', () => {
