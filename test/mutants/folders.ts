@@ -13,6 +13,7 @@ export const FOLDERS: readonly MutatedFolder[] = [
     mutate: ['src/contract/{int64,json,list-query,pet-csv,pets,redact,shell-word}.ts'],
     tests: [
       'src/contract/*.test.ts',
+      'src/cli/{csv-dialect,pet-rows}.test.ts',
       'test/spec-4-[12]*.test.ts',
       'test/{every-{field,filter},linear-work,openapi}.test.ts',
     ],
