@@ -49,7 +49,8 @@ export const FOLDERS: readonly MutatedFolder[] = [
     tests: [
       'src/store/{,sqlite/}*.test.ts',
       'test/store*.test.ts',
-      'test/{backup,database-file,disk-syncs,doctor,every-field,idempotency,many-keys,search,unknown-tables}.test.ts',
+      'test/{backup,database-file,disk-syncs,doctor,every-field,idempotency,late-opening,many-keys}.test.ts',
+      'test/{same-file,search,unknown-tables,upgrades}.test.ts',
     ],
   },
   {
