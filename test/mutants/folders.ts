@@ -38,7 +38,6 @@ export const FOLDERS: readonly MutatedFolder[] = [
     tests: [
       'src/store/*.test.ts',
       'test/store*.test.ts',
-      'src/config.test.ts',
       'test/{copy*,doctor,environments,every-field,idempotency,late-opening,many-instances}.test.ts',
       'test/{postgres-index-migration,search,unknown-tables,upgrades}.test.ts',
     ],

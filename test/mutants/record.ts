@@ -17,9 +17,8 @@ export const OWN_RECORD = 'own.json'
 
 const RECORD_EVERY_MS = 200
 
-/** The clock and the timers, which a test may mock. */
+/** The clock, which a test may mock. */
 const milliseconds = performance.now.bind(performance)
-const every = (ms: number, work: () => void) => setInterval(work, ms).unref()
 
 export type Hits = Record<string, number>
 
@@ -62,7 +61,7 @@ function record({ folder, activeMutant, hitLimit }: RecordOrder): void {
   }
   process.on('exit', write)
   // A process that a test kills has no exit.
-  if (!isTestFile && activeMutant === undefined) every(RECORD_EVERY_MS, write)
+  if (!isTestFile && activeMutant === undefined) setInterval(write, RECORD_EVERY_MS).unref()
 }
 
 function recordTests(instrumented: Instrumented, tests: ProcessRecord['tests']): void {

@@ -1,8 +1,5 @@
 // The score of a folder, and the mutants that no test noticed.
 import { relative } from 'node:path'
-import { fileURLToPath } from 'node:url'
-
-const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
 export interface TestedMutant {
   fileName: string
@@ -21,22 +18,21 @@ export function report(folder: string, tested: readonly TestedMutant[], total: n
   const missed = counted.filter(({ status }) => !NOTICED.has(status))
   const score =
     counted.length === 0 ? 'no score' : `${Math.floor((100 * (counted.length - missed.length)) / counted.length)} %`
-  const late = counted.filter(({ status }) => status === 'Timeout').length
-  const ignored = tested.filter(({ status }) => status === 'Ignored').length
-  const failed = tested.filter(({ status }) => status === 'RuntimeError').length
-  const untested = total - ignored - failed - counted.length
+  const numberOf = (asked: TestedMutant['status']) => tested.filter(({ status }) => status === asked).length
+  const failed = numberOf('RuntimeError')
+  const untested = total - numberOf('Ignored') - failed - counted.length
+  const unknown = failed > 0 ? `, ${failed} whose tests did not run as they should` : ''
   // Stryker reports the mutants that no test reaches first, so that the score of a part is too low.
-  const unknown = failed > 0 ? `, ${failed} of which the tests did not run as they should` : ''
   const rest = untested > 0 ? `, ${untested} not tested in the time, most of them within reach of a test` : ''
   return [
-    `\n${folder}: ${score} (${counted.length - missed.length} of ${counted.length} noticed, ${late} by a time limit${unknown}${rest})`,
+    `\n${folder}: ${score} (${counted.length - missed.length} of ${counted.length} noticed, ${numberOf('Timeout')} by a time limit${unknown}${rest})`,
     ...missed.map(line).toSorted(),
     '',
   ].join('\n')
 }
 
 function line({ fileName, location: { start }, mutatorName, replacement, status }: TestedMutant): string {
-  const place = `${relative(ROOT, fileName)}:${start.line}:${start.column}`
+  const place = `${relative('', fileName)}:${start.line}:${start.column}`
   const untouched = status === 'NoCoverage' ? ' (none of its tests gets there)' : ''
   return `  ${place} ${mutatorName} → ${replacement.replaceAll(/\s+/g, ' ').slice(0, 60)}${untouched}`
 }
