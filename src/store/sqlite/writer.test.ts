@@ -9,7 +9,7 @@ import { setTimeout } from 'node:timers/promises'
 import * as fc from 'fast-check'
 import { until } from '../../../harness/until.ts'
 import { IN_MEMORY } from '../database-address.ts'
-import { StoreBusy, StoreUnavailable } from '../store.ts'
+import { CannotCloseStore, StoreBusy, StoreUnavailable } from '../store.ts'
 import { LOCK_RETRY_MS, LOCK_WAIT_MS } from './failures.ts'
 import type { Wal } from './wal.ts'
 import { Writer, type WriterOptions } from './writer.ts'
@@ -359,6 +359,20 @@ describe('The writer, where it syncs the log itself,', { timeout: 20_000 }, () =
     assert.equal(closed, false)
     sync.resolve()
     await Promise.all([written, closing])
+  })
+
+  it('says so if it can not be closed because the last sync hangs', async ({ mock }) => {
+    const disk = new Disk()
+    const { writer, add } = newWriter(IN_MEMORY, { wal: disk })
+    const written = writer.write(() => add(1))
+    const sync = await disk.nextSync()
+    mock.timers.enable({ apis: ['setTimeout'] })
+    const closing = writer.close()
+    mock.timers.tick(60_000)
+    mock.timers.reset()
+    await assert.rejects(closing, new CannotCloseStore('the disk did not sync the last writes'))
+    sync.resolve()
+    await written
   })
 
   it('is closed as soon as the last sync has failed', async () => {
