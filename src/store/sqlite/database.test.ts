@@ -1,13 +1,14 @@
 // The guarantees of the database file: durable commits, foreign keys, correct counts.
 import assert from 'node:assert/strict'
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { describe, it } from 'node:test'
+import { describe, it, type TestContext } from 'node:test'
 import { IN_MEMORY } from '../database-address.ts'
-import { NoDatabase } from '../store.ts'
+import { CannotOpenStore, NoDatabase } from '../store.ts'
 import { openDatabase, readPragma, refuseForeignFile, requireSqliteVersion } from './database.ts'
+import { LOCK_RETRY_MS } from './failures.ts'
 import { APPLICATION_ID, migrate } from './migrate.ts'
 
 describe('A database file that is open', () => {
@@ -71,6 +72,31 @@ describe('A new database file', () => {
     assert.throws(() => openDatabase(join(folder, 'none', 'pets.db'), { create: false }), NoDatabase)
     assert.deepEqual(readdirSync(folder), [])
     rmSync(folder, { recursive: true })
+  })
+
+  it('is not made of an empty file either', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'petstore-test-'))
+    const path = join(folder, 'pets.db')
+    writeFileSync(path, '')
+    assert.throws(() => openDatabase(path, { create: false }), NoDatabase)
+    using db = new DatabaseSync(path)
+    assert.deepEqual(db.prepare('SELECT name FROM sqlite_schema').all(), [])
+    rmSync(folder, { recursive: true })
+  })
+
+  it('is made as soon as another process that holds its lock lets go', ({ mock }) => {
+    using file = new LockedFile()
+    const attempts = file.countAttempts(mock, 4)
+    openDatabase(file.path).db.close()
+    assert.equal(attempts(), 4)
+  })
+
+  it('is refused when the time is over in which the other process might have let go', ({ mock }) => {
+    using file = new LockedFile()
+    const attempts = file.countAttempts(mock, Infinity)
+    const isTransient = (error: unknown) => error instanceof CannotOpenStore && error.transient
+    assert.throws(() => openDatabase(file.path, { lockWaitMs: 5 * LOCK_RETRY_MS }), isTransient)
+    assert.ok(attempts() >= 2 && attempts() <= 7, `${attempts()} attempts`)
   })
 
   it('that another process migrates while this one waits for the lock is not migrated again', ({ mock }) => {
@@ -141,3 +167,32 @@ describe('A database file that can not be used safely', () => {
     })
   }
 })
+
+/** An empty database file that another process holds the lock of. */
+class LockedFile implements Disposable {
+  readonly #folder = mkdtempSync(join(tmpdir(), 'petstore-test-'))
+  readonly path = join(this.#folder, 'pets.db')
+  readonly #other = new DatabaseSync(this.path)
+
+  constructor() {
+    this.#other.exec('BEGIN IMMEDIATE')
+  }
+
+  /** Counts the attempts to switch to a write-ahead log, and releases the lock before the last one. */
+  countAttempts(mock: TestContext['mock'], last: number): () => number {
+    let attempts = 0
+    const other = this.#other
+    const exec = Reflect.get(DatabaseSync.prototype, 'exec')
+    mock.method(DatabaseSync.prototype, 'exec', function (this: DatabaseSync, sql: string) {
+      if (sql === 'PRAGMA journal_mode = WAL') attempts += 1
+      if (attempts === last && other.isTransaction) exec.call(other, 'ROLLBACK')
+      exec.call(this, sql)
+    })
+    return () => attempts
+  }
+
+  [Symbol.dispose](): void {
+    this.#other.close()
+    rmSync(this.#folder, { recursive: true })
+  }
+}
