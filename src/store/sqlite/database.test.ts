@@ -1,6 +1,6 @@
 // The guarantees of the database file: durable commits, foreign keys, correct counts.
 import assert from 'node:assert/strict'
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -25,8 +25,8 @@ describe('A database file that is open', () => {
   })
 
   it('leaves the sync of a commit to the writer only where it serves requests', () => {
-    const folder = mkdtempSync(join(tmpdir(), 'petstore-test-'))
-    const path = join(folder, 'pets.db')
+    using file = new File()
+    const { path } = file
     for (const [checkpoints, expected] of [
       [undefined, { synchronous: 2, fullfsync: 1, wal_autocheckpoint: 1000 }],
       [true, { synchronous: 1, fullfsync: 1, wal_autocheckpoint: 0 }],
@@ -38,7 +38,6 @@ describe('A database file that is open', () => {
       wal?.close()
       db.close()
     }
-    rmSync(folder, { recursive: true })
   })
 
   it('counts an animal under the status it was given by hand', () => {
@@ -75,13 +74,11 @@ describe('A new database file', () => {
   })
 
   it('is not made of an empty file either', () => {
-    const folder = mkdtempSync(join(tmpdir(), 'petstore-test-'))
-    const path = join(folder, 'pets.db')
-    writeFileSync(path, '')
-    assert.throws(() => openDatabase(path, { create: false }), NoDatabase)
-    using db = new DatabaseSync(path)
+    using file = new File()
+    writeFileSync(file.path, '')
+    assert.throws(() => openDatabase(file.path, { create: false }), NoDatabase)
+    using db = new DatabaseSync(file.path)
     assert.deepEqual(db.prepare('SELECT name FROM sqlite_schema').all(), [])
-    rmSync(folder, { recursive: true })
   })
 
   it('is made as soon as another process that holds its lock lets go', ({ mock }) => {
@@ -100,8 +97,8 @@ describe('A new database file', () => {
   })
 
   it('that another process migrates while this one waits for the lock is not migrated again', ({ mock }) => {
-    const folder = mkdtempSync(join(tmpdir(), 'petstore-test-'))
-    const path = join(folder, 'pets.db')
+    using file = new File()
+    const { path } = file
     using other = new DatabaseSync(path)
     using db = new DatabaseSync(path)
     const exec = db.exec.bind(db)
@@ -110,12 +107,11 @@ describe('A new database file', () => {
       exec(sql)
     })
     assert.deepEqual(migrate(db, path, true), [])
-    rmSync(folder, { recursive: true })
   })
 
   it('that another process makes at the same moment is not taken for that of another program', () => {
-    const folder = mkdtempSync(join(tmpdir(), 'petstore-test-'))
-    const path = join(folder, 'pets.db')
+    using file = new File()
+    const { path } = file
     using other = new DatabaseSync(path, { timeout: 0 })
     using db = new DatabaseSync(path)
     // Between the two statements of `refuseForeignFile`, the other process tries to create the tables, and finds a lock.
@@ -131,7 +127,6 @@ describe('A new database file', () => {
     }
     refuseForeignFile(db, path)
     assert.equal(statements, 2)
-    rmSync(folder, { recursive: true })
   })
 })
 
@@ -142,6 +137,48 @@ describe('A database file that can not be used safely', () => {
       assert.throws(() => requireSqliteVersion(having(version)), new RegExp(`This Node.js has SQLite ${version};`))
     for (const version of ['3.51.3', '3.51.10', '3.100.0', '4.0.0'])
       assert.equal(requireSqliteVersion(having(version)), version)
+  })
+
+  it('is refused, and left alone, if it is that of another program', () => {
+    for (const sql of [
+      'CREATE TABLE notes (id)',
+      'PRAGMA application_id = 7',
+      'PRAGMA application_id = 7; CREATE TABLE t (id)',
+    ]) {
+      using file = new File()
+      using other = new DatabaseSync(file.path)
+      other.exec(sql)
+      const before = readFileSync(file.path)
+      assert.throws(
+        () => openDatabase(file.path),
+        /pets\.db is a SQLite database of another program; nothing in it was changed/,
+      )
+      assert.deepEqual(readFileSync(file.path), before, sql)
+    }
+  })
+
+  it('is refused to the process that checkpoints while another one reads from the log that an earlier one has left', () => {
+    using file = new File()
+    const { db } = openDatabase(file.path)
+    using reader = new DatabaseSync(file.path)
+    reader.exec('BEGIN')
+    reader.prepare('SELECT * FROM pets').all()
+    db.exec("INSERT INTO pets (name, category_id, status) VALUES ('Rex', 1, 'available')")
+    const open = (checkpoints: boolean) =>
+      openDatabase(file.path, { lockWaitMs: 20, serving: { checkpoints, onBroken: () => {} } })
+    assert.throws(
+      () => open(true),
+      (error) => error instanceof CannotOpenStore && error.transient && /another process reads/.test(error.message),
+    )
+    const worker = open(false)
+    reader.exec('COMMIT')
+    const first = open(true)
+    assert.equal(statSync(`${file.path}-wal`).size, 0)
+    for (const opened of [worker, first]) {
+      opened.wal?.close()
+      opened.db.close()
+    }
+    db.close()
   })
 
   const settings: [setting: string, instead: string, message: RegExp][] = [
@@ -155,26 +192,34 @@ describe('A database file that can not be used safely', () => {
   ]
   for (const [setting, instead, message] of settings) {
     it(`is refused, and closed again, where it does not take ${setting}`, ({ mock }) => {
-      const folder = mkdtempSync(join(tmpdir(), 'petstore-test-'))
+      using file = new File()
       const exec = Reflect.get(DatabaseSync.prototype, 'exec')
       mock.method(DatabaseSync.prototype, 'exec', function (this: DatabaseSync, sql: string) {
         exec.call(this, sql.replace(setting, instead))
       })
       const close = mock.method(DatabaseSync.prototype, 'close')
-      assert.throws(() => openDatabase(join(folder, 'pets.db')), message)
+      assert.throws(() => openDatabase(file.path), message)
       assert.equal(close.mock.callCount(), 1)
-      rmSync(folder, { recursive: true })
     })
   }
 })
 
-/** An empty database file that another process holds the lock of. */
-class LockedFile implements Disposable {
+/** A path for a database file, in a folder of its own. */
+class File implements Disposable {
   readonly #folder = mkdtempSync(join(tmpdir(), 'petstore-test-'))
-  readonly path = join(this.#folder, 'pets.db')
+  readonly path = join(this.#folder, 'pets.db');
+
+  [Symbol.dispose](): void {
+    rmSync(this.#folder, { recursive: true })
+  }
+}
+
+/** An empty database file that another process holds the lock of. */
+class LockedFile extends File {
   readonly #other = new DatabaseSync(this.path)
 
   constructor() {
+    super()
     this.#other.exec('BEGIN IMMEDIATE')
   }
 
@@ -191,8 +236,8 @@ class LockedFile implements Disposable {
     return () => attempts
   }
 
-  [Symbol.dispose](): void {
+  override [Symbol.dispose](): void {
     this.#other.close()
-    rmSync(this.#folder, { recursive: true })
+    super[Symbol.dispose]()
   }
 }
