@@ -9,7 +9,7 @@ import { describe, it } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { INT64_MAX, INT64_MIN } from '../src/contract/int64.ts'
 import type { NewPet } from '../src/contract/pets.ts'
-import { copyStore } from '../src/store/copy-store.ts'
+import { CopyRefused, copyStore } from '../src/store/copy-store.ts'
 import { COUNTED_KINDS, type Kind, kindOf, KINDS, type StoredRecord } from '../src/store/records.ts'
 import type { Idempotency, Store } from '../src/store/store.ts'
 import { ENGINES, type TestEngine } from '../harness/engines.ts'
@@ -258,7 +258,10 @@ describe('petstore copy', () => {
       const { code, stderr } = await copy(source.url, target.url, { isTTY: true, onReport })
       assert.equal(code, 1)
       assert.ok(stderr.includes(`petstore: animals differ: ${difference}`), stderr)
-      assert.match(stderr, /Is a service still running on one of them\? Stop it and run the same copy again/)
+      assert.match(
+        stderr,
+        /Is a service or another copy still running on one of them\? Stop it and run the same copy again/,
+      )
       await assert.rejects(
         withStore(target.url, async () => {}),
         /holds a copy that was interrupted/,
@@ -269,6 +272,32 @@ describe('petstore copy', () => {
   })
 
   for (const engine of ENGINES) {
+    it(`says so if another copy adds the same animals meanwhile, and can be run again, on ${engine.name}`, async ({
+      mock,
+    }) => {
+      await using source = await sqlite.newDatabase()
+      await using target = await engine.newDatabase()
+      await withStore(source.url, async (one) => {
+        await fill(one)
+        await withStore(target.url, async (other) => {
+          const write = other.records.write.bind(other.records)
+          const mocked = mock.method(other.records, 'write', async (kind: Kind, records: StoredRecord[]) => {
+            if (kind === PETS) await write(kind, records)
+            await write(kind, records)
+          })
+          await assert.rejects(
+            copyStore(one, other, () => {}),
+            (error) =>
+              error instanceof CopyRefused &&
+              /^The target refuses animals: .*(?:UNIQUE|unique).*\. Is a service or another copy/.test(error.message),
+          )
+          mocked.mock.restore()
+          await copyStore(one, other, () => {})
+          assert.deepEqual(await everything(other), await everything(one))
+        })
+      })
+    })
+
     it(`keeps every other command from a target that it has not finished, on ${engine.name}`, async () => {
       await using target = await engine.newDatabase()
       await withStore(target.url, (store) => store.setUnfinishedCopy(true))

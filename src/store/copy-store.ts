@@ -14,7 +14,11 @@ import {
   whyUnknown,
 } from './records.ts'
 import { settleEnvironment } from './settle-environment.ts'
-import type { Store } from './store.ts'
+import { type Store, StoreUnavailable } from './store.ts'
+
+/** What to do about a difference that only another process can have made. */
+const AGAIN =
+  'Is a service or another copy still running on one of them? Stop it and run the same copy again; if that does not help, empty the target first.'
 
 /** Called after each batch with the step, the number of records done and the number of all. */
 type Progress = (step: string, done: number, all: number) => void
@@ -82,7 +86,7 @@ async function removeOutdated(kind: Kind, source: RecordStore, target: RecordSto
     if (!isSame(inSource, inTarget)) outdated.push(inTarget)
     compared += 1
     if (compared % BATCH > 0 && compared < all) continue
-    await target.remove(kind, outdated)
+    await changeTarget(kind, target.remove(kind, outdated))
     outdated = []
     progress(`Comparing ${titleOf(kind)}`, compared, all)
     // The rest of the source can only hold missing records.
@@ -96,7 +100,7 @@ async function addMissing(kind: Kind, source: RecordStore, target: RecordStore, 
   let missing: StoredRecord[] = []
   const add = async () => {
     if (missing.length === 0) return
-    await target.write(kind, missing)
+    await changeTarget(kind, target.write(kind, missing))
     done += missing.length
     missing = []
     progress(`Copying ${titleOf(kind)}`, done, Math.max(done, all))
@@ -106,6 +110,16 @@ async function addMissing(kind: Kind, source: RecordStore, target: RecordStore, 
     if (missing.length === BATCH) await add()
   }
   await add()
+}
+
+/** Refuses a change that collides with what another process has changed meanwhile, such as the same record. */
+async function changeTarget(kind: Kind, change: Promise<unknown>): Promise<void> {
+  try {
+    await change
+  } catch (error) {
+    if (error instanceof StoreUnavailable || !(error instanceof Error)) throw error
+    throw new CopyRefused(`The target refuses ${titleOf(kind)}: ${error.message}. ${AGAIN}`, { cause: error })
+  }
 }
 
 /** Compares every record of both stores; resolves with their number. */
@@ -122,7 +136,7 @@ async function requireSame(kind: Kind, source: RecordStore, target: RecordStore,
   if (different === 0) return atTarget
   throw new CopyRefused(
     `${titleOf(kind)} differ: ${atSource} at the source, ${atTarget} at the target, ${atSource === atTarget ? 'with other contents' : 'so some are missing'}. ` +
-      'Is a service still running on one of them? Stop it and run the same copy again; if that does not help, empty the target first.',
+      AGAIN,
   )
 }
 
