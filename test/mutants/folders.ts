@@ -59,8 +59,9 @@ export const FOLDERS: readonly MutatedFolder[] = [
     tests: [
       'src/store/postgres/*.test.ts',
       'test/store*.test.ts',
-      'test/postgres-{connection,counts,pages,pool,readiness,recovery,reports,sharing,standby,start,waits,writes}.test.ts',
-      'test/{database-away,every-field,late-opening,many-instances,many-keys,search,unknown-tables}.test.ts',
+      'test/postgres-*.test.ts',
+      'test/{database-away,doctor,every-{field,filter},late-opening,many-instances,many-keys,search}.test.ts',
+      'test/{unknown-tables,upgrades}.test.ts',
     ],
   },
   {
