@@ -29,8 +29,12 @@ process.stderr.on('error', () => {})
 
 const { PETSTORE_CALLED_AS: calledAs, PATH: searchPath } = process.env
 const envFile = readEnvFile('.env')
+const env = mergeVariables(envFile.variables, withoutEmpty(process.env))
+// The driver of PostgreSQL looks for what an address leaves out in the environment of the process.
+for (const name of ['PGUSER', 'PGPASSWORD', 'PGDATABASE']) if (env[name] !== undefined) process.env[name] = env[name]
+
 const exitCode = await run(process.argv.slice(2), {
-  env: mergeVariables(envFile.variables, withoutEmpty(process.env)),
+  env,
   ignoredLines: envFile.ignoredLines,
   program: programName(calledAs, fileURLToPath(new URL('../bin/petstore', import.meta.url)), process.cwd(), searchPath),
   stdin: process.stdin,

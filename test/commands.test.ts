@@ -11,7 +11,7 @@ import { groupHelp, helpFor, overview } from '../src/cli/help.ts'
 import { renderOpenapi } from '../src/contract/openapi.ts'
 import { SETTINGS } from '../src/config.ts'
 import { INT64_MAX } from '../src/contract/int64.ts'
-import { sqlite, type TestDatabase } from '../harness/engines.ts'
+import { postgres, sqlite, type TestDatabase } from '../harness/engines.ts'
 import { collect } from '../harness/processes.ts'
 import { BIN, Folder, makeKey, serve } from './command.ts'
 import { MIGRATION_NAMES } from './database-schema.ts'
@@ -409,6 +409,28 @@ describe('petstore', { concurrency: 3 }, () => {
     assert.deepEqual(await migrate([], other), ['from-variable.db', 'staging'])
     const both = await folder.run(['migrate'], { env: { ...other, DATABASE_URL_FILE: 'address' } })
     assert.match(both.stderr, /^petstore: Set DATABASE_URL or DATABASE_URL_FILE, not both\.\n/)
+  })
+
+  it('reads from the .env file too what an address of PostgreSQL leaves out', async () => {
+    await using folder = await Folder.create()
+    await using database = await postgres.newDatabase()
+    const { protocol, username, password, host, pathname } = new URL(database.url)
+    const address = `DATABASE_URL=${protocol}//${host}`
+    const leftOut = [
+      `PGUSER=${username}`,
+      `PGPASSWORD=${decodeURIComponent(password)}`,
+      `PGDATABASE=${pathname.slice(1)}`,
+    ]
+    const migrate = (lines: readonly string[]) => {
+      writeFileSync(join(folder.path, '.env'), [address, ...lines].join('\n'))
+      return folder.run(['migrate'])
+    }
+    for (const [index, line] of leftOut.entries())
+      assert.equal((await migrate(leftOut.toSpliced(index, 1))).code, 1, `without ${line}`)
+    const { code, stderr } = await migrate(leftOut)
+    assert.equal(code, 0, stderr)
+    const other = await folder.run(['migrate'], { env: { PGPASSWORD: 'other' } })
+    assert.match(other.stderr, /password authentication failed/, 'the environment wins over the file')
   })
 
   it('warns of variables that are no setting, and of lines of the .env file that say nothing', async () => {
