@@ -157,7 +157,13 @@ export type ClientAddress = (raw: IncomingMessage) => string
 export function createClientAddress(trustProxy: string[] | false): ClientAddress {
   if (trustProxy === false) return ({ socket }) => socket.remoteAddress ?? ''
   const trusted = proxyAddr.compile(trustProxy)
-  return (raw) => proxyAddr(raw, trusted) ?? ''
+  const trustedWithPort = (address: string, hop: number) => trusted(withoutPort(address), hop)
+  return (raw) => withoutPort(proxyAddr(raw, trustedWithPort) ?? '')
+}
+
+/** Some proxies append the client's port, as in 192.0.2.7:4711 or [2001:db8::7]:4711, which differs with each connection. */
+function withoutPort(address: string): string {
+  return address.replace(/^(?:(\d+(?:\.\d+){3}):\d+|\[([^\]]*)\](?::\d+)?)$/, '$1$2')
 }
 
 /** Creates a function that returns the origin of a request: as a trusted proxy forwards it, or else from the Host header. */
