@@ -25,7 +25,7 @@ describe('calls that wait for a connection', { timeout: 10_000 }, () => {
         act(calls)
         const later = assert.rejects(calls.add(kind, false, 60_000, busy), closed)
         await setTimeout(3 * LIMIT_MS)
-        assert.equal(calls.count(kind), 1)
+        assert.deepEqual([calls.count(kind), calls.isEmpty], [1, false])
         calls.refuseAll(closed)
         await later
       })
@@ -46,9 +46,25 @@ describe('calls that wait for a connection', { timeout: 10_000 }, () => {
   })
 })
 
-describe('a short read that finds no free connection', () => {
-  const connection = (isBroken = false) => ({ closed: isBroken }) as unknown as Connection
+const connection = (isBroken = false) => ({ closed: isBroken }) as unknown as Connection
 
+describe('the connections in use', () => {
+  it('are counted, those for writes too, until their last call has ended or they are gone', () => {
+    const uses = new Uses()
+    const [one, shared, gone] = [connection(), connection(), connection()]
+    uses.begin(one, 'write', false)
+    uses.begin(shared, 'read', true)
+    uses.begin(gone, 'write', false)
+    uses.join()
+    assert.deepEqual([uses.count, uses.writes], [3, 2])
+    uses.forget(gone)
+    assert.deepEqual([uses.count, uses.writes], [2, 1])
+    assert.deepEqual([uses.end(shared), uses.end(shared), uses.count], [false, true, 1])
+    assert.deepEqual([uses.end(one), uses.count, uses.writes], [true, 0, 0])
+  })
+})
+
+describe('a short read that finds no free connection', () => {
   it('joins the one with the fewest reads, and none that is broken or has another call', () => {
     const uses = new Uses()
     const [one, other] = [connection(), connection()]

@@ -66,10 +66,12 @@ describe('an address of PostgreSQL', () => {
     'postgres://h?sslmode=verify-ca': { tls: { ca: undefined, name: false } },
     'postgres://h?sslmode=verify-full&sslrootcert=system': { tls: { ca: undefined, name: true } },
     'postgres://h?pool_size=1': { poolSize: 1 },
+    'postgres://h?pool_size=25': { poolSize: 25 },
     'postgres://h?pool_size=1000': { poolSize: 1000 },
     'postgres://h?connect_timeout=1': { connectTimeoutMs: 1000 },
     'postgres://h?connect_timeout=60': { connectTimeoutMs: 60_000 },
     'postgres://h?statement_timeout=100': { statementTimeoutMs: 100 },
+    'postgres://h?statement_timeout=120000': { statementTimeoutMs: 120_000 },
     'postgres://h?statement_timeout=600000': { statementTimeoutMs: 600_000 },
     'postgres://h?pgbouncer=true&application_name=two%20words': { pgbouncer: true, applicationName: 'two words' },
     'postgres://h?pgbouncer=false': {},
@@ -81,10 +83,10 @@ describe('an address of PostgreSQL', () => {
   const refused: Record<string, readonly string[]> = {
     pool_size: ['0', '1001', '-1', '01', '1.5', 'many', ''],
     connect_timeout: ['0', '61', '-1', '0.5', ''],
-    statement_timeout: ['0', '99', '600001', '1e3', '5s', ''],
-    pgbouncer: ['1', 'yes', 'TRUE', ''],
-    target_session_attrs: ['standby', 'read-only', ''],
-    sslmode: ['allow', 'verify', ''],
+    statement_timeout: ['0', '99', '0500', '600001', '1e3', '5s', ''],
+    pgbouncer: ['1', 'yes', 'TRUE', 'untrue', 'trueish', ''],
+    target_session_attrs: ['standby', 'read-only', 'many', 'anything', ''],
+    sslmode: ['allow', 'verify', 'do-not-require', 'required', ''],
     sslrootcert: [''],
     application_name: [''],
   }
@@ -114,7 +116,7 @@ describe('an address of PostgreSQL', () => {
   it('is refused for an impossible port', () => {
     for (const hosts of ['h:0', 'h:65536', 'h:99999', 'a:5432,b:70000'])
       assert.throws(() => parseConnection(`postgres://${hosts}/pets`), /impossible port; it must be from 1 to 65535/)
-    assert.equal(parseConnection('postgres://h:65535/pets').hosts[0]!.port, 65_535)
+    for (const port of [1, 65_535]) assert.equal(parseConnection(`postgres://h:${port}/pets`).hosts[0]!.port, port)
   })
 
   it('never has a part of its password in a message, however it is mistyped', () => {
@@ -125,6 +127,8 @@ describe('an address of PostgreSQL', () => {
       'me:hunter2secret/pets',
       'me:hunter?2secret',
       'me:hunter?secret=1',
+      'me@h?HUNTERsecret=1',
+      'me@h?hunter2=secret',
       'me:hunter?secret@db?pool_size=1',
       'me:a@hunter?secret',
       'me:hunter%2secret@db',
