@@ -1,0 +1,363 @@
+// Which call gets a connection, and when one is opened, kept or closed. With real servers: test/postgres-pool.test.ts.
+import assert from 'node:assert/strict'
+import { describe, it, type TestContext } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
+import { FakeServer, settingsOf } from '../../../test/fake-server.ts'
+import { type Report, StoreBusy, StoreUnavailable } from '../store.ts'
+import type { Kind } from './calls.ts'
+import type { Connection } from './connection.ts'
+import { Connections } from './connections.ts'
+
+const MINUTE_MS = 60_000
+const GONE = Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' })
+
+/** Connections to a server that is not there, and a clock that the test sets. */
+function newConnections(mock: TestContext['mock'], parameters: string, report: Report = () => {}, hosts = 'h') {
+  const clock = { now: 1_000_000 }
+  mock.method(performance, 'now', () => clock.now)
+  const server = new FakeServer(mock)
+  const connections = new Connections(settingsOf(parameters, hosts), report)
+  /** Asks for a connection, and tells later what became of that. */
+  const ask = (kind: Kind, isShared = false) => new Asked(connections, kind, isShared)
+  const askMany = async (count: number, kind: Kind) => {
+    const all = Array.from({ length: count }, () => ask(kind))
+    await settled()
+    return all
+  }
+  /** In use, idle, parked and waiting. */
+  const counts = () => {
+    const { inUse, idle, parked, waiting } = connections.stats
+    return [inUse, idle, parked, waiting]
+  }
+  return { clock, server, connections, ask, askMany, counts }
+}
+
+/** A call that has asked for a connection. */
+class Asked {
+  got: Connection | undefined
+  error: Error | undefined
+
+  constructor(connections: Connections, kind: Kind, isShared: boolean) {
+    const ask = async () => {
+      this.got = await connections.acquire(kind, isShared)
+    }
+    ask().catch((error: Error) => (this.error = error))
+  }
+
+  get state(): 'served' | 'waiting' | 'busy' | 'refused' {
+    if (this.got !== undefined) return 'served'
+    if (this.error === undefined) return 'waiting'
+    assert.ok(this.error instanceof StoreUnavailable, this.error.message)
+    return this.error instanceof StoreBusy ? 'busy' : 'refused'
+  }
+}
+
+function states(calls: readonly Asked[]): string[] {
+  return calls.map(({ state }) => state)
+}
+
+/** Lets everything happen that waits for nothing but its turn. */
+async function settled(): Promise<void> {
+  for (let turn = 0; turn < 3; turn += 1) await setImmediate()
+}
+
+describe('Connections', () => {
+  it('are opened for the calls that wait, never more than the pool has, and used again', async ({ mock }) => {
+    const { server, connections, ask, askMany, counts } = newConnections(mock, 'pool_size=4')
+    assert.deepEqual(connections.stats, { inUse: 0, idle: 0, parked: 0, waiting: 0, host: undefined, role: undefined })
+    const calls = await askMany(6, 'read')
+    assert.deepEqual(states(calls), ['served', 'served', 'served', 'served', 'waiting', 'waiting'])
+    assert.deepEqual(connections.stats, {
+      inUse: 4,
+      idle: 0,
+      parked: 0,
+      waiting: 2,
+      host: 'h:5432',
+      role: 'primary',
+    })
+    connections.release(calls[1]!.got!)
+    await settled()
+    assert.equal(calls[4]!.got, calls[1]!.got, 'the first that waits gets it')
+    assert.equal(calls[5]!.state, 'waiting')
+    for (const index of [0, 2, 3, 4]) connections.release(calls[index]!.got!)
+    await settled()
+    assert.deepEqual([counts(), server.attempts], [[1, 3, 0, 0], 4])
+    const next = ask('read')
+    await settled()
+    assert.deepEqual([next.state, counts(), server.attempts], ['served', [2, 2, 0, 0], 4])
+  })
+
+  it('are left to reads, a quarter of them and one at least, but not the only one', async ({ mock }) => {
+    for (const [size, forWrites] of [
+      [1, 1],
+      [2, 1],
+      [4, 3],
+      [7, 6],
+      [8, 6],
+      [20, 15],
+    ] as const) {
+      const { connections, ask, askMany, counts } = newConnections(mock, `pool_size=${size}`)
+      const writes = await askMany(size + 1, 'write')
+      assert.deepEqual(counts(), [forWrites, 0, 0, size + 1 - forWrites])
+      const read = ask('read')
+      await settled()
+      assert.equal(read.state, size === 1 ? 'waiting' : 'served')
+      if (size === 1) continue
+      connections.release(read.got!)
+      const late = ask('write')
+      await settled()
+      assert.deepEqual([late.state, counts()[1]], ['waiting', 1], 'an idle one is kept for reads')
+      connections.release(writes[0]!.got!)
+      await settled()
+      assert.equal(writes[forWrites]!.state, 'served')
+      assert.deepEqual([late.state, counts()[1]], ['waiting', 1])
+      mock.restoreAll()
+    }
+  })
+
+  it('are shared by a short read only if all are in use, none can be opened, and no call waits that could run', async ({
+    mock,
+  }) => {
+    const { connections, ask } = newConnections(mock, 'pool_size=2')
+    const first = ask('read', true)
+    await settled()
+    assert.equal(connections.join(), undefined, 'another can be opened')
+    const second = ask('read')
+    await settled()
+    assert.equal(connections.join(), first.got)
+    connections.release(second.got!)
+    assert.equal(connections.join(), undefined, 'one is idle')
+    const [third, waiting] = [ask('read'), ask('read')]
+    await settled()
+    assert.equal(connections.join(), undefined, 'a call waits')
+    connections.release(third.got!)
+    await settled()
+    connections.release(first.got!)
+    await settled()
+    assert.deepEqual([waiting.state, connections.stats.inUse], ['served', 2], 'its other read goes on')
+    connections.release(first.got!)
+    assert.equal(connections.stats.idle, 1)
+  })
+
+  it('that broke are closed, with the idle ones, and others are opened for the calls that wait', async ({ mock }) => {
+    const { server, connections, askMany, counts } = newConnections(mock, 'pool_size=3')
+    const calls = await askMany(3, 'read')
+    connections.release(calls[0]!.got!)
+    connections.discard(calls[1]!.got!)
+    assert.deepEqual(
+      [server.opened.map(({ closed }) => closed), counts()],
+      [
+        [true, true, false],
+        [1, 0, 0, 0],
+      ],
+    )
+    connections.release(calls[1]!.got!)
+    assert.deepEqual(counts(), [1, 0, 0, 0], 'one that is closed is not used again')
+    const more = await askMany(3, 'read')
+    assert.deepEqual([states(more), server.open.length], [['served', 'served', 'waiting'], 3])
+    server.open[0]!.destroy()
+    await settled()
+    assert.equal(more[2]!.state, 'served', 'in the place of one that has ended by itself')
+  })
+
+  it('of overdue writes are parked until the answer comes; meanwhile writes are refused if no other is left for them', async ({
+    mock,
+  }) => {
+    const { server, connections, ask, counts } = newConnections(mock, 'pool_size=2')
+    const overdue = ask('write')
+    await settled()
+    const answer = Promise.withResolvers<void>()
+    assert.equal(connections.hasOnlyParkedWrites, false)
+    connections.park(overdue.got!, answer.promise)
+    assert.deepEqual([connections.hasOnlyParkedWrites, counts(), connections.parked.size], [true, [0, 0, 1, 0], 1])
+    const [write, read] = [ask('write'), ask('read')]
+    await settled()
+    assert.deepEqual(states([write, read]), ['busy', 'served'])
+    assert.match(String(write.error), /1 writes have no answer from PostgreSQL yet/)
+    answer.resolve()
+    await settled()
+    assert.deepEqual([counts(), connections.hasOnlyParkedWrites, server.open.length], [[1, 1, 0, 0], false, 2])
+    const next = ask('write')
+    await settled()
+    assert.equal(next.got, overdue.got)
+  })
+
+  it('of overdue writes are used again after an error of their statement, and closed if they broke', async ({
+    mock,
+  }) => {
+    const { server, connections, askMany, counts } = newConnections(mock, 'pool_size=4')
+    const [one, other] = await askMany(2, 'write')
+    const { PostgresError } = (await import('postgres')).default
+    const failed = Object.assign(new PostgresError('deadlock'), { code: '40P01', severity: 'ERROR' })
+    connections.park(one!.got!, Promise.reject(failed))
+    connections.park(other!.got!, Promise.reject(GONE))
+    await settled()
+    assert.deepEqual(
+      [counts(), server.opened.map(({ closed }) => closed)],
+      [
+        [0, 1, 0, 0],
+        [false, true],
+      ],
+    )
+  })
+
+  it('of a pool of one, which is parked, leave room for another, which is closed again when it has two', async ({
+    mock,
+  }) => {
+    const { server, connections, ask, counts } = newConnections(mock, 'pool_size=1')
+    const overdue = ask('write')
+    await settled()
+    const answer = Promise.withResolvers<void>()
+    connections.park(overdue.got!, answer.promise)
+    const [read, waiting] = [ask('read'), ask('read')]
+    await settled()
+    assert.deepEqual(states([read, waiting]), ['served', 'waiting'])
+    connections.release(read.got!)
+    await settled()
+    assert.equal(waiting.got, read.got)
+    answer.resolve()
+    await settled()
+    assert.deepEqual([counts(), server.open.length], [[1, 0, 0, 0], 1], 'the parked one is spare by now')
+  })
+
+  it('are waited for by 50 calls each at most, and for as long as connecting to every host may take', async ({
+    mock,
+  }) => {
+    const hosts = 'a,b'
+    const { connections, ask, askMany } = newConnections(mock, 'pool_size=4&connect_timeout=1', () => {}, hosts)
+    await askMany(4, 'read')
+    mock.timers.enable({ apis: ['setTimeout'] })
+    const reads = Array.from({ length: 200 }, () => ask('read'))
+    const writes = Array.from({ length: 150 }, () => ask('write'))
+    const late = [ask('read'), ask('write')]
+    await settled()
+    assert.deepEqual(new Set(states([...reads, ...writes])), new Set(['waiting']))
+    assert.deepEqual(states(late), ['busy', 'busy'])
+    assert.match(String(late[1]!.error), /busy: 4 in use, 0 without an answer; 150 writes wait\./)
+    mock.timers.tick(2249)
+    await settled()
+    assert.equal(connections.stats.waiting, 350)
+    mock.timers.tick(1)
+    await settled()
+    assert.deepEqual(new Set(states([...reads, ...writes])), new Set(['busy']))
+    assert.equal(connections.stats.waiting, 0)
+  })
+
+  it('to a database that is away are tried again after a moment; until then calls are refused at once', async ({
+    mock,
+  }) => {
+    const reports: string[] = []
+    const report: Report = ({ message }) => void reports.push(message)
+    const { clock, server, ask, askMany, counts } = newConnections(mock, 'pool_size=4', report)
+    server.refusal = GONE
+    const calls = await askMany(3, 'read')
+    assert.deepEqual(states(calls), ['refused', 'refused', 'refused'])
+    assert.match(String(calls[0]!.error), /Cannot connect to PostgreSQL at h:5432: read ECONNRESET/)
+    const { attempts } = server
+    clock.now += 249
+    const early = ask('write')
+    await settled()
+    assert.deepEqual([early.state, server.attempts], ['refused', attempts])
+    clock.now += 1
+    const again = ask('read')
+    await settled()
+    assert.deepEqual([again.state, server.attempts, reports], ['refused', attempts + 1, ['database lost']])
+    server.refusal = undefined
+    clock.now += 250
+    const works = await askMany(4, 'read')
+    assert.deepEqual([states(works), counts()], [Array.from({ length: 4 }, () => 'served'), [4, 0, 0, 0]])
+    assert.deepEqual(reports, ['database lost', 'database found'])
+  })
+
+  it('that the database does not accept refuse no call while others work, and are tried again after a pause', async ({
+    mock,
+  }) => {
+    const { clock, server, connections, ask, askMany, counts } = newConnections(mock, 'pool_size=8')
+    const [first, second] = await askMany(2, 'read')
+    server.refusal = new Error('too many connections')
+    const waiting = await askMany(2, 'read')
+    assert.deepEqual([states(waiting), server.attempts], [['waiting', 'waiting'], 4])
+    const writes = await askMany(2, 'write')
+    assert.deepEqual([states(writes), server.attempts], [['waiting', 'waiting'], 4], 'not before the pause is over')
+    connections.release(first!.got!)
+    await settled()
+    assert.equal(waiting[0]!.state, 'served')
+    clock.now += 500
+    server.refusal = undefined
+    ask('read')
+    await settled()
+    assert.deepEqual([counts(), server.open.length], [[6, 0, 0, 0], 6], 'one that works means that all may')
+    connections.release(second!.got!)
+    assert.equal(connections.stats.idle, 1)
+  })
+
+  it('are replaced after half an hour, and not before', async ({ mock }) => {
+    const { clock, server, connections, ask } = newConnections(mock, 'pool_size=1')
+    for (const [minutes, isClosed] of [
+      [30, false],
+      [0.001, true],
+    ] as const) {
+      const call = ask('read')
+      await settled()
+      clock.now += minutes * MINUTE_MS
+      connections.release(call.got!)
+      assert.deepEqual([server.opened[0]!.closed, connections.stats.idle], [isClosed, isClosed ? 0 : 1])
+    }
+  })
+
+  it('are looked at before they are used again, where another has given no answer', async ({ mock }) => {
+    const { server, connections, askMany, counts } = newConnections(mock, 'pool_size=3')
+    const calls = await askMany(3, 'read')
+    const probes = server.opened.slice(0, 2).map((connection) => {
+      const probe = Promise.withResolvers<void>()
+      connection.probing = probe.promise
+      return probe
+    })
+    for (const { got } of calls.slice(0, 2)) connections.release(got!)
+    connections.probeIdle()
+    assert.deepEqual(counts(), [1, 0, 0, 0])
+    probes[0]!.resolve()
+    probes[1]!.reject(GONE)
+    await settled()
+    assert.deepEqual([counts(), server.open.length], [[1, 1, 0, 0], 2])
+  })
+
+  it('to a primary that was replaced are closed, at once if they are idle', async ({ mock }) => {
+    const { server, connections, ask, askMany } = newConnections(mock, 'pool_size=3')
+    server.facts = { ...server.facts, timeline: { system: 'ours', number: 1 } }
+    const [one, other] = await askMany(2, 'read')
+    assert.ok(connections.isCurrent(one!.got!))
+    server.facts = { ...server.facts, startedAt: 'today', timeline: { system: 'ours', number: 2 } }
+    // Another is being opened when these are released.
+    const call = ask('read')
+    for (const { got } of [one!, other!]) connections.release(got!)
+    await settled()
+    assert.deepEqual(
+      server.opened.map(({ closed }) => closed),
+      [false, true, false],
+    )
+    assert.equal(connections.isCurrent(call.got!), false)
+    connections.release(call.got!)
+    assert.deepEqual([server.opened[0]!.closed, connections.stats.idle], [true, 1])
+    const last = ask('read')
+    await settled()
+    assert.ok(connections.isCurrent(last.got!))
+  })
+
+  it('are closed with the store, those in use when they are released; calls that wait are refused', async ({
+    mock,
+  }) => {
+    const { server, connections, askMany, ask } = newConnections(mock, 'pool_size=2')
+    const calls = await askMany(3, 'read')
+    connections.release(calls[0]!.got!)
+    await settled()
+    const waiting = ask('read')
+    await connections.end()
+    await settled()
+    const late = ask('read')
+    await settled()
+    assert.deepEqual(states([waiting, late]), ['refused', 'refused'])
+    assert.match(String(late.error), /The store is closed/)
+    assert.deepEqual([server.open.length, server.attempts], [0, 2])
+  })
+})

@@ -1,0 +1,78 @@
+// Stands in for a PostgreSQL server where only the bookkeeping of the pool is tested: what happens to a connection is what
+// the test makes happen, at once. The tests test/postgres-*.test.ts have real servers.
+import type { TestContext } from 'node:test'
+import { Connection, type Database, type ServerFacts } from '../src/store/postgres/connection.ts'
+import {
+  type ConnectionSettings,
+  type Host,
+  parseConnection,
+  placeOf,
+} from '../src/store/postgres/connection-settings.ts'
+
+export class FakeConnection {
+  closed = false
+  readonly openedAt = performance.now()
+  readonly sql = {} as Database
+  /** Ends `probe` of the connection; without it, a probe succeeds at once. */
+  probing: Promise<void> | undefined
+  readonly place: string
+  readonly server: ServerFacts
+  #onGone: (() => void) | undefined
+
+  constructor(place: string, server: ServerFacts, onGone: (connection: Connection) => void) {
+    this.place = place
+    this.server = server
+    this.#onGone = () => onGone(this as unknown as Connection)
+  }
+
+  async probe(): Promise<void> {
+    await this.probing?.catch((error: unknown) => {
+      this.destroy()
+      throw error
+    })
+  }
+
+  destroy(): void {
+    this.closed = true
+    this.#onGone?.()
+    this.#onGone = undefined
+  }
+
+  async end(): Promise<void> {
+    this.destroy()
+  }
+}
+
+export class FakeServer {
+  /** All connections that were ever opened, in their order. */
+  readonly opened: FakeConnection[] = []
+  /** How often a connection was attempted. */
+  attempts = 0
+  /** Refuses further connections with this error, to this place or to all. */
+  refusal: Error | undefined
+  refusedPlace: string | undefined
+  facts: ServerFacts = { pid: 0, startedAt: 'yesterday', role: 'primary', readOnly: false }
+
+  constructor(mock: TestContext['mock']) {
+    mock.method(
+      Connection,
+      'open',
+      async (_settings: ConnectionSettings, host: Host, onGone: (connection: Connection) => void) => {
+        this.attempts += 1
+        const place = placeOf(host)
+        if (this.refusal !== undefined && (this.refusedPlace ?? place) === place) throw this.refusal
+        const connection = new FakeConnection(place, { ...this.facts, pid: this.attempts }, onGone)
+        this.opened.push(connection)
+        return connection as unknown as Connection
+      },
+    )
+  }
+
+  get open(): FakeConnection[] {
+    return this.opened.filter(({ closed }) => !closed)
+  }
+}
+
+export function settingsOf(parameters: string, hosts = 'h'): ConnectionSettings {
+  return parseConnection(`postgres://${hosts}/pets?${parameters}`)
+}
