@@ -12,20 +12,23 @@ import {
 export class FakeConnection {
   closed = false
   readonly openedAt = performance.now()
-  readonly sql = {} as Database
+  readonly sql: Database
   /** Ends `probe` of the connection; without it, a probe succeeds at once. */
   probing: Promise<void> | undefined
+  probes = 0
   readonly place: string
   readonly server: ServerFacts
   #onGone: (() => void) | undefined
 
-  constructor(place: string, server: ServerFacts, onGone: (connection: Connection) => void) {
+  constructor(place: string, server: ServerFacts, sql: Database, onGone: (connection: Connection) => void) {
     this.place = place
     this.server = server
+    this.sql = sql
     this.#onGone = () => onGone(this as unknown as Connection)
   }
 
   async probe(): Promise<void> {
+    this.probes += 1
     await this.probing?.catch((error: unknown) => {
       this.destroy()
       throw error
@@ -51,6 +54,9 @@ export class FakeServer {
   /** Refuses further connections with this error, to this place or to all. */
   refusal: Error | undefined
   refusedPlace: string | undefined
+  /** The answer to every statement. */
+  rows: readonly object[] = []
+  statements = 0
   facts: ServerFacts = { pid: 0, startedAt: 'yesterday', role: 'primary', readOnly: false }
 
   constructor(mock: TestContext['mock']) {
@@ -61,7 +67,11 @@ export class FakeServer {
         this.attempts += 1
         const place = placeOf(host)
         if (this.refusal !== undefined && (this.refusedPlace ?? place) === place) throw this.refusal
-        const connection = new FakeConnection(place, { ...this.facts, pid: this.attempts }, onGone)
+        const sql = (async () => {
+          this.statements += 1
+          return this.rows
+        }) as unknown as Database
+        const connection = new FakeConnection(place, { ...this.facts, pid: this.attempts }, sql, onGone)
         this.opened.push(connection)
         return connection as unknown as Connection
       },
