@@ -17,7 +17,8 @@ export class Hosts {
    * that it accepts are lost. This is defence in depth: only fencing by the cluster manager rules that out.
    */
   readonly #timelines = new Map<string, number>()
-  #reportedAsOutdated: string | undefined
+  /** The places and timelines of outdated primaries that were reported. */
+  readonly #reportedAsOutdated = new Set<string>()
 
   constructor(settings: ConnectionSettings, report: Report) {
     this.#settings = settings
@@ -66,8 +67,8 @@ export class Hosts {
     }
     connection.destroy()
     const what = `it is on timeline ${timeline.number}, but ${highest} was seen before: a primary that was replaced`
-    if (this.#reportedAsOutdated !== `${place} ${what}`) {
-      this.#reportedAsOutdated = `${place} ${what}`
+    if (!this.#reportedAsOutdated.has(`${place} ${what}`)) {
+      this.#reportedAsOutdated.add(`${place} ${what}`)
       const message =
         'database outdated: not used; restart this instance if you went back to an earlier state on purpose'
       this.#report({ level: 'error', message, details: { host: place, timeline: timeline.number, highest } })
