@@ -1,0 +1,59 @@
+// The form of an animal: what is read of what was typed, and what people are told about it.
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { samplePet } from '../../harness/sample-pet.ts'
+import { withStore } from '../../test/with-store.ts'
+import { InvalidFields } from '../contract/errors.ts'
+import { animalFields, categoriesInUse, readAnimal } from './animal-form.ts'
+
+const typed = { name: 'Rex', categoryId: '3', status: 'sold' }
+const read = (changes: Partial<typeof typed>) => readAnimal(new URLSearchParams({ ...typed, ...changes }))
+
+describe('The form of an animal', () => {
+  it('is read as the API reads an animal; blanks around a number do not count, and an empty status is the default', () => {
+    assert.partialDeepStrictEqual(read({}), { name: 'Rex', categoryId: 3n, status: 'sold' })
+    assert.partialDeepStrictEqual(read({ name: ' 7 ', categoryId: ' -12\t', status: '' }), {
+      name: ' 7 ',
+      categoryId: -12n,
+      status: 'available',
+    })
+  })
+
+  const wrong: [Partial<typeof typed>, string][] = [
+    [{ name: '' }, 'Enter a name'],
+    [{ name: ' \t' }, 'Enter a name'],
+    [{ name: '🐈'.repeat(256) }, 'The name must have at most 255 characters, got 256'],
+    [{ name: 'a\0b' }, 'The name has the character U+0000, which cannot be stored. Remove it'],
+    [{ categoryId: '' }, 'Enter a category'],
+    [{ categoryId: '  ' }, 'Enter a category'],
+    [{ categoryId: 'cats' }, 'Category must be a whole number in digits, such as 3 or -3'],
+    [{ categoryId: '3.5' }, 'Category must be a whole number in digits, such as 3 or -3'],
+    [{ categoryId: ' 9223372036854775808 ' }, 'Category must be from -9223372036854775808 to 9223372036854775807'],
+    [{ status: 'lost' }, 'Choose one of the listed statuses'],
+  ]
+  for (const [changes, message] of wrong)
+    it(`says what is wrong with ${JSON.stringify(changes).slice(0, 50)}`, () => {
+      const parsed = read(changes)
+      assert.ok(parsed instanceof InvalidFields)
+      assert.deepEqual(
+        parsed.problems.map((problem) => [problem.field, problem.message]),
+        [[Object.keys(changes)[0], message]],
+      )
+    })
+
+  it('asks for digits on a phone, suggests categories, and begins with the default status', () => {
+    const fields = animalFields(() => '', [], [3n, 12n]).map(({ text }) => text)
+    const field = (name: string) => fields.find((text) => text.includes(`name="${name}"`)) ?? assert.fail(name)
+    assert.doesNotMatch(field('name'), /inputmode|list/)
+    assert.match(field('categoryId'), /inputmode="numeric"/)
+    assert.deepEqual(field('categoryId').match(/<option value="\d+">/g), ['<option value="3">', '<option value="12">'])
+    assert.match(field('status'), /<option value="available" selected>/)
+  })
+
+  it('suggests each category in use once, in the order of the numbers', async () => {
+    await withStore('sqlite::memory:', async (store) => {
+      await store.pets.createMany([12n, -3n, 7n, 12n].map((categoryId) => ({ ...samplePet, categoryId })))
+      assert.deepEqual(await categoriesInUse(store), [-3n, 7n, 12n])
+    })
+  })
+})
