@@ -1,6 +1,6 @@
 // What the account and key commands store and show, to the millisecond and the column.
 import assert from 'node:assert/strict'
-import { spawn, spawnSync } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -10,7 +10,7 @@ import { verifyPassword } from '../src/accounts/passwords.ts'
 import { readConfig } from '../src/config.ts'
 import { openStore } from '../src/store/open-store.ts'
 import { collect, type Ended } from '../harness/processes.ts'
-import { BIN, Folder, SEARCH_PATH } from './command.ts'
+import { Folder, hasTerminal } from './command.ts'
 import { ENGINES, postgres } from '../harness/engines.ts'
 import { type InProcessOptions, petstore } from './in-process-command.ts'
 
@@ -18,9 +18,6 @@ const EMAIL = 'you@example.com'
 const PASSWORD = 'correct horse battery'
 const NOW = Date.UTC(2026, 10, 15, 12)
 const HOUR = 3_600_000
-
-/** script(1) of util-linux; the one of other systems takes other words. */
-const hasTerminal = spawnSync('script', ['--version']).stdout?.includes('util-linux')
 
 /** A database with the account of EMAIL, and commands on it, at NOW unless told otherwise. */
 async function withAccount(
@@ -430,10 +427,7 @@ describe('petstore account', () => {
 
 /** Runs a command on a terminal, where each question gets its answer; of several, the next one each time. */
 function atTerminal(folder: Folder, words: string, answers: Record<string, string | string[]>): Promise<Ended> {
-  const child = spawn('script', ['--quiet', '--return', '--command', `exec ${BIN} ${words}`, '/dev/null'], {
-    cwd: folder.path,
-    env: { PATH: SEARCH_PATH, TERM: 'xterm' },
-  })
+  const child = folder.startOnTerminal(words)
   let seen = ''
   child.stdout.on('data', (text: Buffer) => {
     seen += text.toString()

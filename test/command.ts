@@ -1,5 +1,5 @@
 // The command petstore as a child process, in an empty folder of its own.
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, type ChildProcessWithoutNullStreams, spawn, spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -46,6 +46,14 @@ let turn: Promise<unknown> = Promise.resolve()
 /** npm run mutants records what the processes of a test reach. */
 const RECORDER = process.env['NODE_OPTIONS']?.includes('/mutants/record.ts') ? process.env['NODE_OPTIONS'] : undefined
 
+function environment(env: Record<string, string>): Record<string, string> {
+  const recorder = RECORDER && { NODE_OPTIONS: [RECORDER, env['NODE_OPTIONS']].join(' ') }
+  return { PATH: SEARCH_PATH, ...env, ...recorder }
+}
+
+/** Whether script(1) of util-linux can give a command a terminal here; that of other systems takes other words. */
+export const hasTerminal = spawnSync('script', ['--version']).stdout?.includes('util-linux')
+
 /** A folder with no .env and no data, where commands run; nothing of the tester's own settings gets through. */
 export class Folder implements AsyncDisposable {
   readonly path: string
@@ -71,15 +79,18 @@ export class Folder implements AsyncDisposable {
     const [program = '', ...rest] = [...wrap, ...(socket === undefined ? [] : PASS_SOCKET), ...this.#program, ...words]
     const child = spawn(program, rest, {
       cwd: this.path,
-      env: {
-        PATH: SEARCH_PATH,
-        ...WORKERS,
-        ...this.#env,
-        ...(socket !== undefined && { LISTEN_FDS: '1' }),
-        ...env,
-        ...(RECORDER && { NODE_OPTIONS: [RECORDER, env['NODE_OPTIONS']].join(' ') }),
-      },
+      env: environment({ ...WORKERS, ...this.#env, ...(socket !== undefined && { LISTEN_FDS: '1' }), ...env }),
       stdio: ['pipe', 'pipe', 'pipe', ...(socket === undefined ? [] : [socket])],
+    })
+    this.#children.push(child)
+    return child
+  }
+
+  /** Runs the words, which a shell splits, on a terminal. */
+  startOnTerminal(words: string, env: Record<string, string> = {}): ChildProcessWithoutNullStreams {
+    const child = spawn('script', ['--quiet', '--return', '--command', `exec ${BIN} ${words}`, '/dev/null'], {
+      cwd: this.path,
+      env: environment({ TERM: 'xterm', ...env }),
     })
     this.#children.push(child)
     return child

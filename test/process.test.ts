@@ -1,12 +1,11 @@
 // The service as a process: its first run, its stop, its end without warning, and what it says meanwhile.
 import assert from 'node:assert/strict'
-import { spawn, spawnSync } from 'node:child_process'
 import { existsSync, realpathSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { sqlite } from '../harness/engines.ts'
 import { collect } from '../harness/processes.ts'
-import { BIN, Folder, makeKey, messages, SEARCH_PATH, type Served, serve } from './command.ts'
+import { BIN, Folder, hasTerminal, makeKey, messages, type Served, serve } from './command.ts'
 import { createHead, RawConnection, untilRefused } from '../harness/raw-http.ts'
 import { petstore } from './in-process-command.ts'
 
@@ -250,17 +249,11 @@ describe('petstore serve', { concurrency: 3 }, () => {
   })
 })
 
-/** script(1) of util-linux; the one of other systems takes other words. */
-const hasTerminal = spawnSync('script', ['--version']).stdout?.includes('util-linux')
-
 if (hasTerminal)
   describe('petstore serve on a terminal', () => {
     /** Runs it under script(1), which gives it a terminal, and stops it as Ctrl+C does. */
     async function onTerminal(folder: Folder, env: Record<string, string>, input = ''): Promise<string> {
-      const child = spawn('script', ['--quiet', '--return', '--command', `exec ${BIN} serve ${input}`, '/dev/null'], {
-        cwd: folder.path,
-        env: { PATH: SEARCH_PATH, TERM: 'xterm', PORT: '0', ...env },
-      })
+      const child = folder.startOnTerminal(`serve ${input}`, { PORT: '0', ...env })
       const ended = collect(child)
       let seen = ''
       await new Promise<void>((resolve) => {

@@ -86,8 +86,8 @@ export const FOLDERS: readonly MutatedFolder[] = [
     mutate: ['src/cli/*.ts'],
     tests: [
       'src/cli/*.test.ts',
-      'test/{account-commands,backup,commands,completion,copy,doctor,environments,import,process}.test.ts',
-      'test/{same-file,typed-words,unknown-tables}.test.ts',
+      'test/{account-commands,backup,commands,completion,copy,disk-syncs,doctor,drain,environments}.test.ts',
+      'test/{import,process,same-file,stop,typed-words,unknown-tables}.test.ts',
     ],
   },
   {
