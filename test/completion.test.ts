@@ -80,6 +80,20 @@ const ASKING: Record<string, readonly string[]> = {
 }
 
 describe('petstore completion', () => {
+  it('prints the script of each shell, and refuses others', async () => {
+    for (const shell of Object.keys(ASKING)) {
+      const { code, stdout } = await petstore(['completion', shell])
+      assert.equal(code, 0)
+      assert.match(stdout, / complete -- /)
+    }
+    for (const shell of ['tcsh', 'constructor'])
+      assert.deepEqual(await petstore(['completion', shell]), {
+        code: 2,
+        stdout: '',
+        stderr: `petstore: SHELL must be bash, zsh, fish, got "${shell}".\nSee: petstore help completion\n`,
+      })
+  })
+
   for (const [shell, parameters] of Object.entries(ASKING)) {
     const isInstalled = spawnSync(shell, ['--version']).status === 0
     if (isInstalled)

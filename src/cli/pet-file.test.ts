@@ -1,0 +1,128 @@
+// A file of animals: its format, its encoding, and input that can be read only once. test/import.test.ts has the command.
+import assert from 'node:assert/strict'
+import { appendFileSync, closeSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { after, describe, it } from 'node:test'
+import { CommandFailed, UsageError } from './command.ts'
+import { formatOf, isNamedAsSpreadsheet, PetFile } from './pet-file.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'petstore-test-'))
+const nothing = Readable.from([])
+
+after(() => rmSync(folder, { recursive: true }))
+
+async function openWith(content: string | Buffer): Promise<PetFile> {
+  const path = join(folder, 'pets.csv')
+  writeFileSync(path, content)
+  return PetFile.open(path, nothing)
+}
+
+async function textOf(file: PetFile): Promise<string> {
+  return Buffer.concat(await Array.fromAsync(file.chunks())).toString()
+}
+
+describe('The format of a file', () => {
+  it('is what its name ends in, or what is asked for', () => {
+    for (const name of ['a.csv', 'A.CSV', 'a.jsonl.csv']) assert.equal(formatOf(name, undefined), 'csv')
+    for (const name of ['a.jsonl', 'a.ndjson', 'a.NDJSON']) assert.equal(formatOf(name, undefined), 'jsonl')
+    assert.equal(formatOf('a.csv', 'jsonl'), 'jsonl')
+    for (const name of ['-', 'csv', 'a.txt'])
+      assert.throws(
+        () => formatOf(name, undefined),
+        new UsageError(`The format of ${name} is unknown; name it with --format csv or --format jsonl.`),
+      )
+    assert.throws(() => formatOf('a.csv', 'xml'), new UsageError('--format must be csv or jsonl, got "xml".'))
+  })
+
+  it('is no spreadsheet, which its name or its first bytes give away', async () => {
+    for (const name of ['a.xls', 'a.XLSX', 'a.xlsm', 'a.ods']) assert.ok(isNamedAsSpreadsheet(name))
+    for (const name of ['a.csv', 'axls', 'a.xls.csv']) assert.ok(!isNamedAsSpreadsheet(name))
+    for (const signature of ['504b0304', 'd0cf11e0a1b11ae1']) {
+      await using file = await openWith(Buffer.from(`${signature}00`, 'hex'))
+      await assert.rejects(textOf(file), /pets\.csv is a spreadsheet or an archive, not text; nothing was written/)
+    }
+  })
+})
+
+describe('The content of a file', () => {
+  const text = 'name,categoryId\nÉtoile 🐈,1\n'
+  const marked = `\uFEFF${text}`
+  const contents: Record<string, Buffer> = {
+    'UTF-8': Buffer.from(text),
+    'UTF-8 with a byte order mark': Buffer.from(marked),
+    'UTF-16 of Windows': Buffer.from(marked, 'utf16le'),
+    'UTF-16 with its bytes the other way round': Buffer.from(marked, 'utf16le').swap16(),
+  }
+  for (const [encoding, content] of Object.entries(contents))
+    it(`is read as often as needed, without a mark: ${encoding}`, async () => {
+      await using file = await openWith(content)
+      for (let time = 0; time < 2; time += 1) assert.equal(await textOf(file), text)
+      assert.equal((await file.start()).toString(), text)
+      const bytes: Buffer[] = []
+      await Array.fromAsync(file.chunks((chunk) => bytes.push(chunk)))
+      assert.deepEqual(Buffer.concat(bytes), content, 'a caller gets all bytes of the file')
+    })
+
+  it('is read in parts, cut anywhere, and keeps a mark that is not its first character', async () => {
+    const long = `${'x'.repeat(256 * 1024 - 1)}é🐈`.repeat(3)
+    for (const content of [Buffer.from(`${long}\uFEFFy`), Buffer.from(`\uFEFF${long}\uFEFFy`, 'utf16le')]) {
+      await using file = await openWith(content)
+      assert.equal(await textOf(file), `${long}\uFEFFy`)
+    }
+  })
+
+  it('may be empty, or one byte', async () => {
+    for (const content of ['', 'x']) {
+      await using file = await openWith(content)
+      assert.deepEqual([await textOf(file), (await file.start()).toString()], [content, content])
+    }
+  })
+
+  it('that is no UTF-16 is refused with its line', async () => {
+    const lone = Buffer.from('\uFEFFa\nb\n\uD800x\n', 'utf16le')
+    const halved = Buffer.from('\uFEFFa\nb\nc', 'utf16le').subarray(0, -1)
+    for (const content of [lone, halved]) {
+      await using file = await openWith(content)
+      await assert.rejects(
+        textOf(file),
+        (error) =>
+          error instanceof CommandFailed && /^The file is not valid UTF-16 at or after line 3\./.test(error.message),
+      )
+    }
+  })
+
+  it('that was written to meanwhile is noticed', async () => {
+    await using file = await openWith('a')
+    assert.equal(await file.hasChanged(), false)
+    appendFileSync(join(folder, 'pets.csv'), 'b')
+    assert.equal(await file.hasChanged(), true)
+  })
+})
+
+describe('Input that can be read once', () => {
+  it('is kept, and can be read again', async () => {
+    await using file = await PetFile.open('-', Readable.from([Buffer.from('a'), Buffer.from('b')]))
+    for (let time = 0; time < 2; time += 1) assert.equal(await textOf(file), 'ab')
+    assert.deepEqual([file.name, file.keepsName], ['standard input', false])
+  })
+
+  it('is another file the next time, unlike one with a name', async () => {
+    const path = join(folder, 'named.csv')
+    writeFileSync(path, 'a')
+    await using named = await PetFile.open(path, nothing)
+    assert.deepEqual([named.name, named.keepsName], [path, true])
+    const descriptor = openSync(path, 'r')
+    await using passed = await PetFile.open(`/dev/fd/${descriptor}`, nothing)
+    assert.equal(passed.keepsName, false)
+    closeSync(descriptor)
+  })
+
+  it('that does not exist is named', async () => {
+    await assert.rejects(
+      PetFile.open(join(folder, 'none.csv'), nothing),
+      (error) => error instanceof CommandFailed && error.message.includes('none.csv'),
+    )
+  })
+})
