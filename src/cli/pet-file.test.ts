@@ -88,7 +88,8 @@ describe('The content of a file', () => {
       await assert.rejects(
         textOf(file),
         (error) =>
-          error instanceof CommandFailed && /^The file is not valid UTF-16 at or after line 3\./.test(error.message),
+          error instanceof CommandFailed &&
+          error.message.startsWith('The file is not valid UTF-16 at or after line 3.'),
       )
     }
   })
