@@ -52,4 +52,24 @@ describe('Creates of one turn, when their statement fails', () => {
       assert.equal(statements(), 4, what)
     }
   })
+
+  it('are counted as committed, together or alone, as far as they are stored', async () => {
+    let lastId = 0n
+    const unsafe = async (_text: string, values: readonly unknown[]) => {
+      const names =
+        values.length === 1 ? [...String(values[0]).matchAll(/"name":"(\w+)"/g)].map(([, name]) => name) : [values[0]]
+      if (names.includes('bad')) throw serverSays('ERROR', '23514')
+      return names.map(() => ({ id: (lastId += 1n) }))
+    }
+    const write = (work: (sql: object) => Promise<unknown>) => work({ unsafe })
+    const creates = new Creates({ write } as unknown as Pool)
+    assert.deepEqual(await Promise.all([creates.add(rex), creates.add(rex), creates.add(rex)]), [1n, 2n, 3n])
+    assert.deepEqual(creates.commits, { commits: 1, writes: 3 })
+    const results = await Promise.allSettled([creates.add(rex), creates.add({ ...rex, name: 'bad' }), creates.add(rex)])
+    assert.deepEqual(
+      results.map(({ status }) => status),
+      ['fulfilled', 'rejected', 'fulfilled'],
+    )
+    assert.deepEqual(creates.commits, { commits: 3, writes: 5 })
+  })
 })

@@ -41,17 +41,9 @@ export class Creates {
       for (const [index, job] of batch.entries()) job.resolve(ids[index]!)
     } catch (error) {
       // One bad row must not fail the others, so each is inserted alone. After any other error the batch may be stored.
-      if (batch.length > 1 && isBadRow(error)) await this.#insertSingly(batch)
+      if (batch.length > 1 && isBadRow(error)) await Promise.all(batch.map((job) => this.#insertAll([job])))
       else for (const job of batch) job.reject(error)
     }
-  }
-
-  async #insertSingly(batch: readonly Job[]): Promise<void> {
-    await Promise.all(
-      batch.map(({ newPet, resolve, reject }) =>
-        this.#pool.write((sql) => insert(sql, [newPet])).then(([id]) => resolve(id!), reject),
-      ),
-    )
   }
 }
 

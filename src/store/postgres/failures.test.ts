@@ -3,7 +3,29 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import postgres from 'postgres'
 import { StoreUnavailable } from '../store.ts'
-import { asStoreFailure, explain } from './failures.ts'
+import { asStoreFailure, breaksConnection, explain, wasRefused } from './failures.ts'
+
+function serverSays(severity: string, code: string): Error {
+  return Object.assign(new postgres.PostgresError('no'), { severity, code })
+}
+
+it('A connection is used again after an error of a statement, unless the server ends it or no longer takes writes', () => {
+  const unusable = [serverSays('FATAL', '57P01'), serverSays('ERROR', '25006'), new Error('read ECONNRESET')]
+  for (const error of unusable) assert.deepEqual([breaksConnection(error), wasRefused(error)], [true, false])
+  const refused = serverSays('ERROR', '23505')
+  assert.deepEqual([breaksConnection(refused), wasRefused(refused)], [false, true])
+})
+
+it('The state of the database makes it unavailable; what it says about a statement is a bug', () => {
+  for (const code of ['08006', '25006', '28P01', '3D000', '40001', '53300', '55P03', '57P01', '58030'])
+    assert.ok(asStoreFailure(serverSays('ERROR', code)) instanceof StoreUnavailable, code)
+  for (const code of ['23505', '42601', '25001', '55000', 'XX000']) {
+    const bug = serverSays('ERROR', code)
+    assert.equal(asStoreFailure(bug), bug)
+  }
+  const unavailable = new StoreUnavailable('busy')
+  assert.equal(asStoreFailure(unavailable), unavailable)
+})
 
 it('A host with several addresses that all fail is explained address by address', () => {
   // Node then rejects with an AggregateError that has no message.
@@ -12,8 +34,7 @@ it('A host with several addresses that all fail is explained address by address'
 })
 
 it('A worker that Citus has lost is an unavailable database; another internal error of the server is a bug', () => {
-  const internal = (message: string) =>
-    Object.assign(new postgres.PostgresError(message), { severity: 'ERROR', code: 'XX000', message })
+  const internal = (message: string) => Object.assign(serverSays('ERROR', 'XX000'), { message })
   assert.ok(
     asStoreFailure(internal('failure on connection marked as essential: worker-1:5432')) instanceof StoreUnavailable,
   )
