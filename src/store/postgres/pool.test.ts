@@ -132,6 +132,18 @@ describe('A call to PostgreSQL', () => {
     assert.deepEqual([pool.stats.parked, pool.stats.idle, server.open.length], [0, 2, 2])
   })
 
+  it('that writes and is refused after all leaves the store ready again', async ({ mock }) => {
+    const { server, pool } = newPool(mock, 'pool_size=4')
+    server.rows = [{ readOnly: 'off', pid: 1 }]
+    const answer = Promise.withResolvers<never>()
+    await assert.rejects(pool.writeWithin(1, () => answer.promise))
+    await assert.rejects(pool.ping(), NoWrites)
+    answer.reject(REFUSED)
+    await settled()
+    await pool.ping()
+    assert.deepEqual([pool.stats.parked, server.open.length], [0, 2])
+  })
+
   it('to a server that takes no writes closes its connection when the store is asked whether it is ready', async ({
     mock,
   }) => {
