@@ -1,6 +1,8 @@
 // Stands in for a PostgreSQL server where only the bookkeeping of the pool is tested: what happens to a connection is what
 // the test makes happen, at once. The tests test/postgres-*.test.ts have real servers.
 import type { TestContext } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
+import postgres from 'postgres'
 import { Connection, type Database, type ServerFacts } from '../src/store/postgres/connection.ts'
 import {
   type ConnectionSettings,
@@ -85,4 +87,17 @@ export class FakeServer {
 
 export function settingsOf(parameters: string, hosts = 'h'): ConnectionSettings {
   return parseConnection(`postgres://${hosts}/pets?${parameters}`)
+}
+
+/** The error of a connection that broke. */
+export const BROKEN = Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' })
+
+/** An error that a server reports, with its severity and SQLSTATE. */
+export function serverSays(severity: string, code: string): Error {
+  return Object.assign(new postgres.PostgresError('no'), { severity, code })
+}
+
+/** Lets everything happen that waits for nothing but its turn. */
+export async function settled(): Promise<void> {
+  for (let turn = 0; turn < 5; turn += 1) await setImmediate()
 }

@@ -1,15 +1,13 @@
 // Which call gets a connection, and when one is opened, kept or closed. With real servers: test/postgres-pool.test.ts.
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import { setImmediate } from 'node:timers/promises'
-import { FakeServer, settingsOf } from '../../../test/fake-server.ts'
+import { BROKEN, FakeServer, serverSays, settingsOf, settled } from '../../../test/fake-server.ts'
 import { type Report, StoreBusy, StoreUnavailable } from '../store.ts'
 import type { Kind } from './calls.ts'
 import type { Connection } from './connection.ts'
 import { Connections } from './connections.ts'
 
 const MINUTE_MS = 60_000
-const GONE = Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' })
 
 /** Connections to a server that is not there, and a clock that the test sets. */
 function newConnections(mock: TestContext['mock'], parameters: string, report: Report = () => {}, hosts = 'h') {
@@ -54,11 +52,6 @@ class Asked {
 
 function states(calls: readonly Asked[]): string[] {
   return calls.map(({ state }) => state)
-}
-
-/** Lets everything happen that waits for nothing but its turn. */
-async function settled(): Promise<void> {
-  for (let turn = 0; turn < 3; turn += 1) await setImmediate()
 }
 
 describe('Connections', () => {
@@ -187,10 +180,8 @@ describe('Connections', () => {
   }) => {
     const { server, connections, askMany, counts } = newConnections(mock, 'pool_size=4')
     const [one, other] = await askMany(2, 'write')
-    const { PostgresError } = (await import('postgres')).default
-    const failed = Object.assign(new PostgresError('deadlock'), { code: '40P01', severity: 'ERROR' })
-    connections.park(one!.got!, Promise.reject(failed))
-    connections.park(other!.got!, Promise.reject(GONE))
+    connections.park(one!.got!, Promise.reject(serverSays('ERROR', '40P01')))
+    connections.park(other!.got!, Promise.reject(BROKEN))
     await settled()
     assert.deepEqual(
       [counts(), server.opened.map(({ closed }) => closed)],
@@ -249,7 +240,7 @@ describe('Connections', () => {
     const reports: string[] = []
     const report: Report = ({ message }) => void reports.push(message)
     const { clock, server, ask, askMany, counts } = newConnections(mock, 'pool_size=4', report)
-    server.refusal = GONE
+    server.refusal = BROKEN
     const calls = await askMany(3, 'read')
     assert.deepEqual(states(calls), ['refused', 'refused', 'refused'])
     assert.match(String(calls[0]!.error), /Cannot connect to PostgreSQL at h:5432: read ECONNRESET/)
@@ -317,7 +308,7 @@ describe('Connections', () => {
     connections.probeIdle()
     assert.deepEqual(counts(), [1, 0, 0, 0])
     probes[0]!.resolve()
-    probes[1]!.reject(GONE)
+    probes[1]!.reject(BROKEN)
     await settled()
     assert.deepEqual([counts(), server.open.length], [[1, 1, 0, 0], 2])
   })

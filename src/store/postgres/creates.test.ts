@@ -1,7 +1,7 @@
 // Creates that share a statement: after which errors they are retried one by one.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import postgres from 'postgres'
+import { serverSays } from '../../../test/fake-server.ts'
 import { StoreUnavailable } from '../store.ts'
 import { Creates } from './creates.ts'
 import type { Pool } from './pool.ts'
@@ -16,10 +16,6 @@ function failing(error: Error): { creates: Creates; statements: () => number } {
     throw error
   }
   return { creates: new Creates({ write } as unknown as Pool), statements: () => count }
-}
-
-function serverSays(severity: string, code: string): Error {
-  return Object.assign(new postgres.PostgresError('no'), { severity, code })
 }
 
 describe('Creates of one turn, when their statement fails', () => {

@@ -1,13 +1,9 @@
 // How errors of PostgreSQL are classified and explained to the operator.
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import postgres from 'postgres'
+import { serverSays } from '../../../test/fake-server.ts'
 import { StoreUnavailable } from '../store.ts'
 import { asStoreFailure, breaksConnection, explain, wasRefused } from './failures.ts'
-
-function serverSays(severity: string, code: string): Error {
-  return Object.assign(new postgres.PostgresError('no'), { severity, code })
-}
 
 it('A connection is used again after an error of a statement, unless the server ends it or no longer takes writes', () => {
   const unusable = [serverSays('FATAL', '57P01'), serverSays('ERROR', '25006'), new Error('read ECONNRESET')]

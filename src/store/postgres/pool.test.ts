@@ -3,20 +3,14 @@
 import assert from 'node:assert/strict'
 import { syncBuiltinESMExports } from 'node:module'
 import { describe, it, type TestContext } from 'node:test'
-import timers, { setImmediate } from 'node:timers/promises'
-import postgres from 'postgres'
-import { FakeServer, settingsOf } from '../../../test/fake-server.ts'
+import timers from 'node:timers/promises'
+import { BROKEN, FakeServer, serverSays, settingsOf, settled } from '../../../test/fake-server.ts'
 import { until } from '../../../harness/until.ts'
 import { NoWrites, StoreUnavailable } from '../store.ts'
 import { Pool } from './pool.ts'
 
-const BROKEN = Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' })
-const ROLLED_BACK = failure('40P01')
-const REFUSED = failure('23505')
-
-function failure(code: string): Error {
-  return Object.assign(new postgres.PostgresError('refused'), { code, severity: 'ERROR' })
-}
+const ROLLED_BACK = serverSays('ERROR', '40P01')
+const REFUSED = serverSays('ERROR', '23505')
 
 function newPool(mock: TestContext['mock'], parameters: string) {
   return { server: new FakeServer(mock), pool: new Pool(settingsOf(parameters)) }
@@ -35,10 +29,6 @@ function failing(...errors: Error[]) {
 
 /** Waits for ever. */
 const hanging = () => new Promise<never>(() => {})
-
-async function settled(): Promise<void> {
-  for (let turn = 0; turn < 5; turn += 1) await setImmediate()
-}
 
 describe('A call to PostgreSQL', () => {
   it('is done again once, if that cannot repeat an effect', async ({ mock }) => {
