@@ -7,11 +7,7 @@ import { groupHelp, helpFor, overview } from './help.ts'
 
 /** The words of the part of an example that calls the program. */
 function wordsOf(example: string): string[] {
-  return /(?<=^|[\s(])petstore ([^|)<>#]*)/
-    .exec(example)![1]!
-    .trim()
-    .split(' ')
-    .map((word) => word.replaceAll("'", ''))
+  return /(?<=^|[\s(])petstore ([^|)<>#]*)/.exec(example)![1]!.trim().split(' ')
 }
 
 describe('Every command', () => {
