@@ -63,6 +63,15 @@ export function forPeople(write: (text: string) => void): DestinationStream {
   }
 }
 
+/** Logs a bug of the service. Never throws: the caller must go on, even if the log is what is broken. */
+export function logFault(log: Log, details: object, message: string): void {
+  try {
+    log.error(details, message)
+  } catch {
+    // There is nowhere to report it.
+  }
+}
+
 const REPEATED_EVERY_MS = 10_000
 
 /** How often each message of a log was repeated since it was last logged. */

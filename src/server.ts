@@ -67,7 +67,7 @@ export async function startServer(config: Config, log: Log, world: World = {}): 
   }
   const where = socket ?? { host: config.host, port: config.port, setting: '' as const }
   const serving = await startServing({ config, log, shared, where, clock, monotonic, timeouts, onBroken })
-  const { server, onBroadcast, metrics, readiness, health, send, store, opened } = serving
+  const { server, onBroadcast, metrics, readiness, health, responder, store, opened } = serving
   let isStoreOpen = false
   // If the store cannot be opened, the caller sees the rejection of `broken`.
   opened.then(
@@ -76,7 +76,7 @@ export async function startServer(config: Config, log: Log, world: World = {}): 
   )
   metrics?.watchInstance(readiness)
   const metricsPage = async () => metrics!.render(await workers?.snapshots())
-  const admin = metrics && createAdmin(health, metricsPage, metrics.contentType, send, log)
+  const admin = metrics && createAdmin(health, metricsPage, metrics.contentType, responder)
   try {
     if (admin !== undefined) await listen(admin, { host: config.adminHost, port: config.adminPort!, setting: 'admin-' })
     if (config.workers > 1) {

@@ -1,5 +1,5 @@
 // Starts what every process of an instance runs: a store, and an HTTP server with the operations, the health checks and the console.
-import type { RequestListener, Server } from 'node:http'
+import type { Server } from 'node:http'
 import { Accounts } from './accounts/accounts.ts'
 import { Keyring } from './accounts/keyring.ts'
 import { hashSingly } from './accounts/passwords.ts'
@@ -7,12 +7,14 @@ import { Sessions } from './accounts/sessions.ts'
 import { Usage } from './accounts/usage.ts'
 import { type Config, environmentSetting, ownBaseUrl } from './config.ts'
 import type { ConsoleParts } from './console/visit.ts'
-import { createSend, type Send } from './http/answer.ts'
+import { createResponder, createSend, type Responder } from './http/answer.ts'
 import { AnswerCache } from './http/answer-cache.ts'
 import { createApp, type Timeouts } from './http/app.ts'
+import type { Arrival } from './http/call.ts'
 import { createHealth, createReadiness, type Health, type Readiness } from './http/health.ts'
 import type { Metrics } from './http/metrics.ts'
 import { createRecorder } from './http/record.ts'
+import type { createPages } from './http/pages.ts'
 import { type Reach, reachOf } from './http/reach.ts'
 import { addressOf, cutOff, finish, lastStep, listen, type Where } from './http/listening.ts'
 import { type Log, logRepeated } from './log.ts'
@@ -46,7 +48,7 @@ export interface Serving {
   metrics: Metrics | undefined
   readiness: Readiness
   health: Health
-  send: Send
+  responder: Responder
   /** Resolves when the store is open; rejects with `CannotOpenStore` if that turns out to be impossible. */
   opened: Promise<void>
   /** Handles the broadcasts of the other processes of the instance. */
@@ -81,13 +83,13 @@ export async function startServing(parts: ServingParts): Promise<Serving> {
   const usage = new Usage(store, clock)
   usage.start((error, message) => logRepeated(log, 'error', { error }, message))
   const record = createRecorder(log, usage, metrics, clock)
-  const send = createSend(record, ownBaseUrl(config), isStopping)
+  const responder = createResponder(createSend(record, ownBaseUrl(config), isStopping), log)
   const cache = new AnswerCache(store)
   const keyring = new Keyring(store, config.environment, clock, monotonic)
-  const pages = Promise.withResolvers<RequestListener>()
-  const servePage: RequestListener = (raw, response) => void pages.promise.then((serve) => serve(raw, response))
+  const pages = Promise.withResolvers<ServePage>()
+  const servePage = (arrival: Arrival) => pages.promise.then((serve) => serve(arrival))
   const { lease, hold, allowConnections: allow } = shared
-  const answering = { record, send, servePage, lease, hold, allow }
+  const answering = { record, responder, servePage, lease, hold, allow }
   const server = createApp({ config, store, cache, keyring, clock, monotonic, log, timeouts, ...answering })
   metrics?.watchServer(server, cache)
 
@@ -120,9 +122,9 @@ export async function startServing(parts: ServingParts): Promise<Serving> {
   const people = { accounts, sessions, flushUsage, throttles: shared }
   const consoleParts = { config, ...reach, url, store, ...people, clock, log }
   // Requests for pages wait until the pages are loaded; operations are served meanwhile.
-  setImmediate(() => pages.resolve(loadPages(consoleParts, health, send)))
+  setImmediate(() => pages.resolve(loadPages(consoleParts, health, responder)))
 
-  const created = { server, store, accounts, sessions, usage, metrics, readiness, health, send }
+  const created = { server, store, accounts, sessions, usage, metrics, readiness, health, responder }
   return {
     ...created,
     url,
@@ -164,11 +166,13 @@ async function loadMetrics({ adminPort }: Config): Promise<Metrics | undefined> 
   return createMetrics()
 }
 
+type ServePage = ReturnType<typeof createPages>
+
 /** Imports the pages after the server listens: they take longer to load than all other modules together. */
-async function loadPages(parts: ConsoleParts, health: Health, send: Send): Promise<RequestListener> {
+async function loadPages(parts: ConsoleParts, health: Health, responder: Responder): Promise<ServePage> {
   const [{ createConsole }, { createPages }] = await Promise.all([
     import('./console/console.ts'),
     import('./http/pages.ts'),
   ])
-  return createPages(parts.config, health, createConsole(parts), send, parts.log)
+  return createPages(parts.config, health, createConsole(parts), responder)
 }

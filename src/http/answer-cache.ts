@@ -69,14 +69,22 @@ export class AnswerCache {
   readonly #requested = new Set<string>()
   #bytes = 0
   #version: number | undefined
+  /** Whether the store's version has been asked for in this turn of the event loop. */
+  #isChecked = false
 
   constructor(store: Pick<Store, 'version' | 'versionToRead'>) {
     this.#store = store
   }
 
+  /** Makes the first read of a turn ask for the store's version. A turn without reads does not. */
+  beginTurn(): void {
+    this.#isChecked = false
+  }
+
   /** Drops all answers if the store has a new version, so that requests that have arrived by now get no older answer. */
   refresh(): void {
     const version = this.#store.version()
+    this.#isChecked = true
     if (version !== undefined && version === this.#version) return
     this.#version = version
     this.#answers.clear()
@@ -84,12 +92,13 @@ export class AnswerCache {
     this.#bytes = 0
   }
 
-  /** The store's version that all cached answers belong to. */
+  /** The store's version that all cached answers belong to; current for a read after `find`. */
   get version(): number | undefined {
     return this.#version
   }
 
   find(address: string): CachedAnswer | undefined {
+    if (!this.#isChecked) this.refresh()
     return this.#answers.get(address)
   }
 

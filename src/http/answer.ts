@@ -1,10 +1,15 @@
-// Sends an answer, with the headers that every answer has, and passes it to the recorder.
+// Sends an answer, with the headers that every answer has, and passes it to the recorder. Whatever the handling of a request
+// throws, at any step and on any port, ends here as a 500 or 503 and a log line (`Responder`).
+import { randomUUID } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import { pipeline, Readable } from 'node:stream'
 import { errorBody, ERRORS, helpLink, Refusal } from '../contract/errors.ts'
 import { HEADERS } from '../contract/response-headers.ts'
+import { RETRY_AFTER } from '../contract/limits.ts'
 import { BASE_PATH, OPERATIONS } from '../contract/operations.ts'
-import type { Answer, Bytes, Call, Result } from './call.ts'
+import { type Log, logFault, logRepeated } from '../log.ts'
+import { StoreUnavailable } from '../store/store.ts'
+import type { Answer, Arrival, Bytes, Call, Result } from './call.ts'
 import { isLast } from './connections.ts'
 import { deprecationHeaders } from './deprecation.ts'
 import type { Recorder } from './record.ts'
@@ -54,6 +59,86 @@ export function createSend(record: Recorder, baseUrl: string | undefined, isStop
     else response.writeHead(status, headers).end(body, 'latin1')
     record(request, status, result instanceof Refusal ? result : undefined)
   }
+}
+
+export interface Responder {
+  /** Sends the result of `work`, or an error answer if anything throws. */
+  respond: (call: Call, response: ServerResponse, work: () => Result | Promise<Result>) => void
+  /** Calls `serve` with a request that has just arrived, and sends an error answer if it throws or rejects. */
+  guard: (arrival: Arrival, serve: (arrival: Arrival) => unknown) => void
+}
+
+export function createResponder(send: Send, log: Log): Responder {
+  function respond(call: Call, response: ServerResponse, work: () => Result | Promise<Result>): void {
+    const failed = (error: unknown) => fail(call, response, error)
+    const answer = (result: Result) => {
+      try {
+        send(call, response, result)
+      } catch (error) {
+        failed(error)
+      }
+    }
+    try {
+      const result = work()
+      if (result instanceof Promise) result.then(answer, failed)
+      else queueMicrotask(() => answer(result))
+    } catch (error) {
+      failed(error)
+    }
+  }
+
+  function guard(arrival: Arrival, serve: (arrival: Arrival) => unknown): void {
+    const failed = (error: unknown) => {
+      const { raw, response, at } = arrival
+      fail({ id: randomUUID(), raw, ip: raw.socket.remoteAddress ?? '', startedAt: at }, response, error)
+    }
+    try {
+      const served = serve(arrival)
+      if (served instanceof Promise) served.catch(failed)
+    } catch (error) {
+      failed(error)
+    }
+  }
+
+  function fail(call: Call, response: ServerResponse, error: unknown): void {
+    try {
+      send(call, response, refusalFor(error, call, log))
+    } catch (second) {
+      logFault(log, { requestId: call.id, error: second }, 'an error could not be answered in the usual way')
+      if (response.headersSent) response.destroy()
+      else writeRefusal(response, internalError(call.id), call.id)
+    }
+  }
+
+  return { respond, guard }
+}
+
+/** Turns an error into a refusal: 503 if the database is unavailable, else 500 for a bug of the service. */
+function refusalFor(error: unknown, { id }: Call, log: Log): Refusal {
+  if (error instanceof StoreUnavailable) {
+    logRepeated(log, 'error', { requestId: id, reason: error.message }, 'the database is unavailable')
+    const message = 'The database is unavailable at the moment; retry shortly, a create with an Idempotency-Key.'
+    return new Refusal('service_unavailable', message, ['Retry-After', String(RETRY_AFTER.unavailable)])
+  }
+  logFault(log, { requestId: id, error }, 'internal error')
+  return internalError(id)
+}
+
+function internalError(id: string): Refusal {
+  return new Refusal('internal_error', `Internal error of the service; report it with the request id ${id}.`)
+}
+
+/** Renders relative links, for answers that are sent without a configuration. */
+export const refusalAnswer = createRefusalAnswer()
+
+export function closingHeaders(id: string): string[] {
+  return ['Request-Id', id, 'Cache-Control', REVALIDATE, 'Connection', 'close']
+}
+
+/** Writes a refusal with no other headers than these, as the last answer of its connection. */
+export function writeRefusal(response: ServerResponse, refusal: Refusal, id: string): void {
+  const { status, headers, body } = refusalAnswer(refusal)
+  response.writeHead(status, [...headers, ...closingHeaders(id)]).end(body, 'latin1')
 }
 
 /** Returns a text as the body of an answer, and the headers that describe it. */

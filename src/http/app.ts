@@ -7,7 +7,7 @@ import type { Log } from '../log.ts'
 import { createServer } from './node-http.ts'
 import type { Store } from '../store/store.ts'
 import { gatherTurns } from '../store/turns.ts'
-import type { Send } from './answer.ts'
+import type { Responder } from './answer.ts'
 import type { AnswerCache } from './answer-cache.ts'
 import { createAuthenticate } from './authenticate.ts'
 import { checkBodyHeaders, expectContinue } from './body.ts'
@@ -59,9 +59,9 @@ export interface AppParts {
   monotonic: () => number
   log: Log
   record: Recorder
-  send: Send
+  responder: Responder
   /** Serves the requests that are not for an operation. */
-  servePage: RequestListener
+  servePage: (arrival: Arrival) => Promise<void>
   /** Leases requests of the rate limit; undefined unless several processes share it. */
   lease: Lease | undefined
   /** Delays a request for a rehearsal. */
@@ -72,7 +72,7 @@ export interface AppParts {
 }
 
 export function createApp(parts: AppParts): Server {
-  const { config, cache, clock, log, servePage, timeouts = TIMEOUTS } = parts
+  const { config, cache, clock, log, responder, servePage, timeouts = TIMEOUTS } = parts
   const serveOperation = createPipeline({
     cache,
     steps: [
@@ -83,18 +83,17 @@ export function createApp(parts: AppParts): Server {
       checkBodyHeaders,
     ],
     handlers: createHandlers(parts.store, cache, clock, ownBaseUrl(config)),
-    send: parts.send,
-    log,
+    respond: responder.respond,
     clientAddress: createClientAddress(config.trustProxy),
   })
+  const serveArrival = (arrival: Arrival) => serveOperation(arrival) || servePage(arrival)
   // All requests of a turn are parsed, then all are looked up, then all are answered. Code stays in the processor's caches, and
   // the client wakes up once for many answers: this alone took a list from 0.70 to 0.90 of the rate of bare node:http.
   const arrived = gatherTurns<Arrival>((arrivals) => {
-    cache.refresh()
+    cache.beginTurn()
     for (const arrival of arrivals) {
       // Skips a client that has disconnected.
-      if (arrival.raw.socket.destroyed) continue
-      if (!serveOperation(arrival)) servePage(arrival.raw, arrival.response)
+      if (!arrival.raw.socket.destroyed) responder.guard(arrival, serveArrival)
     }
   }, REQUESTS_A_TURN)
 

@@ -157,12 +157,12 @@ export type ClientAddress = (raw: IncomingMessage) => string
 export function createClientAddress(trustProxy: string[] | false): ClientAddress {
   if (trustProxy === false) return ({ socket }) => socket.remoteAddress ?? ''
   const trusted = proxyAddr.compile(trustProxy)
-  const trustedWithPort = (address: string, hop: number) => trusted(withoutPort(address), hop)
-  return (raw) => withoutPort(proxyAddr(raw, trustedWithPort) ?? '')
+  const trustedWithPort = (address: string | undefined, hop: number) => trusted(withoutPort(address), hop)
+  return (raw) => withoutPort(proxyAddr(raw, trustedWithPort))
 }
 
 /** Some proxies append the client's port, as in 192.0.2.7:4711 or [2001:db8::7]:4711, which differs with each connection. */
-function withoutPort(address: string): string {
+function withoutPort(address = ''): string {
   return address.replace(/^(?:(\d+(?:\.\d+){3}):\d+|\[([^\]]*)\](?::\d+)?)$/, '$1$2')
 }
 

@@ -55,7 +55,8 @@ export function tendConnections(server: Server, limits: ConnectionLimits): Conne
   server.on('drop', onRefused)
   answerAfterEnd(server)
   server.on('connection', (socket: Socket) => {
-    rememberAddress(socket)
+    // Reset before it was accepted: nobody reads an answer.
+    if (!rememberAddress(socket)) socket.destroy()
     replaceEnd(socket, () => lingeringClose(socket, lingerTimeout))
   })
   return allow && new ConnectionLimit(server, allow, onRefused)

@@ -4,13 +4,11 @@ import type { Server } from 'node:http'
 import { Refusal } from '../contract/errors.ts'
 import { quote } from '../contract/json.ts'
 import { RETRY_AFTER } from '../contract/limits.ts'
-import type { Log } from '../log.ts'
 import { NoWrites, type Store, StoreBusy } from '../store/store.ts'
 import { withinTime } from '../store/within-time.ts'
-import { contentOf, jsonContent, type Send } from './answer.ts'
-import { type Answer, requestId, type Result } from './call.ts'
+import { contentOf, jsonContent, type Responder } from './answer.ts'
+import { type Answer, type Arrival, requestId, type Result } from './call.ts'
 import { createServer } from './node-http.ts'
-import { createRespond } from './pipeline.ts'
 import { isRead, methodNotAllowed } from './routes.ts'
 
 /** A database that takes longer counts as unavailable: load balancers and Prometheus wait only a few seconds for an answer. */
@@ -55,25 +53,23 @@ export function createAdmin(
   health: Health,
   metricsPage: () => Promise<string>,
   contentType: string,
-  send: Send,
-  log: Log,
+  { respond, guard }: Responder,
 ): Server {
-  const respond = createRespond(send, log)
   const answers: Record<string, () => Result | Promise<Result>> = {
     ...health,
     '/metrics': async () => ({ status: 200, ...contentOf(await metricsPage(), contentType) }),
   }
 
-  return createServer((raw, response) => {
-    const ip = raw.socket.remoteAddress ?? ''
+  const serve = ({ raw, response, at }: Arrival) => {
     // No key protects this port, so its answers have no CORS headers.
-    const call = { id: requestId(raw), raw, ip, startedAt: performance.now(), sameOrigin: true }
+    const call = { id: requestId(raw), raw, ip: raw.socket.remoteAddress ?? '', startedAt: at, sameOrigin: true }
     const path = raw.url!.split('?', 1)[0]!
     respond(call, response, () => {
       if (!Object.hasOwn(answers, path)) return unknownPath(path, Object.keys(answers))
       return isRead(raw.method) ? answers[path]!() : methodNotAllowed(raw.method!, path, 'GET, HEAD')
     })
-  })
+  }
+  return createServer((raw, response) => guard({ raw, response, at: performance.now() }, serve))
 }
 
 function unknownPath(path: string, known: readonly string[]): Refusal {

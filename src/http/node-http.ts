@@ -64,8 +64,9 @@ export function unsentBytes(socket: Socket): number {
 
 /**
  * Keeps the client's address available after a reset, when the operating system no longer knows it: Node asks for it once and
- * caches it. A cache in the service would be missed by libraries that read `remoteAddress`.
+ * caches it. A cache in the service would be missed by libraries that read `remoteAddress`. Returns false if the connection was
+ * reset before this process accepted it: its address is unknown, and stays undefined.
  */
-export function rememberAddress(socket: Socket): void {
-  Reflect.get(socket, 'remoteAddress')
+export function rememberAddress(socket: Socket): boolean {
+  return socket.remoteAddress !== undefined
 }

@@ -1,28 +1,24 @@
 // Serves a request that is not for an operation, in order: route, request id, framing, answer. These are the health checks, the
 // OpenAPI document and the console, and 404, 405 and OPTIONS of all paths (routes.ts).
-import type { RequestListener } from 'node:http'
 import type { Config } from '../config.ts'
-import type { Log } from '../log.ts'
-import type { Send } from './answer.ts'
-import { checkFraming, createClientAddress, createOrigin, type PageCall, requestId } from './call.ts'
+import type { Responder } from './answer.ts'
+import { type Arrival, checkFraming, createClientAddress, createOrigin, type PageCall, requestId } from './call.ts'
 import type { Health } from './health.ts'
 import { createOpenapiRoute } from './openapi-route.ts'
-import { createRespond } from './pipeline.ts'
 import { findRoute, type PageRoute, type Pages, tableOf, unrouted } from './routes.ts'
 
-export function createPages(config: Config, health: Health, pages: Pages, send: Send, log: Log): RequestListener {
+export function createPages(config: Config, health: Health, pages: Pages, { respond }: Responder) {
   const table = tableOf([...publicRoutes(config, health), ...pages.routes])
   const clientAddress = createClientAddress(config.trustProxy)
   const originOf = createOrigin(config.trustProxy)
-  const respond = createRespond(send, log)
 
-  return (raw, response) => {
+  return ({ raw, response, at }: Arrival): void => {
     const found = findRoute(table, raw.method!, raw.url!)
     const call: PageCall = {
       id: requestId(raw),
       raw,
       ip: clientAddress(raw),
-      startedAt: performance.now(),
+      startedAt: at,
       ...originOf(raw),
       parameters: found?.parameters ?? {},
       query: found?.query ?? '',

@@ -3,17 +3,18 @@
 import type { Usage } from '../accounts/usage.ts'
 import type { Refusal } from '../contract/errors.ts'
 import { redactSecrets } from '../contract/redact.ts'
-import type { Log } from '../log.ts'
+import { type Log, logFault } from '../log.ts'
 import type { Call } from './call.ts'
 import type { Metrics } from './metrics.ts'
 
 /** A request that was answered. One that the HTTP parser refused has only an id and an address. */
 export type Answered = Pick<Call, 'id'> & Partial<Omit<Call, 'ip'>> & { readonly ip?: string | undefined }
 
+/** Records an answer. Never throws: the answer has been sent, and some callers have no request to answer. */
 export type Recorder = (request: Answered, status: number, refusal?: Refusal) => void
 
 export function createRecorder(log: Log, usage: Usage, metrics: Metrics | undefined, clock: () => number): Recorder {
-  return (request, status, refusal) => {
+  function record(request: Answered, status: number, refusal?: Refusal): void {
     const { id, operation, caller, startedAt, rehearsed } = request
     if (operation !== undefined) {
       if (caller !== undefined) usage.count(caller, operation.id, status)
@@ -27,6 +28,14 @@ export function createRecorder(log: Log, usage: Usage, metrics: Metrics | undefi
     const seconds = startedAt === undefined ? undefined : (performance.now() - startedAt) / 1000
     metrics?.answered(operation, status, seconds, rehearsed)
     if (log.isLevelEnabled('info')) log.info(logLine(request, status, refusal), 'request')
+  }
+
+  return (request, status, refusal) => {
+    try {
+      record(request, status, refusal)
+    } catch (error) {
+      logFault(log, { requestId: request.id, error }, 'an answer could not be recorded')
+    }
   }
 }
 

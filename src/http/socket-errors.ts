@@ -7,14 +7,11 @@ import { ERRORS, Refusal } from '../contract/errors.ts'
 import { quote } from '../contract/json.ts'
 import { HEADERS_LIMIT, kibibytes } from '../contract/limits.ts'
 import { STATUS_CODES } from './node-http.ts'
-import { createRefusalAnswer } from './answer.ts'
+import { closingHeaders, refusalAnswer, writeRefusal } from './answer.ts'
 import { dueResponse, inTurn } from './connections.ts'
 import type { Recorder } from './record.ts'
 import { requestId } from './call.ts'
 import { ALL_METHODS } from './routes.ts'
-
-/** Renders relative links: this file does not know the public address. */
-const refusalAnswer = createRefusalAnswer()
 
 interface SocketError extends Error {
   code?: string
@@ -107,15 +104,6 @@ function otherProtocol(packet: Buffer = Buffer.of()): string | undefined {
     return 'This port speaks HTTP/1.1, but HTTP/2 came: do not use HTTP/2 with prior knowledge here.'
   }
   return undefined
-}
-
-function closingHeaders(id: string): string[] {
-  return ['Request-Id', id, 'Cache-Control', 'private, no-cache', 'Connection', 'close']
-}
-
-function writeRefusal(response: ServerResponse, refusal: Refusal, id: string): void {
-  const { status, headers, body } = refusalAnswer(refusal)
-  response.writeHead(status, [...headers, ...closingHeaders(id)]).end(body, 'latin1')
 }
 
 /** Writes an answer to a socket for which Node has no response, and closes the connection (connections.ts). */
