@@ -1,6 +1,6 @@
 // npm run drill:overload: sends requests on far more connections than the peak rate needs, to an instance and to
 // bare node:http.
-// Fails if a list gets anything but 200, a create anything but 201 or 503 with Retry-After, /livez of the admin port an error,
+// Fails if a list gets anything but 200, a create anything but 201 or 503 with Retry-After, /livez on a new connection an error,
 // or if the instance does not recover. Throughput and latencies are printed but not judged: they depend on the machine.
 // --connections, --seconds, --rounds and --seed take a number; --plant freezes the instance, and then the drill must fail.
 import { join } from 'node:path'
@@ -50,7 +50,7 @@ await conduct(
     ]
 
     // Alternates between the subjects, so that other load on the machine affects all of them alike.
-    const livez: Livez[] = []
+    const livez = { 'the public port': [] as Livez[], 'the admin port': [] as Livez[] }
     for (let round = 1; round <= rounds; round += 1) {
       for (const { name, port, pid, request, rounds: paces } of subjects) {
         say(`round ${round}, ${name}: ${PEAK_CONNECTIONS} connections, then ${connections}`)
@@ -58,10 +58,13 @@ await conduct(
         const peak = await crowd({ ...shared, connections: PEAK_CONNECTIONS })
         await setTimeout(BETWEEN_CROWDS_MS)
         if (plant && port === instance.port) instance.process.kill('SIGSTOP')
-        let asking: Promise<Livez> | undefined
-        const begun = port === instance.port ? () => void (asking = askLivez({ port: adminPort, seconds })) : undefined
-        paces.push({ peak, crowded: await crowd({ ...shared, connections, ...(begun && { begun }) }) })
-        if (asking !== undefined) livez.push(await asking)
+        let asking: Promise<Livez>[] = []
+        const begun = () => void (asking = [port, adminPort].map((each) => askLivez({ port: each, seconds })))
+        const isInstance = port === instance.port
+        paces.push({ peak, crowded: await crowd({ ...shared, connections, ...(isInstance && { begun }) }) })
+        const [onPublic, onAdmin] = await Promise.all(asking)
+        if (onPublic !== undefined) livez['the public port'].push(onPublic)
+        if (onAdmin !== undefined) livez['the admin port'].push(onAdmin)
         await setTimeout(BETWEEN_CROWDS_MS)
       }
     }
@@ -75,11 +78,7 @@ await conduct(
     const recoveredMs = performance.now() - recovering
 
     for (const { name, rounds: paces } of subjects) process.stdout.write(`${describe(name, connections, paces)}\n`)
-    const times = livez.flatMap((one) => one.times)
-    const failures = livez.flatMap((one) => one.failures)
-    process.stdout.write(
-      `/livez of the admin port: ${times.length} answers, ${failures.length} failures, median ${Math.round(percentile(times, 0.5))} ms, p99 ${Math.round(percentile(times, 0.99))} ms\n`,
-    )
+    const unanswered = Object.entries(livez).filter(([port, asked]) => !reportLivez(port, asked))
     process.stdout.write(
       `after the crowds: ${recovered ? 'served' : 'NOT served'} after ${Math.round(recoveredMs)} ms\n`,
     )
@@ -89,9 +88,20 @@ await conduct(
     const served =
       [...lists!, ...creates!].every(({ perSecond, failed }) => perSecond > 0 && failed === 0) &&
       lists!.every(({ busy }) => busy === 0)
-    return served && times.length > 0 && failures.length === 0 && recovered
+    return served && unanswered.length === 0 && recovered
   },
 )
+
+/** Prints how long new connections took for /livez. Returns whether all were answered. */
+function reportLivez(port: string, asked: readonly Livez[]): boolean {
+  const times = asked.flatMap((one) => one.times)
+  const failures = asked.flatMap((one) => one.failures)
+  const [median, p99] = [0.5, 0.99].map((quantile) => Math.round(percentile(times, quantile)))
+  process.stdout.write(
+    `/livez on new connections to ${port}: ${times.length} answers, ${failures.length} failures, median ${median} ms, p99 ${p99} ms\n`,
+  )
+  return times.length > 0 && failures.length === 0
+}
 
 function describe(name: string, connections: number, rounds: readonly Round[]): string {
   const of = (value: (round: Round) => number, digits = 0) => spread(figure(rounds.map(value)), digits)

@@ -2,12 +2,14 @@
 import assert from 'node:assert/strict'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
+import { existsSync, readFileSync } from 'node:fs'
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { describe, it } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { TIMEOUTS as DEFAULT_TIMEOUTS } from '../src/http/app.ts'
 import { until } from '../harness/until.ts'
+import { Folder, serve } from './command.ts'
 import { type Petstore, startPetstore } from './harness.ts'
 import { expectRawError, RawConnection } from '../harness/raw-http.ts'
 
@@ -329,5 +331,50 @@ describe('A connection', { concurrency: 3 }, () => {
     const started = performance.now()
     await petstore[Symbol.asyncDispose]()
     assert.ok(performance.now() - started < 30_000)
+  })
+})
+
+/** Linux limits every backlog by this. */
+const SOMAXCONN = '/proc/sys/net/core/somaxconn'
+const hasLongBacklog = existsSync(SOMAXCONN) && Number(readFileSync(SOMAXCONN, 'utf8')) >= 1000
+
+describe('New connections', () => {
+  it('are not kept waiting by many busy ones: while one is let in, few requests of the others are served', async () => {
+    await using petstore = await startPetstore({ env: { PETSTORE_LOG_LEVEL: 'warn' } })
+    const request = `GET /v1/pets HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${petstore.key}\r\n\r\n`
+    const open = async (length: number) => {
+      const connections = Array.from({ length }, () => new RawConnection(petstore.url))
+      await Promise.all(connections.map(({ socket }) => once(socket, 'connect')))
+      return connections
+    }
+    let served = 0
+    const busy = await open(300)
+    for (const { socket } of busy) {
+      socket.on('data', () => {
+        served += 1
+        socket.write(request)
+      })
+      socket.write(request)
+    }
+    await until(() => served > busy.length, 'all of them are busy')
+    const before = served
+    const newcomers = await open(20)
+    for (const newcomer of newcomers) newcomer.send(request)
+    await Promise.all(newcomers.map((newcomer) => newcomer.answer()))
+    const beside = (served - before) / newcomers.length
+    for (const { socket } of [...busy, ...newcomers]) socket.destroy()
+    // About 120; some 560, were the turns as long as without new connections.
+    assert.ok(beside < 250, `${beside} requests of busy connections were served for each new one`)
+  })
+
+  it('wait for a process that is busy, some thousands of them', { skip: !hasLongBacklog }, async () => {
+    await using folder = await Folder.create()
+    const { url, child } = await serve(folder)
+    child.kill('SIGSTOP')
+    // Node's own default is 511.
+    const waiting = Array.from({ length: 700 }, () => new RawConnection(url))
+    await Promise.all(waiting.map(({ socket }) => once(socket, 'connect', { signal: AbortSignal.timeout(30_000) })))
+    child.kill('SIGCONT')
+    for (const { socket } of waiting) socket.destroy()
   })
 })

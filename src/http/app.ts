@@ -50,6 +50,12 @@ export const TIMEOUTS: Timeouts = {
  */
 const REQUESTS_A_TURN = 128
 
+/**
+ * The same for a turn in which a connection was accepted. Node accepts one connection per turn, so that more of them may be
+ * waiting: short turns let them in sooner. A turn without a new connection stays long, which costs less per request.
+ */
+const REQUESTS_BESIDE_NEW_CONNECTIONS = 16
+
 export interface AppParts {
   config: Config
   store: Store
@@ -95,7 +101,13 @@ export function createApp(parts: AppParts): Server {
       // Skips a client that has disconnected.
       if (!arrival.raw.socket.destroyed) responder.guard(arrival, serveArrival)
     }
-  }, REQUESTS_A_TURN)
+  }, requestsThisTurn)
+  let accepted = false
+  function requestsThisTurn(): number {
+    const most = accepted ? REQUESTS_BESIDE_NEW_CONNECTIONS : REQUESTS_A_TURN
+    accepted = false
+    return most
+  }
 
   // `optimizeEmptyRequests` creates no stream for a request without a body: that saves 6 % of a list.
   const options = { ...timeouts, maxHeaderSize: HEADERS_LIMIT, requireHostHeader: false, optimizeEmptyRequests: true }
@@ -109,6 +121,7 @@ export function createApp(parts: AppParts): Server {
     expectContinue(raw, response)
     serve(raw, response)
   })
+  for (const event of ['connection', 'drop']) server.on(event, () => (accepted = true))
   const limit = tendConnections(server, { ...timeouts, maxConnections: config.maxConnections, allow: parts.allow, log })
   answerUnparsedRequests(server, parts.record)
   return server

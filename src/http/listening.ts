@@ -31,8 +31,8 @@ export interface InheritedSocket {
   fd: number
 }
 
-/** How many connections may wait in an inherited socket during a restart. The kernel's limit may be lower. */
-const INHERITED_BACKLOG = 4096
+/** How many connections may wait to be accepted, during a restart too. The kernel's limit may be lower. */
+const BACKLOG = 4096
 
 /** The listening socket of an instance's first process, from which a worker accepts connections too. */
 export interface HandedSocket {
@@ -71,8 +71,8 @@ export function inheritedSocket(env: Record<string, string | undefined>, pid: nu
 /** Resolves when the server accepts connections; rejects with `CannotListen`. */
 export async function listen(server: Server, where: Where): Promise<void> {
   try {
-    if ('fd' in where) server.listen({ fd: where.fd, backlog: INHERITED_BACKLOG })
-    else if ('host' in where) server.listen({ host: where.host, port: where.port })
+    if ('fd' in where) server.listen({ fd: where.fd, backlog: BACKLOG })
+    else if ('host' in where) server.listen({ host: where.host, port: where.port, backlog: BACKLOG })
     else server.listen(await where.receive())
     await once(server, 'listening')
     if (typeof server.address() !== 'object' || server.address() === null) throw new TypeError('it is not a TCP socket')

@@ -1,13 +1,13 @@
 // Batches items that arrive in the same turn of the event loop. A single item waits for one `setImmediate`, never for a timer.
 
 /**
- * Returns a function that adds an item. Calls `take` with the items of a turn, in the order of arrival, at most `most` at a
+ * Returns a function that adds an item. Calls `take` with the items of a turn, in the order of arrival, at most `most()` at a
  * time. The rest waits for the following turns, so that many requests do not hold up new connections and the admin port.
  */
-export function gatherTurns<T>(take: (gathered: readonly T[]) => void, most = Infinity): (arrival: T) => void {
+export function gatherTurns<T>(take: (gathered: readonly T[]) => void, most = () => Infinity): (arrival: T) => void {
   const gathered: T[] = []
   const handOver = () => {
-    const next = gathered.splice(0, most)
+    const next = gathered.splice(0, most())
     if (gathered.length > 0) setImmediate(handOver)
     take(next)
   }
