@@ -1,7 +1,9 @@
 // Structured logs: one JSON object per line, or short plain lines on a terminal.
+import type { EventEmitter } from 'node:events'
 import type { Writable } from 'node:stream'
 import { type DestinationStream, type Logger as Pino, pino } from 'pino'
 import { escapeControls } from './contract/json.ts'
+import { LogOutput, WRITE_LIMIT } from './log-output.ts'
 
 export const LOG_LEVELS = ['error', 'warn', 'notice', 'info', 'debug'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]
@@ -24,13 +26,43 @@ export function createLog(level: LogLevel, destination: DestinationStream): Log 
   )
 }
 
-/** Logs to standard output: as JSON, or as short plain lines if it is a terminal. */
-export function createLogTo(stdout: Writable & { isTTY?: boolean }, level: LogLevel): Log {
-  return createLog(level, stdout.isTTY ? forPeople((text) => stdout.write(text)) : stdout)
+const outputs = new WeakMap<Log, LogOutput>()
+
+export interface LogSurroundings {
+  /** Standard output. One of a test may be no file: it takes every line. */
+  stdout: Writable & { isTTY?: boolean; fd?: number }
+  /** The process, which emits `exit` and `uncaughtExceptionMonitor`. */
+  events?: EventEmitter | undefined
+  /** Called with a sentence if standard output fails. */
+  report?: (message: string) => void
 }
 
-/** A write of at most this many bytes to a pipe is atomic (PIPE_BUF of Linux); a longer one may mix with that of another process. */
-const LINE_LIMIT = 4096
+/**
+ * Logs to standard output: as JSON, or as short plain lines if it is a terminal. Node.js makes a pipe or socket non-blocking when
+ * it creates the stream `stdout`; files and terminals block. When the process exits or crashes, waiting lines are written first.
+ */
+export function createLogTo({ stdout, events, report }: LogSurroundings, level: LogLevel): Log {
+  const { fd, isTTY } = stdout
+  if (fd === undefined) return createLog(level, isTTY ? forPeople((text) => stdout.write(text)) : stdout)
+  const output = new LogOutput(fd, {
+    onFailure: ({ message }) => report?.(`The log cannot be written: ${message}. The service continues.`),
+    onDropped: (count) => log.error({ count }, 'log lines were dropped: their reader was too slow, or had stopped'),
+  })
+  const write = (line: string) => output.write(line)
+  const flush = () => output.flush()
+  // pino's log.flush() calls that of its destination.
+  const destination = { ...(isTTY ? forPeople(write) : { write }), flush }
+  const log = createLog(level, destination)
+  outputs.set(log, output)
+  events?.on('uncaughtExceptionMonitor', (error) => log.error({ error }, 'uncaught exception; the process ends'))
+  events?.on('exit', flush)
+  return log
+}
+
+/** Returns how many lines of the log were dropped since the start. */
+export function droppedLines(log: Log): number {
+  return outputs.get(log)?.dropped ?? 0
+}
 
 /** The lengths that the texts of an overlong line are cut to, one after the other, until the line is short enough. */
 const TEXT_LIMITS = [2000, 1000, 500, 200, 50]
@@ -38,14 +70,14 @@ const TEXT_LIMITS = [2000, 1000, 500, 200, 50]
 /** Cuts the texts of an overlong line: clients send long paths, and errors have long stacks. */
 function withinLimit(line: string): string {
   // A UTF-16 code unit takes three bytes at most.
-  if (line.length * 3 <= LINE_LIMIT) return line
+  if (line.length * 3 <= WRITE_LIMIT) return line
   for (const limit of TEXT_LIMITS) {
-    if (Buffer.byteLength(line) <= LINE_LIMIT) return line
+    if (Buffer.byteLength(line) <= WRITE_LIMIT) return line
     const cut = (_name: string, value: unknown) =>
       typeof value === 'string' && value.length > limit ? `${value.slice(0, limit)}…` : value
     line = `${JSON.stringify(JSON.parse(line), cut)}\n`
   }
-  if (Buffer.byteLength(line) <= LINE_LIMIT) return line
+  if (Buffer.byteLength(line) <= WRITE_LIMIT) return line
   const { level, time, msg } = JSON.parse(line) as Record<string, unknown>
   return `${JSON.stringify({ level, time, msg })}\n`
 }

@@ -12,7 +12,7 @@ const LEFT_OPEN_MS = 500
 const SAME_SIGNAL_MS = 1000
 
 // Standard output fails if its reader closes it, as `head` does, or if its disk is full. A command that handles stop
-// signals, such as `serve`, then stops gracefully; any other command exits.
+// signals, such as `export`, then stops gracefully; any other command exits. `serve` writes its log by log-output.ts, and goes on.
 let outputFailed = false
 let isStopping = false
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
@@ -41,6 +41,7 @@ const exitCode = await run(process.argv.slice(2), {
   stdout: process.stdout,
   stderr: process.stderr,
   pid: process.pid,
+  events: process,
   nodeVersion: process.version,
   clock: Date.now,
   stopSignal,

@@ -17,7 +17,7 @@ import { createRecorder } from './http/record.ts'
 import type { createPages } from './http/pages.ts'
 import { type Reach, reachOf } from './http/reach.ts'
 import { addressOf, cutOff, finish, lastStep, listen, type Where } from './http/listening.ts'
-import { type Log, logRepeated } from './log.ts'
+import { droppedLines, type Log, logRepeated } from './log.ts'
 import { openForServing } from './store/opening-store.ts'
 import { CannotCloseStore, type Observe, type Report, type Store } from './store/store.ts'
 import type { OnBroadcast, Shared } from './workers/shared.ts'
@@ -75,6 +75,7 @@ export async function startServing(parts: ServingParts): Promise<Serving> {
   const { store, opened } = await openForServing(database, opening)
   opened.catch(onBroken)
   metrics?.watchStore(store)
+  metrics?.watchLog(() => droppedLines(log))
   let stopping = false
   const isStopping = () => stopping
   const readiness = createReadiness(store, isStopping)

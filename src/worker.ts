@@ -1,6 +1,6 @@
 // The program of a worker: serves requests from the listening socket of the first process, until that process stops it.
 import type { Server } from 'node:net'
-import { createLogTo } from './log.ts'
+import { createLogTo, type Log } from './log.ts'
 import { type Serving, startServing } from './serving.ts'
 import { Channel } from './workers/channel.ts'
 import type { FirstProcessMethods, Shared, WorkerMethods, WorkerStart } from './workers/shared.ts'
@@ -8,6 +8,7 @@ import type { FirstProcessMethods, Shared, WorkerMethods, WorkerStart } from './
 /** How long a worker waits after SIGTERM: if its whole process group got the signal, the first process stops it. */
 const GROUP_SIGNAL_MS = 1000
 
+let log: Log | undefined
 let serving: Promise<Serving> | undefined
 let isInstanceStopping = false
 let stopped: Promise<void> | undefined
@@ -24,6 +25,8 @@ const methods: WorkerMethods = {
   async stop() {
     isInstanceStopping = true
     await stop()
+    // The first process disconnects after this call, which kills this process.
+    log?.flush()
   },
 }
 const first = new Channel<FirstProcessMethods>(process, methods)
@@ -45,11 +48,11 @@ process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'))
 // Ctrl-C in a terminal sends SIGINT to every process; the first process then stops the workers.
 process.on('SIGINT', () => {})
 process.on('SIGTERM', () => setTimeout(() => void leave(), GROUP_SIGNAL_MS))
-// The first process handles a failed output by stopping the service.
+// A failed output must not end the process; the first process reports it (log.ts).
 for (const output of [process.stdout, process.stderr]) output.on('error', () => {})
 
 async function start({ config, timeouts }: WorkerStart): Promise<void> {
-  const log = createLogTo(process.stdout, config.logLevel)
+  log = createLogTo({ stdout: process.stdout, events: process }, config.logLevel)
   const where = { receive: receiveSocket }
   const [clock, monotonic] = [Date.now, () => performance.now()]
   const onBroken = ({ message }: Error) => void first.call('fail', message).catch(() => {})

@@ -144,23 +144,6 @@ describe('petstore serve', { concurrency: 3 }, () => {
     assert.equal((await served.ended).code, 0)
   })
 
-  it('stops when the reader of its output leaves: what runs is finished and stored, exit code 0', async () => {
-    await using folder = await Folder.create([BIN])
-    const { key } = await makeKey(folder)
-    const served = await serve(folder, { env: { PETSTORE_LOG_LEVEL: 'info' } })
-    using running = new RawConnection(served.url)
-    running.send(createHead(key, REX, 'Expect: 100-continue\r\n'))
-    assert.equal((await running.answer()).status, 100)
-    served.child.stdout!.destroy()
-    // Its line of the log cannot be written.
-    assert.equal((await fetch(`${served.url}/livez`)).status, 200)
-    await untilRefused(served.url)
-    running.send(REX)
-    assert.equal((await running.answer()).status, 201)
-    const { code, stderr } = await served.ended
-    assert.deepEqual([code, stderr], [0, ''])
-  })
-
   it('cuts off a client that never finishes, and still ends with 0 within 10 seconds', async () => {
     await using folder = await Folder.create([BIN])
     const { key } = await makeKey(folder)

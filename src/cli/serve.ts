@@ -10,7 +10,7 @@ import type { Running } from '../server.ts'
 import { CannotCloseStore, StoreUnavailable } from '../store/store.ts'
 import { PeerEnded } from '../workers/channel.ts'
 import { type Command, CommandFailed, type Input, nextCommand, settingOptions } from './command.ts'
-import { accent, print, type Terminal } from './terminal.ts'
+import { accent, print, report, type Terminal } from './terminal.ts'
 
 const RECOVERED_LATER = 'exiting; the next start recovers the database'
 
@@ -32,7 +32,13 @@ export const serve: Command = {
     const stopSignal = terminal.stopSignal()
     // Imported on demand: without the HTTP stack, the other commands start in a fraction of the time.
     const [{ createLogTo }, { startServer }] = await Promise.all([import('../log.ts'), import('../server.ts')])
-    const log = createLogTo(terminal.stdout, config.logLevel)
+    const { stdout, events } = terminal
+    const reportFailure = (message: string) => report(terminal, `petstore: ${message}`)
+    const log = createLogTo({ stdout, events, report: reportFailure }, config.logLevel)
+    const kill = () => {
+      log.flush()
+      terminal.kill()
+    }
     const { env, pid, clock } = terminal
     let isStopped = false
     void stopSignal.then(() => (isStopped = true))
@@ -44,7 +50,7 @@ export const serve: Command = {
       if (isStopped && error instanceof PeerEnded) return log.notice('stopped')
       if (!(error instanceof CannotCloseStore)) throw asStartFailure(error)
       log.error({ error }, RECOVERED_LATER)
-      return terminal.kill()
+      return kill()
     }
     await announce(input, running, log)
 
@@ -62,13 +68,13 @@ export const serve: Command = {
       if (error instanceof StoreUnavailable) log.error({ error }, RECOVERED_LATER)
       else if (!(await running.stop())) {
         log.error({ error }, RECOVERED_LATER)
-        terminal.kill()
+        kill()
       }
       throw error
     }
     log.notice({ signal }, 'stopping: finishing open requests')
     if (await running.stop()) log.notice('stopped')
-    else terminal.kill()
+    else kill()
   },
 }
 

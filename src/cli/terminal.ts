@@ -1,4 +1,5 @@
 // The surroundings of a command (environment variables, streams, clock, signals), and functions that print and prompt.
+import type { EventEmitter } from 'node:events'
 import { basename, delimiter, dirname, isAbsolute, relative } from 'node:path'
 import { createInterface } from 'node:readline/promises'
 import { type Readable, Writable } from 'node:stream'
@@ -12,11 +13,13 @@ export interface Terminal {
   /** The numbers of the lines of the file .env that are neither a variable nor a comment. */
   ignoredLines: readonly number[]
   stdin: Readable & { isTTY?: boolean }
-  stdout: Writable & { isTTY?: boolean }
+  stdout: Writable & { isTTY?: boolean; fd?: number }
   stderr: Writable & { isTTY?: boolean }
   /** How to call the program again, for messages that suggest a command. */
   program: string
   pid: number
+  /** The process, as an emitter of events about its end. */
+  events?: EventEmitter
   nodeVersion: string
   clock: () => number
   /**

@@ -28,6 +28,8 @@ const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5
 /** The counters of these statuses start at 0: Prometheus sees no increase, and so no error, if a series begins at 1. */
 const SERVER_ERRORS = [500, 503]
 
+const LOG_HELP = 'Log lines that were dropped because their reader was too slow, or had stopped'
+
 export function createMetrics() {
   const registry = new Registry()
   const registers = [registry]
@@ -75,6 +77,7 @@ export function createMetrics() {
     },
     watchServer: (server: Server, cache: Cache) => watch(serverMetrics(server, cache)),
     watchStore: (store: Store) => watch(storeMetrics(store)),
+    watchLog: (dropped: () => number) => watch([total('petstore_log_lines_dropped_total', LOG_HELP, dropped)]),
     watchInstance: (readiness: Readiness) => watch(instanceMetrics(readiness)),
     /** Returns the metrics of this process, to be added to those of other processes. */
     snapshot: (): Promise<Snapshot> => registry.getMetricsAsJSON(),
