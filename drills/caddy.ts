@@ -1,23 +1,20 @@
 // Starts Caddy in front of the instances, with the Caddyfile of deploy/.
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { deployedFor } from '../harness/deployed.ts'
 import { freePort } from '../harness/free-port.ts'
 import { start } from '../harness/processes.ts'
 import { until } from '../harness/until.ts'
 
 export const CADDY = '/usr/bin/caddy'
 
-const CADDYFILE = fileURLToPath(new URL('../deploy/Caddyfile', import.meta.url))
-
-/** Starts Caddy without TLS and returns its address. */
+/** Starts Caddy without TLS, in front of one instance or two, and returns its address. */
 export async function startCaddy(folder: string, ports: readonly number[]): Promise<string> {
   const url = `http://127.0.0.1:${await freePort()}`
-  const env = {
-    HOME: folder,
-    PETSTORE_DOMAIN: url,
-    PETSTORE_UPSTREAMS: ports.map((port) => `127.0.0.1:${port}`).join(' '),
-  }
-  start(CADDY, ['run', '--config', CADDYFILE], { env, log: join(folder, 'caddy.log') })
+  const env = { HOME: folder, PETSTORE_DOMAIN: url, PETSTORE_INSTANCES: ports.length === 1 ? 'one' : 'two' }
+  const file = join(folder, 'Caddyfile')
+  writeFileSync(file, deployedFor('Caddyfile', ports))
+  start(CADDY, ['run', '--config', file], { env, log: join(folder, 'caddy.log') })
   await until(async () => (await fetch(`${url}/readyz`)).ok, 'Caddy finds the instances ready')
   return url
 }

@@ -1,14 +1,15 @@
-// npm run drill:drain: restarts instances behind HAProxy, behind Caddy and alone, under traffic of clients that never retry.
+// npm run drill:drain: restarts instances behind proxies and alone, under traffic of clients that never retry.
 // Fails if a request fails, or an acknowledged animal is lost or doubled. The drain time is the one that deploy/ sets.
 // --restarts and --seed take a number; --plant kills the instances instead of stopping them, and then the drill must fail.
 import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { killAll } from '../harness/processes.ts'
 import { say } from '../harness/say.ts'
-import { CADDY, startCaddy } from './caddy.ts'
+import { startCaddy } from './caddy.ts'
 import { conduct, type Terms } from './conduct.ts'
 import { requirePrograms } from './debian.ts'
-import { CHECKS, HAPROXY, startLoadBalancer } from './load-balancer.ts'
+import { CHECKS, startLoadBalancer } from './load-balancer.ts'
+import { PACKAGES, PROGRAMS, PROXIES } from './proxy-servers.ts'
 import { holds, type Outcome, restartAlone, restartBehind, type Restarts } from './restarts.ts'
 
 const CLIENTS = 8
@@ -32,7 +33,13 @@ const SCENES: Record<string, { drainSeconds: number; run: (plan: Restarts) => Pr
     drainSeconds: drainOf('compose.yaml'),
     run: (plan) => restartBehind(startCaddy, SETTLES_MS, plan),
   },
-  'one instance, inherited socket': { drainSeconds: drainOf('petstore.service'), run: restartAlone },
+  'one instance, inherited socket': { drainSeconds: drainOf('petstore.service'), run: (plan) => restartAlone(plan) },
+  ...Object.fromEntries(
+    Object.entries(PROXIES).map(([name, startProxy]) => [
+      `the same behind ${name}`,
+      { drainSeconds: drainOf('petstore.service'), run: (plan: Restarts) => restartAlone(plan, startProxy) },
+    ]),
+  ),
 }
 
 async function drill({ folder, seed, plant, counts: { restarts } }: Terms<'restarts'>): Promise<boolean> {
@@ -63,5 +70,5 @@ function print(name: string, { restarts, answered, broken, lost, doubled, slowes
     process.stdout.write(`  broken: ${all.length} × ${what}\n`)
 }
 
-requirePrograms([HAPROXY, CADDY], ['haproxy', 'caddy'])
+requirePrograms(PROGRAMS, PACKAGES)
 await conduct({ restarts: 30 }, drill)

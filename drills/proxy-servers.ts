@@ -1,7 +1,8 @@
 // Starts nginx, HAProxy or Caddy in front of the instances, with the configurations of deploy/; only addresses and TLS are
 // replaced.
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { deployedFor } from '../harness/deployed.ts'
 import { freePort } from '../harness/free-port.ts'
 import { start } from '../harness/processes.ts'
 import { until } from '../harness/until.ts'
@@ -13,14 +14,14 @@ const NGINX = '/usr/sbin/nginx'
 export const PROGRAMS = [NGINX, HAPROXY, CADDY]
 export const PACKAGES = ['nginx-light', 'haproxy', 'caddy']
 
-/** Starts a proxy in front of two instances and returns its address. */
-export type StartProxy = (folder: string, ports: readonly [number, number]) => Promise<string>
+/** Starts a proxy in front of one instance or two, and returns its address. */
+export type StartProxy = (folder: string, ports: readonly number[]) => Promise<string>
 
 export const PROXIES: Record<string, StartProxy> = { nginx: startNginx, HAProxy: startHaproxy, Caddy: startCaddy }
 
-async function startNginx(folder: string, ports: readonly [number, number]): Promise<string> {
+async function startNginx(folder: string, ports: readonly number[]): Promise<string> {
   const port = await freePort()
-  const site = shipped('nginx.conf', ports)
+  const site = deployedFor('nginx.conf', ports)
     .replace('listen 443 ssl;', `listen 127.0.0.1:${port};`)
     .replaceAll(/^ *ssl_certificate.*\n/gm, '')
   const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
@@ -37,17 +38,12 @@ async function startNginx(folder: string, ports: readonly [number, number]): Pro
   return ready(`http://127.0.0.1:${port}`)
 }
 
-async function startHaproxy(folder: string, ports: readonly [number, number]): Promise<string> {
+async function startHaproxy(folder: string, ports: readonly number[]): Promise<string> {
   const port = await freePort()
   const file = join(folder, 'haproxy.cfg')
-  writeFileSync(file, shipped('haproxy.cfg', ports).replace(/bind :443 .*/, `bind 127.0.0.1:${port}`))
+  writeFileSync(file, deployedFor('haproxy.cfg', ports).replace(/bind :443 .*/, `bind 127.0.0.1:${port}`))
   start(HAPROXY, ['-db', '-f', file], { log: join(folder, 'haproxy.log') })
   return ready(`http://127.0.0.1:${port}`)
-}
-
-function shipped(name: string, [first, second]: readonly [number, number]): string {
-  const text = readFileSync(new URL(`../deploy/${name}`, import.meta.url), 'utf8')
-  return text.replaceAll('127.0.0.1:8081', `127.0.0.1:${first}`).replaceAll('127.0.0.1:8082', `127.0.0.1:${second}`)
 }
 
 async function ready(url: string): Promise<string> {

@@ -58,14 +58,18 @@ export async function restartBehind(
 /** How long a single instance serves between two restarts. */
 const CALM_MS = 500
 
-/** Restarts a single instance on a listening socket that it inherits. */
-export async function restartAlone(plan: Restarts): Promise<Outcome> {
+/** Restarts a single instance on a listening socket that it inherits, perhaps behind a proxy. */
+export async function restartAlone(
+  plan: Restarts,
+  proxy?: (folder: string, ports: number[]) => Promise<string>,
+): Promise<Outcome> {
   const { folder, restarts, drainSeconds, signal } = plan
   const database = `sqlite:${join(folder, 'petstore.db')}`
   await using instance = await HeldInstance.start(database, join(folder, 'instance.log'), {
     PETSTORE_DRAIN_SECONDS: String(drainSeconds),
   })
-  return await underTraffic(instance.url, await createKey(database), plan, async () => {
+  const url = (await proxy?.(folder, [Number(new URL(instance.url).port)])) ?? instance.url
+  return await underTraffic(url, await createKey(database), plan, async () => {
     for (let restart = 0; restart < restarts; restart += 1) {
       await setTimeout(CALM_MS)
       await instance.restart(signal)

@@ -1,15 +1,48 @@
 // The files in deploy/ keep up with the code: the Node.js version, the settings, the files that the image needs.
 import assert from 'node:assert/strict'
-import { execFileSync } from 'node:child_process'
-import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { execFileSync, spawnSync } from 'node:child_process'
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { parseEnv } from 'node:util'
 import { SETTINGS } from '../src/config.ts'
 import { ERRORS } from '../src/contract/errors.ts'
+import { deployed } from '../harness/deployed.ts'
+import { CERTIFICATE, KEY } from '../harness/test-certificate.ts'
+import { BIN, Folder } from './command.ts'
 
 const read = (path: string) => readFileSync(new URL(`../${path}`, import.meta.url), 'utf8')
+
+function temporaryFolder() {
+  const path = mkdtempSync(join(tmpdir(), 'petstore-deploy-'))
+  return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true }) }
+}
+
+/** Lets a proxy check its file, in a folder with a certificate. */
+const PROXY_CHECKS = {
+  nginx(folder: string, instances: 'one' | 'two') {
+    // The check binds its sockets, and only root may bind port 443.
+    const site = deployed('nginx.conf', instances)
+      .replaceAll('/etc/ssl/private', folder)
+      .replace('listen 443 ', `listen unix:${folder}/socket `)
+    writeFileSync(join(folder, 'nginx.conf'), `pid ${folder}/pid; events {}\nhttp { access_log off;\n${site}}\n`)
+    return run('nginx', ['-t', '-p', folder, '-e', 'stderr', '-c', join(folder, 'nginx.conf')])
+  },
+  haproxy(folder: string, instances: 'one' | 'two') {
+    writeFileSync(join(folder, 'haproxy.cfg'), deployed('haproxy.cfg', instances).replaceAll('/etc/haproxy', folder))
+    return run('haproxy', ['-c', '-f', join(folder, 'haproxy.cfg')])
+  },
+  caddy(folder: string, instances: 'one' | 'two') {
+    const file = new URL('../deploy/Caddyfile', import.meta.url).pathname
+    const env = { ...process.env, HOME: folder, PETSTORE_INSTANCES: instances }
+    return run('caddy', ['validate', '--adapter', 'caddyfile', '--config', file], env)
+  },
+}
+
+function run(program: string, parameters: readonly string[], env: NodeJS.ProcessEnv = process.env) {
+  return spawnSync(program, parameters, { env, encoding: 'utf8' })
+}
 
 describe('the deployment', () => {
   it('runs the image on the Node.js that package.json pins', () => {
@@ -43,30 +76,126 @@ describe('the deployment', () => {
 
   it('fills in the file of compose by the command in the README', () => {
     const [, block = ''] = /^## Compose\n\n```sh\n([^`]*?)^docker compose/m.exec(read('deploy/README.md')) ?? []
-    const folder = mkdtempSync(join(tmpdir(), 'petstore-deploy-'))
-    try {
-      cpSync(new URL('../deploy/env.example', import.meta.url), join(folder, 'deploy/env.example'))
-      execFileSync('sh', ['-euc', block.replace('pets.example.com ', 'pets.test ')], { cwd: folder })
-      const { POSTGRES_PASSWORD, PETSTORE_BASE_URL, PETSTORE_DOMAIN } = parseEnv(
-        readFileSync(join(folder, 'deploy/.env'), 'utf8'),
-      )
-      assert.match(POSTGRES_PASSWORD!, /^[0-9a-f]{64}$/)
-      assert.deepEqual([PETSTORE_DOMAIN, PETSTORE_BASE_URL], ['pets.test', 'https://pets.test/v1'])
-    } finally {
-      rmSync(folder, { recursive: true })
+    using folder = temporaryFolder()
+    cpSync(new URL('../deploy/env.example', import.meta.url), join(folder.path, 'deploy/env.example'))
+    execFileSync('sh', ['-euc', block.replace('pets.example.com ', 'pets.test ')], { cwd: folder.path })
+    const { POSTGRES_PASSWORD, PETSTORE_BASE_URL, PETSTORE_DOMAIN } = parseEnv(
+      readFileSync(join(folder.path, 'deploy/.env'), 'utf8'),
+    )
+    assert.match(POSTGRES_PASSWORD!, /^[0-9a-f]{64}$/)
+    assert.deepEqual([PETSTORE_DOMAIN, PETSTORE_BASE_URL], ['pets.test', 'https://pets.test/v1'])
+  })
+
+  it('lets an instance drain, finish, write its log and end before it is killed', () => {
+    const [unit, compose, proxy] = ['petstore.service', 'compose.yaml', 'Caddyfile'].map((file) => deployed(file)) as [
+      string,
+      string,
+      string,
+    ]
+    const seconds = (text: string, pattern: RegExp) => Number(pattern.exec(text)?.[1])
+    for (const [drain, limit] of [
+      [seconds(unit, /^Environment=PETSTORE_DRAIN_SECONDS=(\d+)$/m), seconds(unit, /^TimeoutStopSec=(\d+)$/m)],
+      [seconds(compose, /PETSTORE_DRAIN_SECONDS: (\d+)$/m), seconds(compose, /stop_grace_period: (\d+)s$/m)],
+    ] as const) {
+      assert.ok(limit > drain + 15)
+      assert.ok(drain >= 3 * seconds(proxy, /health_interval (\d+)s$/m), 'proxies ask several times during the drain')
     }
   })
 
-  it('lets an instance drain, finish and end before it is killed', () => {
-    const unit = read('deploy/petstore.service')
-    const seconds = (text: string, pattern: RegExp) => Number(pattern.exec(text)?.[1])
-    assert.ok(
-      seconds(unit, /^TimeoutStopSec=(\d+)$/m) > seconds(unit, /^Environment=PETSTORE_DRAIN_SECONDS=(\d+)$/m) + 10,
+  const addresses = (text: string) => text.replaceAll(/#.*/g, '').match(/127\.0\.0\.1:\d+/g)
+  const snippet = (name: string) =>
+    new RegExp(`^\\(${name}\\) \\{\\n(.*?)^\\}`, 'ms').exec(deployed('Caddyfile'))?.[1] ?? ''
+
+  it('sends the requests for one instance where that listens, and takes it out of use at no time', () => {
+    const [, address] = /^ListenStream=(.+)$/m.exec(deployed('petstore.socket')) ?? []
+    assert.equal(
+      `${SETTINGS.host.default}:${SETTINGS.port.default}`,
+      address,
+      'the unit listens there without the socket',
     )
-    const [compose, proxy] = [read('deploy/compose.yaml'), read('deploy/Caddyfile')]
-    const drain = seconds(compose, /PETSTORE_DRAIN_SECONDS: (\d+)$/m)
-    assert.ok(seconds(compose, /stop_grace_period: (\d+)s$/m) > drain + 10)
-    assert.ok(drain >= 3 * seconds(proxy, /health_interval (\d+)s$/m), 'the proxy asks several times during the drain')
+    assert.match(deployed('Caddyfile'), /import \{\$PETSTORE_INSTANCES:one\}/)
+    for (const text of [snippet('one'), deployed('nginx.conf'), deployed('haproxy.cfg')]) {
+      assert.deepEqual(addresses(text), [address])
+      assert.doesNotMatch(text.replaceAll(/#.*/g, ''), /readyz|check|fail_|observe/)
+    }
+  })
+
+  it('sends the requests for two instances where those listen, and asks whether they are ready', () => {
+    const [, units = ''] = /^systemctl enable --now (petstore@.+)$/m.exec(deployed('README.md')) ?? []
+    const listening = [...units.matchAll(/petstore@(\d+)/g)].map(([, port]) => `${SETTINGS.host.default}:${port}`)
+    assert.equal(listening.length, 2)
+    assert.match(deployed('petstore.service'), /^Environment=PORT=%i$/m)
+    for (const text of [snippet('two'), deployed('nginx.conf', 'two'), deployed('haproxy.cfg', 'two')])
+      assert.deepEqual(addresses(text), listening)
+    assert.match(snippet('two'), /^\thealth_uri \/readyz$/m)
+    assert.match(deployed('haproxy.cfg', 'two'), /^ {2}option httpchk GET \/readyz$/m)
+    const compose = deployed('compose.yaml')
+    const [, port] = /^ +PORT=(\d+)/m.exec(deployed('Dockerfile')) ?? []
+    const services = [...compose.matchAll(/^ {2}(\S+): \*petstore$/gm)].map(([, name]) => `${name}:${port}`)
+    assert.match(compose, /^ +PETSTORE_INSTANCES: two$/m)
+    assert.equal(/^ +PETSTORE_UPSTREAMS: (.+)$/m.exec(compose)?.[1], services.join(' '))
+  })
+
+  for (const instances of ['one', 'two'] as const) {
+    for (const [program, check] of Object.entries(PROXY_CHECKS)) {
+      const skip = spawnSync('which', [program]).status === 0 ? false : `${program} is not installed`
+      it(`has a file for ${instances} that ${program} accepts`, { skip }, () => {
+        using folder = temporaryFolder()
+        writeFileSync(join(folder.path, 'petstore.pem'), CERTIFICATE + KEY)
+        const { status, stdout, stderr } = check(folder.path, instances)
+        assert.equal(status, 0, stdout + stderr)
+      })
+    }
+  }
+
+  const skipUnits = spawnSync('systemd-analyze', ['--version']).status === 0 ? false : 'systemd is not installed'
+  it('has units that systemd accepts without a complaint', { skip: skipUnits }, () => {
+    using folder = temporaryFolder()
+    const files = readdirSync(new URL('../deploy', import.meta.url)).filter((name) =>
+      /\.(service|socket|timer)$/.test(name),
+    )
+    const write = (name: string, file: string) =>
+      writeFileSync(join(folder.path, name), deployed(file).replaceAll('/opt/petstore/bin/petstore', '/bin/true'))
+    for (const file of files) write(file, file)
+    write('petstore@.service', 'petstore.service')
+    const { stdout, stderr } = spawnSync('systemd-analyze', ['verify', '--man=no', ...files, 'petstore@8081.service'], {
+      env: { ...process.env, SYSTEMD_UNIT_PATH: `${folder.path}:/lib/systemd/system` },
+      encoding: 'utf8',
+    })
+    const complaints = (stdout + stderr).split('\n').filter((line) => line.includes('petstore'))
+    assert.deepEqual(complaints, [])
+  })
+
+  it('makes a backup every night, also a second one of a day, and keeps two weeks of them', async () => {
+    await using folder = await Folder.create()
+    await folder.runInProcess(['seed', '--count', '3'])
+    const commands = [...deployed('petstore-backup.service').matchAll(/^ExecStart=(.+)$/gm)].map(([, command = '']) =>
+      command
+        .replaceAll('%%', '%')
+        .replaceAll('$$', '$')
+        .replaceAll('/var/lib/petstore-backups', folder.path)
+        .replace('/opt/petstore/bin/petstore', BIN),
+    )
+    const age = (name: string, days: number) => {
+      const time = Date.now() / 1000 - days * 86_400
+      writeFileSync(join(folder.path, name), '')
+      utimesSync(join(folder.path, name), time, time)
+    }
+    age('petstore-2026-01-01.db', 14.1)
+    age('petstore-2026-01-02.db.1.partial', 14.1)
+    age('petstore-2026-01-03.db', 13.9)
+    age('other.db', 99)
+    for (const command of [...commands, ...commands])
+      execFileSync('sh', ['-c', command], { cwd: folder.path, stdio: 'pipe' })
+    const left = readdirSync(folder.path).filter((name) => name !== 'data')
+    const today = left.filter(
+      (name) => /^petstore-\d{4}-\d\d-\d\d\.db$/.test(name) && name !== 'petstore-2026-01-03.db',
+    )
+    assert.equal(today.length, 1)
+    assert.deepEqual(left.toSorted(), ['other.db', 'petstore-2026-01-03.db', ...today].toSorted())
+    const database = `sqlite:${join(folder.path, 'again.db')}`
+    const restored = await folder.runInProcess(['restore', today[0]!, '--database', database])
+    assert.equal(restored.code, 0, restored.stderr)
   })
 
   it('has a proxy that answers with an error code of the service', () => {
@@ -80,7 +209,7 @@ describe('the deployment', () => {
     for (const file of ['deploy/Dockerfile', 'deploy/compose.yaml', 'deploy/petstore.service', 'deploy/README.md']) {
       for (const [name] of read(file).matchAll(/\b(?:PETSTORE_[A-Z_]+|DATABASE_URL)\b/g)) {
         assert.ok(
-          known.has(name) || name === 'PETSTORE_DOMAIN' || name === 'PETSTORE_UPSTREAMS',
+          known.has(name) || ['PETSTORE_DOMAIN', 'PETSTORE_INSTANCES', 'PETSTORE_UPSTREAMS'].includes(name),
           `${file} names ${name}`,
         )
       }
