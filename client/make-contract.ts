@@ -28,8 +28,8 @@ interface Document {
 const OPENAPI = new URL('../openapi.json', import.meta.url)
 const CONTRACT = new URL('src/contract.ts', import.meta.url)
 
-export function renderContract(): string {
-  const { servers, paths, components } = JSON.parse(readFileSync(OPENAPI, 'utf8')) as Document
+export function renderContract(openapi = readFileSync(OPENAPI, 'utf8')): string {
+  const { servers, paths, components } = JSON.parse(openapi) as Document
   const { PetStatus, NewPet, Pet, Error: ErrorSchema } = components.schemas
   const [address] = Object.values(servers[0]!.variables)
   const operations = Object.entries(paths).flatMap(([path, methods]) =>
@@ -73,7 +73,7 @@ export function renderContract(): string {
     '/** How each field of an animal goes over the wire, and whether the service always sends it. */',
     'export const PET_FIELDS = {',
     ...Object.entries(Pet.properties!).map(
-      ([name, schema]) => `  ${name}: { type: '${wireType(schema)}', always: ${alwaysSent.has(name)} },`,
+      ([name, schema]) => `  ${name}: { type: '${wireType(name, schema)}', always: ${alwaysSent.has(name)} },`,
     ),
     '} as const satisfies Record<keyof Pet, object>',
     '',
@@ -104,8 +104,13 @@ function typeOf({ $ref, type, format }: Schema, int64: string): string {
   throw new Error(`The client has no type for ${type}.`)
 }
 
-function wireType({ format }: Schema): string {
-  return format === 'int64' ? 'bigint' : 'string'
+/** The JavaScript type of a field in a parsed answer, where every integer is a bigint. */
+function wireType(name: string, { $ref, type, format }: Schema): string {
+  if ($ref !== undefined || type === 'string') return 'string'
+  if (type === 'integer' && format === 'int64') return 'bigint'
+  throw new Error(
+    `The client can't read the field ${name}, ${type} of format ${format}: an integer needs the format int64.`,
+  )
 }
 
 function union(values: readonly string[], separator: string): string {

@@ -1,10 +1,11 @@
-// Reads an HTTP response: returns its JSON value, or throws the error that describes it.
+// Reads an HTTP response: returns its JSON value if it has content, or throws the error that describes it.
 import { errorOfStatus, UnexpectedResponseError } from './errors.ts'
 import { type Json, parseExactJson } from './exact-json.ts'
 import { parseRetryAfter } from './retry.ts'
 
 export interface Answer {
-  value: Json
+  /** Undefined for a 204, which has no content. */
+  value: Json | undefined
   /** The address of the request. */
   url: URL
   status: number
@@ -31,7 +32,7 @@ export function readAnswer({ method, url, response, text }: Exchange): Answer {
     throw new UnexpectedResponseError({ code: 'unexpected_response', message, status, requestId })
   }
   const value = parseBody(text)
-  if (ok && value !== undefined) return { value, url, status, headers, requestId }
+  if (status === 204 || (ok && value !== undefined)) return { value, url, status, headers, requestId }
 
   const retryAfter = parseRetryAfter(headers.get('Retry-After'))
   const { code, message } = (!ok && errorBodyOf(value)) || explain(request, response)

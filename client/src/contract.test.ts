@@ -22,6 +22,12 @@ describe("The client's contract", () => {
     assert.equal(read('contract.ts'), renderContract())
   })
 
+  it('is not written for an integer whose format is unknown: it would have the type of another', () => {
+    const document = read('../../openapi.json')
+    const unknown = document.replaceAll(/("type": "integer"),\s*"format": "int64"/g, '$1')
+    assert.throws(() => renderContract(unknown), /can't read the field id, integer of format undefined: .* int64/)
+  })
+
   it('has a method for every operation, and no other', () => {
     const methods = Object.getOwnPropertyNames(Petstore.prototype).filter((name) => name !== 'constructor')
     assert.deepEqual(methods.toSorted(), Object.keys(OPERATIONS).toSorted())

@@ -25,7 +25,7 @@ export function exactInteger(name: string, value: number | bigint): bigint {
 }
 
 /** Returns undefined for a value that is not an animal. Drops fields that this version of the client does not know. */
-export function parsePet(value: Json): Pet | undefined {
+export function parsePet(value: Json | undefined): Pet | undefined {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
   const pet: Record<string, Json> = {}
   for (const [name, { type, always }] of FIELDS) {
@@ -38,7 +38,7 @@ export function parsePet(value: Json): Pet | undefined {
   return pet as object as Pet
 }
 
-export function parsePets(value: Json): Pet[] | undefined {
+export function parsePets(value: Json | undefined): Pet[] | undefined {
   if (!Array.isArray(value)) return undefined
   const pets = value.map(parsePet)
   return pets.every((pet) => pet !== undefined) ? pets : undefined

@@ -130,9 +130,12 @@ function shown(baseUrl: string | URL): string {
     : `"${String(baseUrl)}"`
 }
 
+/** Throws a TypeError for a number that is not a safe integer, as for an animal's. */
 function searchOf(query: ListPetsQuery): string {
-  const given = Object.entries(query).filter(([, value]) => value !== undefined)
-  return given.length === 0 ? '' : `?${new URLSearchParams(given.map(([name, value]) => [name, String(value)]))}`
+  const given = Object.entries(query).flatMap(([name, value]: [string, string | number | bigint | undefined]) =>
+    value === undefined ? [] : [[name, typeof value === 'string' ? value : String(exactInteger(name, value))]],
+  )
+  return given.length === 0 ? '' : `?${new URLSearchParams(given)}`
 }
 
 /** Returns 128 random bits. Does not use crypto.randomUUID, which browsers offer only over HTTPS. */

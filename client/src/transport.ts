@@ -27,7 +27,7 @@ export interface Call<T> {
   path: string
   headers?: Record<string, string>
   body?: string
-  /** Returns undefined if the answer is not a result of the operation. */
+  /** Returns undefined if the answer is not a result of the operation; `status === 204 || undefined` for one without content. */
   parse: (answer: Answer) => T | undefined
 }
 
@@ -81,7 +81,7 @@ export class Transport {
     const requestId = this.#redactor.optional(answer.requestId)
     const result = parse({ ...answer, requestId })
     if (result !== undefined) return result
-    const message = `${method} ${url.href} answered ${response.status} with JSON that is not a result of ${operation}: check baseUrl.`
+    const message = `${method} ${url.href} answered ${response.status} with ${answer.value === undefined ? 'no content, which' : 'JSON that'} is not a result of ${operation}: check baseUrl.`
     throw new UnexpectedResponseError({ code: 'unexpected_response', message, status: response.status, requestId })
   }
 

@@ -18,6 +18,8 @@ import {
   type PetstoreOptions,
   RateLimitError,
 } from '../src/petstore.ts'
+import { Transport } from '../src/transport.ts'
+import { KEY, startOddServer } from './odd-server.ts'
 
 const INT64_MAX = 2n ** 63n - 1n
 const INT64_MIN = -(2n ** 63n)
@@ -53,7 +55,8 @@ describe('Each method of the client', () => {
       let sent: unknown
       const fetch: NonNullable<PetstoreOptions['fetch']> = async (url, init) => {
         sent = [init?.method, (url as URL).href, init?.body && JSON.parse(init.body as string)]
-        return Response.json(success.content?.example, { status: success.status })
+        const content = success.content === undefined ? null : JSON.stringify(success.content.example)
+        return new Response(content, { status: success.status })
       }
       const baseUrl = 'http://petstore.example/v1'
       const returned = await CALLS[operation.id](
@@ -61,9 +64,22 @@ describe('Each method of the client', () => {
         body?.example,
       )
       assert.deepEqual(sent, [method, baseUrl + examplePath(operation), body?.example])
-      assert.deepEqual(JSON.parse(toJson(returned)), success.content?.example)
+      if (success.content === undefined) assert.equal(returned, undefined)
+      else assert.deepEqual(JSON.parse(toJson(returned)), success.content.example)
     })
   }
+})
+
+describe('A success without content', () => {
+  it('is a result of an operation that has none, and of no other', async () => {
+    await using server = await startOddServer((response) => response.writeHead(204).end())
+    const settings = { baseUrl: server.baseUrl, timeout: 9000, maxRetries: 0, fetch, onDeprecation: () => {} }
+    const parse = ({ status }: { status: number }) => status === 204 || undefined
+    assert.equal(await new Transport(KEY, settings).call('getPet', { path: '/pets/1', parse }, {}), true)
+    const message = `GET ${server.baseUrl}/pets/1 answered 204 with no content, which is not a result of getPet: check baseUrl.`
+    const petstore = new Petstore({ apiKey: KEY, baseUrl: server.baseUrl })
+    await assert.rejects(petstore.getPet(1), { name: 'UnexpectedResponseError', message })
+  })
 })
 
 describe('A deprecated operation', () => {
@@ -286,6 +302,10 @@ describeService('The client', (service) => {
         message: `categoryId must be a bigint or a safe integer, got ${shown}.`,
       })
       await assert.rejects(petstore.getPet(value), /^TypeError: id must be a bigint or a safe integer/)
+      if (typeof value === 'string') continue
+      const filters = { categoryId: value } as object
+      const message = `categoryId must be a bigint or a safe integer, got ${shown}.`
+      await assert.rejects(async () => petstore.listPets(filters), { name: 'TypeError', message })
     }
   })
 

@@ -24,7 +24,10 @@ export const PetStatusSchema = {
 
 interface Field {
   /** The two examples differ, and the second is not the default, because tests send both through every part of the service. */
-  schema: { type: 'string' | 'integer'; examples: readonly [unknown, unknown]; [keyword: string]: unknown }
+  schema: ({ type: 'string' } | typeof int64Schema) & {
+    examples: readonly [unknown, unknown]
+    [keyword: string]: unknown
+  }
   required: boolean
   /** The value of a field that a NewPet omits. A field that is neither required nor has a default may be absent. */
   default?: unknown
