@@ -7,6 +7,7 @@ import { after, before, describe, it } from 'node:test'
 import * as fc from 'fast-check'
 import { ENGINES, type TestDatabase, type TestEngine } from '../harness/engines.ts'
 import { listening, MAIN } from '../harness/instance.ts'
+import { PET_STATUSES } from '../src/contract/pets.ts'
 import { type Petstore, startPetstore } from './harness.ts'
 
 interface Animal {
@@ -17,7 +18,6 @@ interface Animal {
 
 type Call = (path: string, init?: RequestInit) => Promise<Response>
 
-const STATUSES = ['available', 'pending', 'sold']
 const LISTS = ['/pets', '/pets?limit=100', '/pets?limit=3', '/pets?status=sold', '/pets?limit=5&status=pending']
 
 for (const engine of ENGINES) {
@@ -53,7 +53,7 @@ for (const engine of ENGINES) {
 
     const at = fc.nat({ max: 2 })
     const step = fc.oneof(
-      fc.record({ what: fc.constant('add' as const), at, status: fc.constantFrom(...STATUSES) }),
+      fc.record({ what: fc.constant('add' as const), at, status: fc.constantFrom(...PET_STATUSES) }),
       fc.record({ what: fc.constant('list' as const), at, path: fc.constantFrom(...LISTS) }),
       fc.record({ what: fc.constant('get' as const), at, age: fc.nat({ max: 3 }) }),
     )

@@ -6,7 +6,8 @@ import { randomText } from '../src/accounts/api-keys.ts'
 import { type Config, readConfig } from '../src/config.ts'
 import { type ErrorBody, type ErrorCode, ERRORS, Refused } from '../src/contract/errors.ts'
 import { responsesOf } from '../src/contract/openapi.ts'
-import { examplePath, type Operation } from '../src/contract/operations.ts'
+import { examplePath, type Operation, OPERATIONS } from '../src/contract/operations.ts'
+import { PET_STATUSES } from '../src/contract/pets.ts'
 import type { Timeouts } from '../src/http/app.ts'
 import { findOperation, originForm } from '../src/http/routes.ts'
 import { createLog } from '../src/log.ts'
@@ -119,6 +120,14 @@ export function callExample(
   return petstore.call(examplePath(operation), { method, headers, ...content })
 }
 
+/** The `Allow` header at the path of operations, such as `/pets/{petId}`; without a path, that of the server as a whole. */
+export function allowedAt(path?: string): string {
+  const methods = OPERATIONS.filter((operation) => path === undefined || operation.path === path).map(
+    ({ method }) => method,
+  )
+  return [...new Set([...methods, 'HEAD', 'OPTIONS'])].toSorted().join(', ')
+}
+
 /** One running service for a group of cases, on each engine. `service()` gives it inside a case. */
 export function describeService(
   title: string,
@@ -214,6 +223,6 @@ function collectInto(lines: Record<string, unknown>[]): Writable {
 
 /** How many animals there are. */
 export async function countPets({ store }: Petstore): Promise<number> {
-  const { available, pending, sold } = await store.pets.countByStatus()
-  return available + pending + sold
+  const counts = await store.pets.countByStatus()
+  return PET_STATUSES.reduce((sum, status) => sum + counts[status], 0)
 }

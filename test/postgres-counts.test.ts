@@ -12,7 +12,7 @@ import { openStore } from '../src/store/open-store.ts'
 import { kindOf } from '../src/store/records.ts'
 import { postgres } from '../harness/engines.ts'
 import { openPostgres } from './open-postgres.ts'
-import { event } from './sample-rows.ts'
+import { event, petRow } from './sample-rows.ts'
 
 const rex: NewPet = { name: 'Rex', categoryId: 3n, status: 'available' }
 
@@ -140,7 +140,7 @@ describe('the counts by status on PostgreSQL', () => {
     await using opened = await openPostgres()
     const { store, sql } = opened
     const pool = new Pool(parseConnection(opened.url))
-    const row = (id: bigint, status: PetStatus) => ({ id, name: 'Rex', category_id: 3n, status })
+    const row = (id: bigint, status: PetStatus) => petRow(id, { status })
     const kind = kindOf('pets')
     await store.records.write(kind, [row(1n, 'sold'), row(2n, 'sold'), row(3n, 'pending')])
     for (let minutes = 0; minutes < 2; minutes += 1) {
@@ -165,8 +165,7 @@ describe('the counts by status on PostgreSQL', () => {
     await using opened = await openPostgres('statement_timeout=60000')
     const { store } = opened
     const commit = await opened.lock('UPDATE pet_counts_progress SET until_id = 3')
-    const row = { id: 2n, name: 'Rex', category_id: 3n, status: 'sold' }
-    const written = store.records.write(kindOf('pets'), [row])
+    const written = store.records.write(kindOf('pets'), [petRow(2n, { status: 'sold' })])
     await Promise.race([written, opened.untilBlocked(1)])
     await commit()
     await written

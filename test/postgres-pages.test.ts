@@ -30,16 +30,13 @@ describe('A page of one status on PostgreSQL', () => {
 
     // A connection hands in its counts at its end at the latest.
     await store.close()
-    const read =
-      await sql`SELECT indexrelname AS index, idx_tup_read::int AS entries FROM pg_stat_user_indexes WHERE relname = 'pets' ORDER BY 1`
+    const read = await sql<{ columns: string; entries: number }[]>`
+      SELECT substring(indexdef FROM '[(].*') AS columns, idx_tup_read::int AS entries
+      FROM pg_indexes JOIN pg_stat_user_indexes ON indexname = indexrelname WHERE tablename = 'pets'`
     await sql.end()
-    assert.deepEqual(
-      [...read],
-      [
-        { index: 'pets_by_status', entries: 3 * limit },
-        { index: 'pets_pkey', entries: 0 },
-      ],
-    )
+    for (const { columns, entries } of read)
+      assert.equal(entries, columns === '(status, id)' ? 3 * limit : 0, `entries of the index on ${columns}`)
+    assert.ok(read.some(({ entries }) => entries > 0))
   })
 })
 
@@ -66,7 +63,7 @@ describe('The history of an animal on PostgreSQL', () => {
     assert.equal((await store.accounts.changesOf(99n, 20)).length, 0)
     await store.close()
     const read =
-      await sql`SELECT idx_tup_read::int AS entries FROM pg_stat_user_indexes WHERE indexrelname = 'audit_events_by_animal'`
+      await sql`SELECT sum(idx_tup_read)::int AS entries FROM pg_stat_user_indexes WHERE relname = 'audit_events'`
     await sql.end()
     assert.deepEqual([...read], [{ entries: 5 }])
   })

@@ -1,6 +1,7 @@
 // Section 2 of the specification: resources and their fields, and what was decided where it is silent.
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
+import { PET_STATUSES } from '../src/contract/pets.ts'
 import { describeService, expectError } from './harness.ts'
 
 const CATEGORY_RANGE = 'an integer from -9223372036854775808 to 9223372036854775807'
@@ -23,7 +24,7 @@ describeService('2. Resources', (service) => {
     assert.deepEqual(pet, { id: pet['id'], name: 'Rex', categoryId: 3, status: 'sold' })
   })
 
-  for (const status of ['available', 'pending', 'sold']) {
+  for (const status of PET_STATUSES) {
     it(`takes the status ${status} and answers it`, async () => {
       assert.match(await added({ ...named('Rex'), status }), new RegExp(`"status":"${status}"`))
     })

@@ -1,6 +1,7 @@
 // Section 4.1 of the specification: listing animals, with its order, its pages and its parameters.
 import assert from 'node:assert/strict'
 import { before, it } from 'node:test'
+import { PET_STATUSES } from '../src/contract/pets.ts'
 import { describeService, expectError } from './harness.ts'
 
 interface Listed {
@@ -26,12 +27,11 @@ describeService('4.1 List animals', (service) => {
 
   before(async () => {
     const { store } = service()
-    const statuses = ['available', 'pending', 'sold'] as const
     await store.pets.createMany(
       Array.from({ length: 130 }, (_, index) => ({
         name: `pet ${index}`,
         categoryId: 1n,
-        status: statuses[index % 3]!,
+        status: PET_STATUSES[index % PET_STATUSES.length]!,
       })),
     )
   })
@@ -68,7 +68,7 @@ describeService('4.1 List animals', (service) => {
     it(`answers ${length} animals to ${query}`, async () => assert.equal((await list(query)).pets.length, length))
   }
 
-  for (const status of ['available', 'pending', 'sold']) {
+  for (const status of PET_STATUSES) {
     it(`answers only animals of the status ${status} where that is asked for`, async () => {
       const { pets } = await list(`?status=${status}&limit=100`)
       assert.ok(pets.length >= 40)

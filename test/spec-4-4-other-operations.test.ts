@@ -2,17 +2,11 @@
 import assert from 'node:assert/strict'
 import { METHODS } from 'node:http'
 import { describe, it } from 'node:test'
-import { OPERATIONS } from '../src/contract/operations.ts'
-import { describeService, expectError, startPetstore } from './harness.ts'
+import { allowedAt, describeService, expectError, startPetstore } from './harness.ts'
 import { RawConnection } from '../harness/raw-http.ts'
 
 /** fetch sends no CONNECT and no TRACE; framing.test.ts does. */
 const SENDABLE = METHODS.filter((method) => !['CONNECT', 'TRACE'].includes(method))
-
-const allowedAt = (path: string) => {
-  const methods = OPERATIONS.filter((operation) => operation.path === path).map(({ method }) => method)
-  return [...methods, 'HEAD', 'OPTIONS'].toSorted().join(', ')
-}
 
 describeService('4.4 Other operations', (service) => {
   for (const [path, allow] of Object.entries({

@@ -10,6 +10,7 @@ import type { AccountStore, ApiKey, AuditEvent, Session } from '../src/store/acc
 import type { ImportStore, PetStore, Store } from '../src/store/store.ts'
 import { ENGINES } from '../harness/engines.ts'
 import { samplePet } from '../harness/sample-pet.ts'
+import { petRow } from './sample-rows.ts'
 
 const rex: NewPet = { ...samplePet, name: 'Rex', status: 'available' }
 const event: AuditEvent = { at: 1, accountId: 'acct_1', action: 'account.created', via: 'console', subject: 'someone' }
@@ -117,7 +118,7 @@ const RECORDS: Record<keyof RecordStore, Case> = {
   unknown: reads((store) => store.records.unknown()),
   count: reads((store) => store.records.count(pets)),
   read: reads((store) => store.records.read(pets, undefined, 5)),
-  write: data((store) => store.records.write(pets, [{ id: 900n, name: 'Rex', category_id: 3n, status: 'sold' }])),
+  write: data((store) => store.records.write(pets, [petRow(900n)])),
   remove: data((store) => store.records.remove(kindOf('accounts'), [{ id: 'acct_1' }])),
   lastId: reads((store) => store.records.lastId(pets)),
   raiseLastId: data((store) => store.records.raiseLastId(pets, 1000n)),

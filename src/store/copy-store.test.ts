@@ -2,7 +2,7 @@
 // command, both engines and interruptions.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { event } from '../../test/sample-rows.ts'
+import { event, petRow } from '../../test/sample-rows.ts'
 import { withStore } from '../../test/with-store.ts'
 import { samplePet } from '../../harness/sample-pet.ts'
 import { CopyRefused, copyStore } from './copy-store.ts'
@@ -23,7 +23,7 @@ function repeat(account: string, key: string): StoredRecord {
 }
 
 function pet(id: bigint, name = 'Rex'): StoredRecord {
-  return { id, name, category_id: 1n, status: 'available' }
+  return petRow(id, { name })
 }
 
 function withStores(work: (source: Store, target: Store) => Promise<void>): Promise<void> {
