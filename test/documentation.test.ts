@@ -4,6 +4,9 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, it } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { LIST_PARAMETERS, FILTER_NAMES } from '../src/contract/list-query.ts'
+import { BASE_PATH, longDate, OPERATIONS } from '../src/contract/operations.ts'
+import { FIELD_NAMES, INT64_FIELDS } from '../src/contract/pets.ts'
 import { type Setting, SETTINGS } from '../src/config.ts'
 import { TIMEOUTS } from '../src/http/app.ts'
 
@@ -36,6 +39,37 @@ describe('the documents', () => {
     const readme = read('README.md')
     for (const command of ['npm ci && npm start', 'npm ci && npm test'])
       assert.ok(readme.includes(`\`\`\`sh\n${command}\n\`\`\``), command)
+  })
+
+  it('name every operation, field and filter where callers and reviewers read of them', () => {
+    const quoted = (names: readonly string[]) => names.map((name) => `\`${name}\``)
+    const rowOf = (id: string) => {
+      const { method, path } = OPERATIONS.find((operation) => operation.id === id)!
+      return `| \`${method} ${BASE_PATH}${path}\` `
+    }
+    const REQUIRED: [file: string, line: string, names: readonly string[]][] = [
+      ...OPERATIONS.map(({ id, deprecation }): [string, string, string[]] => [
+        'README.md',
+        rowOf(id),
+        deprecation === undefined ? [] : ['Deprecated', longDate(deprecation.sunset)],
+      ]),
+      ['README.md', rowOf('listPets'), quoted(LIST_PARAMETERS.map(({ name }) => name))],
+      ['README.md', rowOf('createPet'), quoted(FIELD_NAMES)],
+      ['README.md', '**64-bit integers.**', quoted(INT64_FIELDS)],
+      ['docs/threat-model.md', '| API3 ', quoted(FIELD_NAMES)],
+      ['docs/compatibility.md', ' are int64.', quoted(INT64_FIELDS)],
+      ...OPERATIONS.map(({ id }): [string, string, string[]] => ['client/README.md', `await petstore.${id}(`, []]),
+      ['client/README.md', 'await petstore.listPets({', FILTER_NAMES.map((name) => `${name}:`)],
+      ['client/README.md', 'const rex = await petstore.createPet({', FIELD_NAMES.map((name) => `${name}:`)],
+      ['client/README.md', ' are 64-bit integers.', quoted(INT64_FIELDS)],
+    ]
+    for (const [file, start, names] of REQUIRED) {
+      const line = read(file)
+        .split('\n')
+        .find((each) => each.includes(start))
+      assert.ok(line !== undefined, `${file} has no line with ${start}`)
+      for (const name of names) assert.ok(line.includes(name), `${file} does not name ${name} in: ${line}`)
+    }
   })
 
   it('promise the times for which a connection stays open to a client that does not read, or does not stop sending', () => {

@@ -12,6 +12,7 @@ import {
   TAGS,
   VERSION,
 } from './operations.ts'
+import { INT64_FIELDS } from './pets.ts'
 
 export interface Addresses {
   production?: string | undefined
@@ -21,7 +22,8 @@ export interface Addresses {
 }
 
 const INT64_NOTE =
-  '**64-bit integers.** `id` and `categoryId` use the whole int64 range. `JSON.parse` of JavaScript rounds integers beyond ' +
+  `**64-bit integers.** ${INT64_FIELDS.map((name) => `\`${name}\``).join(' and ')} use the whole int64 range. ` +
+  '`JSON.parse` of JavaScript rounds integers beyond ' +
   '±2^53: 9223372036854775807 becomes 9223372036854776000. Parse them as text or bigint, with a reviver that reads ' +
   '`context.source`, or with the client of this service.'
 

@@ -108,6 +108,12 @@ const properties = Object.fromEntries(FIELD_LIST.map(({ name, schema }) => [name
   [F in FieldName]: Fields[F]['schema']
 }
 
+/** The fields of an animal that are 64-bit integers, for the documentation. */
+export const INT64_FIELDS: readonly string[] = [
+  'id',
+  ...FIELD_LIST.filter(({ schema }) => schema.type === 'integer').map(({ name }) => name),
+]
+
 export const NewPetSchema = {
   title: 'NewPet',
   type: 'object',

@@ -1,11 +1,14 @@
-// Which index PostgreSQL reads for a page or a history: told by its own counts, since a slow plan gives the same animals.
+// Which index a page or a history is read from: told by PostgreSQL's own counts and SQLite's plan, since a slow plan gives the
+// same animals. The pages of SQLite are in test/every-filter.test.ts.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import connectTo from 'postgres'
 import { readConfig } from '../src/config.ts'
 import type { PetStatus } from '../src/contract/pets.ts'
+import { CHANGES_OF_PET } from '../src/store/account-store.ts'
 import { openStore } from '../src/store/open-store.ts'
 import { kindOf } from '../src/store/records.ts'
+import { openDatabase } from '../src/store/sqlite/database.ts'
 import { postgres } from '../harness/engines.ts'
 
 const SOLD = 4000
@@ -66,5 +69,16 @@ describe('The history of an animal on PostgreSQL', () => {
       await sql`SELECT sum(idx_tup_read)::int AS entries FROM pg_stat_user_indexes WHERE relname = 'audit_events'`
     await sql.end()
     assert.deepEqual([...read], [{ entries: 5 }])
+  })
+})
+
+describe('The history of an animal on SQLite', () => {
+  it('is found and sorted by an index', () => {
+    using db = openDatabase(':memory:').db
+    const plan = db
+      .prepare(`EXPLAIN QUERY PLAN SELECT * FROM audit_events WHERE ${CHANGES_OF_PET} = ? ORDER BY id DESC LIMIT ?`)
+      .all()
+      .map(({ detail }) => String(detail))
+    assert.match(plan.join(), /^SEARCH audit_events USING INDEX \w+ \(<expr>=\?\)$/)
   })
 })
