@@ -3,7 +3,6 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { before, describe, it } from 'node:test'
 import * as fc from 'fast-check'
-import { renderRequests } from '../docs/make-requests.ts'
 import { parseExactJson } from '../client/src/exact-json.ts'
 import { readConfig } from '../src/config.ts'
 import { ERRORS } from '../src/contract/errors.ts'
@@ -56,12 +55,6 @@ describe('openapi.json', () => {
       if (zone === undefined) delete process.env['TZ']
       else process.env['TZ'] = zone
     }
-  })
-})
-
-describe('docs/requests.http', () => {
-  it('is not stale: npm run openapi writes it', () => {
-    assert.equal(readFileSync(new URL('../docs/requests.http', import.meta.url), 'utf8'), renderRequests())
   })
 })
 

@@ -136,8 +136,8 @@ const rehearse: Parameter = {
   description:
     'Staging only: rehearses a failure, to test a client with. `503`, `429`, `delay=2s`, `disconnect` (nothing is done), or ' +
     '`disconnect-after-commit` (it is done, but the answer is lost). Production ignores it.',
-  schema: { type: 'string' },
-  // Tools send every example; this one changes nothing.
+  // Tools send every example and default; these change nothing.
+  schema: { type: 'string', default: '' },
   example: 'delay=0s',
 }
 

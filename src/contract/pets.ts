@@ -11,8 +11,11 @@ export type PetStatus = (typeof PET_STATUSES)[number]
 
 export const DEFAULT_STATUS: PetStatus = 'available'
 
-/** The parts never overlap, so the pattern does not backtrack: with `[^\u0000]*` at its start it would take quadratic time. */
-const NAME_PATTERN = String.raw`^\s*[^\s\u0000][^\u0000]*$`
+/**
+ * The parts never overlap, so the pattern does not backtrack: with `[^\u0000]*` at its start it would take quadratic time.
+ * It has `[^\S]` for `\s`, for which tools that make up a value choose control characters.
+ */
+const NAME_PATTERN = String.raw`^[^\S]*[^\s\u0000][^\u0000]*$`
 
 export const PetStatusSchema = {
   title: 'PetStatus',
