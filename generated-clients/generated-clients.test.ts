@@ -9,6 +9,7 @@ import { after, before, describe, it } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { OPERATIONS } from '../src/contract/operations.ts'
+import { BLOCKS, runBlock } from '../test/documented-commands.ts'
 import { type Petstore, startPetstore } from '../test/harness.ts'
 
 const HERE = fileURLToPath(new URL('.', import.meta.url))
@@ -90,6 +91,13 @@ describe('A client generated from /openapi.json', () => {
   it('is not needed in Postman: the collection in docs/ succeeds as it is', async () => {
     await runCollection(readFileSync(join(HERE, '../docs/petstore.postman_collection.json'), 'utf8'))
   })
+
+  for (const block of BLOCKS.filter(({ text }) => /\bnpx\b/.test(text))) {
+    it(`is made by the commands in the documents, with what npx finds today: ${block.place}`, async () => {
+      const { code, stdout, stderr } = await runBlock(block, service)
+      assert.equal(code, 0, stdout + stderr)
+    })
+  }
 
   for (const [name, generate] of Object.entries(GENERATORS)) {
     it(`by ${name} compiles and works`, { timeout: 300_000 }, async () => {
