@@ -14,8 +14,10 @@ import { createLog } from '../src/log.ts'
 import { type Running, startServer } from '../src/server.ts'
 import type { Account, ApiKey } from '../src/store/account-store.ts'
 import { ENGINES, type TestEngine } from '../harness/engines.ts'
+import { kindOf } from '../src/store/records.ts'
 import { freePort } from '../harness/free-port.ts'
 import { until } from '../harness/until.ts'
+import { petRow } from './sample-rows.ts'
 import { WORKERS } from './with-workers.ts'
 
 export const PASSWORD = 'correct horse battery'
@@ -118,6 +120,11 @@ export function callExample(
     headers: { 'Content-Type': 'application/json', ...headers },
   }
   return petstore.call(examplePath(operation), { method, headers, ...content })
+}
+
+/** Puts the animal of the examples back, after an operation that removes it. */
+export async function restoreExample({ store }: Petstore): Promise<void> {
+  await store.records.write(kindOf('pets'), [petRow(1n)])
 }
 
 /** The `Allow` header at the path of operations, such as `/pets/{petId}`; without a path, that of the server as a whole. */

@@ -14,7 +14,7 @@ import { examplePath, type Operation, OPERATIONS } from '../src/contract/operati
 import { exampleNewPet, FIELD_NAMES } from '../src/contract/pets.ts'
 import type { PageCall } from '../src/http/call.ts'
 import { createOpenapiRoute } from '../src/http/openapi-route.ts'
-import { callExample, describeService, headerNames, type Petstore, startPetstore } from './harness.ts'
+import { callExample, describeService, restoreExample, headerNames, type Petstore, startPetstore } from './harness.ts'
 import { RawConnection } from '../harness/raw-http.ts'
 import {
   assertDescribed,
@@ -81,6 +81,7 @@ describeService('Every example of the document', (service) => {
             headers: { ...headers, ...(requestBody && { 'Content-Type': 'application/json' }) },
             ...(requestBody && { body: JSON.stringify(requestBody.content['application/json']!.example) }),
           })
+          if (method === 'delete') await restoreExample(service())
           assert.ok(response.ok, `${method} ${path} with ${JSON.stringify(sent)}: ${await response.text()}`)
         }
       }

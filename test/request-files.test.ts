@@ -6,7 +6,7 @@ import { describe, it } from 'node:test'
 import { renderCollection, renderRequests } from '../docs/make-requests.ts'
 import { OPERATIONS } from '../src/contract/operations.ts'
 import { FIELDS } from '../src/contract/pets.ts'
-import { startPetstore } from './harness.ts'
+import { restoreExample, startPetstore } from './harness.ts'
 
 interface Request {
   name: string
@@ -97,13 +97,11 @@ for (const [file, { render, requestsOf }] of Object.entries(FILES)) {
         )
         for (const [index, { name, method, url, headers, body }] of requests.entries()) {
           const response = await fetch(url, { method, headers, ...(body && { body: edit(body) }) })
+          if (method === 'DELETE') await restoreExample(petstore)
           assert.equal(response.status, OPERATIONS[index]!.success.status, `${name}: ${await response.text()}`)
         }
       }
-      assert.deepEqual(
-        (await petstore.store.pets.list({ limit: 9 })).map(({ name }) => name),
-        [second, first],
-      )
+      assert.equal((await petstore.store.pets.list({ limit: 1 }))[0]?.name, second)
     })
   })
 }
