@@ -118,7 +118,13 @@ it('Refused connections are logged, and then their number every ten seconds', ({
     },
   })
   const server = createServer()
-  tendConnections(server, { ...TIMEOUTS, maxConnections: 1, allow: undefined, log: createLog('info', destination) })
+  tendConnections(server, {
+    ...TIMEOUTS,
+    maxConnections: 1,
+    allow: undefined,
+    monotonic: () => 0,
+    log: createLog('info', destination),
+  })
   for (let refused = 0; refused < 3; refused += 1) server.emit('drop')
   mock.timers.tick(10_000)
   assert.deepEqual(counts, [undefined, 2])

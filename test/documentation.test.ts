@@ -9,6 +9,7 @@ import { BASE_PATH, longDate, OPERATIONS } from '../src/contract/operations.ts'
 import { FIELD_NAMES, INT64_FIELDS } from '../src/contract/pets.ts'
 import { type Setting, SETTINGS } from '../src/config.ts'
 import { TIMEOUTS } from '../src/http/app.ts'
+import { LONGEST_STALL_MS, SLOWEST_RATE } from '../src/http/connections.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const read = (path: string) => readFileSync(join(root, path), 'utf8')
@@ -74,9 +75,11 @@ describe('the documents', () => {
 
   it('promise the times for which a connection stays open to a client that does not read, or does not stop sending', () => {
     const decisions = read('docs/decisions.md')
-    const seconds = (sentence: RegExp) => Number(sentence.exec(decisions)?.[1])
-    assert.equal(TIMEOUTS.stalledTimeout, 1000 * seconds(/takes nothing of its answer for (\d+) seconds loses/))
-    assert.equal(TIMEOUTS.lingerTimeout, 1000 * seconds(/is dropped, up to 16 MiB or (\d+) seconds/))
+    const number = (sentence: RegExp) => Number(sentence.exec(decisions)?.[1])
+    assert.equal(TIMEOUTS.stalledTimeout, 1000 * number(/reads nothing of its answer for (\d+) seconds loses/))
+    assert.equal(LONGEST_STALL_MS, 60_000 * number(/buffered for it, after up to (\d+) minutes/))
+    assert.equal(SLOWEST_RATE, 1024 * number(/reads (\d+) KiB a second keeps it/))
+    assert.equal(TIMEOUTS.lingerTimeout, 1000 * number(/is dropped, up to 16 MiB or (\d+) seconds/))
   })
 
   it('link only to files that are there', () => {

@@ -27,7 +27,7 @@ export interface Timeouts {
   headersTimeout: number
   requestTimeout: number
   keepAliveTimeout: number
-  /** How long a client may read nothing of its answer. */
+  /** How long a client may read nothing of its answer; longer if much of it is buffered (connections.ts). */
   stalledTimeout: number
   /** How long a client may continue to send after the last answer of its connection. */
   lingerTimeout: number
@@ -78,14 +78,14 @@ export interface AppParts {
 }
 
 export function createApp(parts: AppParts): Server {
-  const { config, cache, clock, log, responder, servePage, timeouts = TIMEOUTS } = parts
+  const { config, cache, clock, monotonic, log, responder, servePage, allow, timeouts = TIMEOUTS } = parts
   const serveOperation = createPipeline({
     cache,
     steps: [
       createAuthenticate(parts.keyring),
       createRemovedCheck(clock),
       ...(config.environment === 'staging' ? [createRehearsal(parts.hold)] : []),
-      createRateLimit(config.rateLimit, parts.monotonic, parts.lease),
+      createRateLimit(config.rateLimit, monotonic, parts.lease),
       checkBodyHeaders,
     ],
     handlers: createHandlers(parts.store, cache, clock, ownBaseUrl(config)),
@@ -122,7 +122,8 @@ export function createApp(parts: AppParts): Server {
     serve(raw, response)
   })
   for (const event of ['connection', 'drop']) server.on(event, () => (accepted = true))
-  const limit = tendConnections(server, { ...timeouts, maxConnections: config.maxConnections, allow: parts.allow, log })
+  const { maxConnections } = config
+  const limit = tendConnections(server, { ...timeouts, maxConnections, allow, monotonic, log })
   answerUnparsedRequests(server, parts.record)
   return server
 }

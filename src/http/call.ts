@@ -133,6 +133,11 @@ export function requestId(raw: IncomingMessage): string {
     : randomUUID()
 }
 
+/** Returns what is logged of a request. Leaves out the query and the headers: a key sent in the wrong place must not be logged. */
+export function loggedRequest({ method, url }: IncomingMessage): { method: string; path: string } {
+  return { method: method!, path: redactSecrets(url!.split('?', 1)[0]!) }
+}
+
 const HOST = /^[\w.~!$&'()*+,;=%:[\]-]*$/
 
 /** Refuses a request that breaks a rule of HTTP which Node does not check. */

@@ -5,8 +5,8 @@
 //   not read its answers holds at most one answer and `WAITING_LIMIT` parsed requests in memory, whatever it sends.
 // - At most `maxConnections` are open in all processes of the instance together. Further connections are closed at once, without
 //   an answer: a 503 would cost nearly as much as a list, and every accepted connection slows down all others.
-// - A connection whose client reads nothing of its answer for `stalledTimeout` is closed. A check of all connections once a
-//   second costs a request nothing; a timer for each answer would.
+// - A connection whose client stops reading its answer is closed, and logged (`closeStalled`). A check of all connections once
+//   a second costs a request nothing; a timer for each answer would.
 // - An answer is the last of its connection if the request has not arrived completely (`isLast`). If a proxy reused the
 //   connection, its next client would wait for the rest of that body.
 // - After the last answer the connection is half closed. What the client still sends is read and dropped, within limits of time
@@ -15,6 +15,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { type Log, logRepeated } from '../log.ts'
+import { loggedRequest } from './call.ts'
 import { type AllowConnections, ConnectionLimit } from './connection-limit.ts'
 import { answerAfterEnd, rememberAddress, replaceEnd, stopReading, takeFromParser, unsentBytes } from './node-http.ts'
 
@@ -29,6 +30,14 @@ const LINGER_BYTES = 16 * 1024 * 1024
 /** How long such a client may send nothing. */
 const LINGER_SILENT_MS = 2000
 
+/**
+ * A client that reads at least this many bytes a second is never taken for one that has stopped, unless it needs more than
+ * `LONGEST_STALL_MS` for what the operating systems buffer for it.
+ */
+export const SLOWEST_RATE = 16 * 1024
+/** How long a client may read nothing, however much is buffered for it. */
+export const LONGEST_STALL_MS = 300_000
+
 /** The times are in app.ts, `TIMEOUTS`. */
 export interface ConnectionLimits {
   stalledTimeout: number
@@ -37,6 +46,7 @@ export interface ConnectionLimits {
   maxConnections: number
   /** Undefined unless several processes share `maxConnections`. */
   allow: AllowConnections | undefined
+  monotonic: () => number
   log: Log
 }
 
@@ -72,20 +82,34 @@ export function openConnections(server: Server): ReadonlySet<Socket> {
   return open
 }
 
-/** Checks connections regularly, and closes those that have had bytes to send for `stalledTimeout` without sending any. */
-function closeStalled(server: Server, { stalledTimeout, connectionsCheckingInterval }: ConnectionLimits): void {
+/**
+ * Closes connections whose clients have stopped reading. Only the bytes that the operating system takes from the process can be
+ * seen, and it takes them in steps: over loopback it buffers 4 MB, and takes 1.4 MB more once the client has read as much. So
+ * every byte that was taken gives the client the time to read it at `SLOWEST_RATE`, within `stalledTimeout` and `LONGEST_STALL_MS`.
+ */
+function closeStalled(server: Server, limits: ConnectionLimits): void {
+  const { stalledTimeout, connectionsCheckingInterval, monotonic, log } = limits
   const open = openConnections(server)
-  /** For connections that have bytes to send: how many they have sent, and when this number was first seen. */
-  const progress = new WeakMap<Socket, { sent: number; at: number }>()
+  /** For connections that have bytes to send: how many the operating system has taken, and when they are closed if it takes no more. */
+  const deadlines = new WeakMap<Socket, { taken: number; at: number }>()
   const check = setInterval(() => {
-    const now = performance.now()
+    const now = monotonic()
     for (const socket of open) {
       const unsent = unsentBytes(socket)
-      const sent = socket.bytesWritten - unsent
-      const before = progress.get(socket)
-      if (unsent === 0) progress.delete(socket)
-      else if (sent !== before?.sent) progress.set(socket, { sent, at: now })
-      else if (now - before.at >= stalledTimeout) socket.destroy()
+      const taken = socket.bytesWritten - unsent
+      const before = deadlines.get(socket)
+      if (unsent === 0) deadlines.delete(socket)
+      else if (taken !== before?.taken) {
+        const { at, taken: known } = before ?? { at: now, taken: 0 }
+        const readAt = Math.max(at, now) + ((taken - known) / SLOWEST_RATE) * 1000
+        const [earliest, latest] = [now + stalledTimeout, now + LONGEST_STALL_MS]
+        deadlines.set(socket, { taken, at: Math.min(Math.max(readAt, earliest), latest) })
+      } else if (now >= before.at) {
+        const request = dueResponse(socket)?.req
+        const details = { ...(request && loggedRequest(request)), sentBytes: taken, address: socket.remoteAddress }
+        logRepeated(log, 'warn', details, 'a client has stopped reading its answer: its connection is closed')
+        socket.destroy()
+      }
     }
   }, connectionsCheckingInterval).unref()
   server.once('close', () => clearInterval(check))

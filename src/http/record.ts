@@ -4,7 +4,7 @@ import type { Usage } from '../accounts/usage.ts'
 import type { Refusal } from '../contract/errors.ts'
 import { redactSecrets } from '../contract/redact.ts'
 import { type Log, logFault } from '../log.ts'
-import type { Call } from './call.ts'
+import { type Call, loggedRequest } from './call.ts'
 import type { Metrics } from './metrics.ts'
 
 /** A request that was answered. One that the HTTP parser refused has only an id and an address. */
@@ -39,7 +39,6 @@ export function createRecorder(log: Log, usage: Usage, metrics: Metrics | undefi
   }
 }
 
-/** Returns the fields of a log line. Leaves out the query and the headers: a key sent in the wrong place must not be logged. */
 function logLine(
   { id, raw, startedAt, operation, caller, ip, rehearsed }: Answered,
   status: number,
@@ -47,8 +46,7 @@ function logLine(
 ): object {
   return {
     requestId: id,
-    method: raw?.method,
-    path: raw?.url === undefined ? undefined : redactSecrets(raw.url.split('?', 1)[0]!),
+    ...(raw && loggedRequest(raw)),
     status,
     ms: startedAt === undefined ? undefined : Math.round((performance.now() - startedAt) * 1000) / 1000,
     operation: operation?.id,
