@@ -3,10 +3,10 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { residentMegabytes } from '../harness/process-tree.ts'
 import { connect, type Socket } from 'node:net'
-import { describe, it } from 'node:test'
+import { after, before, describe, it } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { Folder, makeKey, serve } from './command.ts'
-import { countPets, describeService, startPetstore } from './harness.ts'
+import { countPets, describeService, type Petstore, startPetstore } from './harness.ts'
 import { RawConnection } from '../harness/raw-http.ts'
 
 const HOST = 'Host: localhost\r\n'
@@ -32,7 +32,7 @@ describeService('A pipelined request', (service) => {
 
   it('is not served behind one whose Expect is refused: that one is the last of its connection', async () => {
     const petstore = service()
-    const before = await countPets(petstore)
+    const stored = await countPets(petstore)
     using connection = new RawConnection(petstore.url)
     const body = '{"name":"Rex","categoryId":1}'
     connection.send(
@@ -44,7 +44,7 @@ describeService('A pipelined request', (service) => {
     assert.equal((await connection.answer()).status, 417)
     await connection.closed()
     assert.equal((await petstore.add(body)).status, 201)
-    assert.equal(await countPets(petstore), before + 1, 'only the one that was answered')
+    assert.equal(await countPets(petstore), stored + 1, 'only the one that was answered')
   })
 
   it('waits as long as it takes, behind any number of others', async () => {
@@ -63,6 +63,74 @@ describeService('A pipelined request', (service) => {
   })
 })
 
+describe('A request behind an offer to upgrade', () => {
+  let petstore: Petstore
+  before(async () => {
+    petstore = await startPetstore({ env: { PETSTORE_ADMIN_PORT: '0' } })
+  })
+  after(() => petstore[Symbol.asyncDispose]())
+
+  const OFFER = 'Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n'
+  const get = (path: string) => `GET ${path} HTTP/1.1\r\n${HOST}OFFER\r\n`
+  const list = `GET /v1/pets HTTP/1.1\r\n${HOST}KEYOFFER\r\n`
+  const create = 'POST /v1/pets HTTP/1.1\r\nHost: localhost\r\nKEYOFFERContent-Type: application/json\r\n'
+  const rex = '{"name":"Rex","categoryId":1}'
+  const length = `Content-Length: ${rex.length}\r\n`
+  const chunked = `Transfer-Encoding: chunked\r\n\r\n${rex.length.toString(16)}\r\n${rex}\r\n0\r\n\r\n`
+
+  /** What is sent, and the statuses of the answers. */
+  const cases: Record<string, [bytes: string, statuses: number[]]> = {
+    'operations and pages': [list + get('/docs') + list + get('/v1/pets') + get('/livez'), [200, 200, 200, 401, 200]],
+    'operations with bodies': [
+      `${create}${length}\r\n${rex}${create}${chunked}${list}${create}\r\n`,
+      [201, 201, 200, 400],
+    ],
+    'a body that must be asked for': [
+      `${list}${create}${length}Expect: 100-continue\r\n\r\n${rex}${list}`,
+      [200, 100, 201, 200],
+    ],
+    'a form of a page': [
+      `${get('/livez')}POST /sign-in HTTP/1.1\r\n${HOST}OFFERContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 3\r\n\r\na=b${get('/livez')}`,
+      [200, 403, 200],
+    ],
+    'an expectation that fails': [`${list}GET /livez HTTP/1.1\r\n${HOST}OFFERExpect: tea\r\n\r\n`, [200, 417]],
+    'many of them': [list.repeat(40), Array.from({ length: 40 }, () => 200)],
+    'HTTP/1.0': [`GET /livez HTTP/1.0\r\nConnection: keep-alive\r\nOFFER\r\n${list}`, [200, 200]],
+    'empty lines': [`${list}\r\n\r\n${list}`, [200, 200]],
+    'a CONNECT': [`${list}CONNECT pets.example:443 HTTP/1.1\r\n${HOST}\r\nmore`, [200, 405]],
+    'an unknown method': [`${list}PAT /v1/pets HTTP/1.1\r\n${HOST}\r\n`, [200, 400]],
+    'another version': [`${list}GET /livez HTTP/3.0\r\n${HOST}\r\n`, [200, 400]],
+    'a TLS handshake': [`${list}\x16\x03\x01\x02\x00`, [200, 400]],
+    'HTTP/2': [`${list}PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n${'\0'.repeat(9)}`, [200, 400]],
+  }
+
+  for (const [what, [template, statuses]] of Object.entries(cases)) {
+    it(`is answered as without that offer: ${what}`, async () => {
+      for (const offer of ['', OFFER]) {
+        const bytes = template.replaceAll('OFFER', offer).replaceAll('KEY', `Authorization: Bearer ${petstore.key}\r\n`)
+        for (const cut of [0, ...Array.from({ length: 8 }, () => Math.ceil(Math.random() * (bytes.length - 1)))]) {
+          using connection = new RawConnection(petstore.url)
+          connection.socket.setNoDelay(true).write(bytes.slice(0, cut), 'latin1')
+          await setTimeout(2)
+          connection.socket.write(bytes.slice(cut), 'latin1')
+          for (const [index, status] of statuses.entries())
+            assert.equal((await connection.answer()).status, status, `answer ${index}, cut at ${cut}, ${offer}`)
+        }
+      }
+    })
+  }
+
+  it('is answered on the admin port, too', async () => {
+    using connection = new RawConnection(petstore.adminUrl!)
+    connection.send(
+      get('/livez').replace('OFFER', OFFER) +
+        get('/readyz').replace('OFFER', OFFER) +
+        get('/nowhere').replace('OFFER', ''),
+    )
+    for (const status of [200, 200, 404]) assert.equal((await connection.answer()).status, status)
+  })
+})
+
 describe('A client that does not read its answers', () => {
   it('costs little memory, however many requests it sends: the service goes on', async () => {
     await using folder = await Folder.create()
@@ -77,7 +145,7 @@ describe('A client that does not read its answers', () => {
         body,
       })
     }
-    const before = residentMegabytes(child.pid!)
+    const atFirst = residentMegabytes(child.pid!)
     const list = `GET /v1/pets?limit=100 HTTP/1.1\r\n${HOST}${authorization}`
     const requests = [
       `${list}\r\n`,
@@ -87,7 +155,7 @@ describe('A client that does not read its answers', () => {
     ]
     const sockets = Array.from({ length: 40 }, (_, index) => unread(url, requests[index % 4]!.repeat(10_000)))
     await setTimeout(3000)
-    const grown = residentMegabytes(child.pid!) - before
+    const grown = residentMegabytes(child.pid!) - atFirst
     assert.equal((await fetch(`${url}/livez`)).status, 200)
     for (const socket of sockets) socket.destroy()
     assert.ok(grown < 150, `memory grew by ${grown} MB`)

@@ -116,7 +116,7 @@ export function createApp(parts: AppParts): Server {
       arrived({ raw, response, at: performance.now() })
   }
   const serve: RequestListener = (raw, response) => inTurn(response, () => admit(raw, response))
-  const server = createServer(options, serve)
+  const server = createServer(serve, options)
   server.on('checkContinue', (raw, response) => {
     expectContinue(raw, response)
     serve(raw, response)

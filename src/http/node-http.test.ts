@@ -150,6 +150,18 @@ describe(`${node} behaves as node-http.ts expects`, () => {
     await soon(() => unsentBytes(socket) === 0, '_handle.writeQueueSize does not become 0')
   })
 
+  it('parses what comes behind an offer to upgrade (parser[kOnExecute], getCurrentBuffer, execute)', async () => {
+    using part = await connected((_request, response) => void response.end())
+    const answers = countAnswers(part.client)
+    const offer = GET.replace('\r\n\r\n', '\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n')
+    part.client.write(offer + offer + GET)
+    await soon(() => answers() === 3, `${answers()} of three requests are answered, two of which offer to upgrade`)
+    const failed = once(part.server, 'clientError')
+    part.client.write(`${offer}NONSENSE`)
+    const ended = await Promise.race([failed.then(() => 'reported'), setTimeout(10_000)])
+    assert.equal(ended, 'reported', `${node}: no clientError reports what is malformed behind an offer to upgrade`)
+  })
+
   it('remembers the address of a client that was asked for it before a reset (remoteAddress)', async () => {
     using part = await connected(() => {})
     rememberAddress(part.socket)

@@ -1,6 +1,6 @@
 // node:http, and everything that relies on undocumented behaviour of Node, each with its reason and why no documented way works.
 // On a Node that behaves differently node-http.test.ts fails and names the change (`npm run test:node-lines`).
-import type { Server, ServerResponse } from 'node:http'
+import type { IncomingMessage, RequestListener, Server, ServerOptions, ServerResponse } from 'node:http'
 import { createRequire } from 'node:module'
 import { Server as NetServer, type Socket } from 'node:net'
 
@@ -8,7 +8,58 @@ import { Server as NetServer, type Socket } from 'node:net'
  * Loaded by require: an import reads every export, and some of them load a whole HTTP client, which the service does not use.
  * This saves 40 ms of a start of 300 ms.
  */
-export const { createServer, STATUS_CODES } = createRequire(import.meta.url)('node:http') as typeof import('node:http')
+const http = createRequire(import.meta.url)('node:http') as typeof import('node:http')
+
+export const { STATUS_CODES } = http
+
+/** Creates a server that ignores offers to upgrade. */
+export function createServer(serve?: RequestListener, options: ServerOptions = {}): Server {
+  return http.createServer({ ...options, shouldUpgradeCallback: ignoreOffer }, serve)
+}
+
+/** Node's HTTP parser. It calls its function at `constructor.kOnExecute` with the number of bytes that it has read of a packet. */
+interface Parser {
+  constructor: { kOnExecute: number }
+  [onExecute: number]: (result: number | Error) => void
+  incoming: (IncomingMessage & { upgrade: boolean }) | null
+  getCurrentBuffer(): Buffer
+  execute(bytes: Buffer): number | Error
+}
+
+/** For connections on which an upgrade was offered: the request with the last offer, until its end has been parsed. */
+const offers = new WeakMap<Socket, IncomingMessage | undefined>()
+
+/**
+ * Ignores an offer to upgrade, as servers may (RFC 9110, section 7.8), and keeps what comes behind it. The parser stops at the end
+ * of such a request, and Node drops the rest of the packet although it does not upgrade. If the head of the next request is
+ * malformed, Node drops that error, too; here it is reported, but without its reason. No option of Node turns this off.
+ */
+function ignoreOffer(request: IncomingMessage): false {
+  const { socket } = request
+  if (!offers.has(socket)) parseBehindOffers(socket)
+  offers.set(socket, request)
+  return false
+}
+
+function parseBehindOffers(socket: Socket): void {
+  const { parser } = socket as Socket & { parser: Parser }
+  const { kOnExecute } = parser.constructor
+  const onExecute = parser[kOnExecute]!
+  parser[kOnExecute] = (result) => {
+    let bytes = parser.getCurrentBuffer()
+    for (;;) {
+      const hasStopped = offers.get(socket)?.complete === true
+      if (hasStopped) offers.set(socket, undefined)
+      // It has read all, has reported an error, or has stopped at a CONNECT.
+      if (typeof result !== 'number' || result === bytes.length || parser.incoming?.upgrade === true) break
+      if (hasStopped) {
+        bytes = bytes.subarray(result)
+        result = parser.execute(bytes)
+      } else result = new Error('Parse Error')
+    }
+    onExecute(result)
+  }
+}
 
 /**
  * Lets a client that half-closes the connection after its last request still get the answers. By default Node closes the
