@@ -8,7 +8,8 @@ import { openStore } from '../src/store/open-store.ts'
 import { NoWrites, type Store, StoreUnavailable } from '../src/store/store.ts'
 import { askPostgres } from '../harness/ask-postgres.ts'
 import { until } from '../harness/until.ts'
-import { type OpenPostgres, openPostgres } from './open-postgres.ts'
+import { expectError, startPetstore } from './harness.ts'
+import { openInTime, type OpenPostgres, openPostgres } from './open-postgres.ts'
 import { type PostgresServer, startPostgres } from '../harness/postgres-server.ts'
 
 const rex: NewPet = { name: 'Rex', categoryId: 3n, status: 'available' }
@@ -195,6 +196,44 @@ describe('a PostgreSQL that the service calls ready', { concurrency: false, time
     assert.equal((await store.pets.create(rex)).outcome, 'created')
     await store.ping()
     overdue.release()
+  })
+
+  it('is not ready while a write is overdue, though connections for more are left, until another one has succeeded', async () => {
+    await using opened = await openPostgres('pool_size=4&statement_timeout=2000', server.url)
+    await using petstore = await openInTime(() => startPetstore({ database: opened.url, chores: false }))
+    const unlock = await opened.lock('LOCK TABLE pets')
+    const create = petstore.add({ name: 'Rex', categoryId: 3 })
+    await opened.untilBlocked(1)
+    const [backend] = await opened.sql<{ pid: number }[]>`
+      SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
+    // It does not notice its statement timeout, as one that waits for its synchronous standby.
+    signal([backend!.pid], 'SIGSTOP')
+    try {
+      assert.equal((await create).status, 503)
+      await unlock()
+      assert.equal(petstore.store.connections()!.parked, 1)
+      const message = await expectError(await fetch(`${petstore.url}/readyz`), 'service_unavailable')
+      assert.equal(message, 'The database accepts no writes.')
+      assert.equal((await petstore.add({ name: 'Rex', categoryId: 3 })).status, 201)
+      assert.equal((await fetch(`${petstore.url}/readyz`)).status, 200)
+      assert.equal(petstore.store.connections()!.parked, 1)
+    } finally {
+      signal([backend!.pid], 'SIGCONT')
+    }
+  })
+
+  it('is called not ready within two seconds where it hangs, on the admin port, too', async () => {
+    // Far longer than the test waits for an answer, so that nothing else ends the wait.
+    const database = 'pool_size=4&connect_timeout=60&statement_timeout=60000'
+    await using opened = await openPostgres(database, server.url)
+    const { proxy, url } = opened
+    await using petstore = await startPetstore({ database: url, chores: false, env: { PETSTORE_ADMIN_PORT: '0' } })
+    proxy.holdStatements()
+    const ports = [petstore.url, petstore.adminUrl]
+    const answers = ports.map((port) => fetch(`${port}/readyz`, { signal: AbortSignal.timeout(30_000) }))
+    for (const answer of await Promise.all(answers))
+      assert.equal(await expectError(answer, 'service_unavailable'), 'The database does not answer.')
+    proxy.goAway()
   })
 
   it('uses all its connections again once one has woken up', async () => {
