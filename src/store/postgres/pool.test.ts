@@ -12,6 +12,11 @@ import { Pool } from './pool.ts'
 const ROLLED_BACK = serverSays('ERROR', '40P01')
 const REFUSED = serverSays('ERROR', '23505')
 
+/** With this, no time passes between two calls: only a short read that came just before can be joined. */
+function stopClock(mock: TestContext['mock']): void {
+  mock.method(performance, 'now', () => 0)
+}
+
 function newPool(mock: TestContext['mock'], parameters: string) {
   return { server: new FakeServer(mock), pool: new Pool(settingsOf(parameters)) }
 }
@@ -180,6 +185,7 @@ describe('A call to PostgreSQL', () => {
 
 describe('A short read', () => {
   it('shares a connection in use, and is sent again on a free one after a quarter of a second', async ({ mock }) => {
+    stopClock(mock)
     const { server, pool } = newPool(mock, 'pool_size=1&statement_timeout=2000')
     mock.timers.enable({ apis: ['setTimeout'] })
     const first = Promise.withResolvers<string>()
@@ -207,6 +213,7 @@ describe('A short read', () => {
   })
 
   it('that gets no answer on a shared connection has it closed at the time limit of a call', async ({ mock }) => {
+    stopClock(mock)
     const { server, pool } = newPool(mock, 'pool_size=1&statement_timeout=2000&connect_timeout=60')
     mock.timers.enable({ apis: ['setTimeout'] })
     const first = Promise.withResolvers<string>()
@@ -229,6 +236,7 @@ describe('A short read', () => {
   })
 
   it('shares none behind PgBouncer', async ({ mock }) => {
+    stopClock(mock)
     const { pool } = newPool(mock, 'pool_size=1&pgbouncer=true')
     const first = Promise.withResolvers<string>()
     const reading = pool.readShort(() => first.promise)
