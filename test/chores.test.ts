@@ -1,12 +1,13 @@
 // What a running service does by itself: it removes what has expired, at its start and every ten minutes, and indexes names.
 import assert from 'node:assert/strict'
 import { syncBuiltinESMExports } from 'node:module'
-import { describe, it } from 'node:test'
+import { describe, it, type TestContext } from 'node:test'
 import { SESSION_IDLE_MS } from '../src/accounts/sessions.ts'
 import { IDEMPOTENCY_KEPT_MS } from '../src/store/idempotency.ts'
 import { kindOf } from '../src/store/records.ts'
 import timers, { setImmediate } from 'node:timers/promises'
 import { readConfig } from '../src/config.ts'
+import { LAST_STEP_MS } from '../src/http/listening.ts'
 import { createLog } from '../src/log.ts'
 import { startServer } from '../src/server.ts'
 import { ENGINES, postgres } from '../harness/engines.ts'
@@ -121,15 +122,28 @@ describe('A running service', () => {
     await assertOnlyFreshAreLeft(petstore)
   })
 
-  it('closes its database only when a running purge has ended, and purges no more after that', async ({ mock }) => {
-    mock.timers.enable({ apis: ['setInterval', 'setTimeout'] })
-    const petstore = await startPetstore()
+  /** Starts a service whose next purge never ends by itself, and which does nothing else of its own accord. */
+  async function startPurging(mock: TestContext['mock']) {
+    mock.timers.enable({ apis: ['setInterval'] })
+    const petstore = await startPetstore({ chores: false })
     const purging = Promise.withResolvers<number>()
     const purge = mock.method(petstore.store.pets, 'purgeIdempotencyRecords', () => purging.promise)
     const close = mock.method(petstore.store, 'close')
     mock.timers.tick(CHORES_EVERY_MS)
+    /** Decides which time limits of the stop elapse, all at once: the speed of the machine does not matter. */
+    const elapse = (limit: (ms: number) => boolean) =>
+      mock.method(globalThis, 'setTimeout', (fire: () => void, ms: number) => {
+        if (limit(ms)) void setImmediate().then(fire)
+      })
+    const errors = () => petstore.logged.filter(({ level }) => level === 'error').map(({ msg }) => msg)
+    return { petstore, purging, purge, close, elapse, errors }
+  }
+
+  it('closes its database only when a running purge has ended, and purges no more after that', async ({ mock }) => {
+    const { petstore, purging, purge, close, elapse, errors } = await startPurging(mock)
+    elapse(() => false)
     const stopped = petstore[Symbol.asyncDispose]()
-    // Everything else of the stop ends meanwhile.
+    // Everything else of the stop ends meanwhile: it waits for nothing but its turns.
     for (let turn = 0; turn < 50; turn += 1) await setImmediate()
     assert.equal(close.mock.callCount(), 0)
     purging.resolve(1)
@@ -137,31 +151,16 @@ describe('A running service', () => {
     assert.equal(close.mock.callCount(), 1)
     mock.timers.tick(CHORES_EVERY_MS)
     assert.equal(purge.mock.callCount(), 1)
-    assert.deepEqual(
-      petstore.logged.filter(({ level }) => level === 'error'),
-      [],
-    )
+    assert.deepEqual(errors(), [])
   })
 
   it('stops and closes its database in time although a purge hangs, and says so', async ({ mock }) => {
-    mock.timers.enable({ apis: ['setInterval', 'setTimeout'] })
-    const petstore = await startPetstore()
-    mock.method(petstore.store.pets, 'purgeIdempotencyRecords', () => new Promise(() => {}))
-    const close = mock.method(petstore.store, 'close')
-    mock.timers.tick(CHORES_EVERY_MS)
-    const stopped = petstore[Symbol.asyncDispose]()
-    // Time passes only until then: the close has its own limit.
-    const isClosed = () => {
-      if (close.mock.callCount() > 0) return true
-      mock.timers.tick(1500)
-      return false
-    }
-    await until(isClosed, 'the database is closed')
-    await stopped
-    assert.deepEqual(
-      petstore.logged.filter(({ level }) => level === 'error').map(({ msg }) => msg),
-      ['old records were still being purged, or names indexed'],
-    )
+    const { petstore, close, elapse, errors } = await startPurging(mock)
+    // The steps after that have their own limits.
+    elapse((ms) => ms === LAST_STEP_MS && close.mock.callCount() === 0)
+    await petstore[Symbol.asyncDispose]()
+    assert.equal(close.mock.callCount(), 1)
+    assert.deepEqual(errors(), ['old records were still being purged, or names indexed'])
   })
 
   it('indexes names for the search as long as more wait, with rests by its work, then every two seconds, and a minute after a failure', async ({
