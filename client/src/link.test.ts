@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { cpuTime } from '../../test/cpu-time.ts'
 import { linkTo } from './link.ts'
 
 const PETS = new URL('https://pets.example/v1/pets?limit=5')
@@ -30,10 +31,11 @@ describe('The next link', () => {
     })
   }
 
-  it('of a hostile header is looked for in little time', () => {
-    const started = performance.now()
-    linkTo('next', `<a>${'; a = '.repeat(20_000)}`, PETS)
-    linkTo('next', '<'.repeat(200_000), PETS)
-    assert.ok(performance.now() - started < 1000)
+  it('of a hostile header is looked for in little time', async () => {
+    const took = await cpuTime(() => {
+      linkTo('next', `<a>${'; a = '.repeat(20_000)}`, PETS)
+      linkTo('next', '<'.repeat(200_000), PETS)
+    })
+    assert.ok(took < 1000, `it took ${took} ms`)
   })
 })

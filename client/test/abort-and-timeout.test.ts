@@ -61,7 +61,7 @@ describe('A call', () => {
         )
         return true
       })
-      assert.ok(performance.now() - started < 2000)
+      assert.ok(performance.now() - started < 20_000)
     })
   }
 

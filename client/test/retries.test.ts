@@ -150,7 +150,7 @@ describe('A failure that passes', () => {
     )
     const started = performance.now()
     await new Petstore({ apiKey: KEY, baseUrl: server.baseUrl }).createPet(REX)
-    assert.ok(performance.now() - started < 5000)
+    assert.ok(performance.now() - started < 30_000)
     assert.equal(server.requests.length, 2)
   })
 })
