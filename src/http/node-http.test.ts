@@ -51,7 +51,7 @@ function countAnswers(client: Socket): () => number {
 
 /** Waits for what should happen soon. */
 async function soon(holds: () => boolean, otherwise: string): Promise<void> {
-  for (const end = performance.now() + 10_000; !holds(); await setTimeout(10))
+  for (const end = performance.now() + 60_000; !holds(); await setTimeout(10))
     assert.ok(performance.now() < end, `${node}: ${otherwise}`)
 }
 
@@ -75,7 +75,7 @@ describe(`${node} behaves as node-http.ts expects`, () => {
       heldBack.push(stopReading(response))
     }
     using part = await connected(serve)
-    const count = 3000
+    const count = 1000
     part.client.write(
       `POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n${'x'.repeat(1000)}`.repeat(count),
     )
@@ -156,10 +156,10 @@ describe(`${node} behaves as node-http.ts expects`, () => {
     const offer = GET.replace('\r\n\r\n', '\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n')
     part.client.write(offer + offer + GET)
     await soon(() => answers() === 3, `${answers()} of three requests are answered, two of which offer to upgrade`)
-    const failed = once(part.server, 'clientError')
+    let isReported = false
+    part.server.on('clientError', () => (isReported = true))
     part.client.write(`${offer}NONSENSE`)
-    const ended = await Promise.race([failed.then(() => 'reported'), setTimeout(10_000)])
-    assert.equal(ended, 'reported', `${node}: no clientError reports what is malformed behind an offer to upgrade`)
+    await soon(() => isReported, 'no clientError reports what is malformed behind an offer to upgrade')
   })
 
   it('remembers the address of a client that was asked for it before a reset (remoteAddress)', async () => {
