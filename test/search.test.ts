@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
 import * as fc from 'fast-check'
 import connectTo from 'postgres'
 import { askPostgres } from '../harness/ask-postgres.ts'
@@ -14,6 +15,7 @@ import { kindOf } from '../src/store/records.ts'
 import { searchPets } from '../src/store/search-pets.ts'
 import type { PetSearch, PetStore, Store } from '../src/store/store.ts'
 import { wordsOf } from '../src/store/words.ts'
+import { cpuTime } from './cpu-time.ts'
 import { event } from './sample-rows.ts'
 
 const newPet = (name: string, status: PetStatus = 'available'): NewPet => ({ name, categoryId: 1n, status })
@@ -47,6 +49,15 @@ async function execute({ url }: TestDatabase, statement: string): Promise<Record
 async function rename(pets: PetStore, id: bigint, name: string): Promise<void> {
   const { id: _id, ...old } = (await pets.get(id))!
   assert.deepEqual(await pets.update(id, old, { ...old, name }, event('acct')), { outcome: 'updated' })
+}
+
+/** Resolves with the most milliseconds that this process computes in one turn of the event loop while the work runs. */
+async function longestTurn(work: () => Promise<unknown>): Promise<number> {
+  const turns = { longest: 0, end: false }
+  const done = work().finally(() => (turns.end = true))
+  while (!turns.end) turns.longest = Math.max(turns.longest, await cpuTime(() => setImmediate()))
+  await done
+  return turns.longest
 }
 
 /** What the search promises, without any index. */
@@ -246,6 +257,21 @@ for (const engine of ENGINES) {
         assert.deepEqual(await execute(database, 'SELECT name FROM pet_renames'), [])
         assert.deepEqual(await execute(database, "SELECT word FROM pet_words WHERE word <> 'max'"), [])
         assert.equal((await all(pets, 'max', { limit: 500 })).length, 1100)
+      }))
+
+    it('lets other requests in, however slow the names are to compare and however many search', () =>
+      withStore(async ({ pets }, database) => {
+        // U+FDFA stands for 18 characters, marks in the wrong order are sorted.
+        const slow = ['\uFDFA'.repeat(255), `a${'\u0301\u0316'.repeat(127)}`]
+        await pets.createMany(Array.from({ length: 1000 }, (_, number) => newPet(slow[number % 2]!)))
+        const searchAll = () =>
+          Promise.all(Array.from({ length: 10 }, () => pets.search({ words: ['a', 'صلى'], limit: 20 })))
+        assert.ok((await longestTurn(searchAll)) < 200)
+        assert.ok((await longestTurn(() => index(pets))) < 200)
+        await execute(database, "UPDATE pets SET name = name || '!'")
+        assert.ok((await longestTurn(searchAll)) < 200)
+        assert.ok((await longestTurn(() => index(pets))) < 200)
+        assert.equal((await all(pets, 'صلى', { limit: 500 })).length, 500)
       }))
 
     it('is whole after a copy into a database that has had animals with the same ids', () =>

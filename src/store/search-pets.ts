@@ -8,6 +8,7 @@ import { FILTER_NAMES } from '../contract/list-query.ts'
 import type { Pet } from '../contract/pets.ts'
 import { type ColumnValue, petOf } from './pet-columns.ts'
 import type { FoundPets, PetSearch } from './store.ts'
+import { inSlices } from './turns.ts'
 import { comparePlaces, type Place, wordsOf } from './words.ts'
 
 /** How an engine reads its index. */
@@ -49,20 +50,20 @@ export async function searchPets(index: WordIndex, query: PetSearch): Promise<Fo
   const found = new Map<bigint, Match>()
   // Before the index is read: an animal that the chore adds in between is found in either.
   const { pets, isWhole } = await index.unindexed(UNINDEXED)
-  for (const pet of pets) {
+  await inSlices(pets, (pet) => {
     const place = placeOf(pet, prefix, query)
     if (place !== undefined && (after === undefined || comparePlaces(place, after) > 0))
       found.set(pet.id, { pet, place })
-  }
+  })
   let matches: Match[] = []
   let end: Place | undefined = after ?? { word: prefix, id: INT64_MIN }
   // Usually all words of the first read match; if not, one more read bounds the time of the page.
   for (const count of [limit + 1, EXAMINED - limit - 1]) {
     const words: IndexedWord[] = await index.words(end, prefix + LAST_CHARACTER, count)
-    for (const { place, pet } of words) {
+    await inSlices(words, ({ place, pet }) => {
       const own = pet && placeOf(pet, prefix, query)
       if (own?.word === place.word) found.set(place.id, { pet: pet!, place })
-    }
+    })
     end = words.length < count ? undefined : words.at(-1)!.place
     matches = [...found.values()].filter(({ place }) => end === undefined || comparePlaces(place, end) <= 0)
     if (end === undefined || matches.length > limit) break

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
-import { gatherTurns, whileGrowing } from './turns.ts'
+import { gatherTurns, inSlices, whileGrowing } from './turns.ts'
 
 it('What arrives in one turn is handed over together, and what comes alone in its own', async () => {
   const taken: (readonly number[])[] = []
@@ -60,4 +60,25 @@ it('A wait for more ends after the first turn without any, and where more come e
   assert.equal(await looks(() => 1), 2)
   assert.equal(await looks((look) => Math.min(look, 3)), 4)
   assert.equal(await looks((look) => look), 5)
+})
+
+it('Long work of many callers takes a few milliseconds of each turn, and each caller gets on', async ({ mock }) => {
+  let now = performance.now()
+  mock.method(performance, 'now', () => now)
+  const items = Array.from({ length: 20 }, (_, index) => index)
+  const callers = ['a', 'b', 'c'].map((caller) =>
+    inSlices(items, (item) => {
+      now += 1
+      return `${caller}${item}`
+    }),
+  )
+  for (let turn = 0; turn < 20; turn += 1) {
+    const before = now
+    await setImmediate()
+    assert.ok(now - before <= 5, `${now - before} ms in one turn`)
+  }
+  assert.deepEqual(
+    (await Promise.all(callers)).flat(),
+    ['a', 'b', 'c'].flatMap((caller) => items.map((item) => `${caller}${item}`)),
+  )
 })

@@ -1,4 +1,6 @@
-// Batches items that arrive in the same turn of the event loop. A single item waits for one `setImmediate`, never for a timer.
+// Batches items that arrive in the same turn of the event loop, and divides long work among turns. A single item waits for one
+// `setImmediate`, never for a timer.
+import { setImmediate as nextTurn } from 'node:timers/promises'
 
 /**
  * Returns a function that adds an item. Calls `take` with the items of a turn, in the order of arrival, at most `most()` at a
@@ -24,4 +26,32 @@ export function whileGrowing(count: () => number, done: () => void, seen = 0, tu
   const now = count()
   if (now > seen && turns > 0) setImmediate(() => whileGrowing(count, done, now, turns - 1))
   else done()
+}
+
+/** How long the work of all callers of `inSlices` may take in one turn. */
+const SLICE_MS = 5
+
+let sliceEnd = 0
+let lastSlice: Promise<void> | undefined
+
+/** Returns `work` of each item, in order. Other turns of the event loop come in between, however many callers there are. */
+export async function inSlices<T, R>(items: readonly T[], work: (item: T) => R): Promise<R[]> {
+  const results: R[] = []
+  for (const item of items) {
+    while (performance.now() >= sliceEnd) await nextSlice()
+    results.push(work(item))
+  }
+  return results
+}
+
+/** Callers that wait get a turn each, in the order of their calls. */
+function nextSlice(): Promise<void> {
+  lastSlice = beginSliceAfter(lastSlice)
+  return lastSlice
+}
+
+async function beginSliceAfter(earlier: Promise<void> | undefined): Promise<void> {
+  await earlier
+  await nextTurn()
+  sliceEnd = performance.now() + SLICE_MS
 }

@@ -18,6 +18,16 @@ describe('the words of a text', () => {
     assert.deepEqual(wordsOf('🐈'.repeat(40)), ['🐈'.repeat(32)])
   })
 
+  it('are all those of a name as long as names may be, except where each character stands for many', () => {
+    for (const character of ['x', 'é', '한', 'ᾂ', '犬', '🐈', '½', '㍿'])
+      assert.equal(wordsOf(`${character.repeat(251)} rex`)[1], 'rex', character)
+    const blessing = ['صلى', 'الله', 'عليه', 'وسلم']
+    assert.deepEqual(wordsOf('\uFDFA'), blessing)
+    const repeated = wordsOf(`${'\uFDFA '.repeat(125)} rex`)
+    assert.deepEqual([repeated.slice(0, 4), repeated.includes('rex')], [blessing, false], 'what it begins with counts')
+    assert.equal(wordsOf(`${'\uFDFA '.repeat(50)} rex`)[4], 'rex')
+  })
+
   it('stay as they are when they are folded again, and begin alike when letters follow, for every character', () => {
     const odd: string[] = []
     for (let code = 0; code <= 0x10_ffff; code += 1) {

@@ -85,14 +85,15 @@ async function indexBatch(sql: Database): Promise<boolean> {
   const pets = await sql<{ id: bigint; name: string }[]>`
     SELECT id, name FROM pets WHERE id > ${from} AND id <= ${to} ORDER BY id LIMIT ${BATCH}`
   const reached = pets.length === BATCH || to === INT64_MAX ? (pets.at(-1)?.id ?? from) : to
-  const outdated = wordRows(renamed.map(({ petId, name }) => ({ id: petId, name })))
+  const outdated = await wordRows(renamed.map(({ petId, name }) => ({ id: petId, name })))
   await sql`
     DELETE FROM pet_words WHERE (word, pet_id) IN
       (SELECT word, id FROM json_to_recordset(${toJson(outdated)}::text::json) AS gone (word TEXT, id BIGINT))`
   const present = renamed.map(({ petId, present: name }) => ({ id: petId, name: name ?? '' }))
+  const added = await wordRows([...pets, ...present])
   await sql`
     INSERT INTO pet_words (word, pet_id)
-    SELECT word, id FROM json_to_recordset(${toJson(wordRows([...pets, ...present]))}::text::json) AS made (word TEXT, id BIGINT)
+    SELECT word, id FROM json_to_recordset(${toJson(added)}::text::json) AS made (word TEXT, id BIGINT)
     ON CONFLICT DO NOTHING`
   await sql`
     UPDATE pet_words_progress SET

@@ -2,6 +2,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { type ColumnValue, PET_COLUMNS, petOf } from '../pet-columns.ts'
 import { indexedWordOf, type WordIndex } from '../search-pets.ts'
+import { inSlices } from '../turns.ts'
 import { wordRows, wordsOf } from '../words.ts'
 import { prepareExact, rememberStatements } from './statements.ts'
 import type { Writer } from './writer.ts'
@@ -13,6 +14,8 @@ const COLUMNS = ['id', ...PET_COLUMNS].map((column) => `pets.${column}`).join()
 const BEYOND = 'id > (SELECT until_id FROM pet_words_progress)'
 const NEWEST = `SELECT ${COLUMNS} FROM pets WHERE ${BEYOND} ORDER BY id DESC LIMIT ?`
 const RENAMED = `SELECT ${COLUMNS} FROM pet_renames AS r JOIN pets ON pets.id = r.pet_id ORDER BY r.id DESC LIMIT ?`
+const RENAMES = `
+  SELECT r.id, r.pet_id, r.name, pets.name FROM pet_renames AS r LEFT JOIN pets ON pets.id = r.pet_id ORDER BY r.id LIMIT ?`
 const WORDS = `
   SELECT word, pet_id, ${COLUMNS}
   FROM (SELECT word, pet_id FROM pet_words WHERE (word, pet_id) > (?, ?) AND word < ? ORDER BY word, pet_id LIMIT ?)
@@ -33,10 +36,12 @@ export function sqliteWords(db: DatabaseSync, writer: Writer): WordIndex {
     prepare('INSERT OR IGNORE INTO pet_words (word, pet_id) VALUES (?, ?)').run(word, id)
   }
 
-  function rename(renameId: bigint, petId: bigint, former: string): void {
-    const present = wordsOf(String(all('SELECT name FROM pets WHERE id = ?', petId)[0]?.[0] ?? ''))
+  /** `folded` has the words of most names. */
+  function rename(renameId: bigint, petId: bigint, former: string, folded: Map<string, string[]>): void {
+    const fold = (name: string) => folded.get(name) ?? wordsOf(name)
+    const present = fold(String(all('SELECT name FROM pets WHERE id = ?', petId)[0]?.[0] ?? ''))
     const remove = prepare('DELETE FROM pet_words WHERE word = ? AND pet_id = ?')
-    for (const word of wordsOf(former)) if (!present.includes(word)) remove.run(word, petId)
+    for (const word of fold(former)) if (!present.includes(word)) remove.run(word, petId)
     for (const word of present) add(word, petId)
     prepare('DELETE FROM pet_renames WHERE id = ?').run(renameId)
   }
@@ -51,21 +56,23 @@ export function sqliteWords(db: DatabaseSync, writer: Writer): WordIndex {
     words: ({ word, id }, end, limit) => writer.read(() => all(WORDS, word, id, end, limit).map(indexedWordOf)),
 
     /**
-     * Folds the names of added animals before the transaction: creates may share it, and would wait. Ids are committed
-     * in order, so `until_id` passes no animal that appears later.
+     * Folds the names before the transaction: creates may share it, and would wait. Only an animal that is renamed in between
+     * is folded within. Ids are committed in order, so `until_id` passes no animal that appears later.
      */
     async indexBatch() {
       const { pets, renamed } = await writer.read(() => ({
         pets: all(`SELECT id, name FROM pets WHERE ${BEYOND} ORDER BY id LIMIT ?`, BATCH),
-        renamed: all('SELECT id, pet_id, name FROM pet_renames ORDER BY id LIMIT ?', BATCH),
+        renamed: all(RENAMES, BATCH),
       }))
-      const rows = wordRows(pets.map(([id, name]) => ({ id: id as bigint, name: name as string })))
       if (pets.length + renamed.length === 0) return false
+      const rows = await wordRows(pets.map(([id, name]) => ({ id: id as bigint, name: name as string })))
+      const names = new Set(renamed.flatMap(([, , former, present]) => [former as string, String(present ?? '')]))
+      const folded = new Map(await inSlices([...names], (name) => [name, wordsOf(name)] as const))
       await writer.writeBookkeeping(() => {
         for (const { word, id } of rows) add(word, id)
         const last = pets.at(-1)?.[0] as bigint | undefined
         if (last !== undefined) prepare('UPDATE pet_words_progress SET until_id = max(until_id, ?)').run(last)
-        for (const [id, petId, name] of renamed) rename(id as bigint, petId as bigint, name as string)
+        for (const [id, petId, name] of renamed) rename(id as bigint, petId as bigint, name as string, folded)
       })
       return pets.length === BATCH || renamed.length === BATCH
     },
