@@ -58,7 +58,7 @@ function results({ pets, next, isWhole }: FoundPets, raw: URLSearchParams, q: st
   const all = html`<a href="${listAddress(filters)}">Show all${filters.status && ` ${filters.status}`} animals</a>`
   const behind =
     !isWhole &&
-    html`<p class="notice warn" role="status">The search does not know all animals yet; it is being brought up to date.</p>`
+    html`<p class="notice warn" role="status">The search may not know all animals yet; it is being brought up to date.</p>`
   if (pets.length === 0 && next === undefined)
     return html`${behind}${emptyState(isFirst ? 'No animal matches' : 'No more animals match', all)}`
   const back = !isFirst && html`<a class="button" href="${listAddress(filters, { q })}">← First</a>`

@@ -216,7 +216,7 @@ export interface FoundPets {
   pets: Pet[]
   /** Where the next page starts; undefined if this is the last one. */
   next: Place | undefined
-  /** Whether all animals were searched; false while the index lacks more of the newest or renamed ones than a search looks through. */
+  /** Whether all animals were searched; false while the index may lack more of the newest or renamed ones than a search looks through. */
   isWhole: boolean
 }
 

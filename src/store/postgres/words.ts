@@ -2,7 +2,8 @@
 //
 // Ids are assigned in order but committed in any order. So the chore indexes an animal as soon as it sees it, up to `until_id`,
 // and reads the same ids again once the counts have passed them (pets.ts): by then no lower id can be committed any more.
-// `settled_id` is how far this second pass has come. A search looks through the newest animals above `settled_id`.
+// `settled_id` is how far this second pass has come. A search looks through the newest animals above `settled_id`. If there are
+// more, it is not whole, even if `until_id` is above them all: one that was committed late may be among the rest.
 import { INT64_MAX } from '../../contract/int64.ts'
 import { type ColumnValue, PET_COLUMNS, petOf } from '../pet-columns.ts'
 import { toJson } from '../records.ts'
@@ -32,12 +33,10 @@ export function postgresWords(pool: Pool): WordIndex {
   return {
     unindexed: (limit) =>
       pool.read(async (sql) => {
-        const [{ untilId, settledId } = { untilId: 0n, settledId: 0n }] = await sql<Omit<Progress, 'countedId'>[]>`
-          SELECT until_id AS "untilId", settled_id AS "settledId" FROM pet_words_progress`
-        const added = await read(sql, newestAdded(limit), settledId)
-        const renamed = await read(sql, newestRenamed(limit))
-        const reachesIndex = added.length < limit || (added.at(-1)![0] as bigint) <= untilId
-        return { pets: [...added, ...renamed].map(petOf), isWhole: reachesIndex && renamed.length < limit }
+        const [{ settledId } = { settledId: 0n }] = await sql<Pick<Progress, 'settledId'>[]>`
+          SELECT settled_id AS "settledId" FROM pet_words_progress`
+        const both = [await read(sql, newestAdded(limit), settledId), await read(sql, newestRenamed(limit))]
+        return { pets: both.flat().map(petOf), isWhole: both.every(({ length }) => length < limit) }
       }),
 
     words: ({ word, id }, end, limit) =>
