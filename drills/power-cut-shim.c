@@ -4,6 +4,7 @@
 
    POWER_CUT_FILE   the database; its -wal and -journal count too
    POWER_CUT_AFTER  the process dies at this operation (a write, truncation or sync of one of these files)
+   POWER_CUT_AT     if "sync", it dies at the first sync from that operation on, with a whole commit that is not synced
    POWER_CUT_LIES   if set, a sync keeps nothing: a disk that lies, for drills to catch */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -45,9 +46,9 @@ static int file_of(int fd, char path[PATH_SIZE]) {
   return -1;
 }
 
-static void count_operation(void) {
+static void count_operation(int is_sync) {
   const char *last = getenv("POWER_CUT_AFTER");
-  if (last != NULL && ++operations >= atol(last)) kill(getpid(), SIGKILL);
+  if (last != NULL && ++operations >= atol(last) && (is_sync || getenv("POWER_CUT_AT") == NULL)) kill(getpid(), SIGKILL);
 }
 
 static void note(int index, off_t from, size_t length) {
@@ -62,7 +63,7 @@ static ssize_t write_at(int fd, const void *bytes, size_t length, off_t offset, 
   int index = file_of(fd, path);
   if (index >= 0) {
     pthread_mutex_lock(&lock);
-    count_operation();
+    count_operation(0);
   }
   off_t from = at_position && index >= 0 ? lseek(fd, 0, SEEK_CUR) : offset;
   ssize_t written = at_position ? REAL(write)(fd, bytes, length) : REAL(pwrite)(fd, bytes, length, offset);
@@ -81,7 +82,7 @@ static int truncate_to(int fd, off_t length) {
   char path[PATH_SIZE];
   if (file_of(fd, path) >= 0) {
     pthread_mutex_lock(&lock);
-    count_operation();
+    count_operation(0);
     pthread_mutex_unlock(&lock);
   }
   return REAL(ftruncate)(fd, length);
@@ -121,7 +122,7 @@ static int sync_of(int fd, int (*real)(int)) {
   int index = file_of(fd, path);
   if (index < 0) return real(fd);
   pthread_mutex_lock(&lock);
-  count_operation();
+  count_operation(1);
   int result = getenv("POWER_CUT_LIES") == NULL ? keep(fd, index, path) : (files[index].count = 0);
   pthread_mutex_unlock(&lock);
   return result;

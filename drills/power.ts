@@ -1,5 +1,5 @@
 // Simulates power cuts: kills an instance, and replaces its files by those that a disk without power would have kept.
-import { type ChildProcess } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { copyFileSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -38,10 +38,20 @@ export async function cutPowerUnderLoad({ folder, cuts, clients: count, random, 
   const url = `http://127.0.0.1:${port}`
   const clients = new Clients(url, key, { count, patienceMs: PATIENCE_MS, random })
   const env = { LD_PRELOAD: shim, POWER_CUT_FILE: file, ...(plant && { POWER_CUT_LIES: '1' }) }
+  const live = (more: Record<string, string> = {}) => {
+    const POWER_CUT_AFTER = String(below(LONGEST_LIFE, random) + 1)
+    return died(launchInstance(database, log, port, { ...env, POWER_CUT_AFTER, ...more }))
+  }
   for (let cut = 0; cut < cuts; cut += 1) {
-    await died(
-      launchInstance(database, log, port, { ...env, POWER_CUT_AFTER: String(below(LONGEST_LIFE, random) + 1) }),
-    )
+    // Before every third cut the instance is restarted, in turn beside a process that reads for long, as a backup does. What the
+    // first one had not synced when it was killed never reaches the disk by itself, as after a failed sync.
+    if (cut % 3 === 2) {
+      const reader = cut % 2 === 0 ? await readForLong(file) : undefined
+      await live({ POWER_CUT_AT: 'sync' })
+      await live()
+      reader?.kill('SIGKILL')
+      if (reader) await once(reader, 'exit')
+    } else await live()
     // At every other cut the disk keeps a random part of what was written since the last sync.
     for (const suffix of ['', '-wal', '-journal'])
       leaveOnDisk(file + suffix, cut % 2 === 0 ? () => false : () => random() < 0.5)
@@ -49,6 +59,15 @@ export async function cutPowerUnderLoad({ folder, cuts, clients: count, random, 
   }
   await startInstance(database, log, { port })
   return stopAndAudit(url, key, clients)
+}
+
+/** Resolves with a process that has begun to read from the database, and does not end. */
+async function readForLong(file: string): Promise<ChildProcess> {
+  const program = `const db = new (require('node:sqlite').DatabaseSync)(process.argv[1])
+    db.exec('BEGIN'); db.prepare('SELECT count(*) FROM pets').get(); console.log('reads'); setInterval(() => {}, 1000)`
+  const child = spawn(process.execPath, ['-e', program, file], { stdio: ['ignore', 'pipe', 'inherit'] })
+  await once(child.stdout, 'data')
+  return child
 }
 
 async function died(child: ChildProcess): Promise<void> {

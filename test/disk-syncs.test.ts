@@ -70,6 +70,35 @@ describe('A create on SQLite', { concurrency: 2 }, () => {
     assert.ok((await list(again.url)).includes('kept'))
   })
 
+  for (const end of ['a stop', 'a failed sync', 'a kill'] as const) {
+    it(`is accepted at once after ${end} and a restart beside a process that reads for long, such as a backup`, async () => {
+      await using folder = await Folder.create()
+      const { served, add, list, usageWritten, order } = await serveOnFaultyDisk(folder)
+      assert.equal((await add('kept')).status, 201)
+      using reader = new DatabaseSync(join(folder.path, 'data/petstore.db'))
+      reader.exec('BEGIN')
+      reader.prepare('SELECT count(*) FROM pets').get()
+      assert.equal((await add('kept too')).status, 201)
+      if (end === 'a failed sync') {
+        await usageWritten(2)
+        await writeFile(order, 'fail')
+        await expectError(await add('unknown'), 'service_unavailable')
+        await rm(order)
+      } else served.child.kill(end === 'a stop' ? 'SIGTERM' : 'SIGKILL')
+      await served.ended
+      const again = await serve(folder, { env: { PORT: new URL(served.url).port } })
+      assert.deepEqual(
+        messages(again).filter((message) => message.startsWith('waiting')),
+        [],
+      )
+      assert.equal((await fetch(`${again.url}/readyz`)).status, 200)
+      assert.equal((await add('later')).status, 201)
+      const found = await list(again.url)
+      assert.ok(['later', 'kept too', 'kept'].every((name) => found.includes(name)))
+      assert.equal(reader.prepare('SELECT count(*) AS pets FROM pets').get()!['pets'], 1)
+    })
+  }
+
   it('is refused when the disk fails to sync during a drain; the service exits at once, and does not close the database', async () => {
     await using folder = await Folder.create()
     const { served, add, usageWritten, order } = await serveOnFaultyDisk(folder, { PETSTORE_DRAIN_SECONDS: '30' })

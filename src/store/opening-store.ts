@@ -33,7 +33,7 @@ export interface OpeningOptions extends EnvironmentSetting {
   observe?: Observe | undefined
   onBroken: Serving['onBroken']
   /**
-   * Given in a worker: whether the first process of the instance has opened the store. It empties the log of SQLite before, so a
+   * Given in a worker: whether the first process of the instance has opened the store. It makes the log of SQLite durable before, so a
    * worker opens the store after it, and leaves checkpoints and reports about opening to it.
    */
   isStoreOpen?: (() => Promise<boolean>) | undefined

@@ -1,6 +1,16 @@
 // The guarantees of the database file: durable commits, foreign keys, correct counts.
 import assert from 'node:assert/strict'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  closeSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readSync,
+  rmSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -157,23 +167,28 @@ describe('A database file that can not be used safely', () => {
     }
   })
 
-  it('is refused to the process that checkpoints while another one reads from the log that an earlier one has left', () => {
+  it('is refused to the process that checkpoints while its log is damaged and another one reads from it', () => {
     using file = new File()
     const { db } = openDatabase(file.path)
     using reader = new DatabaseSync(file.path)
     reader.exec('BEGIN')
     reader.prepare('SELECT * FROM pets').all()
     db.exec("INSERT INTO pets (name, category_id, status) VALUES ('Rex', 1, 'available')")
+    const log = openSync(`${file.path}-wal`, 'r+')
     const open = (checkpoints: boolean) =>
       openDatabase(file.path, { lockWaitMs: 20, serving: { checkpoints, onBroken: () => {} } })
+    const intact = Buffer.alloc(1)
+    readSync(log, intact, 0, 1, 100)
+    writeSync(log, Buffer.from([intact[0]! ^ 1]), 0, 1, 100)
     assert.throws(
       () => open(true),
-      (error) => error instanceof CannotOpenStore && error.transient && /another process reads/.test(error.message),
+      (error) =>
+        error instanceof CannotOpenStore && error.transient && /its write-ahead log is damaged/.test(error.message),
     )
-    const worker = open(false)
+    writeSync(log, intact, 0, 1, 100)
+    const [worker, first] = [open(false), open(true)]
+    closeSync(log)
     reader.exec('COMMIT')
-    const first = open(true)
-    assert.equal(statSync(`${file.path}-wal`).size, 0)
     for (const opened of [worker, first]) {
       opened.wal?.close()
       opened.db.close()

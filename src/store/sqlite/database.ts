@@ -4,11 +4,12 @@ import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { IN_MEMORY } from '../database-address.ts'
 import { openedBy } from '../migrations.ts'
-import { CannotOpenStore, NoDatabase, type Opened, type OpenOptions, type Serving } from '../store.ts'
+import { CannotOpenStore, NoDatabase, type Opened, type OpenOptions, type Report, type Serving } from '../store.ts'
 import { createFile, createFolder, folderOf, modeWarnings } from './database-files.ts'
-import { explain, isBusy, LOCK_RETRY_MS } from './failures.ts'
+import { explain, isBusy, isFull, LOCK_RETRY_MS } from './failures.ts'
 import { APPLICATION_ID, migrate } from './migrate.ts'
-import { openWal, SERVING_WAIT_MS, type Wal } from './wal.ts'
+import { rewriteWal } from './rewrite-wal.ts'
+import { openWal, SERVING_WAIT_MS, type Wal, WAL_LIMIT } from './wal.ts'
 
 /** Earlier versions can corrupt a WAL database under concurrent checkpoints. */
 const SQLITE_MINIMUM = '3.51.3'
@@ -16,10 +17,13 @@ const SQLITE_MINIMUM = '3.51.3'
 /** How long a start may wait for another process that starts or migrates. */
 const START_WAIT_MS = 10_000
 
+/** How long a start waits for readers of the log; writes of other processes wait too. */
+const READERS_WAIT_MS = 100
+
 /** Throws `CannotOpenStore`; `NoDatabase` if the file is missing and must not be created. */
 export function openDatabase(
   path: string,
-  { create = true, lockWaitMs = START_WAIT_MS, serving }: OpenOptions = {},
+  { create = true, lockWaitMs = START_WAIT_MS, serving, report }: OpenOptions = {},
 ): { db: DatabaseSync; opened: Opened; wal: Wal | undefined } {
   let db: DatabaseSync | undefined
   const isFile = path !== IN_MEMORY
@@ -31,16 +35,16 @@ export function openDatabase(
     configure(db, path, lockWaitMs)
     const applied = migrate(db, path, create)
     if (applied === undefined) throw new NoDatabase(path)
-    if (serving?.checkpoints && isFile) requireEmptyWal(db, path)
+    if (serving?.checkpoints && isFile) requireDurableWal(db, path, lockWaitMs)
     db.exec(`PRAGMA busy_timeout = ${SERVING_WAIT_MS}`)
-    const wal = serving && isFile ? serveFrom(db, serving) : undefined
+    const wal = serving && isFile ? serveFrom(db, serving, report) : undefined
     return { db, opened: openedBy(applied, isFile ? modeWarnings(path) : []), wal }
   } catch (error) {
     db?.close()
     if (error instanceof CannotOpenStore) throw error
     throw new CannotOpenStore(`Cannot open the database ${path}: ${explain(error)}`, {
       cause: error,
-      transient: isBusy(error),
+      transient: isBusy(error) || isFull(error),
     })
   }
 }
@@ -102,6 +106,7 @@ function configure(db: DatabaseSync, path: string, lockWaitMs: number): void {
     PRAGMA fullfsync = ON;
     PRAGMA foreign_keys = ON;
     PRAGMA trusted_schema = OFF;
+    PRAGMA journal_size_limit = ${WAL_LIMIT};
   `)
   const expected = { journal_mode: path === IN_MEMORY ? 'memory' : 'wal', synchronous: 2, foreign_keys: 1 }
   for (const [pragma, value] of Object.entries(expected)) {
@@ -114,21 +119,35 @@ function configure(db: DatabaseSync, path: string, lockWaitMs: number): void {
 }
 
 /**
- * Copies the log that an earlier process has left to the database file, and truncates it. If a sync of that log had failed,
- * a power cut could lose everything behind the failed part, even after a later sync that succeeds.
+ * Makes the log that an earlier process has left durable, by writing it again. If a sync of that log had failed, a power cut could
+ * lose everything behind the failed part, even after a later sync that succeeds. Then copies the log to the database file
+ * and truncates it, unless another process reads from it, such as a backup, or the disk is full. In this order: a database file that has more
+ * than its log is damaged when the power fails.
  */
-function requireEmptyWal(db: DatabaseSync, path: string): void {
-  const { busy } = db.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get() as { busy: number }
-  if (busy === 0) return
-  throw new CannotOpenStore(`Cannot open the database ${path}: another process reads from its write-ahead log.`, {
-    transient: true,
-  })
+function requireDurableWal(db: DatabaseSync, path: string, lockWaitMs: number): void {
+  const measure = db.prepare('PRAGMA wal_checkpoint(NOOP)')
+  const frames = () => (measure.get() as { log: number }).log
+  if (frames() === 0) return
+  {
+    using lock = new DatabaseSync(path, { timeout: lockWaitMs })
+    lock.exec('BEGIN IMMEDIATE')
+    if (!rewriteWal(`${db.location()}-wal`, frames()))
+      throw new CannotOpenStore(
+        `Cannot open the database ${path}: its write-ahead log is damaged, and can't be recovered before all processes that use it have ended.`,
+        { transient: true },
+      )
+  }
+  try {
+    db.exec(`PRAGMA busy_timeout = ${Math.min(lockWaitMs, READERS_WAIT_MS)}; PRAGMA wal_checkpoint(TRUNCATE)`)
+  } catch (error) {
+    if (!isFull(error)) throw error
+  }
 }
 
 /** Turns off SQLite's own syncs and checkpoints: the writer syncs after each commit, outside the event loop, and checkpoints. */
-function serveFrom(db: DatabaseSync, { checkpoints }: Serving): Wal {
+function serveFrom(db: DatabaseSync, { checkpoints }: Serving, report?: Report): Wal {
   db.exec('PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0')
-  return openWal(db, checkpoints)
+  return openWal(db, checkpoints, report)
 }
 
 /** Retries while another process that starts holds the lock: SQLite's timeout does not apply to this switch. */

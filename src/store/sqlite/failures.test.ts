@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { StoreUnavailable } from '../store.ts'
-import { asStoreFailure, isBusy, isFailedSync } from './failures.ts'
+import { asStoreFailure, isBusy, isFailedSync, isFull } from './failures.ts'
 
 const failure = (errcode: number) => Object.assign(new Error('said by SQLite'), { code: 'ERR_SQLITE_ERROR', errcode })
 /** An extended code has its primary code in the lowest byte. */
@@ -49,5 +49,11 @@ describe('an error of SQLite', () => {
       [...busy, sync, ...others].filter((code) => isFailedSync(failure(code))),
       [sync],
     )
+  })
+
+  it('is that of a full disk also where there is no room for the -shm file, and where Node.js reports it', () => {
+    const full = [failure(13), failure(extended(10, 19)), Object.assign(new Error('write'), { code: 'ENOSPC' })]
+    const others = [failure(10), failure(extended(10, 4)), failure(5), new Error('write'), undefined]
+    assert.deepEqual([...full, ...others].filter(isFull), full)
   })
 })

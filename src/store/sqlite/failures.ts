@@ -3,13 +3,14 @@ import { StoreUnavailable } from '../store.ts'
 
 /** Primary result codes, as in sqlite.org/rescode.html. */
 const BUSY = 5
+const FULL = 13
 const EXPLANATIONS: Record<number, string> = {
   [BUSY]: 'another process holds its lock',
   6: 'another connection holds its lock',
   8: 'it is read-only; the file and its folder must be writable for the user that runs this',
   10: 'reading or writing the disk failed',
   11: 'the file is damaged; restore it from a backup',
-  13: 'the disk is full, or no id is left',
+  [FULL]: 'the disk is full, or no id is left',
   14: 'it cannot be opened; does the folder exist, and may this user read and write it?',
   26: 'it is not a SQLite database',
 }
@@ -29,6 +30,15 @@ const FAILED_SYNC = 10 | (4 << 8)
 /** Whether a sync within SQLite failed: at a checkpoint, when the log restarts, or in a commit that syncs. */
 export function isFailedSync(error: unknown): boolean {
   return (error as { errcode?: unknown } | undefined)?.errcode === FAILED_SYNC
+}
+
+/** SQLITE_IOERR_SHMSIZE: no room for the -shm file. */
+const NO_SHARED_MEMORY = 10 | (19 << 8)
+
+/** Whether the disk is full: the same call may work when there is room again. */
+export function isFull(error: unknown): boolean {
+  const { errcode, code } = (error ?? {}) as { errcode?: unknown; code?: unknown }
+  return primaryCode(error) === FULL || errcode === NO_SHARED_MEMORY || code === 'ENOSPC'
 }
 
 export function isBusy(error: unknown): error is Error {

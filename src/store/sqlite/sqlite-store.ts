@@ -10,16 +10,15 @@ import { sqliteRecords } from './records.ts'
 import { prepareExact } from './statements.ts'
 import { Writer } from './writer.ts'
 
-/** How often an idle process checkpoints for the others. In this time two processes write a few megabytes. */
-const SHORTEN_EVERY_MS = 100
+/** How often an idle process looks at the log: with others, which write a few megabytes in this time, and after a long reader has ended. */
+const SHORTEN_EVERY_MS = { withOthers: 100, alone: 1000 }
 
 /** Opens the file at `path`, or creates it unless `create` is false; throws `CannotOpenStore` with a message for the operator. */
 export function openSqliteStore(path: string, options: OpenOptions = {}): Store {
   const { db, opened, wal } = openDatabase(path, options)
   const writer = new Writer(db, { wal, onBroken: options.serving?.onBroken })
-  // Other processes of the instance make the log grow even while this process writes nothing.
-  const isShared = options.serving?.checkpoints === true && (options.processes ?? 1) > 1
-  const shortening = isShared ? setInterval(() => writer.shortenWal(), SHORTEN_EVERY_MS).unref() : undefined
+  const everyMs = SHORTEN_EVERY_MS[(options.processes ?? 1) > 1 ? 'withOthers' : 'alone']
+  const shortening = options.serving?.checkpoints ? setInterval(() => writer.shortenWal(), everyMs).unref() : undefined
   const version = countVersions(db, writer)
   const ask = db.prepare('SELECT 1 FROM sqlite_schema LIMIT 1')
   return {

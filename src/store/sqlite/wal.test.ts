@@ -17,9 +17,9 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, before, describe, it, type TestContext } from 'node:test'
 import { setImmediate, setTimeout } from 'node:timers/promises'
-import { CannotCloseStore, CannotOpenStore, type OpenOptions, type Store, StoreUnavailable } from '../store.ts'
+import { CannotCloseStore, type OpenOptions, type Store, type StoreEvent, StoreUnavailable } from '../store.ts'
 import { openSqliteStore } from './sqlite-store.ts'
-import { openWal, SERVING_WAIT_MS } from './wal.ts'
+import { openWal, SERVING_WAIT_MS, WAL_LIMIT } from './wal.ts'
 
 const REX = { name: 'x'.repeat(255), categoryId: 1n, status: 'available' } as const
 const serving = (checkpoints: boolean): OpenOptions => ({
@@ -81,24 +81,23 @@ describe('The write-ahead log', () => {
     if (platform() === 'linux') assert.deepEqual(openFiles(real), [])
   })
 
-  it('is copied and emptied before a store serves, and what keeps it from that is waited for', async () => {
+  it('is copied and emptied before a store serves; beside another process that reads from it, it is written again', async () => {
     const path = join(folder, 'left.db')
     const left = openSqliteStore(path, serving(false))
     await left.pets.create(REX)
     using reader = new DatabaseSync(path)
     reader.exec('BEGIN')
     reader.prepare('SELECT count(*) FROM pets').get()
-    assert.throws(
-      () => openSqliteStore(path, { ...serving(true), lockWaitMs: 0 }),
-      (error) => error instanceof CannotOpenStore && error.transient,
-    )
-    const worker = openSqliteStore(path, { ...serving(false), lockWaitMs: 0 })
-    assert.equal((await worker.pets.list({ limit: 10 })).length, 1, 'a worker leaves it to the first process')
-    await worker.close()
+    await left.pets.create(REX)
+    const beside = openSqliteStore(path, { ...serving(true), lockWaitMs: 0 })
+    await beside.pets.create(REX)
+    assert.equal((await beside.pets.list({ limit: 10 })).length, 3)
+    assert.equal(reader.prepare('SELECT count(*) AS pets FROM pets').get()!['pets'], 1, 'the reader is not disturbed')
     reader.exec('ROLLBACK')
+    await beside.close()
     const store = openSqliteStore(path, serving(true))
     assert.equal(statSync(`${path}-wal`).size, 0)
-    assert.equal((await store.pets.list({ limit: 10 })).length, 1)
+    assert.equal((await store.pets.list({ limit: 10 })).length, 3)
     await store.close()
     await left.close()
   })
@@ -257,6 +256,52 @@ describe('The write-ahead log', () => {
     wal.shorten()
     assert.ok(exec.mock.calls.some(({ arguments: [sql] }) => sql === 'PRAGMA wal_checkpoint(RESTART)'))
     wal.close()
+  })
+
+  it('is truncated after a process that has read for long has ended, and both is reported', ({ mock }) => {
+    const path = join(folder, 'reader.db')
+    using db = newDatabase(path)
+    const reports: StoreEvent[] = []
+    const wal = openWal(db, true, (event) => reports.push(event))
+    using reader = new DatabaseSync(path)
+    reader.exec('BEGIN; SELECT count(*) FROM filler')
+    let now = performance.now()
+    mock.method(performance, 'now', () => now)
+    const exec = mock.method(db, 'exec')
+    const shortenFor = (seconds: number) => {
+      for (const end = now + 1000 * seconds; now < end; now += 100) wal.shorten()
+    }
+    for (let part = 0; part < 3; part += 1) {
+      db.exec(`INSERT INTO filler VALUES (zeroblob(${WAL_LIMIT / 2}))`)
+      shortenFor(1)
+    }
+    exec.mock.resetCalls()
+    shortenFor(3)
+    const attempts = exec.mock.calls.filter(({ arguments: [sql] }) => sql.startsWith('PRAGMA wal_checkpoint'))
+    assert.equal(attempts.length, 3, 'each attempt holds up writes, so they are rare')
+    assert.ok(statSync(`${path}-wal`).size > WAL_LIMIT)
+    reader.exec('ROLLBACK')
+    shortenFor(1.2)
+    assert.equal(statSync(`${path}-wal`).size, 0)
+    assert.deepEqual(
+      reports.map(({ level }) => level),
+      ['warn', 'notice'],
+    )
+    wal.close()
+  })
+
+  it('that another process has begun anew gets short with the next write, too', async () => {
+    const path = join(folder, 'anew.db')
+    const store = openSqliteStore(path, serving(true))
+    {
+      using other = new DatabaseSync(path)
+      other.exec(`PRAGMA wal_autocheckpoint = 0; CREATE TABLE filler (bytes BLOB);
+        INSERT INTO filler VALUES (zeroblob(${1.2 * WAL_LIMIT})); PRAGMA wal_checkpoint(RESTART)`)
+    }
+    assert.ok(statSync(`${path}-wal`).size > WAL_LIMIT)
+    await store.pets.create(REX)
+    assert.ok(statSync(`${path}-wal`).size <= WAL_LIMIT)
+    await store.close()
   })
 
   it('gets no longer from one checkpoint to the next with one that writes', async () => {
