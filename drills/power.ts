@@ -14,6 +14,8 @@ import { type Audit, stopAndAudit } from './verdict.ts'
 const PATIENCE_MS = 60_000
 /** The power fails after at most this many writes and syncs, which covers a start, load and a checkpoint. */
 const LONGEST_LIFE = 2000
+/** It fails after at most this many while a start recovers what a killed instance has left. */
+const START = 60
 /** An instance that makes fewer writes and syncs is killed after this time. */
 const LIFE_LIMIT_MS = 20_000
 const SECTOR = 512
@@ -43,12 +45,12 @@ export async function cutPowerUnderLoad({ folder, cuts, clients: count, random, 
     return died(launchInstance(database, log, port, { ...env, POWER_CUT_AFTER, ...more }))
   }
   for (let cut = 0; cut < cuts; cut += 1) {
-    // Before every third cut the instance is restarted, in turn beside a process that reads for long, as a backup does. What the
-    // first one had not synced when it was killed never reaches the disk by itself, as after a failed sync.
+    // Before every third cut the instance is killed and started again. What the first one had not synced never reaches the disk by
+    // itself, as after a failed sync. In turn, a process reads for long, as a backup does, or the power fails during the start.
     if (cut % 3 === 2) {
       const reader = cut % 2 === 0 ? await readForLong(file) : undefined
       await live({ POWER_CUT_AT: 'sync' })
-      await live()
+      await live(reader ? {} : { POWER_CUT_AFTER: String(below(START, random) + 1) })
       reader?.kill('SIGKILL')
       if (reader) await once(reader, 'exit')
     } else await live()

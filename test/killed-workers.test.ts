@@ -1,7 +1,7 @@
 // How processes of an instance end: killed, hung, stopped alone or all together. Nothing acknowledged is lost, and nothing is left behind.
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { readFileSync, statSync, writeFileSync } from 'node:fs'
+import { closeSync, openSync, readFileSync, statSync, writeFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
@@ -82,6 +82,8 @@ async function scraped({ adminUrl }: Instance, sample: string): Promise<number> 
 function countOfLists(instance: Instance): Promise<number> {
   return scraped(instance, 'petstore_requests_total{operation="listPets",status="200"}')
 }
+
+const walOf = ({ path }: Folder) => join(path, 'data/petstore.db-wal')
 
 describe('A worker that is killed', { concurrency: 2 }, () => {
   it('takes only its own connections with it, is replaced, and loses nothing', async () => {
@@ -319,8 +321,6 @@ describe('A worker whose output has lost its reader', () => {
 })
 
 describe('A worker whose disk fails to sync', { concurrency: 2 }, () => {
-  const walOf = ({ path }: Folder) => join(path, 'data/petstore.db-wal')
-
   /** Either the workers or the first process have the faulty disk: the others must be told. */
   async function startOnFaultyDisk(folder: Folder, { env = {}, isInWorkers = true } = {}) {
     const order = join(folder.path, 'order')
@@ -382,17 +382,25 @@ describe('A worker whose disk fails to sync', { concurrency: 2 }, () => {
   })
 })
 
-describe('A worker of a service that waits for the reader of an old write-ahead log', () => {
-  it('acknowledges no create before the first process has emptied the log', async () => {
+describe('A worker of a service whose write-ahead log is damaged while another process has it open', () => {
+  it('acknowledges no create before the first process has made the log durable', async () => {
     await using folder = await Folder.create()
     await folder.run(['migrate'])
     using database = new DatabaseSync(join(folder.path, 'data/petstore.db'))
-    database.exec('UPDATE pet_counts SET count = count')
-    database.exec('BEGIN; SELECT count(*) FROM pets')
+    database.exec("INSERT INTO pets (name, category_id, status) VALUES ('Rex', 1, 'available')")
+    /** A byte of the checksum of the first frame. */
+    const place = 32 + 16
+    const log = readFileSync(walOf(folder))
+    const setByte = (value: number) => {
+      const file = openSync(walOf(folder), 'r+')
+      writeSync(file, Buffer.of(value), 0, 1, place)
+      closeSync(file)
+    }
+    setByte(log[place]! ^ 1)
     const instance = await startInstance(folder)
     using connection = await connectionOf(childrenOf(instance.first)[0]!, instance)
     assert.deepEqual(await ask([connection], create(instance.key)), [503])
-    database.exec('COMMIT')
+    setByte(log[place]!)
     await until(async () => (await ask([connection], create(instance.key)))[0] === 201)
   })
 })
