@@ -644,7 +644,7 @@ describe('petstore import', { concurrency: 3 }, () => {
         1,
         /^petstore: line 2: a quote is not closed until the end of the file\. .*nothing was written/,
       ],
-      [['import', 'empty.NDJSON'], 0, /^Added 0 animals\.\n$/],
+      [['import', 'empty.NDJSON'], 1, /^petstore: .*empty\.NDJSON \(0 bytes, UTF-8\) has no line with an animal/],
       [
         ['import', 'pets.txt'],
         2,

@@ -50,6 +50,11 @@ export function recogniseCsv(start: Buffer, { delimiter: chosen, ignoreColumns }
   const header = text.slice(sepLine.length)
   const delimiter = chosen ?? declared ?? likelyDelimiter(header)
   const names = readHeader(header, delimiter, headerLine)
+  if (names.some((name) => /\r(?!\n)/.test(name)))
+    throw wrongHeader(
+      headerLine,
+      'lines end with CR alone. Save the file with LF or CR LF, as all CSV but that of old Macs',
+    )
   const columns = names.map((name) => columnOf(name) ?? (name.trim() === '' && !ignoreColumns ? '' : undefined))
 
   const missing = REQUIRED.filter((column) => !columns.includes(column))

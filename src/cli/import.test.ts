@@ -19,7 +19,12 @@ function newImporter() {
   return {
     database,
     /** Imports a file of this content; resolves with the exit code, the output and the messages. */
-    async import(name: string, content: string, options = '', isStopped = false): Promise<[number, string, string]> {
+    async import(
+      name: string,
+      content: string | Buffer,
+      options = '',
+      isStopped = false,
+    ): Promise<[number, string, string]> {
       const path = join(folder, name)
       writeFileSync(path, content)
       clock += 60_000
@@ -52,7 +57,6 @@ describe('petstore import', () => {
     assert.deepEqual(await importer.import('pets.csv', csv(3), '--again'), [0, '', 'Added 3 animals.\n'])
     const [code, stdout] = await importer.import('one.jsonl', '{"name":"Kit","categoryId":2}\n', '--json')
     assert.deepEqual([code, JSON.parse(stdout)], [0, { added: 1, earlier: 0, skipped: 0 }])
-    assert.deepEqual(await importer.import('none.csv', csv(0)), [0, '', 'Added 0 animals.\n'])
     assert.equal(await importer.count(), 7)
   })
 
@@ -92,6 +96,36 @@ describe('petstore import', () => {
     const memory = await petstore(['import', join(folder, 'pets.csv'), '--dry-run', '--database', 'sqlite::memory:'])
     assert.deepEqual([memory.code, memory.stderr], [0, `${checked}\n`])
   })
+
+  const question = 'nothing was written. Is it the right file, and was it saved whole?\n'
+  const EMPTY: [name: string, content: string | Buffer, told: string][] = [
+    ['none.csv', csv(0), `none.csv (16 bytes, commas, UTF-8) has a header, but no rows; ${question}`],
+    ['blank.csv', `${csv(0)},\n\n`, `blank.csv (19 bytes, commas, UTF-8) has a header, but no rows; ${question}`],
+    ['quoted.csv', 'name,categoryId,"x\nRex,1,"\n', `has a header, but no rows; ${question}`],
+    ['empty.jsonl', '', `empty.jsonl (0 bytes, UTF-8) has no line with an animal; ${question}`],
+    ['mark.jsonl', '\uFEFF', `mark.jsonl (3 bytes, UTF-8) has no line with an animal; ${question}`],
+    ['wide.jsonl', Buffer.from('\uFEFF\n', 'utf16le'), `(4 bytes, UTF-16LE) has no line with an animal; ${question}`],
+    ['empty.csv', '', 'got nothing, read with commas'],
+    ['mark.csv', '\uFEFF', 'got nothing, read with commas'],
+    ['bars.csv', 'name|categoryId\nRex|1\n', 'got "name|categoryId", read with commas (--delimiter names another'],
+    [
+      'mac.csv',
+      'name,categoryId,status\rRex,1,sold\r',
+      'line 1: lines end with CR alone. Save the file with LF or CR LF',
+    ],
+    ['mac-sep.csv', 'sep=;\nname;categoryId;\rRex;1;\r', 'line 2: lines end with CR alone.'],
+  ]
+  for (const [name, content, told] of EMPTY)
+    it(`fails for a file that has nothing to add, and says what it found: ${name}`, async () => {
+      for (const option of ['', '--dry-run', '--skip-bad', ...(name.endsWith('csv') ? ['--ignore-columns'] : [])]) {
+        const importer = newImporter()
+        const [code, stdout, stderr] = await importer.import(name, content, option)
+        assert.deepEqual([code, stdout], [1, ''], stderr)
+        const isAmongIgnored = name === 'quoted.csv' && option !== '--ignore-columns'
+        assert.ok(stderr.includes(isAmongIgnored ? 'columns that animals do not have' : told), stderr)
+        assert.ok(!existsSync(importer.database.slice('sqlite:'.length)))
+      }
+    })
 
   it('goes on where it was interrupted, with the same file only', async () => {
     const importer = newImporter()

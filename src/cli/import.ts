@@ -81,6 +81,12 @@ export const importPets: Command = {
       const importedAt = isoTime(earlier?.updatedAt)
       printJson(terminal, { valid, bad, encoding, delimiter: csv?.delimiter, importedAt })
     }
+    if (valid + bad === 0) {
+      const found = `${counted(file.size, 'byte')}, ${recognised}`
+      throw new CommandFailed(
+        `${file.name} (${found}) has ${csv === undefined ? 'no line with an animal' : 'a header, but no rows'}; nothing was written. Is it the right file, and was it saved whole?`,
+      )
+    }
     if (bad > 0 && !switches['skip-bad']) {
       throw new CommandFailed(
         `${bad} of ${rows} ${bad === 1 ? 'is' : 'are'} bad; nothing was written. Correct the file, or add --skip-bad.`,
@@ -93,6 +99,7 @@ export const importPets: Command = {
       return report(terminal, `${rows} checked (${recognised}): ${outcome}`)
     }
     let added = 0
+    // With --skip-bad, all rows may be bad.
     if (valid > 0) {
       const add = ({ imports }: Store) => addRows(input, imports, file, read, { hash, total: valid })
       added = await withStore(input, add, { create: true })

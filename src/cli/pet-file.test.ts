@@ -54,6 +54,8 @@ describe('The content of a file', () => {
     'UTF-8 with a byte order mark': Buffer.from(marked),
     'UTF-16 of Windows': Buffer.from(marked, 'utf16le'),
     'UTF-16 with its bytes the other way round': Buffer.from(marked, 'utf16le').swap16(),
+    'UTF-16 without a mark': Buffer.from(text, 'utf16le'),
+    'UTF-16 without a mark, the other way round': Buffer.from(text, 'utf16le').swap16(),
   }
   for (const [encoding, content] of Object.entries(contents))
     it(`is read as often as needed, without a mark: ${encoding}`, async () => {

@@ -94,13 +94,18 @@ export class PetFile implements AsyncDisposable {
     return Number(this.#state.size)
   }
 
-  /** Recognises the encoding from the first bytes; throws `CommandFailed` for a spreadsheet. */
+  /**
+   * Recognises the encoding from the first bytes; throws `CommandFailed` for a spreadsheet. Without a byte order mark, a zero
+   * byte tells UTF-16: a header and JSON begin with an ASCII character.
+   */
   async encoding(): Promise<Encoding> {
-    const { buffer } = await this.#handle.read({ buffer: Buffer.alloc(8), position: 0 })
+    const { buffer, bytesRead } = await this.#handle.read({ buffer: Buffer.alloc(8), position: 0 })
     if (SPREADSHEET_SIGNATURES.some((signature) => buffer.toString('hex').startsWith(signature)))
       throw spreadsheetRefused(this.name)
-    if (buffer.readUInt16BE() === BYTE_ORDER_MARK) return 'UTF-16BE'
-    return buffer.readUInt16LE() === BYTE_ORDER_MARK ? 'UTF-16LE' : 'UTF-8'
+    if (bytesRead < 2) return 'UTF-8'
+    const isUtf16 = (first: number) => first === BYTE_ORDER_MARK || (first > 0 && first < 0x80)
+    if (isUtf16(buffer.readUInt16BE())) return 'UTF-16BE'
+    return isUtf16(buffer.readUInt16LE()) ? 'UTF-16LE' : 'UTF-8'
   }
 
   /** Yields the content in UTF-8 without a byte order mark, and calls `onChunk` with the bytes of the file. */
