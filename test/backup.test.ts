@@ -286,7 +286,7 @@ describe('petstore restore', { concurrency: 3 }, () => {
     const { stderr } = await call(folder, 0, ['restore', 'copy.db', '--database', 'sqlite:new/petstore.db'])
     assert.match(
       stderr,
-      /^Warning: keys that were revoked, .* since the backup are valid again.* See .*key list --database sqlite:new\/petstore\.db\nRestored .*\/new\/petstore\.db from copy\.db, checked\. People need to sign in again\.\n$/,
+      /^Warning: keys that were revoked, .* since the backup are valid again.* See .*key list --database sqlite:\/.*\/new\/petstore\.db\nRestored .*\/new\/petstore\.db from copy\.db, checked\. People need to sign in again\.\nNote: .*\n$/,
     )
     for (const table of ['pets', 'accounts', 'audit_events'])
       assert.equal(count(folder, 'new/petstore.db', table), count(folder, 'copy.db', table), table)
@@ -340,7 +340,7 @@ describe('petstore restore', { concurrency: 3 }, () => {
     assert.deepEqual(JSON.parse(made.stdout), { file: copy, bytes: statSync(copy!).size })
     const restored = await petstore(['restore', copy!, '--json', '--database', `sqlite:${to}`])
     assert.deepEqual(JSON.parse(restored.stdout), { database: to, file: copy })
-    assert.match(restored.stderr, /^Warning: keys that were revoked.*\n$/)
+    assert.match(restored.stderr, /^Warning: keys that were revoked.*\nNote: .*\n$/)
   })
 
   it('takes an empty database in its place, but not one with data and not one in use', async () => {

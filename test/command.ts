@@ -124,6 +124,21 @@ export class Folder implements AsyncDisposable {
   }
 }
 
+/** Runs a command on a terminal, where each question gets its answer; of several, the next one each time. A store may be created. */
+export function atTerminal(folder: Folder, words: string, answers: Record<string, string | string[]>): Promise<Ended> {
+  const child = folder.startOnTerminal(words)
+  let seen = ''
+  child.stdout.on('data', (text: Buffer) => {
+    seen += text.toString()
+    for (const [question, answer] of Object.entries<string | string[]>({ '[y/N] ': 'y\r', ...answers })) {
+      if (!seen.endsWith(question)) continue
+      seen = ''
+      child.stdin.write(typeof answer === 'string' ? answer : answer.shift()!)
+    }
+  })
+  return collect(child)
+}
+
 export interface Served {
   url: string
   adminUrl: string | undefined

@@ -131,13 +131,13 @@ describe('petstore account and key', { concurrency: 3 }, () => {
       [
         ['account', 'password', EMAIL, '--password-stdin'],
         PASSWORD,
-        /^petstore: There is no account for you@example.com in \/.*petstore\.db; see petstore account list\n$/,
+        /^petstore: There is no account for you@example.com in \/.*petstore\.db; see petstore account list --database sqlite:\/.*petstore\.db\n$/,
       ],
       [['key', 'create', '--account', EMAIL, '--name', 'x'], '', /^petstore: There is no account for you@example.com/],
       [
         ['key', 'revoke', 'key_none'],
         '',
-        /^petstore: There is no key key_none in \/.*petstore\.db; see petstore key list\n$/,
+        /^petstore: There is no key key_none in \/.*petstore\.db; see petstore key list --database sqlite:\/.*petstore\.db\n$/,
       ],
     ]
     await Promise.all(

@@ -214,7 +214,7 @@ describe('A deployment', () => {
     const client = new ConsoleClient(petstore.url)
     const page = await client.get('/sign-up')
     assert.equal(page.status, 403)
-    assert.match(page.body, /petstore account create/)
+    assert.match(page.body, /Ask whoever runs this store for an account\./)
     assert.doesNotMatch((await client.get('/')).body, /class="button primary" href="\/sign-up"/)
     const { csrf } = await client.hiddenFields('/sign-in', '/sign-in')
     const tried = await client.post('/sign-up', { csrf: csrf!, email: 'a@example.com', password: PASSWORD })
@@ -222,16 +222,20 @@ describe('A deployment', () => {
     assert.equal(await petstore.store.accounts.accountByEmail('a@example.com'), undefined)
   })
 
-  it('whose data is in memory suggests no command that could not reach it', async () => {
-    for (const signup of ['open', 'closed']) {
-      const env = { PETSTORE_SIGNUP: signup, PETSTORE_WORKERS: '1' }
-      await using petstore = await startPetstore({ database: 'sqlite::memory:', env })
-      const client = await signedIn(petstore)
-      const pages = [await client.get('/animals')]
-      for (const path of ['/sign-in', '/sign-up']) pages.push(await new ConsoleClient(petstore.url).get(path))
-      for (const { body } of pages) assert.doesNotMatch(body, /petstore (?!serve --signup open)\w+ /)
+  it('names no database, and suggests no command that would reach another one than its own', async () => {
+    await using file = await SQLITE.newDatabase()
+    const own = file.url.slice('sqlite:'.length)
+    for (const config of [{}, { given: new Set<never>() }]) {
+      const env = { PETSTORE_SIGNUP: 'closed' }
+      await using petstore = await startPetstore({ database: file.url, env, config })
+      const visitor = new ConsoleClient(petstore.url)
+      const pages = [await (await signedIn(petstore)).get('/animals')]
+      for (const path of ['/', '/sign-in', '/sign-up', '/none']) pages.push(await visitor.get(path))
+      for (const { body } of pages) assert.doesNotMatch(body, /petstore (account|key|serve|migrate|import)\b/)
+      for (const { body } of pages) assert.ok(!body.includes(own), 'the path of the database')
       assert.match(pages[0]!.body, /No animals yet/)
-      assert.match(pages[2]!.body, signup === 'open' ? /action="\/sign-up"/ : /petstore serve --signup open/)
+      // With the default database the command needs no name.
+      assert.equal(pages[0]!.body.includes('petstore seed --count 100'), 'given' in config)
     }
   })
 

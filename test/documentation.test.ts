@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { LIST_PARAMETERS, FILTER_NAMES } from '../src/contract/list-query.ts'
 import { BASE_PATH, longDate, OPERATIONS } from '../src/contract/operations.ts'
 import { FIELD_NAMES, INT64_FIELDS } from '../src/contract/pets.ts'
+import { COMMANDS } from '../src/cli/commands.ts'
 import { type Setting, SETTINGS } from '../src/config.ts'
 import { TIMEOUTS } from '../src/http/app.ts'
 import { LONGEST_STALL_MS, SLOWEST_RATE } from '../src/http/connections.ts'
@@ -34,6 +35,16 @@ describe('the documents', () => {
       const row = `| \`--${flag}\` | \`${variable}\` | ${fallback === undefined ? '' : `\`${fallback}\``} | ${allowed} | ${meaning} |`
       assert.ok(configuration.includes(row), `docs/configuration.md lacks the row ${row}`)
     }
+  })
+
+  it('tells of every command what it changes, and what undoes it', () => {
+    const rows = read('docs/data.md').split('\n| Command | Changes | Undone by |\n')[1]!.split('\n\n')[0]!
+    const told = Array.from(
+      rows.matchAll(/^\|([^|]*)\|/gm),
+      ([, cell = '']) => cell.match(/(?<=`)[a-z][a-z ]*(?=`)/g) ?? [],
+    )
+    const names = COMMANDS.filter(({ hidden }) => !hidden).map(({ name }) => name)
+    assert.deepEqual(told.flat().toSorted(), names.toSorted())
   })
 
   it('show the two commands that always work', () => {

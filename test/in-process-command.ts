@@ -7,6 +7,8 @@ export interface InProcessOptions {
   clock?: () => number
   /** Whether a person looks at the output. */
   isTTY?: boolean
+  /** What that person types at a terminal, instead of `input`. */
+  typed?: string
   env?: Record<string, string>
   /** Called with each text on standard error, before the command goes on. */
   onReport?: (text: string) => void
@@ -18,7 +20,8 @@ export async function petstore(
   {
     input = '',
     clock = Date.now,
-    isTTY = false,
+    typed,
+    isTTY = typed !== undefined,
     env = {},
     onReport = () => {},
     stopSignal = () => new Promise(() => {}),
@@ -39,7 +42,7 @@ export async function petstore(
     env,
     ignoredLines: [],
     program: 'petstore',
-    stdin: Readable.from([Buffer.from(input)]),
+    stdin: Object.assign(Readable.from([Buffer.from(typed ?? input)]), { isTTY: typed !== undefined }),
     stdout: collect('stdout'),
     stderr: collect('stderr'),
   }

@@ -70,7 +70,8 @@ describe('petstore account', () => {
         0,
         'Created the account a@example.com (acct_…).\n',
         `Created the database ${commands.place}. It belongs to staging by default; to change that, set PETSTORE_ENVIRONMENT before it has keys or animals.\n` +
-          `Next: petstore key create --account a@example.com --name NAME ${commands.database}\n`,
+          `Next: petstore key create --account a@example.com --name NAME ${commands.database}\n` +
+          `Note: there was no store at ${commands.place}, so this command created one. Was another meant? Name it, and remove this one.\n`,
       ])
       const again = [1, '', 'petstore: There is already an account for a@example.com.\n']
       assert.deepEqual(await commands.told(create, { input: '' }), again)

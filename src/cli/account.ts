@@ -7,17 +7,17 @@ import { databasePlace } from '../store/database-address.ts'
 import type { Account } from '../store/account-store.ts'
 import type { Store } from '../store/store.ts'
 import {
-  accountOption,
   type Command,
   CommandFailed,
   conclude,
   type Input,
-  nextCommand,
+  mayCreate,
   STORE_OPTIONS,
   UsageError,
   withExistingStore,
   withStore,
 } from './command.ts'
+import { accountOption, nextCommand } from './next-command.ts'
 import {
   askHidden,
   formatTime,
@@ -49,11 +49,12 @@ const create: Command = {
     // Checked before the user types a password, and without creating a database.
     if (await withExistingStore(input, (store) => store.accounts.accountByEmail(email)))
       throw new CommandFailed(`There is already an account for ${email}.`)
+    const creation = await mayCreate(input)
     const password = await readPassword(input)
     const account = await withStore(
       input,
       (store) => accountsOf(input, store).create(email, password, 'command line'),
-      { create: true },
+      creation,
     )
     if (account instanceof Refused) throw new CommandFailed(account.message)
     if (switches['json']) return printJson(terminal, accountJson(account))

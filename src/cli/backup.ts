@@ -1,14 +1,17 @@
 // petstore backup and petstore restore: copy a whole SQLite database to a file, and put it back.
+import { existsSync } from 'node:fs'
 import { databasePlace } from '../store/database-address.ts'
 import {
   type Command,
   CommandFailed,
   conclude,
   type Input,
-  nextCommand,
+  mayCreate,
   refuseInMemory,
   STORE_OPTIONS,
+  tellCreated,
 } from './command.ts'
+import { nextCommand } from './next-command.ts'
 import { reportAsIs } from './terminal.ts'
 
 export const backup: Command = {
@@ -44,7 +47,10 @@ export const restore: Command = {
     const file = input.positionals[0]!
     const path = sqlitePath(input, 'pg_restore or pgBackRest')
     const sqlite = await import('../store/sqlite/backup.ts')
+    const { isTold } = await mayCreate(input)
+    const isNew = isTold && !existsSync(path)
     await sqlite.restore(file, path)
+    if (isNew) tellCreated(input, input.config.database)
     reportAsIs(
       input.terminal,
       `Warning: keys that were revoked, and passwords that were changed, since the backup are valid again as they were then. See ${nextCommand(input, 'key', 'list')}`,

@@ -1,13 +1,11 @@
 // Defines what a command is, and what commands share: options, errors, access to the store.
 import { type Config, environmentSetting, type Setting, SETTINGS, type SettingName } from '../config.ts'
 import type { Environment } from '../contract/operations.ts'
-import { redactCredentials } from '../contract/redact.ts'
-import { shellWord } from '../contract/shell-word.ts'
-import { type DatabaseAddress, databasePlace, isInMemory, suggestedAddress } from '../store/database-address.ts'
+import { type DatabaseAddress, databasePlace, isInMemory } from '../store/database-address.ts'
 import { openStore } from '../store/open-store.ts'
 import { settleEnvironment } from '../store/settle-environment.ts'
 import { NoDatabase, type Store } from '../store/store.ts'
-import { printJson, report, type Terminal } from './terminal.ts'
+import { askOpenly, printJson, report, type Terminal } from './terminal.ts'
 
 export interface Option {
   /** The placeholder of the value in the help, such as EMAIL; undefined for a switch, which takes no value. */
@@ -41,6 +39,8 @@ export interface Input {
   flags: Record<string, string | undefined>
   switches: Record<string, boolean | undefined>
   config: Config
+  /** Reported on standard error after all else, also after a failure. */
+  lastLines: string[]
 }
 
 /** Returns the command whose name the words start with. */
@@ -79,23 +79,66 @@ function settingOption({ variable, value, allowed, meaning, choices, default: fa
 /** The options of most commands that open the store. */
 export const STORE_OPTIONS = { json: JSON_OPTION, ...settingOptions(['database']) }
 
+/** Whether a command creates a missing store, and whether it says so in its last line. */
+export interface Creation {
+  create: boolean
+  isTold?: boolean
+}
+
 /**
  * Calls `work` with the store, and closes the store afterwards. A running service may use the same database. Throws
- * `NoDatabase` if the database does not exist and `create` is not set.
+ * `NoDatabase` if the database does not exist and `create` is not set; `mayCreate` asks before.
  */
 export async function withStore<T>(
   input: Input,
   work: (store: Store) => Promise<T>,
-  { create = false } = {},
+  { create, isTold }: Creation = { create: false },
 ): Promise<T> {
-  refuseInMemory(input.config.database)
-  const store = await openStore(input.config.database, { create })
+  const { database } = input.config
+  refuseInMemory(database)
+  const store = await openStore(database, { create })
   try {
     if (create) await environmentOf(input, store)
+    if (isTold && store.opened.created) tellCreated(input, database)
     return await work(store)
   } finally {
     await store.close()
   }
+}
+
+/**
+ * Lets a command create a missing store. On a terminal it asks, because the command may run in the wrong folder, and throws
+ * `CommandFailed` unless the answer is yes. Elsewhere the command says in its last line that it created a store.
+ */
+export async function mayCreate(
+  { terminal, config }: Input,
+  database = config.database,
+  settings = `--${SETTINGS.database.flag} or ${SETTINGS.database.variable}`,
+): Promise<Creation> {
+  refuseInMemory(database)
+  const { stdin, stderr } = terminal
+  if (!stdin.isTTY || stdin.readableEnded || !stderr.isTTY) return { create: true, isTold: true }
+  if (await storeExists(database)) return { create: true }
+  const answer = await askOpenly(terminal, `There is no store at ${databasePlace(database)} yet. Create one? [y/N] `)
+  if (/^y(?:es)?$/i.test(answer.trim())) return { create: true }
+  throw new CommandFailed(`Nothing was created. Name another database with ${settings}.`)
+}
+
+/** Creates no store, but upgrades the schema of one that exists. */
+export async function storeExists(database: DatabaseAddress): Promise<boolean> {
+  try {
+    await (await openStore(database, { create: false, unfinished: true })).close()
+    return true
+  } catch (error) {
+    if (error instanceof NoDatabase) return false
+    throw error
+  }
+}
+
+export function tellCreated({ lastLines }: Input, database: DatabaseAddress): void {
+  lastLines.push(
+    `Note: there was no store at ${databasePlace(database)}, so this command created one. Was another meant? Name it, and remove this one.`,
+  )
 }
 
 /** Throws `CommandFailed` for a database in memory: what a command writes to it ends with the command. */
@@ -134,18 +177,4 @@ export async function environmentOf({ config, terminal }: Input, store: Store): 
 export function conclude({ terminal, switches }: Input, json: object, message: string): void {
   if (switches['json']) printJson(terminal, json)
   else report(terminal, message)
-}
-
-/** Returns the option --account for `nextCommand`; EMAIL stands for an email address that is unknown, or looks like a password. */
-export function accountOption(email = 'EMAIL'): string[] {
-  const shown = redactCredentials(email) === email ? email : 'EMAIL'
-  // One word if the value would be taken for an option itself.
-  return shown.startsWith('-') ? [`--account=${shown}`] : ['--account', shown]
-}
-
-/** Returns a command line to suggest, quoted for a shell: the program as the user called it, and the same database. */
-export function nextCommand({ terminal, flags }: Input, ...words: string[]): string {
-  const { database } = flags
-  const all = database === undefined ? words : [...words, '--database', suggestedAddress(database)]
-  return [terminal.program, ...all.map(shellWord)].join(' ')
 }

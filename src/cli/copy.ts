@@ -8,7 +8,15 @@ import { titleOf } from '../store/records.ts'
 import { settleEnvironment } from '../store/settle-environment.ts'
 import { partOfDatabase } from '../store/sqlite/database-files.ts'
 import { NoDatabase } from '../store/store.ts'
-import { type Command, CommandFailed, JSON_OPTION, refuseInMemory, UsageError } from './command.ts'
+import {
+  type Command,
+  CommandFailed,
+  JSON_OPTION,
+  mayCreate,
+  refuseInMemory,
+  tellCreated,
+  UsageError,
+} from './command.ts'
 import { printJson, printTable, report, showProgress } from './terminal.ts'
 
 export const copy: Command = {
@@ -24,7 +32,8 @@ export const copy: Command = {
     json: JSON_OPTION,
   },
   examples: ['petstore copy --from sqlite:data/petstore.db --to postgres://petstore@db.example/petstore'],
-  async run({ terminal, flags, switches, config }) {
+  async run(input) {
+    const { terminal, flags, switches, config } = input
     const from = readAddress('from', flags['from'])
     const to = readAddress('to', flags['to'])
     refuseInMemory(from)
@@ -38,7 +47,9 @@ export const copy: Command = {
       )
     })
     const source = stores.adopt(opened, (store) => store.close())
+    const { isTold } = await mayCreate(input, to, '--to')
     const target = stores.adopt(await openStore(to, { unfinished: true }), (store) => store.close())
+    if (isTold && target.opened.created) tellCreated(input, to)
     const environment = await settleEnvironment(source, environmentSetting(config))
     try {
       const counts = await copyStore(source, target, (step, done, all) => showProgress(terminal, done, all, step))

@@ -6,9 +6,10 @@ import { type Check, fine, problem, warning } from '../store/check.ts'
 import { checkDatabase, openStore } from '../store/open-store.ts'
 import { givesWay } from '../store/settle-environment.ts'
 import type { Store } from '../store/store.ts'
-import { type Command, CommandFailed, refuseInMemory, settingOptions, STORE_OPTIONS } from './command.ts'
+import { type Command, CommandFailed, type Input, refuseInMemory, settingOptions, STORE_OPTIONS } from './command.ts'
 import { didYouMean } from './help.ts'
 import { progressOf } from './import.ts'
+import { nextCommand } from './next-command.ts'
 import { accent, counted, print, printJson, type Terminal } from './terminal.ts'
 
 export const doctor: Command = {
@@ -17,7 +18,8 @@ export const doctor: Command = {
   takes: [],
   options: { ...STORE_OPTIONS, ...settingOptions(['environment']) },
   examples: ['petstore doctor', 'petstore doctor --json'],
-  async run({ terminal, switches, config }) {
+  async run(input) {
+    const { terminal, switches, config } = input
     refuseInMemory(config.database)
     const checks = [
       checkSettings(terminal, config),
@@ -27,12 +29,18 @@ export const doctor: Command = {
     // Opening the store would migrate an outdated schema, and doctor changes nothing.
     if (checks.every(({ name, state }) => state === 'ok' || (state === 'warning' && name !== 'Schema')))
       checks.push(...(await checkStore(config)))
+    const shown = checks.map((check) => withCommand(input, check))
     const problems = checks.filter(({ state }) => state === 'problem').length
     if (switches['json'])
-      printJson(terminal, { database: databasePlace(config.database), healthy: problems === 0, checks })
-    else printChecks(terminal, checks)
+      printJson(terminal, { database: databasePlace(config.database), healthy: problems === 0, checks: shown })
+    else printChecks(terminal, shown)
     if (problems > 0) throw new CommandFailed(`${counted(problems, 'problem')} found.`)
   },
+}
+
+/** Completes the fix of a check with its command. */
+function withCommand(input: Input, { command = [], ...check }: Check): Check {
+  return command.length === 0 ? check : { ...check, fix: `${check.fix} ${nextCommand(input, ...command)}` }
 }
 
 /** Warns of variables with mistyped names, which are ignored. Invalid values are refused before any command runs. */

@@ -33,7 +33,10 @@ function newImporter() {
         clock: () => clock,
         ...(isStopped && { stopSignal: async () => 'SIGINT' }),
       })
-      const told = stderr.replace(/^Created the database .*\n/m, '').replaceAll(`${folder}/`, '')
+      const told = stderr
+        .replace(/^Created the database .*\n/m, '')
+        .replace(/^Note: .*\n/m, '')
+        .replaceAll(`${folder}/`, '')
       return [code, stdout, told]
     },
     count: () =>

@@ -9,6 +9,7 @@ import {
   CommandFailed,
   conclude,
   type Input,
+  mayCreate,
   STORE_OPTIONS,
   UsageError,
   withExistingStore,
@@ -102,7 +103,7 @@ export const importPets: Command = {
     // With --skip-bad, all rows may be bad.
     if (valid > 0) {
       const add = ({ imports }: Store) => addRows(input, imports, file, read, { hash, total: valid })
-      added = await withStore(input, add, { create: true })
+      added = await withStore(input, add, await mayCreate(input))
     }
     const before = added < valid ? ` ${valid - added} were added before the interruption.` : ''
     const skipped = bad > 0 ? ` Skipped ${counted(bad, 'bad row')}.` : ''

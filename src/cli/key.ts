@@ -4,16 +4,8 @@ import { Refused } from '../contract/errors.ts'
 import { databasePlace } from '../store/database-address.ts'
 import type { ApiKey } from '../store/account-store.ts'
 import { accountsOf, findAccount } from './account.ts'
-import {
-  accountOption,
-  type Command,
-  CommandFailed,
-  environmentOf,
-  nextCommand,
-  STORE_OPTIONS,
-  UsageError,
-  withStore,
-} from './command.ts'
+import { type Command, CommandFailed, environmentOf, STORE_OPTIONS, UsageError, withStore } from './command.ts'
+import { accountOption, nextCommand } from './next-command.ts'
 import { formatTime, isoTime, print, printJson, printTable, report, reportAsIs } from './terminal.ts'
 
 const create: Command = {

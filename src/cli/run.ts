@@ -4,9 +4,10 @@ import { holdsPassword } from '../store/database-address.ts'
 import { VERSION } from '../contract/operations.ts'
 import { redactCredentials, redactSecrets } from '../contract/redact.ts'
 import { CannotOpenStore, StoreUnavailable } from '../store/store.ts'
-import { type Command, CommandFailed, findCommand, UsageError } from './command.ts'
+import { type Command, CommandFailed, findCommand, type Input, UsageError } from './command.ts'
 import { COMMANDS, commandsOf, parseWords, unknownCommand } from './commands.ts'
 import { didYouMean, groupHelp, helpFor, overview } from './help.ts'
+import { nextCommand } from './next-command.ts'
 import { Interrupted, print, report, reportAsIs, type Terminal } from './terminal.ts'
 
 export async function run(words: readonly string[], terminal: Terminal): Promise<number> {
@@ -16,6 +17,7 @@ export async function run(words: readonly string[], terminal: Terminal): Promise
     return 0
   }
   const command = findCommand(COMMANDS, words)
+  let input: Input | undefined
   try {
     const help = helpText(words, terminal.program)
     if (help !== undefined) {
@@ -26,10 +28,13 @@ export async function run(words: readonly string[], terminal: Terminal): Promise
     const parsed = parseWords(command, words.slice(command.name.split(' ').length))
     if (!command.hidden) warnOfIgnored(terminal)
     warnOfPasswords(parsed.flags, terminal)
-    await command.run({ terminal, ...parsed, config: readConfig(parsed.flags, terminal.env) })
+    input = { terminal, ...parsed, config: readConfig(parsed.flags, terminal.env), lastLines: [] }
+    await command.run(input)
     return 0
   } catch (error) {
-    return explainFailure(error, command, terminal)
+    return explainFailure(error, command, input, terminal)
+  } finally {
+    for (const line of input?.lastLines ?? []) report(terminal, line)
   }
 }
 
@@ -71,14 +76,19 @@ function warnOfPasswords(flags: Record<string, string | undefined>, terminal: Te
 }
 
 /** Redacts API keys in the message, which may repeat words that the user typed. */
-function explainFailure(error: unknown, command: Command | undefined, terminal: Terminal): number {
+function explainFailure(
+  error: unknown,
+  command: Command | undefined,
+  input: Input | undefined,
+  terminal: Terminal,
+): number {
   if (error instanceof UsageError || error instanceof BadSetting) {
     report(terminal, `petstore: ${redactSecrets(error.message)}`)
     report(terminal, `See: ${terminal.program} help${command === undefined ? '' : ` ${command.name}`}`)
     return 2
   }
   if (error instanceof CommandFailed || error instanceof CannotOpenStore || error instanceof StoreUnavailable) {
-    const hint = error instanceof CommandFailed ? error.hint : ''
+    const hint = error instanceof CommandFailed ? error.hint : suggestion(error, input)
     reportAsIs(terminal, `petstore: ${redactCredentials(redactSecrets(error.message))}${hint}`)
     return 1
   }
@@ -87,4 +97,9 @@ function explainFailure(error: unknown, command: Command | undefined, terminal: 
     return 130
   }
   throw error
+}
+
+function suggestion(error: Error, input: Input | undefined): string {
+  if (!(error instanceof CannotOpenStore) || error.command.length === 0 || input === undefined) return ''
+  return ` ${nextCommand(input, ...error.command)}`
 }

@@ -1,7 +1,17 @@
 // petstore seed: adds made-up animals, in short transactions, so that a running service stays responsive.
 import { wholeNumber } from '../config.ts'
 import type { NewPet } from '../contract/pets.ts'
-import { type Command, conclude, STORE_OPTIONS, UsageError, withStore } from './command.ts'
+import { type DatabaseAddress, databasePlace } from '../store/database-address.ts'
+import {
+  type Command,
+  CommandFailed,
+  conclude,
+  mayCreate,
+  STORE_OPTIONS,
+  storeExists,
+  UsageError,
+  withStore,
+} from './command.ts'
 import { counted, showProgress } from './terminal.ts'
 
 const MAX_COUNT = 100_000_000
@@ -9,26 +19,36 @@ const BATCH = 500
 
 export const seed: Command = {
   name: 'seed',
-  summary: 'Add made-up animals, for trials and tests',
+  summary: 'Add made-up animals, for trials and tests; not in production',
   takes: [],
   options: { count: { value: 'N', meaning: 'How many animals to add' }, ...STORE_OPTIONS },
   examples: ['petstore seed --count 1000'],
   async run(input) {
     const count = parseCount(input.flags['count'])
+    const { database, environment } = input.config
+    if (environment === 'production' && !(await storeExists(database))) throw refusedIn(database)
     await withStore(
       input,
-      async ({ pets }) => {
+      async (store) => {
+        if ((await store.environment()) === 'production') throw refusedIn(database)
         for (let added = 0; added < count;) {
           const batch = Array.from({ length: Math.min(BATCH, count - added) }, madeUpPet)
-          await pets.createMany(batch)
+          await store.pets.createMany(batch)
           added += batch.length
           showProgress(input.terminal, added, count)
         }
       },
-      { create: true },
+      await mayCreate(input),
     )
     conclude(input, { added: count }, `Added ${counted(count, 'animal')}.`)
   },
+}
+
+/** Nothing removes animals, so made-up ones would stay among those of a real store. */
+function refusedIn(database: DatabaseAddress): CommandFailed {
+  return new CommandFailed(
+    `${databasePlace(database)} belongs to production, where made-up animals would stay for good; nothing was added. Name a database of staging with --database or DATABASE_URL.`,
+  )
 }
 
 function parseCount(text: string | undefined): number {

@@ -7,9 +7,10 @@ import { databasePlace, isInMemory } from '../store/database-address.ts'
 import { CannotListen, inheritedSocket } from '../http/listening.ts'
 import type { Log } from '../log.ts'
 import type { Running } from '../server.ts'
-import { CannotCloseStore, StoreUnavailable } from '../store/store.ts'
+import { CannotCloseStore, CannotOpenStore, StoreUnavailable } from '../store/store.ts'
 import { PeerEnded } from '../workers/channel.ts'
-import { type Command, CommandFailed, type Input, nextCommand, settingOptions } from './command.ts'
+import { type Command, CommandFailed, type Input, settingOptions } from './command.ts'
+import { nextCommand } from './next-command.ts'
 import { accent, print, report, type Terminal } from './terminal.ts'
 
 const RECOVERED_LATER = 'exiting; the next start recovers the database'
@@ -102,7 +103,7 @@ function isWatched({ stdin, stdout }: Terminal, { environment }: Config, { atHom
 }
 
 function asCommandFailed(error: Error): never {
-  throw error instanceof StoreUnavailable ? error : new CommandFailed(error.message)
+  throw error instanceof StoreUnavailable || error instanceof CannotOpenStore ? error : new CommandFailed(error.message)
 }
 
 function asStartFailure(error: unknown): unknown {

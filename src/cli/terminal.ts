@@ -1,7 +1,7 @@
 // The surroundings of a command (environment variables, streams, clock, signals), and functions that print and prompt.
 import type { EventEmitter } from 'node:events'
 import { basename, delimiter, dirname, isAbsolute, relative } from 'node:path'
-import { createInterface } from 'node:readline/promises'
+import { createInterface, type Interface } from 'node:readline/promises'
 import { type Readable, Writable } from 'node:stream'
 import { text as readText } from 'node:stream/consumers'
 import { escapeControls } from '../contract/json.ts'
@@ -94,11 +94,26 @@ export class Interrupted extends Error {
   override name = 'Interrupted'
 }
 
+/** Prompts for a line; throws `Interrupted` after Ctrl-D. */
+export function askOpenly(terminal: Terminal, question: string): Promise<string> {
+  return ask(terminal, question, createInterface({ input: terminal.stdin }))
+}
+
 /** Prompts for a line without echoing it; throws `Interrupted` after Ctrl-C or Ctrl-D. */
 export async function askHidden(terminal: Terminal, question: string): Promise<string> {
   const silent = new Writable({ write: (_chunk, _encoding, done) => done() })
-  const lines = createInterface({ input: terminal.stdin, output: silent, terminal: true })
-  const closed = new Promise<never>((_resolve, reject) => lines.once('close', () => reject(new Interrupted())))
+  try {
+    return await ask(terminal, question, createInterface({ input: terminal.stdin, output: silent, terminal: true }))
+  } finally {
+    terminal.stderr.write('\n')
+  }
+}
+
+async function ask(terminal: Terminal, question: string, lines: Interface): Promise<string> {
+  // A turn later, because the input may end right after the line.
+  const closed = new Promise<never>((_resolve, reject) =>
+    lines.once('close', () => setImmediate(() => reject(new Interrupted()))),
+  )
   // Written after createInterface, which turns off the echo of the terminal.
   terminal.stderr.write(question)
   try {
@@ -106,7 +121,6 @@ export async function askHidden(terminal: Terminal, question: string): Promise<s
     return await Promise.race([lines.question('').catch(() => closed), closed])
   } finally {
     lines.close()
-    terminal.stderr.write('\n')
   }
 }
 

@@ -5,7 +5,6 @@ import { PET_STATUSES, type Pet, type PetStatus } from '../contract/pets.ts'
 import { Refused } from '../contract/errors.ts'
 import { int64FromText } from '../contract/int64.ts'
 import { CSV_HEADER, csvLine } from '../contract/pet-csv.ts'
-import { isInMemory } from '../store/database-address.ts'
 import { STATUS_WORDS } from './animal-form.ts'
 import { ACCEPTED, animalTable, listAddress, type Shown, withFilters } from './animal-table.ts'
 import { emptyState, html, type Html, isolated } from './html.ts'
@@ -122,7 +121,7 @@ function paging(query: ListQuery, page: readonly Pet[], hasOlder: boolean): Html
   </nav>`
 }
 
-function nothing(query: ListQuery, { environment, database }: Config): Html {
+function nothing(query: ListQuery, { environment, given }: Config): Html {
   if (query.before !== undefined)
     return emptyState('No older animals', html`<a href="${listAddress(query)}">Go to the newest</a>`)
   const filters = filterQuery(query)
@@ -130,9 +129,10 @@ function nothing(query: ListQuery, { environment, database }: Config): Html {
     const title = filters === `status=${query.status}` ? `No animal is ${query.status}` : 'No animal matches'
     return emptyState(title, html`<a href="/animals">Show all animals</a>`)
   }
+  // Without a name the command reaches only the default database, and no page names one.
   const seed =
     environment === 'staging' &&
-    !isInMemory(database) &&
+    !given.has('database') &&
     html`, or fill the store with made-up ones: <code>petstore seed --count 100</code>`
   return emptyState('No animals yet', html`<a href="/animals/new">Add the first one</a>${seed}`)
 }

@@ -47,8 +47,7 @@ function signInPage(visit: Visit, problems: Problems = []): HtmlPage {
       ${visit.signup === 'open' && html`<p class="aside">No account yet? <a href="/sign-up">Create one</a>.</p>`}
       ${
         !isInMemory(visit.config.database) &&
-        html`<p class="aside">Forgot your password? The operator of this service can set a new one, with
-        <code>petstore account password EMAIL</code>.</p>`
+        html`<p class="aside">Forgot your password? Whoever runs this store can set a new one.</p>`
       }
     </div>`,
   }
@@ -134,7 +133,7 @@ async function signOut({ token, sessions, address }: Visit): Promise<Outcome> {
 }
 
 function signUpPage(visit: Visit, problems: Problems = []): HtmlPage {
-  if (visit.signup === 'closed') return closedPage(visit)
+  if (visit.signup === 'closed') return CLOSED_PAGE
   return {
     title: 'Create account',
     section: 'sign-up',
@@ -154,26 +153,20 @@ function signUpPage(visit: Visit, problems: Problems = []): HtmlPage {
   }
 }
 
-function closedPage({ config }: Visit): HtmlPage {
-  // No other process reaches a database in memory.
-  const [request, command] = isInMemory(config.database)
-    ? ['Its data is in memory. Ask its operator to start it anew with open sign-up:', 'petstore serve --signup open']
-    : ['Ask its operator to run this command:', 'petstore account create you@example.com']
-  return {
-    title: 'Create account',
-    section: 'sign-up',
-    status: 403,
-    body: html`<div class="narrow">
+/** Names no command: a visitor who runs one elsewhere would create another store. */
+const CLOSED_PAGE: HtmlPage = {
+  title: 'Create account',
+  section: 'sign-up',
+  status: 403,
+  body: html`<div class="narrow">
       <h1>Sign-up is closed</h1>
-      <p>Accounts are created by the operator of this service. ${request}</p>
-      <pre class="code" tabindex="0" aria-label="Command for the operator"><code data-copy>${command}</code></pre>
+      <p>Ask whoever runs this store for an account.</p>
       <p>Already have an account? <a href="/sign-in">Sign in</a>.</p>
     </div>`,
-  }
 }
 
 async function signUp(visit: Visit): Promise<Outcome> {
-  if (visit.signup === 'closed') return closedPage(visit)
+  if (visit.signup === 'closed') return CLOSED_PAGE
   const { accounts, throttles, left } = visit
   const waitMs = await throttles.takeSignUp(visit.address)
   if (waitMs > 0) return tooManyTriesPage(new TooManyTries('Too many accounts were created from your address.', waitMs))

@@ -9,18 +9,20 @@ export interface Check {
   found: string
   /** What to do about it; undefined if the state is ok. */
   fix?: string
+  /** The words of a command that completes `fix`; `petstore doctor` renders it. */
+  command?: readonly string[]
 }
 
 export function fine(name: string, found: string): Check {
   return { name, state: 'ok', found }
 }
 
-export function warning(name: string, found: string, fix: string): Check {
-  return { name, state: 'warning', found, fix }
+export function warning(name: string, found: string, fix: string, ...command: string[]): Check {
+  return { name, state: 'warning', found, fix, command }
 }
 
-export function problem(name: string, found: string, fix: string): Check {
-  return { name, state: 'problem', found, fix }
+export function problem(name: string, found: string, fix: string, ...command: string[]): Check {
+  return { name, state: 'problem', found, fix, command }
 }
 
 /** Warns of tables and columns that this program does not know; returns no check if there are none. */
@@ -41,6 +43,7 @@ export function schemaCheck(lacking: readonly { name: string }[]): Check {
   return warning(
     'Schema',
     `lacks ${lacking.map(({ name }) => name).join(', ')}`,
-    'Run petstore migrate on the same database, or start the service: it migrates.',
+    'Start the service, which migrates, or run:',
+    'migrate',
   )
 }

@@ -35,10 +35,14 @@ export function databasePlace(database: DatabaseAddress): string {
   return [place, whole].every((text) => POSTGRES_PLACE.test(decoded(text))) ? `PostgreSQL at ${whole}` : 'PostgreSQL'
 }
 
-/** Returns the address for a suggested command, or the placeholder URL if a part of the address may be a password. */
+/**
+ * Returns the address for a suggested command, with the placeholder PASSWORD, or the placeholder URL if another part of it may be
+ * a password too.
+ */
 export function suggestedAddress(address: string): string {
-  const withoutUser = address.replace(/^(postgres(?:ql)?:\/\/)[\w.-]+@/, '$1')
-  return redactValue(withoutUser) === withoutUser ? address : 'URL'
+  const masked = address.replace(/^(postgres(?:ql)?:\/\/[\w.-]*):.+@/s, '$1:PASSWORD@')
+  const withoutUser = masked.replace(/^(postgres(?:ql)?:\/\/)[\w.-]*(?::PASSWORD)?@/, '$1')
+  return redactValue(withoutUser) === withoutUser ? masked : 'URL'
 }
 
 /** Whether a database address contains a password. */

@@ -86,7 +86,8 @@ async function requireEnvironment(
   if (recorded === environment) return
   throw new CannotOpenStore(
     `${databasePlace(database)} belongs to ${recorded}, but the setting is ${environment}${isChosen ? '' : ', its default'}. Set PETSTORE_ENVIRONMENT=${recorded} to serve it, ` +
-      `or name another database. The command "environment set" moves it to ${environment}, where its keys are refused.`,
+      `or name another database. To move it to ${environment}, where its keys are refused:`,
+    { command: ['environment', 'set', environment] },
   )
 }
 

@@ -149,9 +149,19 @@ export class CannotOpenStore extends Error {
   override name = 'CannotOpenStore'
   /** Whether a later attempt may succeed: the database is unavailable, or another process holds its lock. */
   readonly transient: boolean
-  constructor(message: string, { transient = false, ...options }: ErrorOptions & { transient?: boolean } = {}) {
+  /** The words of a command that completes the message; empty if there is none. */
+  readonly command: readonly string[]
+  constructor(
+    message: string,
+    {
+      transient = false,
+      command = [],
+      ...options
+    }: ErrorOptions & { transient?: boolean; command?: readonly string[] } = {},
+  ) {
     super(message, options)
     this.transient = transient
+    this.command = command
   }
 }
 

@@ -49,7 +49,7 @@ export async function migrate(
     const isIndex = lacking[0]!.concurrentIndex !== undefined
     if (isIndex && pgbouncer)
       throw new CannotOpenStore(
-        `Migration ${lacking[0]!.name} builds an index while the service goes on, which can't be done through PgBouncer. Run petstore migrate once with the address of PostgreSQL itself.`,
+        `Migration ${lacking[0]!.name} builds an index while the service goes on, which can't be done through PgBouncer. Run the command migrate once with the address of PostgreSQL itself.`,
       )
     const done = await (isIndex ? buildIndex(sql, migrations) : applyTogether(sql, migrations))
     if (done === undefined) await setTimeout(POLL_EVERY_MS)

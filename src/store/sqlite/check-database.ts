@@ -18,8 +18,10 @@ const LEAST_FREE = 100 * MEBIBYTE
 /** The clock of the process that wrote the event may be a little ahead. */
 const CLOCK_TOLERANCE_MS = 60_000
 
-const RESTORE =
-  'stop the service, move the file away with its -wal and -shm, and restore a backup in its place with petstore restore.'
+function damaged(name: string, found: string, condition = 'The file is damaged'): Check {
+  const fix = 'stop the service, move the file away with its -wal and -shm, and restore a backup in its place:'
+  return problem(name, found, `${condition}: ${fix}`, 'restore', 'FILE')
+}
 
 export function checkSqlite(path: string, now: number): Check[] {
   // What this user may not open is neither missing nor damaged.
@@ -45,7 +47,7 @@ export function checkSqlite(path: string, now: number): Check[] {
     // The first migration creates the tables.
     if (lacking[0]?.number !== 1) checks.push(checkIntegrity(db), checkClock(db, now))
   } catch (error) {
-    checks.push(problem('Database', explain(error), `If the file is damaged: ${RESTORE}`))
+    checks.push(damaged('Database', explain(error), 'If the file is damaged'))
   }
   return checks
 }
@@ -90,10 +92,9 @@ function checkVersion(db: DatabaseSync): Check {
 
 function checkIntegrity(db: DatabaseSync): Check {
   const result = String(readPragma(db, 'quick_check'))
-  if (result !== 'ok') return problem('Integrity', result, `The file is damaged: ${RESTORE}`)
+  if (result !== 'ok') return damaged('Integrity', result)
   const broken = db.prepare('PRAGMA foreign_key_check').all().length
-  if (broken > 0)
-    return problem('Integrity', `${broken} rows refer to rows that do not exist`, `The file is damaged: ${RESTORE}`)
+  if (broken > 0) return damaged('Integrity', `${broken} rows refer to rows that do not exist`)
   return fine('Integrity', 'quick_check and foreign_key_check found nothing')
 }
 
