@@ -107,7 +107,20 @@ for (const engine of ENGINES) {
       await petstore(['migrate', '--environment', 'staging', '--database', database.url])
       assert.equal((await examine(database.url, production)).found['Environment']?.state, 'problem', 'it was chosen')
       await petstore(['environment', 'set', 'production', '--yes', '--database', database.url])
-      assert.deepEqual((await examine(database.url)).found, {}, 'a setting that is not given contradicts nothing')
+      const unset = await examine(database.url)
+      assert.deepEqual(
+        [unset.code, unset.found['Environment']],
+        [
+          1,
+          {
+            state: 'problem',
+            found: 'the database belongs to production, the setting is staging, its default',
+            fix: 'Set PETSTORE_ENVIRONMENT=production, or name another database: the service refuses to start.',
+          },
+        ],
+        'serve would refuse it',
+      )
+      assert.deepEqual((await examine(database.url, production)).found, {})
     })
 
     it('finds a clock that is wrong, and takes no offence at seconds', async () => {

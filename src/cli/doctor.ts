@@ -1,11 +1,11 @@
 // petstore doctor: checks a deployment, and reports problems with their fixes. The exit code is 1 if the service cannot work.
-import { type Config, unknownVariables, VARIABLES } from '../config.ts'
+import { type Config, environmentSetting, unknownVariables, VARIABLES } from '../config.ts'
 import { escapeControls } from '../contract/json.ts'
 import { databasePlace } from '../store/database-address.ts'
 import { type Check, fine, problem, warning } from '../store/check.ts'
 import { checkDatabase, openStore } from '../store/open-store.ts'
-import { givesWay } from '../store/settle-environment.ts'
-import type { Store } from '../store/store.ts'
+import { environmentToBe } from '../store/settle-environment.ts'
+import { CannotOpenStore, type Store } from '../store/store.ts'
 import { type Command, CommandFailed, type Input, refuseInMemory, settingOptions, STORE_OPTIONS } from './command.ts'
 import { didYouMean } from './help.ts'
 import { progressOf } from './import.ts'
@@ -57,7 +57,13 @@ function checkSettings({ env }: Terminal, { given, environment }: Config): Check
 }
 
 async function checkStore(config: Config): Promise<Check[]> {
-  const store = await openStore(config.database, { create: false, unfinished: true })
+  let store: Store
+  try {
+    store = await openStore(config.database, { create: false, unfinished: true })
+  } catch (error) {
+    if (!(error instanceof CannotOpenStore)) throw error
+    return [problem('Database', error.message, 'The service cannot open it either.')]
+  }
   try {
     return [
       await checkEnvironment(config, store),
@@ -77,18 +83,21 @@ async function checkStore(config: Config): Promise<Check[]> {
   }
 }
 
-async function checkEnvironment({ environment, given }: Config, store: Store): Promise<Check> {
+/** Decides as a start of the service does, but records nothing. */
+async function checkEnvironment(config: Config, store: Store): Promise<Check> {
+  const setting = environmentSetting(config)
   const recorded = await store.environment()
+  const { environment } = await environmentToBe(store, setting)
+  if (environment !== setting.environment)
+    return problem(
+      'Environment',
+      `the database belongs to ${environment}, the setting is ${setting.environment}${setting.isChosen ? '' : ', its default'}`,
+      `Set PETSTORE_ENVIRONMENT=${environment}, or name another database: the service refuses to start.`,
+    )
   if (recorded === undefined)
     return warning('Environment', 'none is recorded yet', `Start the service, which records it: ${environment}.`)
-  if (recorded === environment || !given.has('environment')) return fine('Environment', recorded)
-  if (await givesWay(store))
-    return fine('Environment', `${recorded} by default; the next start makes it ${environment}`)
-  return problem(
-    'Environment',
-    `the database belongs to ${recorded}, the setting is ${environment}`,
-    `Set PETSTORE_ENVIRONMENT=${recorded}, or name another database.`,
-  )
+  if (recorded === environment) return fine('Environment', recorded)
+  return fine('Environment', `${recorded} by default; the next start makes it ${environment}`)
 }
 
 function printChecks(terminal: Terminal, checks: readonly Check[]): void {

@@ -12,19 +12,25 @@ export interface EnvironmentSetting {
  * Resolves with the environment of the database. A database without one gets the setting's, even if that is the default. A
  * recorded default gives way to a chosen setting while nothing depends on it; otherwise the recorded environment stays.
  */
-export async function settleEnvironment(
+export async function settleEnvironment(store: Store, setting: EnvironmentSetting): Promise<Environment> {
+  const { environment, how } = await environmentToBe(store, setting)
+  return how === undefined ? environment : store.recordEnvironment(environment, how)
+}
+
+/** Resolves with the environment that `settleEnvironment` would return, and how it would record it, if it would. */
+export async function environmentToBe(
   store: Store,
   { environment, isChosen }: EnvironmentSetting,
-): Promise<Environment> {
+): Promise<{ environment: Environment; how?: Parameters<Store['recordEnvironment']>[1] }> {
   const recorded = await store.environment()
   if (recorded === undefined) {
     // Earlier releases served a database and made keys without recording its environment. Those keys must stay valid.
     const [key] = await store.accounts.listKeys()
     const isDefault = key === undefined && !isChosen
-    return store.recordEnvironment(key?.environment ?? environment, { isDefault })
+    return { environment: key?.environment ?? environment, how: { isDefault } }
   }
   const decides = isChosen && (await (recorded === environment ? store.isDefaultEnvironment() : givesWay(store)))
-  return decides ? store.recordEnvironment(environment, { instead: recorded }) : recorded
+  return decides ? { environment, how: { instead: recorded } } : { environment: recorded }
 }
 
 /** Whether the environment was recorded by default, and nothing depends on it yet. */

@@ -6,6 +6,7 @@ import { explain } from './failures.ts'
 import { lackingMigrations } from './migrate.ts'
 import { Pool } from './pool.ts'
 import { readUnknown } from './records.ts'
+import { findMigrationObstacle, findMissingRights } from './rights.ts'
 
 /** Two clocks that NTP keeps differ by far less. */
 const CLOCK_TOLERANCE_MS = 5000
@@ -13,6 +14,7 @@ const CLOCK_TOLERANCE_MS = 5000
 interface Facts {
   version: string
   standby: boolean
+  readOnly: boolean
   /** Milliseconds since 1970. */
   now: number
   used: number
@@ -27,10 +29,13 @@ export async function checkPostgres(url: string, clock: () => number): Promise<C
     pool = new Pool(settings)
     return await pool.read(async (sql) => {
       const facts = await askFacts(sql)
+      const missing = await findMissingRights(sql)
       return [
         ...checkServer(facts),
-        schemaCheck(await lackingMigrations(sql)),
-        ...unknownChecks(await readUnknown(sql)),
+        missing === undefined
+          ? fine('Rights', 'the role may use all tables')
+          : problem('Rights', missing.found, missing.fix),
+        ...(missing === undefined ? await checkSchema(sql) : []),
         checkConnections(facts, settings.poolSize),
         checkClock(facts, clock()),
       ]
@@ -48,9 +53,18 @@ export async function checkPostgres(url: string, clock: () => number): Promise<C
   }
 }
 
+async function checkSchema(sql: Database): Promise<Check[]> {
+  const lacking = await lackingMigrations(sql)
+  const obstacle = lacking.length > 0 && (await findMigrationObstacle(sql))
+  const schema = schemaCheck(lacking)
+  const check = obstacle ? problem('Schema', `${schema.found}, and ${obstacle.found}`, obstacle.fix, 'migrate') : schema
+  return [check, ...unknownChecks(await readUnknown(sql))]
+}
+
 async function askFacts(sql: Database): Promise<Facts> {
   const [facts] = await sql<Facts[]>`
     SELECT current_setting('server_version') AS version, pg_is_in_recovery() AS standby,
+      current_setting('transaction_read_only') = 'on' AS "readOnly",
       current_setting('data_checksums') AS checksums,
       (SELECT count(*)::float8 FROM pg_stat_activity WHERE backend_type = 'client backend') AS used,
       current_setting('max_connections')::float8 - current_setting('superuser_reserved_connections')::float8 AS most,
@@ -58,11 +72,15 @@ async function askFacts(sql: Database): Promise<Facts> {
   return facts!
 }
 
-function checkServer({ version, standby, checksums }: Facts): Check[] {
+function checkServer({ version, standby, readOnly, checksums }: Facts): Check[] {
   const server = fine('PostgreSQL', `${version}, ${standby ? 'standby' : 'primary'}, data checksums ${checksums}`)
-  if (!standby) return [server]
-  const fix = 'Name the primary, or all hosts of the cluster, in DATABASE_URL.'
-  return [server, problem('Role', 'this server is a standby and accepts no writes', fix)]
+  if (standby) {
+    const fix = 'Name the primary, or all hosts of the cluster, in DATABASE_URL.'
+    return [server, problem('Role', 'this server is a standby and accepts no writes', fix)]
+  }
+  if (!readOnly) return [server]
+  const fix = 'Reset it where it is set: ALTER DATABASE or ALTER ROLE … RESET default_transaction_read_only.'
+  return [server, problem('Role', 'default_transaction_read_only is on, so no write is accepted', fix)]
 }
 
 /** Warns if another instance could not open all connections of its pool. */

@@ -3,12 +3,16 @@ import postgres from 'postgres'
 import { StoreUnavailable } from '../store.ts'
 import { Overdue } from '../within-time.ts'
 
+/** The role of the service lacks a right: insufficient_privilege. */
+const MISSING_RIGHT = '42501'
+
 /** Error codes and classes (PostgreSQL manual, appendix A) that describe the state of the database, not a bug of this program. */
 const TRANSIENT: readonly string[] = [
   '08', // the connection
   '25006', // a standby, or a primary that was demoted
   '28', // the user or password is refused
   '3D000', // the database is gone
+  MISSING_RIGHT,
   '40', // a deadlock, or a serialization failure, as distributed databases report
   '53', // out of connections, memory or disk
   '55P03', // the wait for a lock timed out
@@ -84,6 +88,7 @@ function isNetworkError(error: unknown): boolean {
 export function explain(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(explain).join('; ')
   const said = error instanceof Error ? error.message.replace(/^write /, '') : String(error)
+  if (sqlState(error) === MISSING_RIGHT) return `${said} (the command doctor names what to grant)`
   return said.includes('unsupported startup parameter')
     ? `${said} (behind PgBouncer, add pgbouncer=true to the address)`
     : said

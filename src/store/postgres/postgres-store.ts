@@ -13,6 +13,7 @@ import { postgresImports } from './imports.ts'
 import { postgresPets, SETTLED_MS, settleCounts } from './pets.ts'
 import { Pool } from './pool.ts'
 import { postgresRecords } from './records.ts'
+import { findMissingRights } from './rights.ts'
 
 /** How long migrating may take, or waiting for another instance that migrates. */
 const START_WITHIN_MS = 600_000
@@ -23,7 +24,7 @@ const START_WITHIN_MS = 600_000
  */
 export async function openPostgresStore(
   url: string,
-  { create = true, processes = 1, report = () => {} }: OpenOptions = {},
+  { create = true, processes = 1, serving, report = () => {} }: OpenOptions = {},
 ): Promise<Store> {
   const parsed = parseConnection(url)
   const settings = { ...parsed, poolSize: Math.max(1, Math.floor(parsed.poolSize / processes)) }
@@ -33,6 +34,9 @@ export async function openPostgresStore(
   let applied: Migration[] | undefined
   let warnings: string[]
   try {
+    // A command may need less, such as to read.
+    const missing = serving && (await pool.read(findMissingRights))
+    if (missing) throw new CannotOpenStore(`PostgreSQL: ${missing.found}. ${missing.fix}`, { transient: true })
     applied = await pool.writeWithin(START_WITHIN_MS, (sql) => migrate(sql, { create, pgbouncer: settings.pgbouncer }))
     if (applied === undefined) throw new NoDatabase(databasePlace({ engine: 'postgres', url }))
     warnings = settings.pgbouncer ? await warningsBehindPgbouncer(pool) : []
