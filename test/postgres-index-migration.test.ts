@@ -198,7 +198,7 @@ describe('a migration that builds an index on PostgreSQL', { concurrency: false,
     await using opened = await openPostgres()
     await assert.rejects(
       start(opened.url, undefined, true),
-      /^CannotOpenStore: Migration newer-2 builds an index .* can't be done through PgBouncer\. Run petstore migrate once/,
+      /^CannotOpenStore: Migration newer-2 builds an index .* can't be done through PgBouncer\. Run the command migrate once/,
     )
     assert.equal(await findIndex(opened), undefined)
   })
