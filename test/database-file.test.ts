@@ -1,6 +1,6 @@
 // The database file in trouble: not ours, newer, read-only, full, locked. A clear message, or 503; never a damaged file.
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import {
   chmodSync,
@@ -19,6 +19,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
 import { collect } from '../harness/processes.ts'
+import { until } from '../harness/until.ts'
 import { Folder, makeKey, serve } from './command.ts'
 import { MIGRATION_NAMES } from './database-schema.ts'
 import { expectError, startPetstore } from './harness.ts'
@@ -312,6 +313,28 @@ describe('A full disk', { concurrency: 3 }, () => {
       headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
     })
     assert.equal(added.status, 201, 'with room again it goes on')
+  })
+
+  it('at a restart is waited for: the service is live, says what is wrong, and serves when there is room again', async () => {
+    await using folder = await Folder.create()
+    const { key } = await makeKey(folder)
+    const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' }
+    // Not even the -shm file fits, without which SQLite reads nothing.
+    const { url, child, lines, ended } = await serve(folder, { wrap: ['prlimit', '--fsize=8192:unlimited'] })
+    const list = () => fetch(`${url}/v1/pets`, { headers })
+    assert.equal((await fetch(`${url}/livez`)).status, 200)
+    for (const refused of [await list(), await fetch(`${url}/v1/pets`, { method: 'POST', body: REX, headers })]) {
+      assert.ok(refused.headers.has('retry-after'))
+      await expectError(refused, 'service_unavailable')
+    }
+    assert.equal((await fetch(`${url}/readyz`)).status, 503)
+    assert.match(String(lines[0]?.['reason']), /the disk is full/)
+    execFileSync('prlimit', ['--pid', String(child.pid), '--fsize=unlimited'])
+    await until(async () => (await fetch(`${url}/readyz`)).ok, 'it is ready')
+    assert.equal((await list()).status, 200)
+    assert.equal((await fetch(`${url}/v1/pets`, { method: 'POST', body: REX, headers })).status, 201)
+    child.kill('SIGTERM')
+    assert.equal((await ended).code, 0)
   })
 
   it('is a clear message at the start', async () => {

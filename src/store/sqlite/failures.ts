@@ -46,7 +46,7 @@ export function isBusy(error: unknown): error is Error {
 }
 
 export function explain(error: unknown): string {
-  const known = EXPLANATIONS[primaryCode(error) ?? -1]
+  const known = EXPLANATIONS[isFull(error) ? FULL : (primaryCode(error) ?? -1)]
   const said = error instanceof Error ? error.message : String(error)
   return known === undefined ? said : `${known} (SQLite: ${said})`
 }
