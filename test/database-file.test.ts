@@ -323,9 +323,9 @@ describe('A full disk', { concurrency: 3 }, () => {
     const { url, child, lines, ended } = await serve(folder, { wrap: ['prlimit', '--fsize=8192:unlimited'] })
     const list = () => fetch(`${url}/v1/pets`, { headers })
     assert.equal((await fetch(`${url}/livez`)).status, 200)
-    for (const refused of [await list(), await fetch(`${url}/v1/pets`, { method: 'POST', body: REX, headers })]) {
-      assert.ok(refused.headers.has('retry-after'))
-      await expectError(refused, 'service_unavailable')
+    for (const answer of [await list(), await fetch(`${url}/v1/pets`, { method: 'POST', body: REX, headers })]) {
+      assert.ok(answer.headers.has('retry-after'))
+      await expectError(answer, 'service_unavailable')
     }
     assert.equal((await fetch(`${url}/readyz`)).status, 503)
     assert.match(String(lines[0]?.['reason']), /the disk is full/)
