@@ -1,9 +1,8 @@
-// One animal in the console: people correct it and change its status, and nobody overwrites anybody else.
+// One animal in the console: people correct it and change its status.
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import type { NewPet } from '../src/contract/pets.ts'
 import { petSubject } from '../src/store/account-store.ts'
-import { kindOf } from '../src/store/records.ts'
 import { signedIn, signedInAs } from './console-client.ts'
 import { countPets, describeService, makeKey, type Petstore } from './harness.ts'
 import { event } from './sample-rows.ts'
@@ -15,11 +14,6 @@ async function addTo({ store }: Petstore, pet: Partial<NewPet> = {}): Promise<bi
   assert.equal(created.outcome, 'created')
   return created.outcome === 'created' ? created.pet.id : 0n
 }
-
-const hiddenIn = (body: string): Record<string, string> =>
-  Object.fromEntries(
-    [...body.matchAll(/<input type="hidden" name="(\w+)" value="([^"]*)">/g)].map(([, name, value]) => [name, value]),
-  )
 
 describeService('An animal in the console', (service) => {
   it('has a page that can change its name, category and status, and the API shows it at once', async () => {
@@ -33,7 +27,7 @@ describeService('An animal in the console', (service) => {
       status: 'sold',
     })
     assert.equal(location, `/animals/${id}?changed=yes`)
-    assert.match((await client.get(location)).body, /role="status">Saved\./)
+    assert.match((await client.get(location)).body, /role="status">\s*<p>Saved\./)
     const changed = `{"id":${id},"name":"Rexo","categoryId":9223372036854775807,"status":"sold"}`
     assert.equal(await (await service().call(`/pets/${id}`)).text(), changed)
     assert.notEqual(await (await service().call('/pets?limit=1')).text(), listed)
@@ -55,97 +49,6 @@ describeService('An animal in the console', (service) => {
       (await client.get('/account')).body,
       /Animal changed<\/span> <span[^>]*><bdi>Rex \(\d+\): Name: Rex → Rexo; Status: Available → Sold/,
     )
-  })
-
-  it('that somebody else changed meanwhile is not overwritten: what is stored is shown, and asked', async () => {
-    const id = await addTo(service())
-    const [one, other] = [await signedIn(service()), await signedInAs(service(), 'other@example.com')]
-    const mine = {
-      ...(await one.hiddenFields(`/animals/${id}`, `/animals/${id}`)),
-      name: 'Mine',
-      categoryId: '3',
-      status: 'available',
-    }
-    await other.submit(`/animals/${id}`, `/animals/${id}`, { name: 'Rex', categoryId: '3', status: 'pending' })
-    const asked = await one.post(`/animals/${id}`, mine)
-    assert.equal(asked.status, 409)
-    assert.match(asked.body, /Somebody else, <bdi>other@example\.com<\/bdi>, changed this animal.*\d\d:\d\d UTC/s)
-    assert.match(asked.body, /Status: <bdi>Pending</)
-    assert.match(asked.body, /value="Mine"/)
-    assert.deepEqual(await service().store.pets.get(id), { id, ...rex, status: 'pending' })
-    const anyway = { ...mine, ...hiddenIn(asked.body) }
-    assert.equal((await one.post(`/animals/${id}`, anyway)).location, `/animals/${id}?changed=yes`)
-    assert.deepEqual(await service().store.pets.get(id), { id, ...rex, name: 'Mine' })
-  })
-
-  it('that is saved anyway overwrites what was shown, and nothing that was changed after that', async () => {
-    const id = await addTo(service())
-    const path = `/animals/${id}`
-    const [one, other] = [await signedIn(service()), await signedInAs(service(), 'quick@example.com')]
-    const mine = { ...(await one.hiddenFields(path, path)), name: 'Mine', categoryId: '3', status: 'available' }
-    const change = (status: string) => other.submit(path, path, { name: 'Rex', categoryId: '3', status })
-    await change('pending')
-    const asked = await one.post(path, mine)
-    await change('sold')
-    const again = await one.post(path, { ...mine, ...hiddenIn(asked.body) })
-    assert.equal(again.status, 409)
-    assert.match(again.body, /Status: <bdi>Sold<.*value="Mine"/s)
-    assert.deepEqual(await service().store.pets.get(id), { id, ...rex, status: 'sold' })
-  })
-
-  it('that was changed meanwhile is not overwritten either after an attempt with a mistake in it', async () => {
-    const id = await addTo(service())
-    const path = `/animals/${id}`
-    const client = await signedIn(service())
-    const typed = { ...(await client.hiddenFields(path, path)), categoryId: '3', status: 'available' }
-    await client.submit(path, path, { name: 'Rex', categoryId: '3', status: 'sold' })
-    const wrong = await client.post(path, { ...typed, name: '' })
-    assert.equal(wrong.status, 409)
-    assert.match(wrong.body, /You changed this animal.*Status: <bdi>Sold<.*Enter a name.*Save anyway/s)
-    assert.deepEqual(await service().store.pets.get(id), { id, ...rex, status: 'sold' })
-  })
-
-  it('that is changed or removed between the look at it and the write is not overwritten, nor reported as saved', async ({
-    mock,
-  }) => {
-    const id = await addTo(service())
-    const path = `/animals/${id}`
-    const { pets, records } = service().store
-    const client = await signedIn(service())
-    const mine = {
-      ...(await client.hiddenFields(path, path)),
-      name: 'Mine',
-      categoryId: '3',
-      status: 'available',
-    }
-    const update = pets.update.bind(pets)
-    const write = mock.method(pets, 'update')
-    write.mock.mockImplementationOnce(async (...call) => {
-      await update(id, rex, { ...rex, status: 'sold' }, event('acct', 'pet.changed'))
-      return update(...call)
-    }, 0)
-    const asked = await client.post(path, mine)
-    assert.equal(asked.status, 409)
-    assert.match(asked.body, /Status: <bdi>Sold<.*value="Mine"/s)
-    assert.deepEqual(await pets.get(id), { id, ...rex, status: 'sold' })
-    write.mock.mockImplementationOnce(async (...call) => {
-      await records.remove(kindOf('pets'), [{ id }])
-      return update(...call)
-    }, 1)
-    const [, version = ''] = /name="version" value="([^"]*)"/.exec(asked.body) ?? []
-    assert.equal((await client.post(path, { ...mine, version })).status, 404)
-  })
-
-  it('that was changed in another tab by the same account says so', async () => {
-    const id = await addTo(service())
-    const client = await signedIn(service())
-    const path = `/animals/${id}`
-    const stale = await client.hiddenFields(path, path)
-    await client.submit(path, path, { name: 'Rexo', categoryId: '3', status: 'available' })
-    const asked = await client.post(path, { ...stale, name: 'Rexa', categoryId: '3', status: 'available' })
-    assert.equal(asked.status, 409)
-    assert.match(asked.body, /You changed this animal in another tab, <time/)
-    assert.doesNotMatch(asked.body, /Somebody else/)
   })
 
   it('shows who changed what and when, newest first, whatever it was called then', async () => {

@@ -44,8 +44,7 @@ export class ConsoleClient {
     const { body } = await this.get(page)
     const form = body.split('<form').find((part) => part.includes(`action="${action}"`))
     assert.ok(form, `${page} has no form for ${action}`)
-    const inputs = form.split('</form>')[0]!.matchAll(/<input type="hidden" name="(\w+)" value="([^"]*)">/g)
-    return Object.fromEntries([...inputs].map(([, name, value]) => [name, value!.replaceAll('&amp;', '&')]))
+    return hiddenIn(form.split('</form>')[0]!)
   }
 
   async signIn(email: string, password: string): Promise<Answered> {
@@ -69,6 +68,21 @@ export class ConsoleClient {
     if (/Max-Age=0/.test(line)) this.cookies.delete(name)
     else this.cookies.set(name, value)
   }
+}
+
+/** The hidden fields of a page, or of a part of it. */
+export function hiddenIn(body: string): Record<string, string> {
+  const inputs = body.matchAll(/<input type="hidden" name="(\w+)" value="([^"]*)">/g)
+  return Object.fromEntries([...inputs].map(([, name, value]) => [name, unescaped(value!)]))
+}
+
+function unescaped(text: string): string {
+  return text
+    .replaceAll('&quot;', '"')
+    .replaceAll('&#39;', "'")
+    .replaceAll('&lt;', '<')
+    .replaceAll('&gt;', '>')
+    .replaceAll('&amp;', '&')
 }
 
 /** Somebody who is signed in to the service's own account. */

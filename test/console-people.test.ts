@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { Refused } from '../src/contract/errors.ts'
-import { ConsoleClient, signedIn, signedInAs } from './console-client.ts'
+import { ConsoleClient, hiddenIn, signedIn, signedInAs } from './console-client.ts'
 import { describeService, makeKey, PASSWORD, startPetstore } from './harness.ts'
 
 const codesIn = (body: string) => [...body.matchAll(/<a href="\/docs\/errors#(\w+)">/g)].map(([, code]) => code)
@@ -51,6 +51,22 @@ describeService('The console, for its people', (service) => {
       assert.deepEqual([status, location], [303, `/sign-in?next=${encodeURIComponent(page)}`])
     })
   }
+
+  it('does not take back a rename of another tab: a name that was left alone stays, and another one is asked about', async () => {
+    const client = await signedIn(service())
+    const path = `/keys/${service().apiKey.id}/rename`
+    const form = await client.hiddenFields(path, path)
+    await client.submit(path, path, { name: 'theirs' })
+    assert.equal((await client.post(path, { ...form, name: form['shown']! })).location, '/keys')
+    const nameNow = async () => (await service().store.accounts.keyById(service().apiKey.id))?.name
+    assert.equal(await nameNow(), 'theirs')
+    const asked = await client.post(path, { ...form, name: 'mine' })
+    assert.equal(asked.status, 400)
+    assert.match(asked.body, /renamed to theirs while you were editing.*value="mine"/s)
+    assert.equal(await nameNow(), 'theirs')
+    await client.post(path, { ...hiddenIn(asked.body), name: 'mine' })
+    assert.equal(await nameNow(), 'mine')
+  })
 
   it("does not rename somebody else's key", async () => {
     const other = await makeKey(service())

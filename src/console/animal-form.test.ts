@@ -4,10 +4,11 @@ import { describe, it } from 'node:test'
 import { samplePet } from '../../harness/sample-pet.ts'
 import { withStore } from '../../test/with-store.ts'
 import { InvalidFields } from '../contract/errors.ts'
-import { animalFields, categoriesInUse, readAnimal } from './animal-form.ts'
+import type { FieldName } from '../contract/pets.ts'
+import { animalField, categoriesInUse, readAnimal } from './animal-form.ts'
 
 const typed = { name: 'Rex', categoryId: '3', status: 'sold' }
-const read = (changes: Partial<typeof typed>) => readAnimal(new URLSearchParams({ ...typed, ...changes }))
+const read = (changes: Partial<typeof typed>) => readAnimal((name) => ({ ...typed, ...changes })[name])
 
 describe('The form of an animal', () => {
   it('is read as the API reads an animal; blanks around a number do not count, and an empty status is the default', () => {
@@ -42,8 +43,7 @@ describe('The form of an animal', () => {
     })
 
   it('asks for digits on a phone, suggests categories, and begins with the default status', () => {
-    const fields = animalFields(() => '', [], [3n, 12n]).map(({ text }) => text)
-    const field = (name: string) => fields.find((text) => text.includes(`name="${name}"`)) ?? assert.fail(name)
+    const field = (name: FieldName) => animalField(name, { value: () => '', problems: [], categories: [3n, 12n] }).text
     assert.doesNotMatch(field('name'), /inputmode|list/)
     assert.match(field('categoryId'), /inputmode="numeric"/)
     assert.deepEqual(field('categoryId').match(/<option value="\d+">/g), ['<option value="3">', '<option value="12">'])

@@ -2,12 +2,12 @@
 import { INT64_MAX, INT64_MIN, int64FromJsonNumber } from '../contract/int64.ts'
 import { LIMIT, NAME_MAX_LENGTH } from '../contract/limits.ts'
 import {
+  checkField,
   DEFAULT_STATUS,
-  FIELD_NAMES,
+  FIELD_LIST,
   type FieldName,
   FIELDS,
   type NewPet,
-  parseNewPet,
   PET_STATUSES,
   type PetStatus,
 } from '../contract/pets.ts'
@@ -66,34 +66,43 @@ const SHOWN: Record<FieldName, Shown> = {
   },
 }
 
-/** `typed` returns what was typed into a field, or the value that it starts with. */
-export function animalFields(
-  typed: (name: FieldName) => string,
-  problems: Problems,
-  categories: readonly bigint[],
-): Html[] {
-  return FIELD_NAMES.map((name) => {
-    const { label, input } = SHOWN[name]
-    return input({ name, label, value: typed(name), problems, categories })
-  })
+/** `value` returns what was typed into a field, or what it starts with. */
+export interface AnimalFieldParts {
+  value: (name: FieldName) => string
+  problems: Problems
+  categories: readonly bigint[]
 }
 
-/** Reads the fields with the checks of the API, so that both accept the same animals. An empty field counts as absent. */
-export function readAnimal(typed: URLSearchParams): NewPet | InvalidFields {
-  const parsed = parseNewPet(
-    Object.fromEntries(FIELD_NAMES.map((name) => [name, readField(name, typed.get(name) ?? '')])),
-  )
-  if (!(parsed instanceof InvalidFields)) return parsed
-  return new InvalidFields(
-    parsed.problems.map(
-      ({ field: name }) => new FieldProblem(name, SHOWN[name as FieldName].problem(typed.get(name) ?? '')),
-    ),
-  )
+export function animalField(name: FieldName, { value, ...parts }: AnimalFieldParts, label = SHOWN[name].label): Html {
+  return SHOWN[name].input({ name, label, value: value(name), ...parts })
 }
 
-function readField(name: FieldName, text: string): string | bigint | undefined {
+/**
+ * Reads the fields with the checks of the API, so that both accept the same animals. An empty field counts as absent. A field that
+ * has the text of `stored` is not checked: what is stored stays, also if a newer program allowed it.
+ */
+export function readAnimal(typed: (name: FieldName) => string, stored?: NewPet): NewPet | InvalidFields {
+  const newPet: Record<string, unknown> = {}
+  const problems: FieldProblem[] = []
+  for (const entry of FIELD_LIST) {
+    const { name } = entry
+    const text = typed(name)
+    const isStored = stored !== undefined && text === fieldText(stored, name)
+    const value = isStored ? stored[name] : checkField(entry, readField(name, text))
+    if (value instanceof FieldProblem) problems.push(new FieldProblem(name, SHOWN[name].problem(text)))
+    else if (value !== undefined) newPet[name] = value
+  }
+  return problems.length === 0 ? (newPet as NewPet) : new InvalidFields(problems)
+}
+
+export function readField(name: FieldName, text: string): string | bigint | undefined {
   if (FIELDS[name].schema.type !== 'integer') return text || undefined
   return int64FromJsonNumber(text.trim()) ?? (text.trim() || undefined)
+}
+
+/** Returns the value of a field as its input has it, empty if it is absent. */
+export function fieldText(newPet: NewPet, name: FieldName): string {
+  return String(newPet[name] ?? '')
 }
 
 export function labelOf(name: FieldName): string {
@@ -102,8 +111,12 @@ export function labelOf(name: FieldName): string {
 
 /** Returns the value of a field as people read it, such as "Sold". */
 export function inWords(newPet: NewPet, name: FieldName): string {
+  return textInWords(name, fieldText(newPet, name))
+}
+
+export function textInWords(name: FieldName, text: string): string {
   const { words = String } = SHOWN[name]
-  return newPet[name] === undefined ? '–' : words(String(newPet[name]))
+  return text === '' ? '–' : words(text)
 }
 
 /** Returns the categories of the newest animals, to suggest them: the store has no records of categories. */

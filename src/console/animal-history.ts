@@ -43,5 +43,5 @@ export function history(changes: readonly Change[]): Html {
 export function whoChanged(last: Change | undefined): Html {
   if (last === undefined) return html`This animal was changed while you were editing it.`
   if (last.byVisitor) return html`You changed this animal in another tab, ${minute(last.at)}.`
-  return html`Somebody else, ${last.by}, changed this animal while you were editing it, ${minute(last.at)}.`
+  return html`${last.by} changed this animal while you were editing it, ${minute(last.at)}.`
 }

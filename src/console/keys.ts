@@ -148,19 +148,21 @@ function renamePage(visit: MemberVisit, key: ApiKey, problems: Problems = []): H
         action: `/keys/${key.id}/rename`,
         submit: 'Rename',
         cancel: '/keys',
-        fields: field({
-          name: 'name',
-          label: 'Name',
-          hint: `1 to ${KEY_NAME_MAX_LENGTH} characters.`,
-          value,
-          problems,
-        }),
+        fields: html`${hidden('shown', key.name)}
+          ${field({ name: 'name', label: 'Name', hint: `1 to ${KEY_NAME_MAX_LENGTH} characters.`, value, problems })}`,
       })}
     </div>`,
   }
 }
 
+/** Takes back no rename that happened since the form was opened: a name that was left alone stays as it is stored. */
 async function rename(visit: MemberVisit, key: ApiKey): Promise<Outcome> {
-  const problem = await visit.accounts.renameKey(key, visit.form.get('name') ?? '', 'console')
+  const [name, shown] = [visit.form.get('name') ?? '', visit.form.get('shown')]
+  if (name === shown) return { redirect: '/keys' }
+  if (shown !== key.name && name !== key.name) {
+    const message = `The key was renamed to ${key.name} while you were editing. Rename it again to replace that name`
+    return renamePage(visit, key, [new FieldProblem('name', message)])
+  }
+  const problem = await visit.accounts.renameKey(key, name, 'console')
   return problem instanceof Refused ? renamePage(visit, key, [problem]) : { redirect: '/keys?renamed=yes' }
 }

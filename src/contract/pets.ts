@@ -162,15 +162,20 @@ export function parseNewPet(body: unknown, source: JsonSource = 'body'): NewPet 
   const newPet: Record<string, unknown> = {}
   const problems: FieldProblem[] = []
   for (const field of FIELD_LIST) {
-    const { name, check, expected } = field
-    const sent = (body as Record<string, unknown>)[name]
-    const value = sent === undefined ? field.default : sent
-    if (check(value)) newPet[name] = value
-    else if (value !== undefined)
-      problems.push(new FieldProblem(name, `${name} must be ${expected}, got ${describe(value)}.`))
-    else if (field.required) problems.push(new FieldProblem(name, `${name} is missing: it must be ${expected}.`))
+    const value = checkField(field, (body as Record<string, unknown>)[field.name])
+    if (value instanceof FieldProblem) problems.push(value)
+    else if (value !== undefined) newPet[field.name] = value
   }
   return problems.length === 0 ? (newPet as NewPet) : new InvalidFields(problems)
+}
+
+/** Returns the value that is stored for what was sent: the default, or undefined, if nothing was. Returns what is wrong with it. */
+export function checkField(field: (typeof FIELD_LIST)[number], sent: unknown): unknown {
+  const { name, check, expected } = field
+  const value = sent === undefined ? field.default : sent
+  if (check(value)) return value
+  if (value !== undefined) return new FieldProblem(name, `${name} must be ${expected}, got ${describe(value)}.`)
+  return field.required ? new FieldProblem(name, `${name} is missing: it must be ${expected}.`) : undefined
 }
 
 /** Reads a field from the text of a file or query. Returns text that is not an int64 unchanged, for a message to quote. */

@@ -5,6 +5,7 @@ import { before, it } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import type { Page } from '@playwright/test'
 import type { AxeResults, RunOptions } from 'axe-core'
+import { event } from '../sample-rows.ts'
 import { describeInBrowser, generateKey, signIn } from './browsing.ts'
 import { fillStore, SAMPLE_EMAIL, SAMPLE_PASSWORD, type Sample } from './sample-store.ts'
 
@@ -103,6 +104,16 @@ describeInBrowser('every page for everybody', { clock: () => clock.now }, (brows
     await page.getByRole('button', { name: 'Add animal' }).click()
     await page.getByRole('alert').waitFor()
     await check(page, 'a form with problems')
+    await page.goto('/animals/40')
+    const { pets } = browsing.petstore.store
+    const { id, ...pet } = (await pets.get(40n))!
+    await pets.update(id, pet, { ...pet, name: 'x'.repeat(255) }, event('acct_2', 'pet.changed'))
+    await page.getByLabel('Name').fill('Mine')
+    for (const name of ['a question', 'a question without an answer']) {
+      await page.getByRole('button', { name: 'Save' }).click()
+      await page.getByRole('radio', { name: 'Keep yours' }).waitFor()
+      await check(page, name)
+    }
     browsing.assertClean()
   })
 })

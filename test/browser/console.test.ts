@@ -5,6 +5,7 @@ import type { Page } from '@playwright/test'
 import { until } from '../../harness/until.ts'
 import type { NewPet } from '../../src/contract/pets.ts'
 import { PASSWORD } from '../harness.ts'
+import { event } from '../sample-rows.ts'
 import { describeInBrowser, generateKey, signIn, signUp } from './browsing.ts'
 
 describeInBrowser('the console in a browser', {}, (browsing) => {
@@ -82,6 +83,28 @@ describeInBrowser('the console in a browser', {}, (browsing) => {
     await page.waitForURL('**/animals?q=ELO&status=available')
     await page.getByRole('link', { name: 'Schnürli Élodie' }).waitFor()
     assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 360)
+    browsing.assertClean()
+  })
+
+  it('asks two people about the field that both changed, by keyboard alone and without a script', async () => {
+    const { store, account } = browsing.petstore
+    const rex: NewPet = { name: 'Rex\nthe "First"', categoryId: 3n, status: 'available' }
+    const created = await store.pets.create(rex)
+    assert.ok('pet' in created)
+    const { id } = created.pet
+    const page = await browsing.open({ javaScriptEnabled: false })
+    await signIn(page, account.email, PASSWORD)
+    const changeTo = (from: NewPet, to: NewPet) => store.pets.update(id, from, to, event('acct_2', 'pet.changed'))
+    await page.goto(`/animals/${id}`)
+    await changeTo(rex, { ...rex, categoryId: 7n, status: 'sold' })
+    await page.getByLabel('Status').selectOption('pending')
+    await page.getByRole('button', { name: 'Save' }).press('Enter')
+    const theirs = page.getByRole('group', { name: 'Status' }).getByRole('radio', { name: 'Keep theirs: Sold' })
+    await theirs.focus()
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('Enter')
+    await page.waitForURL(`**/animals/${id}?changed=yes`)
+    assert.deepEqual(await store.pets.get(id), { id, ...rex, categoryId: 7n, status: 'pending' })
     browsing.assertClean()
   })
 
