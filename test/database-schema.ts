@@ -57,15 +57,23 @@ export async function readRows(url: string, schema: Schema): Promise<Record<stri
     const names = Object.keys(columns)
       .map((column) => `"${column}"`)
       .join(', ')
-    rows[table] = await ask(url, `SELECT ${names} FROM ${table} ORDER BY ${names}`)
+    rows[table] = await askDatabase(url, `SELECT ${names} FROM ${table} ORDER BY ${names}`)
   }
   return rows
 }
 
-async function ask(url: string, statement: string): Promise<object[]> {
-  if (!url.startsWith('sqlite:')) return [...(await askPostgres(url, statement))]
-  using db = new DatabaseSync(url.slice('sqlite:'.length), { readOnly: true })
-  const prepared = db.prepare(statement)
-  prepared.setReadBigInts(true)
-  return prepared.all()
+/** Runs statements on a database, those for SQLite on one connection; resolves with the rows of the last one. */
+export async function askDatabase(url: string, ...statements: string[]): Promise<Record<string, unknown>[]> {
+  let rows: Record<string, unknown>[] = []
+  if (url.startsWith('postgres')) {
+    for (const statement of statements) rows = [...(await askPostgres(url, statement))]
+    return rows
+  }
+  using db = new DatabaseSync(url.slice('sqlite:'.length), { defensive: false })
+  for (const statement of statements) {
+    const prepared = db.prepare(statement)
+    prepared.setReadBigInts(true)
+    rows = prepared.all()
+  }
+  return rows
 }

@@ -3,12 +3,11 @@
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
-import { askPostgres } from '../harness/ask-postgres.ts'
 import { ENGINES, postgres, sqlite } from '../harness/engines.ts'
 import type { Check } from '../src/store/check.ts'
 import { Folder } from './command.ts'
+import { askDatabase } from './database-schema.ts'
 import { petstore } from './in-process-command.ts'
 import { withStore } from './with-store.ts'
 
@@ -20,18 +19,6 @@ const NEWER = [
   'INSERT INTO toys VALUES (1)',
 ]
 const REFUSED = `has tables or columns that this program does not know: ${UNKNOWN}; nothing was changed. Run the newer program that made them.`
-
-async function ask(url: string, ...statements: string[]): Promise<Record<string, unknown>[]> {
-  let rows: Record<string, unknown>[] = []
-  for (const statement of statements) {
-    if (url.startsWith('postgres')) rows = await askPostgres(url, statement)
-    else {
-      using db = new DatabaseSync(url.slice('sqlite:'.length))
-      rows = db.prepare(statement).all()
-    }
-  }
-  return rows
-}
 
 async function fill(url: string): Promise<void> {
   for (const words of [
@@ -47,26 +34,26 @@ for (const engine of ENGINES) {
       await using source = await engine.newDatabase()
       await using target = await sqlite.newDatabase()
       await fill(source.url)
-      await ask(source.url, ...NEWER)
+      await askDatabase(source.url, ...NEWER)
       const from = await petstore(['copy', '--from', source.url, '--to', target.url])
       assert.deepEqual([from.code, from.stdout], [1, ''])
       assert.ok(from.stderr.includes(`petstore: The source ${REFUSED}\nNote: `), from.stderr)
-      assert.equal((await ask(target.url, 'SELECT name FROM pets')).length, 0)
+      assert.equal((await askDatabase(target.url, 'SELECT name FROM pets')).length, 0)
 
       await fill(target.url)
-      await ask(source.url, 'DELETE FROM pets')
+      await askDatabase(source.url, 'DELETE FROM pets')
       const to = await petstore(['copy', '--from', target.url, '--to', source.url])
       assert.deepEqual([to.code, to.stdout], [1, ''])
       assert.ok(to.stderr.endsWith(`petstore: The target ${REFUSED}\n`), to.stderr)
-      const marks = await ask(source.url, "SELECT name FROM store_facts WHERE name = 'unfinished_copy'")
+      const marks = await askDatabase(source.url, "SELECT name FROM store_facts WHERE name = 'unfinished_copy'")
       assert.equal(marks.length, 0)
-      assert.equal((await ask(source.url, 'SELECT name FROM pets')).length, 0)
+      assert.equal((await askDatabase(source.url, 'SELECT name FROM pets')).length, 0)
     })
 
     it('are named by doctor, which goes on with what it can check', async () => {
       await using database = await engine.newDatabase()
       await fill(database.url)
-      await ask(database.url, ...NEWER)
+      await askDatabase(database.url, ...NEWER)
       const { code, stdout } = await petstore(['doctor', '--json', '--database', database.url])
       const { checks } = JSON.parse(stdout) as { checks: Check[] }
       const tables = checks.find(({ name }) => name === 'Tables')
@@ -78,9 +65,9 @@ for (const engine of ENGINES) {
       await using source = await engine.newDatabase()
       await using target = await sqlite.newDatabase()
       await fill(source.url)
-      await ask(source.url, NEWER[0]!, 'CREATE INDEX pets_by_name ON pets (name)', 'ANALYZE')
-      await ask(source.url, 'CREATE VIEW pet_names AS SELECT name FROM pets')
-      await ask(source.url, 'ALTER TABLE pets ADD COLUMN mood TEXT', 'ALTER TABLE pets DROP COLUMN mood')
+      await askDatabase(source.url, NEWER[0]!, 'CREATE INDEX pets_by_name ON pets (name)', 'ANALYZE')
+      await askDatabase(source.url, 'CREATE VIEW pet_names AS SELECT name FROM pets')
+      await askDatabase(source.url, 'ALTER TABLE pets ADD COLUMN mood TEXT', 'ALTER TABLE pets DROP COLUMN mood')
       assert.equal((await petstore(['copy', '--from', source.url, '--to', target.url])).code, 0)
     })
   })
@@ -92,7 +79,7 @@ describe('a PostgreSQL database that holds more than the service', () => {
   it('is not suspected for a view, the tables of an extension or those of another schema', async () => {
     await using database = await postgres.newDatabase()
     await fill(database.url)
-    await ask(
+    await askDatabase(
       database.url,
       'CREATE VIEW names AS SELECT name FROM pets',
       'CREATE TABLE of_extension (id INTEGER)',
@@ -105,7 +92,7 @@ describe('a PostgreSQL database that holds more than the service', () => {
   it('names a table in partitions once', async () => {
     await using database = await postgres.newDatabase()
     await fill(database.url)
-    await ask(
+    await askDatabase(
       database.url,
       'CREATE TABLE toys (id INTEGER) PARTITION BY RANGE (id)',
       'CREATE TABLE toys_small PARTITION OF toys FOR VALUES FROM (0) TO (10)',
@@ -119,10 +106,10 @@ describe('a backup of a newer program', () => {
     await using folder = await Folder.create()
     const url = (name: string) => `sqlite:${join(folder.path, name)}`
     await fill(url('petstore.db'))
-    await ask(url('petstore.db'), ...NEWER)
+    await askDatabase(url('petstore.db'), ...NEWER)
     const file = join(folder.path, 'backup.db')
     assert.equal((await petstore(['backup', file, '--database', url('petstore.db')])).code, 0)
-    assert.equal((await ask(url('backup.db'), 'SELECT pets.nickname FROM pets JOIN toys')).length, 10)
+    assert.equal((await askDatabase(url('backup.db'), 'SELECT pets.nickname FROM pets JOIN toys')).length, 10)
     const restored = await petstore(['restore', file, '--database', url('new/petstore.db')])
     assert.deepEqual([restored.code, restored.stderr], [1, `petstore: ${file} ${REFUSED}\n`])
     assert.ok(!existsSync(join(folder.path, 'new')))
@@ -135,10 +122,10 @@ describe('a backup of a newer program', () => {
     const file = join(folder.path, 'backup.db')
     assert.equal((await petstore(['backup', file, '--database', url('petstore.db')])).code, 0)
     assert.equal((await petstore(['migrate', '--database', url('newer.db')])).code, 0)
-    await ask(url('newer.db'), ...NEWER)
+    await askDatabase(url('newer.db'), ...NEWER)
     const { code, stderr } = await petstore(['restore', file, '--database', url('newer.db')])
     assert.equal(code, 1)
     assert.match(stderr, /newer\.db has data already \(toys: 1\); nothing was changed\./)
-    assert.equal((await ask(url('newer.db'), 'SELECT * FROM toys')).length, 1)
+    assert.equal((await askDatabase(url('newer.db'), 'SELECT * FROM toys')).length, 1)
   })
 })

@@ -11,7 +11,7 @@ export const KEY_NAME_MAX_LENGTH = 100
 const ID_LENGTH = 16
 
 /** Where a change was made. */
-type Via = 'console' | 'command line'
+export type Via = 'console' | 'command line'
 
 interface AccountsParts {
   store: Pick<Store, 'accounts'>

@@ -1,6 +1,7 @@
 // The format of an API key: a prefix that names the environment, 30 random characters, and a checksum that reveals a typo.
 import { hash, randomInt } from 'node:crypto'
 import { crc32 } from 'node:zlib'
+import { entryOf } from '../contract/entry-of.ts'
 import type { Environment } from '../contract/operations.ts'
 import type { ApiKey } from '../store/account-store.ts'
 
@@ -42,7 +43,7 @@ export function hashKey(key: string): Buffer {
 
 /** Returns the prefix and the last four characters of a key, which people recognise it by. */
 export function redacted({ environment, lastFour }: ApiKey): string {
-  return `${KEY_PREFIX[environment]}…${lastFour}`
+  return `${entryOf(KEY_PREFIX, environment) ?? environment}…${lastFour}`
 }
 
 export function stateOf(key: ApiKey, now: number): 'active' | 'revoked' | 'expired' {

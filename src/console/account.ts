@@ -1,8 +1,9 @@
 // The page of the account: changes its password, shows its security log, and deletes it.
-import type { AuditEvent } from '../store/account-store.ts'
-import { NoAccount } from '../accounts/accounts.ts'
+import type { AuditEvent, RecordedEvent } from '../store/account-store.ts'
+import { NoAccount, type Via } from '../accounts/accounts.ts'
 import { PASSWORD_MIN_LENGTH } from '../accounts/passwords.ts'
 import { TooManyTries } from '../accounts/throttle.ts'
+import { entryOf } from '../contract/entry-of.ts'
 import { FieldProblem, Refused } from '../contract/errors.ts'
 import { field, form, type Problems, problemSummary } from './forms.ts'
 import { html, type Html, isolated } from './html.ts'
@@ -77,10 +78,12 @@ const EVENT_WORDS: Record<AuditEvent['action'], { words: string; kind: 'good' | 
   'session.ended': { words: 'Signed out', kind: 'off' },
 }
 
-function eventItem({ action, at, via, subject, detail }: AuditEvent): Html {
-  const { words, kind } = EVENT_WORDS[action]
+const VIA_WORDS: Record<Via, string> = { console: 'in the console', 'command line': 'on the command line' }
+
+function eventItem({ action, at, via, subject, detail }: RecordedEvent): Html {
+  const { words, kind } = entryOf(EVENT_WORDS, action) ?? { words: action, kind: 'off' }
   return html`<li><span class="mark ${kind}">${words}</span> <span class="security-log-subject">${isolated(detail === undefined ? subject : `${subject}: ${detail}`)}</span>
-    <span class="quiet-text">${minute(at)}, ${via === 'console' ? 'in the console' : 'on the command line'}</span></li>`
+    <span class="quiet-text">${minute(at)}, ${entryOf(VIA_WORDS, via) ?? via}</span></li>`
 }
 
 async function changePassword(visit: MemberVisit): Promise<Outcome> {

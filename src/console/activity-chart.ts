@@ -42,18 +42,21 @@ export function requestCharts(counts: readonly HourlyCount[], span: Span, now: n
 }
 
 function operationTable(counts: readonly HourlyCount[], span: Span, now: number): Html {
-  const rows = OPERATIONS.map((operation) => {
-    const own = counts.filter((entry) => entry.operation === operation.id)
-    return { operation, totals: totalsOf(own), buckets: bucketsOf(own, span, now) }
+  // Another instance may have counted an operation that only a newer program has.
+  const ids = new Set([...OPERATIONS.map(({ id }) => id as string), ...counts.map(({ operation }) => operation)])
+  const rows = Array.from(ids, (id) => {
+    const own = counts.filter(({ operation }) => operation === id)
+    const deprecation = OPERATIONS.find((operation) => operation.id === id)?.deprecation
+    return { id, deprecation, totals: totalsOf(own), buckets: bucketsOf(own, span, now) }
   })
   return html`<table class="table operations">
     <caption class="visually-hidden">Requests by operation</caption>
     <thead><tr><th scope="col">Operation</th><th scope="col" class="spark-head">Over time</th>
       ${CLASSES.map(({ title }) => html`<th scope="col" class="number">${title}</th>`)}</tr></thead>
     <tbody>${rows.map(
-      ({ operation, totals, buckets }) => html`<tr>
-        <th scope="row"><code>${operation.id}</code>
-          ${operation.deprecation && html`<a class="mark pending" href="${operation.deprecation.documentation}">deprecated</a>`}</th>
+      ({ id, deprecation, totals, buckets }) => html`<tr>
+        <th scope="row"><code>${id}</code>
+          ${deprecation && html`<a class="mark pending" href="${deprecation.documentation}">deprecated</a>`}</th>
         <td class="spark">${sparkline(buckets, chartWords(totals))}</td>
         ${CLASSES.map(({ name }) => html`<td class="number">${count(totals[name])}</td>`)}</tr>`,
     )}</tbody></table>`

@@ -1,5 +1,6 @@
 // The page of an account's use of the API: its requests over time, and why requests failed and how to fix that.
-import { type ErrorCode, ERRORS } from '../contract/errors.ts'
+import { entryOf } from '../contract/entry-of.ts'
+import { ERRORS } from '../contract/errors.ts'
 import { type ApiKey, FAILED_REQUESTS_KEPT, type FailedRequest } from '../store/account-store.ts'
 import { firstBucket, requestCharts, type Span } from './activity-chart.ts'
 import { hidden, optionList } from './forms.ts'
@@ -89,10 +90,10 @@ function failureCard(
   keys: readonly ApiKey[],
 ): Html {
   const key = keys.find(({ id }) => id === keyId)
-  const known = Object.hasOwn(ERRORS, code) ? ERRORS[code as ErrorCode] : undefined
+  const known = entryOf(ERRORS, code)
   return html`<li class="card failure">
     <p class="failure-head"><span class="mark ${status < 500 ? 'pending' : 'bad'}">${status}</span>
-      <a href="/docs/errors#${code}"><code>${code}</code></a>
+      ${known ? html`<a href="/docs/errors#${code}"><code>${code}</code></a>` : html`<code>${code}</code>`}
       <span class="quiet-text"><code>${operation}</code>${key && html` with ${isolated(key.name)}`}, ${minute(at)}</span></p>
     <p class="failure-message">${isolated(message)}</p>
     ${known && html`<p><strong>Fix:</strong> ${known.fix}</p>`}

@@ -1,4 +1,5 @@
 // The fields of an animal in a form, and messages about invalid values for the people who fill it in.
+import { entryOf } from '../contract/entry-of.ts'
 import { INT64_MAX, INT64_MIN, int64FromJsonNumber } from '../contract/int64.ts'
 import { LIMIT, NAME_MAX_LENGTH } from '../contract/limits.ts'
 import {
@@ -60,9 +61,14 @@ const SHOWN: Record<FieldName, Shown> = {
   },
   status: {
     label: 'Status',
-    input: (parts) => choice({ ...parts, value: parts.value || DEFAULT_STATUS, options: STATUS_OPTIONS }),
+    input: ({ value = '', ...parts }) => {
+      // A status of a newer program can be kept.
+      const isOther = value !== '' && !Object.hasOwn(STATUS_WORDS, value)
+      const options = isOther ? [...STATUS_OPTIONS, [value, value] as const] : STATUS_OPTIONS
+      return choice({ ...parts, value: value || DEFAULT_STATUS, options })
+    },
     problem: () => 'Choose one of the listed statuses',
-    words: (status) => STATUS_WORDS[status as PetStatus],
+    words: (status) => entryOf(STATUS_WORDS, status) ?? status,
   },
 }
 

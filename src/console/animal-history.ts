@@ -1,12 +1,12 @@
 // Shows who changed an animal, when, and what, from the audit trail.
-import type { AuditEvent } from '../store/account-store.ts'
+import type { RecordedEvent } from '../store/account-store.ts'
 import { html, type Html, isolated } from './html.ts'
 import { minute } from './times.ts'
 import type { MemberVisit } from './visit.ts'
 
 const CHANGES_SHOWN = 20
 
-export interface Change extends AuditEvent {
+export interface Change extends RecordedEvent {
   /** The author of the change, as the page names them: an email address, or "You". */
   by: Html
   byVisitor: boolean

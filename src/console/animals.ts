@@ -86,7 +86,7 @@ function addedNotice(id: string | null, found: readonly Pet[]): Html | undefined
 }
 
 function tiles(counts: Record<PetStatus, number>, chosen: Filters, typed: string): Html {
-  const all = PET_STATUSES.reduce((total, status) => total + counts[status], 0)
+  const all = Object.values(counts).reduce((total, each) => total + each, 0)
   const tab = (status: PetStatus | undefined, words: string, total: number) => html`<li>
     <a class="tab ${status}" href="${listAddress({ ...chosen, status }, typed === '' ? {} : { q: typed })}" ${status === chosen.status && html`aria-current="true"`}>
       <span class="tab-words">${words}</span> <span class="tab-count">${count(total)}</span></a></li>`

@@ -23,7 +23,7 @@ export interface ApiKey {
   lastUsedAt: number | undefined
 }
 
-/** An entry of the audit trail; entries are added and read, never changed. */
+/** An entry of the audit trail to add; entries are never changed. */
 export interface AuditEvent {
   at: number
   accountId: string
@@ -45,6 +45,9 @@ export interface AuditEvent {
   /** The old and the new value of each changed field. */
   detail?: string
 }
+
+/** An entry as it is read. A newer program may have written an action that this one does not know. */
+export type RecordedEvent = Omit<AuditEvent, 'action'> & { action: string }
 
 /** How many calls of an operation with a key got this status in the hour that starts at `hour`. */
 export interface UsageCount {
@@ -160,9 +163,9 @@ export interface AccountStore {
   /** Adds an event without a change, such as a refused sign-in. */
   appendEvent(event: AuditEvent): Promise<void>
   /** The account's events, newest first. */
-  auditTrail(accountId: string, limit: number): Promise<AuditEvent[]>
+  auditTrail(accountId: string, limit: number): Promise<RecordedEvent[]>
   /** The changes of an animal by any account, newest first. */
-  changesOf(petId: bigint, limit: number): Promise<AuditEvent[]>
+  changesOf(petId: bigint, limit: number): Promise<RecordedEvent[]>
 }
 
 /** Returns an animal as the subject of an event: its id, in brackets, comes last. */
@@ -194,8 +197,8 @@ export function asKey({ expiresAt, revokedAt, lastUsedAt, ...key }: KeyRow): Api
   } as ApiKey
 }
 
-export type EventRow = Omit<AuditEvent, 'detail'> & { detail: string | null }
+export type EventRow = Omit<RecordedEvent, 'detail'> & { detail: string | null }
 
-export function asEvent({ detail, ...event }: EventRow): AuditEvent {
+export function asEvent({ detail, ...event }: EventRow): RecordedEvent {
   return detail === null ? event : { ...event, detail }
 }

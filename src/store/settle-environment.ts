@@ -1,6 +1,6 @@
 // Decides which environment a database belongs to: one rule for the service and for commands.
-import type { Environment } from '../contract/operations.ts'
-import type { Store } from './store.ts'
+import { type Environment, ENVIRONMENTS } from '../contract/operations.ts'
+import { CannotOpenStore, type Store } from './store.ts'
 
 export interface EnvironmentSetting {
   environment: Environment
@@ -10,7 +10,8 @@ export interface EnvironmentSetting {
 
 /**
  * Resolves with the environment of the database. A database without one gets the setting's, even if that is the default. A
- * recorded default gives way to a chosen setting while nothing depends on it; otherwise the recorded environment stays.
+ * recorded default gives way to a chosen setting while nothing depends on it; otherwise the recorded environment stays. Throws
+ * `CannotOpenStore` for an environment of a newer program.
  */
 export async function settleEnvironment(store: Store, setting: EnvironmentSetting): Promise<Environment> {
   const { environment, how } = await environmentToBe(store, setting)
@@ -29,6 +30,10 @@ export async function environmentToBe(
     const isDefault = key === undefined && !isChosen
     return { environment: key?.environment ?? environment, how: { isDefault } }
   }
+  if (!ENVIRONMENTS.includes(recorded))
+    throw new CannotOpenStore(
+      `The database belongs to the environment ${recorded}, which this program does not know. Run the newer program that recorded it; nothing was changed.`,
+    )
   const decides = isChosen && (await (recorded === environment ? store.isDefaultEnvironment() : givesWay(store)))
   return decides ? { environment, how: { instead: recorded } } : { environment: recorded }
 }

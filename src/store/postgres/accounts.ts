@@ -6,6 +6,7 @@ import {
   asEvent,
   asKey,
   type AuditEvent,
+  type RecordedEvent,
   CHANGES_OF_PET,
   type EventRow,
   FAILED_REQUESTS_KEPT,
@@ -45,7 +46,7 @@ export function postgresAccounts(pool: Pool): AccountStore {
     return (await rows<KeyRow>((sql) => sql`SELECT ${apiKey(sql)} FROM api_keys ${which(sql)}`)).map(asKey)
   }
 
-  async function events(which: Part, limit: number): Promise<AuditEvent[]> {
+  async function events(which: Part, limit: number): Promise<RecordedEvent[]> {
     const found = await rows<EventRow>(
       (sql) => sql`
       SELECT at::float8 AS at, account_id AS "accountId", action, via, subject, detail

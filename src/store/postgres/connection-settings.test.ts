@@ -144,9 +144,10 @@ describe('an address of PostgreSQL', () => {
         rest,
       )
     }
-    assert.throws(
-      () => parseConnection('postgres://me:secret@db/pets?poolsize=3'),
-      /unknown parameter poolsize; known are host, sslmode/,
-    )
+    for (const name of ['poolsize', 'constructor'])
+      assert.throws(
+        () => parseConnection(`postgres://me:secret@db/pets?${name}=3`),
+        new RegExp(`unknown parameter ${name}; known are host, sslmode`),
+      )
   })
 })

@@ -1,5 +1,6 @@
 // Parses the DATABASE_URL of PostgreSQL: hosts, limits, TLS. Refuses parameters that it does not know.
 import { readFileSync } from 'node:fs'
+import { entryOf } from '../../contract/entry-of.ts'
 import { redactCredentials, redactValue } from '../../contract/redact.ts'
 import { CannotOpenStore } from '../store.ts'
 
@@ -83,7 +84,7 @@ export function parseConnection(url: string): ConnectionSettings {
 function readParameters(query: string): Map<string, string> {
   const read = new Map<string, string>()
   for (const [name, value] of new URLSearchParams(query)) {
-    const known = PARAMETERS[name]
+    const known = entryOf(PARAMETERS, name)
     if (known === undefined) {
       // A name without a value, or with other characters, may be a part of a password.
       const shown = /^[a-z_]+$/.test(name) && value !== '' ? ` ${name}` : ''

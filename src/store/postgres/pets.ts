@@ -1,5 +1,6 @@
 // Animals in PostgreSQL. A call takes one statement, or a part of one, and so one transaction and one round trip; a
 // replay, a conflicting update and a count take two, and a search and a step of its index several.
+import { entryOf } from '../../contract/entry-of.ts'
 import type { ListQuery } from '../../contract/list-query.ts'
 import { type NewPet, type Pet, PET_STATUSES, type PetStatus } from '../../contract/pets.ts'
 import { type ColumnValue, COLUMN_TYPES, filterColumns, PET_COLUMNS, petOf, valuesOf } from '../pet-columns.ts'
@@ -175,8 +176,8 @@ async function countPets(sql: Database): Promise<Record<PetStatus, number>> {
     SELECT status, count(*)::float8, TRUE FROM pets WHERE id > ${untilId} GROUP BY status`
   // `until_id` moved between the two statements, which can happen once a minute.
   if (!rows.every(({ current }) => current)) return countPets(sql)
-  const counts = Object.fromEntries(PET_STATUSES.map((status) => [status, 0])) as Record<PetStatus, number>
-  for (const { status, count } of rows) counts[status] += count
+  const counts: Record<string, number> = Object.fromEntries(PET_STATUSES.map((status) => [status, 0]))
+  for (const { status, count } of rows) counts[status] = (entryOf(counts, status) ?? 0) + count
   return counts
 }
 

@@ -6,6 +6,7 @@ import {
   asEvent,
   asKey,
   type AuditEvent,
+  type RecordedEvent,
   CHANGES_OF_PET,
   type EventRow,
   FAILED_REQUESTS_KEPT,
@@ -48,7 +49,7 @@ export function sqliteAccounts(db: DatabaseSync, writer: Writer): AccountStore {
     return (await rows<KeyRow>(`SELECT ${KEY} FROM api_keys ${which}`, ...values)).map(asKey)
   }
 
-  async function events(which: string, ...values: SQLInputValue[]): Promise<AuditEvent[]> {
+  async function events(which: string, ...values: SQLInputValue[]): Promise<RecordedEvent[]> {
     const found = await rows<EventRow>(
       `SELECT at, account_id AS "accountId", action, via, subject, detail
        FROM audit_events WHERE ${which} = ? ORDER BY id DESC LIMIT ?`,
