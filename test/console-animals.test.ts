@@ -1,10 +1,13 @@
 // The animals in the console: a page at a time, by status where asked, with the same checks as the API.
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { CSV_HEADER } from '../src/contract/pet-csv.ts'
+import { ENGINES } from '../harness/engines.ts'
+import { samplePet } from '../harness/sample-pet.ts'
+import { CSV_HEADER, DELIMITERS } from '../src/contract/pet-csv.ts'
 import { encodeCursor } from '../src/contract/list-query.ts'
 import { ConsoleClient, signedIn } from './console-client.ts'
 import { describeService, startPetstore } from './harness.ts'
+import { petstore as command } from './in-process-command.ts'
 import { WORKERS } from './with-workers.ts'
 
 const namesIn = (body: string) =>
@@ -146,7 +149,7 @@ describeService('The animals in the console', (service) => {
     const client = await signedIn(service())
     const counts = await pets.countByStatus()
     const { body } = await client.get('/animals?status=available')
-    assert.match(body, /formula.*href="\/animals\.csv\?status=available">/s)
+    assert.match(body, /formula.*href="\/animals\.csv\?status=available&amp;delimiter=comma">/s)
     const file = await client.get('/animals.csv?status=available')
     assert.deepEqual(
       ['content-type', 'content-disposition', 'cache-control'].map((name) => file.headers.get(name)),
@@ -166,6 +169,12 @@ describeService('The animals in the console', (service) => {
     assert.equal(mark.toString('hex'), 'efbbbf', 'by which spreadsheets recognise UTF-8')
     const head = await fetch(`${service().url}/animals.csv`, { method: 'HEAD', headers: { Cookie: cookie } })
     assert.deepEqual([head.status, await head.text()], [200, ''])
+  })
+
+  it('asked for with a delimiter that is none is refused', async () => {
+    const { status, body } = await (await signedIn(service())).get('/animals.csv?delimiter=constructor')
+    assert.equal(status, 400)
+    assert.match(body, /must be one of comma, semicolon, tab/)
   })
 
   it('asked for with a status or position that is none get the words of the API', async () => {
@@ -244,3 +253,21 @@ it('A number that is no id is sought in names, and counts as an id on the first 
   assert.deepEqual([second.status, namesIn(second.body)], [200, ['Rex 777 20']])
   assert.doesNotMatch(second.body, /There is no animal/)
 })
+
+for (const engine of ENGINES)
+  it(`The downloaded file has what petstore export writes, with each delimiter, on ${engine.name}`, async () => {
+    await using database = await engine.newDatabase()
+    await using service = await startPetstore({ database: database.url })
+    await service.store.pets.createMany([{ name: 'a;b,c\t"d"', categoryId: 9n, status: 'sold' }, samplePet])
+    const { cookie } = await signedIn(service)
+    for (const [name, delimiter] of Object.entries(DELIMITERS)) {
+      const file = await fetch(`${service.url}/animals.csv?delimiter=${name}`, { headers: { Cookie: cookie } })
+      const [first, ...rows] = Buffer.from(await file.arrayBuffer())
+        .toString()
+        .split('\n')
+      const words = ['export', '-', '--format', 'csv', '--delimiter', name, '--database', database.url]
+      const [exportedFirst, ...exported] = (await command(words)).stdout.split('\n')
+      assert.deepEqual([first, rows.toSorted()], [exportedFirst, exported.toSorted()])
+      assert.equal(first, `\uFEFF${CSV_HEADER.replaceAll(',', delimiter)}`)
+    }
+  })

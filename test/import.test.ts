@@ -16,7 +16,7 @@ import { dirname, join, relative } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { CSV_HEADER } from '../src/contract/pet-csv.ts'
+import { CSV_HEADER, DELIMITERS } from '../src/contract/pet-csv.ts'
 import { INT64_MAX, INT64_MIN } from '../src/contract/int64.ts'
 import type { NewPet } from '../src/contract/pets.ts'
 import { collect } from '../harness/processes.ts'
@@ -31,7 +31,7 @@ const ODD: NewPet[] = [
   { name: 'Rex', categoryId: 3n, status: 'available' },
   { name: ' "Sir", the 2nd\r\nof his name ', categoryId: INT64_MAX, status: 'pending' },
   { name: '=1+1', categoryId: INT64_MIN, status: 'sold' },
-  { name: '🐈‍⬛ e\u0301 \uFEFF', categoryId: 0n, status: 'sold' },
+  { name: '🐈‍⬛ e\u0301;\t\uFEFF', categoryId: 0n, status: 'sold' },
 ]
 
 const numbered = (count: number, first = 0) =>
@@ -67,8 +67,13 @@ for (const engine of ENGINES) {
       return ended
     }
 
-    for (const format of ['csv', 'jsonl']) {
-      it(`carry animals from one store to another as ${format}, exactly and in their order; ids are assigned anew`, async () => {
+    const FORMATS = [
+      ['csv'],
+      ['jsonl'],
+      ...Object.keys(DELIMITERS).map((name) => ['csv', '--delimiter', name]),
+    ] as const
+    for (const [format, ...options] of FORMATS) {
+      it(`carry animals from one store to another as ${[format, ...options].join(' ')}, exactly and in their order; ids are assigned anew`, async () => {
         await using folder = await Folder.create()
         await using source = await engine.newDatabase()
         await using target = await engine.newDatabase()
@@ -77,16 +82,18 @@ for (const engine of ENGINES) {
           await pets.createMany(ODD)
         })
         await withStore(target.url, ({ pets }) => pets.createMany([ODD[0]!]))
-        assert.equal((await call(source.url, 0, ['export', file])).stderr, 'Exported 4 animals.\n')
-        assert.match((await call(target.url, 0, ['import', file])).stderr, /Added 4 animals\.\n$/)
+        assert.equal((await call(source.url, 0, ['export', file, ...options])).stderr, 'Exported 4 animals.\n')
+        assert.match((await call(target.url, 0, ['import', file])).stderr, /Added 4 animals(?: \(\w+s, UTF-8\))?\.\n$/)
         assert.deepEqual(
           (await all(target.url)).slice(1),
           ODD.map((pet, index) => ({ id: BigInt(index + 2), ...pet })),
         )
         assert.equal(
-          (await call(source.url, 0, ['export', '-', '--format', format])).stdout,
+          (await call(source.url, 0, ['export', '-', '--format', format, ...options])).stdout,
           readFileSync(file, 'utf8'),
         )
+        const isMarked = readFileSync(file).subarray(0, 3).toString('hex') === 'efbbbf'
+        assert.equal(isMarked, format === 'csv', 'spreadsheets recognise UTF-8 by its byte order mark')
       })
     }
 
@@ -661,6 +668,9 @@ describe('petstore import', { concurrency: 3 }, () => {
       [['export', 'none/pets.csv'], 1, /^petstore: Cannot write none\/pets\.csv: ENOENT/],
       [['export', 'pets.txt/pets.csv'], 1, /^petstore: Cannot write pets\.txt\/pets\.csv: ENOTDIR/],
       [['export', '-', '--format', 'csv', '--json'], 2, /--json needs a FILE/],
+      [['export', 'pets.csv', '--delimiter', '|'], 2, /--delimiter must be one of comma, semicolon, tab, got "\|"\./],
+      [['export', 'pets.csv', '--delimiter', 'constructor'], 2, /--delimiter must be one of comma/],
+      [['export', 'pets.jsonl', '--delimiter', 'comma'], 2, /--delimiter is for CSV\./],
     ]
     for (const [words, code, message] of calls) {
       const ended = await folder.runInProcess(words)
@@ -669,7 +679,7 @@ describe('petstore import', { concurrency: 3 }, () => {
     }
     const exported = await folder.runInProcess(['export', 'pets.txt', '--format', 'csv', '--force', '--json'])
     assert.deepEqual([exported.code, JSON.parse(exported.stdout), exported.stderr], [0, { exported: 0 }, ''])
-    assert.equal(readFileSync(join(folder.path, 'pets.txt'), 'utf8'), `${CSV_HEADER}\n`)
+    assert.equal(readFileSync(join(folder.path, 'pets.txt'), 'utf8'), `\uFEFF${CSV_HEADER}\n`)
   })
 
   it('leaves no part of an export that fails half way, and the earlier file as it was', async () => {

@@ -1,12 +1,10 @@
 // Recognises the dialect of a CSV file from its first lines: the delimiter, and the meaning of the columns.
 import { CsvError, parse } from 'csv-parse/sync'
+import { entryOf } from '../contract/entry-of.ts'
 import { quote } from '../contract/json.ts'
 import { CommandFailed, type Option, UsageError } from './command.ts'
-import { CSV_COLUMNS } from '../contract/pet-csv.ts'
+import { CSV_COLUMNS, DELIMITERS } from '../contract/pet-csv.ts'
 import { type CsvDialect, explain, OPTIONAL, REQUIRED, ROW_ENDS } from './pet-rows.ts'
-
-/** The delimiters that are recognised. If a header fits several, the first of them wins. */
-const DELIMITERS: Record<string, string> = { comma: ',', semicolon: ';', tab: '\t' }
 
 export const DELIMITER_OPTION: Option = {
   value: 'DELIMITER',
@@ -15,7 +13,7 @@ export const DELIMITER_OPTION: Option = {
 }
 
 export function delimiterOf(flag: string | undefined): string | undefined {
-  const named = Object.entries(DELIMITERS).find(([name]) => name === flag)?.[1]
+  const named = flag === undefined ? undefined : entryOf<string>(DELIMITERS, flag)
   if (flag === undefined || named !== undefined) return named
   if (/^[^"\r\n]$/u.test(flag)) return flag
   throw new UsageError(
@@ -25,7 +23,7 @@ export function delimiterOf(flag: string | undefined): string | undefined {
 
 /** Returns the plural of the delimiter's name, such as "semicolons", for a summary. */
 export function delimiterWords(delimiter: string): string {
-  const name = Object.keys(DELIMITERS).find((candidate) => DELIMITERS[candidate] === delimiter)
+  const [name] = Object.entries(DELIMITERS).find(([, candidate]) => candidate === delimiter) ?? []
   return name === undefined ? quote(delimiter) : `${name}s`
 }
 

@@ -2,8 +2,10 @@
 import { createWriteStream, existsSync } from 'node:fs'
 import { Readable, type Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { CSV_HEADER, csvLine } from '../contract/pet-csv.ts'
-import { renderPet } from '../contract/pets.ts'
+import { entryOf } from '../contract/entry-of.ts'
+import { quote } from '../contract/json.ts'
+import { DELIMITERS, renderCsv } from '../contract/pet-csv.ts'
+import { type Pet, renderPet } from '../contract/pets.ts'
 import { petOfRecord } from '../store/pet-columns.ts'
 import { kindOf, readBatches } from '../store/records.ts'
 import { partOfDatabase } from '../store/sqlite/database-files.ts'
@@ -13,21 +15,35 @@ import { type Command, CommandFailed, conclude, STORE_OPTIONS, UsageError, withS
 import { type Format, FORMAT_OPTION, formatOf, STANDARD_STREAM } from './pet-file.ts'
 import { clearProgress, counted, Interrupted, showProgress, startRate, type Terminal } from './terminal.ts'
 
+const DELIMITER_NAMES = Object.keys(DELIMITERS)
+
+/** Renders animals as the text of a file. */
+type Render = (batches: AsyncIterable<readonly Pet[]>) => AsyncIterable<string>
+
 export const exportPets: Command = {
   name: 'export',
   summary: 'Write all animals to a CSV or JSON Lines file',
   takes: ['FILE|-'],
   options: {
     format: FORMAT_OPTION,
+    delimiter: {
+      value: 'DELIMITER',
+      meaning: `What separates the fields of CSV: ${DELIMITER_NAMES.join(', ')}; semicolon for Excel where the list separator is one`,
+      choices: DELIMITER_NAMES,
+    },
     force: { meaning: 'Replace the file if there is one' },
     ...STORE_OPTIONS,
   },
-  examples: ['petstore export animals.csv', 'petstore export - --format jsonl | gzip > animals.jsonl.gz'],
+  examples: [
+    'petstore export animals.csv',
+    'petstore export office.csv --delimiter semicolon',
+    'petstore export - --format jsonl | gzip > animals.jsonl.gz',
+  ],
   async run(input) {
     const { terminal, positionals, flags, switches } = input
     const { database } = input.config
     const path = positionals[0]!
-    const format = formatOf(path, flags['format'])
+    const render = rendererOf(formatOf(path, flags['format']), flags['delimiter'])
     const toStdout = path === STANDARD_STREAM
     if (toStdout && switches['json']) throw new UsageError('--json needs a FILE: standard output carries the animals.')
     const part = toStdout || database.engine !== 'sqlite' ? undefined : partOfDatabase(path, database.path)
@@ -40,18 +56,31 @@ export const exportPets: Command = {
     if (!toStdout && !switches['force'] && existsSync(path))
       throw new CommandFailed(`${path} exists already; nothing was written. Name another file, or add --force.`)
     const count = await withStore(input, (store) =>
-      toStdout ? writeTo(terminal, store, format) : writeFile(terminal, store, format, path),
+      toStdout ? writeTo(terminal, store, render) : writeFile(terminal, store, render, path),
     )
     conclude(input, { exported: count }, `Exported ${counted(count, 'animal')}.`)
   },
 }
 
-async function writeFile(terminal: Terminal, store: Store, format: Format, path: string): Promise<number> {
+function rendererOf(format: Format, delimiter: string | undefined): Render {
+  if (format !== 'csv' && delimiter !== undefined) throw new UsageError('--delimiter is for CSV.')
+  if (format !== 'csv') return renderJsonLines
+  const character = entryOf(DELIMITERS, delimiter ?? 'comma')
+  if (character === undefined)
+    throw new UsageError(`--delimiter must be one of ${DELIMITER_NAMES.join(', ')}, got ${quote(delimiter!)}.`)
+  return (batches) => renderCsv(batches, character)
+}
+
+async function* renderJsonLines(batches: AsyncIterable<readonly Pet[]>): AsyncGenerator<string> {
+  for await (const batch of batches) yield batch.map((pet) => `${renderPet(pet)}\n`).join('')
+}
+
+async function writeFile(terminal: Terminal, store: Store, render: Render, path: string): Promise<number> {
   const stop = new AbortController()
   void terminal.stopSignal().then(() => stop.abort())
   try {
     return await writeWholeFile(path, (partial) =>
-      writeTo(terminal, store, format, () => createWriteStream(partial, { flags: 'wx' }), stop.signal),
+      writeTo(terminal, store, render, () => createWriteStream(partial, { flags: 'wx' }), stop.signal),
     )
   } catch (error) {
     if (stop.signal.aborted) {
@@ -67,18 +96,16 @@ async function writeFile(terminal: Terminal, store: Store, format: Format, path:
 async function writeTo(
   terminal: Terminal,
   store: Store,
-  format: Format,
+  render: Render,
   openTarget: () => Writable = () => terminal.stdout,
   signal?: AbortSignal,
 ): Promise<number> {
   const stored = Object.values(await store.pets.countByStatus()).reduce((sum, count) => sum + count, 0)
   const rate = startRate()
-  const line = format === 'csv' ? csvLine : renderPet
   let count = 0
-  async function* render(): AsyncGenerator<string> {
-    if (format === 'csv') yield `${CSV_HEADER}\n`
+  async function* batches(): AsyncGenerator<Pet[]> {
     for await (const batch of readBatches(store.records, kindOf('pets'))) {
-      yield batch.map((record) => `${line(petOfRecord(record))}\n`).join('')
+      yield batch.map(petOfRecord)
       count += batch.length
       // Animals may have been added since the total was counted.
       const total = Math.max(count, stored)
@@ -87,6 +114,6 @@ async function writeTo(
   }
   // Opened when the pipeline begins, which handles its errors: a stream opens its file at once.
   const target = openTarget()
-  await pipeline(Readable.from(render()), target, { end: target !== terminal.stdout, signal })
+  await pipeline(Readable.from(render(batches())), target, { end: target !== terminal.stdout, signal })
   return count
 }

@@ -7,7 +7,7 @@ import * as fc from 'fast-check'
 import { INT64_MAX, INT64_MIN } from '../contract/int64.ts'
 import { BODY_LIMIT, NAME_MAX_LENGTH } from '../contract/limits.ts'
 import { type NewPet, PET_STATUSES, renderPet } from '../contract/pets.ts'
-import { CSV_HEADER, csvLine } from '../contract/pet-csv.ts'
+import { DELIMITERS, renderCsv } from '../contract/pet-csv.ts'
 import { recogniseCsv } from './csv-dialect.ts'
 import { readCsv as readCsvOf, readJsonLines, type Row } from './pet-rows.ts'
 
@@ -32,7 +32,7 @@ const pets: fc.Arbitrary<NewPet> = fc.record(
     name: fc
       .string({
         unit: fc.oneof(
-          fc.constantFrom('"', ',', '\n', '\r', '\\', ' '),
+          fc.constantFrom('"', ',', ';', '\t', '\n', '\r', '\\', ' '),
           fc.string({ unit: 'binary', minLength: 1, maxLength: 1 }),
         ),
         minLength: 1,
@@ -50,11 +50,14 @@ describe('rows of a file', () => {
     await fc.assert(
       fc.asyncProperty(fc.array(pets, { maxLength: 6 }), fc.integer({ min: 1, max: 50 }), async (given, size) => {
         const withIds = given.map((pet, index) => ({ id: BigInt(index), ...pet }))
-        const csv = await read(readCsv, `${CSV_HEADER}\n${withIds.map((pet) => `${csvLine(pet)}\n`).join('')}`, size)
-        assert.deepEqual(
-          csv.map((row) => ('pet' in row ? row.pet : row)),
-          given,
-        )
+        for (const delimiter of Object.values(DELIMITERS)) {
+          const parts = await Array.fromAsync(renderCsv(Readable.from([withIds]), delimiter))
+          const csv = await read(readCsv, parts.join('').replace(/^\uFEFF/, ''), size)
+          assert.deepEqual(
+            csv.map((row) => ('pet' in row ? row.pet : row)),
+            given,
+          )
+        }
         const jsonl = await read(readJsonLines, withIds.map((pet) => `${renderPet(pet)}\n`).join(''), size)
         assert.deepEqual(
           jsonl.map((row) => ('pet' in row ? row.pet : row)),

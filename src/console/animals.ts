@@ -2,9 +2,10 @@
 import type { Config } from '../config.ts'
 import { encodeCursor, filterQuery, type Filters, type ListQuery, parseListQuery } from '../contract/list-query.ts'
 import { PET_STATUSES, type Pet, type PetStatus } from '../contract/pets.ts'
+import { entryOf } from '../contract/entry-of.ts'
 import { Refused } from '../contract/errors.ts'
 import { int64FromText } from '../contract/int64.ts'
-import { CSV_HEADER, csvLine } from '../contract/pet-csv.ts'
+import { type DelimiterName, DELIMITERS, renderCsv } from '../contract/pet-csv.ts'
 import { STATUS_WORDS } from './animal-form.ts'
 import { ACCEPTED, animalTable, listAddress, type Shown, withFilters } from './animal-table.ts'
 import { emptyState, html, type Html, isolated } from './html.ts'
@@ -49,23 +50,28 @@ function csvFile({ store, query: raw }: MemberVisit): Outcome {
   if (parsed instanceof Refused) return badRequestPage(400, parsed.message)
   const { before: _before, after: _after, ...filters } = parsed
   const { status } = filters
-  async function* lines(): AsyncGenerator<string> {
-    // Spreadsheets recognise UTF-8 by its byte order mark.
-    yield `\uFEFF${CSV_HEADER}\n`
+  const delimiter = entryOf(DELIMITERS, raw.get('delimiter') ?? 'comma')
+  if (delimiter === undefined)
+    return badRequestPage(400, `The delimiter must be one of ${Object.keys(DELIMITERS).join(', ')}.`)
+  async function* batches(): AsyncGenerator<Pet[]> {
     const query: ListQuery = { ...filters, limit: BATCH }
     for (let page = await store.pets.list(query); page.length > 0; page = await store.pets.list(query)) {
-      yield page.map((pet) => `${csvLine(pet)}\n`).join('')
+      yield page
       query.before = page.at(-1)!.id
     }
   }
-  return { file: `animals${status ? `-${status}` : ''}.csv`, type: 'text/csv; charset=utf-8', content: lines() }
+  const content = renderCsv(batches(), delimiter)
+  return { file: `animals${status ? `-${status}` : ''}.csv`, type: 'text/csv; charset=utf-8', content }
 }
 
 function downloadLink(query: ListQuery): Html {
+  const download = (delimiter: DelimiterName, words: string) =>
+    html`<a class="button" href="${withFilters('/animals.csv', query, { delimiter })}">Download with ${words}</a>`
   return html`<details class="download"><summary>Download as CSV</summary>
     <p>All ${query.status ?? ''} animals, newest first. Names are written exactly as they are, and a spreadsheet may take one that starts with
     <code>=</code>, <code>+</code>, <code>-</code> or <code>@</code> for a formula: import the columns as text.</p>
-    <p><a class="button" href="${withFilters('/animals.csv', query)}">Download</a></p>
+    <p>If yours shows everything in one column, as Excel does where numbers have a decimal comma, take the file with semicolons.</p>
+    <p>${download('comma', 'commas')} ${download('semicolon', 'semicolons')}</p>
   </details>`
 }
 

@@ -4,7 +4,7 @@ import { it } from 'node:test'
 import { samplePet } from '../../harness/sample-pet.ts'
 import { CSV_HEADER, csvLine } from './pet-csv.ts'
 import { INT64_MIN } from './int64.ts'
-import type { Pet } from './pets.ts'
+import type { Pet, PetStatus } from './pets.ts'
 
 it('A row of CSV has the name in quotes, its own quotes doubled, and the other columns as they are', () => {
   const rows: Record<string, Partial<Pet>> = {
@@ -17,6 +17,8 @@ it('A row of CSV has the name in quotes, its own quotes doubled, and the other c
     },
   }
   assert.ok(CSV_HEADER.startsWith('id,name,categoryId,status'))
+  const unknown = { ...samplePet, id: 3n, status: 'on "hold"; later' as PetStatus }
+  assert.match(csvLine(unknown, ';'), /^3;"[^"]*";\d+;"on ""hold""; later"/, 'a status of a newer program')
   for (const [row, pet] of Object.entries(rows)) {
     const line = csvLine({ ...samplePet, id: 0n, ...pet })
     assert.equal(line.slice(0, row.length), row)

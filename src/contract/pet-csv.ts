@@ -1,4 +1,4 @@
-// The CSV of animals: the columns of every file, and the rows that an export and a download write.
+// The CSV of animals: the columns of every file, and the one writer of an export and a download.
 import { FIELD_NAMES, FIELDS, type Pet } from './pets.ts'
 
 /** The columns in the order in which they are written. */
@@ -6,15 +6,33 @@ export const CSV_COLUMNS = ['id', ...FIELD_NAMES] as const
 
 export const CSV_HEADER = CSV_COLUMNS.join()
 
-/** The fields that may contain a comma, a quote or a line break: quoted unless absent, and kept exactly as they are. */
+/**
+ * What may separate the fields of a file that is written; a file that is read is recognised by them. Excel opens a file with commas
+ * in one column where the list separator of the system is a semicolon. If a header fits several, the first of them wins.
+ */
+export const DELIMITERS = { comma: ',', semicolon: ';', tab: '\t' } as const
+export type DelimiterName = keyof typeof DELIMITERS
+type Delimiter = (typeof DELIMITERS)[DelimiterName]
+
+/** The fields that may contain a delimiter, a quote or a line break: quoted unless absent, and kept exactly as they are. */
 export const FREE_TEXT: ReadonlySet<string> = new Set(
   FIELD_NAMES.filter((name) => FIELDS[name].schema.type === 'string' && !('enum' in FIELDS[name].schema)),
 )
 
+/** Renders a file, batch by batch. It starts with a byte order mark, by which spreadsheets recognise UTF-8. */
+export async function* renderCsv(
+  batches: AsyncIterable<readonly Pet[]>,
+  delimiter: Delimiter = ',',
+): AsyncGenerator<string> {
+  yield `\uFEFF${CSV_COLUMNS.join(delimiter)}\n`
+  for await (const batch of batches) yield batch.map((pet) => `${csvLine(pet, delimiter)}\n`).join('')
+}
+
 /** Renders one row; an absent field is empty. */
-export function csvLine(pet: Pet): string {
+export function csvLine(pet: Pet, delimiter: Delimiter = ','): string {
   return CSV_COLUMNS.map((column) => {
     const text = String(pet[column] ?? '')
-    return text !== '' && FREE_TEXT.has(column) ? `"${text.replaceAll('"', '""')}"` : text
-  }).join()
+    const isQuoted = text !== '' && (FREE_TEXT.has(column) || /["\r\n,;\t]/.test(text))
+    return isQuoted ? `"${text.replaceAll('"', '""')}"` : text
+  }).join(delimiter)
 }
