@@ -99,6 +99,7 @@ describe('Imports', () => {
       'http/answer.ts',
       'http/reach.ts',
       'http/node-http.ts',
+      'http/security-headers.ts',
     ])
     assertNone(
       within('console/'),

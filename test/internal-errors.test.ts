@@ -49,7 +49,7 @@ const FAULTS: Record<string, { faulty: Faulty; hit: RegExp }> = {
   'in the store': { faulty: { app: { store: broken } }, hit: /v1/ },
   'in the path of pages': { faulty: { app: { servePage: fault } }, hit: /^(GET|PUT) \/(?!v1)/ },
   'in pages that could not be loaded': { faulty: { app: { servePage: laterFault } }, hit: /^(GET|PUT) \/(?!v1)/ },
-  'in a page': { faulty: { page: laterFault }, hit: /^GET \/nowhere/ },
+  'in a page': { faulty: { page: laterFault }, hit: /^(GET|PUT) \/nowhere/ },
   'in sending': { faulty: { send: fault }, hit: /\// },
 }
 
@@ -184,7 +184,15 @@ async function askAll(url: string, headers: Record<string, string>, requests: re
     const body =
       method === 'POST' ? JSON.stringify(OPERATIONS.find(({ id }) => id === 'createPet')!.body!.example) : null
     const answer = await fetch(url + path, { method, headers, body })
-    await answer.text()
+    const text = await answer.text()
+    if (answer.status === 500) {
+      const isPage = headers['Accept'] === 'text/html' && /^\/(?!v1|livez)/.test(path)
+      assert.match(
+        text,
+        isPage ? /<h1>Something went wrong<.*Request id: <code>[\w-]+</s : /^{"code":"internal_error"/,
+        request,
+      )
+    }
     answers.set(request, answer.status)
   }
   return answers

@@ -30,6 +30,15 @@ const PATHS: Record<string, { status: number; allow: string; type?: string }> = 
   '/readyz': { status: 200, allow: READ_ONLY, type: 'application/json' },
 }
 
+/** Asserts that people are shown what happened on a page that no other site can use, with the request id; returns the page. */
+function expectPage({ status, headers, body }: RawAnswer, expected: number): string {
+  assert.deepEqual([status, headers.get('content-type')], [expected, 'text/html; charset=utf-8'], body)
+  assert.match(headers.get('content-security-policy') ?? '', /^default-src 'none'/)
+  assert.match(body, /<h1>[A-Z][^<]+<\/h1>/)
+  if (status !== 404) assert.ok(body.includes(`Request id: <code>${headers.get('request-id')}</code>`))
+  return body
+}
+
 describeService('A request for a page', (service) => {
   /** Sends one request on its own connection. */
   async function ask(start: string, headers = '', body = ''): Promise<RawAnswer> {
@@ -51,12 +60,15 @@ describeService('A request for a page', (service) => {
       const options = await ask(`OPTIONS ${path}`)
       assert.deepEqual([options.status, options.headers.get('allow'), options.body], [204, allow, ''])
       for (const method of ['PUT', 'DELETE', ...(allow === READ_ONLY ? ['POST'] : [])]) {
-        const refused = await ask(`${method} ${path}`, HTML)
+        const refused = await ask(`${method} ${path}`)
         assert.match(
           expectRawError(refused, 'method_not_allowed'),
           new RegExp(`^${method} is not allowed at "${path}"`),
         )
-        assert.equal(refused.headers.get('allow'), allow)
+        const shown = await ask(`${method} ${path}`, HTML)
+        if (type === 'application/json') expectRawError(shown, 'method_not_allowed')
+        else assert.match(expectPage(shown, 405), new RegExp(`<p>${method} is not allowed at &#34;${path}`))
+        for (const answer of [refused, shown]) assert.equal(answer.headers.get('allow'), allow)
       }
     })
   }
@@ -105,8 +117,10 @@ describeService('A request for a page', (service) => {
       assert.match(page.body, /<h1>Page not found<\/h1>/)
       assert.match(page.headers.get('content-security-policy') ?? '', /^default-src 'none'/)
       expectRawError(await ask(`GET ${path}`), 'unknown_path')
-      for (const method of ['POST', 'PUT', 'OPTIONS'])
-        expectRawError(await ask(`${method} ${path}`, HTML), 'unknown_path')
+      for (const method of ['POST', 'PUT', 'OPTIONS']) {
+        expectRawError(await ask(`${method} ${path}`), 'unknown_path')
+        expectPage(await ask(`${method} ${path}`, HTML), 404)
+      }
     }
     const asset = await ask('GET /assets/nothing.css')
     assert.deepEqual([asset.status, asset.headers.get('content-type')], [404, 'text/html; charset=utf-8'])
@@ -140,10 +154,14 @@ describeService('A request for a page', (service) => {
     }
   })
 
-  it('that breaks the rules of HTTP gets the Error body', async () => {
+  it('that breaks the rules of HTTP gets the Error body, or a page for people unless the parser itself refuses it', async () => {
     for (const path of ['/', '/sign-in', '/assets/console.css', '/livez', '/nothing']) {
-      for (const headers of [HOST, 'Transfer-Encoding: gzip\r\n'])
-        expectRawError(await ask(`GET ${path}`, HTML + headers), 'malformed_request')
+      for (const accept of ['', HTML])
+        expectRawError(await ask(`GET ${path}`, `${accept}Transfer-Encoding: gzip\r\n`), 'malformed_request')
+      expectRawError(await ask(`GET ${path}`, HOST), 'malformed_request')
+      const shown = await ask(`GET ${path}`, HTML + HOST)
+      if (path === '/livez') expectRawError(shown, 'malformed_request')
+      else assert.match(expectPage(shown, 400), /<p>The Host header was sent twice\.</)
       expectRawError(await ask(`GET ${path}`, `${HTML}Expect: 200-ok\r\n`), 'expectation_failed')
     }
   })

@@ -22,7 +22,7 @@ import { keyRoutes } from './keys.ts'
 import { layout } from './layout.ts'
 import { badRequestPage, errorPage, misdirectedPage, notFoundPage, staleFormPage } from './problem-pages.ts'
 import { referenceRoutes } from './reference.ts'
-import { SECURITY_HEADERS } from './security-headers.ts'
+import { SECURITY_HEADERS } from '../http/security-headers.ts'
 import { signInRoutes, toSignIn } from './sign-in.ts'
 import { readTyped, withTyped } from './typed.ts'
 import { type ConsoleParts, type ConsoleRoute, type Download, type Outcome, type Visit, whenLeft } from './visit.ts'
@@ -67,7 +67,7 @@ export function createConsole(parts: ConsoleParts): Pages {
 
   /** Refuses a Host that could be another site's (DNS rebinding). A browser gets a page, other clients an Error body. */
   function refuseHost(call: PageCall): Result {
-    if (/\btext\/html\b/.test(call.raw.headers.accept ?? '')) return render(visitOf(call), misdirectedPage(url))
+    if (call.showsPage) return render(visitOf(call), misdirectedPage(url))
     const message = `The console answers only to IP addresses and localhost, such as ${url}/, got the Host ${quote(call.host)}.`
     return new Refusal('misdirected_request', message)
   }

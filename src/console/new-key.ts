@@ -2,7 +2,7 @@
 import type { MadeKey } from '../accounts/accounts.ts'
 import type { ApiKey } from '../store/account-store.ts'
 import { html, type Html, isolated } from './html.ts'
-import { POLLING_POLICY } from './security-headers.ts'
+import { POLLING_POLICY } from '../http/security-headers.ts'
 import { counted, day } from './times.ts'
 import { baseAddress, type HtmlPage, type MemberVisit } from './visit.ts'
 

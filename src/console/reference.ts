@@ -4,7 +4,7 @@ import { BASE_PATH, type Operation, OPERATIONS } from '../contract/operations.ts
 import { STATUS_CODES } from '../http/node-http.ts'
 import { assetAddress } from './assets.ts'
 import { html, type Html } from './html.ts'
-import { referencePolicy } from './security-headers.ts'
+import { referencePolicy } from '../http/security-headers.ts'
 import { day } from './times.ts'
 import { baseAddress, type ConsoleRoute, forAnyone, type HtmlPage, type Visit } from './visit.ts'
 

@@ -12,7 +12,10 @@ import { StoreUnavailable } from '../store/store.ts'
 import type { Answer, Arrival, Bytes, Call, Result } from './call.ts'
 import { isLast } from './connections.ts'
 import { deprecationHeaders } from './deprecation.ts'
+import { renderErrorPage } from './error-page.ts'
 import type { Recorder } from './record.ts'
+import { asksForPage } from './routes.ts'
+import { SECURITY_HEADERS } from './security-headers.ts'
 
 const REVALIDATE = 'private, no-cache'
 
@@ -44,13 +47,15 @@ export function createSend(record: Recorder, baseUrl: string | undefined, isStop
   )
 
   return (request, response, result) => {
-    const answer: Answer = result instanceof Refusal ? refusalAnswer(result) : result
+    const isPage = result instanceof Refusal && request.showsPage === true
+    const answer: Answer = isPage ? pageOf(result, request) : result instanceof Refusal ? refusalAnswer(result) : result
     const { status, headers: own, body, cache = REVALIDATE } = answer
     const headers = ['Request-Id', request.id, 'Cache-Control', cache, ...own]
     const { operation } = request
     if (operation?.deprecation !== undefined) headers.push(...deprecation.get(operation.id)!)
     if (request.answerHeaders !== undefined) headers.push(...request.answerHeaders)
-    if (request.raw.headers.origin !== undefined && request.sameOrigin !== true) headers.push(...CORS_HEADERS)
+    if (request.raw.headers.origin !== undefined && request.sameOrigin !== true && !isPage)
+      headers.push(...CORS_HEADERS)
     // The body broke off, and socket-errors.ts has answered the request.
     if (response.headersSent) return
     if ((isStopping() || isLast(request.raw)) && !own.includes('Connection')) headers.push('Connection', 'close')
@@ -59,6 +64,13 @@ export function createSend(record: Recorder, baseUrl: string | undefined, isStop
     else response.writeHead(status, headers).end(body, 'latin1')
     record(request, status, result instanceof Refusal ? result : undefined)
   }
+}
+
+/** Returns a refusal as a page. The console has added the security headers already if it has refused the request. */
+function pageOf(refusal: Refusal, { id, answerHeaders }: Pick<Call, 'id' | 'answerHeaders'>): RefusalAnswer {
+  const { headers, body } = contentOf(renderErrorPage(refusal, id), 'text/html; charset=utf-8')
+  const security = answerHeaders === undefined ? Object.entries(SECURITY_HEADERS).flat() : []
+  return { status: ERRORS[refusal.code].status, headers: [...headers, ...refusal.headers, ...security], body }
 }
 
 export interface Responder {
@@ -90,7 +102,14 @@ export function createResponder(send: Send, log: Log): Responder {
   function guard(arrival: Arrival, serve: (arrival: Arrival) => unknown): void {
     const failed = (error: unknown) => {
       const { raw, response, at } = arrival
-      fail({ id: randomUUID(), raw, ip: raw.socket.remoteAddress ?? '', startedAt: at }, response, error)
+      const call = {
+        id: randomUUID(),
+        raw,
+        ip: raw.socket.remoteAddress ?? '',
+        startedAt: at,
+        showsPage: asksForPage(raw),
+      }
+      fail(call, response, error)
     }
     try {
       const served = serve(arrival)
@@ -106,7 +125,7 @@ export function createResponder(send: Send, log: Log): Responder {
     } catch (second) {
       logFault(log, { requestId: call.id, error: second }, 'an error could not be answered in the usual way')
       if (response.headersSent) response.destroy()
-      else writeRefusal(response, internalError(call.id), call.id)
+      else writeRefusal(response, internalError(call.id), call.id, call.showsPage)
     }
   }
 
@@ -136,8 +155,8 @@ export function closingHeaders(id: string): string[] {
 }
 
 /** Writes a refusal with no other headers than these, as the last answer of its connection. */
-export function writeRefusal(response: ServerResponse, refusal: Refusal, id: string): void {
-  const { status, headers, body } = refusalAnswer(refusal)
+export function writeRefusal(response: ServerResponse, refusal: Refusal, id: string, showsPage = false): void {
+  const { status, headers, body } = showsPage ? pageOf(refusal, { id }) : refusalAnswer(refusal)
   response.writeHead(status, [...headers, ...closingHeaders(id)]).end(body, 'latin1')
 }
 

@@ -1,8 +1,8 @@
-// Which clients take gzip, and the origin that a request was sent to.
+// Which clients take gzip or prefer HTML, and the origin that a request was sent to.
 import assert from 'node:assert/strict'
 import type { IncomingMessage } from 'node:http'
 import { describe, it } from 'node:test'
-import { acceptsGzip, createOrigin } from './call.ts'
+import { acceptsGzip, createOrigin, prefersHtml } from './call.ts'
 
 describe('acceptsGzip', () => {
   const cases: Record<string, boolean> = {
@@ -33,6 +33,35 @@ describe('acceptsGzip', () => {
   }
 
   it('is false without the header', () => assert.equal(asked(undefined), false))
+})
+
+describe('Whether a client prefers HTML', () => {
+  const cases: Record<string, boolean> = {
+    'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8': true,
+    'text/html': true,
+    'TEXT/HTML; charset=utf-8': true,
+    'application/xhtml+xml': true,
+    'text/*': true,
+    'text/html, application/json': true,
+    'text/html;q=0.1, */*;q=0': true,
+    'text/html;q=0.4, application/*;q=0.3': true,
+    '*/*': false,
+    '': false,
+    'application/json': false,
+    'application/json, text/plain, */*': false,
+    'application/json, text/html;q=0.9': false,
+    'text/html;q=0': false,
+    'text/html;q=0, */*': false,
+    'text/html;q=0.5, */*': false,
+    'text/html;q=much': false,
+    'text/htmlish': false,
+  }
+  for (const [accept, prefers] of Object.entries(cases)) {
+    it(`is ${prefers} for ${accept || 'an empty header'}`, () =>
+      assert.equal(prefersHtml({ headers: { accept } } as IncomingMessage), prefers))
+  }
+
+  it('is false without the header', () => assert.equal(prefersHtml({ headers: {} } as IncomingMessage), false))
 })
 
 describe('The origin of a request', () => {

@@ -1,5 +1,5 @@
 // A request as the pipeline and the pages see it, and its answer: their types, the request's id, the check of its framing, the
-// address of its client, and whether the client accepts gzip.
+// address of its client, and whether the client accepts gzip or prefers HTML.
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
@@ -30,6 +30,8 @@ export interface Call {
   answerHeaders?: readonly string[] | undefined
   /** Whether only pages of the same origin may read the answer: it gets no CORS headers. */
   sameOrigin?: boolean | undefined
+  /** Whether a refusal is shown as a page (error-page.ts), not as an Error body. */
+  showsPage?: boolean | undefined
 }
 
 /** The address of the service that a client uses. */
@@ -199,13 +201,32 @@ function lastOf(list: string | string[] | undefined): string | undefined {
  * are compressed; the answers of operations are small.
  */
 export function acceptsGzip({ raw }: Call): boolean {
-  const accepted = raw.headers['accept-encoding'] ?? ''
-  const weights = new Map<string, number>()
-  for (const entry of accepted.toLowerCase().split(',')) {
-    const [coding = '', ...parameters] = entry.split(';').map((part) => part.trim())
-    const weight = parameters.find((parameter) => parameter.startsWith('q='))
-    weights.set(coding.replace(/^x-/, ''), weight === undefined ? 1 : Number(weight.slice(2)))
-  }
+  const weights = weightsOf(raw.headers['accept-encoding']?.replaceAll(/\bx-/gi, ''))
   const gzip = weights.get('gzip') ?? weights.get('*') ?? 0
   return gzip > 0 && gzip >= (weights.get('identity') ?? 0)
+}
+
+/**
+ * Returns whether a client prefers HTML to JSON (RFC 9110, 12.5.1): browsers name it, programs that take anything do not. The most
+ * specific range counts, and a weight of 0 means not accepted.
+ */
+export function prefersHtml({ headers }: IncomingMessage): boolean {
+  const { accept } = headers
+  // Most programs, and the answers to them, need no more than this.
+  if (accept === undefined || !/html|text\/\*/i.test(accept)) return false
+  const weights = weightsOf(accept)
+  const any = weights.get('*/*') ?? 0
+  const html = weights.get('text/html') ?? weights.get('application/xhtml+xml') ?? weights.get('text/*') ?? 0
+  return html > 0 && html >= (weights.get('application/json') ?? weights.get('application/*') ?? any)
+}
+
+/** Returns the weight of each entry of a list such as `gzip;q=0.5, *`, in lower case. */
+function weightsOf(list = ''): Map<string, number> {
+  const weights = new Map<string, number>()
+  for (const entry of list.toLowerCase().split(',')) {
+    const [value = '', ...parameters] = entry.split(';').map((part) => part.trim())
+    const weight = parameters.find((parameter) => parameter.startsWith('q='))
+    weights.set(value, weight === undefined ? 1 : Number(weight.slice(2)))
+  }
+  return weights
 }

@@ -5,7 +5,7 @@ import type { Responder } from './answer.ts'
 import { type Arrival, checkFraming, createClientAddress, createOrigin, type PageCall, requestId } from './call.ts'
 import type { Health } from './health.ts'
 import { createOpenapiRoute } from './openapi-route.ts'
-import { findRoute, type PageRoute, type Pages, tableOf, unrouted } from './routes.ts'
+import { asksForPage, findRoute, type PageRoute, type Pages, tableOf, unrouted } from './routes.ts'
 
 export function createPages(config: Config, health: Health, pages: Pages, { respond }: Responder) {
   const table = tableOf([...publicRoutes(config, health), ...pages.routes])
@@ -22,6 +22,7 @@ export function createPages(config: Config, health: Health, pages: Pages, { resp
       ...originOf(raw),
       parameters: found?.parameters ?? {},
       query: found?.query ?? '',
+      showsPage: asksForPage(raw),
     }
     respond(
       call,

@@ -1,9 +1,9 @@
 // Finds the route of a request. If there is none, makes the answer: 404, 405 with Allow, or OPTIONS.
-import type { ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Refusal } from '../contract/errors.ts'
 import { quote } from '../contract/json.ts'
 import { BASE_PATH, OPERATIONS } from '../contract/operations.ts'
-import type { Answer, Call, PageCall, Result, Route } from './call.ts'
+import { type Answer, type Call, type PageCall, prefersHtml, type Result, type Route } from './call.ts'
 
 /**
  * CORS: a preflight allows everything, so that a page gets the real answer, such as a 404 or 405, and not only "Failed to
@@ -112,7 +112,7 @@ export function unrouted(call: PageCall, table: Table<PageRoute>, { notFound }: 
   // Leaves an encoded slash or question mark encoded.
   const path = decodeURI(encoded)
   const allow = path === '/*' && method === 'OPTIONS' ? ALL_METHODS : allowedMethods(encoded, table)
-  if (allow === undefined && asksForPage(call, path)) return notFound(call)
+  if (allow === undefined && call.showsPage) return notFound(call)
   if (method === 'OPTIONS' && (allow !== undefined || (isPreflight(call) && isBelowBase(path)))) {
     const headers = allow === undefined ? [] : ['Allow', allow]
     if (isPreflight(call)) headers.push(...PREFLIGHT_HEADERS)
@@ -157,9 +157,14 @@ function nearestPath(path: string): string | undefined {
   )
 }
 
-/** Returns whether to answer with an HTML page. Below the API's base path the answer is always an Error body. */
-function asksForPage({ raw: { method, headers } }: Call, path: string): boolean {
-  return isRead(method) && !isBelowBase(path) && /\btext\/html\b/.test(headers.accept ?? '')
+/** The paths outside the API that programs ask, whose answers are JSON. */
+const FOR_PROGRAMS: ReadonlySet<string> = new Set(['/livez', '/readyz', '/openapi.json'])
+
+/** Returns whether a refusal of the request is shown as a page. That of the API, and of what else is for programs, is an Error body. */
+export function asksForPage(raw: IncomingMessage): boolean {
+  if (!prefersHtml(raw)) return false
+  const [path = ''] = originForm(raw.url!).split('?', 1)
+  return !isBelowBase(path) && !FOR_PROGRAMS.has(path)
 }
 
 /**
