@@ -147,10 +147,10 @@ export async function noRepeats(scene: Scene): Promise<Found> {
 }
 
 const AFTER_LOSS = 30
-/** After this time the proxies use an instance again whose connections broke in an earlier check. */
-const SETTLED_MS = 2500
+/** After this time the proxies use an instance again whose connections broke in an earlier check: nginx counts whole seconds, of more than two. */
+const SETTLED_MS = 3500
 
-/** Checks that every list is answered with one instance lost, and that the proxy sends an Error body with both lost. */
+/** Checks that every list is answered with one instance lost, and that the proxy sends an Error body, or a page to browsers, with both lost. */
 export async function lostInstances(scene: Scene, lose: (instance: Instance) => Promise<void>): Promise<Found> {
   const violations: string[] = []
   await setTimeout(SETTLED_MS)
@@ -169,6 +169,16 @@ export async function lostInstances(scene: Scene, lose: (instance: Instance) => 
     !text.includes('"code":"service_unavailable"')
   ) {
     violations.push(`with no instance left: ${response.status} ${text.slice(0, 60)}`)
+  }
+  const html = { Accept: 'text/html,*/*;q=0.8' }
+  for (const [path, start] of [
+    ['/keys', '<!doctype html>'],
+    ['/v1/pets', '{"code":'],
+  ] as const) {
+    const shown = await fetch(scene.url + path, { headers: html })
+    const body = await shown.text()
+    if (shown.status < 502 || !body.startsWith(start))
+      violations.push(`${path} to a browser: ${shown.status} ${body.slice(0, 60)}`)
   }
   return { figures: `${served} of ${AFTER_LOSS} answered with one instance, then ${response.status}`, violations }
 }
