@@ -32,7 +32,7 @@ async function startInstance(folder: Folder, { env, ...rest }: RunOptions = {}):
   const pid = served.child.pid!
   await until(() => childrenOf(pid).length > 0)
   const [child] = childrenOf(pid)
-  const first = readFileSync(`/proc/${child}/cmdline`, 'utf8').includes('worker') ? pid : child!
+  const first = readFileSync(`/proc/${child}/cmdline`, 'utf8').includes('/worker.ts') ? pid : child!
   return { ...served, key, first }
 }
 
@@ -325,7 +325,7 @@ describe('A worker whose disk fails to sync', { concurrency: 2 }, () => {
   async function startOnFaultyDisk(folder: Folder, { env = {}, isInWorkers = true } = {}) {
     const order = join(folder.path, 'order')
     const faulty = JSON.stringify(new URL('faulty-sync.ts', import.meta.url).href)
-    const onlyThere = `if (process.argv[1].includes('worker') === ${isInWorkers}) await import(${faulty})`
+    const onlyThere = `if (process.argv[1].endsWith('/worker.ts') === ${isInWorkers}) await import(${faulty})`
     const preload = `--import data:text/javascript,${encodeURIComponent(onlyThere)}`
     const instance = await startInstance(folder, { env: { NODE_OPTIONS: preload, FAULTY_SYNC: order, ...env } })
     const [worker] = childrenOf(instance.first)
