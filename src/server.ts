@@ -4,7 +4,7 @@ import type { Accounts } from './accounts/accounts.ts'
 import type { Config } from './config.ts'
 import { createAdmin } from './http/health.ts'
 import type { Timeouts } from './http/app.ts'
-import { ConnectionCounts } from './http/connection-limit.ts'
+import { ConnectionLeases, ConnectionLimit } from './http/connection-limit.ts'
 import type { Reach } from './http/reach.ts'
 import { addressOf, cutOff, type InheritedSocket, lastStep, listen } from './http/listening.ts'
 import type { Log } from './log.ts'
@@ -45,7 +45,7 @@ export interface World {
   timeouts?: Timeouts | undefined
 }
 
-/** Identifies the first process in ConnectionCounts. */
+/** Identifies the first process in ConnectionLeases. */
 const FIRST = 'first'
 
 export async function startServer(config: Config, log: Log, world: World = {}): Promise<Running> {
@@ -59,11 +59,14 @@ export async function startServer(config: Config, log: Log, world: World = {}): 
     if (error instanceof StoreUnavailable) void workers?.broadcast('giveUpStore')
     broken.reject(error)
   }
-  const connections = new ConnectionCounts(config.maxConnections)
+  const leases = new ConnectionLeases(config.maxConnections, config.workers)
+  const connectionLimit = new ConnectionLimit((wanted) => leases.lease(FIRST, wanted))
+  leases.add(FIRST, () => connectionLimit.giveBack())
+  connectionLimit.extend(leases.leaseShare(FIRST))
   const shared: Shared = {
     ...createSharedLimits(config, monotonic),
     broadcast: async (event) => workers?.broadcast(event),
-    allowConnections: config.workers > 1 ? (open) => connections.allow(FIRST, open) : undefined,
+    connectionLimit: config.workers > 1 ? connectionLimit : undefined,
   }
   const where = socket ?? { host: config.host, port: config.port, setting: '' as const }
   const serving = await startServing({ config, log, shared, where, clock, monotonic, timeouts, onBroken })
@@ -83,7 +86,7 @@ export async function startServer(config: Config, log: Log, world: World = {}): 
       // Imported on demand: most instances run one process.
       const { createWorkers } = await import('./workers/workers.ts')
       const ofStore = { onBroadcast, onBroken, isStoreOpen: () => isStoreOpen }
-      workers = createWorkers({ config, log, timeouts, shared, connections, server, metrics, ...ofStore })
+      workers = createWorkers({ config, log, timeouts, shared, leases, server, metrics, ...ofStore })
       await workers.start()
     }
   } catch (error) {

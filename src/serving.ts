@@ -34,6 +34,8 @@ export interface ServingParts {
   onBroken: (error: Error) => void
   /** In a worker, asks whether the first process has opened its store. */
   isStoreOpen?: () => Promise<boolean>
+  /** In a worker, whether the first process hangs. */
+  isFirstProcessHung?: () => boolean
 }
 
 export interface Serving {
@@ -78,7 +80,7 @@ export async function startServing(parts: ServingParts): Promise<Serving> {
   metrics?.watchLog(() => droppedLines(log))
   let stopping = false
   const isStopping = () => stopping
-  const readiness = createReadiness(store, isStopping)
+  const readiness = createReadiness(store, isStopping, parts.isFirstProcessHung)
   const health = createHealth(readiness)
 
   const usage = new Usage(store, clock)
@@ -89,8 +91,8 @@ export async function startServing(parts: ServingParts): Promise<Serving> {
   const keyring = new Keyring(store, config.environment, clock, monotonic)
   const pages = Promise.withResolvers<ServePage>()
   const servePage = (arrival: Arrival) => pages.promise.then((serve) => serve(arrival))
-  const { lease, hold, allowConnections: allow } = shared
-  const answering = { record, responder, servePage, lease, hold, allow }
+  const { lease, hold, connectionLimit: limit } = shared
+  const answering = { record, responder, servePage, lease, hold, limit }
   const server = createApp({ config, store, cache, keyring, clock, monotonic, log, timeouts, ...answering })
   metrics?.watchServer(server, cache)
 

@@ -1,21 +1,26 @@
 // The program of a worker: serves requests from the listening socket of the first process, until that process stops it.
 import type { Server } from 'node:net'
+import { ConnectionLimit } from './http/connection-limit.ts'
 import { createLogTo, type Log } from './log.ts'
 import { type Serving, startServing } from './serving.ts'
 import { Channel } from './workers/channel.ts'
-import type { FirstProcessMethods, Shared, WorkerMethods, WorkerStart } from './workers/shared.ts'
+import { FirstProcess } from './workers/first-process.ts'
+import { createSharedLimits, type FirstProcessMethods, type WorkerMethods, type WorkerStart } from './workers/shared.ts'
 
 /** How long a worker waits after SIGTERM: if its whole process group got the signal, the first process stops it. */
 const GROUP_SIGNAL_MS = 1000
 
 let log: Log | undefined
+let firstProcess: FirstProcess | undefined
+let connectionLimit: ConnectionLimit | undefined
 let serving: Promise<Serving> | undefined
 let isInstanceStopping = false
 let stopped: Promise<void> | undefined
 
 const methods: WorkerMethods = {
   start,
-  ping: () => {},
+  ping: () => firstProcess?.onPing(),
+  giveBackPlaces: () => connectionLimit?.giveBack() ?? 0,
   onBroadcast: async (event) => (await serving)?.onBroadcast[event](),
   snapshot: async () => (await serving)?.metrics?.snapshot(),
   async drain() {
@@ -30,17 +35,6 @@ const methods: WorkerMethods = {
   },
 }
 const first = new Channel<FirstProcessMethods>(process, methods)
-const shared: Shared = {
-  lease: (...parameters) => first.call('lease', ...parameters),
-  hold: (...parameters) => first.call('hold', ...parameters),
-  takeTry: (...parameters) => first.call('takeTry', ...parameters),
-  rightTry: (...parameters) => first.call('rightTry', ...parameters),
-  unmadeTry: (...parameters) => first.call('unmadeTry', ...parameters),
-  takeSignUp: (...parameters) => first.call('takeSignUp', ...parameters),
-  broadcast: (...parameters) => first.call('broadcast', ...parameters),
-  // A failed call means that the first process has ended; this worker is about to be killed.
-  allowConnections: (open) => first.call('allowConnections', open).catch(() => open),
-}
 
 // The first process has ended. SIGKILL frees the port for the next instance at once; process.exit would wait for a disk that
 // hangs. Nothing is lost: every acknowledged write is in the database.
@@ -57,15 +51,20 @@ async function start({ config, timeouts }: WorkerStart): Promise<void> {
   const [clock, monotonic] = [Date.now, () => performance.now()]
   const onBroken = ({ message }: Error) => void first.call('fail', message).catch(() => {})
   const isStoreOpen = () => first.call('isStoreOpen')
-  serving = startServing({ config, log, shared, where, clock, monotonic, timeouts, onBroken, isStoreOpen })
+  firstProcess = new FirstProcess(process.ppid, first, log)
+  connectionLimit = new ConnectionLimit((wanted) => first.call('leasePlaces', wanted))
+  const shared = firstProcess.share(createSharedLimits(config, monotonic), connectionLimit)
+  const ofFirst = { shared, where, onBroken, isStoreOpen, isFirstProcessHung: firstProcess.isHung }
+  serving = startServing({ config, log, clock, monotonic, timeouts, ...ofFirst })
   await serving
+  firstProcess.watch()
 }
 
 /** Takes over the listening socket in the turn of the event loop in which it arrives: connections accepted earlier would be lost. */
 function receiveSocket(): Promise<Server> {
   return new Promise((resolve, reject) => {
     process.on('message', (_message, socket?: Server) => void (socket !== undefined && resolve(socket)))
-    first.call('sendSocket').catch(reject)
+    first.call('sendSocket').then((places) => connectionLimit!.extend(places), reject)
   })
 }
 

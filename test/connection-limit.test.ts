@@ -1,112 +1,199 @@
-// The limit of connections that several processes share: here by two servers of this process, which ask the same counts.
+// The limit of connections that several processes share: here by servers of this process, which lease from the same places.
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { Writable } from 'node:stream'
 import { it } from 'node:test'
 import { TIMEOUTS } from '../src/http/app.ts'
 import { tendConnections } from '../src/http/connections.ts'
-import { ConnectionCounts, ConnectionLimit } from '../src/http/connection-limit.ts'
+import { ConnectionLeases, ConnectionLimit } from '../src/http/connection-limit.ts'
 import { addressOf, cutOff, listen } from '../src/http/listening.ts'
 import { createServer } from '../src/http/node-http.ts'
 import { createLog } from '../src/log.ts'
 import { RawConnection } from '../harness/raw-http.ts'
 import { until } from '../harness/until.ts'
-import { ask, close, connectionsTo } from './worker-connection.ts'
+import { close, connectionsTo } from './worker-connection.ts'
 
 const GET = 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n'
 
-async function startServer(counts: ConnectionCounts, decided: () => Promise<void> = async () => {}) {
+const atOnce = async <T>(work: () => T | Promise<T>): Promise<T> => work()
+
+/** A server with places of its own. `between` carries the calls between it and the process that leases the places. */
+async function startServer(leases: ConnectionLeases, between: typeof atOnce = atOnce) {
+  const found = { refused: 0, arrived: 0, asked: 0 }
   const server = createServer((request, response) => {
+    found.arrived += 1
     const serve = () => void response.end()
     if (limit.isKept(request.socket, serve)) serve()
   })
-  const allow = async (open: number) => {
-    await decided()
-    return counts.allow(server, open)
-  }
-  let refused = 0
-  const limit = new ConnectionLimit(server, allow, () => (refused += 1))
+  const limit = new ConnectionLimit((wanted) => {
+    found.asked += 1
+    return between(() => leases.lease(server, wanted))
+  })
+  leases.add(server, () => between(() => limit.giveBack()))
+  limit.extend(leases.leaseShare(server))
+  limit.watch(server, () => (found.refused += 1))
   await listen(server, { host: '127.0.0.1', port: 0, setting: '' })
-  return { server, url: addressOf(server), refused: () => refused, [Symbol.asyncDispose]: () => cutOff(server) }
+  return { server, url: addressOf(server), found, [Symbol.asyncDispose]: () => cutOff(server) }
 }
 
-it('A connection that one process closes leaves its place to the others', async () => {
-  const counts = new ConnectionCounts(2)
-  await using one = await startServer(counts)
-  await using other = await startServer(counts)
-  const open = connectionsTo(one, 2)
-  assert.deepEqual(await ask(open, GET), [200, 200])
-  using refused = new RawConnection(other.url)
-  await refused.closed()
-  close(open)
-  await until(async () => {
-    using connection = new RawConnection(other.url)
+/** Opens connections one after the other, so that their order is certain; each sends a request, which arrives. */
+async function openInTurn({ url, found }: Awaited<ReturnType<typeof startServer>>, count: number) {
+  const open: RawConnection[] = []
+  for (const before = found.arrived; open.length < count;) {
+    const connection = new RawConnection(url)
+    open.push(connection)
     connection.send(GET)
-    await until(() => connection.socket.bytesRead > 0 || connection.socket.destroyed)
-    return (await connection.answer(0)).status === 200
-  }, 'there is room again')
+    await until(() => found.arrived === before + open.length, 'the request arrives')
+  }
+  return open
+}
+
+const statuses = (open: readonly RawConnection[]) =>
+  Promise.all(open.map(async (connection) => (await connection.answer()).status))
+
+it('A process admits connections up to its share without asking the first process, which may hang', async () => {
+  const leases = new ConnectionLeases(6, 2)
+  const never = new Promise<never>(() => {})
+  await using hung = await startServer(leases, () => never)
+  const open = await openInTurn(hung, 3)
+  assert.deepEqual(await statuses(open), [200, 200, 200])
+  assert.equal(hung.found.asked, 0)
+  close(open)
+})
+
+it('A process gets the places that the others do not use, and is refused none below the limit', async () => {
+  const leases = new ConnectionLeases(12, 3)
+  await using one = await startServer(leases)
+  await using two = await startServer(leases)
+  await using three = await startServer(leases)
+  const [ofTwo, ofThree] = [await openInTurn(two, 1), await openInTurn(three, 2)]
+  const ofOne = await openInTurn(one, 9)
+  assert.deepEqual(new Set(await statuses([...ofTwo, ...ofThree, ...ofOne])), new Set([200]))
+  const beyond = [one, two, three].map(({ url }) => new RawConnection(url))
+  await Promise.all(beyond.map((connection) => connection.closed()))
+  assert.deepEqual(
+    [one, two, three].map(({ found }) => found.refused),
+    [1, 1, 1],
+  )
+  close([ofOne[0]!])
+  await until(async () => {
+    using next = new RawConnection(two.url)
+    next.send(GET)
+    await until(() => next.socket.bytesRead > 0 || next.socket.destroyed)
+    return (await next.answer(0)).status === 200
+  }, 'the place is free again')
+  close([...ofOne, ...ofTwo, ...ofThree])
+})
+
+it('No more connections than the limit are kept in all processes, whichever gets them and in whatever order', async () => {
+  const most = 30
+  const leases = new ConnectionLeases(most, 3)
+  await using one = await startServer(leases)
+  await using two = await startServer(leases)
+  await using three = await startServer(leases)
+  const servers = [one, two, three]
+  const isOpen = ({ socket }: RawConnection) => !socket.destroyed
+  let open: RawConnection[] = []
+  for (const [round, shares] of [
+    [40, 5, 5],
+    [0, 35, 0],
+    [1, 1, 40],
+    [20, 20, 20],
+  ].entries()) {
+    const more = servers.flatMap((server, index) => connectionsTo(server, shares[index]))
+    const answered = (await Promise.all(more.map((connection) => answerOrEnd(connection)))).filter(Boolean).length
+    open = [...open, ...more].filter(isOpen)
+    assert.equal(open.length, most, `round ${round}`)
+    assert.ok(answered <= most)
+    // Half of them leave.
+    const leaving = open.filter((_, index) => index % 2 === round % 2)
+    close(leaving)
+    open = open.filter(isOpen)
+    const kept = () => Promise.all(servers.map(({ server }) => countOf(server)))
+    await until(async () => (await kept()).reduce((sum, count) => sum + count) === open.length, 'they have left')
+  }
+  close(open)
 })
 
 it('A request waits until its connection is decided; of too many connections the newest are refused', async () => {
   const decision = Promise.withResolvers<void>()
-  await using one = await startServer(new ConnectionCounts(2), () => decision.promise)
-  let arrived = 0
-  one.server.on('request', () => (arrived += 1))
-  const open: RawConnection[] = []
-  for (let count = 1; count <= 4; count += 1) {
-    const connection = new RawConnection(one.url)
-    open.push(connection)
-    connection.send(GET)
-    await until(() => arrived === count, 'the request arrives')
-  }
-  assert.deepEqual(
-    open.map(({ socket }) => socket.bytesRead),
-    [0, 0, 0, 0],
-  )
+  const leases = new ConnectionLeases(3, 2)
+  await using one = await startServer(leases, async (work) => {
+    await decision.promise
+    return work()
+  })
+  const open = await openInTurn(one, 5)
+  // The share of the process is one place.
+  await until(() => open[0]!.socket.bytesRead > 0)
+  assert.ok(open.slice(1).every(({ socket }) => socket.bytesRead === 0))
   decision.resolve()
-  for (const connection of open.slice(0, 2)) assert.equal((await connection.answer()).status, 200)
-  for (const connection of open.slice(2)) await connection.closed()
-  assert.equal(one.refused(), 2)
-  assert.ok(open.slice(0, 2).every(({ socket }) => !socket.destroyed))
+  assert.deepEqual(await statuses(open.slice(0, 3)), [200, 200, 200])
+  for (const connection of open.slice(3)) await connection.closed()
+  assert.equal(one.found.refused, 2)
+  assert.ok(open.slice(0, 3).every(({ socket }) => !socket.destroyed))
   close(open)
 })
 
-it('A connection that comes while others are being decided is decided next, and so is a place that comes free', async () => {
-  const counts = new ConnectionCounts(2)
-  const questions: (() => void)[] = []
-  const server = createServer((request, response) => {
-    const serve = () => void response.end()
-    if (limit.isKept(request.socket, serve)) serve()
+it('A connection that no place is leased for in time is refused; a lease that comes later is used', async ({
+  mock,
+}) => {
+  const answer = Promise.withResolvers<void>()
+  const leases = new ConnectionLeases(2, 2)
+  await using one = await startServer(leases, async (work) => {
+    await answer.promise
+    return work()
   })
-  const limit = new ConnectionLimit(
-    server,
-    (open) => new Promise((resolve) => questions.push(() => resolve(counts.allow(server, open)))),
-    () => {},
-  )
-  await listen(server, { host: '127.0.0.1', port: 0, setting: '' })
-  await using _ = { [Symbol.asyncDispose]: () => cutOff(server) }
-  const accepted = () => new Promise<number>((resolve) => server.getConnections((_error, count) => resolve(count)))
-  const where = { url: addressOf(server) }
-  const [first] = connectionsTo(where, 1)
-  await until(() => questions.length === 1)
-  const [second] = connectionsTo(where, 1)
-  await until(async () => (await accepted()) === 2)
-  assert.equal(questions.length, 1, 'one question at a time')
-  questions[0]!()
-  await until(() => questions.length === 2, 'the second connection is asked for')
-  questions[1]!()
-  assert.deepEqual(await ask([first!, second!], GET), [200, 200])
-  // A connection closes while the question of the next one is on its way.
-  using third = new RawConnection(where.url)
-  await until(() => questions.length === 3)
-  close([first!])
-  await until(async () => (await accepted()) === 2)
-  questions[2]!()
-  await until(() => questions.length === 4, 'the free place is reported')
-  questions[3]!()
-  await third.closed()
-  assert.equal(counts.allow('another process', 1), 1)
-  close([second!])
+  const [first] = await openInTurn(one, 1)
+  mock.timers.enable({ apis: ['setTimeout'] })
+  const [refused] = await openInTurn(one, 1)
+  mock.timers.tick(3000)
+  await ended(refused!)
+  mock.timers.reset()
+  answer.resolve()
+  const [late] = await openInTurn(one, 1)
+  assert.deepEqual(await statuses([first!, late!]), [200, 200])
+  assert.equal(one.found.asked, 1, 'the late lease suffices')
+  close([first!, late!])
 })
+
+it('A process that does not give back its places delays others once, and its places are free when it has ended', async ({
+  mock,
+}) => {
+  const leases = new ConnectionLeases(4, 2)
+  leases.add('a process that hangs', () => new Promise(() => {}))
+  leases.leaseShare('a process that hangs')
+  leases.add('a process that starts', () => assert.fail('it has nothing to give back'))
+  await using one = await startServer(leases)
+  const open = await openInTurn(one, 2)
+  mock.timers.enable({ apis: ['setTimeout'] })
+  const [delayed] = await openInTurn(one, 1)
+  mock.timers.tick(1000)
+  await ended(delayed!)
+  // The timers stand still: nothing waits for the process any more.
+  await ended(new RawConnection(one.url))
+  mock.timers.reset()
+  leases.forget('a process that hangs')
+  open.push(...(await openInTurn(one, 2)))
+  assert.deepEqual(await statuses(open), [200, 200, 200, 200])
+  close(open)
+})
+
+/** Waits without a timer, since the timers stand still. */
+async function ended({ socket }: RawConnection): Promise<void> {
+  if (!socket.closed) await once(socket, 'close')
+  assert.equal(socket.bytesRead, 0)
+}
+
+function countOf(server: Awaited<ReturnType<typeof startServer>>['server']): Promise<number> {
+  return new Promise((resolve) => server.getConnections((_error, count) => resolve(count)))
+}
+
+/** Sends a request; resolves with whether it was answered, when it is or when the connection has ended. */
+async function answerOrEnd(connection: RawConnection): Promise<boolean> {
+  connection.send(GET)
+  await until(() => connection.socket.bytesRead > 0 || connection.socket.destroyed)
+  return connection.socket.bytesRead > 0
+}
 
 it('Refused connections are logged, and then their number every ten seconds', ({ mock }) => {
   mock.timers.enable({ apis: ['setInterval'] })
@@ -121,7 +208,7 @@ it('Refused connections are logged, and then their number every ten seconds', ({
   tendConnections(server, {
     ...TIMEOUTS,
     maxConnections: 1,
-    allow: undefined,
+    limit: undefined,
     monotonic: () => 0,
     log: createLog('info', destination),
   })

@@ -6,7 +6,7 @@ import type { Store } from '../store/store.ts'
 import { environmentOf, hashKey, isExpired, isWellFormedKey } from './api-keys.ts'
 
 /** A key that another instance or the command line revoked is refused after at most this time; the documentation promises 5 seconds. */
-const CACHED_MS = 2000
+export const CACHED_MS = 2000
 const CACHED_KEYS = 10_000
 
 export type KeyProblem = Extract<

@@ -12,7 +12,7 @@ import type { AnswerCache } from './answer-cache.ts'
 import { createAuthenticate } from './authenticate.ts'
 import { checkBodyHeaders, expectContinue } from './body.ts'
 import { type Arrival, createClientAddress } from './call.ts'
-import type { AllowConnections } from './connection-limit.ts'
+import type { ConnectionLimit } from './connection-limit.ts'
 import { inTurn, tendConnections } from './connections.ts'
 import { createRemovedCheck } from './deprecation.ts'
 import { createHandlers } from './handlers.ts'
@@ -72,13 +72,13 @@ export interface AppParts {
   lease: Lease | undefined
   /** Delays a request for a rehearsal. */
   hold: Hold
-  /** Returns how many connections this process may keep; undefined unless several processes share the limit. */
-  allow: AllowConnections | undefined
+  /** Undefined unless several processes share the limit of connections. */
+  limit: ConnectionLimit | undefined
   timeouts?: Timeouts | undefined
 }
 
 export function createApp(parts: AppParts): Server {
-  const { config, cache, clock, monotonic, log, responder, servePage, allow, timeouts = TIMEOUTS } = parts
+  const { config, cache, clock, monotonic, log, responder, servePage, limit, timeouts = TIMEOUTS } = parts
   const serveOperation = createPipeline({
     cache,
     steps: [
@@ -123,7 +123,7 @@ export function createApp(parts: AppParts): Server {
   })
   for (const event of ['connection', 'drop']) server.on(event, () => (accepted = true))
   const { maxConnections } = config
-  const limit = tendConnections(server, { ...timeouts, maxConnections, allow, monotonic, log })
+  tendConnections(server, { ...timeouts, maxConnections, limit, monotonic, log })
   answerUnparsedRequests(server, parts.record)
   return server
 }

@@ -1,58 +1,115 @@
-// The limit of connections if several processes share it. A process that accepts a connection asks the first process,
-// which counts the connections of all processes, whether to keep it. Requests on the connection wait for the decision.
-// So no connection is refused below the limit, and none is kept above it. An instance of one process leaves the limit
-// to Node.
+// The limit of connections if several processes share it. Each process leases places, and admits a connection by itself while
+// one of its places is free. Without a free place it asks the first process, which recalls unused places from all others;
+// requests on the connection wait meanwhile. So no more connections are kept than the limit allows, and below it none is
+// refused, unless a process hangs that has the free places or must grant them. An instance of one process leaves the limit to Node.
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
+import { withinTime } from '../store/within-time.ts'
 
-/** Given the number of connections that this process has open, returns how many of them it may keep. */
-export type AllowConnections = (open: number) => number | Promise<number>
+/** How long the first process waits for places that it recalls, and a process for its answer. */
+const RECALL_WITHIN_MS = 1000
+const LEASE_WITHIN_MS = 3000
 
-/** Counts the connections of each process of an instance, in its first process. */
-export class ConnectionCounts {
+interface Holder {
+  places: number
+  giveBack: () => number | Promise<number>
+  isAsked: boolean
+}
+
+/** Leases the places of an instance to its processes, in the first process. */
+export class ConnectionLeases {
   readonly #limit: number
-  readonly #kept = new Map<unknown, number>()
+  readonly #processes: number
+  readonly #holders = new Map<unknown, Holder>()
+  #recall = Promise.resolve()
+  #nextRecall: Promise<void> | undefined
 
-  constructor(limit: number) {
+  constructor(limit: number, processes: number) {
     this.#limit = limit
+    this.#processes = processes
   }
 
-  /** Returns how many of its open connections a process may keep. */
-  allow(process: unknown, open: number): number {
-    this.#kept.delete(process)
-    const keptByOthers = this.#kept.values().reduce((sum, kept) => sum + kept, 0)
-    const kept = Math.min(open, this.#limit - keptByOthers)
-    this.#kept.set(process, kept)
-    return kept
+  /** Adds a process, without places. `giveBack` gives back unused places and returns how many. */
+  add(process: unknown, giveBack: Holder['giveBack']): void {
+    this.#holders.set(process, { places: 0, giveBack, isAsked: false })
   }
 
-  /** Forgets a process that has ended, and its connections. */
+  /** Leases an equal share, if that is free, to a process that begins to accept connections: an earlier lease would lie idle. */
+  leaseShare(process: unknown): number {
+    return this.#add(process, Math.min(this.#free, Math.floor(this.#limit / this.#processes)))
+  }
+
+  /** Leases `wanted` places, and a part of those that are free beyond that. Resolves with 0 if none is free in any process. */
+  async lease(process: unknown, wanted: number): Promise<number> {
+    if (this.#free < wanted) await this.#recallUnused()
+    const spare = Math.max(0, this.#free - wanted)
+    return this.#add(process, Math.min(this.#free, wanted) + Math.floor(spare / this.#processes))
+  }
+
+  /** Returns 0 if the process has ended meanwhile. */
+  #add(process: unknown, places: number): number {
+    const holder = this.#holders.get(process)
+    if (holder === undefined) return 0
+    holder.places += places
+    return places
+  }
+
+  /** Frees the places of a process that has ended. */
   forget(process: unknown): void {
-    this.#kept.delete(process)
+    this.#holders.delete(process)
+  }
+
+  get #free(): number {
+    return this.#limit - this.#holders.values().reduce((sum, { places }) => sum + places, 0)
+  }
+
+  /** Resolves after a recall that began after this call: an earlier one may have missed a place that came free. */
+  #recallUnused(): Promise<void> {
+    return (this.#nextRecall ??= this.#recall.then(() => {
+      this.#nextRecall = undefined
+      return (this.#recall = this.#recallFromAll())
+    }))
+  }
+
+  /** Skips processes that have not answered an earlier recall: they hang, and delay only one. Skips those without places, too. */
+  async #recallFromAll(): Promise<void> {
+    const answering = [...this.#holders.values()].filter(({ places, isAsked }) => places > 0 && !isAsked)
+    const answers = answering.map(async (holder) => {
+      holder.isAsked = true
+      const given = await holder.giveBack()
+      holder.places -= given
+      holder.isAsked = false
+    })
+    await Promise.allSettled(answers.map((answer) => withinTime(answer, RECALL_WITHIN_MS)))
   }
 }
 
 /** Keeps or refuses the connections of one process. */
 export class ConnectionLimit {
-  readonly #allow: AllowConnections
-  readonly #onRefused: () => void
-  readonly #open = new Set<Socket>()
+  /** How many connections this process may keep, and how many it keeps. */
+  #places = 0
+  #kept = 0
+  readonly #lease: (wanted: number) => Promise<number>
   /** Connections that are neither kept nor refused yet, oldest first, with their waiting requests. */
   readonly #undecided = new Map<Socket, (() => void)[]>()
-  #changed = false
-  #asking = false
+  #isAsking = false
 
-  constructor(server: Server, allow: AllowConnections, onRefused: () => void) {
-    this.#allow = allow
-    this.#onRefused = onRefused
+  constructor(lease: (wanted: number) => Promise<number>) {
+    this.#lease = lease
+  }
+
+  /** Adds leased places. */
+  extend(places: number): void {
+    this.#places += places
+    this.#fillPlaces()
+  }
+
+  watch(server: Server, onRefused: () => void): void {
     server.on('connection', (socket: Socket) => {
-      this.#open.add(socket)
       this.#undecided.set(socket, [])
-      socket.once('close', () => {
-        this.#undecided.delete(socket)
-        if (this.#open.delete(socket)) void this.#decide()
-      })
-      void this.#decide()
+      socket.once('close', () => this.#undecided.delete(socket))
+      this.#fillPlaces()
+      if (this.#undecided.size > 0 && !this.#isAsking) void this.#askForPlaces(onRefused)
     })
   }
 
@@ -63,33 +120,42 @@ export class ConnectionLimit {
     return waiting === undefined
   }
 
-  /** Asks one question at a time: the next one covers all connections that were opened or closed meanwhile. */
-  async #decide(): Promise<void> {
-    this.#changed = true
-    if (this.#asking) return
-    this.#asking = true
-    while (this.#changed) {
-      this.#changed = false
+  /** Gives back half of the unused places, at least one if there is one: the next connections need none of the first process. */
+  giveBack(): number {
+    const given = Math.ceil((this.#places - this.#kept) / 2)
+    this.#places -= given
+    return given
+  }
+
+  #fillPlaces(): void {
+    for (const [socket, waiting] of this.#undecided) {
+      if (this.#kept === this.#places) return
+      this.#undecided.delete(socket)
+      this.#kept += 1
+      socket.once('close', () => {
+        this.#kept -= 1
+        this.#fillPlaces()
+      })
+      for (const serve of waiting) serve()
+    }
+  }
+
+  /** Asks one question at a time: the next one covers the connections that were opened meanwhile. */
+  async #askForPlaces(onRefused: () => void): Promise<void> {
+    this.#isAsking = true
+    while (this.#undecided.size > 0) {
       const asked = [...this.#undecided.keys()]
-      const open = this.#open.size
-      const refusals = open - (await this.#allow(open))
-      for (const [index, socket] of asked.entries()) {
-        if (index < asked.length - refusals) this.#keep(socket)
-        else this.#refuse(socket)
+      // A lease that comes too late counts too: the first process regards it as given.
+      const leasing = this.#lease(asked.length).then((leased) => {
+        this.extend(leased)
+        return leased
+      })
+      if ((await withinTime(leasing, LEASE_WITHIN_MS).catch(() => 0)) > 0) continue
+      for (const socket of asked.filter((each) => this.#undecided.delete(each))) {
+        socket.destroy()
+        onRefused()
       }
     }
-    this.#asking = false
-  }
-
-  #keep(socket: Socket): void {
-    const waiting = this.#undecided.get(socket)
-    this.#undecided.delete(socket)
-    for (const serve of waiting ?? []) serve()
-  }
-
-  #refuse(socket: Socket): void {
-    this.#open.delete(socket)
-    socket.destroy()
-    this.#onRefused()
+    this.#isAsking = false
   }
 }

@@ -16,7 +16,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { type Log, logRepeated } from '../log.ts'
 import { loggedRequest } from './call.ts'
-import { type AllowConnections, ConnectionLimit } from './connection-limit.ts'
+import type { ConnectionLimit } from './connection-limit.ts'
 import { answerAfterEnd, rememberAddress, replaceEnd, stopReading, takeFromParser, unsentBytes } from './node-http.ts'
 
 /**
@@ -45,14 +45,14 @@ export interface ConnectionLimits {
   connectionsCheckingInterval: number
   maxConnections: number
   /** Undefined unless several processes share `maxConnections`. */
-  allow: AllowConnections | undefined
+  limit: ConnectionLimit | undefined
   monotonic: () => number
   log: Log
 }
 
-/** Applies the rules to a server. Returns the limit of connections if several processes share it. */
-export function tendConnections(server: Server, limits: ConnectionLimits): ConnectionLimit | undefined {
-  const { lingerTimeout, maxConnections, allow, log } = limits
+/** Applies the rules to a server. */
+export function tendConnections(server: Server, limits: ConnectionLimits): void {
+  const { lingerTimeout, maxConnections, limit, log } = limits
   closeStalled(server, limits)
   const onRefused = () =>
     logRepeated(
@@ -61,7 +61,7 @@ export function tendConnections(server: Server, limits: ConnectionLimits): Conne
       { maxConnections },
       'connections are refused: as many are open as --max-connections allows',
     )
-  if (allow === undefined) server.maxConnections = maxConnections
+  if (limit === undefined) server.maxConnections = maxConnections
   server.on('drop', onRefused)
   answerAfterEnd(server)
   server.on('connection', (socket: Socket) => {
@@ -69,7 +69,7 @@ export function tendConnections(server: Server, limits: ConnectionLimits): Conne
     if (!rememberAddress(socket)) socket.destroy()
     replaceEnd(socket, () => lingeringClose(socket, lingerTimeout))
   })
-  return allow && new ConnectionLimit(server, allow, onRefused)
+  limit?.watch(server, onRefused)
 }
 
 /** Returns the open connections of a server, as a set that stays current. */

@@ -17,9 +17,11 @@ const ANSWER_WITHIN_MS = 2000
 /** Resolves with the reason why the service is not ready, or undefined if it is. */
 export type Readiness = () => Promise<string | undefined>
 
-export function createReadiness(store: Store, isStopping: () => boolean): Readiness {
+/** `isFirstProcessHung` is given in a worker: without the first process there are no metrics, chores or replacements of workers. */
+export function createReadiness(store: Store, isStopping: () => boolean, isFirstProcessHung = () => false): Readiness {
   return async () => {
     if (isStopping()) return 'The service is stopping.'
+    if (isFirstProcessHung()) return 'The first process of the service does not answer.'
     try {
       await withinTime(store.ping(), ANSWER_WITHIN_MS)
       return undefined

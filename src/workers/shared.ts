@@ -1,19 +1,29 @@
 // What the processes of one instance share: the limits that its first process counts for all of them, and the methods that the
 // first process and its workers call in each other (channel.ts). In a worker each limit is such a call (worker.ts).
+import { CACHED_MS } from '../accounts/keyring.ts'
 import { createThrottles, type Throttles } from '../accounts/throttle.ts'
 import type { Config } from '../config.ts'
 import type { Timeouts } from '../http/app.ts'
-import type { AllowConnections } from '../http/connection-limit.ts'
+import type { ConnectionLimit } from '../http/connection-limit.ts'
 import type { Snapshot } from '../http/metrics.ts'
 import { createRateWindow, type Lease } from '../http/rate-limit.ts'
 import { createHold, type Hold } from '../http/rehearse.ts'
+
+/**
+ * Bounds how long a process that hangs delays a scrape, a revocation or a request that needs a limit. A revocation that stops
+ * waiting for such a process must be safe: by then that process has no cached key that is still valid.
+ */
+export const CALL_LIMIT_MS = CACHED_MS + 1000
+
+/** The first process pings every worker this often. */
+export const HEARTBEAT_MS = 5000
 
 /** An event that one process sends to all others of its instance. */
 export type Broadcast = 'forgetKeys' | 'flushUsage' | 'giveUpStore'
 
 export type OnBroadcast = Record<Broadcast, () => void | Promise<void>>
 
-interface SharedLimits extends Throttles {
+export interface SharedLimits extends Throttles {
   /** Undefined without a rate limit, and in an instance of one process, which does not share the limit. */
   lease: Lease | undefined
   hold: Hold
@@ -23,10 +33,10 @@ export interface Shared extends SharedLimits {
   /** Resolves when all other processes have handled the event or have not answered in time. */
   broadcast: (event: Broadcast) => Promise<void>
   /** Undefined in an instance of one process. */
-  allowConnections: AllowConnections | undefined
+  connectionLimit: ConnectionLimit | undefined
 }
 
-/** Creates the limits of an instance, in its first process. */
+/** Creates the limits of an instance, in its first process, and those that a worker counts by itself while that one hangs. */
 export function createSharedLimits({ rateLimit, workers }: Config, monotonic: () => number): SharedLimits {
   const isShared = rateLimit !== undefined && workers > 1
   return {
@@ -42,9 +52,11 @@ export interface WorkerStart {
 }
 
 /** The methods that a worker calls in the first process. */
-export type FirstProcessMethods = { [Name in keyof Shared]: NonNullable<Shared[Name]> } & {
-  /** Sends the listening socket to the worker, which accepts connections from it as soon as it arrives. */
-  sendSocket(): Promise<void>
+export type FirstProcessMethods = { [Name in keyof SharedLimits]: NonNullable<SharedLimits[Name]> } & {
+  broadcast: Shared['broadcast']
+  leasePlaces(wanted: number): Promise<number>
+  /** Sends the listening socket to the worker, which accepts connections from it as soon as it arrives, and leases it places. */
+  sendSocket(): Promise<number>
   /** Whether the first process has opened its store: a worker opens the database after it. */
   isStoreOpen(): boolean
   /** Ends the instance, because the worker cannot continue with its store: a sync has failed. */
@@ -55,8 +67,9 @@ export type FirstProcessMethods = { [Name in keyof Shared]: NonNullable<Shared[N
 export type WorkerMethods = {
   /** Resolves when the worker accepts connections. */
   start(parts: WorkerStart): Promise<void>
-  /** Returns if the worker's event loop is not blocked. */
+  /** Returns if the worker's event loop is not blocked, and tells the worker that the first process's is not. */
   ping(): void
+  giveBackPlaces(): number
   onBroadcast(event: Broadcast): Promise<void>
   /** Resolves with undefined if metrics are off. */
   snapshot(): Promise<Snapshot | undefined>

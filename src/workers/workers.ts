@@ -7,7 +7,7 @@ import type { Server } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import type { Config } from '../config.ts'
 import type { Timeouts } from '../http/app.ts'
-import type { ConnectionCounts } from '../http/connection-limit.ts'
+import type { ConnectionLeases } from '../http/connection-limit.ts'
 import { LAST_STEP_MS } from '../http/listening.ts'
 import type { Metrics, Snapshot } from '../http/metrics.ts'
 import type { Log } from '../log.ts'
@@ -15,7 +15,15 @@ import { isInMemory } from '../store/database-address.ts'
 import { CannotOpenStore, StoreUnavailable } from '../store/store.ts'
 import { withinTime } from '../store/within-time.ts'
 import { Channel } from './channel.ts'
-import type { Broadcast, FirstProcessMethods, OnBroadcast, Shared, WorkerMethods } from './shared.ts'
+import {
+  type Broadcast,
+  CALL_LIMIT_MS,
+  type FirstProcessMethods,
+  HEARTBEAT_MS,
+  type OnBroadcast,
+  type Shared,
+  type WorkerMethods,
+} from './shared.ts'
 
 /** CRASH_LOOP workers in a row that each end within YOUNG_MS of their start are a crash loop. */
 const YOUNG_MS = 5000
@@ -28,11 +36,7 @@ const TRY_AGAIN_AFTER_MS = 1000
 /** Longer than a starting worker may wait for the lock of a SQLite file, which is 10 s. */
 const START_WITHIN_MS = 30_000
 
-/** Bounds how long a worker that hangs delays a scrape or a revocation. A worker forgets a key after 2 s by itself (keyring.ts). */
-const CALL_LIMIT_MS = 3000
-
-/** Every worker is pinged this often. One that leaves two pings unanswered is replaced, 10 to 15 s after it began to hang. */
-const HEARTBEAT_MS = 5000
+/** A worker that leaves two pings unanswered is replaced, 10 to 15 s after it began to hang. */
 const MOST_UNANSWERED = 2
 
 /** A worker that takes longer to stop is killed. Two final steps of the first process follow, all within 10 s (server.ts). */
@@ -45,7 +49,7 @@ export interface WorkersParts {
   log: Log
   timeouts: Timeouts | undefined
   shared: Shared
-  connections: ConnectionCounts
+  leases: ConnectionLeases
   /** Its listening socket is shared with the workers: connections that a worker has not accepted when it ends go to another process. */
   server: Server
   metrics: Metrics | undefined
@@ -132,12 +136,13 @@ export class Workers {
   }
 
   async #startOne(): Promise<void> {
-    const { config, timeouts } = this.#parts
+    const { config, timeouts, leases } = this.#parts
     const child = await this.#fork()
     const channel = new Channel<WorkerMethods>(child, this.#methodsFor(child))
     const startedAt = performance.now()
     const worker = { child, channel, startedAt, serves: false, unanswered: 0, snapshot: undefined }
     this.#workers.add(worker)
+    leases.add(child, () => channel.call('giveBackPlaces'))
     child.once('exit', (code, signal) => this.#onExit(worker, code, signal))
     try {
       const started = channel.call('start', { config, timeouts })
@@ -151,18 +156,20 @@ export class Workers {
   }
 
   #methodsFor(child: ChildProcess): FirstProcessMethods {
-    const { shared, server, onBroadcast, connections, isStoreOpen } = this.#parts
+    const { shared, server, onBroadcast, leases, isStoreOpen } = this.#parts
     return {
       ...shared,
       lease: shared.lease!,
       broadcast: async (event) => {
         await Promise.allSettled([onBroadcast[event](), this.broadcast(event, child)])
       },
-      allowConnections: (open) => connections.allow(child, open),
+      leasePlaces: (wanted) => leases.lease(child, wanted),
       sendSocket: () =>
         new Promise((resolve, reject) => {
           if (this.#stopping) throw new Error('the service is stopping')
-          child.send('socket', server, {}, (error) => (error === null ? resolve() : reject(error)))
+          child.send('socket', server, {}, (error) =>
+            error === null ? resolve(leases.leaseShare(child)) : reject(error),
+          )
         }),
       isStoreOpen,
       fail: (message) => {
@@ -216,9 +223,9 @@ export class Workers {
   }
 
   #onExit(worker: Worker, code: number | null, signal: string | null): void {
-    const { connections, metrics, log } = this.#parts
+    const { leases, metrics, log } = this.#parts
     this.#workers.delete(worker)
-    connections.forget(worker.child)
+    leases.forget(worker.child)
     if (this.#stopping) return
     const { snapshot } = worker
     if (snapshot !== undefined) this.#ended = this.#ended.then((sum) => metrics!.sum([sum, withoutGauges(snapshot)]))

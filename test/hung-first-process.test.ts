@@ -1,0 +1,51 @@
+// A first process that hangs, here suspended: its workers go on, and say that it hangs.
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { childrenOf } from '../harness/process-tree.ts'
+import { until } from '../harness/until.ts'
+import { Folder, serve } from './command.ts'
+import { ConsoleClient } from './console-client.ts'
+import { PASSWORD } from './harness.ts'
+import { ask, close, connectionsTo } from './worker-connection.ts'
+
+const get = (path: string, headers = '') => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n${headers}\r\n`
+
+const EMAIL = 'keeper@example.com'
+
+describe('A first process that hangs', () => {
+  it('holds up no connection, request, sign-in or revocation of its workers, and is reported until it answers again', async () => {
+    await using folder = await Folder.create()
+    const command = async (words: readonly string[], input = '') =>
+      (await folder.runInProcess(words, { env: { PETSTORE_ENVIRONMENT: 'staging' }, input })).stdout
+    await command(['account', 'create', EMAIL, '--password-stdin'], PASSWORD)
+    const created = await command(['key', 'create', '--account', EMAIL, '--name', 'shop', '--json'])
+    const { id, key } = JSON.parse(created) as { id: string; key: string }
+    const env = { PETSTORE_WORKERS: '3', PETSTORE_RATE_LIMIT: '2000/600' }
+    const { child, url, lines } = await serve(folder, { env })
+    assert.equal(childrenOf(child.pid!).length, 2)
+    const hasLogged = (words: string) => lines.some(({ msg }) => String(msg).startsWith(words))
+
+    process.kill(child.pid!, 'SIGSTOP')
+    const connections = connectionsTo({ url }, 100)
+    const statuses = async (request: string) => new Set(await ask(connections, request))
+    assert.deepEqual(await statuses(get('/readyz')), new Set([200]))
+    const list = get('/v1/pets', `Authorization: Bearer ${key}\r\n`)
+    assert.deepEqual(await statuses(list), new Set([200]))
+    const client = new ConsoleClient(url)
+    assert.equal((await client.signIn(EMAIL, PASSWORD)).status, 303)
+    const page = `/keys/${id}/revoke`
+    assert.equal((await client.submit(page, page)).status, 303)
+    assert.deepEqual(await statuses(list), new Set([401]))
+
+    await until(async () => (await ask(connections, get('/readyz'))).every((status) => status === 503), 'all notice')
+    const notReady = await fetch(`${url}/readyz`)
+    assert.match(await notReady.text(), /The first process of the service does not answer\./)
+    assert.ok(hasLogged('the first process does not answer: not ready;'))
+    assert.deepEqual(await statuses(get('/livez')), new Set([200]))
+
+    process.kill(child.pid!, 'SIGCONT')
+    await until(async () => (await ask(connections, get('/readyz'))).every((status) => status === 200), 'it is back')
+    assert.ok(hasLogged('the first process answers again'))
+    close(connections)
+  })
+})
