@@ -11,11 +11,12 @@ import { childrenOf } from '../harness/process-tree.ts'
 import { until } from '../harness/until.ts'
 import { startPetstore } from './harness.ts'
 import { petstore as petstoreCommand } from './in-process-command.ts'
-import { ask, connectToWorker } from './worker-connection.ts'
+import { ask, connectToFirstProcess, connectToWorker } from './worker-connection.ts'
 
 const TWO = { PETSTORE_WORKERS: '2' }
 const HEARTBEAT_MS = 5000
 const LIVEZ = 'GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n'
+const listWith = (key: string) => `GET /v1/pets HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${key}\r\n\r\n`
 
 /** The workers that this process has started and that run. */
 function workers(): number[] {
@@ -62,23 +63,43 @@ describe('A worker', { timeout: 120_000 }, () => {
     assert.deepEqual(workers(), [])
   })
 
-  it('that hangs does not keep a key from being revoked', async ({ mock }) => {
+  it('that has not forgotten a key yet delays the answer to its revocation', async ({ mock }) => {
     await using petstore = await startPetstore({ env: TWO })
     const [worker] = workers()
+    using toWorker = await connectToWorker(petstore.url)
+    using toFirst = await connectToFirstProcess(petstore.url)
+    const list = listWith(petstore.key)
+    assert.deepEqual(await ask([toWorker, toFirst], list), [200, 200])
     process.kill(worker!, 'SIGSTOP')
     mock.timers.enable({ apis: ['setTimeout'] })
     const write = mock.method(petstore.store.accounts, 'revokeKey')
     let isRevoked = false
     const revoking = petstore.accounts.revokeKey(petstore.apiKey, 'console').then(() => (isRevoked = true))
     await write.mock.calls[0]!.result
-    await until(() => {
-      mock.timers.tick(3000)
-      return isRevoked
-    }, 'the key is revoked')
-    await revoking
-    assert.deepEqual(workers(), [worker], 'the worker was not ended first')
+    // The first process refuses the key, the worker would not, and the time limit stands still.
+    toFirst.send(list)
+    await once(toFirst.socket, 'data')
+    const wasAnswered = isRevoked
     mock.timers.reset()
     process.kill(worker!, 'SIGCONT')
+    assert.equal(wasAnswered, false)
+    assert.equal((await toFirst.answer()).status, 401)
+    await revoking
+    assert.deepEqual(await ask([toWorker], list), [401])
+  })
+
+  it('that hangs delays a revocation for a few seconds at most, and then refuses the key', async () => {
+    await using petstore = await startPetstore({ env: TWO })
+    const [worker] = workers()
+    using toWorker = await connectToWorker(petstore.url)
+    const list = listWith(petstore.key)
+    assert.deepEqual(await ask([toWorker], list), [200])
+    process.kill(worker!, 'SIGSTOP')
+    await petstore.accounts.revokeKey(petstore.apiKey, 'console')
+    assert.deepEqual(workers(), [worker], 'the worker was not ended first')
+    toWorker.send(list)
+    process.kill(worker!, 'SIGCONT')
+    assert.equal((await toWorker.answer()).status, 401)
   })
 
   it('that hangs only for a moment is not ended, and one that goes on is', async ({ mock }) => {
