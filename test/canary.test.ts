@@ -8,9 +8,9 @@ import connectTo from 'postgres'
 import { generateKey } from '../src/accounts/api-keys.ts'
 import { newToken } from '../src/accounts/sessions.ts'
 import { ConsoleClient, signedIn } from './console-client.ts'
-import { ENGINES } from '../harness/engines.ts'
+import { ENGINES } from '../assurance/harness/engines.ts'
 import { PASSWORD, type Petstore, startPetstore } from './harness.ts'
-import { RawConnection } from '../harness/raw-http.ts'
+import { RawConnection } from '../assurance/harness/raw-http.ts'
 
 /** A password has no form by which it could be recognised; this one is not the tester's, and is refused where it is tried. */
 const WRONG_PASSWORD = 'correct~horse~canary~staple'

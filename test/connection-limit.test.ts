@@ -9,8 +9,8 @@ import { ConnectionLeases, ConnectionLimit } from '../src/http/connection-limit.
 import { addressOf, cutOff, listen } from '../src/http/listening.ts'
 import { createServer } from '../src/http/node-http.ts'
 import { createLog } from '../src/log.ts'
-import { RawConnection } from '../harness/raw-http.ts'
-import { until } from '../harness/until.ts'
+import { RawConnection } from '../assurance/harness/raw-http.ts'
+import { until } from '../assurance/harness/until.ts'
 import { close, connectionsTo } from './worker-connection.ts'
 
 const GET = 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n'

@@ -1,8 +1,8 @@
 // The animals in the console: a page at a time, by status where asked, with the same checks as the API.
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { ENGINES } from '../harness/engines.ts'
-import { samplePet } from '../harness/sample-pet.ts'
+import { ENGINES } from '../assurance/harness/engines.ts'
+import { samplePet } from '../assurance/harness/sample-pet.ts'
 import { CSV_HEADER, DELIMITERS } from '../src/contract/pet-csv.ts'
 import { encodeCursor } from '../src/contract/list-query.ts'
 import { ConsoleClient, signedIn } from './console-client.ts'

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { ConsoleClient, MEMBER_PAGES, signedIn } from './console-client.ts'
 import { countPets, describeService, PASSWORD, startPetstore } from './harness.ts'
-import { RawConnection } from '../harness/raw-http.ts'
+import { RawConnection } from '../assurance/harness/raw-http.ts'
 
 describeService('The forms of the console', (service) => {
   const addRex = async () => {

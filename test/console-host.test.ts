@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { ConsoleClient, MEMBER_PAGES } from './console-client.ts'
 import { expectError, PASSWORD, type Petstore, startPetstore } from './harness.ts'
-import { RawConnection } from '../harness/raw-http.ts'
+import { RawConnection } from '../assurance/harness/raw-http.ts'
 
 const FOREIGN = 'rebound.example:8080'
 const PAGES = ['/', '/sign-up', '/sign-in', '/docs', '/docs/errors', '/assets/console.css', ...MEMBER_PAGES]

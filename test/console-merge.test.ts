@@ -1,7 +1,7 @@
 // Two people edit one animal: what each of them changed is kept, nobody takes back a change by accident, nothing typed is lost.
 import assert from 'node:assert/strict'
 import { beforeEach, it } from 'node:test'
-import { asTexts, samplePet } from '../harness/sample-pet.ts'
+import { asTexts, samplePet } from '../assurance/harness/sample-pet.ts'
 import { FIELD_NAMES, type FieldName, type NewPet, type Pet } from '../src/contract/pets.ts'
 import { kindOf } from '../src/store/records.ts'
 import { type Answered, type ConsoleClient, hiddenIn, signedIn, signedInAs } from './console-client.ts'

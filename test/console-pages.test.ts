@@ -5,9 +5,9 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
 import { ERRORS } from '../src/contract/errors.ts'
 import { StoreUnavailable } from '../src/store/store.ts'
-import { until } from '../harness/until.ts'
+import { until } from '../assurance/harness/until.ts'
 import { ConsoleClient, MEMBER_PAGES, signedIn } from './console-client.ts'
-import { ENGINES } from '../harness/engines.ts'
+import { ENGINES } from '../assurance/harness/engines.ts'
 import { describeService, PASSWORD, startPetstore } from './harness.ts'
 
 const SQLITE = ENGINES[0]!

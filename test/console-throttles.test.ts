@@ -9,7 +9,7 @@ import {
 } from '../src/accounts/throttle.ts'
 import { ConsoleClient, signedIn } from './console-client.ts'
 import { makeCostlyAccount, PASSWORD, startPetstore } from './harness.ts'
-import { until } from '../harness/until.ts'
+import { until } from '../assurance/harness/until.ts'
 
 const clock = { now: Date.now() }
 

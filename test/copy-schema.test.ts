@@ -5,7 +5,7 @@ import { readConfig } from '../src/config.ts'
 import { openStore } from '../src/store/open-store.ts'
 import { KINDS, LEFT_BEHIND } from '../src/store/records.ts'
 import { readSchema, type Schema } from './database-schema.ts'
-import { ENGINES, type TestEngine } from '../harness/engines.ts'
+import { ENGINES, type TestEngine } from '../assurance/harness/engines.ts'
 
 const TYPES: Record<string, string> = {
   text: 'text',

@@ -12,10 +12,10 @@ import type { NewPet } from '../src/contract/pets.ts'
 import { CopyRefused, copyStore } from '../src/store/copy-store.ts'
 import { COUNTED_KINDS, type Kind, kindOf, KINDS, type StoredRecord } from '../src/store/records.ts'
 import type { Idempotency, Store } from '../src/store/store.ts'
-import { ENGINES, type TestEngine } from '../harness/engines.ts'
+import { ENGINES, type TestEngine } from '../assurance/harness/engines.ts'
 import { type InProcessOptions, petstore } from './in-process-command.ts'
 import { event } from './sample-rows.ts'
-import { samplePet } from '../harness/sample-pet.ts'
+import { samplePet } from '../assurance/harness/sample-pet.ts'
 import { withStore } from './with-store.ts'
 
 const [sqlite, postgres] = ENGINES as readonly [TestEngine, TestEngine]

@@ -6,7 +6,7 @@ import * as fc from 'fast-check'
 import { BODY_LIMIT } from '../src/contract/limits.ts'
 import { ConsoleClient, signedIn } from './console-client.ts'
 import { describeService, makeKey, type Petstore } from './harness.ts'
-import { RawConnection } from '../harness/raw-http.ts'
+import { RawConnection } from '../assurance/harness/raw-http.ts'
 
 const ANIMAL = '{"name":"Zoë 🐕","categoryId":9223372036854775807,"status":"pending"}'
 

@@ -1,7 +1,7 @@
 // The tables that a database really has, read from its own catalogue, with their rows; and the migrations that make them.
 import { DatabaseSync } from 'node:sqlite'
 import connectTo from 'postgres'
-import { askPostgres } from '../harness/ask-postgres.ts'
+import { askPostgres } from '../assurance/harness/ask-postgres.ts'
 import { readMigrations } from '../src/store/migrations.ts'
 
 /** Today's migrations: number, name and compatibility are the same on both engines (src/store/migrations.test.ts). */

@@ -8,8 +8,8 @@ import { describe, it } from 'node:test'
 import { parseEnv } from 'node:util'
 import { SETTINGS } from '../src/config.ts'
 import { ERRORS } from '../src/contract/errors.ts'
-import { deployed } from '../harness/deployed.ts'
-import { CERTIFICATE, KEY } from '../harness/test-certificate.ts'
+import { deployed } from '../assurance/harness/deployed.ts'
+import { CERTIFICATE, KEY } from '../assurance/harness/test-certificate.ts'
 import { BIN, Folder } from './command.ts'
 
 const read = (path: string) => readFileSync(new URL(`../${path}`, import.meta.url), 'utf8')

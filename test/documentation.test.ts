@@ -1,6 +1,6 @@
 // The documents say what the code does: settings, commands and links that are there.
 import assert from 'node:assert/strict'
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, it } from 'node:test'
 import { fileURLToPath } from 'node:url'
@@ -20,9 +20,8 @@ const DOCUMENTS = [
   'CONTRIBUTING.md',
   'SECURITY.md',
   'CHANGELOG.md',
-  'bench/README.md',
   'deploy/README.md',
-  'drills/README.md',
+  'assurance/README.md',
   ...readdirSync(join(root, 'docs'))
     .filter((file) => file.endsWith('.md'))
     .map((file) => join('docs', file)),
@@ -103,9 +102,16 @@ describe('the documents', () => {
 
   it('name only scripts that exist', () => {
     const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> }
+    const heads = globSync('assurance/**/*.ts', { cwd: root, exclude: ['**/node_modules'] }).map(
+      (file) => /^\/\/ (npm run \w+ [\w-]+):/.exec(read(file))?.[1],
+    )
+    const programs = new Set(heads)
     for (const document of DOCUMENTS) {
       for (const [, script = ''] of read(document).matchAll(/npm run ([\w:-]+)/g)) {
         assert.ok(script in scripts, `${document} names npm run ${script}`)
+      }
+      for (const [command] of read(document).matchAll(/npm run (?:drill|bench) [a-z][\w-]+/g)) {
+        assert.ok(programs.has(command), `${document} names ${command}`)
       }
     }
   })

@@ -1,14 +1,14 @@
 // Every command of every document works as it stands there, or is listed with the reason why no test of `npm test` runs it.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { samplePet } from '../harness/sample-pet.ts'
+import { samplePet } from '../assurance/harness/sample-pet.ts'
 import { BLOCKS, missingProgram, runBlock } from './documented-commands.ts'
 import { type Petstore, startPetstore } from './harness.ts'
 
 /** What a block has if it can't be run here, each with its reason. */
 const NOT_RUN: readonly [program: RegExp, reason: string][] = [
-  [/\bnpx\b/, 'it downloads a tool; npm run test:generated-clients runs it'],
-  [/\bnpm (?:pack|install)\b/, 'it installs the client; npm run test:client-package runs it'],
+  [/\bnpx\b/, 'it downloads a tool; npm run drill generated-clients runs it'],
+  [/\bnpm (?:pack|install)\b/, 'it installs the client; npm run test:package runs it'],
   [/\bnpm (?:ci|start|test|run check)\b/, 'it installs everything, or runs this test; the gate runs it'],
   [/\b(?:useradd|systemctl|runuser|apt-get)\b| \/(?:etc|opt|usr|var)\//, 'it needs root, and changes the machine'],
   [/\bdocker\b/, 'it needs a Docker engine'],

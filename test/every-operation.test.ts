@@ -1,8 +1,8 @@
 // What every operation of the table promises: a write can be seen by a read, and what can't be done is refused as documented.
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { asJson, otherPet, samplePet } from '../harness/sample-pet.ts'
-import { RawConnection } from '../harness/raw-http.ts'
+import { asJson, otherPet, samplePet } from '../assurance/harness/sample-pet.ts'
+import { RawConnection } from '../assurance/harness/raw-http.ts'
 import type { ErrorCode } from '../src/contract/errors.ts'
 import { INT64_MAX } from '../src/contract/int64.ts'
 import { BODY_LIMIT } from '../src/contract/limits.ts'

@@ -5,7 +5,7 @@ import { after, before, describe, it } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import type { ErrorCode } from '../src/contract/errors.ts'
 import { allowedAt, type Petstore, startPetstore } from './harness.ts'
-import { expectRawError, RawConnection } from '../harness/raw-http.ts'
+import { expectRawError, RawConnection } from '../assurance/harness/raw-http.ts'
 
 const REX = '{"name":"Rex","categoryId":1}'
 const HOST = 'Host: pets.example\r\n'

@@ -1,12 +1,12 @@
-// Some hundred malformed requests; npm run drill:fuzz is the long form.
+// Some hundred malformed requests; npm run drill fuzz is the long form.
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
-import { fuzz } from '../drills/fuzzing.ts'
-import { seeded } from '../harness/random.ts'
-import { ENGINES } from '../harness/engines.ts'
+import { fuzz } from '../assurance/drills/fuzzing.ts'
+import { seeded } from '../assurance/harness/random.ts'
+import { ENGINES } from '../assurance/harness/engines.ts'
 
 describe('Malformed requests', { concurrency: true }, () => {
   for (const engine of ENGINES) {

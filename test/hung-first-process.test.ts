@@ -1,8 +1,8 @@
 // A first process that hangs, here suspended: its workers go on, and say that it hangs.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { childrenOf } from '../harness/process-tree.ts'
-import { until } from '../harness/until.ts'
+import { childrenOf } from '../assurance/harness/process-tree.ts'
+import { until } from '../assurance/harness/until.ts'
 import { Folder, serve } from './command.ts'
 import { ConsoleClient } from './console-client.ts'
 import { PASSWORD } from './harness.ts'

@@ -6,7 +6,7 @@ import { describe, it } from 'node:test'
 import { generateKey } from '../src/accounts/api-keys.ts'
 import { newToken } from '../src/accounts/sessions.ts'
 import { readIdempotencyKey } from '../src/http/handlers.ts'
-import { ENGINES } from '../harness/engines.ts'
+import { ENGINES } from '../assurance/harness/engines.ts'
 import { describeService, expectError, makeKey, type Petstore, startPetstore } from './harness.ts'
 
 const REX = '{"name":"Rex","categoryId":3}'

@@ -9,7 +9,7 @@ import { CHANGES_OF_PET } from '../src/store/account-store.ts'
 import { openStore } from '../src/store/open-store.ts'
 import { kindOf } from '../src/store/records.ts'
 import { openDatabase } from '../src/store/sqlite/database.ts'
-import { postgres } from '../harness/engines.ts'
+import { postgres } from '../assurance/harness/engines.ts'
 
 const SOLD = 4000
 const ALL = 20_000

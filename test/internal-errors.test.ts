@@ -16,7 +16,7 @@ import { createMetrics } from '../src/http/metrics.ts'
 import { createPages } from '../src/http/pages.ts'
 import { createRecorder } from '../src/http/record.ts'
 import { createLog } from '../src/log.ts'
-import { RawConnection } from '../harness/raw-http.ts'
+import { RawConnection } from '../assurance/harness/raw-http.ts'
 import { Folder, serve } from './command.ts'
 import { startPetstore } from './harness.ts'
 

@@ -1,13 +1,13 @@
-// A few kills under load; npm run drill:kill-loop is the long form.
+// A few kills under load; npm run drill kill-loop is the long form.
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
-import { killUnderLoad } from '../drills/kills.ts'
-import { seeded } from '../harness/random.ts'
-import { isWhole } from '../drills/verdict.ts'
-import { ENGINES } from '../harness/engines.ts'
+import { killUnderLoad } from '../assurance/drills/kills.ts'
+import { seeded } from '../assurance/harness/random.ts'
+import { isWhole } from '../assurance/drills/verdict.ts'
+import { ENGINES } from '../assurance/harness/engines.ts'
 
 describe('An instance that is killed under load', { concurrency: true }, () => {
   for (const engine of ENGINES) {

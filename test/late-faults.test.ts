@@ -4,7 +4,7 @@ import { connect, type Socket } from 'node:net'
 import { describe, it } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import type { ListQuery } from '../src/contract/list-query.ts'
-import { until } from '../harness/until.ts'
+import { until } from '../assurance/harness/until.ts'
 import { signedIn } from './console-client.ts'
 import { type Petstore, startPetstore } from './harness.ts'
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import connectTo from 'postgres'
-import { postgres, type TestDatabase } from '../harness/engines.ts'
+import { postgres, type TestDatabase } from '../assurance/harness/engines.ts'
 import { countPets, expectError, type Petstore, startPetstore } from './harness.ts'
 
 const rex = { name: 'Rex', categoryId: 3 }

@@ -5,10 +5,10 @@ import { describe, it } from 'node:test'
 import { createMetrics } from '../src/http/metrics.ts'
 import type { Store } from '../src/store/store.ts'
 import { startCuttingProxy } from './cutting-proxy.ts'
-import { postgres } from '../harness/engines.ts'
+import { postgres } from '../assurance/harness/engines.ts'
 import { expectError, type Petstore, startPetstore } from './harness.ts'
-import { RawConnection } from '../harness/raw-http.ts'
-import { until } from '../harness/until.ts'
+import { RawConnection } from '../assurance/harness/raw-http.ts'
+import { until } from '../assurance/harness/until.ts'
 
 const ADMIN = { PETSTORE_ADMIN_PORT: '0' }
 const REX = { name: 'Rex', categoryId: 1 }

@@ -1,7 +1,7 @@
 // Upgrades from the first release: its database is upgraded without loss, and its program works on today's schema.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { ENGINES } from '../harness/engines.ts'
+import { ENGINES } from '../assurance/harness/engines.ts'
 import { Folder, serve } from './command.ts'
 import { ConsoleClient } from './console-client.ts'
 import { MIGRATIONS, readRows, readSchema } from './database-schema.ts'

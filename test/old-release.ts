@@ -4,8 +4,8 @@ import { readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { gunzipSync } from 'node:zlib'
-import { askPostgres } from '../harness/ask-postgres.ts'
-import type { TestEngine } from '../harness/engines.ts'
+import { askPostgres } from '../assurance/harness/ask-postgres.ts'
+import type { TestEngine } from '../assurance/harness/engines.ts'
 import { Folder, folderUntilExit } from './command.ts'
 
 const FIXTURES = fileURLToPath(new URL('fixtures/1.0.0/', import.meta.url))

@@ -1,7 +1,7 @@
 // A store on a PostgreSQL database of its own, behind a proxy that can fail, with a connection by hand beside it.
 import connectTo, { type Sql } from 'postgres'
-import { newPostgresDatabase, postgres } from '../harness/engines.ts'
-import { until } from '../harness/until.ts'
+import { newPostgresDatabase, postgres } from '../assurance/harness/engines.ts'
+import { until } from '../assurance/harness/until.ts'
 import { readConfig } from '../src/config.ts'
 import { openStore } from '../src/store/open-store.ts'
 import type { Store } from '../src/store/store.ts'

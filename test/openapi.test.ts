@@ -15,7 +15,7 @@ import { exampleNewPet, FIELD_NAMES } from '../src/contract/pets.ts'
 import type { PageCall } from '../src/http/call.ts'
 import { createOpenapiRoute } from '../src/http/openapi-route.ts'
 import { callExample, describeService, restoreExample, headerNames, type Petstore, startPetstore } from './harness.ts'
-import { RawConnection } from '../harness/raw-http.ts'
+import { RawConnection } from '../assurance/harness/raw-http.ts'
 import {
   assertDescribed,
   codePoint,

@@ -3,9 +3,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { gunzipSync } from 'node:zlib'
-import { until } from '../harness/until.ts'
+import { until } from '../assurance/harness/until.ts'
 import { describeService, startPetstore } from './harness.ts'
-import { expectRawError, type RawAnswer, RawConnection } from '../harness/raw-http.ts'
+import { expectRawError, type RawAnswer, RawConnection } from '../assurance/harness/raw-http.ts'
 
 const HOST = 'Host: localhost\r\n'
 const HTML = 'Accept: text/html\r\n'

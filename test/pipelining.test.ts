@@ -1,13 +1,13 @@
 // Requests that are sent without waiting for answers, and answers that nobody reads.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { residentMegabytes } from '../harness/process-tree.ts'
+import { residentMegabytes } from '../assurance/harness/process-tree.ts'
 import { connect, type Socket } from 'node:net'
 import { after, before, describe, it } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { Folder, makeKey, serve } from './command.ts'
 import { countPets, describeService, type Petstore, startPetstore } from './harness.ts'
-import { RawConnection } from '../harness/raw-http.ts'
+import { RawConnection } from '../assurance/harness/raw-http.ts'
 
 const HOST = 'Host: localhost\r\n'
 /** Makes requests so long that less than a hundred of them arrive at once. */

@@ -14,10 +14,10 @@ import { parseConnection } from '../src/store/postgres/connection-settings.ts'
 import { Pool } from '../src/store/postgres/pool.ts'
 import { CannotOpenStore } from '../src/store/store.ts'
 import { startCuttingProxy } from './cutting-proxy.ts'
-import { postgres, withParameters } from '../harness/engines.ts'
+import { postgres, withParameters } from '../assurance/harness/engines.ts'
 import { countPets, startPetstore } from './harness.ts'
-import { startPostgres } from '../harness/postgres-server.ts'
-import { CERTIFICATE, KEY } from '../harness/test-certificate.ts'
+import { startPostgres } from '../assurance/harness/postgres-server.ts'
+import { CERTIFICATE, KEY } from '../assurance/harness/test-certificate.ts'
 
 const rex = { name: 'Rex', categoryId: 3 }
 

@@ -10,7 +10,7 @@ import { parseConnection } from '../src/store/postgres/connection-settings.ts'
 import { settleCounts } from '../src/store/postgres/pets.ts'
 import { openStore } from '../src/store/open-store.ts'
 import { kindOf } from '../src/store/records.ts'
-import { postgres } from '../harness/engines.ts'
+import { postgres } from '../assurance/harness/engines.ts'
 import { openPostgres } from './open-postgres.ts'
 import { event, petRow } from './sample-rows.ts'
 

@@ -1,8 +1,8 @@
 // A migration that builds an index on PostgreSQL: creates go on, several instances agree, and an interruption is made good.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { postgres } from '../harness/engines.ts'
-import { until } from '../harness/until.ts'
+import { postgres } from '../assurance/harness/engines.ts'
+import { until } from '../assurance/harness/until.ts'
 import type { NewPet } from '../src/contract/pets.ts'
 import { type Migration, readMigrations } from '../src/store/migrations.ts'
 import { parseConnection } from '../src/store/postgres/connection-settings.ts'

@@ -8,7 +8,7 @@ import type { NewPet } from '../src/contract/pets.ts'
 import { openStore } from '../src/store/open-store.ts'
 import { Connection } from '../src/store/postgres/connection.ts'
 import { type Store, StoreUnavailable } from '../src/store/store.ts'
-import { until } from '../harness/until.ts'
+import { until } from '../assurance/harness/until.ts'
 import { openPostgres, tell, TOLD_START, untilWorks } from './open-postgres.ts'
 
 const rex: NewPet = { name: 'Rex', categoryId: 3n, status: 'available' }

@@ -6,11 +6,11 @@ import { readConfig } from '../src/config.ts'
 import type { NewPet } from '../src/contract/pets.ts'
 import { openStore } from '../src/store/open-store.ts'
 import { NoWrites, type Store, StoreUnavailable } from '../src/store/store.ts'
-import { askPostgres } from '../harness/ask-postgres.ts'
-import { until } from '../harness/until.ts'
+import { askPostgres } from '../assurance/harness/ask-postgres.ts'
+import { until } from '../assurance/harness/until.ts'
 import { expectError, startPetstore } from './harness.ts'
 import { openInTime, type OpenPostgres, openPostgres } from './open-postgres.ts'
-import { type PostgresServer, startPostgres } from '../harness/postgres-server.ts'
+import { type PostgresServer, startPostgres } from '../assurance/harness/postgres-server.ts'
 
 const rex: NewPet = { name: 'Rex', categoryId: 3n, status: 'available' }
 

@@ -8,7 +8,7 @@ import { readConfig } from '../src/config.ts'
 import { openStore } from '../src/store/open-store.ts'
 import { CannotOpenStore, StoreUnavailable } from '../src/store/store.ts'
 import { startCuttingProxy } from './cutting-proxy.ts'
-import { until } from '../harness/until.ts'
+import { until } from '../assurance/harness/until.ts'
 import { type OpenPostgres, openPostgres } from './open-postgres.ts'
 import { account, event } from './sample-rows.ts'
 

@@ -8,7 +8,7 @@ import { openStore } from '../src/store/open-store.ts'
 import { NoWrites, type Store, StoreUnavailable } from '../src/store/store.ts'
 import { startCuttingProxy } from './cutting-proxy.ts'
 import { startPetstore } from './harness.ts'
-import { until } from '../harness/until.ts'
+import { until } from '../assurance/harness/until.ts'
 import { openInTime, openPostgres, tell, TOLD_START, untilWorks } from './open-postgres.ts'
 
 interface Reported {

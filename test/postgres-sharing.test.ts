@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { NewPet } from '../src/contract/pets.ts'
-import { until } from '../harness/until.ts'
+import { until } from '../assurance/harness/until.ts'
 import { openPostgres } from './open-postgres.ts'
 
 const rex: NewPet = { name: 'Rex', categoryId: 3n, status: 'available' }

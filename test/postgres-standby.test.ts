@@ -4,9 +4,9 @@ import { after, before, describe, it } from 'node:test'
 import connectTo from 'postgres'
 import type { NewPet } from '../src/contract/pets.ts'
 import { NoWrites, StoreBusy, StoreUnavailable } from '../src/store/store.ts'
-import { until } from '../harness/until.ts'
+import { until } from '../assurance/harness/until.ts'
 import { type OpenPostgres, openPostgres } from './open-postgres.ts'
-import { type PostgresServer, startPostgres } from '../harness/postgres-server.ts'
+import { type PostgresServer, startPostgres } from '../assurance/harness/postgres-server.ts'
 
 const rex: NewPet = { name: 'Rex', categoryId: 3n, status: 'available' }
 

@@ -10,9 +10,9 @@ import { Pool } from '../src/store/postgres/pool.ts'
 import { openStore } from '../src/store/open-store.ts'
 import { CannotOpenStore, NoDatabase } from '../src/store/store.ts'
 import { readSchema } from './database-schema.ts'
-import { askPostgres } from '../harness/ask-postgres.ts'
-import { postgres, withParameters } from '../harness/engines.ts'
-import { until } from '../harness/until.ts'
+import { askPostgres } from '../assurance/harness/ask-postgres.ts'
+import { postgres, withParameters } from '../assurance/harness/engines.ts'
+import { until } from '../assurance/harness/until.ts'
 
 const open = (url: string) => openStore(readConfig({ database: url }, {}).database)
 

@@ -7,7 +7,7 @@ import { setImmediate } from 'node:timers/promises'
 import { parseConnection } from '../src/store/postgres/connection-settings.ts'
 import { Pool } from '../src/store/postgres/pool.ts'
 import { StoreUnavailable } from '../src/store/store.ts'
-import { until } from '../harness/until.ts'
+import { until } from '../assurance/harness/until.ts'
 import { type OpenPostgres, openPostgres } from './open-postgres.ts'
 import { event } from './sample-rows.ts'
 

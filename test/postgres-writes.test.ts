@@ -7,7 +7,7 @@ import { type AccountStore, FAILED_REQUESTS_KEPT, type Session } from '../src/st
 import { kindOf } from '../src/store/records.ts'
 import { type Idempotency, type Store, StoreUnavailable } from '../src/store/store.ts'
 import { startPetstore } from './harness.ts'
-import { until } from '../harness/until.ts'
+import { until } from '../assurance/harness/until.ts'
 import { openPostgres } from './open-postgres.ts'
 import { account, apiKey, event } from './sample-rows.ts'
 

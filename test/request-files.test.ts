@@ -1,5 +1,5 @@
 // The requests that the documentation offers to import are up to date, and each of them succeeds, also after an edit.
-// `npm run test:generated-clients` runs the collection with Postman's own runner.
+// `npm run drill generated-clients` runs the collection with Postman's own runner.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { describe, it } from 'node:test'

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { generateKey } from '../src/accounts/api-keys.ts'
-import { ENGINES } from '../harness/engines.ts'
+import { ENGINES } from '../assurance/harness/engines.ts'
 import { PASSWORD, startPetstore } from './harness.ts'
-import { RawConnection } from '../harness/raw-http.ts'
+import { RawConnection } from '../assurance/harness/raw-http.ts'
 
 const MADE = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 

@@ -1,7 +1,7 @@
 // Before a whole run of tests (node --test-global-setup): one PostgreSQL for all test files, and one cache of compiled code.
 import { fileURLToPath } from 'node:url'
-import { SHARED_POSTGRES } from '../harness/engines.ts'
-import { type PostgresServer, startPostgres } from '../harness/postgres-server.ts'
+import { SHARED_POSTGRES } from '../assurance/harness/engines.ts'
+import { type PostgresServer, startPostgres } from '../assurance/harness/postgres-server.ts'
 
 let server: PostgresServer
 

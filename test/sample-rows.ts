@@ -1,5 +1,5 @@
 // Accounts, keys and events to fill a store with, as short as a test can name them.
-import { samplePet } from '../harness/sample-pet.ts'
+import { samplePet } from '../assurance/harness/sample-pet.ts'
 import type { NewPet } from '../src/contract/pets.ts'
 import { PET_COLUMNS, valuesOf } from '../src/store/pet-columns.ts'
 import type { StoredRecord } from '../src/store/records.ts'

@@ -1,11 +1,11 @@
-// A hundred slow clients for a moment; npm run drill:slow-clients is the long form, and waits for the time limits.
+// A hundred slow clients for a moment; npm run drill slow-clients is the long form, and waits for the time limits.
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { it } from 'node:test'
-import { serveBesideSlowClients } from '../drills/slow.ts'
-import { ENGINES } from '../harness/engines.ts'
+import { serveBesideSlowClients } from '../assurance/drills/slow.ts'
+import { ENGINES } from '../assurance/harness/engines.ts'
 
 it('Honest clients are served beside slow ones, unless those may take every connection', async (context) => {
   const folder = mkdtempSync(join(tmpdir(), 'petstore-test-'))

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { it } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { collect } from '../harness/processes.ts'
+import { collect } from '../assurance/harness/processes.ts'
 
 const REPORTER = fileURLToPath(new URL('slowest.ts', import.meta.url))
 

@@ -1,7 +1,7 @@
 // Section 4.3 of the specification: fetching one animal, deprecated and to be removed on 5 December 2030.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { ENGINES } from '../harness/engines.ts'
+import { ENGINES } from '../assurance/harness/engines.ts'
 import { describeService, expectError, startPetstore } from './harness.ts'
 
 const SUNSET = Date.UTC(2030, 11, 5)

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { METHODS } from 'node:http'
 import { describe, it } from 'node:test'
 import { allowedAt, describeService, expectError, startPetstore } from './harness.ts'
-import { RawConnection } from '../harness/raw-http.ts'
+import { RawConnection } from '../assurance/harness/raw-http.ts'
 
 /** fetch sends no CONNECT and no TRACE; framing.test.ts does. */
 const SENDABLE = METHODS.filter((method) => !['CONNECT', 'TRACE'].includes(method))

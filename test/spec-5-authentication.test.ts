@@ -5,7 +5,7 @@ import { type ErrorCode, Refused } from '../src/contract/errors.ts'
 import { generateKey } from '../src/accounts/api-keys.ts'
 import type { ApiKey } from '../src/store/account-store.ts'
 import { startCuttingProxy } from './cutting-proxy.ts'
-import { ENGINES, postgres } from '../harness/engines.ts'
+import { ENGINES, postgres } from '../assurance/harness/engines.ts'
 import { describeService, expectError, type Petstore, startPetstore } from './harness.ts'
 
 const OPERATIONS: [method: string, path: string][] = [

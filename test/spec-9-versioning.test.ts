@@ -4,7 +4,7 @@ import { describe, it } from 'node:test'
 import { type Addresses, openapiDocument } from '../src/contract/openapi.ts'
 import { type Environment, OPERATIONS } from '../src/contract/operations.ts'
 import { expectError, startPetstore } from './harness.ts'
-import { RawConnection } from '../harness/raw-http.ts'
+import { RawConnection } from '../assurance/harness/raw-http.ts'
 
 interface Document {
   info: { version: string }

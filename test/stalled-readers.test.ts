@@ -8,7 +8,7 @@ import { after, before, describe, it } from 'node:test'
 import { TIMEOUTS } from '../src/http/app.ts'
 import { LONGEST_STALL_MS, SLOWEST_RATE } from '../src/http/connections.ts'
 import { unsentBytes } from '../src/http/node-http.ts'
-import { until } from '../harness/until.ts'
+import { until } from '../assurance/harness/until.ts'
 import { signedIn } from './console-client.ts'
 import { type Petstore, startPetstore } from './harness.ts'
 

@@ -3,10 +3,10 @@ import assert from 'node:assert/strict'
 import { existsSync, readdirSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import { describe, it } from 'node:test'
-import { sqlite } from '../harness/engines.ts'
+import { sqlite } from '../assurance/harness/engines.ts'
 import { startPetstore } from './harness.ts'
 import { petstore as petstoreCommand } from './in-process-command.ts'
-import { createHead, RawConnection, untilRefused } from '../harness/raw-http.ts'
+import { createHead, RawConnection, untilRefused } from '../assurance/harness/raw-http.ts'
 import { ask, close, connectionsTo, connectToFirstProcess, connectToWorker } from './worker-connection.ts'
 
 const list = (key: string) => `GET /v1/pets HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${key}\r\n\r\n`

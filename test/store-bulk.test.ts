@@ -8,7 +8,7 @@ import { openStore } from '../src/store/open-store.ts'
 import { kindOf, type StoredRecord } from '../src/store/records.ts'
 import { FAILED_REQUESTS_KEPT } from '../src/store/account-store.ts'
 import type { Store } from '../src/store/store.ts'
-import { ENGINES, type TestDatabase } from '../harness/engines.ts'
+import { ENGINES, type TestDatabase } from '../assurance/harness/engines.ts'
 import { account, apiKey, event } from './sample-rows.ts'
 
 const rex: NewPet = { name: 'Rex', categoryId: 3n, status: 'available' }

@@ -9,8 +9,8 @@ import { openStore } from '../src/store/open-store.ts'
 import { kindOf, KINDS, type StoredRecord } from '../src/store/records.ts'
 import type { Session } from '../src/store/account-store.ts'
 import { type Idempotency, type Store, StoreUnavailable } from '../src/store/store.ts'
-import { askPostgres } from '../harness/ask-postgres.ts'
-import { ENGINES, postgres, type TestDatabase } from '../harness/engines.ts'
+import { askPostgres } from '../assurance/harness/ask-postgres.ts'
+import { ENGINES, postgres, type TestDatabase } from '../assurance/harness/engines.ts'
 import { account, apiKey, event } from './sample-rows.ts'
 
 const HOUR = 3_600_000

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { NewPet } from '../src/contract/pets.ts'
 import type { Store } from '../src/store/store.ts'
-import { ENGINES, type TestEngine } from '../harness/engines.ts'
-import { samplePet } from '../harness/sample-pet.ts'
+import { ENGINES, type TestEngine } from '../assurance/harness/engines.ts'
+import { samplePet } from '../assurance/harness/sample-pet.ts'
 import { withStore } from './with-store.ts'
 
 const rex: NewPet = { ...samplePet, name: 'Rex', status: 'available' }

@@ -8,8 +8,8 @@ import { kindOf, KINDS, type RecordStore } from '../src/store/records.ts'
 import { openSqliteStore } from '../src/store/sqlite/sqlite-store.ts'
 import type { AccountStore, ApiKey, AuditEvent, Session } from '../src/store/account-store.ts'
 import type { ImportStore, PetStore, Store } from '../src/store/store.ts'
-import { ENGINES } from '../harness/engines.ts'
-import { samplePet } from '../harness/sample-pet.ts'
+import { ENGINES } from '../assurance/harness/engines.ts'
+import { samplePet } from '../assurance/harness/sample-pet.ts'
 import { petRow } from './sample-rows.ts'
 
 const rex: NewPet = { ...samplePet, name: 'Rex', status: 'available' }

@@ -15,9 +15,9 @@ import {
   type Session,
 } from '../src/store/account-store.ts'
 import type { Idempotency, Store } from '../src/store/store.ts'
-import { ENGINES, type TestDatabase } from '../harness/engines.ts'
+import { ENGINES, type TestDatabase } from '../assurance/harness/engines.ts'
 import { account, apiKey, event } from './sample-rows.ts'
-import { samplePet } from '../harness/sample-pet.ts'
+import { samplePet } from '../assurance/harness/sample-pet.ts'
 
 const rex: NewPet = { ...samplePet, name: 'Rex', status: 'available' }
 

@@ -5,7 +5,7 @@ import { readConfig } from '../src/config.ts'
 import { copyStore } from '../src/store/copy-store.ts'
 import { openStore } from '../src/store/open-store.ts'
 import { ConsoleClient, signedIn } from './console-client.ts'
-import { ENGINES } from '../harness/engines.ts'
+import { ENGINES } from '../assurance/harness/engines.ts'
 import { describeService, expectError, PASSWORD } from './harness.ts'
 import { event } from './sample-rows.ts'
 

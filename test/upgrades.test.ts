@@ -1,7 +1,7 @@
 // Upgrades: this program beside a newer one on the same database, and a migration that fails.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { ENGINES } from '../harness/engines.ts'
+import { ENGINES } from '../assurance/harness/engines.ts'
 import { changedProgram } from './changed-program.ts'
 import { Folder, makeKey, serve } from './command.ts'
 import { MIGRATIONS, readSchema } from './database-schema.ts'

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { SIGN_IN_BY_ACCOUNT_AND_ADDRESS } from '../src/accounts/throttle.ts'
 import { ConsoleClient } from './console-client.ts'
-import { ENGINES } from '../harness/engines.ts'
+import { ENGINES } from '../assurance/harness/engines.ts'
 import { expectError, PASSWORD, type PetstoreOptions, startPetstore } from './harness.ts'
 
 const HOUR_MS = 3_600_000

@@ -1,8 +1,8 @@
 // Connections to a service of this process that a chosen process of it has accepted: the system decides which one does.
 import { once } from 'node:events'
-import { acceptedFrom, socketsOf } from '../harness/accepted-sockets.ts'
-import { RawConnection } from '../harness/raw-http.ts'
-import { until } from '../harness/until.ts'
+import { acceptedFrom, socketsOf } from '../assurance/harness/accepted-sockets.ts'
+import { RawConnection } from '../assurance/harness/raw-http.ts'
+import { until } from '../assurance/harness/until.ts'
 
 export function connectToWorker(url: string): Promise<RawConnection> {
   return connectUntil(url, (inode) => !socketsOf(process.pid).has(inode))

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { type Petstore, startPetstore } from './harness.ts'
-import { RawConnection } from '../harness/raw-http.ts'
+import { RawConnection } from '../assurance/harness/raw-http.ts'
 import { connectToWorker } from './worker-connection.ts'
 
 const HOST = 'Host: localhost\r\n'

@@ -9,9 +9,9 @@ import { SIGN_IN_BY_ACCOUNT_AND_ADDRESS, SIGN_UP_BY_ADDRESS } from '../src/accou
 import { Folder, serve } from './command.ts'
 import { ConsoleClient } from './console-client.ts'
 import { describeService, makeKey, PASSWORD, startPetstore } from './harness.ts'
-import { postgres, sqlite, withParameters } from '../harness/engines.ts'
-import { RawConnection } from '../harness/raw-http.ts'
-import { until } from '../harness/until.ts'
+import { postgres, sqlite, withParameters } from '../assurance/harness/engines.ts'
+import { RawConnection } from '../assurance/harness/raw-http.ts'
+import { until } from '../assurance/harness/until.ts'
 import { ask, close, connectionsTo, connectToFirstProcess, connectToWorker } from './worker-connection.ts'
 
 const TWO = { PETSTORE_WORKERS: '2' }

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import { describe, it } from 'node:test'
 import { inspect } from 'node:util'
-import { freePort } from '../../harness/free-port.ts'
+import { freePort } from '../../assurance/harness/free-port.ts'
 import { startPetstore } from '../../test/harness.ts'
 import {
   AuthenticationError,

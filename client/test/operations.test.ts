@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { describeService, type Petstore as Service, startPetstore } from '../../test/harness.ts'
-import { ENGINES } from '../../harness/engines.ts'
+import { ENGINES } from '../../assurance/harness/engines.ts'
 import { examplePath, OPERATIONS } from '../../src/contract/operations.ts'
 import { kindOf } from '../../src/store/records.ts'
 import { toJson } from '../../test/openapi-document.ts'

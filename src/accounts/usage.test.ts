@@ -10,7 +10,7 @@ import type { ApiKey, AuditEvent, FailedRequest } from '../store/account-store.t
 import { type Store, StoreUnavailable } from '../store/store.ts'
 import { openStore } from '../store/open-store.ts'
 import { kindOf } from '../store/records.ts'
-import { until } from '../../harness/until.ts'
+import { until } from '../../assurance/harness/until.ts'
 import { FAILED_WAITING, Usage } from './usage.ts'
 
 const HOUR_MS = 3_600_000

@@ -1,7 +1,7 @@
 // The form of an animal: what is read of what was typed, and what people are told about it.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { samplePet } from '../../harness/sample-pet.ts'
+import { samplePet } from '../../assurance/harness/sample-pet.ts'
 import { withStore } from '../../test/with-store.ts'
 import { InvalidFields } from '../contract/errors.ts'
 import type { FieldName } from '../contract/pets.ts'

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import type { Page } from '@playwright/test'
-import { until } from '../../harness/until.ts'
+import { until } from '../../assurance/harness/until.ts'
 import type { NewPet } from '../../src/contract/pets.ts'
 import { PASSWORD } from '../harness.ts'
 import { event } from '../sample-rows.ts'

@@ -5,7 +5,7 @@ import { syncBuiltinESMExports } from 'node:module'
 import { describe, it, type TestContext } from 'node:test'
 import timers from 'node:timers/promises'
 import { BROKEN, FakeServer, serverSays, settingsOf, settled } from '../../../test/fake-server.ts'
-import { until } from '../../../harness/until.ts'
+import { until } from '../../../assurance/harness/until.ts'
 import { NoWrites, StoreUnavailable } from '../store.ts'
 import { Pool } from './pool.ts'
 

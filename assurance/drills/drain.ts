@@ -1,0 +1,74 @@
+// npm run drill drain: restarts instances behind proxies and alone, under traffic of clients that never retry.
+// Fails if a request fails, or an acknowledged animal is lost or doubled. The drain time is the one that deploy/ sets.
+// --restarts and --seed take a number; --plant kills the instances instead of stopping them, and then the drill must fail.
+import { mkdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { killAll } from '../harness/processes.ts'
+import { say } from '../harness/say.ts'
+import { startCaddy } from './caddy.ts'
+import { conduct, type Terms } from './conduct.ts'
+import { requirePrograms } from './debian.ts'
+import { CHECKS, startLoadBalancer } from './load-balancer.ts'
+import { PACKAGES, PROGRAMS, PROXIES } from './proxy-servers.ts'
+import { holds, type Outcome, restartAlone, restartBehind, type Restarts } from './restarts.ts'
+
+const CLIENTS = 8
+/** HAProxy and Caddy check health every second here, so they need a moment to use an instance again. */
+const SETTLES_MS = 2500
+
+/** Returns the drain time, in seconds, that a file in deploy/ sets. */
+function drainOf(file: string): number {
+  const [, seconds] = /PETSTORE_DRAIN_SECONDS(?:=|: )(\d+)/.exec(
+    readFileSync(new URL(`../../deploy/${file}`, import.meta.url), 'utf8'),
+  )!
+  return Number(seconds)
+}
+
+const SCENES: Record<string, { drainSeconds: number; run: (plan: Restarts) => Promise<Outcome> }> = {
+  'two instances behind HAProxy': {
+    drainSeconds: drainOf('compose.yaml'),
+    run: (plan) => restartBehind((...set) => startLoadBalancer(...set, CHECKS.patient), SETTLES_MS, plan),
+  },
+  'two instances behind Caddy': {
+    drainSeconds: drainOf('compose.yaml'),
+    run: (plan) => restartBehind(startCaddy, SETTLES_MS, plan),
+  },
+  'one instance, inherited socket': { drainSeconds: drainOf('petstore.service'), run: (plan) => restartAlone(plan) },
+  ...Object.fromEntries(
+    Object.entries(PROXIES).map(([name, startProxy]) => [
+      `the same behind ${name}`,
+      { drainSeconds: drainOf('petstore.service'), run: (plan: Restarts) => restartAlone(plan, startProxy) },
+    ]),
+  ),
+}
+
+async function drill({ folder, seed, plant, counts: { restarts } }: Terms<'restarts'>): Promise<boolean> {
+  let held = true
+  for (const [index, [name, { drainSeconds, run }]] of Object.entries(SCENES).entries()) {
+    const own = join(folder, String(index))
+    mkdirSync(own)
+    const signal = plant ? 'SIGKILL' : 'SIGTERM'
+    say(`${name}: ${restarts} restarts by ${signal}, each drained for ${drainSeconds} s`)
+    const outcome = await run({ folder: own, restarts, drainSeconds, signal, clients: CLIENTS, seed })
+    await killAll()
+    print(name, outcome)
+    held &&= holds(outcome)
+  }
+  return held
+}
+
+function print(name: string, { restarts, answered, broken, lost, doubled, slowestMs }: Outcome): void {
+  const figures = [
+    `${restarts} restarts`,
+    `${answered} answered`,
+    `${broken.length} broken`,
+    `${lost.length} lost`,
+    `${doubled.length} doubled`,
+  ]
+  process.stdout.write(`${name.padEnd(32)} ${figures.join(', ')}, slowest ${Math.round(slowestMs)} ms\n`)
+  for (const [what, all] of Map.groupBy(broken, (one) => one))
+    process.stdout.write(`  broken: ${all.length} × ${what}\n`)
+}
+
+requirePrograms(PROGRAMS, PACKAGES)
+await conduct({ restarts: 30 }, drill)
