@@ -15,10 +15,7 @@ it('What arrives in one turn is handed over together, and what comes alone in it
 
 it('Where more arrive than a turn takes, the rest follows in order, a turn later each', async () => {
   const taken: (readonly number[])[] = []
-  const arrived = gatherTurns<number>(
-    (gathered) => taken.push(gathered),
-    () => 2,
-  )
+  const arrived = gatherTurns<number>((gathered) => taken.push(gathered), 2)
   for (const each of [1, 2, 3]) arrived(each)
   await setImmediate()
   assert.deepEqual(taken, [[1, 2]])
@@ -37,17 +34,33 @@ it('Where more arrive than a turn takes, the rest follows in order, a turn later
 
 it('What arrives while a turn is taken follows in the next one, and nothing is handed over without an arrival', async () => {
   const taken: (readonly number[])[] = []
-  const arrived = gatherTurns<number>(
-    (gathered) => {
-      taken.push(gathered)
-      // As a client whose next request is read while its first one is answered.
-      if (gathered[0]! < 4) arrived(gathered[0]! + 1)
-    },
-    () => 2,
-  )
+  const arrived = gatherTurns<number>((gathered) => {
+    taken.push(gathered)
+    // As a client whose next request is read while its first one is answered.
+    if (gathered[0]! < 4) arrived(gathered[0]! + 1)
+  }, 2)
   arrived(1)
   for (let turn = 0; turn < 8; turn += 1) await setImmediate()
   assert.deepEqual(taken, [[1], [2], [3], [4]])
+})
+
+it('What must wait is handed over later, all of it, in order', async () => {
+  const taken: (readonly number[])[] = []
+  let mustWait = true
+  const arrived = gatherTurns<number>(
+    (gathered) => taken.push(gathered),
+    2,
+    () => mustWait,
+  )
+  for (const each of [1, 2]) arrived(each)
+  await setImmediate()
+  arrived(3)
+  await setImmediate()
+  assert.deepEqual(taken, [])
+  mustWait = false
+  await setImmediate()
+  await setImmediate()
+  assert.deepEqual(taken, [[1, 2], [3]])
 })
 
 it('A wait for more ends after the first turn without any, and where more come every turn, after four', async () => {

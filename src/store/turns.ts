@@ -3,13 +3,22 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 
 /**
- * Returns a function that adds an item. Calls `take` with the items of a turn, in the order of arrival, at most `most()` at a
- * time. The rest waits for the following turns, so that many requests do not hold up new connections and the admin port.
+ * Returns a function that adds an item. Calls `take` with the items of a turn, in the order of arrival, at most `most` at a
+ * time. The rest waits for the following turns, so that many requests do not hold up new connections and the admin port. While
+ * `mustWait` returns true, all wait for the next turn.
  */
-export function gatherTurns<T>(take: (gathered: readonly T[]) => void, most = () => Infinity): (arrival: T) => void {
+export function gatherTurns<T>(
+  take: (gathered: readonly T[]) => void,
+  most = Infinity,
+  mustWait = () => false,
+): (arrival: T) => void {
   const gathered: T[] = []
   const handOver = () => {
-    const next = gathered.splice(0, most())
+    if (mustWait()) {
+      setImmediate(handOver)
+      return
+    }
+    const next = gathered.splice(0, most)
     if (gathered.length > 0) setImmediate(handOver)
     take(next)
   }
