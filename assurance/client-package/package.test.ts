@@ -12,7 +12,7 @@ import { type Petstore, startPetstore } from '../../test/harness.ts'
 import { type OddServer, type Respond, startOddServer } from '../../client/test/odd-server.ts'
 import { FOLDER, install, RUNTIMES, tool } from './runtimes.ts'
 
-const CLIENT = join(FOLDER, '..')
+const CLIENT = join(FOLDER, '../../client')
 const TSC = join(CLIENT, '../node_modules/.bin/tsc')
 
 const EXPECTED = {

@@ -89,7 +89,7 @@ describe('A client generated from /openapi.json', () => {
   })
 
   it('is not needed in Postman: the collection in docs/ succeeds as it is', async () => {
-    await runCollection(readFileSync(join(HERE, '../docs/petstore.postman_collection.json'), 'utf8'))
+    await runCollection(readFileSync(join(HERE, '../../docs/petstore.postman_collection.json'), 'utf8'))
   })
 
   for (const block of BLOCKS.filter(({ text }) => /\bnpx\b/.test(text))) {
