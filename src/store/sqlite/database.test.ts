@@ -1,5 +1,7 @@
 // The guarantees of the database file: durable commits, foreign keys, correct counts.
 import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import {
   closeSync,
   mkdtempSync,
@@ -18,7 +20,7 @@ import { describe, it, type TestContext } from 'node:test'
 import { IN_MEMORY } from '../database-address.ts'
 import { CannotOpenStore, NoDatabase } from '../store.ts'
 import { openDatabase, readPragma, refuseForeignFile, requireSqliteVersion } from './database.ts'
-import { LOCK_RETRY_MS } from './failures.ts'
+import { isFull, LOCK_RETRY_MS } from './failures.ts'
 import { APPLICATION_ID, migrate } from './migrate.ts'
 
 describe('A database file that is open', () => {
@@ -194,6 +196,47 @@ describe('A database file that can not be used safely', () => {
       opened.db.close()
     }
     db.close()
+  })
+
+  it('has all that was written before the damage to its log, once the process that its message says to kill was killed', async () => {
+    using file = new File()
+    openDatabase(file.path).db.close()
+    const program = `const db = new (require('node:sqlite').DatabaseSync)(process.argv[1])
+      db.exec('BEGIN'); db.prepare('SELECT * FROM pets').all(); console.log('reads'); setInterval(() => {}, 1000)`
+    const reader = spawn(process.execPath, ['-e', program, file.path], { stdio: ['ignore', 'pipe', 'inherit'] })
+    using _killed = { [Symbol.dispose]: () => void reader.kill('SIGKILL') }
+    await once(reader.stdout, 'data')
+    const { db } = openDatabase(file.path)
+    const insert = db.prepare("INSERT INTO pets (name, category_id, status) VALUES (?, 1, 'available')")
+    for (const name of ['kept', 'kept too', 'not synced']) insert.run(name)
+    db.close()
+    const end = readFileSync(`${file.path}-wal`).length
+    const log = openSync(`${file.path}-wal`, 'r+')
+    writeSync(log, Buffer.alloc(4096), 0, 4096, end - 4096)
+    closeSync(log)
+    const open = () => openDatabase(file.path, { lockWaitMs: 20, serving: { checkpoints: true, onBroken: () => {} } })
+    assert.throws(
+      open,
+      /while another process uses it\. Kill that process with SIGKILL: if it ends by itself, it may copy the damage/,
+    )
+    reader.kill('SIGKILL')
+    await once(reader, 'exit')
+    const opened = open()
+    const names = opened.db.prepare('SELECT name FROM pets').all()
+    assert.deepEqual(
+      names.map(({ name }) => name),
+      ['kept', 'kept too'],
+    )
+    assert.equal(readPragma(opened.db, 'integrity_check'), 'ok')
+    opened.wal?.close()
+    opened.db.close()
+  })
+
+  it('is waited for where the disk is full in the middle of a migration, too', () => {
+    using db = new DatabaseSync(IN_MEMORY)
+    db.exec('PRAGMA max_page_count = 8')
+    assert.throws(() => migrate(db, 'pets.db', true), isFull)
+    assert.deepEqual(db.prepare('SELECT name FROM sqlite_schema').all(), [])
   })
 
   const settings: [setting: string, instead: string, message: RegExp][] = [

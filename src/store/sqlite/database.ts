@@ -133,7 +133,7 @@ function requireDurableWal(db: DatabaseSync, path: string, lockWaitMs: number): 
     lock.exec('BEGIN IMMEDIATE')
     if (!rewriteWal(`${db.location()}-wal`, frames()))
       throw new CannotOpenStore(
-        `Cannot open the database ${path}: its write-ahead log is damaged, and can't be recovered before all processes that use it have ended.`,
+        `Cannot open the database ${path}: its write-ahead log is damaged, and can't be recovered while another process uses it. Kill that process with SIGKILL: if it ends by itself, it may copy the damage to the database.`,
         { transient: true },
       )
   }

@@ -8,7 +8,7 @@ import {
   missingMigrations,
   readMigrations,
 } from '../migrations.ts'
-import { explain } from './failures.ts'
+import { explain, isFull } from './failures.ts'
 
 /** "PETS" in ASCII; in the header of a file it marks a petstore database. */
 export const APPLICATION_ID = 0x50455453
@@ -44,6 +44,8 @@ function apply(db: DatabaseSync, path: string, migration: Migration): void {
     db.exec(sql)
     db.prepare(`INSERT INTO ${MIGRATIONS_TABLE} VALUES (?, ?, ?, ?)`).run(number, name, compatibleFrom, Date.now())
   } catch (error) {
+    // Waited for, as where no migration is due; a migration that rewrites a large table writes to the disk before its COMMIT.
+    if (isFull(error)) throw error
     throw migrationFailed(path, migration, explain(error), error)
   }
 }

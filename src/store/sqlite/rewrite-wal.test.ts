@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import fs, { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import fs, { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -54,6 +54,41 @@ describe('A write-ahead log that is written again', () => {
     assert.deepEqual({ ...db.prepare('PRAGMA integrity_check').get() }, { integrity_check: 'ok' })
   })
 
+  it('is taken from a machine of the other byte order, too', () => {
+    const bytes = withBigEndianSums(readFileSync(log).subarray(0, 32 + frames * (24 + 4096)))
+    const moved = join(folder, 'moved.db')
+    copyFileSync(join(folder, 'pets.db'), moved)
+    writeFileSync(`${moved}-wal`, bytes)
+    assert.equal(rewriteWal(`${moved}-wal`, frames), true)
+    assert.ok(readFileSync(`${moved}-wal`).equals(bytes))
+    using copy = new DatabaseSync(moved)
+    assert.equal(copy.prepare('PRAGMA wal_checkpoint(NOOP)').get()!['log'], frames, 'SQLite takes it as well')
+    bytes[bytes.length - 1]! ^= 1
+    writeFileSync(join(folder, 'copy'), bytes)
+    assert.equal(rewriteWal(join(folder, 'copy'), frames), false)
+  })
+
+  it('is written whole where the disk takes a part at a time; what it refuses then is what is told', ({ mock }) => {
+    const { writeSync } = fs
+    let isFull = false
+    const places: number[] = []
+    mock.method(fs, 'writeSync', (file: number, part: Buffer, offset: number, length: number, place: number) => {
+      if (isFull) throw Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' })
+      places.push(place)
+      return writeSync(file, part, offset, Math.min(length, 500_000), place)
+    })
+    syncBuiltinESMExports()
+    try {
+      assert.equal(rewriteWal(log, frames), true)
+      assert.deepEqual(places.slice(0, 3), [0, 32, 500_032])
+      isFull = true
+      assert.throws(() => rewriteWal(log, frames), { code: 'ENOSPC' })
+    } finally {
+      mock.restoreAll()
+      syncBuiltinESMExports()
+    }
+  })
+
   it('is refused where a byte of it is not what was written, or where it ends too early', () => {
     const bytes = readFileSync(log)
     const copy = join(folder, 'copy')
@@ -79,4 +114,26 @@ describe('A write-ahead log that is written again', () => {
 function frameBytes(frame: number): number[] {
   const start = 32 + frame * (24 + 4096)
   return [0, 4, 8, 15, 16, 23, 24, 2000, 24 + 4095].map((offset) => start + offset)
+}
+
+/** Returns the log as a big-endian machine would have written it. */
+function withBigEndianSums(log: Buffer): Buffer {
+  const bytes = Buffer.from(log)
+  let [first, second] = [0, 0]
+  const addUp = (from: number, to: number) => {
+    for (let at = from; at < to; at += 8) {
+      first = (first + bytes.readInt32BE(at) + second) | 0
+      second = (second + bytes.readInt32BE(at + 4) + first) | 0
+    }
+  }
+  const note = (place: number) => bytes.writeInt32BE(second, bytes.writeInt32BE(first, place))
+  bytes.writeUInt32BE(0x377f0683, 0)
+  addUp(0, 24)
+  note(24)
+  for (let frame = 32; frame < bytes.length; frame += 24 + 4096) {
+    addUp(frame, frame + 8)
+    addUp(frame + 24, frame + 24 + 4096)
+    note(frame + 16)
+  }
+  return bytes
 }

@@ -1,9 +1,11 @@
 // Makes a write-ahead log durable that an earlier process has left, whatever became of that process's syncs.
 import { closeSync, fdatasyncSync, openSync, readSync, writeSync } from 'node:fs'
-import { endianness } from 'node:os'
 
-/** The format of the log: sqlite.org/fileformat2.html#walformat. The magic number says in which byte order words are summed up. */
-const MAGIC = endianness() === 'LE' ? 0x377f0682 : 0x377f0683
+/**
+ * The format of the log: sqlite.org/fileformat2.html#walformat. The magic number says in which byte order words are summed up:
+ * that of the machine that began the log, which may not be this one.
+ */
+const MAGIC = { littleEndian: 0x377f0682, bigEndian: 0x377f0683 }
 const HEADER = 32
 const FRAME_HEADER = 24
 const FRAMES_AT_ONCE = 256
@@ -19,7 +21,10 @@ export function rewriteWal(path: string, frames: number): boolean {
   try {
     if (frames === 0) return true
     const header = read(file, 0, HEADER)
-    if (header?.readUInt32BE(0) !== MAGIC || !isSum(addUp([0, 0], header, 0, 24), header, 24)) return false
+    const magic = header?.readUInt32BE(0)
+    const isLittle = magic === MAGIC.littleEndian
+    if (header === undefined || !(isLittle || magic === MAGIC.bigEndian)) return false
+    if (!isSum(addUp([0, 0], header, 0, 24, isLittle), header, 24)) return false
     write(file, 0, header)
     const salt = header.readBigUInt64BE(16)
     const size = FRAME_HEADER + header.readUInt32BE(8)
@@ -29,7 +34,8 @@ export function rewriteWal(path: string, frames: number): boolean {
       const bytes = read(file, place, Math.min(FRAMES_AT_ONCE, frames - done) * size)
       if (bytes === undefined) return false
       for (let start = 0; start < bytes.length; start += size) {
-        sum = addUp(addUp(sum, bytes, start, start + 8), bytes, start + FRAME_HEADER, start + size)
+        sum = addUp(sum, bytes, start, start + 8, isLittle)
+        sum = addUp(sum, bytes, start + FRAME_HEADER, start + size, isLittle)
         if (bytes.readBigUInt64BE(start + 8) !== salt || !isSum(sum, bytes, start + 16)) return false
       }
       write(file, place, bytes)
@@ -43,22 +49,22 @@ export function rewriteWal(path: string, frames: number): boolean {
 
 /** Returns undefined if the file is too short. */
 function read(file: number, place: number, length: number): Buffer | undefined {
-  const bytes = Buffer.from(new ArrayBuffer(length))
+  const bytes = Buffer.alloc(length)
   return readSync(file, bytes, 0, length, place) === length ? bytes : undefined
 }
 
+/** A full disk may take a part first, and refuse the rest only at the next attempt. */
 function write(file: number, place: number, bytes: Buffer): void {
-  const written = writeSync(file, bytes, 0, bytes.length, place)
-  if (written < bytes.length) throw new Error(`only ${written} of ${bytes.length} bytes were written`)
+  for (let done = 0; done < bytes.length;) done += writeSync(file, bytes, done, bytes.length - done, place + done)
 }
 
 type Sum = [number, number]
 
-function addUp([first, second]: Sum, { buffer }: Buffer, from: number, to: number): Sum {
-  const words = new Int32Array(buffer, from, (to - from) / 4)
-  for (let index = 0; index < words.length; index += 2) {
-    first = (first + words[index]! + second) | 0
-    second = (second + words[index + 1]! + first) | 0
+function addUp([first, second]: Sum, bytes: Buffer, from: number, to: number, isLittle: boolean): Sum {
+  const words = new DataView(bytes.buffer, bytes.byteOffset + from, to - from)
+  for (let at = 0; at < words.byteLength; at += 8) {
+    first = (first + words.getInt32(at, isLittle) + second) | 0
+    second = (second + words.getInt32(at + 4, isLittle) + first) | 0
   }
   return [first, second]
 }
