@@ -6,6 +6,7 @@ import connectTo from 'postgres'
 import { postgres } from '../assurance/harness/engines.ts'
 import { until } from '../assurance/harness/until.ts'
 import type { Check } from '../src/store/check.ts'
+import { openPostgresStore } from '../src/store/postgres/postgres-store.ts'
 import { Folder, serve } from './command.ts'
 import { ConsoleClient } from './console-client.ts'
 import { PASSWORD, startPetstore } from './harness.ts'
@@ -50,6 +51,8 @@ async function follow(run: Parts['run'], fix = ''): Promise<void> {
   const statements = fix.match(/GRANT [^;]*;/g) ?? assert.fail(`no statement in: ${fix}`)
   for (const statement of statements.slice(0, -1)) await run(statement)
 }
+
+const openStoreToServe = (url: string) => openPostgresStore(url, { serving: { checkpoints: true, onBroken: () => {} } })
 
 const all = (role: string) =>
   `GRANT ALL ON ALL TABLES IN SCHEMA public TO ${role}; GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO ${role}`
@@ -105,6 +108,30 @@ describe('A role that lacks rights', () => {
         assert.deepEqual(await examine(url), { code: 0, problem: undefined })
       }))
   }
+
+  it('on the schema of its search path is told to grant nothing on that of another store', () =>
+    withRole(async ({ url, role, run }) => {
+      await run(`${all(role)}; REVOKE ALL ON SCHEMA public FROM PUBLIC; ALTER SCHEMA public RENAME TO "the zoo"; ALTER ROLE ${role} SET search_path = "$user", "the zoo";
+        CREATE SCHEMA aquarium; CREATE TABLE aquarium.petstore_migrations AS TABLE "the zoo".petstore_migrations`)
+      const { problem } = await examine(url)
+      assert.match(problem!.found, /lacks rights on the schema "the zoo"$/)
+      assert.doesNotMatch(problem!.fix!, /aquarium/)
+      await follow(run, problem!.fix)
+      assert.deepEqual(await examine(url), { code: 0, problem: undefined })
+    }))
+
+  it('to see rows, because of row-level security without a policy, is found by doctor and waited for by serve', () =>
+    withRole(async ({ url, role, run }) => {
+      await run(`${all(role)}; ALTER TABLE pets ENABLE ROW LEVEL SECURITY; ALTER TABLE api_keys ENABLE ROW LEVEL SECURITY;
+        CREATE POLICY everything ON api_keys TO ${role} USING (TRUE)`)
+      const { code, problem } = await examine(url)
+      assert.deepEqual([code, problem?.name], [1, 'Rights'])
+      assert.match(problem!.found, /^row-level security hides the rows of pets from the role "shop-/)
+      await assert.rejects(openStoreToServe(url), /row-level security hides the rows of pets/)
+      await run(/ALTER TABLE [^;]*;/.exec(problem!.fix!)![0])
+      assert.deepEqual(await examine(url), { code: 0, problem: undefined })
+      await (await openStoreToServe(url)).close()
+    }))
 
   it('is told by serve in its log, with what to grant, and serves as soon as that is done', () =>
     withRole(async ({ url, role, run }) => {

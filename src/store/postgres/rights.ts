@@ -36,7 +36,8 @@ export interface MissingRights {
 
 /** Resolves with undefined if nothing is missing, or the database has no tables yet. */
 export async function findMissingRights(sql: Database): Promise<MissingRights | undefined> {
-  // A schema that the role may not use is not in the search path, so `current_schema` passes over it.
+  // `current_schema` passes over a schema that the role may not use. Then the one is meant that `search_path` names: those of other
+  // stores may be beside it.
   const needed = await sql<Lacking[]>`
     SELECT quote_ident(current_user) AS role, quote_ident(n.nspname) AS schema, c.relname AS name, p.right,
       quote_ident(pg_get_userbyid(c.relowner)) AS owner, has_schema_privilege(n.oid, 'USAGE') AS "mayUseSchema"
@@ -47,14 +48,17 @@ export async function findMissingRights(sql: Database): Promise<MissingRights | 
         OR c.relkind = 'S' AND EXISTS (SELECT FROM pg_catalog.pg_depend d JOIN pg_catalog.pg_class t ON t.oid = d.refobjid
           WHERE d.objid = c.oid AND t.relnamespace = n.oid AND t.relname IN ${sql(DRAWN_FROM)}))
       AND n.nspname = coalesce(current_schema(),
-        (SELECT schemaname FROM pg_catalog.pg_tables WHERE tablename = ${MIGRATIONS_TABLE} ORDER BY schemaname LIMIT 1))
+        (SELECT t.schemaname FROM pg_catalog.pg_tables t JOIN regexp_split_to_table(
+            replace(current_setting('search_path'), '"$user"', quote_ident(current_user)), ', *')
+          WITH ORDINALITY AS path(name, position) ON path.name = quote_ident(t.schemaname)
+          WHERE t.tablename = ${MIGRATIONS_TABLE} ORDER BY path.position LIMIT 1))
       AND NOT (has_schema_privilege(n.oid, 'USAGE') AND CASE c.relkind WHEN 'S'
         THEN has_sequence_privilege(c.oid, p.right) ELSE has_table_privilege(c.oid, p.right) END)
     ORDER BY c.relname, p.position`
   const lacking = needed.filter(
     ({ name, right }) => right === 'USAGE' || (FEWER_RIGHTS[name] ?? ALL_RIGHTS).includes(right),
   )
-  if (lacking.length === 0) return undefined
+  if (lacking.length === 0) return findHiddenRows(sql)
   const { role, schema, owner, mayUseSchema } = lacking[0]!
   const rightsOf = Map.groupBy(lacking, ({ name }) => name)
   const namesOf = Map.groupBy(rightsOf.keys(), (name) =>
@@ -75,6 +79,24 @@ export async function findMissingRights(sql: Database): Promise<MissingRights | 
   )
   const found = `the role ${role} lacks rights on ${mayUseSchema ? [...rightsOf.keys()].join(', ') : `the schema ${schema}`}`
   return { found, fix: `Run as ${owner}: ${grants.join(' ')}` }
+}
+
+/** Row-level security without a policy shows the role an empty table, and lets it add nothing, whatever was granted. */
+async function findHiddenRows(sql: Database): Promise<MissingRights | undefined> {
+  const tables = await sql<{ name: string; role: string; owner: string }[]>`
+    SELECT c.oid::regclass::text AS name, quote_ident(current_user) AS role,
+      quote_ident(pg_get_userbyid(c.relowner)) AS owner
+    FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+    WHERE n.nspname = current_schema() AND c.relname IN ${sql(TABLES)} AND row_security_active(c.oid)
+      AND NOT EXISTS (SELECT FROM pg_catalog.pg_policy p WHERE p.polrelid = c.oid AND p.polpermissive)
+    ORDER BY c.relname`
+  if (tables.length === 0) return undefined
+  const { role, owner } = tables[0]!
+  const statements = tables.map(({ name }) => `ALTER TABLE ${name} DISABLE ROW LEVEL SECURITY;`)
+  return {
+    found: `row-level security hides the rows of ${tables.map(({ name }) => name).join(', ')} from the role ${role}`,
+    fix: `Add policies for ${role}, or run as ${owner}: ${statements.join(' ')}`,
+  }
 }
 
 /** Resolves with undefined if the role may create tables, and change those that exist, as migrations do. */
