@@ -128,18 +128,37 @@ describe('A database file', { concurrency: 3 }, () => {
     await refused(
       folder,
       path,
-      /may not write to .*pets\.db; the file and its folder must both be writable\.\n$/,
+      /may not write to .*pets\.db; the file, its -wal and -shm, and its folder must be writable\.\n$/,
       bound,
     )
     chmodSync(path, 0o666)
     chmodSync(home, 0o555)
-    await refused(folder, path, /may not write to .*home; the file and its folder must both be writable\.\n$/, bound)
+    await refused(
+      folder,
+      path,
+      /may not write to .*home; the file, its -wal and -shm, and its folder must be writable\.\n$/,
+      bound,
+    )
     const { code, stderr } = await folder.run(['serve', '--port', '0', '--database', `sqlite:${home}/deeper/pets.db`], {
       wrap: bound,
     })
     assert.equal(code, 1)
     assert.match(stderr, /^petstore: Cannot open the database .*: EACCES: permission denied/)
     chmodSync(home, 0o755)
+  })
+
+  it('is not damaged where only its log is not writable: serve and the doctor name the log, and nothing advises to move it away', async () => {
+    await using folder = await Folder.create()
+    const path = await madeDatabase(folder, 'home/pets.db')
+    using db = new DatabaseSync(path)
+    db.exec("INSERT INTO pets (name, category_id, status) VALUES ('Rex', 1, 'available')")
+    chmodSync(`${path}-wal`, 0o444)
+    await refused(folder, path, /may not write to .*pets\.db-wal; the file,/, bound)
+    const { code, stdout } = await folder.run(['doctor', '--database', `sqlite:${path}`], { wrap: bound })
+    assert.equal(code, 1)
+    assert.match(stdout, /problem +File modes .*pets\.db-wal/)
+    assert.doesNotMatch(stdout, /restore/)
+    chmodSync(`${path}-wal`, 0o644)
   })
 
   it('behind a symbolic link needs a writable folder; the folder of the link need not be writable', async () => {
@@ -155,7 +174,12 @@ describe('A database file', { concurrency: 3 }, () => {
       const { code, stderr } = await folder.run(words, { wrap: bound })
       assert.equal(code, 0, stderr)
       chmodSync(home, 0o555)
-      await refused(folder, link, /may not write to .*home; the file and its folder must both be writable\.\n$/, bound)
+      await refused(
+        folder,
+        link,
+        /may not write to .*home; the file, its -wal and -shm, and its folder must be writable\.\n$/,
+        bound,
+      )
     } finally {
       for (const place of [links, home]) chmodSync(place, 0o755)
     }

@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { IN_MEMORY } from '../database-address.ts'
 import { openedBy } from '../migrations.ts'
 import { CannotOpenStore, NoDatabase, type Opened, type OpenOptions, type Report, type Serving } from '../store.ts'
-import { createFile, createFolder, folderOf, modeWarnings } from './database-files.ts'
+import { companionsOf, createFile, createFolder, folderOf, modeWarnings } from './database-files.ts'
 import { explain, isBusy, isFull, LOCK_RETRY_MS } from './failures.ts'
 import { APPLICATION_ID, migrate } from './migrate.ts'
 import { rewriteWal } from './rewrite-wal.ts'
@@ -58,12 +58,14 @@ function prepareFile(path: string, create: boolean): void {
 
 /** Refuses a file that can't be written: SQLite opens it without complaint, and then every create fails. */
 export function requireWritable(path: string): void {
-  for (const place of [path, folderOf(path)].filter((name) => existsSync(name))) {
+  for (const place of [path, folderOf(path), ...companionsOf(path)]) {
     try {
       accessSync(place, constants.W_OK)
     } catch (error) {
+      // Another process that ends removes the -wal and -shm.
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') continue
       throw new CannotOpenStore(
-        `Cannot open the database ${path}: the user that runs this may not write to ${place}; the file and its folder must both be writable.`,
+        `Cannot open the database ${path}: the user that runs this may not write to ${place}; the file, its -wal and -shm, and its folder must be writable.`,
         { cause: error },
       )
     }
