@@ -49,7 +49,8 @@ describe('calls that wait for a connection', { timeout: 10_000 }, () => {
 const connection = (isBroken = false) => ({ closed: isBroken }) as unknown as Connection
 
 describe('the connections in use', () => {
-  it('are counted, those for writes too, until their last call has ended or they are gone', () => {
+  it('are counted, those for writes too, until their last call has ended or they are gone', ({ mock }) => {
+    mock.method(performance, 'now', () => 0)
     const uses = new Uses()
     const [one, shared, gone] = [connection(), connection(), connection()]
     uses.begin(one, 'write', false)
@@ -65,7 +66,8 @@ describe('the connections in use', () => {
 })
 
 describe('a short read that finds no free connection', () => {
-  it('joins the one with the fewest reads, and none that is broken or has another call', () => {
+  it('joins the one with the fewest reads, and none that is broken or has another call', ({ mock }) => {
+    mock.method(performance, 'now', () => 0)
     const uses = new Uses()
     const [one, other] = [connection(), connection()]
     uses.begin(connection(), 'read', false)
