@@ -26,8 +26,14 @@ export interface OutputEvents {
   onDropped(count: number): void
 }
 
+export interface LogFile {
+  fd: number
+  /** The handle of a pipe or socket. It is undocumented, but nothing documented makes a file descriptor non-blocking. */
+  _handle?: { setBlocking?(isBlocking: boolean): unknown } | null
+}
+
 export class LogOutput {
-  readonly #fd: number
+  readonly #file: LogFile
   readonly #events: OutputEvents
   /** Lines, joined up to WRITE_LIMIT bytes. The first one is a buffer if a part of it is written: a full disk takes a part. */
   readonly #waiting: (string | Buffer)[] = []
@@ -43,8 +49,8 @@ export class LogOutput {
   /** The lines dropped since the start. */
   dropped = 0
 
-  constructor(fd: number, events: OutputEvents) {
-    this.#fd = fd
+  constructor(file: LogFile, events: OutputEvents) {
+    this.#file = file
     this.#events = events
   }
 
@@ -114,9 +120,12 @@ export class LogOutput {
   }
 
   #writeWaiting(): void {
+    // Each worker that starts or ends makes the pipe blocking for all processes that share it (libuv's spawn, Node's exit). A write
+    // would then wait for a reader that has stopped.
+    this.#file._handle?.setBlocking?.(false)
     for (let chunk = this.#waiting[0]; chunk !== undefined; chunk = this.#waiting[0]) {
       // Either type is fine; no overload takes both.
-      const written = writeSync(this.#fd, chunk as string)
+      const written = writeSync(this.#file.fd, chunk as string)
       this.#waitingBytes -= written
       if (written === Buffer.byteLength(chunk)) {
         this.#waiting.shift()

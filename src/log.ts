@@ -3,7 +3,7 @@ import type { EventEmitter } from 'node:events'
 import type { Writable } from 'node:stream'
 import { type DestinationStream, type Logger as Pino, pino } from 'pino'
 import { escapeControls } from './contract/json.ts'
-import { LogOutput, WRITE_LIMIT } from './log-output.ts'
+import { type LogFile, LogOutput, WRITE_LIMIT } from './log-output.ts'
 
 export const LOG_LEVELS = ['error', 'warn', 'notice', 'info', 'debug'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]
@@ -30,7 +30,7 @@ const outputs = new WeakMap<Log, LogOutput>()
 
 export interface LogSurroundings {
   /** Standard output. One of a test may be no file: it takes every line. */
-  stdout: Writable & { isTTY?: boolean; fd?: number }
+  stdout: Writable & { isTTY?: boolean } & Partial<LogFile>
   /** The process, which emits `exit` and `uncaughtExceptionMonitor`. */
   events?: EventEmitter | undefined
   /** Called with a sentence if standard output fails. */
@@ -38,13 +38,13 @@ export interface LogSurroundings {
 }
 
 /**
- * Logs to standard output: as JSON, or as short plain lines if it is a terminal. Node.js makes a pipe or socket non-blocking when
- * it creates the stream `stdout`; files and terminals block. When the process exits or crashes, waiting lines are written first.
+ * Logs to standard output: as JSON, or as short plain lines if it is a terminal. Writes to a pipe or socket do not block; those to
+ * files and terminals do. When the process exits or crashes, waiting lines are written first.
  */
 export function createLogTo({ stdout, events, report }: LogSurroundings, level: LogLevel): Log {
   const { fd, isTTY } = stdout
   if (fd === undefined) return createLog(level, isTTY ? forPeople((text) => stdout.write(text)) : stdout)
-  const output = new LogOutput(fd, {
+  const output = new LogOutput(isTTY ? { fd } : (stdout as LogFile), {
     onFailure: ({ message }) => report?.(`The log cannot be written: ${message}. The service continues.`),
     onDropped: (count) => log.error({ count }, 'log lines were dropped: their reader was too slow, or had stopped'),
   })

@@ -6,6 +6,7 @@ import { closeSync, constants, openSync, readFileSync, readSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
+import { childrenOf } from '../assurance/harness/process-tree.ts'
 import { collect, type Ended, hasEnded } from '../assurance/harness/processes.ts'
 import { until } from '../assurance/harness/until.ts'
 import { Folder } from './command.ts'
@@ -160,6 +161,27 @@ describe('The log', { concurrency: 2 }, () => {
     await logging.readToEnd()
     assert.equal(logging.requests() - before + Number(dropped), count + 2 + CONNECTIONS, 'it goes on with all lines')
   })
+
+  for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
+    it(`does not hold up the service when a worker is replaced after ${signal} while its reader stops`, async () => {
+      await using folder = await Folder.create()
+      const logging = new Logging(folder, { PETSTORE_WORKERS: '2' })
+      const started = await logging.readUntil('listening')
+      const { pid } = logging.child
+      const [worker] = childrenOf(pid!)
+      const count = 10 * CONNECTIONS
+      await request(started, [LONG], count)
+      process.kill(worker!, signal)
+      const isReplaced = () => childrenOf(pid!).some((child) => child !== worker)
+      await until(isReplaced, 'another worker starts')
+      // Each process makes further lines, which it cannot write.
+      await request(started, ['/livez'], count)
+      logging.child.kill('SIGTERM')
+      await logging.readToEnd()
+      assert.equal(logging.lines().at(-1)?.msg, 'stopped')
+      assert.equal((await logging.ended).code, 0)
+    })
+  }
 
   it('does not end the service when its reader leaves, and goes on with the next reader', async () => {
     await using folder = await Folder.create()
