@@ -85,6 +85,21 @@ it('A process gets the places that the others do not use, and is refused none be
   close([...ofOne, ...ofTwo, ...ofThree])
 })
 
+it('Processes that need places at the same time are refused none while another process has unused ones', async () => {
+  const leases = new ConnectionLeases(9, 3)
+  const idle = new ConnectionLimit(() => assert.fail('it needs no places'))
+  leases.add('idle', () => idle.giveBack())
+  for (const full of ['one', 'two']) leases.add(full, () => 0)
+  for (const process of ['idle', 'one', 'two']) {
+    const share = leases.leaseShare(process)
+    if (process === 'idle') idle.extend(share)
+  }
+  // The idle process gives back two of its three places, which the others take, then the third.
+  const needing = ['one', 'two', 'one', 'two']
+  const leased = await Promise.all(needing.map((process) => leases.lease(process, 1)))
+  assert.deepEqual(leased, [1, 1, 1, 0])
+})
+
 it('No more connections than the limit are kept in all processes, whichever gets them and in whatever order', async () => {
   const most = 30
   const leases = new ConnectionLeases(most, 3)

@@ -21,8 +21,8 @@ export class ConnectionLeases {
   readonly #limit: number
   readonly #processes: number
   readonly #holders = new Map<unknown, Holder>()
-  #recall = Promise.resolve()
-  #nextRecall: Promise<void> | undefined
+  #recall = Promise.resolve(0)
+  #nextRecall: Promise<number> | undefined
 
   constructor(limit: number, processes: number) {
     this.#limit = limit
@@ -41,7 +41,10 @@ export class ConnectionLeases {
 
   /** Leases `wanted` places, and a part of those that are free beyond that. Resolves with 0 if none is free in any process. */
   async lease(process: unknown, wanted: number): Promise<number> {
-    if (this.#free < wanted) await this.#recallUnused()
+    if (this.#free < wanted) {
+      // Others that wait for the same recall may take all that it brings, and a process gives back half of its unused places.
+      while ((await this.#recallUnused()) > 0 && this.#free === 0);
+    }
     const spare = Math.max(0, this.#free - wanted)
     return this.#add(process, Math.min(this.#free, wanted) + Math.floor(spare / this.#processes))
   }
@@ -63,8 +66,11 @@ export class ConnectionLeases {
     return this.#limit - this.#holders.values().reduce((sum, { places }) => sum + places, 0)
   }
 
-  /** Resolves after a recall that began after this call: an earlier one may have missed a place that came free. */
-  #recallUnused(): Promise<void> {
+  /**
+   * Resolves with the number of places that were given back, after a recall that began after this call: an earlier one may have
+   * missed a place that came free.
+   */
+  #recallUnused(): Promise<number> {
     return (this.#nextRecall ??= this.#recall.then(() => {
       this.#nextRecall = undefined
       return (this.#recall = this.#recallFromAll())
@@ -72,15 +78,18 @@ export class ConnectionLeases {
   }
 
   /** Skips processes that have not answered an earlier recall: they hang, and delay only one. Skips those without places, too. */
-  async #recallFromAll(): Promise<void> {
+  async #recallFromAll(): Promise<number> {
+    let sum = 0
     const answering = [...this.#holders.values()].filter(({ places, isAsked }) => places > 0 && !isAsked)
     const answers = answering.map(async (holder) => {
       holder.isAsked = true
       const given = await holder.giveBack()
       holder.places -= given
+      sum += given
       holder.isAsked = false
     })
     await Promise.allSettled(answers.map((answer) => withinTime(answer, RECALL_WITHIN_MS)))
+    return sum
   }
 }
 
