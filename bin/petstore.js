@@ -27,8 +27,11 @@ if (!IS_CHECKOUT) process.env['PETSTORE_CALLED_AS'] ??= process.platform === 'wi
 
 if (IS_CHECKOUT && !existsSync(join(ROOT, 'node_modules'))) fail('Nothing is installed yet. Run this first: npm ci')
 
+// Node closes a listening socket that systemd has passed when the process replaces itself.
+const hasSocket = process.env['LISTEN_PID'] === String(process.pid)
+
 if (!isNewEnough) follow(pinnedNode())
-else if (process.execArgv.includes(NURSERY) || !process.execve) await runHere()
+else if (process.execArgv.includes(NURSERY) || hasSocket || !process.execve) await runHere()
 else
   process.execve(process.execPath, [process.execPath, NURSERY, ...process.execArgv, LAUNCHER, ...process.argv.slice(2)])
 

@@ -7,7 +7,7 @@ import { constants } from 'node:os'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { restartAlone } from '../assurance/drills/restarts.ts'
-import { Folder, makeKey, messages, type Served, serve } from './command.ts'
+import { BIN, Folder, makeKey, messages, type Served, serve } from './command.ts'
 import { startCuttingProxy } from './cutting-proxy.ts'
 import { postgres } from '../assurance/harness/engines.ts'
 import { RawConnection } from '../assurance/harness/raw-http.ts'
@@ -163,6 +163,16 @@ describe('An inherited socket (LISTEN_PID, LISTEN_FDS)', () => {
       assert.match(String(served.lines[0]!['signup']), new RegExp(`^${signup} `))
       assert.equal((await fetch(`http://127.0.0.1:${port}/livez`)).status, 200)
     }
+  })
+
+  it('is listened on by the program that npm installs, too, which starts Node.js again for an option of it', async () => {
+    await using folder = await Folder.create([process.execPath, `${BIN}.js`])
+    const holder = createServer().listen(0, '127.0.0.1')
+    await once(holder, 'listening')
+    const { port } = holder.address() as { port: number }
+    const { url } = await serve(folder, { socket: fdOf(holder) })
+    holder.close()
+    assert.equal(url, `http://127.0.0.1:${port}`)
   })
 
   it('that was passed to another process is ignored', async () => {
