@@ -19,7 +19,7 @@ const atOnce = async <T>(work: () => T | Promise<T>): Promise<T> => work()
 
 /** A server with places of its own. `between` carries the calls between it and the process that leases the places. */
 async function startServer(leases: ConnectionLeases, between: typeof atOnce = atOnce) {
-  const found = { refused: 0, arrived: 0, asked: 0 }
+  const found = { refused: 0, arrived: 0, asked: 0, reasons: new Set<string>() }
   const server = createServer((request, response) => {
     found.arrived += 1
     const serve = () => void response.end()
@@ -31,7 +31,10 @@ async function startServer(leases: ConnectionLeases, between: typeof atOnce = at
   })
   leases.add(server, () => between(() => limit.giveBack()))
   limit.extend(leases.leaseShare(server))
-  limit.watch(server, () => (found.refused += 1))
+  limit.watch(server, (reason) => {
+    found.refused += 1
+    found.reasons.add(reason)
+  })
   await listen(server, { host: '127.0.0.1', port: 0, setting: '' })
   return { server, url: addressOf(server), found, [Symbol.asyncDispose]: () => cutOff(server) }
 }
@@ -75,6 +78,7 @@ it('A process gets the places that the others do not use, and is refused none be
     [one, two, three].map(({ found }) => found.refused),
     [1, 1, 1],
   )
+  assert.deepEqual(one.found.reasons, new Set(['limit']))
   close([ofOne[0]!])
   await until(async () => {
     using next = new RawConnection(two.url)
@@ -163,6 +167,7 @@ it('A connection that no place is leased for in time is refused; a lease that co
   const [refused] = await openInTurn(one, 1)
   mock.timers.tick(3000)
   await ended(refused!)
+  assert.deepEqual(one.found.reasons, new Set(['no answer']))
   mock.timers.reset()
   answer.resolve()
   const [late] = await openInTurn(one, 1)

@@ -93,6 +93,9 @@ export class ConnectionLeases {
   }
 }
 
+/** Called for each refused connection: the limit is reached, or the first process does not answer. */
+export type OnRefused = (reason: 'limit' | 'no answer') => void
+
 /** Keeps or refuses the connections of one process. */
 export class ConnectionLimit {
   /** How many connections this process may keep, and how many it keeps. */
@@ -113,7 +116,7 @@ export class ConnectionLimit {
     this.#fillPlaces()
   }
 
-  watch(server: Server, onRefused: () => void): void {
+  watch(server: Server, onRefused: OnRefused): void {
     server.on('connection', (socket: Socket) => {
       this.#undecided.set(socket, [])
       socket.once('close', () => this.#undecided.delete(socket))
@@ -150,7 +153,7 @@ export class ConnectionLimit {
   }
 
   /** Asks one question at a time: the next one covers the connections that were opened meanwhile. */
-  async #askForPlaces(onRefused: () => void): Promise<void> {
+  async #askForPlaces(onRefused: OnRefused): Promise<void> {
     this.#isAsking = true
     while (this.#undecided.size > 0) {
       const asked = [...this.#undecided.keys()]
@@ -159,10 +162,11 @@ export class ConnectionLimit {
         this.extend(leased)
         return leased
       })
-      if ((await withinTime(leasing, LEASE_WITHIN_MS).catch(() => 0)) > 0) continue
+      const leased = await withinTime(leasing, LEASE_WITHIN_MS).catch(() => undefined)
+      if (leased !== undefined && leased > 0) continue
       for (const socket of asked.filter((each) => this.#undecided.delete(each))) {
         socket.destroy()
-        onRefused()
+        onRefused(leased === undefined ? 'no answer' : 'limit')
       }
     }
     this.#isAsking = false

@@ -16,7 +16,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { type Log, logRepeated } from '../log.ts'
 import { loggedRequest } from './call.ts'
-import type { ConnectionLimit } from './connection-limit.ts'
+import type { ConnectionLimit, OnRefused } from './connection-limit.ts'
 import { answerAfterEnd, rememberAddress, replaceEnd, stopReading, takeFromParser, unsentBytes } from './node-http.ts'
 
 /**
@@ -50,19 +50,19 @@ export interface ConnectionLimits {
   log: Log
 }
 
+const REFUSAL_REASONS: Record<Parameters<OnRefused>[0], string> = {
+  limit: 'as many are open as --max-connections allows',
+  'no answer': 'this worker has as many as it may accept by itself, and the first process does not answer',
+}
+
 /** Applies the rules to a server. */
 export function tendConnections(server: Server, limits: ConnectionLimits): void {
   const { lingerTimeout, maxConnections, limit, log } = limits
   closeStalled(server, limits)
-  const onRefused = () =>
-    logRepeated(
-      log,
-      'warn',
-      { maxConnections },
-      'connections are refused: as many are open as --max-connections allows',
-    )
+  const onRefused: OnRefused = (reason) =>
+    logRepeated(log, 'warn', { maxConnections }, `connections are refused: ${REFUSAL_REASONS[reason]}`)
   if (limit === undefined) server.maxConnections = maxConnections
-  server.on('drop', onRefused)
+  server.on('drop', () => onRefused('limit'))
   answerAfterEnd(server)
   server.on('connection', (socket: Socket) => {
     // Reset before it was accepted: nobody reads an answer.
