@@ -75,7 +75,7 @@ async function failedRequests({ store, who, query }: MemberVisit, span: string, 
     (failed) => (key === '' || failed.keyId === key) && (status === '' || String(failed.status) === status),
   )
   const cards = matching.slice(0, FAILED_SHOWN).map((failed) => failureCard(failed, keys))
-  return html`<form class="filter" method="get" action="/activity">
+  return html`<form class="filter" method="get" action="/activity" autocomplete="off">
       ${hidden('span', span)}
       <label>Key <select name="key">${keyOptions}</select></label>
       <label>Status <select name="status">${statusOptions}</select></label>

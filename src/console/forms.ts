@@ -16,8 +16,9 @@ interface FormParts {
   cancel?: string
 }
 
+/** `autocomplete` keeps browsers from putting back, after the Back button, choices of an older page that had other values. */
 export function form(visit: Visit, { action, submit, fields, danger, cancel }: FormParts): Html {
-  return html`<form class="form" method="post" action="${action}" novalidate>
+  return html`<form class="form" method="post" action="${action}" autocomplete="off" novalidate>
     ${hidden('csrf', csrfTokenFor(visit))}
     ${visit.isRestored && html`<p class="notice warn" role="status">Nothing was saved yet: your session had ended. This is what you typed.</p>`}
     ${fields}

@@ -142,6 +142,32 @@ describeInBrowser('the console in a browser', {}, (browsing) => {
     browsing.assertClean()
   })
 
+  it('shows what is stored after the Back button, not what the browser remembers of a form: saving it takes back nothing', async () => {
+    const { store, account } = browsing.petstore
+    const rex: NewPet = { name: 'Rex', categoryId: 3n, status: 'available' }
+    const created = await store.pets.create(rex)
+    assert.ok('pet' in created)
+    const { id } = created.pet
+    const page = await browsing.open()
+    await signIn(page, account.email, PASSWORD)
+    await page.goto(`/animals/${id}`)
+    await page.goto('/animals')
+    await store.pets.update(id, rex, { ...rex, status: 'sold' }, event('acct_2', 'pet.changed'))
+    await page.goBack()
+    await page.getByLabel('Name').fill('Rexo')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.waitForURL(`**/animals/${id}?changed=yes`)
+    assert.deepEqual(await store.pets.get(id), { id, ...rex, name: 'Rexo', status: 'sold' })
+
+    assert.equal((await browsing.petstore.call('/pets?limit=0')).status, 400)
+    await page.goto('/activity')
+    await page.getByLabel('Status').selectOption('400')
+    await page.goto('/animals')
+    await page.goBack()
+    assert.equal(await page.getByLabel('Status').inputValue(), '', 'the filter is that of the page')
+    browsing.assertClean()
+  })
+
   it('tells beside each field what is wrong, and keeps what was typed', async () => {
     const page = await browsing.open()
     await page.goto('/sign-up')
