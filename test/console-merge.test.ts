@@ -119,11 +119,28 @@ describeService('Two people who edit one animal', (service) => {
     assert.equal((await answer(asked, { name: 'Last', keep_name: 'yours' })).status, 404)
   })
 
-  it('who changed a field to the same value have nothing to decide', async () => {
-    await changeTo({ status: 'sold' })
+  it('who changed a field to the same value have nothing to decide: it is saved', async () => {
+    await changeTo({ status: 'sold', categoryId: 4n })
     const { location } = await one.post(path, { ...opened, status: 'sold' })
+    assert.equal(location, `${path}?changed=yes&meanwhile=categoryId`)
+  })
+
+  it('who send a form twice, by a double click or the Back button, are told that it is saved, not that others changed it', async () => {
+    const twice = await Promise.all([1, 2].map(() => one.post(path, { ...opened, name: 'Mine' })))
+    const again = await one.post(path, { ...opened, name: 'Mine' })
+    for (const { location } of [...twice, again]) assert.equal(location, `${path}?changed=yes`)
+    assert.equal((await service().store.accounts.changesOf(id, 9)).length, 1)
+    await changeTo({ name: 'Theirs' })
+    const asked = await one.post(path, { ...opened, name: 'Last' })
+    for (const _ of [1, 2])
+      assert.equal((await answer(asked, { name: 'Last', keep_name: 'yours' })).location, `${path}?changed=yes`)
+  })
+
+  it('who have changed nothing are told what others changed', async () => {
+    await changeTo({ status: 'sold' })
+    const { location } = await one.post(path, opened)
     assert.equal(location, `${path}?meanwhile=status`)
-    assert.match((await one.get(location)).body, /There was nothing left to save.*Status: <bdi>Sold</s)
+    assert.match((await one.get(location)).body, /There was nothing to save.*Status: <bdi>Sold</s)
   })
 
   it('lose nothing that was typed if it is invalid as well', async () => {

@@ -12,8 +12,10 @@ export interface Merge {
   asked: readonly FieldName[]
   /** The fields that were asked about before, and for which neither value was chosen. */
   unanswered: readonly FieldName[]
-  /** The fields that changed in the store since the form was opened, and are not asked about. */
+  /** The fields that changed in the store since the form was opened, and are not asked about: to other values than were typed. */
   changedMeanwhile: readonly FieldName[]
+  /** Whether a field was changed, and is stored so since: the form was sent twice, or a colleague made the same change. */
+  isStoredAlready: boolean
   /** What the form showed. A form of an earlier release, or without a field that was added since, does not tell. */
   shown: Texts
 }
@@ -22,6 +24,7 @@ export interface Merge {
 export function mergeForm(form: URLSearchParams, pet: Pet): Merge {
   const [sentShown, theirs] = [readTexts(form.get('shown')), readTexts(form.get('theirs'))]
   const [values, shown, changed] = [{} as Record<FieldName, string>, {} as Texts, new Set<FieldName>()]
+  let isStoredAlready = false
   const asked = FIELD_NAMES.filter((name) => {
     const stored = fieldText(pet, name)
     const answer = theirs[name] === undefined ? null : form.get(answerName(name))
@@ -31,7 +34,9 @@ export function mergeForm(form: URLSearchParams, pet: Pet): Merge {
     const typed = answer === 'theirs' ? base! : typedText(name, form.get(name), [base, stored])
     const isLeftAlone = typed === undefined || typed === base || typed === stored
     if (base !== undefined) shown[name] = base
-    if (base !== undefined && base !== stored) changed.add(name)
+    const hasChanged = base !== undefined && base !== stored
+    if (hasChanged && typed !== stored) changed.add(name)
+    isStoredAlready ||= hasChanged && typed === stored
     values[name] = isLeftAlone ? stored : typed
     return !isLeftAlone && base !== stored
   })
@@ -40,6 +45,7 @@ export function mergeForm(form: URLSearchParams, pet: Pet): Merge {
     asked,
     unanswered: asked.filter((name) => theirs[name] !== undefined && shown[name] !== theirs[name]),
     changedMeanwhile: [...changed].filter((name) => !asked.includes(name)),
+    isStoredAlready,
     shown,
   }
 }

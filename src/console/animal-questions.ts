@@ -17,8 +17,8 @@ export function savedNotice(query: URLSearchParams, pet: Pet, back: string): Htm
   const isSaved = query.has('changed')
   if (!isSaved && meanwhile.length === 0) return undefined
   return html`<div class="notice good" role="status">
-    <p>${isSaved ? 'Saved.' : 'There was nothing left to save.'} <a href="${back}">Back to the list</a></p>
-    ${meanwhile.length > 0 && html`<p>Changed by others while you were editing, and kept:</p>${valueList(meanwhile, pet)}`}
+    <p>${isSaved ? 'Saved.' : 'There was nothing to save.'} <a href="${back}">Back to the list</a></p>
+    ${meanwhile.length > 0 && html`<p>Changed while you were editing, and kept:</p>${valueList(meanwhile, pet)}`}
   </div>`
 }
 

@@ -63,6 +63,9 @@ async function animalPage(visit: MemberVisit, pet: Pet, merge: Merge, invalid: P
   }
 }
 
+/** The query that makes `savedNotice` say so. */
+const SAVED = { changed: 'yes' }
+
 /** Saves what was changed in the form. What others changed meanwhile stays, and the page that follows names it. */
 async function change(visit: MemberVisit, pet: Pet): Promise<Outcome> {
   const merge = mergeForm(visit.form, pet)
@@ -73,14 +76,14 @@ async function change(visit: MemberVisit, pet: Pet): Promise<Outcome> {
   const next = (more: Record<string, string>) => ({
     redirect: keepingPlace(`/animals/${pet.id}`, visit.query, { ...more, ...meanwhileQuery(merge) }),
   })
-  if (detail === '') return next({})
+  if (detail === '') return next(merge.isStoredAlready ? SAVED : {})
   const { id: accountId } = visit.who.account
   const subject = petSubject(pet)
   const event: AuditEvent = { at: visit.now, accountId, action: 'pet.changed', via: 'console', subject, detail }
   const updated = await visit.store.pets.update(pet.id, pet, wanted, event)
   if (updated.outcome === 'missing') return notFoundPage(visit)
   // Changed since it was read: merges again, with what is stored now.
-  return updated.outcome === 'conflict' ? change(visit, updated.pet) : next({ changed: 'yes' })
+  return updated.outcome === 'conflict' ? change(visit, updated.pet) : next(SAVED)
 }
 
 /** Describes each changed field, such as "Status: Pending → Sold"; returns an empty text if there is none. */
