@@ -122,6 +122,11 @@ describeService('A request for a page', (service) => {
         expectPage(await ask(`${method} ${path}`, HTML), 404)
       }
     }
+    // The API is the API however its address is written, also for a browser.
+    for (const path of ['/v1', '/v1/nothing', '/%76%31/nothing', '/v%31?x', 'http://a.example/%761/nothing'])
+      for (const method of ['GET', 'POST']) expectRawError(await ask(`${method} ${path}`, HTML), 'unknown_path')
+    for (const path of ['/%76%31/pets', '/%6Civez', '/openapi%2Ejson'])
+      expectRawError(await ask(`DELETE ${path}`, HTML), 'method_not_allowed')
     const asset = await ask('GET /assets/nothing.css')
     assert.deepEqual([asset.status, asset.headers.get('content-type')], [404, 'text/html; charset=utf-8'])
   })

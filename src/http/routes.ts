@@ -163,7 +163,7 @@ const FOR_PROGRAMS: ReadonlySet<string> = new Set(['/livez', '/readyz', '/openap
 /** Returns whether a refusal of the request is shown as a page. That of the API, and of what else is for programs, is an Error body. */
 export function asksForPage(raw: IncomingMessage): boolean {
   if (!prefersHtml(raw)) return false
-  const [path = ''] = originForm(raw.url!).split('?', 1)
+  const path = decodeURI(originForm(raw.url!).split('?', 1)[0]!)
   return !isBelowBase(path) && !FOR_PROGRAMS.has(path)
 }
 
