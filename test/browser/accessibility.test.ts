@@ -104,10 +104,13 @@ describeInBrowser('every page for everybody', { clock: () => clock.now }, (brows
     await page.getByRole('button', { name: 'Add animal' }).click()
     await page.getByRole('alert').waitFor()
     await check(page, 'a form with problems')
-    await page.goto('/animals/40')
     const { pets } = browsing.petstore.store
     const { id, ...pet } = (await pets.get(40n))!
-    await pets.update(id, pet, { ...pet, name: 'x'.repeat(255) }, event('acct_2', 'pet.changed'))
+    const rename = (from: string, to: string) =>
+      pets.update(id, { ...pet, name: from }, { ...pet, name: to }, event('acct_2', 'pet.changed'))
+    await rename(pet.name, 'w'.repeat(255))
+    await page.goto('/animals/40')
+    await rename('w'.repeat(255), 'x'.repeat(255))
     await page.getByLabel('Name').fill('Mine')
     for (const name of ['a question', 'a question without an answer']) {
       await page.getByRole('button', { name: 'Save' }).click()
