@@ -1,16 +1,24 @@
 // The files in deploy/ keep up with the code: the Node.js version, the settings, the files that the image needs.
 import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { parseEnv } from 'node:util'
 import { SETTINGS } from '../src/config.ts'
-import { ERRORS } from '../src/contract/errors.ts'
+import { type ErrorBody, ERRORS } from '../src/contract/errors.ts'
+import { PROXIES } from '../assurance/drills/proxy-servers.ts'
 import { deployed } from '../assurance/harness/deployed.ts'
+import { killAll } from '../assurance/harness/processes.ts'
 import { CERTIFICATE, KEY } from '../assurance/harness/test-certificate.ts'
 import { BIN, Folder } from './command.ts'
+
+/** What a browser accepts. */
+const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8'
 
 const read = (path: string) => readFileSync(new URL(`../${path}`, import.meta.url), 'utf8')
 
@@ -146,6 +154,40 @@ describe('the deployment', () => {
         assert.equal(status, 0, stdout + stderr)
       })
     }
+  }
+
+  for (const [name, startProxy] of Object.entries(PROXIES)) {
+    const skip = spawnSync('which', [name.toLowerCase()]).status === 0 ? false : `${name} is not installed`
+    it(
+      `shows people a page, and programs an Error body, if the one instance behind ${name} does not answer`,
+      { skip },
+      async (test) => {
+        using folder = temporaryFolder()
+        test.after(killAll)
+        let isReady = true
+        const instance = createServer(({ socket }, response) => (isReady ? response.end() : socket.destroy()))
+        test.after(() => instance.close().closeAllConnections())
+        await once(instance.listen(0, '127.0.0.1'), 'listening')
+        const url = await startProxy(folder.path, [(instance.address() as AddressInfo).port])
+        const typeAt = async (path: string, accept = BROWSER) => {
+          const answer = await fetch(url + path, { headers: { Accept: accept } })
+          const [type, body] = [answer.headers.get('Content-Type')!, await answer.text()]
+          assert.deepEqual([answer.status, answer.headers.get('Retry-After')], [503, '1'])
+          if (type === 'application/json') assert.equal((JSON.parse(body) as ErrorBody).status, 503)
+          else assert.match(body, /^<!doctype html>.*<h1>The service is unavailable<\/h1>/)
+          return type
+        }
+        const assertTypes = async () => {
+          const asked = [typeAt('/keys?x'), typeAt('/v1x'), typeAt('/v1?x'), typeAt('/%76%31/pets'), typeAt('/', '*/*')]
+          const [page, json] = ['text/html; charset=utf-8', 'application/json']
+          assert.deepEqual(await Promise.all(asked), [page, page, json, json, json])
+        }
+        isReady = false
+        await assertTypes()
+        instance.close().closeAllConnections()
+        await assertTypes()
+      },
+    )
   }
 
   const skipUnits = spawnSync('systemd-analyze', ['--version']).status === 0 ? false : 'systemd is not installed'
