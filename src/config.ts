@@ -6,7 +6,7 @@ import { BASE_PATH, ENVIRONMENTS } from './contract/operations.ts'
 import { redactAddress, redactValue } from './contract/redact.ts'
 import { LOG_LEVELS } from './log.ts'
 import { type DatabaseAddress, parseDatabase } from './store/database-address.ts'
-import type { EnvironmentSetting } from './store/settle-environment.ts'
+import type { EnvironmentSetting } from './store/environment.ts'
 
 export interface RateLimit {
   requests: number

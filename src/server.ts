@@ -85,8 +85,18 @@ export async function startServer(config: Config, log: Log, world: World = {}): 
     if (config.workers > 1) {
       // Imported on demand: most instances run one process.
       const { createWorkers } = await import('./workers/workers.ts')
-      const ofStore = { onBroadcast, onBroken, isStoreOpen: () => isStoreOpen }
-      workers = createWorkers({ config, log, timeouts, shared, leases, server, metrics, ...ofStore })
+      workers = createWorkers({
+        config,
+        log,
+        timeouts,
+        shared,
+        leases,
+        server,
+        metrics,
+        onBroadcast,
+        onBroken,
+        isStoreOpen: () => isStoreOpen,
+      })
       await workers.start()
     }
   } catch (error) {

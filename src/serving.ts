@@ -18,7 +18,7 @@ import type { createPages } from './http/pages.ts'
 import { type Reach, reachOf } from './http/reach.ts'
 import { addressOf, cutOff, finish, lastStep, listen, type Where } from './http/listening.ts'
 import { droppedLines, type Log, logRepeated } from './log.ts'
-import { openForServing } from './store/opening-store.ts'
+import { openForServing } from './store/open-for-serving.ts'
 import { CannotCloseStore, type Observe, type Report, type Store } from './store/store.ts'
 import type { OnBroadcast, Shared } from './workers/shared.ts'
 
@@ -92,8 +92,22 @@ export async function startServing(parts: ServingParts): Promise<Serving> {
   const pages = Promise.withResolvers<ServePage>()
   const servePage = (arrival: Arrival) => pages.promise.then((serve) => serve(arrival))
   const { lease, hold, connectionLimit: limit } = shared
-  const answering = { record, responder, servePage, lease, hold, limit }
-  const server = createApp({ config, store, cache, keyring, clock, monotonic, log, timeouts, ...answering })
+  const server = createApp({
+    config,
+    store,
+    cache,
+    keyring,
+    clock,
+    monotonic,
+    log,
+    timeouts,
+    record,
+    responder,
+    servePage,
+    lease,
+    hold,
+    limit,
+  })
   metrics?.watchServer(server, cache)
 
   const onBroadcast = {
@@ -122,8 +136,7 @@ export async function startServing(parts: ServingParts): Promise<Serving> {
     throw error
   }
   const [url, reach] = [addressOf(server), reachOf(config, server.address())]
-  const people = { accounts, sessions, flushUsage, throttles: shared }
-  const consoleParts = { config, ...reach, url, store, ...people, clock, log }
+  const consoleParts = { config, ...reach, url, store, accounts, sessions, flushUsage, throttles: shared, clock, log }
   // Requests for pages wait until the pages are loaded; operations are served meanwhile.
   setImmediate(() => pages.resolve(loadPages(consoleParts, health, responder)))
 

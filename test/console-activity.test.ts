@@ -1,7 +1,7 @@
 // What the console tells about the use of keys as time passes.
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { Refused } from '../src/contract/errors.ts'
+import { Problem } from '../src/contract/errors.ts'
 import { ConsoleClient, signedIn } from './console-client.ts'
 import { describeService, makeKey, PASSWORD } from './harness.ts'
 
@@ -90,7 +90,7 @@ describeService(
       const client = new ConsoleClient(service().url)
       await client.signIn(account.email, PASSWORD)
       const made = await service().accounts.createKey(account, 'short-lived', clock.now + 1000, 'console')
-      assert.ok(!(made instanceof Refused))
+      assert.ok(!(made instanceof Problem))
       clock.now += 1000
       const tried = await fetch(`${service().url}/v1/pets`, { headers: { Authorization: `Bearer ${made.secret}` } })
       assert.equal(tried.status, 401)

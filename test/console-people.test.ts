@@ -1,7 +1,7 @@
 // What the console does for the people who use it: names, filters, refused keys, first requests, words that help.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { Refused } from '../src/contract/errors.ts'
+import { Problem } from '../src/contract/errors.ts'
 import { ConsoleClient, hiddenIn, signedIn, signedInAs } from './console-client.ts'
 import { describeService, makeKey, PASSWORD, startPetstore } from './harness.ts'
 
@@ -18,7 +18,7 @@ describeService('The console, for its people', (service) => {
   it('renames a key, and the security log says from what to what', async () => {
     const { accounts, account, store } = service()
     const made = await accounts.createKey(account, 'old name', undefined, 'console')
-    assert.ok(!(made instanceof Refused))
+    assert.ok(!(made instanceof Problem))
     const page = `/keys/${made.key.id}/rename`
     const client = await signedIn(service())
     const refused = await client.submit(page, page, { name: ' ' })
@@ -80,7 +80,7 @@ describeService('The console, for its people', (service) => {
   it('shows the owner of a revoked or expired key the requests that were refused because of it', async () => {
     const { accounts, account, url } = service()
     const made = await accounts.createKey(account, 'revoked one', undefined, 'console')
-    assert.ok(!(made instanceof Refused))
+    assert.ok(!(made instanceof Problem))
     await accounts.revokeKey(made.key, 'console')
     assert.equal((await fetch(`${url}/v1/pets`, { headers: { Authorization: `Bearer ${made.secret}` } })).status, 401)
     const { body } = await (await signedIn(service())).get(`/activity?key=${made.key.id}`)
@@ -97,7 +97,7 @@ describeService('The console, for its people', (service) => {
   it('filters failed requests by key and status', async () => {
     const { accounts, account, url } = service()
     const made = await accounts.createKey(account, 'filtered', undefined, 'console')
-    assert.ok(!(made instanceof Refused))
+    assert.ok(!(made instanceof Problem))
     const headers = { Authorization: `Bearer ${made.secret}` }
     await fetch(`${url}/v1/pets?limit=0`, { headers })
     await fetch(`${url}/v1/pets/999999`, { headers })
@@ -120,7 +120,7 @@ describeService('The console, for its people', (service) => {
   it('shows the filter of failed requests that is in force, also where none fits, and never a key of others', async () => {
     const { accounts, account } = service()
     const made = await accounts.createKey(account, 'never failed', undefined, 'console')
-    assert.ok(!(made instanceof Refused))
+    assert.ok(!(made instanceof Problem))
     await service().call('/pets?limit=0')
     const client = await signedIn(service())
     const chosen = async (query: string) => {

@@ -4,11 +4,11 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
 import { Accounts } from '../src/accounts/accounts.ts'
 import { readConfig } from '../src/config.ts'
-import { Refused } from '../src/contract/errors.ts'
+import { Problem } from '../src/contract/errors.ts'
 import type { Environment } from '../src/contract/operations.ts'
 import { openStore } from '../src/store/open-store.ts'
 import type { CannotOpenStore } from '../src/store/store.ts'
-import { settleEnvironment } from '../src/store/settle-environment.ts'
+import { settleEnvironment } from '../src/store/environment.ts'
 import { ENGINES, sqlite } from '../assurance/harness/engines.ts'
 import { samplePet } from '../assurance/harness/sample-pet.ts'
 import { expectError, PASSWORD, startPetstore } from './harness.ts'
@@ -35,7 +35,7 @@ async function makeUnrecordedKey(url: string, environment: Environment): Promise
   const store = await openStore(readConfig({ database: url }, {}).database)
   const accounts = new Accounts({ store, environment, clock: Date.now })
   const account = await accounts.create(EMAIL, PASSWORD, 'command line')
-  assert.ok(!(account instanceof Refused))
+  assert.ok(!(account instanceof Problem))
   await accounts.createKey(account, 'x', undefined, 'command line')
   await store.close()
 }
@@ -154,14 +154,14 @@ for (const engine of ENGINES) {
       const store = await openStore(readConfig({ database: database.url }, {}).database)
       const accounts = new Accounts({ store, environment: 'staging', clock: Date.now })
       const account = await accounts.create(EMAIL, PASSWORD, 'command line')
-      assert.ok(!(account instanceof Refused))
+      assert.ok(!(account instanceof Problem))
       for (const name of ['active', 'revoked']) {
         const made = await accounts.createKey(account, name, undefined, 'command line')
-        assert.ok(!(made instanceof Refused))
+        assert.ok(!(made instanceof Problem))
         if (name === 'revoked') await accounts.revokeKey(made.key, 'command line')
       }
       const longAgo = new Accounts({ store, environment: 'staging', clock: () => 1 })
-      assert.ok(!((await longAgo.createKey(account, 'expired', 2, 'command line')) instanceof Refused))
+      assert.ok(!((await longAgo.createKey(account, 'expired', 2, 'command line')) instanceof Problem))
       await store.close()
       const shown = await run('environment show')
       assert.deepEqual([shown.code, shown.stdout], [0, ''])
@@ -187,7 +187,7 @@ for (const engine of ENGINES) {
       assert.match(refused.stderr, /belongs to production; add --yes to change it to staging\.\n/)
       assert.equal(await recorded(database.url), 'production')
       const changed = await run('environment set staging --yes')
-      assert.doesNotMatch(changed.stderr, /Refused/)
+      assert.doesNotMatch(changed.stderr, /Problem/)
       assert.equal(await recorded(database.url), 'staging')
     })
 

@@ -4,7 +4,7 @@ import { Writable } from 'node:stream'
 import { after, before, describe } from 'node:test'
 import { randomText } from '../src/accounts/api-keys.ts'
 import { type Config, readConfig } from '../src/config.ts'
-import { type ErrorBody, type ErrorCode, ERRORS, Refused } from '../src/contract/errors.ts'
+import { type ErrorBody, type ErrorCode, ERRORS, Problem } from '../src/contract/errors.ts'
 import { responsesOf } from '../src/contract/openapi.ts'
 import { examplePath, type Operation, OPERATIONS } from '../src/contract/operations.ts'
 import { PET_STATUSES } from '../src/contract/pets.ts'
@@ -204,7 +204,7 @@ export async function makeAccount({ store }: Running, email: string): Promise<Ac
 /** An account with PASSWORD whose comparison takes as long as a real one's, for tests that need that time. */
 export async function makeCostlyAccount({ accounts }: Running, email: string): Promise<Account> {
   const account = await accounts.create(email, PASSWORD, 'console')
-  if (account instanceof Refused) throw new Error(account.message)
+  if (account instanceof Problem) throw new Error(account.message)
   return account
 }
 
@@ -215,7 +215,7 @@ export async function makeKey(running: Running): Promise<{ account: Account; api
   accountsMade += 1
   const account = await makeAccount(running, `tester${process.pid}-${accountsMade}@example.com`)
   const made = await running.accounts.createKey(account, 'test', undefined, 'command line')
-  if (made instanceof Refused) throw new Error(made.message)
+  if (made instanceof Problem) throw new Error(made.message)
   return { account, apiKey: made.key, key: made.secret }
 }
 

@@ -20,6 +20,7 @@ function importsOf(file: string): string[] {
 /** Each layer may use those before it. The single files of src are layers of their own. */
 const LAYERS = [
   'contract',
+  'timing.ts',
   'log-output.ts',
   'log.ts',
   'store',

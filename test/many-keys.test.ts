@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { hashKey } from '../src/accounts/api-keys.ts'
-import { Refused } from '../src/contract/errors.ts'
+import { Problem } from '../src/contract/errors.ts'
 import { kindOf } from '../src/store/records.ts'
 import { ACTIVE_KEYS_MOST, type ApiKey, type KeyQuery } from '../src/store/account-store.ts'
 import { ConsoleClient, signedIn, signedInAs } from './console-client.ts'
@@ -180,7 +180,7 @@ describeService('An account with many keys', (service) => {
     const refused = await client.submit('/keys', '/keys', { name: 'one more', expires: '' })
     assert.equal(refused.status, 400)
     assert.match(refused.body, /has 100 active keys or more\. Revoke one/)
-    assert.ok((await service().accounts.createKey(account, 'one more', undefined, 'command line')) instanceof Refused)
+    assert.ok((await service().accounts.createKey(account, 'one more', undefined, 'command line')) instanceof Problem)
   })
 
   it('finds those no longer in use on pages of their own', async () => {

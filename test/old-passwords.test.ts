@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { Sessions } from '../src/accounts/sessions.ts'
-import { Refused } from '../src/contract/errors.ts'
+import { Problem } from '../src/contract/errors.ts'
 import type { AccountStore, Session } from '../src/store/account-store.ts'
 import { ConsoleClient } from './console-client.ts'
 import { startCuttingProxy } from './cutting-proxy.ts'
@@ -20,7 +20,7 @@ for (const engine of ENGINES) {
       const { accounts, store } = petstore
       const sessions = new Sessions(store, Date.now)
       const verified = (await accounts.signIn(petstore.account.email, PASSWORD))!
-      assert.ok(!((await accounts.changePassword(petstore.account, NEW_PASSWORD, 'console')) instanceof Refused))
+      assert.ok(!((await accounts.changePassword(petstore.account, NEW_PASSWORD, 'console')) instanceof Problem))
       assert.equal(await sessions.start(verified, '192.0.2.1'), undefined)
     })
 
@@ -29,7 +29,7 @@ for (const engine of ENGINES) {
       const { accounts } = petstore
       const verified = (await accounts.signIn(petstore.account.email, PASSWORD))!
       await accounts.changePassword(petstore.account, NEW_PASSWORD, 'console')
-      assert.ok((await accounts.changePassword(verified, 'yet another horse battery', 'console')) instanceof Refused)
+      assert.ok((await accounts.changePassword(verified, 'yet another horse battery', 'console')) instanceof Problem)
       assert.ok(await accounts.signIn(petstore.account.email, NEW_PASSWORD))
     })
   })

@@ -1,7 +1,7 @@
 // Section 5 of the specification: who may call, and what a caller without a good key is told.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { type ErrorCode, Refused } from '../src/contract/errors.ts'
+import { type ErrorCode, Problem } from '../src/contract/errors.ts'
 import { generateKey } from '../src/accounts/api-keys.ts'
 import type { ApiKey } from '../src/store/account-store.ts'
 import { startCuttingProxy } from './cutting-proxy.ts'
@@ -20,7 +20,7 @@ const BAD_KEY = 'Bearer realm="petstore", error="invalid_token"'
 
 async function newKey({ accounts, account }: Petstore, expiresAt?: number) {
   const made = await accounts.createKey(account, 'another', expiresAt, 'command line')
-  assert.ok(!(made instanceof Refused))
+  assert.ok(!(made instanceof Problem))
   return made
 }
 
@@ -126,7 +126,7 @@ describeService('5. Authentication', (service) => {
   it('refuses the keys of a removed account at once', async () => {
     const { accounts } = service()
     const account = await accounts.create('leaving@example.com', 'correct horse battery', 'command line')
-    assert.ok(!(account instanceof Refused))
+    assert.ok(!(account instanceof Problem))
     const { secret } = await newKey({ ...service(), account })
     assert.equal((await callWith(`Bearer ${secret}`)).status, 200)
     await accounts.remove(account, 'command line')
@@ -136,7 +136,7 @@ describeService('5. Authentication', (service) => {
   it('lets every account see all animals: there is one store', async () => {
     const made = await (await service().add({ name: 'Rex', categoryId: 1 })).text()
     const account = await service().accounts.create('second@example.com', 'correct horse battery', 'command line')
-    assert.ok(!(account instanceof Refused))
+    assert.ok(!(account instanceof Problem))
     const { secret } = await newKey({ ...service(), account })
     const listed = await callWith(`Bearer ${secret}`, ['GET', '/v1/pets?limit=1'])
     assert.equal(await listed.text(), `[${made}]`)
@@ -195,7 +195,7 @@ describe('5. A key and time', () => {
   it('ends with its expiry, to the millisecond, also where it was used a moment before', async () => {
     let now = Date.UTC(2027, 0, 1)
     await using petstore = await startPetstore({ clock: () => now })
-    assert.ok((await petstore.accounts.createKey(petstore.account, 'too late', now, 'console')) instanceof Refused)
+    assert.ok((await petstore.accounts.createKey(petstore.account, 'too late', now, 'console')) instanceof Problem)
     const { secret } = await newKey(petstore, now + 1000)
     const call = () => fetch(`${petstore.url}/v1/pets`, { headers: { Authorization: `Bearer ${secret}` } })
     now += 999

@@ -1,5 +1,5 @@
 // Finds the API key of a request. Caches valid keys for two seconds, so that most requests need no look-up in the store.
-import { type ErrorCode, Refused } from '../contract/errors.ts'
+import { type ErrorCode, Problem } from '../contract/errors.ts'
 import type { Environment } from '../contract/operations.ts'
 import type { ApiKey } from '../store/account-store.ts'
 import type { Store } from '../store/store.ts'
@@ -15,7 +15,7 @@ export type KeyProblem = Extract<
 >
 
 /** The reason why a key is refused. `key` is set if the store has it: the console shows its owner the failed request. */
-export class RefusedKey extends Refused {
+export class RefusedKey extends Problem {
   readonly code: KeyProblem
   readonly key: ApiKey | undefined
   constructor(code: KeyProblem, key?: ApiKey) {

@@ -4,7 +4,7 @@ import { describe, it } from 'node:test'
 import { cpuTime } from '../../test/cpu-time.ts'
 import {
   addressGroup,
-  type Allowance,
+  type TryLimit,
   createThrottles,
   PASSWORD_BY_SESSION,
   SIGN_IN_BY_ACCOUNT,
@@ -17,7 +17,7 @@ import {
 
 const NAMES_KEPT = 20_000
 
-function startThrottle(allowance: Allowance) {
+function startThrottle(allowance: TryLimit) {
   const clock = { now: 0 }
   const throttle = new Throttle(allowance, () => clock.now)
   /** Counts a try unless it is throttled, as a caller does. */
@@ -206,7 +206,7 @@ describe('tries at a password', () => {
       guess(tries, SIGN_IN_BY_ACCOUNT_AND_ADDRESS.tries - 1, 'you@example.com', address(1))
       const you = { email: 'you@example.com', address: address(1) }
       assert.equal(tries.takeTry(you), 0)
-      void tries.rightTry(you)
+      void tries.passwordWasRight(you)
     }
     guess(
       tries,
@@ -223,7 +223,7 @@ describe('tries at a password', () => {
     for (let time = 0; time < 2 * SIGN_IN_BY_ACCOUNT.tries; time += 1) {
       for (const trier of [you, { session: 'token' }]) {
         assert.equal(tries.takeTry(trier), 0)
-        void tries.rightTry(trier)
+        void tries.passwordWasRight(trier)
       }
     }
   })
@@ -248,7 +248,7 @@ describe('tries at a password', () => {
     for (let time = 0; time < 2 * SIGN_IN_BY_ACCOUNT.tries; time += 1) {
       const you = { email: 'you@example.com', address: address(1) }
       assert.equal(tries.takeTry(you), 0)
-      void tries.unmadeTry(you)
+      void tries.cancelTry(you)
     }
   })
 

@@ -1,34 +1,34 @@
 // Throttles password guessing and sign-ups: limits the wrong passwords by address, account and session, and the sign-ups by
 // address. Counts tries by name (an account, an address) in time windows, in the memory of this process, which is bounded.
 import { hash } from 'node:crypto'
-import { Refused } from '../contract/errors.ts'
+import { Problem } from '../contract/errors.ts'
 import { foldEmail } from '../store/account-store.ts'
 
-export interface Allowance {
+export interface TryLimit {
   tries: number
   withinMs: number
 }
 
-export const SIGN_UP_BY_ADDRESS: Allowance = { tries: 20, withinMs: 3_600_000 }
+export const SIGN_UP_BY_ADDRESS: TryLimit = { tries: 20, withinMs: 3_600_000 }
 
 const PASSWORDS_WITHIN_MS = 15 * 60_000
 
 /** High enough for the people of an office who share one address. */
-export const SIGN_IN_BY_ADDRESS: Allowance = { tries: 50, withinMs: PASSWORDS_WITHIN_MS }
+export const SIGN_IN_BY_ADDRESS: TryLimit = { tries: 50, withinMs: PASSWORDS_WITHIN_MS }
 
 /** A person mistypes a few times; a program tries thousands. Another address can't use up the tries of this pair. */
-export const SIGN_IN_BY_ACCOUNT_AND_ADDRESS: Allowance = { tries: 10, withinMs: PASSWORDS_WITHIN_MS }
+export const SIGN_IN_BY_ACCOUNT_AND_ADDRESS: TryLimit = { tries: 10, withinMs: PASSWORDS_WITHIN_MS }
 
 /** Limits guesses at one account from many addresses. Higher, because reaching this limit locks out the account's owner. */
-export const SIGN_IN_BY_ACCOUNT: Allowance = { tries: 100, withinMs: PASSWORDS_WITHIN_MS }
+export const SIGN_IN_BY_ACCOUNT: TryLimit = { tries: 100, withinMs: PASSWORDS_WITHIN_MS }
 
 /** Limits a signed-in person who confirms the current password, for example to change it. */
-export const PASSWORD_BY_SESSION: Allowance = { tries: 10, withinMs: PASSWORDS_WITHIN_MS }
+export const PASSWORD_BY_SESSION: TryLimit = { tries: 10, withinMs: PASSWORDS_WITHIN_MS }
 
 const MOST_NAMES = 20_000
 
 /** The refusal of a try; the next one is allowed after `waitMs` milliseconds. */
-export class TooManyTries extends Refused {
+export class TooManyTries extends Problem {
   readonly waitMs: number
   constructor(message: string, waitMs: number) {
     super(message)
@@ -42,14 +42,14 @@ interface Window {
 }
 
 export class Throttle {
-  readonly #allowance: Allowance
+  readonly #allowance: TryLimit
   readonly #monotonic: () => number
   /** Windows by the hash of the name, in the order in which they began, and so end. */
   readonly #windows = new Map<string, Window>()
   /** The same hashes by their number of tries, to find a name with few tries without a search. */
   readonly #byTries: readonly Set<string>[]
 
-  constructor(allowance: Allowance, monotonic: () => number) {
+  constructor(allowance: TryLimit, monotonic: () => number) {
     this.#allowance = allowance
     this.#monotonic = monotonic
     this.#byTries = Array.from({ length: allowance.tries + 1 }, () => new Set())
@@ -146,9 +146,9 @@ export interface Throttles {
   /** Counts a try with a password as a wrong one and returns 0; if it is refused, returns the milliseconds to wait. */
   takeTry: (trier: Trier) => number | Promise<number>
   /** Call it if the password was right: takes back this try, and the earlier tries of the same person. */
-  rightTry: (trier: Trier) => void | Promise<void>
+  passwordWasRight: (trier: Trier) => void | Promise<void>
   /** Call it if the password was not compared: takes back this try. */
-  unmadeTry: (trier: Trier) => void | Promise<void>
+  cancelTry: (trier: Trier) => void | Promise<void>
   /** Counts a sign-up and returns 0; if it is refused, returns the milliseconds to wait. */
   takeSignUp: (address: string) => number | Promise<number>
 }
@@ -178,12 +178,12 @@ export function createThrottles(monotonic: () => number): Throttles {
       const { shared, own } = countersOf(trier)
       return take([...shared, own])
     },
-    rightTry(trier) {
+    passwordWasRight(trier) {
       const { shared, own } = countersOf(trier)
       for (const [throttle, name] of shared) throttle.uncount(name)
       own[0].forget(own[1])
     },
-    unmadeTry(trier) {
+    cancelTry(trier) {
       const { shared, own } = countersOf(trier)
       for (const [throttle, name] of [...shared, own]) throttle.uncount(name)
     },

@@ -1,7 +1,7 @@
 // petstore account …: manages accounts, for deployments where sign-up is closed.
 import { Accounts, emailProblem } from '../accounts/accounts.ts'
 import { PASSWORD_MIN_LENGTH, passwordProblem } from '../accounts/passwords.ts'
-import { Refused } from '../contract/errors.ts'
+import { Problem } from '../contract/errors.ts'
 import { escapeControls } from '../contract/json.ts'
 import { databasePlace } from '../store/database-address.ts'
 import type { Account } from '../store/account-store.ts'
@@ -56,7 +56,7 @@ const create: Command = {
       (store) => accountsOf(input, store).create(email, password, 'command line'),
       creation,
     )
-    if (account instanceof Refused) throw new CommandFailed(account.message)
+    if (account instanceof Problem) throw new CommandFailed(account.message)
     if (switches['json']) return printJson(terminal, accountJson(account))
     print(terminal, `Created the account ${escapeControls(account.email)} (${account.id}).`)
     const next = nextCommand(input, 'key', 'create', ...accountOption(account.email), '--name', 'NAME')
@@ -97,7 +97,7 @@ const changePassword: Command = {
       const account = await findAccount(input, store, input.positionals[0]!)
       const password = await readPassword(input)
       const changed = await accountsOf(input, store).changePassword(account, password, 'command line')
-      if (changed instanceof Refused) throw new CommandFailed(changed.message)
+      if (changed instanceof Problem) throw new CommandFailed(changed.message)
       conclude(input, accountJson(account), `Changed the password of ${account.email}.`)
     })
   },

@@ -3,7 +3,7 @@ import { type Config, environmentSetting, type Setting, SETTINGS, type SettingNa
 import type { Environment } from '../contract/operations.ts'
 import { type DatabaseAddress, databasePlace, isInMemory } from '../store/database-address.ts'
 import { openStore } from '../store/open-store.ts'
-import { settleEnvironment } from '../store/settle-environment.ts'
+import { settleEnvironment } from '../store/environment.ts'
 import { NoDatabase, type Store } from '../store/store.ts'
 import { askOpenly, printJson, report, type Terminal } from './terminal.ts'
 

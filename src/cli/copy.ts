@@ -5,7 +5,7 @@ import { CopyRefused, copyStore } from '../store/copy-store.ts'
 import { openStore } from '../store/open-store.ts'
 import { parseConnection } from '../store/postgres/connection-settings.ts'
 import { titleOf } from '../store/records.ts'
-import { settleEnvironment } from '../store/settle-environment.ts'
+import { settleEnvironment } from '../store/environment.ts'
 import { partOfDatabase } from '../store/sqlite/database-files.ts'
 import { NoDatabase } from '../store/store.ts'
 import {

@@ -2,7 +2,7 @@
 import { KEY_PREFIX, stateOf } from '../accounts/api-keys.ts'
 import { databasePlace } from '../store/database-address.ts'
 import { type Environment, ENVIRONMENTS } from '../contract/operations.ts'
-import { givesWay } from '../store/settle-environment.ts'
+import { givesWay } from '../store/environment.ts'
 import type { Store } from '../store/store.ts'
 import { type Command, CommandFailed, type Input, STORE_OPTIONS, UsageError, withStore } from './command.ts'
 import { counted, print, printJson, report } from './terminal.ts'

@@ -1,6 +1,6 @@
 // petstore key …: manages API keys. The secret is printed once, when the key is created.
 import { redacted, stateOf } from '../accounts/api-keys.ts'
-import { Refused } from '../contract/errors.ts'
+import { Problem } from '../contract/errors.ts'
 import { databasePlace } from '../store/database-address.ts'
 import type { ApiKey } from '../store/account-store.ts'
 import { accountsOf, findAccount } from './account.ts'
@@ -33,7 +33,7 @@ const create: Command = {
       const accounts = accountsOf(input, store, await environmentOf(input, store))
       return accounts.createKey(account, name, expiresAt, 'command line')
     })
-    if (made instanceof Refused) throw new CommandFailed(made.message)
+    if (made instanceof Problem) throw new CommandFailed(made.message)
     const { key, secret } = made
     if (switches['json']) {
       return printJson(terminal, { id: key.id, key: secret, name: key.name, expiresAt: isoTime(key.expiresAt) })

@@ -1,7 +1,7 @@
 // Reads the rows of a file of animals, in CSV or JSON Lines, from chunks of any size.
 import { isUtf8 } from 'node:buffer'
 import { CsvError, parse } from 'csv-parse'
-import { Refused } from '../contract/errors.ts'
+import { Problem } from '../contract/errors.ts'
 import { describe, parseJson } from '../contract/json.ts'
 import { BODY_LIMIT, kibibytes } from '../contract/limits.ts'
 import { CSV_COLUMNS, FREE_TEXT } from '../contract/pet-csv.ts'
@@ -102,11 +102,11 @@ function readRow(line: number, columns: CsvDialect['columns'], fields: readonly 
     texts[column] = FREE_TEXT.has(column) ? field.toString() : field.toString().trim()
   }
   const pet = parseCsvPet(texts)
-  return pet instanceof Refused ? { line, problem: pet.message } : { line, pet }
+  return pet instanceof Problem ? { line, problem: pet.message } : { line, pet }
 }
 
 /** Treats an empty field that is not required as absent. */
-function parseCsvPet(texts: Record<string, string>): NewPet | Refused {
+function parseCsvPet(texts: Record<string, string>): NewPet | Problem {
   const given = FIELD_NAMES.filter((name) => name in texts && (FIELDS[name].required || texts[name] !== ''))
   return parseNewPet(Object.fromEntries(given.map((name) => [name, fieldFromText(name, texts[name]!)])))
 }
@@ -172,6 +172,6 @@ function readLine(line: number, bytes: Buffer): Row[] {
   if (bytes.length > BODY_LIMIT) return [{ line, problem: `The line is larger than ${kibibytes(BODY_LIMIT)}.` }]
   if (bytes.every((byte) => byte === 0x20 || byte === 0x09 || byte === 0x0d)) return []
   const json = parseJson(bytes, 'line')
-  const pet = json instanceof Refused ? json : parseNewPet(json.value, 'line')
-  return [pet instanceof Refused ? { line, problem: pet.message } : { line, pet }]
+  const pet = json instanceof Problem ? json : parseNewPet(json.value, 'line')
+  return [pet instanceof Problem ? { line, problem: pet.message } : { line, pet }]
 }

@@ -1,7 +1,7 @@
 // petstore serve: runs the service until a signal stops it. On a terminal it prints the addresses, and how to get a key.
 import { randomText } from '../accounts/api-keys.ts'
 import { type Config, type SettingName, SETTINGS } from '../config.ts'
-import { Refused } from '../contract/errors.ts'
+import { Problem } from '../contract/errors.ts'
 import { BASE_PATH, VERSION } from '../contract/operations.ts'
 import { databasePlace, isInMemory } from '../store/database-address.ts'
 import { CannotListen, inheritedSocket } from '../http/listening.ts'
@@ -133,9 +133,9 @@ function explainListenFailure({ where, cause }: CannotListen): CommandFailed {
 async function firstRunKey({ accounts, store }: Running, now: number): Promise<string | undefined> {
   if ((await store.accounts.listAccounts()).length > 0) return undefined
   const account = await accounts.create(FIRST_ACCOUNT, randomText(40), 'command line')
-  if (account instanceof Refused) return undefined
+  if (account instanceof Problem) return undefined
   const made = await accounts.createKey(account, 'first run', now + FIRST_KEY_DAYS * 86_400_000, 'command line')
-  return made instanceof Refused ? undefined : made.secret
+  return made instanceof Problem ? undefined : made.secret
 }
 
 /** Renders the welcome on a terminal: addresses, and how to get a key. */

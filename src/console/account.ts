@@ -4,7 +4,7 @@ import { NoAccount, type Via } from '../accounts/accounts.ts'
 import { PASSWORD_MIN_LENGTH } from '../accounts/passwords.ts'
 import { TooManyTries } from '../accounts/throttle.ts'
 import { entryOf } from '../contract/entry-of.ts'
-import { FieldProblem, Refused } from '../contract/errors.ts'
+import { FieldProblem, Problem } from '../contract/errors.ts'
 import { field, form, type Problems, problemSummary } from './forms.ts'
 import { html, type Html, isolated } from './html.ts'
 import { tooManyTriesPage, TRY_AGAIN } from './problem-pages.ts'
@@ -92,7 +92,7 @@ async function changePassword(visit: MemberVisit): Promise<Outcome> {
   if (refusal !== undefined) return refusal
   const changed = await accounts.changePassword(who.account, typed.get('password') ?? '', 'console', left)
   if (changed instanceof NoAccount) return toSignIn('/account')
-  return changed instanceof Refused ? accountPage(visit, [changed]) : openAs(visit, changed, '/account?changed=yes')
+  return changed instanceof Problem ? accountPage(visit, [changed]) : openAs(visit, changed, '/account?changed=yes')
 }
 
 function deletePage(visit: MemberVisit, problems: Problems = []): HtmlPage {
@@ -132,5 +132,5 @@ async function refuseUnlessPassword(
   const trier = { session: Buffer.from(who.session.tokenHash).toString('base64url') }
   const account = await checkPassword(visit, who.account.email, typed.get('current') ?? '', trier)
   if (account instanceof TooManyTries) return tooManyTriesPage(account)
-  return account instanceof Refused ? refuse(new FieldProblem('current', account.message)) : undefined
+  return account instanceof Problem ? refuse(new FieldProblem('current', account.message)) : undefined
 }

@@ -1,7 +1,7 @@
 // The fields of an animal in a form, and messages about invalid values for the people who fill it in.
 import { entryOf } from '../contract/entry-of.ts'
 import { INT64_MAX, INT64_MIN, int64FromJsonNumber } from '../contract/int64.ts'
-import { LIMIT, NAME_MAX_LENGTH } from '../contract/limits.ts'
+import { PAGE_SIZE, NAME_MAX_LENGTH } from '../contract/limits.ts'
 import {
   checkField,
   DEFAULT_STATUS,
@@ -127,6 +127,6 @@ export function textInWords(name: FieldName, text: string): string {
 
 /** Returns the categories of the newest animals, to suggest them: the store has no records of categories. */
 export async function categoriesInUse({ pets }: Store): Promise<bigint[]> {
-  const newest = await pets.list({ limit: LIMIT.maximum })
+  const newest = await pets.list({ limit: PAGE_SIZE.maximum })
   return [...new Set(newest.map(({ categoryId }) => categoryId))].toSorted((a, b) => (a < b ? -1 : 1))
 }

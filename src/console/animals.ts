@@ -3,7 +3,7 @@ import type { Config } from '../config.ts'
 import { encodeCursor, filterQuery, type Filters, type ListQuery, parseListQuery } from '../contract/list-query.ts'
 import { PET_STATUSES, type Pet, type PetStatus } from '../contract/pets.ts'
 import { entryOf } from '../contract/entry-of.ts'
-import { Refused } from '../contract/errors.ts'
+import { Problem } from '../contract/errors.ts'
 import { int64FromText } from '../contract/int64.ts'
 import { type DelimiterName, DELIMITERS, renderCsv } from '../contract/pet-csv.ts'
 import { STATUS_WORDS } from './animal-form.ts'
@@ -21,11 +21,11 @@ export const animalsRoutes: readonly ConsoleRoute[] = [
 
 async function animalsPage(visit: MemberVisit): Promise<Outcome> {
   const parsed = readQuery(visit.query)
-  const query = parsed instanceof Refused ? { limit: 1 } : parsed
+  const query = parsed instanceof Problem ? { limit: 1 } : parsed
   const typed = visit.query.get('q')?.trim() ?? ''
   const [counts, shown] = await Promise.all([
     visit.store.pets.countByStatus(),
-    parsed instanceof Refused ? refused(parsed.message) : show(visit, parsed, typed),
+    parsed instanceof Problem ? refused(parsed.message) : show(visit, parsed, typed),
   ])
   if ('redirect' in shown) return shown
   return {
@@ -47,7 +47,7 @@ const BATCH = 1000
 /** Returns all animals that the list shows, page after page, in its order. */
 function csvFile({ store, query: raw }: MemberVisit): Outcome {
   const parsed = readQuery(raw)
-  if (parsed instanceof Refused) return badRequestPage(400, parsed.message)
+  if (parsed instanceof Problem) return badRequestPage(400, parsed.message)
   const { before: _before, after: _after, ...filters } = parsed
   const { status } = filters
   const delimiter = entryOf(DELIMITERS, raw.get('delimiter') ?? 'comma')
@@ -76,10 +76,10 @@ function downloadLink(query: ListQuery): Html {
 }
 
 /** Reads the status and the place in the list: `cursor` is where older animals start, `newer` where newer ones end. */
-function readQuery(raw: URLSearchParams): ListQuery | Refused {
+function readQuery(raw: URLSearchParams): ListQuery | Problem {
   const sent = Object.fromEntries(ACCEPTED.map(({ name }) => [name, raw.get(name) ?? undefined]))
   const parsed = parseListQuery({ ...sent, cursor: raw.get('newer') ?? sent['cursor'] })
-  if (parsed instanceof Refused || !raw.has('newer')) return parsed
+  if (parsed instanceof Problem || !raw.has('newer')) return parsed
   const { before, ...query } = parsed
   return { ...query, after: before! }
 }

@@ -2,7 +2,7 @@
 import { KEY_EXISTS, KEY_NAME_MAX_LENGTH, NoAccount } from '../accounts/accounts.ts'
 import { redacted } from '../accounts/api-keys.ts'
 import { newToken } from '../accounts/sessions.ts'
-import { FieldProblem, Refused } from '../contract/errors.ts'
+import { FieldProblem, Problem } from '../contract/errors.ts'
 import type { ApiKey } from '../store/account-store.ts'
 import { choice, field, form, hidden, type Problems, problemSummary } from './forms.ts'
 import { emptyState, html, type Html, isolated } from './html.ts'
@@ -93,12 +93,12 @@ const NOTICES = {
 async function generate(visit: MemberVisit): Promise<Outcome> {
   const { form: typed, accounts, who, now } = visit
   const expires = readExpiry(typed.get('expires') ?? '', now)
-  if (expires instanceof Refused) return keysPage(visit, [expires])
+  if (expires instanceof Problem) return keysPage(visit, [expires])
   const [name, formId] = [typed.get('name') ?? '', typed.get('formId') ?? '']
   const made = await accounts.createKey(who.account, name, expires, 'console', formId)
   if (made instanceof NoAccount) return toSignIn('/keys')
   if (made === KEY_EXISTS) return { redirect: '/keys?made=yes' }
-  return made instanceof Refused ? keysPage(visit, [made]) : newKeyPage(visit, made)
+  return made instanceof Problem ? keysPage(visit, [made]) : newKeyPage(visit, made)
 }
 
 function readExpiry(text: string, now: number): number | undefined | FieldProblem {
@@ -164,5 +164,5 @@ async function rename(visit: MemberVisit, key: ApiKey): Promise<Outcome> {
     return renamePage(visit, key, [new FieldProblem('name', message)])
   }
   const problem = await visit.accounts.renameKey(key, name, 'console')
-  return problem instanceof Refused ? renamePage(visit, key, [problem]) : { redirect: '/keys?renamed=yes' }
+  return problem instanceof Problem ? renamePage(visit, key, [problem]) : { redirect: '/keys?renamed=yes' }
 }

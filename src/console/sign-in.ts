@@ -3,7 +3,7 @@
 import { isTooLongToSignIn } from '../accounts/accounts.ts'
 import { PASSWORD_MIN_LENGTH } from '../accounts/passwords.ts'
 import { TooManyTries, type Trier } from '../accounts/throttle.ts'
-import { FieldProblem, Refused } from '../contract/errors.ts'
+import { FieldProblem, Problem } from '../contract/errors.ts'
 import type { Account } from '../store/account-store.ts'
 import { isInMemory } from '../store/database-address.ts'
 import { field, form, hidden, type Problems, problemSummary } from './forms.ts'
@@ -82,7 +82,7 @@ function notice({ query }: Visit): Html | undefined {
 async function signIn(visit: Visit): Promise<Outcome> {
   const account = await checkPassword(visit, visit.form.get('email') ?? '', visit.form.get('password') ?? '')
   if (account instanceof TooManyTries) return tooManyTriesPage(account)
-  if (account instanceof Refused)
+  if (account instanceof Problem)
     return signInPage(visit, [new FieldProblem('email', 'The email address or the password is wrong.')])
   return openAs(visit, account, safeNext(visit.form.get('next')))
 }
@@ -93,17 +93,17 @@ export async function checkPassword(
   email: string,
   password: string,
   trier: Trier = { email, address },
-): Promise<Account | Refused | TooManyTries> {
-  const wrong = new Refused('The password is wrong.')
+): Promise<Account | Problem | TooManyTries> {
+  const wrong = new Problem('The password is wrong.')
   if (isTooLongToSignIn(email, password)) return wrong
   const waitMs = await throttles.takeTry(trier)
   if (waitMs > 0) return new TooManyTries('There were too many tries with a wrong password.', waitMs)
   const account = await accounts.signIn(email, password, left).catch(async (error: unknown) => {
-    await throttles.unmadeTry(trier)
+    await throttles.cancelTry(trier)
     throw error
   })
   if (account !== undefined) {
-    await throttles.rightTry(trier)
+    await throttles.passwordWasRight(trier)
     return account
   }
   // Written after the response: otherwise the response time would reveal that the account exists.
@@ -172,9 +172,9 @@ async function signUp(visit: Visit): Promise<Outcome> {
   if (waitMs > 0) return tooManyTriesPage(new TooManyTries('Too many accounts were created from your address.', waitMs))
   const [email, password] = [visit.form.get('email')?.trim() ?? '', visit.form.get('password') ?? '']
   const created = await accounts.create(email, password, 'console', left)
-  if (!(created instanceof Refused)) return openAs(visit, created, '/keys')
+  if (!(created instanceof Problem)) return openAs(visit, created, '/keys')
   // If the form was sent twice, the second request signs in to the account that the first one created.
   const existing = created.field === 'email' ? await checkPassword(visit, email, password) : created
-  if (existing instanceof Refused) return signUpPage(visit, [created])
+  if (existing instanceof Problem) return signUpPage(visit, [created])
   return openAs(visit, existing, '/keys')
 }

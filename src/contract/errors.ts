@@ -196,10 +196,10 @@ export function helpLink(code: ErrorCode, root = ''): string {
 }
 
 /**
- * The result of a function that refuses its input: such a function returns its value or a `Refused`, and callers test with
- * `instanceof Refused`.
+ * The result of a function that refuses its input: such a function returns its value or a `Problem`, and callers test with
+ * `instanceof Problem`.
  */
-export class Refused {
+export class Problem {
   /** A whole sentence for the client or operator. */
   readonly message: string
   constructor(message: string) {
@@ -208,7 +208,7 @@ export class Refused {
 }
 
 /** One field of a form or body has an invalid value; `field` is empty if the problem is the whole form or body. */
-export class FieldProblem extends Refused {
+export class FieldProblem extends Problem {
   readonly field: string
   constructor(field: string, message: string) {
     super(message)
@@ -217,7 +217,7 @@ export class FieldProblem extends Refused {
 }
 
 /** One or more fields have invalid values. */
-export class InvalidFields extends Refused {
+export class InvalidFields extends Problem {
   readonly problems: readonly FieldProblem[]
   constructor(problems: readonly FieldProblem[]) {
     super(problems.map(({ message }) => message).join(' '))
@@ -226,7 +226,7 @@ export class InvalidFields extends Refused {
 }
 
 /** The refusal of a request, as data; http/answer.ts turns it into a response. */
-export class Refusal extends Refused {
+export class Refusal extends Problem {
   readonly code: ErrorCode
   /** Headers that the response must carry, as alternating names and values. */
   readonly headers: readonly string[]

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import * as fc from 'fast-check'
 import { describe as inWords, findBrokenJson, OtherNumber, parseJson, quote } from './json.ts'
-import { Refused } from './errors.ts'
+import { Problem } from './errors.ts'
 
 const parse = (text: string) => parseJson(Buffer.from(text))
 
@@ -34,8 +34,8 @@ describe('parseJson', () => {
         assert.ok('value' in parsed || /^The body is .*\.$/s.test(parsed.message))
       }),
     )
-    assert.deepEqual(parseJson(Buffer.from([0x22, 0xff, 0x22])), new Refused('The body is not valid UTF-8.'))
-    assert.deepEqual(parse('['.repeat(16_000) + ']'.repeat(16_000)), new Refused('The body is nested too deep.'))
+    assert.deepEqual(parseJson(Buffer.from([0x22, 0xff, 0x22])), new Problem('The body is not valid UTF-8.'))
+    assert.deepEqual(parse('['.repeat(16_000) + ']'.repeat(16_000)), new Problem('The body is nested too deep.'))
   })
 
   it('reads a name of a field with escapes as that name, whatever names earlier texts had', () => {
@@ -164,7 +164,7 @@ describe('the short way through parseJson', () => {
 
 function explained(body: string | Buffer): string {
   const parsed = parseJson(Buffer.from(body))
-  assert.ok(parsed instanceof Refused, String(body))
+  assert.ok(parsed instanceof Problem, String(body))
   return parsed.message
 }
 
@@ -260,7 +260,7 @@ describe('Broken JSON', () => {
         ),
         (bytes) => {
           const parsed = parseJson(bytes)
-          if (!(parsed instanceof Refused)) return
+          if (!(parsed instanceof Problem)) return
           assert.ok(parsed.message.isWellFormed())
           assert.doesNotMatch(parsed.message, /[\p{Cc}\u2028\u2029]/u)
         },

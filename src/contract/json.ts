@@ -2,7 +2,7 @@
 import { isUtf8 } from 'node:buffer'
 import { int64FromJsonNumber } from './int64.ts'
 import { redactSecrets } from './redact.ts'
-import { Refused } from './errors.ts'
+import { Problem } from './errors.ts'
 
 /** A number that is not an int64, with its source text for messages. */
 export class OtherNumber {
@@ -12,7 +12,7 @@ export class OtherNumber {
   }
 }
 
-/** Wraps the value, because a JSON value may be of any type and callers test for `Refused`. */
+/** Wraps the value, because a JSON value may be of any type and callers test for `Problem`. */
 export interface ParsedJson {
   value: unknown
 }
@@ -21,16 +21,16 @@ export interface ParsedJson {
 export type JsonSource = 'body' | 'line'
 
 /** Parses a body or line. A number in a top-level field becomes a bigint if it is an int64, else an `OtherNumber`. */
-export function parseJson(bytes: Buffer, source: JsonSource = 'body'): ParsedJson | Refused {
-  if (!isUtf8(bytes)) return new Refused(`The ${source} is not valid UTF-8.`)
+export function parseJson(bytes: Buffer, source: JsonSource = 'body'): ParsedJson | Problem {
+  if (!isUtf8(bytes)) return new Problem(`The ${source} is not valid UTF-8.`)
   const text = bytes.toString('utf8')
   try {
     const plain = withPlainNames(text)
     return { value: parseEasy(plain) ?? parseWithSource(plain, exactNumber) }
   } catch (error) {
     if (error instanceof SyntaxError)
-      return new Refused(`The ${source} is not valid JSON: ${explainBrokenJson(text, source)}`)
-    if (error instanceof RangeError) return new Refused(`The ${source} is nested too deep.`)
+      return new Problem(`The ${source} is not valid JSON: ${explainBrokenJson(text, source)}`)
+    if (error instanceof RangeError) return new Problem(`The ${source} is nested too deep.`)
     throw error
   }
 }
@@ -147,7 +147,7 @@ const NEXT = {
   'the end': {},
 } as const satisfies Record<string, Record<string, string>>
 
-type Step = Expected | 'done' | 'close'
+type ParserStep = Expected | 'done' | 'close'
 
 /** Returns undefined for valid JSON. */
 export function findBrokenJson(text: string): BrokenJson | undefined {
@@ -159,7 +159,7 @@ export function findBrokenJson(text: string): BrokenJson | undefined {
   for (;;) {
     const token = match(TOKEN, text, at)
     const kind = token?.[1] ?? (token?.[2] === undefined ? 'other' : 'string')
-    const next: Step | undefined = token && (NEXT[expected] as Record<string, Step>)[kind]
+    const next: ParserStep | undefined = token && (NEXT[expected] as Record<string, ParserStep>)[kind]
     if (next === undefined) {
       const place = at + match(BLANK, text, at)![0].length
       if (place === text.length && expected === 'the end') return undefined

@@ -10,7 +10,7 @@ export const HEADERS_LIMIT = 16 * 1024
 export const NAME_MAX_LENGTH = 255
 
 /** How many animals one page of a list has. */
-export const LIMIT = { minimum: 1, maximum: 100, default: 20 } as const
+export const PAGE_SIZE = { minimum: 1, maximum: 100, default: 20 } as const
 
 /** A key may have every character that HTTP allows in a header. */
 export const IDEMPOTENCY = { keyMaxLength: 255, keptHours: 24 } as const

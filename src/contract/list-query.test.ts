@@ -4,9 +4,9 @@ import { describe, it } from 'node:test'
 import * as fc from 'fast-check'
 import { decodeCursor, encodeCursor, nextPageQuery, parseListQuery, type RawQuery } from './list-query.ts'
 import { INT64_MAX, INT64_MIN } from './int64.ts'
-import { LIMIT } from './limits.ts'
+import { PAGE_SIZE } from './limits.ts'
 import { PET_STATUSES } from './pets.ts'
-import { Refused } from './errors.ts'
+import { Problem } from './errors.ts'
 
 describe('parseListQuery', () => {
   it('fills in the default and nothing else', () => assert.deepEqual(parseListQuery({}), { limit: 20 }))
@@ -14,7 +14,7 @@ describe('parseListQuery', () => {
   it('takes every valid combination', () => {
     const valid = fc.record(
       {
-        limit: fc.integer({ min: LIMIT.minimum, max: LIMIT.maximum }),
+        limit: fc.integer({ min: PAGE_SIZE.minimum, max: PAGE_SIZE.maximum }),
         status: fc.constantFrom(...PET_STATUSES),
         before: fc.bigInt({ min: INT64_MIN, max: INT64_MAX }),
       },
@@ -40,7 +40,7 @@ describe('parseListQuery', () => {
     fc.assert(
       fc.property(fc.oneof(fc.string(), fc.integer().map(String), fc.double().map(String)), (limit) => {
         const parsed = parseListQuery({ limit })
-        if (parsed instanceof Refused) assert.match(parsed.message, /^The query parameter limit must be /)
+        if (parsed instanceof Problem) assert.match(parsed.message, /^The query parameter limit must be /)
         else
           assert.ok(
             /^[0-9]+$/.test(limit) && parsed.limit === Number(limit) && parsed.limit >= 1 && parsed.limit <= 100,
@@ -51,23 +51,23 @@ describe('parseListQuery', () => {
 
   it('refuses a limit in any other notation than decimal digits, and one past its bounds', () => {
     for (const limit of ['', '+5', ' 5', '5 ', '5.0', '1e1', '0x10', '0', '101'])
-      assert.ok(parseListQuery({ limit }) instanceof Refused, limit)
+      assert.ok(parseListQuery({ limit }) instanceof Problem, limit)
   })
 
   it('refuses an unknown status and a cursor that is none', () => {
     assert.deepEqual(
       parseListQuery({ status: 'lost' }),
-      new Refused('The query parameter status must be one of available, pending, sold, got "lost".'),
+      new Problem('The query parameter status must be one of available, pending, sold, got "lost".'),
     )
     const refused =
       'The query parameter cursor must be taken unchanged from the Link header of the page before, got "7".'
-    assert.deepEqual(parseListQuery({ cursor: '7' }), new Refused(refused))
+    assert.deepEqual(parseListQuery({ cursor: '7' }), new Problem(refused))
   })
 
   it('counts a parameter that came more than once', () => {
     assert.deepEqual(
       parseListQuery({ status: ['sold', 'sold', 'sold'] }),
-      new Refused('The query parameter status was given 3 times; give it once.'),
+      new Problem('The query parameter status was given 3 times; give it once.'),
     )
   })
 })

@@ -1,8 +1,8 @@
 // The query of listPets (spec, section 4.1): describes and parses its parameters, and encodes the cursor of a page.
 import { quote } from './json.ts'
-import { LIMIT } from './limits.ts'
+import { PAGE_SIZE } from './limits.ts'
 import { fieldFromText, type FieldName, FIELDS, type NewPet } from './pets.ts'
-import { Refused } from './errors.ts'
+import { Problem } from './errors.ts'
 
 /**
  * The filters of a list, with their descriptions for OpenAPI: the field of that name must equal the parameter. Each filter
@@ -49,8 +49,8 @@ export const LIST_PARAMETERS = [
     name: 'limit',
     in: 'query',
     description: 'Maximum number of animals returned',
-    schema: { type: 'integer', ...LIMIT },
-    example: LIMIT.default,
+    schema: { type: 'integer', ...PAGE_SIZE },
+    example: PAGE_SIZE.default,
   },
   ...FILTER_NAMES.map((name) => ({
     name,
@@ -72,18 +72,18 @@ export const LIST_PARAMETERS = [
 export type RawQuery = Record<string, string | string[] | undefined>
 
 /** Reads the parameters of `LIST_PARAMETERS` and ignores the others. */
-export function parseListQuery(raw: RawQuery): ListQuery | Refused {
-  const query: ListQuery = { limit: LIMIT.default }
+export function parseListQuery(raw: RawQuery): ListQuery | Problem {
+  const query: ListQuery = { limit: PAGE_SIZE.default }
   for (const { name } of LIST_PARAMETERS) {
     const value = raw[name]
     if (value === undefined) continue
     if (typeof value !== 'string') {
-      return new Refused(`The query parameter ${name} was given ${value.length} times; give it once.`)
+      return new Problem(`The query parameter ${name} was given ${value.length} times; give it once.`)
     }
     const expected =
       name === 'limit' || name === 'cursor' ? readParameter[name](value, query) : readFilter(name, value, query)
     if (expected !== undefined) {
-      return new Refused(`The query parameter ${name} must be ${expected}, got ${quote(value)}.`)
+      return new Problem(`The query parameter ${name} must be ${expected}, got ${quote(value)}.`)
     }
   }
   return query
@@ -100,8 +100,8 @@ function readFilter(name: FilterName, text: string, query: ListQuery): string | 
 const readParameter = {
   limit(value: string, query: ListQuery): string | undefined {
     query.limit = /^[0-9]+$/.test(value) ? Number(value) : Number.NaN
-    if (query.limit >= LIMIT.minimum && query.limit <= LIMIT.maximum) return undefined
-    return `a whole number from ${LIMIT.minimum} to ${LIMIT.maximum} in decimal digits`
+    if (query.limit >= PAGE_SIZE.minimum && query.limit <= PAGE_SIZE.maximum) return undefined
+    return `a whole number from ${PAGE_SIZE.minimum} to ${PAGE_SIZE.maximum} in decimal digits`
   },
   cursor(value: string, query: ListQuery): string | undefined {
     const before = decodeCursor(value)

@@ -1,7 +1,7 @@
 // The body of a request: checks its headers, asks for it with `100 Continue`, and reads it within its limit, as bytes or as JSON.
 // connections.ts handles the rest of a body that was refused.
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { Refusal, Refused } from '../contract/errors.ts'
+import { Refusal, Problem } from '../contract/errors.ts'
 import { type ParsedJson, parseJson, quote } from '../contract/json.ts'
 import { BODY_LIMIT } from '../contract/limits.ts'
 import { type Call, cameTwice, type OperationCall } from './call.ts'
@@ -62,21 +62,21 @@ export function expectContinue(request: IncomingMessage, response: ServerRespons
 /** Reads the JSON body of an operation with `parseValue`, after `checkBodyHeaders`. */
 export async function readJsonBody<T>(
   call: OperationCall,
-  parseValue: (json: unknown) => T | Refused,
-): Promise<Exclude<T, Refused> | Refusal> {
+  parseValue: (json: unknown) => T | Problem,
+): Promise<Exclude<T, Problem> | Refusal> {
   const bytes = await readBody(call.raw)
   const json = bytes instanceof Refusal ? bytes : parseJsonBody(bytes)
   if (json instanceof Refusal) return json
   const value = parseValue(json.value)
-  return value instanceof Refused
+  return value instanceof Problem
     ? new Refusal(call.operation.body!.invalid, value.message)
-    : (value as Exclude<T, Refused>)
+    : (value as Exclude<T, Problem>)
 }
 
 export function parseJsonBody(bytes: Buffer): ParsedJson | Refusal {
   if (bytes.length === 0) return new Refusal('missing_body', 'The body is missing: send a JSON object.')
   const json = parseJson(bytes)
-  return json instanceof Refused ? new Refusal('invalid_json', json.message) : json
+  return json instanceof Problem ? new Refusal('invalid_json', json.message) : json
 }
 
 /** Reads the whole body, after `checkBodySize`. Sends `100 Continue` to a client that waits for it. */

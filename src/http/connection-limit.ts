@@ -4,7 +4,7 @@
 // refused, unless a process hangs that has the free places or must grant them. An instance of one process leaves the limit to Node.
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
-import { withinTime } from '../store/within-time.ts'
+import { withinTime } from '../timing.ts'
 
 /** How long the first process waits for places that it recalls, and a process for its answer. */
 const RECALL_WITHIN_MS = 1000

@@ -1,7 +1,7 @@
 // What each operation does, and how it reads its query and its Idempotency-Key. An operation without a handler does not compile.
 import { hash } from 'node:crypto'
 import { parse } from 'node:querystring'
-import { Refusal, Refused } from '../contract/errors.ts'
+import { Refusal, Problem } from '../contract/errors.ts'
 import { int64FromText } from '../contract/int64.ts'
 import { quote } from '../contract/json.ts'
 import { IDEMPOTENCY, RETRY_AFTER } from '../contract/limits.ts'
@@ -37,7 +37,7 @@ export function createHandlers(
 function listPets(store: Store, base: string): Read {
   return async (route) => {
     const query = parseListQuery(parseQueryString(route.query))
-    if (query instanceof Refused) return new Refusal('invalid_parameter', query.message)
+    if (query instanceof Problem) return new Refusal('invalid_parameter', query.message)
     // Reads one animal more than requested, to see whether another page follows.
     const found = await store.pets.list({ ...query, limit: query.limit + 1 })
     const page = found.slice(0, query.limit)

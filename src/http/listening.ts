@@ -4,11 +4,11 @@ import { once } from 'node:events'
 import type { Server } from 'node:http'
 import type { AddressInfo, Server as NetServer } from 'node:net'
 import type { Log } from '../log.ts'
-import { withinTime } from '../store/within-time.ts'
+import { withinTime } from '../timing.ts'
 import { closeListener } from './node-http.ts'
 
 /** After this time a graceful shutdown cuts off running requests. With the last writes a shutdown stays under 10 s. */
-const STOP_WITHIN_MS = 6000
+const FINISH_WITHIN_MS = 6000
 
 /** How long an open connection may still send one more request after the listening socket is closed. */
 const LAST_REQUEST_MS = 250
@@ -94,7 +94,7 @@ export async function finish(server: Server): Promise<void> {
   const grace = setTimeout(() => {
     sweep = setInterval(() => server.closeIdleConnections(), SWEEP_EVERY_MS)
   }, LAST_REQUEST_MS)
-  const cut = setTimeout(() => server.closeAllConnections(), STOP_WITHIN_MS)
+  const cut = setTimeout(() => server.closeAllConnections(), FINISH_WITHIN_MS)
   await closeListener(server)
   clearTimeout(grace)
   clearInterval(sweep)

@@ -19,11 +19,11 @@ export function createPipeline({ cache, steps, handlers, respond, clientAddress 
   /** Returns no promise if no step has to wait, so that a cached answer costs none. */
   function resultOf(call: OperationCall, cached: CachedAnswer | undefined): Result | Promise<Result> {
     const verdict = checkFraming(call) ?? runSteps(steps, call)
-    if (verdict instanceof Promise) return verdict.then((refusal) => refusal ?? contentOf(call, cached))
-    return verdict ?? contentOf(call, cached)
+    if (verdict instanceof Promise) return verdict.then((refusal) => refusal ?? handle(call, cached))
+    return verdict ?? handle(call, cached)
   }
 
-  function contentOf(call: OperationCall, cached: CachedAnswer | undefined): Result | Promise<Result> {
+  function handle(call: OperationCall, cached: CachedAnswer | undefined): Result | Promise<Result> {
     if (cached === undefined) return handlers[call.operation.id](call)
     cache.lookups.hits += 1
     return answerOrNotModified(call, cached)

@@ -40,7 +40,7 @@ export function createRateWindow(
 }
 
 /** The lease of an account in this process: `own` requests are unused, `left` can still be leased. */
-interface Allowance {
+interface AccountLease {
   own: number
   left: number
   windowStart: number
@@ -55,15 +55,15 @@ export function createRateLimit(limit: RateLimit | undefined, monotonic: () => n
   // With several processes, each leases a hundredth of the limit at a time. So each other process has at most that many
   // requests unused when one process refuses an account; at the end of a window it can be a few leases.
   const wanted = shared === undefined ? requests : Math.max(1, Math.floor(requests / 100))
-  const allowances = new Map<string, Allowance>()
-  const pendingLeases = new Map<string, Promise<Allowance>>()
+  const allowances = new Map<string, AccountLease>()
+  const pendingLeases = new Map<string, Promise<AccountLease>>()
 
   /**
    * Stores a grant. Its end is counted from `askedAt`, before the lease was asked for, so it is never later than the window's.
    * It can be earlier: then the unused requests of the same window are added to the new grant. Grants must arrive in the order
    * in which they were made, as messages between two processes do: a late one of an earlier window would drop those of the next.
    */
-  function keep(account: string, { granted, left, windowStart, endsInMs }: Grant, askedAt: number): Allowance {
+  function keep(account: string, { granted, left, windowStart, endsInMs }: Grant, askedAt: number): AccountLease {
     // Drops the allowances of an earlier window.
     const [oldest] = allowances.values()
     if (oldest !== undefined && oldest.windowStart !== windowStart) allowances.clear()
@@ -73,7 +73,7 @@ export function createRateLimit(limit: RateLimit | undefined, monotonic: () => n
     return allowance
   }
 
-  function ask(account: string): Allowance | Promise<Allowance> {
+  function ask(account: string): AccountLease | Promise<AccountLease> {
     const pending = pendingLeases.get(account)
     if (pending !== undefined) return pending
     const askedAt = monotonic()
@@ -84,7 +84,7 @@ export function createRateLimit(limit: RateLimit | undefined, monotonic: () => n
     return allowance
   }
 
-  function spend(call: OperationCall, allowance: Allowance): Refusal | undefined {
+  function spend(call: OperationCall, allowance: AccountLease): Refusal | undefined {
     const refused = allowance.own === 0
     if (!refused) allowance.own -= 1
     const reset = Math.max(1, Math.ceil((allowance.until - monotonic()) / 1000))
@@ -100,14 +100,14 @@ export function createRateLimit(limit: RateLimit | undefined, monotonic: () => n
   }
 
   /** Waits for a lease, and for another if other requests have spent it or its window has ended meanwhile. */
-  async function spendLater(call: OperationCall, asked: Promise<Allowance>): Promise<Refusal | undefined> {
+  async function spendLater(call: OperationCall, asked: Promise<AccountLease>): Promise<Refusal | undefined> {
     let allowance = await asked
     while (!isUsable(allowance)) allowance = await ask(call.caller!.accountId)
     return spend(call, allowance)
   }
 
   /** Returns whether the allowance decides a request. If not, more must be leased. */
-  function isUsable({ own, left, until }: Allowance): boolean {
+  function isUsable({ own, left, until }: AccountLease): boolean {
     return until > monotonic() && (own > 0 || left === 0)
   }
 

@@ -13,7 +13,7 @@ import {
   type Value,
   whyUnknown,
 } from './records.ts'
-import { settleEnvironment } from './settle-environment.ts'
+import { settleEnvironment } from './environment.ts'
 import { type Store, StoreUnavailable } from './store.ts'
 
 /** What to do about a difference that only another process can have made. */

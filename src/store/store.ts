@@ -4,7 +4,6 @@ import type { Environment } from '../contract/operations.ts'
 import type { NewPet, Pet, PetStatus } from '../contract/pets.ts'
 import type { AccountStore, AuditEvent } from './account-store.ts'
 import type { RecordStore } from './records.ts'
-import type { Place } from './words.ts'
 
 export interface Store {
   /** What opening the database has done, with warnings for the operator. */
@@ -123,7 +122,7 @@ export interface OpenOptions {
   /** How long to wait for a process that holds the lock of a SQLite file; the wait blocks the event loop. */
   lockWaitMs?: number
   /** Given for a store that serves requests; SQLite then syncs its commits outside the event loop. */
-  serving?: Serving
+  serving?: ServingOptions
   /** How many processes of the instance open this database and share the connections of the instance. */
   processes?: number
   /** Receives events while the store is open. */
@@ -132,7 +131,7 @@ export interface OpenOptions {
   observe?: Observe | undefined
 }
 
-export interface Serving {
+export interface ServingOptions {
   /** Whether this process checkpoints the write-ahead log of SQLite; one process of an instance does. */
   checkpoints: boolean
   /**
@@ -211,6 +210,12 @@ export interface PetStore {
 
   /** Removes a batch of the idempotency records made before `before`; resolves with how many, 0 when none is left. */
   purgeIdempotencyRecords(before: number): Promise<number>
+}
+
+/** The place of an animal in the search: by its first word that matches, then by its id. */
+export interface Place {
+  word: string
+  id: bigint
 }
 
 /** A search by filters and at least one word. Each word, as `wordsOf` folds it, must begin a word of the name. */

@@ -3,7 +3,7 @@
 import { REHEARSAL } from '../contract/limits.ts'
 import type { ConnectionLimit } from '../http/connection-limit.ts'
 import type { Log } from '../log.ts'
-import { Overdue, withinTime } from '../store/within-time.ts'
+import { Overdue, withinTime } from '../timing.ts'
 import type { Channel } from './channel.ts'
 import { CALL_LIMIT_MS, type FirstProcessMethods, HEARTBEAT_MS, type Shared, type SharedLimits } from './shared.ts'
 
@@ -67,8 +67,8 @@ export class FirstProcess {
       lease: own.lease && counted('lease', own.lease),
       hold: counted('hold', own.hold, REHEARSAL.longestDelayMs + CALL_LIMIT_MS),
       takeTry: counted('takeTry', own.takeTry),
-      rightTry: counted('rightTry', own.rightTry),
-      unmadeTry: counted('unmadeTry', own.unmadeTry),
+      passwordWasRight: counted('passwordWasRight', own.passwordWasRight),
+      cancelTry: counted('cancelTry', own.cancelTry),
       takeSignUp: counted('takeSignUp', own.takeSignUp),
       broadcast: async (event) => {
         await withinTime(this.#channel.call('broadcast', event), BROADCAST_LIMIT_MS).catch(unlessOverdue)

@@ -13,7 +13,7 @@ import type { Metrics, Snapshot } from '../http/metrics.ts'
 import type { Log } from '../log.ts'
 import { isInMemory } from '../store/database-address.ts'
 import { CannotOpenStore, StoreUnavailable } from '../store/store.ts'
-import { withinTime } from '../store/within-time.ts'
+import { withinTime } from '../timing.ts'
 import { Channel } from './channel.ts'
 import {
   type Broadcast,
@@ -40,7 +40,7 @@ const START_WITHIN_MS = 30_000
 const MOST_UNANSWERED = 2
 
 /** A worker that takes longer to stop is killed. Two final steps of the first process follow, all within 10 s (server.ts). */
-const STOP_WITHIN_MS = 10_000 - 2 * LAST_STEP_MS
+const WORKER_STOP_WITHIN_MS = 10_000 - 2 * LAST_STEP_MS
 
 const PROGRAM = fileURLToPath(new URL(`../worker${extname(import.meta.url)}`, import.meta.url))
 
@@ -243,7 +243,7 @@ export class Workers {
   async #stopOne({ child, channel }: Worker): Promise<void> {
     const ended = once(child, 'exit')
     try {
-      await withinTime(channel.call('stop'), STOP_WITHIN_MS)
+      await withinTime(channel.call('stop'), WORKER_STOP_WITHIN_MS)
       child.disconnect()
     } catch {
       child.kill('SIGKILL')

@@ -1,5 +1,5 @@
 // A store that has been in use for a while, for pictures and for tests that look at whole pages.
-import { Refused } from '../../src/contract/errors.ts'
+import { Problem } from '../../src/contract/errors.ts'
 import type { NewPet } from '../../src/contract/pets.ts'
 import type { Account, ApiKey, FailedRequest, UsageCount } from '../../src/store/account-store.ts'
 import type { Running } from '../../src/server.ts'
@@ -53,7 +53,7 @@ export async function fillStore({ accounts, store }: Running, clock: SettableClo
   const { now } = clock
   clock.now = now - 75 * DAY_MS
   const account = await accounts.create(SAMPLE_EMAIL, SAMPLE_PASSWORD, 'console')
-  if (account instanceof Refused) throw new Error(account.message)
+  if (account instanceof Problem) throw new Error(account.message)
   const keys: ApiKey[] = []
   for (const [name, daysAgo, lasts] of [
     ['Old till', 74, undefined],
@@ -62,7 +62,7 @@ export async function fillStore({ accounts, store }: Running, clock: SettableClo
   ] as const) {
     clock.now = now - daysAgo * DAY_MS
     const made = await accounts.createKey(account, name, lasts && clock.now + lasts * DAY_MS, 'console')
-    if (made instanceof Refused) throw new Error(made.message)
+    if (made instanceof Problem) throw new Error(made.message)
     keys.push(made.key)
   }
   clock.now = now

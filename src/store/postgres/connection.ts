@@ -4,7 +4,7 @@ import { checkServerIdentity, type ConnectionOptions, type PeerCertificate } fro
 import postgres, { type Sql } from 'postgres'
 import { type ConnectionSettings, type Host, placeOf, type Tls } from './connection-settings.ts'
 import { breaksConnection, wasRefused } from './failures.ts'
-import { withinTime } from '../within-time.ts'
+import { withinTime } from '../../timing.ts'
 
 /** The driver's query function; int8 is a bigint in both directions. */
 export type Database = Sql<{ bigint: bigint }>

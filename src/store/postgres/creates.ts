@@ -1,7 +1,7 @@
 // Inserts the animals that arrive in one turn of the event loop with one statement, so one round trip and one commit.
 import { FIELD_LIST, type NewPet } from '../../contract/pets.ts'
 import { COLUMN_TYPES, PET_COLUMNS, valuesOf } from '../pet-columns.ts'
-import { gatherTurns } from '../turns.ts'
+import { gatherTurns } from '../../timing.ts'
 import { toJson } from '../records.ts'
 import type { CommitStats } from '../store.ts'
 import type { Database } from './connection.ts'

@@ -1,7 +1,7 @@
 // Classifies PostgreSQL's errors: which are transient, which break a connection, and after which a retry is safe.
 import postgres from 'postgres'
 import { StoreUnavailable } from '../store.ts'
-import { Overdue } from '../within-time.ts'
+import { Overdue } from '../../timing.ts'
 
 /** The role of the service lacks a right: insufficient_privilege. */
 const MISSING_RIGHT = '42501'

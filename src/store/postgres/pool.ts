@@ -31,7 +31,7 @@ import { type Connection, type Database, inTransaction } from './connection.ts'
 import type { ConnectionSettings } from './connection-settings.ts'
 import { Connections } from './connections.ts'
 import { asStoreFailure, breaksConnection, wasRolledBack } from './failures.ts'
-import { Overdue, withinTime } from '../within-time.ts'
+import { Overdue, withinTime } from '../../timing.ts'
 
 type Work<T> = (sql: Database) => Promise<T>
 

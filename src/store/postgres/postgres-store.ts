@@ -1,6 +1,6 @@
 // The engine for several instances, which share one PostgreSQL database.
 import { databasePlace } from '../database-address.ts'
-import { type Facts, factsOfStore } from '../facts.ts'
+import { type Facts, factsOfStore } from '../environment.ts'
 import { type Migration, openedBy } from '../migrations.ts'
 import { CannotOpenStore, NoDatabase, type OpenOptions, type Report, type Store, StoreUnavailable } from '../store.ts'
 import { postgresAccounts } from './accounts.ts'

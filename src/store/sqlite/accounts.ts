@@ -15,7 +15,7 @@ import {
   type KeyRow,
   type Session,
 } from '../account-store.ts'
-import { prepareExact, rememberStatements } from './statements.ts'
+import { prepareExact, rememberStatements } from './database.ts'
 import type { Writer } from './writer.ts'
 
 const ACCOUNT = 'id, email, password_hash AS "passwordHash", created_at AS "createdAt"'

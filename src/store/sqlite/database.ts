@@ -1,10 +1,17 @@
 // Opens the database file. Refuses another program's file, an SQLite with the WAL bug, and settings that do not take effect.
 import { accessSync, constants, existsSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
+import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { IN_MEMORY } from '../database-address.ts'
 import { openedBy } from '../migrations.ts'
-import { CannotOpenStore, NoDatabase, type Opened, type OpenOptions, type Report, type Serving } from '../store.ts'
+import {
+  CannotOpenStore,
+  NoDatabase,
+  type Opened,
+  type OpenOptions,
+  type Report,
+  type ServingOptions,
+} from '../store.ts'
 import { companionsOf, createFile, createFolder, folderOf, modeWarnings } from './database-files.ts'
 import { explain, isBusy, isFull, LOCK_RETRY_MS } from './failures.ts'
 import { APPLICATION_ID, migrate } from './migrate.ts'
@@ -147,7 +154,7 @@ function requireDurableWal(db: DatabaseSync, path: string, lockWaitMs: number): 
 }
 
 /** Turns off SQLite's own syncs and checkpoints: the writer syncs after each commit, outside the event loop, and checkpoints. */
-function serveFrom(db: DatabaseSync, { checkpoints }: Serving, report?: Report): Wal {
+function serveFrom(db: DatabaseSync, { checkpoints }: ServingOptions, report?: Report): Wal {
   db.exec('PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0')
   return openWal(db, checkpoints, report)
 }
@@ -170,4 +177,24 @@ function switchToWal(db: DatabaseSync, lockWaitMs: number): void {
 export function readPragma(db: DatabaseSync, name: string): unknown {
   const row = db.prepare(`PRAGMA ${name}`).get() ?? {}
   return Object.values(row)[0]
+}
+
+/**
+ * Prepares a statement whose integers are bigints, as those above 2⁵³ must be. Every statement that writes needs it: `run` of
+ * node:sqlite also returns the id that this connection has assigned last, in whichever table.
+ */
+export function prepareExact(db: DatabaseSync, sql: string): StatementSync {
+  const statement = db.prepare(sql)
+  statement.setReadBigInts(true)
+  return statement
+}
+
+/** Returns a function that prepares a statement when its text is first used, and returns the same one from then on. */
+export function rememberStatements(prepare: (sql: string) => StatementSync): (sql: string) => StatementSync {
+  const prepared = new Map<string, StatementSync>()
+  return (sql) => {
+    const statement = prepared.get(sql) ?? prepare(sql)
+    prepared.set(sql, statement)
+    return statement
+  }
 }

@@ -3,7 +3,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { valuesOf } from '../pet-columns.ts'
 import type { FileImport, ImportStore } from '../store.ts'
 import { INSERT_PET } from './pets.ts'
-import { prepareExact } from './statements.ts'
+import { prepareExact } from './database.ts'
 import type { Writer } from './writer.ts'
 
 const SELECT =

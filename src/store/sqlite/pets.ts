@@ -5,7 +5,7 @@ import { type ColumnValue, filterColumns, PET_COLUMNS, petOf, valuesOf } from '.
 import { searchPets } from '../search-pets.ts'
 import type { Created, Idempotency, PetStore } from '../store.ts'
 import { prepareAppendEvent } from './accounts.ts'
-import { prepareExact, rememberStatements } from './statements.ts'
+import { prepareExact, rememberStatements } from './database.ts'
 import { sqliteWords } from './words.ts'
 import type { Writer } from './writer.ts'
 

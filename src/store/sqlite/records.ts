@@ -2,7 +2,7 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
 import { INT64_MIN } from '../../contract/int64.ts'
 import { asRecord, type FoundColumn, type RecordStore, unknownAmong } from '../records.ts'
-import { prepareExact } from './statements.ts'
+import { prepareExact } from './database.ts'
 import type { Writer } from './writer.ts'
 
 export function sqliteRecords(db: DatabaseSync, writer: Writer): RecordStore {

@@ -1,13 +1,12 @@
 // The embedded engine: one file, and one connection in each process.
 import type { DatabaseSync } from 'node:sqlite'
-import { type Facts, factsOfStore } from '../facts.ts'
+import { type Facts, factsOfStore } from '../environment.ts'
 import { CannotCloseStore, type OpenOptions, type Store } from '../store.ts'
 import { sqliteAccounts } from './accounts.ts'
-import { openDatabase } from './database.ts'
+import { openDatabase, prepareExact } from './database.ts'
 import { sqliteImports } from './imports.ts'
 import { sqlitePets } from './pets.ts'
 import { sqliteRecords } from './records.ts'
-import { prepareExact } from './statements.ts'
 import { Writer } from './writer.ts'
 
 /** How often an idle process looks at the log: with others, which write a few megabytes in this time, and after a long reader has ended. */

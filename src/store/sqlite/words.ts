@@ -1,10 +1,9 @@
 // The index of the search in SQLite. The triggers of migrations/0004-search.sql note renames in pet_renames.
 import type { DatabaseSync } from 'node:sqlite'
 import { type ColumnValue, PET_COLUMNS, petOf } from '../pet-columns.ts'
-import { indexedWordOf, type WordIndex } from '../search-pets.ts'
-import { inSlices } from '../turns.ts'
-import { wordRows, wordsOf } from '../words.ts'
-import { prepareExact, rememberStatements } from './statements.ts'
+import { indexedWordOf, type WordIndex, wordRows, wordsOf } from '../search-pets.ts'
+import { inSlices } from '../../timing.ts'
+import { prepareExact, rememberStatements } from './database.ts'
 import type { Writer } from './writer.ts'
 
 /** How many animals are indexed at a time: few, because creates wait for it. */

@@ -2,8 +2,7 @@
 // one transaction and one sync. Each resolves after that sync. Waits longer than 2 ms for another process's lock happen here.
 import type { DatabaseSync } from 'node:sqlite'
 import { setImmediate, setTimeout } from 'node:timers/promises'
-import { whileGrowing } from '../turns.ts'
-import { withinTime } from '../within-time.ts'
+import { whileGrowing, withinTime } from '../../timing.ts'
 import { CannotCloseStore, type CommitStats, StoreBusy, StoreUnavailable } from '../store.ts'
 import { asStoreFailure, explain, isBusy, isFailedSync, LOCK_RETRY_MS, LOCK_WAIT_MS } from './failures.ts'
 import type { Wal } from './wal.ts'

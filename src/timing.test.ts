@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
-import { gatherTurns, inSlices, whileGrowing } from './turns.ts'
+import { gatherTurns, inSlices, Overdue, whileGrowing, withinTime } from './timing.ts'
 
 it('What arrives in one turn is handed over together, and what comes alone in its own', async () => {
   const taken: (readonly number[])[] = []
@@ -95,4 +95,25 @@ it('Long work of many callers takes a few milliseconds of each turn, and each ca
     (await Promise.all(callers)).flat(),
     ['a', 'b', 'c'].flatMap((caller) => items.map((item) => `${caller}${item}`)),
   )
+})
+
+const timers = () => process.getActiveResourcesInfo().filter((resource) => resource === 'Timeout').length
+
+it('A wait ends with its promise, and its timer too', async () => {
+  const before = timers()
+  const waits = [withinTime(Promise.resolve('done'), 60_000), withinTime(Promise.reject(new Error('failed')), 60_000)]
+  assert.equal(timers(), before + 2)
+  const [done, failed] = await Promise.allSettled(waits)
+  assert.deepEqual(done, { status: 'fulfilled', value: 'done' })
+  assert.match(String((failed as PromiseRejectedResult).reason), /^Error: failed$/)
+  assert.equal(timers(), before)
+})
+
+it('A wait is overdue at its limit, whatever becomes of its promise', async () => {
+  const late = Promise.withResolvers<never>()
+  await assert.rejects(
+    withinTime(late.promise, 1),
+    (error) => error instanceof Overdue && /within 1 ms/.test(error.message),
+  )
+  late.reject(new Error('nobody waits for it any more'))
 })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { wordsOf } from './words.ts'
+import { wordsOf } from './search-pets.ts'
 
 describe('the words of a text', () => {
   it('are without case, accents, other marks, ligatures, widths and invisible characters', () => {

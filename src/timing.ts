@@ -1,5 +1,5 @@
-// Batches items that arrive in the same turn of the event loop, and divides long work among turns. A single item waits for one
-// `setImmediate`, never for a timer.
+// Time and the event loop: batches what arrives in one turn, divides long work among turns, and bounds how long a caller waits. A
+// single item waits for one `setImmediate`, never for a timer.
 import { setImmediate as nextTurn } from 'node:timers/promises'
 
 /**
@@ -63,4 +63,20 @@ async function beginSliceAfter(earlier: Promise<void> | undefined): Promise<void
   await earlier
   await nextTurn()
   sliceEnd = performance.now() + SLICE_MS
+}
+
+/** No answer came in time. Whether the call has taken effect, or still will, is unknown. */
+export class Overdue extends Error {
+  override name = 'Overdue'
+  constructor(limitMs: number) {
+    super(`no answer within ${limitMs} ms`)
+  }
+}
+
+/** Rejects with `Overdue` if the promise has not settled in time; ignores its later result or rejection. */
+export function withinTime<T>(promise: Promise<T>, limitMs: number): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new Overdue(limitMs)), limitMs)
+    promise.then(resolve, reject).finally(() => clearTimeout(timer))
+  })
 }

@@ -3,13 +3,13 @@
 import { setTimeout } from 'node:timers/promises'
 import { type DatabaseAddress, databasePlace } from './database-address.ts'
 import { openStore } from './open-store.ts'
-import { type EnvironmentSetting, settleEnvironment } from './settle-environment.ts'
+import { type EnvironmentSetting, settleEnvironment } from './environment.ts'
 import {
   CannotCloseStore,
   CannotOpenStore,
   type Observe,
   type Report,
-  type Serving,
+  type ServingOptions,
   type Store,
   StoreUnavailable,
 } from './store.ts'
@@ -31,7 +31,7 @@ export interface OpeningOptions extends EnvironmentSetting {
   report: Report
   /** Receives the duration of each call. */
   observe?: Observe | undefined
-  onBroken: Serving['onBroken']
+  onBroken: ServingOptions['onBroken']
   /**
    * Given in a worker: whether the first process of the instance has opened the store. It makes the log of SQLite durable before, so a
    * worker opens the store after it, and leaves checkpoints and reports about opening to it.
