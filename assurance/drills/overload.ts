@@ -20,6 +20,8 @@ import { askLivez, type Livez, LIVEZ_WITHIN_MS } from './livez-asker.ts'
 
 const BARE = fileURLToPath(new URL('bare-http.ts', import.meta.url))
 const PEAK_CONNECTIONS = 64
+/** Below --max-connections, so that new ones beside them are not refused. */
+const BUSY_CONNECTIONS = 800
 /** Long enough for the connections of one crowd to close before the next crowd connects. */
 const BETWEEN_CROWDS_MS = 300
 const PET = '{"name":"Rex","categoryId":1}'
@@ -58,13 +60,19 @@ await conduct(
         const peak = await crowd({ ...shared, connections: PEAK_CONNECTIONS })
         await setTimeout(BETWEEN_CROWDS_MS)
         if (plant && port === instance.port) instance.process.kill('SIGSTOP')
-        let asking: Promise<Livez>[] = []
-        const begun = () => void (asking = [port, adminPort].map((each) => askLivez({ port: each, seconds })))
-        const isInstance = port === instance.port
-        paces.push({ peak, crowded: await crowd({ ...shared, connections, ...(isInstance && { begun }) }) })
-        const [onPublic, onAdmin] = await Promise.all(asking)
-        if (onPublic !== undefined) livez['the public port'].push(onPublic)
-        if (onAdmin !== undefined) livez['the admin port'].push(onAdmin)
+        /** Asks for /livez on new connections while a crowd is busy. */
+        const beside = async (count: number, asked: { port: number; of: Livez[] }) => {
+          let asking: Promise<Livez> | undefined
+          const begun = () => void (asking = askLivez({ port: asked.port, seconds }))
+          const pace = await crowd({ ...shared, connections: count, begun })
+          if (asking !== undefined) asked.of.push(await asking)
+          await setTimeout(BETWEEN_CROWDS_MS)
+          return pace
+        }
+        if (port === instance.port) {
+          paces.push({ peak, crowded: await beside(connections, { port: adminPort, of: livez['the admin port'] }) })
+          await beside(BUSY_CONNECTIONS, { port, of: livez['the public port'] })
+        } else paces.push({ peak, crowded: await crowd({ ...shared, connections }) })
         await setTimeout(BETWEEN_CROWDS_MS)
       }
     }
