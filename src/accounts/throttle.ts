@@ -42,24 +42,24 @@ interface Window {
 }
 
 export class Throttle {
-  readonly #allowance: TryLimit
+  readonly #limit: TryLimit
   readonly #monotonic: () => number
   /** Windows by the hash of the name, in the order in which they began, and so end. */
   readonly #windows = new Map<string, Window>()
   /** The same hashes by their number of tries, to find a name with few tries without a search. */
   readonly #byTries: readonly Set<string>[]
 
-  constructor(allowance: TryLimit, monotonic: () => number) {
-    this.#allowance = allowance
+  constructor(limit: TryLimit, monotonic: () => number) {
+    this.#limit = limit
     this.#monotonic = monotonic
-    this.#byTries = Array.from({ length: allowance.tries + 1 }, () => new Set())
+    this.#byTries = Array.from({ length: limit.tries + 1 }, () => new Set())
   }
 
   /** Returns the milliseconds to wait before the next try, 0 if it is allowed now. */
   waitMs(name: string): number {
     const window = this.#windows.get(hashOf(name))
-    if (window === undefined || window.tries < this.#allowance.tries) return 0
-    return Math.max(0, window.since + this.#allowance.withinMs - this.#monotonic())
+    if (window === undefined || window.tries < this.#limit.tries) return 0
+    return Math.max(0, window.since + this.#limit.withinMs - this.#monotonic())
   }
 
   /** Counts a try. Call it before the password is compared, so that parallel tries can't exceed the limit. */
@@ -89,12 +89,12 @@ export class Throttle {
   }
 
   #hasEnded({ since }: Window): boolean {
-    return this.#monotonic() - since >= this.#allowance.withinMs
+    return this.#monotonic() - since >= this.#limit.withinMs
   }
 
   #setTries(key: string, window: Window, tries: number): void {
     this.#byTries[window.tries]!.delete(key)
-    window.tries = Math.min(tries, this.#allowance.tries)
+    window.tries = Math.min(tries, this.#limit.tries)
     this.#byTries[window.tries]!.add(key)
   }
 

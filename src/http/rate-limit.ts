@@ -55,7 +55,7 @@ export function createRateLimit(limit: RateLimit | undefined, monotonic: () => n
   // With several processes, each leases a hundredth of the limit at a time. So each other process has at most that many
   // requests unused when one process refuses an account; at the end of a window it can be a few leases.
   const wanted = shared === undefined ? requests : Math.max(1, Math.floor(requests / 100))
-  const allowances = new Map<string, AccountLease>()
+  const accountLeases = new Map<string, AccountLease>()
   const pendingLeases = new Map<string, Promise<AccountLease>>()
 
   /**
@@ -64,13 +64,13 @@ export function createRateLimit(limit: RateLimit | undefined, monotonic: () => n
    * in which they were made, as messages between two processes do: a late one of an earlier window would drop those of the next.
    */
   function keep(account: string, { granted, left, windowStart, endsInMs }: Grant, askedAt: number): AccountLease {
-    // Drops the allowances of an earlier window.
-    const [oldest] = allowances.values()
-    if (oldest !== undefined && oldest.windowStart !== windowStart) allowances.clear()
-    const unused = allowances.get(account)?.own ?? 0
-    const allowance = { own: granted + unused, left, windowStart, until: askedAt + endsInMs }
-    allowances.set(account, allowance)
-    return allowance
+    // Drops the leases of an earlier window.
+    const [oldest] = accountLeases.values()
+    if (oldest !== undefined && oldest.windowStart !== windowStart) accountLeases.clear()
+    const unused = accountLeases.get(account)?.own ?? 0
+    const accountLease = { own: granted + unused, left, windowStart, until: askedAt + endsInMs }
+    accountLeases.set(account, accountLease)
+    return accountLease
   }
 
   function ask(account: string): AccountLease | Promise<AccountLease> {
@@ -79,18 +79,20 @@ export function createRateLimit(limit: RateLimit | undefined, monotonic: () => n
     const askedAt = monotonic()
     const grant = lease(account, wanted)
     if (!(grant instanceof Promise)) return keep(account, grant, askedAt)
-    const allowance = grant.then((given) => keep(account, given, askedAt)).finally(() => pendingLeases.delete(account))
-    pendingLeases.set(account, allowance)
-    return allowance
+    const accountLease = grant
+      .then((given) => keep(account, given, askedAt))
+      .finally(() => pendingLeases.delete(account))
+    pendingLeases.set(account, accountLease)
+    return accountLease
   }
 
-  function spend(call: OperationCall, allowance: AccountLease): Refusal | undefined {
-    const refused = allowance.own === 0
-    if (!refused) allowance.own -= 1
-    const reset = Math.max(1, Math.ceil((allowance.until - monotonic()) / 1000))
+  function spend(call: OperationCall, accountLease: AccountLease): Refusal | undefined {
+    const refused = accountLease.own === 0
+    if (!refused) accountLease.own -= 1
+    const reset = Math.max(1, Math.ceil((accountLease.until - monotonic()) / 1000))
     call.answerHeaders = [
       'RateLimit',
-      `"default";r=${allowance.own + allowance.left};t=${reset}`,
+      `"default";r=${accountLease.own + accountLease.left};t=${reset}`,
       'RateLimit-Policy',
       policy,
     ]
@@ -101,21 +103,21 @@ export function createRateLimit(limit: RateLimit | undefined, monotonic: () => n
 
   /** Waits for a lease, and for another if other requests have spent it or its window has ended meanwhile. */
   async function spendLater(call: OperationCall, asked: Promise<AccountLease>): Promise<Refusal | undefined> {
-    let allowance = await asked
-    while (!isUsable(allowance)) allowance = await ask(call.caller!.accountId)
-    return spend(call, allowance)
+    let accountLease = await asked
+    while (!isUsable(accountLease)) accountLease = await ask(call.caller!.accountId)
+    return spend(call, accountLease)
   }
 
-  /** Returns whether the allowance decides a request. If not, more must be leased. */
+  /** Returns whether the lease decides a request. If not, more must be leased. */
   function isUsable({ own, left, until }: AccountLease): boolean {
     return until > monotonic() && (own > 0 || left === 0)
   }
 
   return (call) => {
     const account = call.caller!.accountId
-    const present = allowances.get(account)
+    const present = accountLeases.get(account)
     if (present !== undefined && isUsable(present)) return spend(call, present)
-    const allowance = ask(account)
-    return allowance instanceof Promise ? spendLater(call, allowance) : spend(call, allowance)
+    const accountLease = ask(account)
+    return accountLease instanceof Promise ? spendLater(call, accountLease) : spend(call, accountLease)
   }
 }
