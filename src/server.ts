@@ -1,12 +1,19 @@
 // Starts an instance. Its first process serves requests, serves the admin port, does the chores and starts the workers.
+import type { Server } from 'node:http'
 import { setTimeout } from 'node:timers/promises'
 import type { Accounts } from './accounts/accounts.ts'
 import type { Config } from './config.ts'
-import { createAdmin } from './http/health.ts'
+import { Refusal } from './contract/errors.ts'
+import { quote } from './contract/json.ts'
+import { contentOf, type Responder } from './http/answer.ts'
 import type { Timeouts } from './http/app.ts'
+import { type Arrival, requestId, type Result } from './http/call.ts'
 import { ConnectionLeases, ConnectionLimit } from './http/connection-limit.ts'
+import { addressOf, type InheritedSocket, listen } from './http/listening.ts'
+import { createServer } from './http/node-http.ts'
 import type { Reach } from './http/reach.ts'
-import { addressOf, cutOff, type InheritedSocket, lastStep, listen } from './http/listening.ts'
+import { isRead, methodNotAllowed } from './http/routes.ts'
+import { Lifecycle } from './lifecycle.ts'
 import type { Log } from './log.ts'
 import { type Serving, startServing } from './serving.ts'
 import { IDEMPOTENCY_KEPT_MS } from './store/idempotency.ts'
@@ -25,12 +32,9 @@ export interface Running extends Reach {
    * out to be unusable; never resolves.
    */
   broken: Promise<never>
-  /** Reports not ready, and serves requests for this many seconds more; each answer closes its connection. */
+  /** Drains all processes, and resolves after this time (lifecycle.ts). */
   drain(seconds: number): Promise<void>
-  /**
-   * Finishes running requests, writes the last usage counts and closes the store, within 10 seconds. Resolves with false if the
-   * store can't be closed (`CannotCloseStore`): the process must be killed.
-   */
+  /** Stops all processes (`Lifecycle.stop`). */
   stop(): Promise<boolean>
 }
 
@@ -69,7 +73,8 @@ export async function startServer(config: Config, log: Log, world: World = {}): 
     connectionLimit: config.workers > 1 ? connectionLimit : undefined,
   }
   const where = socket ?? { host: config.host, port: config.port, setting: '' as const }
-  const serving = await startServing({ config, log, shared, where, clock, monotonic, timeouts, onBroken })
+  const lifecycle = new Lifecycle()
+  const serving = await startServing({ config, log, lifecycle, shared, where, clock, monotonic, timeouts, onBroken })
   const { server, onBroadcast, metrics, readiness, health, responder, store, opened } = serving
   let isStoreOpen = false
   // If the store cannot be opened, the caller sees the rejection of `broken`.
@@ -78,8 +83,11 @@ export async function startServer(config: Config, log: Log, world: World = {}): 
     () => {},
   )
   metrics?.watchInstance(readiness)
-  const metricsPage = async () => metrics!.render(await workers?.snapshots())
-  const admin = metrics && createAdmin(health, metricsPage, metrics.contentType, responder)
+  const metricsPage = async () => {
+    const page = await metrics!.render(await workers?.snapshots())
+    return { status: 200, ...contentOf(page, metrics!.contentType) }
+  }
+  const admin = metrics && createAdmin({ ...health, '/metrics': metricsPage }, responder)
   try {
     if (admin !== undefined) await listen(admin, { host: config.adminHost, port: config.adminPort!, setting: 'admin-' })
     if (config.workers > 1) {
@@ -88,6 +96,7 @@ export async function startServer(config: Config, log: Log, world: World = {}): 
       workers = createWorkers({
         config,
         log,
+        lifecycle,
         timeouts,
         shared,
         leases,
@@ -100,38 +109,43 @@ export async function startServer(config: Config, log: Log, world: World = {}): 
       await workers.start()
     }
   } catch (error) {
-    await Promise.all([serving.abandon(), cutOff(admin)])
+    await lifecycle.abandon({ server, store, workers, admin })
     throw error
   }
-  let isStopping = false
   let stopChores = async () => {}
   const whenOpened = () => {
-    if (!isStopping) stopChores = startChores(serving, log, clock)
+    if (lifecycle.state !== 'stopping') stopChores = startChores(serving, log, clock)
   }
   opened.then(whenOpened, () => {})
 
   async function drain(seconds: number): Promise<void> {
-    serving.drain()
+    lifecycle.drain()
     workers?.drain()
     await setTimeout(seconds * 1000)
   }
 
-  async function stop(): Promise<boolean> {
-    isStopping = true
-    // A running purge must end before the store is closed. Workers close their stores first: the last process to close SQLite
-    // removes the write-ahead log.
-    await Promise.all([
-      serving.finish(),
-      workers?.stop(),
-      lastStep(stopChores(), 'old records were still being purged, or names indexed', log),
-    ])
-    await cutOff(admin)
-    return serving.close()
-  }
-
+  const stop = () => lifecycle.stop({ ...serving, workers, stopChores, admin }, log)
   const { url, reach, accounts } = serving
   const adminUrl = admin && addressOf(admin)
   return { url, ...reach, adminUrl, accounts, store, broken: broken.promise, drain, stop }
+}
+
+/** Creates the server of the admin port, which stays reachable while the public port is overloaded. `answers` are by path. */
+export function createAdmin(
+  answers: Record<string, () => Result | Promise<Result>>,
+  { respond, guard }: Responder,
+): Server {
+  const serve = ({ raw, response, at }: Arrival) => {
+    // No key protects this port, so its answers have no CORS headers.
+    const call = { id: requestId(raw), raw, ip: raw.socket.remoteAddress ?? '', startedAt: at, sameOrigin: true }
+    const path = raw.url!.split('?', 1)[0]!
+    const unknown = () => `There is nothing at ${quote(path)}; this port has ${Object.keys(answers).join(', ')}.`
+    respond(call, response, () => {
+      if (!Object.hasOwn(answers, path)) return new Refusal('unknown_path', unknown())
+      return isRead(raw.method) ? answers[path]!() : methodNotAllowed(raw.method!, path, 'GET, HEAD')
+    })
+  }
+  return createServer((raw, response) => guard({ raw, response, at: performance.now() }, serve))
 }
 
 const CHORES_EVERY_MS = 600_000

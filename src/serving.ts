@@ -11,20 +11,21 @@ import { createResponder, createSend, type Responder } from './http/answer.ts'
 import { AnswerCache } from './http/answer-cache.ts'
 import { createApp, type Timeouts } from './http/app.ts'
 import type { Arrival } from './http/call.ts'
-import { createHealth, createReadiness, type Health, type Readiness } from './http/health.ts'
 import type { Metrics } from './http/metrics.ts'
 import { createRecorder } from './http/record.ts'
 import type { createPages } from './http/pages.ts'
 import { type Reach, reachOf } from './http/reach.ts'
-import { addressOf, cutOff, finish, lastStep, listen, type Where } from './http/listening.ts'
+import { addressOf, listen, type Where } from './http/listening.ts'
+import { createHealth, createReadiness, type Health, type Lifecycle, type Readiness } from './lifecycle.ts'
 import { droppedLines, type Log, logRepeated } from './log.ts'
 import { openForServing } from './store/open-for-serving.ts'
-import { CannotCloseStore, type Observe, type Report, type Store } from './store/store.ts'
+import type { Observe, Report, Store } from './store/store.ts'
 import type { OnBroadcast, Shared } from './workers/shared.ts'
 
 export interface ServingParts {
   config: Config
   log: Log
+  lifecycle: Lifecycle
   shared: Shared
   where: Where
   clock: () => number
@@ -55,19 +56,11 @@ export interface Serving {
   opened: Promise<void>
   /** Handles the broadcasts of the other processes of the instance. */
   onBroadcast: OnBroadcast
-  /** Reports not ready, but continues to serve; each answer closes its connection. */
-  drain(): void
-  /** Stops accepting connections; resolves when the running requests are answered or cut off. */
-  finish(): Promise<void>
-  /** Writes the last usage counts and closes the store. Resolves with false if that can't be closed: the process must be killed. */
-  close(): Promise<boolean>
-  /** Cuts off all requests and closes the store; rejects with `CannotCloseStore`. */
-  abandon(): Promise<void>
 }
 
 /** Resolves when the server accepts connections, which may be before the store is open. */
 export async function startServing(parts: ServingParts): Promise<Serving> {
-  const { config, log, shared, where, clock, monotonic, timeouts, onBroken, isStoreOpen } = parts
+  const { config, log, lifecycle, shared, where, clock, monotonic, timeouts, onBroken, isStoreOpen } = parts
   if (config.workers > 1) hashSingly()
   const metrics = await loadMetrics(config)
   const observe = storeObserver(config, metrics, log)
@@ -78,14 +71,13 @@ export async function startServing(parts: ServingParts): Promise<Serving> {
   opened.catch(onBroken)
   metrics?.watchStore(store)
   metrics?.watchLog(() => droppedLines(log))
-  let stopping = false
-  const isStopping = () => stopping
-  const readiness = createReadiness(store, isStopping, parts.isFirstProcessHung)
+  const readiness = createReadiness(store, lifecycle, parts.isFirstProcessHung)
   const health = createHealth(readiness)
 
   const usage = new Usage(store, clock)
   usage.start((error, message) => logRepeated(log, 'error', { error }, message))
   const record = createRecorder(log, usage, metrics, clock)
+  const isStopping = () => lifecycle.state !== 'serving'
   const responder = createResponder(createSend(record, ownBaseUrl(config), isStopping), log)
   const cache = new AnswerCache(store)
   const keyring = new Keyring(store, config.environment, clock, monotonic)
@@ -125,14 +117,10 @@ export async function startServing(parts: ServingParts): Promise<Serving> {
   const accounts = new Accounts({ store, environment: config.environment, clock, onRevoked })
   const sessions = new Sessions(store, clock)
 
-  async function abandon(): Promise<void> {
-    await cutOff(server)
-    await store.close()
-  }
   try {
     await listen(server, where)
   } catch (error) {
-    await abandon()
+    await lifecycle.abandon({ server, store })
     throw error
   }
   const [url, reach] = [addressOf(server), reachOf(config, server.address())]
@@ -141,26 +129,7 @@ export async function startServing(parts: ServingParts): Promise<Serving> {
   setImmediate(() => pages.resolve(loadPages(consoleParts, health, responder)))
 
   const created = { server, store, accounts, sessions, usage, metrics, readiness, health, responder }
-  return {
-    ...created,
-    url,
-    reach,
-    opened,
-    onBroadcast,
-    abandon,
-    drain() {
-      stopping = true
-    },
-    async finish() {
-      stopping = true
-      await finish(server)
-    },
-    async close() {
-      await lastStep(usage.stop(), 'the last usage counts and failed requests could not be written', log)
-      const failure = await lastStep(store.close(), 'the store could not be closed in order', log)
-      return !(failure instanceof CannotCloseStore)
-    },
-  }
+  return { ...created, url, reach, opened, onBroadcast }
 }
 
 /** Slower calls to the database are logged. */

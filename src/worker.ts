@@ -1,6 +1,7 @@
 // The program of a worker: serves requests from the listening socket of the first process, until that process stops it.
 import type { Server } from 'node:net'
 import { ConnectionLimit } from './http/connection-limit.ts'
+import { Lifecycle } from './lifecycle.ts'
 import { createLogTo, type Log } from './log.ts'
 import { type Serving, startServing } from './serving.ts'
 import { Channel } from './workers/channel.ts'
@@ -10,12 +11,11 @@ import { createSharedLimits, type FirstProcessMethods, type WorkerMethods, type 
 /** How long a worker waits after SIGTERM: if its whole process group got the signal, the first process stops it. */
 const GROUP_SIGNAL_MS = 1000
 
+const lifecycle = new Lifecycle()
 let log: Log | undefined
 let firstProcess: FirstProcess | undefined
 let connectionLimit: ConnectionLimit | undefined
 let serving: Promise<Serving> | undefined
-let isInstanceStopping = false
-let stopped: Promise<void> | undefined
 
 const methods: WorkerMethods = {
   start,
@@ -23,16 +23,9 @@ const methods: WorkerMethods = {
   giveBackPlaces: () => connectionLimit?.giveBack() ?? 0,
   onBroadcast: async (event) => (await serving)?.onBroadcast[event](),
   snapshot: async () => (await serving)?.metrics?.snapshot(),
-  async drain() {
-    isInstanceStopping = true
-    ;(await serving)?.drain()
-  },
-  async stop() {
-    isInstanceStopping = true
-    await stop()
-    // The first process disconnects after this call, which kills this process.
-    log?.flush()
-  },
+  drain: () => lifecycle.drain(),
+  // The first process disconnects after this call, which kills this process.
+  stop,
 }
 const first = new Channel<FirstProcessMethods>(process, methods)
 
@@ -55,7 +48,7 @@ async function start({ config, timeouts }: WorkerStart): Promise<void> {
   connectionLimit = new ConnectionLimit((wanted) => first.call('leasePlaces', wanted))
   const shared = firstProcess.share(createSharedLimits(config, monotonic), connectionLimit)
   const ofFirst = { shared, where, onBroken, isStoreOpen, isFirstProcessHung: firstProcess.isHung }
-  serving = startServing({ config, log, clock, monotonic, timeouts, ...ofFirst })
+  serving = startServing({ config, log, lifecycle, clock, monotonic, timeouts, ...ofFirst })
   await serving
   firstProcess.watch()
 }
@@ -68,19 +61,17 @@ function receiveSocket(): Promise<Server> {
   })
 }
 
-function stop(): Promise<void> {
-  return (stopped ??= finish())
-}
-
-async function finish(): Promise<void> {
+async function stop(): Promise<void> {
+  // At once: a start that is still waiting for the store delays the stop itself.
+  lifecycle.drain()
   const started = await serving?.catch(() => undefined)
-  await started?.finish()
-  await started?.close()
+  if (started !== undefined) await lifecycle.stop(started, log!)
+  log?.flush()
 }
 
 /** Ends only this worker, gracefully; the first process replaces it. */
 async function leave(): Promise<void> {
-  if (isInstanceStopping) return
+  if (lifecycle.state !== 'serving') return
   await stop()
   process.exit()
 }

@@ -27,6 +27,7 @@ const LAYERS = [
   'config.ts',
   'accounts',
   'http',
+  'lifecycle.ts',
   'console',
   'workers',
   'serving.ts',

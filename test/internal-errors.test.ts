@@ -10,12 +10,13 @@ import { examplePath, OPERATIONS } from '../src/contract/operations.ts'
 import { createResponder, createSend, type Send } from '../src/http/answer.ts'
 import { AnswerCache } from '../src/http/answer-cache.ts'
 import { type AppParts, createApp } from '../src/http/app.ts'
-import { createAdmin, createHealth } from '../src/http/health.ts'
 import { addressOf, cutOff, listen } from '../src/http/listening.ts'
 import { createMetrics } from '../src/http/metrics.ts'
 import { createPages } from '../src/http/pages.ts'
 import { createRecorder } from '../src/http/record.ts'
+import { createHealth } from '../src/lifecycle.ts'
 import { createLog } from '../src/log.ts'
+import { createAdmin } from '../src/server.ts'
 import { RawConnection } from '../assurance/harness/raw-http.ts'
 import { Folder, serve } from './command.ts'
 import { startPetstore } from './harness.ts'
@@ -96,8 +97,8 @@ describe('A fault behind the admin port', () => {
       ),
       log,
     )
-    const health = createHealth(laterFault)
-    await using admin = await listening(createAdmin(health, laterFault, 'text/plain', responder))
+    const routes = { ...createHealth(laterFault), '/metrics': laterFault }
+    await using admin = await listening(createAdmin(routes, responder))
     const answers = await askAll(admin.url, { Accept: '*/*' }, ['GET /metrics', 'GET /readyz', 'GET /livez'])
     assert.deepEqual([...answers.values()], [500, 500, 200])
     assert.equal(faults.length, 2)

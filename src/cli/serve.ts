@@ -13,8 +13,6 @@ import { type Command, CommandFailed, type Input, settingOptions } from './comma
 import { nextCommand } from './next-command.ts'
 import { accent, print, report, type Terminal } from './terminal.ts'
 
-const RECOVERED_LATER = 'exiting; the next start recovers the database'
-
 const FIRST_ACCOUNT = 'first-run@localhost'
 const FIRST_KEY_DAYS = 7
 
@@ -32,7 +30,11 @@ export const serve: Command = {
     const { terminal, config } = input
     const stopSignal = terminal.stopSignal()
     // Imported on demand: without the HTTP stack, the other commands start in a fraction of the time.
-    const [{ createLogTo }, { startServer }] = await Promise.all([import('../log.ts'), import('../server.ts')])
+    const [{ createLogTo }, { startServer }, { RECOVERED_LATER, serveUntilStopped }] = await Promise.all([
+      import('../log.ts'),
+      import('../server.ts'),
+      import('../lifecycle.ts'),
+    ])
     const { stdout, events } = terminal
     const reportFailure = (message: string) => report(terminal, `petstore: ${message}`)
     const log = createLogTo({ stdout, events, report: reportFailure }, config.logLevel)
@@ -55,27 +57,8 @@ export const serve: Command = {
     }
     await announce(input, running, log)
 
-    const broken = running.broken.catch(asCommandFailed)
-    let signal: string
-    try {
-      signal = await Promise.race([stopSignal, broken])
-      // After Ctrl-C (SIGINT) there is no load balancer to wait for.
-      if (signal === 'SIGTERM' && config.drainSeconds > 0) {
-        log.notice({ signal, seconds: config.drainSeconds }, 'draining: not ready, still serving')
-        await Promise.race([running.drain(config.drainSeconds), broken])
-      }
-    } catch (error) {
-      // After a failed sync the store must not be closed, so `stop` is not called (onBroken in store.ts).
-      if (error instanceof StoreUnavailable) log.error({ error }, RECOVERED_LATER)
-      else if (!(await running.stop())) {
-        log.error({ error }, RECOVERED_LATER)
-        kill()
-      }
-      throw error
-    }
-    log.notice({ signal }, 'stopping: finishing open requests')
-    if (await running.stop()) log.notice('stopped')
-    else kill()
+    const instance = { ...running, broken: running.broken.catch(asCommandFailed) }
+    await serveUntilStopped(instance, stopSignal, config.drainSeconds, log, kill)
   },
 }
 

@@ -1,20 +1,8 @@
-// Makes a server listen on an address, an inherited socket or the socket of the first process, and closes it again, with or
-// without waiting for running requests.
+// Makes a server listen on an address, an inherited socket or the socket of the first process; `finishRequests` of lifecycle.ts
+// closes it gracefully.
 import { once } from 'node:events'
 import type { Server } from 'node:http'
 import type { AddressInfo, Server as NetServer } from 'node:net'
-import type { Log } from '../log.ts'
-import { withinTime } from '../timing.ts'
-import { closeListener } from './node-http.ts'
-
-/** After this time a graceful shutdown cuts off running requests. With the last writes a shutdown stays under 10 s. */
-const FINISH_WITHIN_MS = 6000
-
-/** How long an open connection may still send one more request after the listening socket is closed. */
-const LAST_REQUEST_MS = 250
-
-/** How often idle connections are closed after that. */
-const SWEEP_EVERY_MS = 50
 
 export interface ListenAddress {
   host: string
@@ -87,20 +75,6 @@ export function addressOf(server: Server): string {
   return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`
 }
 
-/** Shuts down gracefully: accepts no more connections, closes idle ones soon and busy ones after their answer, then cuts off the rest. */
-export async function finish(server: Server): Promise<void> {
-  let sweep: NodeJS.Timeout | undefined
-  // A connection that was answered before the shutdown stays open: the rest of its request, or the next one, may be arriving.
-  const grace = setTimeout(() => {
-    sweep = setInterval(() => server.closeIdleConnections(), SWEEP_EVERY_MS)
-  }, LAST_REQUEST_MS)
-  const cut = setTimeout(() => server.closeAllConnections(), FINISH_WITHIN_MS)
-  await closeListener(server)
-  clearTimeout(grace)
-  clearInterval(sweep)
-  clearTimeout(cut)
-}
-
 /** Closes the server without waiting for running requests. */
 export async function cutOff(server: Server | undefined): Promise<void> {
   if (server === undefined) return
@@ -109,18 +83,4 @@ export async function cutOff(server: Server | undefined): Promise<void> {
   server.close(() => closed.resolve())
   server.closeAllConnections()
   await closed.promise
-}
-
-/** How long each final step of a shutdown may take: a database that hangs must not delay it. */
-export const LAST_STEP_MS = 1500
-
-/** Waits for a final step of a shutdown. Logs an error with the message `failure`, and returns the error. */
-export async function lastStep(step: Promise<unknown>, failure: string, log: Log): Promise<unknown> {
-  try {
-    await withinTime(step, LAST_STEP_MS)
-    return undefined
-  } catch (error) {
-    log.error({ error }, failure)
-    return error
-  }
 }

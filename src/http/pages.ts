@@ -3,11 +3,10 @@
 import type { Config } from '../config.ts'
 import type { Responder } from './answer.ts'
 import { type Arrival, checkFraming, createClientAddress, createOrigin, type PageCall, requestId } from './call.ts'
-import type { Health } from './health.ts'
 import { createOpenapiRoute } from './openapi-route.ts'
 import { asksForPage, findRoute, type PageRoute, type Pages, tableOf, unrouted } from './routes.ts'
 
-export function createPages(config: Config, health: Health, pages: Pages, { respond }: Responder) {
+export function createPages(config: Config, health: Answers, pages: Pages, { respond }: Responder) {
   const table = tableOf([...publicRoutes(config, health), ...pages.routes])
   const clientAddress = createClientAddress(config.trustProxy)
   const originOf = createOrigin(config.trustProxy)
@@ -32,8 +31,11 @@ export function createPages(config: Config, health: Health, pages: Pages, { resp
   }
 }
 
+/** By path. */
+type Answers = Record<string, PageRoute['answer']>
+
 /** Returns the routes of the health checks and of the OpenAPI document. */
-function publicRoutes(config: Config, health: Health): PageRoute[] {
-  const answers: Record<string, PageRoute['answer']> = { ...health, '/openapi.json': createOpenapiRoute(config) }
+function publicRoutes(config: Config, health: Answers): PageRoute[] {
+  const answers: Answers = { ...health, '/openapi.json': createOpenapiRoute(config) }
   return Object.entries(answers).map(([path, answer]) => ({ method: 'GET', path, access: 'public', answer }))
 }

@@ -8,8 +8,8 @@ import { fileURLToPath } from 'node:url'
 import type { Config } from '../config.ts'
 import type { Timeouts } from '../http/app.ts'
 import type { ConnectionLeases } from '../http/connection-limit.ts'
-import { LAST_STEP_MS } from '../http/listening.ts'
 import type { Metrics, Snapshot } from '../http/metrics.ts'
+import { type Lifecycle, WORKER_STOP_WITHIN_MS } from '../lifecycle.ts'
 import type { Log } from '../log.ts'
 import { isInMemory } from '../store/database-address.ts'
 import { CannotOpenStore, StoreUnavailable } from '../store/store.ts'
@@ -39,14 +39,12 @@ const START_WITHIN_MS = 30_000
 /** A worker that leaves two pings unanswered is replaced, 10 to 15 s after it began to hang. */
 const MOST_UNANSWERED = 2
 
-/** A worker that takes longer to stop is killed. Two final steps of the first process follow, all within 10 s (server.ts). */
-const WORKER_STOP_WITHIN_MS = 10_000 - 2 * LAST_STEP_MS
-
 const PROGRAM = fileURLToPath(new URL(`../worker${extname(import.meta.url)}`, import.meta.url))
 
 export interface WorkersParts {
   config: Config
   log: Log
+  lifecycle: Lifecycle
   timeouts: Timeouts | undefined
   shared: Shared
   leases: ConnectionLeases
@@ -86,8 +84,6 @@ export class Workers {
   #ended: Promise<Snapshot> = Promise.resolve([])
   readonly #heartbeat: NodeJS.Timeout
   #earlyExits = 0
-  #draining = false
-  #stopping = false
   #hasGivenUp = false
 
   constructor(parts: WorkersParts) {
@@ -97,13 +93,7 @@ export class Workers {
 
   /** Resolves when all workers accept connections. */
   async start(): Promise<void> {
-    const count = this.#parts.config.workers - 1
-    try {
-      await Promise.all(Array.from({ length: count }, () => this.#startOne()))
-    } catch (error) {
-      await this.stop()
-      throw error
-    }
+    await Promise.all(Array.from({ length: this.#parts.config.workers - 1 }, () => this.#startOne()))
   }
 
   /** Resolves when every worker except the sender has handled the broadcast, failed, or not answered in time. */
@@ -125,18 +115,16 @@ export class Workers {
   }
 
   drain(): void {
-    this.#draining = true
     for (const { channel } of this.#workers) void channel.call('drain').catch(() => {})
   }
 
   async stop(): Promise<void> {
-    this.#stopping = true
     clearInterval(this.#heartbeat)
     await Promise.all([...this.#workers].map((worker) => this.#stopOne(worker)))
   }
 
   async #startOne(): Promise<void> {
-    const { config, timeouts, leases } = this.#parts
+    const { config, timeouts, leases, lifecycle } = this.#parts
     const child = await this.#fork()
     const channel = new Channel<WorkerMethods>(child, this.#methodsFor(child))
     const startedAt = performance.now()
@@ -146,7 +134,7 @@ export class Workers {
     child.once('exit', (code, signal) => this.#onExit(worker, code, signal))
     try {
       const started = channel.call('start', { config, timeouts })
-      if (this.#draining) void channel.call('drain').catch(() => {})
+      if (lifecycle.state === 'draining') void channel.call('drain').catch(() => {})
       await withinTime(started, START_WITHIN_MS)
       worker.serves = true
     } catch (error) {
@@ -166,7 +154,7 @@ export class Workers {
       leasePlaces: (wanted) => leases.lease(child, wanted),
       sendSocket: () =>
         new Promise((resolve, reject) => {
-          if (this.#stopping) throw new Error('the service is stopping')
+          if (this.#isStopping()) throw new Error('the service is stopping')
           child.send('socket', server, {}, (error) =>
             error === null ? resolve(leases.leaseShare(child)) : reject(error),
           )
@@ -200,9 +188,9 @@ export class Workers {
 
   #startAfter(ms: number): void {
     setTimeout(() => {
-      if (this.#stopping || this.#hasGivenUp) return
+      if (this.#isStopping() || this.#hasGivenUp) return
       this.#startOne().catch((error: unknown) => {
-        if (!this.#stopping) this.#parts.log.error({ error }, 'a worker could not start')
+        if (!this.#isStopping()) this.#parts.log.error({ error }, 'a worker could not start')
       })
     }, ms)
   }
@@ -226,7 +214,7 @@ export class Workers {
     const { leases, metrics, log } = this.#parts
     this.#workers.delete(worker)
     leases.forget(worker.child)
-    if (this.#stopping) return
+    if (this.#isStopping()) return
     const { snapshot } = worker
     if (snapshot !== undefined) this.#ended = this.#ended.then((sum) => metrics!.sum([sum, withoutGauges(snapshot)]))
     const isYoung = performance.now() - worker.startedAt < YOUNG_MS
@@ -238,6 +226,10 @@ export class Workers {
       return
     }
     this.#startAfter(isYoung ? REPLACE_AFTER_MS : 0)
+  }
+
+  #isStopping(): boolean {
+    return this.#parts.lifecycle.state === 'stopping'
   }
 
   async #stopOne({ child, channel }: Worker): Promise<void> {
