@@ -4,7 +4,7 @@ import { mkdtempDisposable, writeFile } from 'node:fs/promises'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { describe, it } from 'node:test'
-import { BadSetting, type Config, ownBaseUrl, readConfig, SETTINGS } from './config.ts'
+import { BadSetting, type Config, ownBaseUrl, parseEnvFile, readConfig, SETTINGS } from './config.ts'
 
 const from = (env: Record<string, string>) => readConfig({}, env)
 
@@ -26,12 +26,18 @@ describe('readConfig', () => {
       drainSeconds: 0,
       adminHost: '127.0.0.1',
       adminPort: undefined,
-      given: new Set(),
+      given: new Map(),
     })
   })
 
-  it('lets a flag win over a variable, and treats an empty variable as unset', () => {
-    assert.equal(readConfig({ port: '1' }, { PORT: '2' }).port, 1)
+  it('takes the first of flag, environment, .env and default, and treats an empty variable as unset', () => {
+    const sources = [{ port: '1' }, { PORT: '2' }, { PORT: '3' }] as const
+    const ports = [0, 1, 2, 3].map(
+      (missing) =>
+        readConfig(missing < 1 ? sources[0] : {}, missing < 2 ? sources[1] : {}, missing < 3 ? sources[2] : {}).port,
+    )
+    assert.deepEqual(ports, [1, 2, 3, 8080])
+    assert.equal(readConfig({}, { PORT: '' }, { PORT: '3' }).port, 3)
     assert.equal(from({ PORT: '' }).port, 8080)
     assert.throws(() => readConfig({ port: '' }, {}), BadSetting)
   })
@@ -228,7 +234,7 @@ describe('A setting with an address in the wrong place', () => {
 describe('What follows from the settings', () => {
   it('it is known which settings were given, by a flag or a variable that is not empty', () => {
     const { given } = readConfig({ port: '8080' }, { PETSTORE_ENVIRONMENT: 'staging', HOST: '' })
-    assert.deepEqual(given, new Set(['port', 'environment']))
+    assert.deepEqual([...given.keys()], ['port', 'environment'])
   })
 
   it('the own base address is the one of the environment, and never the other', () => {
@@ -240,4 +246,29 @@ describe('What follows from the settings', () => {
     assert.equal(own('production', { PETSTORE_STAGING_BASE_URL: staging }), undefined)
     assert.equal(own('staging', { PETSTORE_BASE_URL: production }), undefined)
   })
+})
+
+it('finds the lines of a file .env that are ignored, and no others', () => {
+  const text = [
+    '\uFEFF# a comment',
+    'A_1=1\r',
+    '  export  B2 = "2" # two',
+    '',
+    'PETSTORE_ENVIRONMENT: production',
+    'C="first',
+    'second of the same value',
+    'third"',
+    'PORT 8080',
+    'set D=4',
+    'E-F=5',
+    "G='\uFEFFx'",
+    'lonely',
+  ].join('\n')
+  const { variables, ignoredLines } = parseEnvFile(text)
+  assert.deepEqual(ignoredLines, [5, 9, 10, 11, 13])
+  assert.partialDeepStrictEqual(
+    { ...variables },
+    { A_1: '1', B2: '2', C: 'first\nsecond of the same value\nthird', G: '\uFEFFx' },
+  )
+  assert.deepEqual(parseEnvFile('').ignoredLines, [])
 })

@@ -1,7 +1,9 @@
-// The table of settings: default, allowed values and meaning of each. The flag and the variable are derived from the name.
+// The table of settings: default, allowed values and meaning of each; the flag and the variable are derived from the name. Which
+// source of a setting wins, `readConfig` decides.
 import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { availableParallelism } from 'node:os'
+import { parseEnv } from 'node:util'
 import { BASE_PATH, ENVIRONMENTS } from './contract/operations.ts'
 import { redactAddress, redactValue } from './contract/redact.ts'
 import { LOG_LEVELS } from './log.ts'
@@ -14,7 +16,6 @@ export interface RateLimit {
 }
 
 const MOST_WORKERS = 64
-
 const SIGNUP_MODES = ['open', 'closed'] as const
 
 /** An entry of the table of settings. */
@@ -74,21 +75,17 @@ export const SETTINGS = named({
     value: 'NAME',
     // A first run is a trial: its keys must not pass for production keys, nor its console for that of production.
     default: 'staging',
-    allowed: ENVIRONMENTS.join(' or '),
-    choices: ENVIRONMENTS,
+    ...oneOf(ENVIRONMENTS),
     meaning:
       'Environment that this deployment is; each has its own data and keys, and a database keeps the one it was created for',
-    parse: (value) => oneOf(ENVIRONMENTS, value),
   },
   baseUrl: { ...BASE_URL, meaning: 'Public base address of production' },
   stagingBaseUrl: { ...BASE_URL, meaning: 'Public base address of staging' },
   signup: {
     value: 'MODE',
-    allowed: SIGNUP_MODES.join(' or '),
-    choices: SIGNUP_MODES,
+    ...oneOf(SIGNUP_MODES),
     meaning:
       'Whether people can create an account in the console; unset: open only on a loopback address, outside production, without base address and trusted proxy',
-    parse: (value) => oneOf(SIGNUP_MODES, value),
   },
   trustProxy: {
     value: 'PROXIES',
@@ -119,10 +116,8 @@ export const SETTINGS = named({
   logLevel: {
     value: 'LEVEL',
     default: 'notice',
-    allowed: `one of ${LOG_LEVELS.join(', ')}`,
-    choices: LOG_LEVELS,
+    ...oneOf(LOG_LEVELS),
     meaning: 'How much is logged: notice logs starts, stops and errors, info also every request',
-    parse: (value) => oneOf(LOG_LEVELS, value),
   },
   drainSeconds: {
     value: 'SECONDS',
@@ -154,18 +149,23 @@ type Value<S extends Setting> =
   NonNullable<ReturnType<S['parse']>> | (S extends { default: string } ? never : undefined)
 type Values = { [Name in SettingName]: Value<(typeof SETTINGS)[Name]> }
 
-/** The values of the settings; `given` names those that a flag or variable sets. */
-export type Config = Omit<Values, 'trustProxy'> & { trustProxy: string[] | false; given: ReadonlySet<SettingName> }
+export type Config = Omit<Values, 'trustProxy'> & {
+  trustProxy: string[] | false
+  /** The settings that have another source than the default, with the file that the value was read from (`fileVariable`). */
+  given: ReadonlyMap<SettingName, string | undefined>
+}
+
+type Texts = Record<string, string | undefined>
 
 /** The variables that settings are read from. */
-export const VARIABLES = Object.values<Setting>(SETTINGS).flatMap(({ variable, fileVariable }) =>
-  fileVariable === undefined ? [variable] : [variable, fileVariable],
+export const VARIABLES = Object.values<Setting>(SETTINGS).flatMap(({ variable, fileVariable = [] }) =>
+  [variable].concat(fileVariable),
 )
 /** Set by the launcher. */
 const INTERNAL = 'PETSTORE_CALLED_AS'
 
 /** Returns the variables that start with PETSTORE_ but are no settings: their names are mistyped. */
-export function unknownVariables(env: Record<string, string | undefined>): string[] {
+export function unknownVariables(env: Texts): string[] {
   return Object.keys(env).filter((name) => /^PETSTORE_/i.test(name) && name !== INTERNAL && !VARIABLES.includes(name))
 }
 
@@ -174,34 +174,63 @@ export class BadSetting extends Error {
   override name = 'BadSetting'
 }
 
-/** Flags win over variables, variables over defaults. An empty variable counts as unset. */
-export function readConfig(flags: Record<string, string | undefined>, env: Record<string, string | undefined>): Config {
-  const given = new Set<SettingName>()
+/**
+ * Reads each setting from the first source that has it: flag, environment, file .env, default. An empty variable counts as
+ * unset; a source has either the variable or the `fileVariable` of a setting.
+ */
+export function readConfig(flags: Texts, env: Texts, envFile: Texts = {}): Config {
+  const given = new Map<SettingName, string | undefined>()
   const read = (name: SettingName, setting: Setting): unknown => {
     const { flag, variable, fileVariable = '', default: fallback } = setting
-    if ((flags[flag] ?? env[variable]) || env[fileVariable]) given.add(name)
-    if (flags[flag] !== undefined) return parse(setting, `--${flag}`, flags[flag])
-    if (env[fileVariable]) return parse(setting, `The content of ${fileVariable}`, readSecret(setting, env))
-    const text = env[variable] || fallback
-    return text === undefined ? undefined : parse(setting, variable, text)
+    if (flags[flag] !== undefined) {
+      given.set(name, undefined)
+      return parse(setting, `--${flag}`, flags[flag])
+    }
+    const variables = [env, envFile].find((source) => source[variable] || source[fileVariable])
+    if (variables === undefined) return fallback === undefined ? undefined : parse(setting, variable, fallback)
+    const { [variable]: text, [fileVariable]: path } = variables
+    given.set(name, path || undefined)
+    if (!path) return parse(setting, variable, text!)
+    if (text) throw new BadSetting(`Set ${variable} or ${fileVariable}, not both.`)
+    return parse(setting, `The content of ${fileVariable}`, readSecret(fileVariable, path))
   }
   const entries = Object.entries(SETTINGS) as [SettingName, Setting][]
   const values = Object.fromEntries(entries.map(([name, setting]) => [name, read(name, setting)])) as Values
   return { ...values, trustProxy: values.trustProxy ?? false, given }
 }
 
-/** Reads a setting from the file that its variable names. Drops white space and a byte order mark around the value. */
-function readSecret({ variable, fileVariable = '' }: Setting, env: Record<string, string | undefined>): string {
-  if (env[variable]) throw new BadSetting(`Set ${variable} or ${fileVariable}, not both.`)
+/** Drops white space and a byte order mark around the value. */
+function readSecret(fileVariable: string, path: string): string {
   try {
-    return readFileSync(env[fileVariable]!, 'utf8').trim()
+    return readFileSync(path, 'utf8').trim()
   } catch (error) {
-    const path = env[fileVariable]!
     // The variable may contain a database address by mistake; its password must not be in the message.
     throw new BadSetting(
       `${fileVariable} must name a file that can be read: ${(error as Error).message.replaceAll(path, redactValue(path))}.`,
     )
   }
+}
+
+export interface EnvFile {
+  variables: Texts
+  /** The numbers, from 1, of the lines that are neither NAME=VALUE nor a comment, nor part of a quoted value. */
+  ignoredLines: readonly number[]
+}
+
+const SETTING_OR_COMMENT = /^\s*(?:#|$|(?:export\s+)?[A-Za-z_]\w*\s*=)/
+
+/** Parses the file .env: settings as variables, one a line. */
+export function parseEnvFile(text: string): EnvFile {
+  // A byte order mark, which editors on Windows write, would become part of the first name.
+  const lines = text.replace(/^\uFEFF/, '').split('\n')
+  const variables = parseEnv(lines.join('\n'))
+  const isIgnored = (index: number) => {
+    if (SETTING_OR_COMMENT.test(lines[index]!)) return false
+    // A quoted value may span lines. Removing one of its lines would change the value.
+    const others = parseEnv(lines.toSpliced(index, 1).join('\n'))
+    return Object.entries(others).every(([name, value]) => variables[name] === value)
+  }
+  return { variables, ignoredLines: [...lines.keys()].filter(isIgnored).map((index) => index + 1) }
 }
 
 /** Parses a database address that is no setting; `source` names its flag in messages. Throws `BadSetting`. */
@@ -229,8 +258,9 @@ function parseHost(value: string): string | undefined {
   return /^[\w.:-]+$/.test(value) ? value : undefined
 }
 
-function oneOf<const T extends string>(values: readonly T[], value: string): T | undefined {
-  return values.find((candidate) => candidate === value)
+function oneOf<const T extends string>(choices: readonly T[]) {
+  const allowed = choices.length > 2 ? `one of ${choices.join(', ')}` : choices.join(' or ')
+  return { allowed, choices, parse: (value: string) => choices.find((choice) => choice === value) }
 }
 
 /** Returns a parser of decimal digits, which ignores leading zeros. */
@@ -246,7 +276,7 @@ function parseWorkers(value: string): number | undefined {
 function parseBaseUrl(value: string): string | undefined {
   if (!URL.canParse(value)) return undefined
   const url = new URL(value)
-  const plain = url.search === '' && url.hash === '' && url.username === '' && url.password === ''
+  const plain = url.search + url.hash + url.username + url.password === ''
   return /^https?:$/.test(url.protocol) && plain && url.pathname.endsWith(BASE_PATH) ? url.href : undefined
 }
 

@@ -1,9 +1,9 @@
 // The entry point: runs the command line with this process's arguments, environment, streams and signals.
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { type EnvFile, mergeVariables, parseEnvFile } from './cli/env-file.ts'
 import { programName } from './cli/terminal.ts'
 import { run } from './cli/run.ts'
+import { type EnvFile, parseEnvFile } from './config.ts'
 
 const STOP_SIGNALS = ['SIGTERM', 'SIGINT'] as const
 /** How long a handle that stays open, such as a connection to a database that hangs, may keep the process alive. */
@@ -29,13 +29,15 @@ process.stderr.on('error', () => {})
 
 const { PETSTORE_CALLED_AS: calledAs, PATH: searchPath } = process.env
 const envFile = readEnvFile('.env')
-const env = mergeVariables(envFile.variables, withoutEmpty(process.env))
-// The driver of PostgreSQL looks for what an address leaves out in the environment of the process.
-for (const name of ['PGUSER', 'PGPASSWORD', 'PGDATABASE']) if (env[name] !== undefined) process.env[name] = env[name]
+// Not settings, but read from .env too. The driver of PostgreSQL looks for what an address leaves out in the environment of the process.
+for (const name of ['PGUSER', 'PGPASSWORD', 'PGDATABASE', 'NO_COLOR', 'TERM']) {
+  const value = envFile.variables[name]
+  if (value !== undefined) process.env[name] ||= value
+}
 
 const exitCode = await run(process.argv.slice(2), {
-  env,
-  ignoredLines: envFile.ignoredLines,
+  env: withoutEmpty(process.env),
+  envFile,
   program: programName(calledAs, fileURLToPath(new URL('../bin/petstore', import.meta.url)), process.cwd(), searchPath),
   stdin: process.stdin,
   stdout: process.stdout,
@@ -61,7 +63,7 @@ function stopSignal(): Promise<string> {
   })
 }
 
-/** Drops empty variables: they count as unset, so that they do not override the .env file. */
+/** Drops empty variables: they count as unset. */
 function withoutEmpty(variables: NodeJS.Dict<string>): NodeJS.Dict<string> {
   return Object.fromEntries(Object.entries(variables).filter(([, value]) => value !== ''))
 }
@@ -70,7 +72,7 @@ function readEnvFile(path: string): EnvFile {
   try {
     return parseEnvFile(readFileSync(path, 'utf8'))
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return { variables: {}, ignoredLines: [] }
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return parseEnvFile('')
     process.stderr.write(`petstore: The file ${path} holds settings but cannot be read: ${(error as Error).message}.\n`)
     return process.exit(2)
   }

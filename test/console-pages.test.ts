@@ -225,7 +225,7 @@ describe('A deployment', () => {
   it('names no database, and suggests no command that would reach another one than its own', async () => {
     await using file = await SQLITE.newDatabase()
     const own = file.url.slice('sqlite:'.length)
-    for (const config of [{}, { given: new Set<never>() }]) {
+    for (const config of [{}, { given: new Map() }]) {
       const env = { PETSTORE_SIGNUP: 'closed' }
       await using petstore = await startPetstore({ database: file.url, env, config })
       const visitor = new ConsoleClient(petstore.url)

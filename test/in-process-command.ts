@@ -40,7 +40,7 @@ export async function petstore(
   }
   const terminal = {
     env,
-    ignoredLines: [],
+    envFile: { variables: {}, ignoredLines: [] },
     program: 'petstore',
     stdin: Object.assign(Readable.from([Buffer.from(typed ?? input)]), { isTTY: typed !== undefined }),
     stdout: collect('stdout'),

@@ -44,8 +44,8 @@ function withCommand(input: Input, { command = [], ...check }: Check): Check {
 }
 
 /** Warns of variables with mistyped names, which are ignored. Invalid values are refused before any command runs. */
-function checkSettings({ env }: Terminal, { given, environment }: Config): Check {
-  const unknown = unknownVariables(env)
+function checkSettings({ env, envFile }: Terminal, { given, environment }: Config): Check {
+  const unknown = unknownVariables({ ...envFile.variables, ...env })
   if (unknown.length > 0) {
     return warning(
       'Settings',
@@ -53,7 +53,7 @@ function checkSettings({ env }: Terminal, { given, environment }: Config): Check
       `Correct the name.${didYouMean(unknown[0]!.toUpperCase(), VARIABLES)}`,
     )
   }
-  return fine('Settings', `${environment}; given: ${[...given].join(', ') || 'none, all are defaults'}`)
+  return fine('Settings', `${environment}; given: ${[...given.keys()].join(', ') || 'none, all are defaults'}`)
 }
 
 async function checkStore(config: Config): Promise<Check[]> {

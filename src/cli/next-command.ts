@@ -1,6 +1,6 @@
 // Renders the commands that messages suggest: the program as the user called it, and the same database.
 import { resolve } from 'node:path'
-import { SETTINGS } from '../config.ts'
+import { type Config, SETTINGS } from '../config.ts'
 import { redactCredentials } from '../contract/redact.ts'
 import { shellWord } from '../contract/shell-word.ts'
 import { holdsPassword, suggestedAddress } from '../store/database-address.ts'
@@ -10,8 +10,8 @@ import type { Input } from './command.ts'
  * Returns a command line to suggest, quoted for a shell. Names the database unless it is the default, so that the command works
  * in another folder too, and without its password.
  */
-export function nextCommand(input: Pick<Input, 'terminal' | 'flags' | 'config'>, ...words: string[]): string {
-  const { variables, options } = sameDatabase(input)
+export function nextCommand(input: Pick<Input, 'terminal' | 'config'>, ...words: string[]): string {
+  const { variables, options } = sameDatabase(input.config)
   return [...variables, input.terminal.program, ...[...words, ...options].map(shellWord)].join(' ')
 }
 
@@ -23,15 +23,14 @@ export function accountOption(email = 'EMAIL'): string[] {
 }
 
 /** An address with a password goes into a variable, because every user of the machine can read command lines. */
-function sameDatabase({ terminal, flags, config }: Pick<Input, 'terminal' | 'flags' | 'config'>) {
-  const { database, given } = config
+function sameDatabase({ database, given }: Config) {
   const { flag, variable, fileVariable } = SETTINGS.database
   const none: string[] = []
   if (!given.has('database')) return { variables: none, options: none }
   const address = database.engine === 'sqlite' ? `sqlite:${database.path}` : database.url
   const suggested = suggestedAddress(address)
   if (suggested === address && !holdsPassword(address)) return { variables: none, options: [`--${flag}`, address] }
-  const file = flags[flag] === undefined ? terminal.env[fileVariable] : undefined
+  const file = given.get('database')
   const [name, value] = file === undefined ? [variable, suggested] : [fileVariable, resolve(file)]
   return { variables: [`${name}=${shellWord(value)}`], options: none }
 }

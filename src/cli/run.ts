@@ -28,7 +28,12 @@ export async function run(words: readonly string[], terminal: Terminal): Promise
     const parsed = parseWords(command, words.slice(command.name.split(' ').length))
     if (!command.hidden) warnOfIgnored(terminal)
     warnOfPasswords(parsed.flags, terminal)
-    input = { terminal, ...parsed, config: readConfig(parsed.flags, terminal.env), lastLines: [] }
+    input = {
+      terminal,
+      ...parsed,
+      config: readConfig(parsed.flags, terminal.env, terminal.envFile.variables),
+      lastLines: [],
+    }
     await command.run(input)
     return 0
   } catch (error) {
@@ -56,11 +61,12 @@ function helpText(words: readonly string[], program: string): string | undefined
 
 /** Warns of variables and lines of .env that are ignored: a mistyped setting would silently keep its default. */
 function warnOfIgnored(terminal: Terminal): void {
-  for (const name of unknownVariables(terminal.env)) {
+  const { env, envFile } = terminal
+  for (const name of unknownVariables({ ...envFile.variables, ...env })) {
     const hint = didYouMean(name.toUpperCase(), VARIABLES) || ` See ${terminal.program} help serve for all settings.`
     report(terminal, `petstore: Warning: the variable ${name} is no setting and is ignored.${hint}`)
   }
-  for (const line of terminal.ignoredLines)
+  for (const line of envFile.ignoredLines)
     report(terminal, `petstore: Warning: line ${line} of the file .env is ignored: it is not NAME=VALUE.`)
 }
 

@@ -4,14 +4,14 @@ import { basename, delimiter, dirname, isAbsolute, relative } from 'node:path'
 import { createInterface, type Interface } from 'node:readline/promises'
 import { type Readable, Writable } from 'node:stream'
 import { text as readText } from 'node:stream/consumers'
+import type { EnvFile } from '../config.ts'
 import { escapeControls } from '../contract/json.ts'
 import { redactCredentials } from '../contract/redact.ts'
 import { shellWord } from '../contract/shell-word.ts'
 
 export interface Terminal {
   env: Record<string, string | undefined>
-  /** The numbers of the lines of the file .env that are neither a variable nor a comment. */
-  ignoredLines: readonly number[]
+  envFile: EnvFile
   stdin: Readable & { isTTY?: boolean }
   stdout: Writable & { isTTY?: boolean; fd?: number }
   stderr: Writable & { isTTY?: boolean }
