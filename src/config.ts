@@ -161,12 +161,11 @@ type Texts = Record<string, string | undefined>
 export const VARIABLES = Object.values<Setting>(SETTINGS).flatMap(({ variable, fileVariable = [] }) =>
   [variable].concat(fileVariable),
 )
-/** Set by the launcher. */
-const INTERNAL = 'PETSTORE_CALLED_AS'
 
-/** Returns the variables that start with PETSTORE_ but are no settings: their names are mistyped. */
+/** Returns the variables that start with PETSTORE_ but are no settings: their names are mistyped. The launcher sets PETSTORE_CALLED_AS. */
 export function unknownVariables(env: Texts): string[] {
-  return Object.keys(env).filter((name) => /^PETSTORE_/i.test(name) && name !== INTERNAL && !VARIABLES.includes(name))
+  const isUnknown = (name: string) => /^PETSTORE_(?!CALLED_AS$)/i.test(name) && !VARIABLES.includes(name)
+  return Object.keys(env).filter((name) => env[name] && isUnknown(name))
 }
 
 /** A setting has an invalid value; the message names the setting, the value and what is allowed. */

@@ -57,7 +57,7 @@ export interface ProcessParts {
   usage: { stop(): Promise<void> }
   store: Store
   workers?: { stop(): Promise<void> } | undefined
-  stopChores?: () => Promise<void>
+  stopChores?: (() => Promise<void>) | undefined
   admin?: Server | undefined
 }
 

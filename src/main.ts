@@ -36,7 +36,7 @@ for (const name of ['PGUSER', 'PGPASSWORD', 'PGDATABASE', 'NO_COLOR', 'TERM']) {
 }
 
 const exitCode = await run(process.argv.slice(2), {
-  env: withoutEmpty(process.env),
+  env: process.env,
   envFile,
   program: programName(calledAs, fileURLToPath(new URL('../bin/petstore', import.meta.url)), process.cwd(), searchPath),
   stdin: process.stdin,
@@ -61,11 +61,6 @@ function stopSignal(): Promise<string> {
     }
     for (const name of STOP_SIGNALS) process.on(name, stop)
   })
-}
-
-/** Drops empty variables: they count as unset. */
-function withoutEmpty(variables: NodeJS.Dict<string>): NodeJS.Dict<string> {
-  return Object.fromEntries(Object.entries(variables).filter(([, value]) => value !== ''))
 }
 
 function readEnvFile(path: string): EnvFile {

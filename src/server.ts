@@ -75,13 +75,11 @@ export async function startServer(config: Config, log: Log, world: World = {}): 
   const where = socket ?? { host: config.host, port: config.port, setting: '' as const }
   const lifecycle = new Lifecycle()
   const serving = await startServing({ config, log, lifecycle, shared, where, clock, monotonic, timeouts, onBroken })
-  const { server, onBroadcast, metrics, readiness, health, responder, store, opened } = serving
-  let isStoreOpen = false
+  const { server, metrics, readiness, health, responder, store, opened } = serving
+  let isOpen = false
+  const isStoreOpen = () => isOpen
   // If the store cannot be opened, the caller sees the rejection of `broken`.
-  opened.then(
-    () => (isStoreOpen = true),
-    () => {},
-  )
+  opened.then(() => (isOpen = true)).catch(() => {})
   metrics?.watchInstance(readiness)
   const metricsPage = async () => {
     const page = await metrics!.render(await workers?.snapshots())
@@ -92,27 +90,15 @@ export async function startServer(config: Config, log: Log, world: World = {}): 
     if (admin !== undefined) await listen(admin, { host: config.adminHost, port: config.adminPort!, setting: 'admin-' })
     if (config.workers > 1) {
       // Imported on demand: most instances run one process.
-      const { createWorkers } = await import('./workers/workers.ts')
-      workers = createWorkers({
-        config,
-        log,
-        lifecycle,
-        timeouts,
-        shared,
-        leases,
-        server,
-        metrics,
-        onBroadcast,
-        onBroken,
-        isStoreOpen: () => isStoreOpen,
-      })
+      const { Workers } = await import('./workers/workers.ts')
+      workers = new Workers({ ...serving, config, log, lifecycle, timeouts, shared, leases, onBroken, isStoreOpen })
       await workers.start()
     }
   } catch (error) {
     await lifecycle.abandon({ server, store, workers, admin })
     throw error
   }
-  let stopChores = async () => {}
+  let stopChores: (() => Promise<void>) | undefined
   const whenOpened = () => {
     if (lifecycle.state !== 'stopping') stopChores = startChores(serving, log, clock)
   }

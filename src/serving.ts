@@ -1,5 +1,4 @@
 // Starts what every process of an instance runs: a store, and an HTTP server with the operations, the health checks and the console.
-import type { Server } from 'node:http'
 import { Accounts } from './accounts/accounts.ts'
 import { Keyring } from './accounts/keyring.ts'
 import { hashSingly } from './accounts/passwords.ts'
@@ -14,12 +13,12 @@ import type { Arrival } from './http/call.ts'
 import type { Metrics } from './http/metrics.ts'
 import { createRecorder } from './http/record.ts'
 import type { createPages } from './http/pages.ts'
-import { type Reach, reachOf } from './http/reach.ts'
+import { reachOf } from './http/reach.ts'
 import { addressOf, listen, type Where } from './http/listening.ts'
-import { createHealth, createReadiness, type Health, type Lifecycle, type Readiness } from './lifecycle.ts'
+import { createHealth, createReadiness, type Health, type Lifecycle } from './lifecycle.ts'
 import { droppedLines, type Log, logRepeated } from './log.ts'
 import { openForServing } from './store/open-for-serving.ts'
-import type { Observe, Report, Store } from './store/store.ts'
+import type { Observe, Report } from './store/store.ts'
 import type { OnBroadcast, Shared } from './workers/shared.ts'
 
 export interface ServingParts {
@@ -39,27 +38,10 @@ export interface ServingParts {
   isFirstProcessHung?: () => boolean
 }
 
-export interface Serving {
-  /** The address that the server listens on, with the actual port, such as http://127.0.0.1:8080. */
-  url: string
-  reach: Reach
-  server: Server
-  store: Store
-  accounts: Accounts
-  sessions: Sessions
-  usage: Usage
-  metrics: Metrics | undefined
-  readiness: Readiness
-  health: Health
-  responder: Responder
-  /** Resolves when the store is open; rejects with `CannotOpenStore` if that turns out to be impossible. */
-  opened: Promise<void>
-  /** Handles the broadcasts of the other processes of the instance. */
-  onBroadcast: OnBroadcast
-}
+export type Serving = Awaited<ReturnType<typeof startServing>>
 
 /** Resolves when the server accepts connections, which may be before the store is open. */
-export async function startServing(parts: ServingParts): Promise<Serving> {
+export async function startServing(parts: ServingParts) {
   const { config, log, lifecycle, shared, where, clock, monotonic, timeouts, onBroken, isStoreOpen } = parts
   if (config.workers > 1) hashSingly()
   const metrics = await loadMetrics(config)
@@ -102,17 +84,17 @@ export async function startServing(parts: ServingParts): Promise<Serving> {
   })
   metrics?.watchServer(server, cache)
 
-  const onBroadcast = {
+  const onBroadcast: OnBroadcast = {
     forgetKeys: () => keyring.forgetAll(),
     flushUsage: () => usage.flush(),
     giveUpStore: () => store.giveUp(),
   }
   const onRevoked = async () => {
-    onBroadcast.forgetKeys()
+    keyring.forgetAll()
     await shared.broadcast('forgetKeys')
   }
   const flushUsage = async () => {
-    await Promise.all([onBroadcast.flushUsage(), shared.broadcast('flushUsage')])
+    await Promise.all([usage.flush(), shared.broadcast('flushUsage')])
   }
   const accounts = new Accounts({ store, environment: config.environment, clock, onRevoked })
   const sessions = new Sessions(store, clock)
@@ -128,8 +110,24 @@ export async function startServing(parts: ServingParts): Promise<Serving> {
   // Requests for pages wait until the pages are loaded; operations are served meanwhile.
   setImmediate(() => pages.resolve(loadPages(consoleParts, health, responder)))
 
-  const created = { server, store, accounts, sessions, usage, metrics, readiness, health, responder }
-  return { ...created, url, reach, opened, onBroadcast }
+  return {
+    /** With the actual port, such as http://127.0.0.1:8080. */
+    url,
+    reach,
+    server,
+    store,
+    accounts,
+    sessions,
+    usage,
+    metrics,
+    readiness,
+    health,
+    responder,
+    /** Resolves when the store is open; rejects with `CannotOpenStore` if that turns out to be impossible. */
+    opened,
+    /** Handles the broadcasts of the other processes of the instance. */
+    onBroadcast,
+  }
 }
 
 /** Slower calls to the database are logged. */

@@ -1,12 +1,14 @@
 // The program of a worker: serves requests from the listening socket of the first process, until that process stops it.
 import type { Server } from 'node:net'
+import type { Config } from './config.ts'
+import type { Timeouts } from './http/app.ts'
 import { ConnectionLimit } from './http/connection-limit.ts'
 import { Lifecycle } from './lifecycle.ts'
 import { createLogTo, type Log } from './log.ts'
 import { type Serving, startServing } from './serving.ts'
 import { Channel } from './workers/channel.ts'
 import { FirstProcess } from './workers/first-process.ts'
-import { createSharedLimits, type FirstProcessMethods, type WorkerMethods, type WorkerStart } from './workers/shared.ts'
+import { createSharedLimits, type FirstProcessMethods, type WorkerMethods } from './workers/shared.ts'
 
 /** How long a worker waits after SIGTERM: if its whole process group got the signal, the first process stops it. */
 const GROUP_SIGNAL_MS = 1000
@@ -38,17 +40,25 @@ process.on('SIGTERM', () => setTimeout(() => void leave(), GROUP_SIGNAL_MS))
 // A failed output must not end the process; the first process reports it (log.ts).
 for (const output of [process.stdout, process.stderr]) output.on('error', () => {})
 
-async function start({ config, timeouts }: WorkerStart): Promise<void> {
+async function start(config: Config, timeouts: Timeouts | undefined): Promise<void> {
   log = createLogTo({ stdout: process.stdout, events: process }, config.logLevel)
-  const where = { receive: receiveSocket }
-  const [clock, monotonic] = [Date.now, () => performance.now()]
-  const onBroken = ({ message }: Error) => void first.call('fail', message).catch(() => {})
-  const isStoreOpen = () => first.call('isStoreOpen')
+  const monotonic = () => performance.now()
   firstProcess = new FirstProcess(process.ppid, first, log)
   connectionLimit = new ConnectionLimit((wanted) => first.call('leasePlaces', wanted))
   const shared = firstProcess.share(createSharedLimits(config, monotonic), connectionLimit)
-  const ofFirst = { shared, where, onBroken, isStoreOpen, isFirstProcessHung: firstProcess.isHung }
-  serving = startServing({ config, log, lifecycle, clock, monotonic, timeouts, ...ofFirst })
+  serving = startServing({
+    config,
+    log,
+    lifecycle,
+    shared,
+    where: { receive: receiveSocket },
+    clock: Date.now,
+    monotonic,
+    timeouts,
+    onBroken: ({ message }) => void first.call('fail', message).catch(() => {}),
+    isStoreOpen: () => first.call('isStoreOpen'),
+    isFirstProcessHung: firstProcess.isHung,
+  })
   await serving
   firstProcess.watch()
 }

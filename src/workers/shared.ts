@@ -46,11 +46,6 @@ export function createSharedLimits({ rateLimit, workers }: Config, monotonic: ()
   }
 }
 
-export interface WorkerStart {
-  config: Config
-  timeouts: Timeouts | undefined
-}
-
 /** The methods that a worker calls in the first process. */
 export type FirstProcessMethods = { [Name in keyof SharedLimits]: NonNullable<SharedLimits[Name]> } & {
   broadcast: Shared['broadcast']
@@ -66,7 +61,7 @@ export type FirstProcessMethods = { [Name in keyof SharedLimits]: NonNullable<Sh
 /** The methods that the first process calls in a worker. */
 export type WorkerMethods = {
   /** Resolves when the worker accepts connections. */
-  start(parts: WorkerStart): Promise<void>
+  start(config: Config, timeouts: Timeouts | undefined): Promise<void>
   /** Returns if the worker's event loop is not blocked, and tells the worker that the first process's is not. */
   ping(): void
   giveBackPlaces(): number

@@ -58,14 +58,6 @@ export interface WorkersParts {
   onBroken: (error: Error) => void
 }
 
-export function createWorkers(parts: WorkersParts): Workers {
-  if (isInMemory(parts.config.database)) {
-    const message = 'A database in memory belongs to one process. Use --workers 1, or a file with --database.'
-    throw new CannotOpenStore(message)
-  }
-  return new Workers(parts)
-}
-
 interface Worker {
   child: ChildProcess
   channel: Channel<WorkerMethods>
@@ -87,6 +79,10 @@ export class Workers {
   #hasGivenUp = false
 
   constructor(parts: WorkersParts) {
+    if (isInMemory(parts.config.database))
+      throw new CannotOpenStore(
+        'A database in memory belongs to one process. Use --workers 1, or a file with --database.',
+      )
     this.#parts = parts
     this.#heartbeat = setInterval(() => this.#pingAll(), HEARTBEAT_MS).unref()
   }
@@ -133,7 +129,7 @@ export class Workers {
     leases.add(child, () => channel.call('giveBackPlaces'))
     child.once('exit', (code, signal) => this.#onExit(worker, code, signal))
     try {
-      const started = channel.call('start', { config, timeouts })
+      const started = channel.call('start', config, timeouts)
       if (lifecycle.state === 'draining') void channel.call('drain').catch(() => {})
       await withinTime(started, START_WITHIN_MS)
       worker.serves = true
