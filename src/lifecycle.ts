@@ -15,7 +15,7 @@
 // stopping  | no new connection; running requests answered  | 200, 503 (*)     | 10 s at most: `Lifecycle.stop` has the steps
 // stopped   | none                                          | no connection    | the log is flushed, and the process exits (main.ts)
 //
-// (*) on open connections, and on the admin port until the running requests are answered.
+// (*) on open connections, and on the admin port until the running requests are answered. A second signal ends the process at once.
 //
 // Each process has a Lifecycle. The first process drains and stops the workers together with itself; a worker that gets a
 // signal alone stops alone and is replaced (worker.ts). Ready or not is asked each time, and not remembered.
