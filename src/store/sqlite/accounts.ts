@@ -16,7 +16,7 @@ import {
   type Session,
 } from '../account-store.ts'
 import { prepareExact, rememberStatements } from './database.ts'
-import type { Writer } from './writer.ts'
+import type { Transactions } from './transactions.ts'
 
 const ACCOUNT = 'id, email, password_hash AS "passwordHash", created_at AS "createdAt"'
 const KEY = `id, account_id AS "accountId", name, environment, last_four AS "lastFour", created_at AS "createdAt",
@@ -25,7 +25,7 @@ const KEY = `id, account_id AS "accountId", name, environment, last_four AS "las
 /** Whether a key is active at the time that is bound to the parameter. */
 const ACTIVE = 'revoked_at IS NULL AND coalesce(expires_at > ?, TRUE)'
 
-export function sqliteAccounts(db: DatabaseSync, writer: Writer): AccountStore {
+export function sqliteAccounts(db: DatabaseSync, transactions: Transactions): AccountStore {
   const select = rememberStatements((text) => db.prepare(text))
   const write = rememberStatements((text) => prepareExact(db, text))
   const appendEvent = prepareAppendEvent(db)
@@ -38,11 +38,11 @@ export function sqliteAccounts(db: DatabaseSync, writer: Writer): AccountStore {
   }
 
   function first<T>(sql: string, ...values: SQLInputValue[]): Promise<T | undefined> {
-    return writer.read(() => select(sql).get(...values) as T | undefined)
+    return transactions.read(() => select(sql).get(...values) as T | undefined)
   }
 
   function rows<T>(sql: string, ...values: SQLInputValue[]): Promise<T[]> {
-    return writer.read(() => select(sql).all(...values) as unknown as T[])
+    return transactions.read(() => select(sql).all(...values) as unknown as T[])
   }
 
   async function keys(which: string, ...values: SQLInputValue[]) {
@@ -63,7 +63,7 @@ export function sqliteAccounts(db: DatabaseSync, writer: Writer): AccountStore {
       const insert = `INSERT INTO accounts (id, email, email_folded, password_hash, created_at) VALUES (?, ?, ?, ?, ?)
         ON CONFLICT (email_folded) DO NOTHING`
       const values = [id, email, foldEmail(email), passwordHash, createdAt]
-      return writer.write(withEvent(event, () => write(insert).run(...values)))
+      return transactions.write(withEvent(event, () => write(insert).run(...values)))
     },
 
     accountByEmail: (email) => first(`SELECT ${ACCOUNT} FROM accounts WHERE email_folded = ?`, foldEmail(email)),
@@ -75,7 +75,7 @@ export function sqliteAccounts(db: DatabaseSync, writer: Writer): AccountStore {
     setPassword(accountId, passwordHash, event, instead) {
       const update = 'UPDATE accounts SET password_hash = ? WHERE id = ? AND password_hash = coalesce(?, password_hash)'
       const change = withEvent(event, () => write(update).run(passwordHash, accountId, instead ?? null))
-      return writer.write(() => {
+      return transactions.write(() => {
         const isChanged = change()
         if (isChanged) write('DELETE FROM sessions WHERE account_id = ?').run(accountId)
         return isChanged
@@ -83,13 +83,13 @@ export function sqliteAccounts(db: DatabaseSync, writer: Writer): AccountStore {
     },
 
     removeAccount: (accountId, event) =>
-      writer.write(withEvent(event, () => write('DELETE FROM accounts WHERE id = ?').run(accountId))),
+      transactions.write(withEvent(event, () => write('DELETE FROM accounts WHERE id = ?').run(accountId))),
 
     createKey({ id, accountId, name, hash, environment, lastFour, createdAt, expiresAt }, event) {
       const countActive = `SELECT count(*) AS active FROM api_keys WHERE account_id = ? AND ${ACTIVE}`
       const insert = `INSERT INTO api_keys (id, account_id, name, hash, environment, last_four, created_at, expires_at)
         VALUES (?, ?, ?, ?, ?, ?, ?, ?)`
-      return writer.write(() => {
+      return transactions.write(() => {
         if (select('SELECT 1 FROM accounts WHERE id = ?').get(accountId) === undefined) return 'no account'
         if (select('SELECT 1 FROM api_keys WHERE id = ?').get(id) !== undefined) return 'exists'
         const { active } = select(countActive).get(accountId, createdAt) as { active: number }
@@ -118,14 +118,14 @@ export function sqliteAccounts(db: DatabaseSync, writer: Writer): AccountStore {
 
     revokeKey(id, at, event) {
       const update = 'UPDATE api_keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL'
-      return writer.write(withEvent(event, () => write(update).run(at, id)))
+      return transactions.write(withEvent(event, () => write(update).run(at, id)))
     },
 
     renameKey: (id, name, event) =>
-      writer.write(withEvent(event, () => write('UPDATE api_keys SET name = ? WHERE id = ?').run(name, id))),
+      transactions.write(withEvent(event, () => write('UPDATE api_keys SET name = ? WHERE id = ?').run(name, id))),
 
     recordUsage: (counts, lastUsed) =>
-      writer.writeBookkeeping(() => {
+      transactions.writeBookkeeping(() => {
         const add = write(
           `INSERT INTO usage_counts (key_id, hour, operation, status, calls)
            SELECT id, ?, ?, ?, ? FROM api_keys WHERE id = ?
@@ -155,7 +155,7 @@ export function sqliteAccounts(db: DatabaseSync, writer: Writer): AccountStore {
       ),
 
     recordFailures: (failed) =>
-      writer.writeBookkeeping(() => {
+      transactions.writeBookkeeping(() => {
         const add = write(
           `INSERT INTO failed_requests (at, key_id, request_id, operation, status, code, message, account_id)
            SELECT ?, ?, ?, ?, ?, ?, ?, id FROM accounts WHERE id = ?`,
@@ -179,14 +179,14 @@ export function sqliteAccounts(db: DatabaseSync, writer: Writer): AccountStore {
       ),
 
     async purgeUsage(before) {
-      await writer.writeBookkeeping(() => write('DELETE FROM usage_counts WHERE hour < ?').run(before))
+      await transactions.writeBookkeeping(() => write('DELETE FROM usage_counts WHERE hour < ?').run(before))
     },
 
     createSession({ tokenHash, accountId, createdAt, lastSeenAt }, passwordHash, event) {
       const insert = `INSERT INTO sessions (token_hash, account_id, created_at, last_seen_at)
         SELECT ?, id, ?, ? FROM accounts WHERE id = ? AND password_hash = ?`
       const values = [tokenHash, createdAt, lastSeenAt, accountId, passwordHash]
-      return writer.writeBookkeeping(withEvent(event, () => write(insert).run(...values)))
+      return transactions.writeBookkeeping(withEvent(event, () => write(insert).run(...values)))
     },
 
     async sessionByHash(tokenHash) {
@@ -200,20 +200,20 @@ export function sqliteAccounts(db: DatabaseSync, writer: Writer): AccountStore {
 
     async moveSession(tokenHash, lastSeenAt) {
       const update = 'UPDATE sessions SET last_seen_at = ? WHERE token_hash = ?'
-      await writer.writeBookkeeping(() => write(update).run(lastSeenAt, tokenHash))
+      await transactions.writeBookkeeping(() => write(update).run(lastSeenAt, tokenHash))
     },
 
     endSession: (tokenHash, event) =>
-      writer.writeBookkeeping(
+      transactions.writeBookkeeping(
         withEvent(event, () => write('DELETE FROM sessions WHERE token_hash = ?').run(tokenHash)),
       ),
 
     async purgeSessions(createdBefore, seenBefore, seenAfter) {
       const remove = 'DELETE FROM sessions WHERE created_at < ? OR last_seen_at < ? OR last_seen_at > ?'
-      await writer.writeBookkeeping(() => write(remove).run(createdBefore, seenBefore, seenAfter))
+      await transactions.writeBookkeeping(() => write(remove).run(createdBefore, seenBefore, seenAfter))
     },
 
-    appendEvent: (event) => writer.writeBookkeeping(() => appendEvent(event)),
+    appendEvent: (event) => transactions.writeBookkeeping(() => appendEvent(event)),
 
     auditTrail: (accountId, limit) => events('account_id', accountId, limit),
 

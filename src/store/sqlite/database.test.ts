@@ -36,7 +36,7 @@ describe('A database file that is open', () => {
     rmSync(folder, { recursive: true })
   })
 
-  it('leaves the sync of a commit to the writer only where it serves requests', () => {
+  it('leaves the sync of a commit to `Transactions` only where it serves requests', () => {
     using file = new File()
     const { path } = file
     for (const [checkpoints, expected] of [

@@ -153,7 +153,7 @@ function requireDurableWal(db: DatabaseSync, path: string, lockWaitMs: number): 
   }
 }
 
-/** Turns off SQLite's own syncs and checkpoints: the writer syncs after each commit, outside the event loop, and checkpoints. */
+/** Turns off SQLite's own syncs and checkpoints: `Transactions` syncs after each commit, outside the event loop, and checkpoints. */
 function serveFrom(db: DatabaseSync, { checkpoints }: ServingOptions, report?: Report): Wal {
   db.exec('PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0')
   return openWal(db, checkpoints, report)

@@ -4,12 +4,12 @@ import { valuesOf } from '../pet-columns.ts'
 import type { FileImport, ImportStore } from '../store.ts'
 import { INSERT_PET } from './pets.ts'
 import { prepareExact } from './database.ts'
-import type { Writer } from './writer.ts'
+import type { Transactions } from './transactions.ts'
 
 const SELECT =
   'SELECT hash, file, rows_done AS "rowsDone", rows_total AS "rowsTotal", updated_at AS "updatedAt" FROM imports'
 
-export function sqliteImports(db: DatabaseSync, writer: Writer): ImportStore {
+export function sqliteImports(db: DatabaseSync, transactions: Transactions): ImportStore {
   const find = db.prepare(`${SELECT} WHERE hash = ?`)
   const unfinished = db.prepare(
     `${SELECT} WHERE rows_done < rows_total AND NOT EXISTS (
@@ -30,15 +30,15 @@ export function sqliteImports(db: DatabaseSync, writer: Writer): ImportStore {
   const insert = prepareExact(db, INSERT_PET)
 
   return {
-    find: (hash) => writer.read(() => find.get(hash) as FileImport | undefined),
+    find: (hash) => transactions.read(() => find.get(hash) as FileImport | undefined),
 
-    unfinished: () => writer.read(() => unfinished.all() as unknown as FileImport[]),
+    unfinished: () => transactions.read(() => unfinished.all() as unknown as FileImport[]),
 
     begin: ({ hash, file, rowsTotal }, now, again) =>
-      writer.writeBookkeeping(() => Number(begin.run(hash, file, rowsTotal, now, Number(again)).changes) === 1),
+      transactions.writeBookkeeping(() => Number(begin.run(hash, file, rowsTotal, now, Number(again)).changes) === 1),
 
     addRows: ({ hash, rowsDone, rowsTotal }, rows, now) =>
-      writer.write(() => {
+      transactions.write(() => {
         const { changes } = advance.run(rowsDone + rows.length, now, hash, rowsDone, rowsTotal)
         if (Number(changes) === 0) return false
         for (const row of rows) insert.run(...valuesOf(row))

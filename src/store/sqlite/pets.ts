@@ -7,17 +7,17 @@ import type { Created, Idempotency, PetStore } from '../store.ts'
 import { prepareAppendEvent } from './accounts.ts'
 import { prepareExact, rememberStatements } from './database.ts'
 import { sqliteWords } from './words.ts'
-import type { Writer } from './writer.ts'
+import type { Transactions } from './transactions.ts'
 
 export const INSERT_PET = `INSERT INTO pets (${PET_COLUMNS.join()}) VALUES (${PET_COLUMNS.map(() => '?').join()})`
 
 const COLUMNS = ['id', ...PET_COLUMNS].join()
 const PURGE_AT_ONCE = 1000
 
-export function sqlitePets(db: DatabaseSync, writer: Writer): PetStore {
+export function sqlitePets(db: DatabaseSync, transactions: Transactions): PetStore {
   const statements = prepareStatements(db)
   const appendEvent = prepareAppendEvent(db)
-  const words = sqliteWords(db, writer)
+  const words = sqliteWords(db, transactions)
 
   function find(id: bigint): Pet | undefined {
     const row = statements.get.get(id) as PetRow | undefined
@@ -44,14 +44,14 @@ export function sqlitePets(db: DatabaseSync, writer: Writer): PetStore {
 
   return {
     create: (newPet, idempotency) =>
-      writer.write(() => (idempotency === undefined ? insert(newPet) : insertIdempotently(newPet, idempotency))),
+      transactions.write(() => (idempotency === undefined ? insert(newPet) : insertIdempotently(newPet, idempotency))),
 
     createMany: (newPets) =>
-      writer.write(() => {
+      transactions.write(() => {
         for (const newPet of newPets) insert(newPet)
       }),
 
-    get: (id) => writer.read(() => find(id)),
+    get: (id) => transactions.read(() => find(id)),
 
     list(query) {
       const { before, after, limit } = query
@@ -65,7 +65,7 @@ export function sqlitePets(db: DatabaseSync, writer: Writer): PetStore {
       }
       const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`
       const order = after === undefined ? 'DESC' : 'ASC'
-      return writer.read(() => {
+      return transactions.read(() => {
         const page = statements.page(`${where} ORDER BY id ${order}`)
         const found = (page.all(...values, limit) as unknown[] as PetRow[]).map(petOf)
         return after === undefined ? found : found.toReversed()
@@ -73,7 +73,7 @@ export function sqlitePets(db: DatabaseSync, writer: Writer): PetStore {
     },
 
     update: (id, expected, wanted, event) =>
-      writer.write(() => {
+      transactions.write(() => {
         const pet = find(id)
         if (pet === undefined) return { outcome: 'missing' }
         if (!isSamePet(pet, expected)) return { outcome: 'conflict', pet }
@@ -87,12 +87,14 @@ export function sqlitePets(db: DatabaseSync, writer: Writer): PetStore {
     indexWords: () => words.indexBatch(),
 
     async countByStatus() {
-      const rows = (await writer.read(() => statements.count.all())) as { status: PetStatus; count: number }[]
+      const rows = (await transactions.read(() => statements.count.all())) as { status: PetStatus; count: number }[]
       return Object.fromEntries(rows.map(({ status, count }) => [status, count])) as Record<PetStatus, number>
     },
 
     purgeIdempotencyRecords: (before) =>
-      writer.writeBookkeeping(() => Number(statements.purgeIdempotencyRecords.run(before, PURGE_AT_ONCE).changes)),
+      transactions.writeBookkeeping(() =>
+        Number(statements.purgeIdempotencyRecords.run(before, PURGE_AT_ONCE).changes),
+      ),
   }
 }
 

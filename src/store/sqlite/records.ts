@@ -3,16 +3,16 @@ import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
 import { INT64_MIN } from '../../contract/int64.ts'
 import { asRecord, type FoundColumn, type RecordStore, unknownAmong } from '../records.ts'
 import { prepareExact } from './database.ts'
-import type { Writer } from './writer.ts'
+import type { Transactions } from './transactions.ts'
 
-export function sqliteRecords(db: DatabaseSync, writer: Writer): RecordStore {
+export function sqliteRecords(db: DatabaseSync, transactions: Transactions): RecordStore {
   function all(sql: string, ...values: SQLInputValue[]): Promise<Record<string, unknown>[]> {
     const statement = prepareExact(db, sql)
-    return writer.read(() => statement.all(...values))
+    return transactions.read(() => statement.all(...values))
   }
 
   return {
-    unknown: () => writer.read(() => unknownAmong(readColumns(db))),
+    unknown: () => transactions.read(() => unknownAmong(readColumns(db))),
 
     count: async ({ name }) => Number((await all(`SELECT count(*) AS count FROM ${name}`))[0]!['count']),
 
@@ -30,7 +30,7 @@ export function sqliteRecords(db: DatabaseSync, writer: Writer): RecordStore {
     write({ name, columns }, records) {
       const fields = Object.keys(columns)
       const insert = prepareExact(db, `INSERT INTO ${name} (${fields.join()}) VALUES (${fields.map(() => '?').join()})`)
-      return writer.write(() => {
+      return transactions.write(() => {
         for (const record of records) insert.run(...fields.map((field) => record[field]!))
         // The animals may have ids that the index of the search has passed.
         if (name === 'pets') db.exec(`UPDATE pet_words_progress SET until_id = ${INT64_MIN}`)
@@ -39,7 +39,7 @@ export function sqliteRecords(db: DatabaseSync, writer: Writer): RecordStore {
 
     remove({ name, key }, records) {
       const remove = prepareExact(db, `DELETE FROM ${name} WHERE ${key.map((column) => `${column} = ?`).join(' AND ')}`)
-      return writer.write(() => {
+      return transactions.write(() => {
         let removed = 0
         for (const record of records) removed += Number(remove.run(...key.map((column) => record[column]!)).changes)
         return removed
@@ -57,7 +57,7 @@ export function sqliteRecords(db: DatabaseSync, writer: Writer): RecordStore {
         'INSERT INTO sqlite_sequence (name, seq) SELECT ?, 0 WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = ?)',
       )
       const raise = prepareExact(db, 'UPDATE sqlite_sequence SET seq = ? WHERE name = ? AND seq < ?')
-      return writer.write(() => {
+      return transactions.write(() => {
         start.run(name, name)
         raise.run(id, name, id)
       })

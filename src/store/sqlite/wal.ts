@@ -4,7 +4,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { promisify } from 'node:util'
 import type { Report } from '../store.ts'
 
-/** A wait inside SQLite blocks the event loop and so every request. Longer waits for a lock are in writer.ts. */
+/** A wait inside SQLite blocks the event loop and so every request. Longer waits for a lock are in transactions.ts. */
 export const SERVING_WAIT_MS = 2
 
 /** How often the length of the log is measured. Measuring takes 10 µs, as long as a small commit. */

@@ -4,7 +4,7 @@ import { type ColumnValue, PET_COLUMNS, petOf } from '../pet-columns.ts'
 import { indexedWordOf, type WordIndex, wordRows, wordsOf } from '../search-pets.ts'
 import { inSlices } from '../../timing.ts'
 import { prepareExact, rememberStatements } from './database.ts'
-import type { Writer } from './writer.ts'
+import type { Transactions } from './transactions.ts'
 
 /** How many animals are indexed at a time: few, because creates wait for it. */
 const BATCH = 500
@@ -20,7 +20,7 @@ const WORDS = `
   FROM (SELECT word, pet_id FROM pet_words WHERE (word, pet_id) > (?, ?) AND word < ? ORDER BY word, pet_id LIMIT ?)
   LEFT JOIN pets ON pets.id = pet_id ORDER BY word, pet_id`
 
-export function sqliteWords(db: DatabaseSync, writer: Writer): WordIndex {
+export function sqliteWords(db: DatabaseSync, transactions: Transactions): WordIndex {
   const prepare = rememberStatements((sql) => {
     const statement = prepareExact(db, sql)
     statement.setReturnArrays(true)
@@ -47,19 +47,19 @@ export function sqliteWords(db: DatabaseSync, writer: Writer): WordIndex {
 
   return {
     unindexed: (limit) =>
-      writer.read(() => {
+      transactions.read(() => {
         const both = [NEWEST, RENAMED].map((sql) => all(sql, limit))
         return { pets: both.flat().map(petOf), isWhole: both.every(({ length }) => length < limit) }
       }),
 
-    words: ({ word, id }, end, limit) => writer.read(() => all(WORDS, word, id, end, limit).map(indexedWordOf)),
+    words: ({ word, id }, end, limit) => transactions.read(() => all(WORDS, word, id, end, limit).map(indexedWordOf)),
 
     /**
      * Folds the names before the transaction: creates may share it, and would wait. Only an animal that is renamed in between
      * is folded within. Ids are committed in order, so `until_id` passes no animal that appears later.
      */
     async indexBatch() {
-      const { pets, renamed } = await writer.read(() => ({
+      const { pets, renamed } = await transactions.read(() => ({
         pets: all(`SELECT id, name FROM pets WHERE ${BEYOND} ORDER BY id LIMIT ?`, BATCH),
         renamed: all(RENAMES, BATCH),
       }))
@@ -67,7 +67,7 @@ export function sqliteWords(db: DatabaseSync, writer: Writer): WordIndex {
       const rows = await wordRows(pets.map(([id, name]) => ({ id: id as bigint, name: name as string })))
       const names = new Set(renamed.flatMap(([, , former, present]) => [former as string, String(present ?? '')]))
       const folded = new Map(await inSlices([...names], (name) => [name, wordsOf(name)] as const))
-      await writer.writeBookkeeping(() => {
+      await transactions.writeBookkeeping(() => {
         for (const { word, id } of rows) add(word, id)
         const last = pets.at(-1)?.[0] as bigint | undefined
         if (last !== undefined) prepare('UPDATE pet_words_progress SET until_id = max(until_id, ?)').run(last)

@@ -12,9 +12,9 @@ import { IN_MEMORY } from '../database-address.ts'
 import { CannotCloseStore, StoreBusy, StoreUnavailable } from '../store.ts'
 import { LOCK_RETRY_MS, LOCK_WAIT_MS } from './failures.ts'
 import type { Wal } from './wal.ts'
-import { Writer, type WriterOptions } from './writer.ts'
+import { Transactions, type TransactionOptions } from './transactions.ts'
 
-function newWriter(path = IN_MEMORY, options: WriterOptions = {}) {
+function newTransactions(path = IN_MEMORY, options: TransactionOptions = {}) {
   const db = new DatabaseSync(path, { timeout: 0 })
   db.exec('CREATE TABLE IF NOT EXISTS numbers (n INTEGER PRIMARY KEY CHECK (n >= 0)) STRICT')
   const insert = db.prepare('INSERT INTO numbers VALUES (?)')
@@ -23,15 +23,15 @@ function newWriter(path = IN_MEMORY, options: WriterOptions = {}) {
       .prepare('SELECT n FROM numbers ORDER BY n')
       .all()
       .map(({ n }) => Number(n))
-  return { db, writer: new Writer(db, options), add: (n: number) => insert.run(n), numbers }
+  return { db, transactions: new Transactions(db, options), add: (n: number) => insert.run(n), numbers }
 }
 
-describe('The writer', { timeout: 20_000 }, () => {
+describe('`Transactions`', { timeout: 20_000 }, () => {
   it('shares one transaction among the writes of one turn', async () => {
-    const { db, writer, add } = newWriter()
+    const { db, transactions, add } = newTransactions()
     const open: boolean[] = []
     const writes = Array.from({ length: 5 }, (_, n) =>
-      writer.write(() => {
+      transactions.write(() => {
         add(n)
         open.push(db.isTransaction)
         return n
@@ -43,40 +43,42 @@ describe('The writer', { timeout: 20_000 }, () => {
   })
 
   it('lets a thousand writes wait, refuses more at once, and goes on', async () => {
-    const { writer, add, numbers } = newWriter()
-    const waiting = Array.from({ length: 1000 }, (_, n) => writer.write(() => add(n)))
+    const { transactions, add, numbers } = newTransactions()
+    const waiting = Array.from({ length: 1000 }, (_, n) => transactions.write(() => add(n)))
     await assert.rejects(
-      writer.write(() => add(1000)),
+      transactions.write(() => add(1000)),
       StoreBusy,
     )
     await Promise.all(waiting)
-    await writer.write(() => add(1001))
+    await transactions.write(() => add(1001))
     assert.deepEqual(numbers().slice(-2), [999, 1001])
   })
 
   it('answers none before its commit: what can not be committed is refused', async () => {
-    const { db, writer, add, numbers } = newWriter()
+    const { db, transactions, add, numbers } = newTransactions()
     // A deferred constraint fails only at COMMIT, like a disk that is full by then.
     db.exec('CREATE TABLE orphans (n INTEGER REFERENCES numbers DEFERRABLE INITIALLY DEFERRED) STRICT')
     const orphan = () => db.exec('INSERT INTO orphans VALUES (9)')
-    await assert.rejects(writer.write(orphan), /FOREIGN KEY constraint failed/)
-    const [failed, added] = await Promise.allSettled([writer.write(orphan), writer.write(() => add(1))])
+    await assert.rejects(transactions.write(orphan), /FOREIGN KEY constraint failed/)
+    const [failed, added] = await Promise.allSettled([transactions.write(orphan), transactions.write(() => add(1))])
     assert.deepEqual([failed.status, added.status], ['rejected', 'fulfilled'])
     assert.deepEqual(numbers(), [1])
   })
 
   it('counts a commit that has failed, because it may have taken effect: no cached response may outlive it', async () => {
-    const { db, writer } = newWriter()
-    db.exec('CREATE TABLE orphans (n INTEGER REFERENCES numbers DEFERRABLE INITIALLY DEFERRED) STRICT')
-    await assert.rejects(writer.write(() => db.exec('INSERT INTO orphans VALUES (9)')))
-    assert.deepEqual([writer.synced.commits, writer.unsynced.commits], [1, 0])
+    for (const wal of [undefined, new Disk()]) {
+      const { db, transactions } = newTransactions(IN_MEMORY, { wal })
+      db.exec('CREATE TABLE orphans (n INTEGER REFERENCES numbers DEFERRABLE INITIALLY DEFERRED) STRICT')
+      await assert.rejects(transactions.write(() => db.exec('INSERT INTO orphans VALUES (9)')))
+      assert.deepEqual([transactions.synced.commits, transactions.unsynced.commits], [1, 0])
+    }
   })
 
   it('fails a write that fails, alone, whatever its neighbours do', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.boolean(), { minLength: 1, maxLength: 20 }), async (good) => {
-        const { writer, add, numbers } = newWriter()
-        const results = await Promise.allSettled(good.map((fine, n) => writer.write(() => add(fine ? n : -1))))
+        const { transactions, add, numbers } = newTransactions()
+        const results = await Promise.allSettled(good.map((fine, n) => transactions.write(() => add(fine ? n : -1))))
         assert.deepEqual(
           results.map(({ status }) => status === 'fulfilled'),
           good,
@@ -90,40 +92,44 @@ describe('The writer', { timeout: 20_000 }, () => {
   })
 
   it('undoes all of a write that fails half way', async () => {
-    const { writer, add, numbers } = newWriter()
-    const half = writer.write(() => {
+    const { transactions, add, numbers } = newTransactions()
+    const half = transactions.write(() => {
       add(1)
       throw new Error('half way')
     })
-    const whole = writer.write(() => add(2))
+    const whole = transactions.write(() => add(2))
     await assert.rejects(half, /half way/)
     await whole
     assert.deepEqual(numbers(), [2])
   })
 
   it('counts a commit of data once, bookkeeping beside it or not, and neither bookkeeping alone nor what failed', async () => {
-    const { writer, add } = newWriter()
-    await Promise.all([writer.write(() => add(1)), writer.writeBookkeeping(() => add(2)), writer.write(() => add(3))])
-    assert.deepEqual(writer.synced, { commits: 1, writes: 2 })
-    await writer.writeBookkeeping(() => add(4))
-    await assert.rejects(writer.write(() => add(-1)))
-    assert.deepEqual(writer.synced, { commits: 1, writes: 2 })
+    const { transactions, add } = newTransactions()
+    await Promise.all([
+      transactions.write(() => add(1)),
+      transactions.writeBookkeeping(() => add(2)),
+      transactions.write(() => add(3)),
+    ])
+    assert.deepEqual(transactions.synced, { commits: 1, writes: 2 })
+    await transactions.writeBookkeeping(() => add(4))
+    await assert.rejects(transactions.write(() => add(-1)))
+    assert.deepEqual(transactions.synced, { commits: 1, writes: 2 })
   })
 
   it('writes what was queued before it is closed, and takes nothing after', async () => {
-    const { db, writer, add, numbers } = newWriter()
-    const queued = writer.write(() => add(1))
-    const closing = writer.close()
+    const { db, transactions, add, numbers } = newTransactions()
+    const queued = transactions.write(() => add(1))
+    const closing = transactions.close()
     await assert.rejects(
-      writer.write(() => add(2)),
+      transactions.write(() => add(2)),
       StoreUnavailable,
     )
     await Promise.all([queued, closing])
     assert.deepEqual(numbers(), [1])
-    await writer.close()
+    await transactions.close()
     db.close()
     await assert.rejects(
-      writer.write(() => add(3)),
+      transactions.write(() => add(3)),
       StoreUnavailable,
     )
   })
@@ -131,23 +137,23 @@ describe('The writer', { timeout: 20_000 }, () => {
   describe('while another process holds the lock', () => {
     it('writes what was queued before it is closed', async () => {
       using file = new LockedFile()
-      const { db, writer, add } = newWriter(file.path)
+      const { db, transactions, add } = newTransactions(file.path)
       file.lock()
-      const queued = writer.write(() => add(1))
-      const closed = writer.close().then(() => db.close())
+      const queued = transactions.write(() => add(1))
+      const closed = transactions.close().then(() => db.close())
       await setTimeout(5 * LOCK_RETRY_MS)
       file.unlock()
       await Promise.all([queued, closed])
-      assert.deepEqual(newWriter(file.path).numbers(), [1])
+      assert.deepEqual(newTransactions(file.path).numbers(), [1])
     })
 
     it('waits for it before it is closed, for longer than for a disk that hangs', async ({ mock }) => {
       using file = new LockedFile()
-      const { writer, add, numbers } = newWriter(file.path)
+      const { transactions, add, numbers } = newTransactions(file.path)
       file.lock()
-      const queued = writer.write(() => add(1))
+      const queued = transactions.write(() => add(1))
       mock.timers.enable({ apis: ['setTimeout'] })
-      const closed = writer.close()
+      const closed = transactions.close()
       mock.timers.tick(60_000)
       mock.timers.reset()
       await setTimeout(2 * LOCK_RETRY_MS)
@@ -158,9 +164,9 @@ describe('The writer', { timeout: 20_000 }, () => {
 
     it('reads when the lock is released', async () => {
       using file = new LockedFile()
-      const { writer, numbers } = newWriter(file.path)
+      const { transactions, numbers } = newTransactions(file.path)
       file.lock('EXCLUSIVE')
-      const reading = writer.read(numbers)
+      const reading = transactions.read(numbers)
       await setTimeout(2 * LOCK_RETRY_MS)
       file.unlock()
       assert.deepEqual(await reading, [])
@@ -168,10 +174,10 @@ describe('The writer', { timeout: 20_000 }, () => {
 
     it('refuses a read and a write as unavailable when their time is over', async ({ mock }) => {
       using file = new LockedFile()
-      const { writer, add, numbers } = newWriter(file.path)
+      const { transactions, add, numbers } = newTransactions(file.path)
       const goOn = controlTime(mock)
       file.lock('EXCLUSIVE')
-      const calls = [writer.read(numbers), writer.write(() => add(1))]
+      const calls = [transactions.read(numbers), transactions.write(() => add(1))]
       const settled = Promise.allSettled(calls)
       await setTimeout(2 * LOCK_RETRY_MS)
       goOn(LOCK_WAIT_MS)
@@ -179,31 +185,33 @@ describe('The writer', { timeout: 20_000 }, () => {
         await assert.rejects(call, (error) => error instanceof StoreUnavailable && /holds its lock/.test(error.message))
       await settled
       file.unlock()
-      await writer.write(() => add(2))
-      assert.deepEqual(await writer.read(numbers), [2])
+      await transactions.write(() => add(2))
+      assert.deepEqual(await transactions.read(numbers), [2])
     })
 
     it('refuses only the writes whose time is over; those that came later wait on', async ({ mock }) => {
       using file = new LockedFile()
-      const { writer, add, numbers } = newWriter(file.path)
+      const { transactions, add, numbers } = newTransactions(file.path)
       const goOn = controlTime(mock)
       file.lock()
-      const early = writer.write(() => add(1))
+      const early = transactions.write(() => add(1))
       await setTimeout(2 * LOCK_RETRY_MS)
       goOn(LOCK_WAIT_MS)
-      const late = [writer.write(() => add(2)), writer.write(() => add(3))]
+      const late = [transactions.write(() => add(2)), transactions.write(() => add(3))]
       await assert.rejects(early, StoreUnavailable)
       file.unlock()
       await Promise.all(late)
       assert.deepEqual(numbers(), [2, 3])
     })
 
-    it('writes in the order in which the writes came, however often it has to try', async () => {
+    it('writes in the order in which the writes came, however often it has to try', async ({ mock }) => {
       using file = new LockedFile()
-      const { writer, add } = newWriter(file.path)
+      const { db, transactions, add } = newTransactions(file.path)
+      const attempts = mock.method(db, 'exec')
+      const started = performance.now()
       const order: number[] = []
       const write = (n: number) =>
-        writer.write(() => {
+        transactions.write(() => {
           add(n)
           order.push(n)
         })
@@ -213,6 +221,8 @@ describe('The writer', { timeout: 20_000 }, () => {
       const second = [write(4), write(5)]
       await setTimeout(3 * LOCK_RETRY_MS)
       assert.deepEqual(order, [])
+      const pauses = (performance.now() - started) / LOCK_RETRY_MS
+      assert.ok(attempts.mock.callCount() <= pauses + 2, 'it pauses between two attempts')
       file.unlock()
       await Promise.all([...first, ...second])
       assert.deepEqual(order, [1, 2, 3, 4, 5])
@@ -220,9 +230,9 @@ describe('The writer', { timeout: 20_000 }, () => {
 
     it('waits for it with each of the writes that are retried alone', async () => {
       using file = new LockedFile()
-      const { db, writer, add, numbers } = newWriter(file.path)
+      const { db, transactions, add, numbers } = newTransactions(file.path)
       let tries = 0
-      const failing = writer.write(() => {
+      const failing = transactions.write(() => {
         tries += 1
         try {
           db.exec('INSERT OR ROLLBACK INTO numbers VALUES (-1)')
@@ -231,7 +241,7 @@ describe('The writer', { timeout: 20_000 }, () => {
           if (tries === 1) file.lock()
         }
       })
-      const good = [writer.write(() => add(1)), writer.write(() => add(2))]
+      const good = [transactions.write(() => add(1)), transactions.write(() => add(2))]
       await until(() => tries > 0, 'the writes are tried together')
       await setTimeout(5 * LOCK_RETRY_MS)
       assert.equal(tries, 1)
@@ -243,17 +253,17 @@ describe('The writer', { timeout: 20_000 }, () => {
   })
 })
 
-describe('The writer, where it syncs the log itself,', { timeout: 20_000 }, () => {
+describe('`Transactions` with a log to sync', { timeout: 20_000 }, () => {
   it('answers each write after a sync that began after its commit, one that changed nothing too', async () => {
     const disk = new Disk()
-    const { db, writer, add } = newWriter(IN_MEMORY, { wal: disk })
+    const { db, transactions, add } = newTransactions(IN_MEMORY, { wal: disk })
     const answered: string[] = []
     const note = (name: string) => () => void answered.push(name)
-    const first = writer.write(() => add(1)).then(note('first'))
+    const first = transactions.write(() => add(1)).then(note('first'))
     const sync = await disk.nextSync()
     assert.equal(db.isTransaction, false, 'the sync begins after the commit')
-    const second = writer.write(() => add(2)).then(note('second'))
-    const unchanged = writer.write(() => 'replayed').then(note('unchanged'))
+    const second = transactions.write(() => add(2)).then(note('second'))
+    const unchanged = transactions.write(() => 'replayed').then(note('unchanged'))
     await setTimeout(20)
     assert.deepEqual(answered, [])
     sync.resolve()
@@ -267,9 +277,9 @@ describe('The writer, where it syncs the log itself,', { timeout: 20_000 }, () =
 
   it('answers bookkeeping after its sync, too, where it shares no commit with data', async () => {
     const disk = new Disk()
-    const { writer, add } = newWriter(IN_MEMORY, { wal: disk })
+    const { transactions, add } = newTransactions(IN_MEMORY, { wal: disk })
     let isAnswered = false
-    const written = writer.writeBookkeeping(() => add(1)).then(() => (isAnswered = true))
+    const written = transactions.writeBookkeeping(() => add(1)).then(() => (isAnswered = true))
     const sync = await disk.nextSync()
     await setTimeout(20)
     assert.equal(isAnswered, false)
@@ -279,27 +289,27 @@ describe('The writer, where it syncs the log itself,', { timeout: 20_000 }, () =
 
   it('lets a read that sees an unsynced commit wait, and counts the commit when it is synced', async () => {
     const disk = new Disk()
-    const { writer, add, numbers } = newWriter(IN_MEMORY, { wal: disk })
-    assert.deepEqual(await writer.read(numbers), [])
-    const written = writer.write(() => add(1))
+    const { transactions, add, numbers } = newTransactions(IN_MEMORY, { wal: disk })
+    assert.deepEqual(await transactions.read(numbers), [])
+    const written = transactions.write(() => add(1))
     const sync = await disk.nextSync()
     let found: number[] | undefined
-    const reading = writer.read(numbers).then((all) => (found = all))
+    const reading = transactions.read(numbers).then((all) => (found = all))
     await setTimeout(20)
-    assert.deepEqual([found, writer.synced.commits], [undefined, 0])
+    assert.deepEqual([found, transactions.synced.commits], [undefined, 0])
     sync.resolve()
     assert.deepEqual(await reading, [1])
-    assert.equal(writer.synced.commits, 1)
+    assert.equal(transactions.synced.commits, 1)
     await written
-    assert.deepEqual(await writer.read(numbers), [1], 'and waits for nothing else')
+    assert.deepEqual(await transactions.read(numbers), [1], 'and waits for nothing else')
   })
 
   /** Three clients are answered and write again, one after another; two have written meanwhile. Tells whether one sync serves all. */
   async function writeForClientsThatReturn(): Promise<boolean> {
     const disk = new Disk()
-    const { writer, add } = newWriter(IN_MEMORY, { wal: disk })
+    const { transactions, add } = newTransactions(IN_MEMORY, { wal: disk })
     let n = 0
-    const write = () => writer.write(() => add((n += 1)))
+    const write = () => transactions.write(() => add((n += 1)))
     const answered = [write(), write(), write()]
     const first = await disk.nextSync()
     const others = [write(), write()]
@@ -330,10 +340,10 @@ describe('The writer, where it syncs the log itself,', { timeout: 20_000 }, () =
   /** Two clients are answered and do not come back; a third has written meanwhile. */
   async function writeForClientsThatLeave(duringSync = () => {}): Promise<void> {
     const disk = new Disk()
-    const { writer, add } = newWriter(IN_MEMORY, { wal: disk })
-    const answered = [writer.write(() => add(1)), writer.write(() => add(2))]
+    const { transactions, add } = newTransactions(IN_MEMORY, { wal: disk })
+    const answered = [transactions.write(() => add(1)), transactions.write(() => add(2))]
     const first = await disk.nextSync()
-    const last = writer.write(() => add(3))
+    const last = transactions.write(() => add(3))
     duringSync()
     first.resolve()
     await Promise.all(answered)
@@ -367,10 +377,10 @@ describe('The writer, where it syncs the log itself,', { timeout: 20_000 }, () =
 
   it('waits for the last sync before it is closed', async () => {
     const disk = new Disk()
-    const { writer, add } = newWriter(IN_MEMORY, { wal: disk })
-    const written = writer.write(() => add(1))
+    const { transactions, add } = newTransactions(IN_MEMORY, { wal: disk })
+    const written = transactions.write(() => add(1))
     let closed = false
-    const closing = writer.close().then(() => (closed = true))
+    const closing = transactions.close().then(() => (closed = true))
     const sync = await disk.nextSync()
     await setTimeout(20)
     assert.equal(closed, false)
@@ -380,11 +390,11 @@ describe('The writer, where it syncs the log itself,', { timeout: 20_000 }, () =
 
   it('says so if it can not be closed because the last sync hangs', async ({ mock }) => {
     const disk = new Disk()
-    const { writer, add } = newWriter(IN_MEMORY, { wal: disk })
-    const written = writer.write(() => add(1))
+    const { transactions, add } = newTransactions(IN_MEMORY, { wal: disk })
+    const written = transactions.write(() => add(1))
     const sync = await disk.nextSync()
     mock.timers.enable({ apis: ['setTimeout'] })
-    const closing = writer.close()
+    const closing = transactions.close()
     mock.timers.tick(60_000)
     mock.timers.reset()
     await assert.rejects(closing, new CannotCloseStore('the disk did not sync the last writes'))
@@ -394,10 +404,10 @@ describe('The writer, where it syncs the log itself,', { timeout: 20_000 }, () =
 
   it('is closed as soon as the last sync has failed', async () => {
     const disk = new Disk()
-    const { writer, add } = newWriter(IN_MEMORY, { wal: disk })
-    const written = writer.write(() => add(1))
+    const { transactions, add } = newTransactions(IN_MEMORY, { wal: disk })
+    const written = transactions.write(() => add(1))
     const sync = await disk.nextSync()
-    const closing = writer.close()
+    const closing = transactions.close()
     sync.reject(Object.assign(new Error('EIO: i/o error, fdatasync'), { code: 'EIO' }))
     await assert.rejects(written, StoreUnavailable)
     await closing
@@ -406,39 +416,61 @@ describe('The writer, where it syncs the log itself,', { timeout: 20_000 }, () =
   it('given up while a sync is under way acknowledges nothing, shortens no log, and reports nothing', async () => {
     const disk = new Disk()
     const broken: unknown[] = []
-    const { writer, add } = newWriter(IN_MEMORY, { wal: disk, onBroken: (error) => broken.push(error) })
-    const first = writer.write(() => add(1))
+    const { transactions, add } = newTransactions(IN_MEMORY, { wal: disk, onBroken: (error) => broken.push(error) })
+    const first = transactions.write(() => add(1))
     const sync = await disk.nextSync()
-    const queued = writer.write(() => add(2))
-    writer.giveUp(new Error('elsewhere'))
+    const queued = transactions.write(() => add(2))
+    transactions.giveUp(new Error('elsewhere'))
     sync.resolve()
-    for (const write of [first, queued, writer.write(() => add(3)), writer.read(() => 1)])
+    for (const write of [first, queued, transactions.write(() => add(3)), transactions.read(() => 1)])
       await assert.rejects(write, /the disk did not sync: elsewhere/)
-    writer.shortenWal()
-    await writer.close()
-    assert.deepEqual([writer.isBroken, disk.attempts, broken], [true, 0, []])
+    transactions.shortenWal()
+    await transactions.close()
+    assert.deepEqual([transactions.isBroken, disk.attempts, broken], [true, 0, []])
+  })
+
+  it('given up while a sync hangs is closed at once, and stays given up when the sync is overdue and when it ends', async () => {
+    for (const closesFirst of [true, false]) {
+      const disk = new Disk()
+      const { transactions, add } = newTransactions(IN_MEMORY, { wal: disk, syncWaitMs: 20 })
+      let isOverdue = false
+      const written = transactions.write(() => add(1)).finally(() => (isOverdue = true))
+      const sync = await disk.nextSync()
+      const closing = closesFirst ? transactions.close() : undefined
+      transactions.giveUp(new Error('elsewhere'))
+      await (closing ?? transactions.close())
+      assert.equal(isOverdue, false)
+      await assert.rejects(written, /no answer within 20 ms/)
+      sync.resolve()
+      await setTimeout(20)
+      await assert.rejects(
+        transactions.read(() => 1),
+        /the disk did not sync: elsewhere/,
+      )
+      assert.ok(transactions.isBroken)
+    }
   })
 
   it('given up before a batch is committed commits nothing, and shortens no log either where it was idle', async () => {
     for (const isIdle of [true, false]) {
       const disk = new Disk()
-      const { writer, add, numbers } = newWriter(IN_MEMORY, { wal: disk })
-      const written = isIdle ? [] : [writer.write(() => add(1))]
-      writer.giveUp(new Error('elsewhere'))
-      writer.shortenWal()
-      for (const write of [...written, writer.write(() => add(2))]) await assert.rejects(write, StoreUnavailable)
-      await writer.close()
+      const { transactions, add, numbers } = newTransactions(IN_MEMORY, { wal: disk })
+      const written = isIdle ? [] : [transactions.write(() => add(1))]
+      transactions.giveUp(new Error('elsewhere'))
+      transactions.shortenWal()
+      for (const write of [...written, transactions.write(() => add(2))]) await assert.rejects(write, StoreUnavailable)
+      await transactions.close()
       assert.deepEqual([numbers(), disk.attempts], [[], 0])
     }
   })
 
   it('writes and answers everything that was queued during a sync before it is closed', async () => {
     const disk = new Disk()
-    const { writer, add, numbers } = newWriter(IN_MEMORY, { wal: disk })
-    const write = (from: number) => Array.from({ length: 100 }, (_, n) => writer.write(() => add(from + n)))
+    const { transactions, add, numbers } = newTransactions(IN_MEMORY, { wal: disk })
+    const write = (from: number) => Array.from({ length: 100 }, (_, n) => transactions.write(() => add(from + n)))
     const first = write(0)
     const sync = await disk.nextSync()
-    const all = Promise.all([...first, ...write(100), writer.close()])
+    const all = Promise.all([...first, ...write(100), transactions.close()])
     sync.resolve()
     ;(await disk.nextSync()).resolve()
     await all
@@ -447,27 +479,27 @@ describe('The writer, where it syncs the log itself,', { timeout: 20_000 }, () =
 
   it('shortens the log after each batch, and tries again later if that fails', async () => {
     const disk = new Disk()
-    const { writer, add } = newWriter(IN_MEMORY, { wal: disk })
+    const { transactions, add } = newTransactions(IN_MEMORY, { wal: disk })
     disk.failure = Object.assign(new Error('database or disk is full'), { errcode: 13 })
     for (const n of [1, 2]) {
-      const written = writer.write(() => add(n))
+      const written = transactions.write(() => add(n))
       ;(await disk.nextSync()).resolve()
       await written
       await until(() => disk.attempts >= n, 'the log is shortened')
       await setTimeout(20)
       assert.equal(disk.attempts, n)
     }
-    assert.equal(writer.isBroken, false)
+    assert.equal(transactions.isBroken, false)
   })
 
   it('shortens the log for other processes only between batches', async () => {
     const disk = new Disk()
-    const { writer, add } = newWriter(IN_MEMORY, { wal: disk })
-    writer.shortenWal()
+    const { transactions, add } = newTransactions(IN_MEMORY, { wal: disk })
+    transactions.shortenWal()
     assert.equal(disk.attempts, 1)
-    const written = writer.write(() => add(1))
+    const written = transactions.write(() => add(1))
     const sync = await disk.nextSync()
-    writer.shortenWal()
+    transactions.shortenWal()
     assert.equal(disk.attempts, 1)
     sync.resolve()
     await written
@@ -478,11 +510,11 @@ describe('The writer, where it syncs the log itself,', { timeout: 20_000 }, () =
       const disk = new Disk()
       const broken: unknown[] = []
       const onBroken = (error: unknown) => broken.push(error)
-      const { writer, add, numbers } = newWriter(IN_MEMORY, { wal: disk, onBroken })
-      const written = writer.write(() => add(1))
+      const { transactions, add, numbers } = newTransactions(IN_MEMORY, { wal: disk, onBroken })
+      const written = transactions.write(() => add(1))
       const sync = await disk.nextSync()
       if (where === 'of the log') {
-        const waiting = [written, writer.read(numbers), writer.write(() => add(2))]
+        const waiting = [written, transactions.read(numbers), transactions.write(() => add(2))]
         sync.reject(Object.assign(new Error('EIO: i/o error, fdatasync'), { code: 'EIO' }))
         for (const call of waiting) await assert.rejects(call, StoreUnavailable)
       } else {
@@ -492,66 +524,66 @@ describe('The writer, where it syncs the log itself,', { timeout: 20_000 }, () =
         await until(() => disk.attempts > 0, 'the log is shortened')
       }
       await assert.rejects(
-        writer.write(() => add(3)),
+        transactions.write(() => add(3)),
         StoreUnavailable,
       )
-      await assert.rejects(writer.read(numbers), StoreUnavailable)
+      await assert.rejects(transactions.read(numbers), StoreUnavailable)
       // A checkpoint could now copy what the disk has lost.
       const { attempts } = disk
-      writer.shortenWal()
+      transactions.shortenWal()
       assert.equal(disk.attempts, attempts)
-      assert.deepEqual([broken.length, writer.isBroken, disk.syncs], [1, true, 1])
-      await writer.close()
+      assert.deepEqual([broken.length, transactions.isBroken, disk.syncs], [1, true, 1])
+      await transactions.close()
     })
   }
 
   it('refuses the whole batch if a sync fails while its writes are retried alone', async () => {
     const disk = new Disk()
-    const { writer, add } = newWriter(IN_MEMORY, { wal: disk })
+    const { transactions, add } = newTransactions(IN_MEMORY, { wal: disk })
     const failed = () => {
       throw Object.assign(new Error('disk I/O error'), { errcode: 1034 })
     }
     let tries = 0
     const results = await Promise.allSettled([
-      writer.write(() => add(1)),
-      writer.write(() => (tries++ === 0 ? add(-1) : failed())),
-      writer.write(() => add(2)),
+      transactions.write(() => add(1)),
+      transactions.write(() => (tries++ === 0 ? add(-1) : failed())),
+      transactions.write(() => add(2)),
     ])
     assert.ok(results.every((result) => result.status === 'rejected' && result.reason instanceof StoreUnavailable))
-    assert.deepEqual([writer.isBroken, disk.syncs], [true, 0])
+    assert.deepEqual([transactions.isBroken, disk.syncs], [true, 0])
   })
 
   it('refuses calls while a sync takes too long, and goes on when it ends', async () => {
     const disk = new Disk()
-    const { writer, add, numbers } = newWriter(IN_MEMORY, { wal: disk, syncWaitMs: 50 })
-    const written = writer.write(() => add(1))
+    const { transactions, add, numbers } = newTransactions(IN_MEMORY, { wal: disk, syncWaitMs: 50 })
+    const written = transactions.write(() => add(1))
     const sync = await disk.nextSync()
-    const calls = [written, writer.write(() => add(2)), writer.read(numbers)]
+    const calls = [written, transactions.write(() => add(2)), transactions.read(numbers)]
     for (const call of calls) await assert.rejects(call, /did not sync: no answer within 50 ms/)
     await assert.rejects(
-      writer.write(() => add(3)),
+      transactions.write(() => add(3)),
       StoreUnavailable,
     )
-    await assert.rejects(writer.read(numbers), StoreUnavailable)
+    await assert.rejects(transactions.read(numbers), StoreUnavailable)
     sync.resolve()
     await setTimeout(20)
-    assert.deepEqual(await writer.read(numbers), [1])
-    assert.deepEqual([writer.synced.commits, writer.isBroken], [1, false])
+    assert.deepEqual(await transactions.read(numbers), [1])
+    assert.deepEqual([transactions.synced.commits, transactions.isBroken], [1, false])
   })
 
   it('refuses every call for good if a sync that took too long fails in the end', async () => {
     const disk = new Disk()
     const broken: unknown[] = []
     const onBroken = (error: unknown) => broken.push(error)
-    const { writer, add, numbers } = newWriter(IN_MEMORY, { wal: disk, syncWaitMs: 20, onBroken })
-    const written = writer.write(() => add(1))
+    const { transactions, add, numbers } = newTransactions(IN_MEMORY, { wal: disk, syncWaitMs: 20, onBroken })
+    const written = transactions.write(() => add(1))
     const sync = await disk.nextSync()
     await assert.rejects(written, /did not sync: no answer within 20 ms/)
     sync.reject(Object.assign(new Error('EIO: i/o error, fdatasync'), { code: 'EIO' }))
     await setTimeout(20)
-    assert.deepEqual([broken.length, writer.isBroken, writer.synced.commits], [1, true, 0])
-    await assert.rejects(writer.read(numbers), /EIO/)
-    await writer.close()
+    assert.deepEqual([broken.length, transactions.isBroken, transactions.synced.commits], [1, true, 0])
+    await assert.rejects(transactions.read(numbers), /EIO/)
+    await transactions.close()
   })
 })
 
