@@ -8,7 +8,7 @@ import { Problem } from '../src/contract/errors.ts'
 import type { Environment } from '../src/contract/operations.ts'
 import { openStore } from '../src/store/open-store.ts'
 import type { CannotOpenStore } from '../src/store/store.ts'
-import { settleEnvironment } from '../src/store/environment.ts'
+import { ensureEnvironment } from '../src/store/environment.ts'
 import { ENGINES, sqlite } from '../assurance/harness/engines.ts'
 import { samplePet } from '../assurance/harness/sample-pet.ts'
 import { expectError, PASSWORD, startPetstore } from './harness.ts'
@@ -307,21 +307,21 @@ it('An environment that another process records first is kept, and a command tha
 
 it('A default environment that is chosen counts as chosen, also when the database is in use by then', async () => {
   const store = await openStore(readConfig({ database: 'sqlite::memory:' }, {}).database)
-  await settleEnvironment(store, { environment: 'staging', isChosen: false })
+  await ensureEnvironment(store, { environment: 'staging', isChosen: false })
   await store.pets.create(samplePet)
   assert.equal(await store.isDefaultEnvironment(), true)
-  assert.equal(await settleEnvironment(store, { environment: 'staging', isChosen: true }), 'staging')
+  assert.equal(await ensureEnvironment(store, { environment: 'staging', isChosen: true }), 'staging')
   assert.equal(await store.isDefaultEnvironment(), false)
   await store.close()
 })
 
 it('A default environment that was changed and changed back counts as chosen', async () => {
   const store = await openStore(readConfig({ database: 'sqlite::memory:' }, {}).database)
-  await settleEnvironment(store, { environment: 'staging', isChosen: false })
+  await ensureEnvironment(store, { environment: 'staging', isChosen: false })
   await store.recordEnvironment('production', { instead: 'staging' })
   await store.recordEnvironment('staging', { instead: 'production' })
   assert.equal(await store.isDefaultEnvironment(), false)
-  assert.equal(await settleEnvironment(store, { environment: 'production', isChosen: true }), 'staging')
+  assert.equal(await ensureEnvironment(store, { environment: 'production', isChosen: true }), 'staging')
   await store.close()
 })
 

@@ -3,7 +3,7 @@ import { type Config, environmentSetting, type Setting, SETTINGS, type SettingNa
 import type { Environment } from '../contract/operations.ts'
 import { type DatabaseAddress, databasePlace, isInMemory } from '../store/database-address.ts'
 import { openStore } from '../store/open-store.ts'
-import { settleEnvironment } from '../store/environment.ts'
+import { ensureEnvironment } from '../store/environment.ts'
 import { NoDatabase, type Store } from '../store/store.ts'
 import { askOpenly, printJson, report, type Terminal } from './terminal.ts'
 
@@ -162,7 +162,7 @@ export async function withExistingStore<T>(input: Input, work: (store: Store) =>
 /** Resolves with the environment of the database. Records it if there is none yet, and reports a change to the user. */
 export async function environmentOf({ config, terminal }: Input, store: Store): Promise<Environment> {
   const before = await store.environment()
-  const environment = await settleEnvironment(store, environmentSetting(config))
+  const environment = await ensureEnvironment(store, environmentSetting(config))
   if (before === environment) return environment
   const place = databasePlace(config.database)
   const what = store.opened.created ? `Created the database ${place}. It belongs` : `${place} now belongs`

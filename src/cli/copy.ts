@@ -5,7 +5,7 @@ import { CopyRefused, copyStore } from '../store/copy-store.ts'
 import { openStore } from '../store/open-store.ts'
 import { parseConnection } from '../store/postgres/connection-settings.ts'
 import { titleOf } from '../store/records.ts'
-import { settleEnvironment } from '../store/environment.ts'
+import { ensureEnvironment } from '../store/environment.ts'
 import { partOfDatabase } from '../store/sqlite/database-files.ts'
 import { NoDatabase } from '../store/store.ts'
 import {
@@ -50,7 +50,7 @@ export const copy: Command = {
     const { isTold } = await mayCreate(input, to, '--to')
     const target = stores.adopt(await openStore(to, { unfinished: true }), (store) => store.close())
     if (isTold && target.opened.created) tellCreated(input, to)
-    const environment = await settleEnvironment(source, environmentSetting(config))
+    const environment = await ensureEnvironment(source, environmentSetting(config))
     try {
       const counts = await copyStore(source, target, (step, done, all) => showProgress(terminal, done, all, step))
       if (switches['json']) {

@@ -4,7 +4,7 @@ import { escapeControls } from '../contract/json.ts'
 import { databasePlace } from '../store/database-address.ts'
 import { type Check, fine, problem, warning } from '../store/check.ts'
 import { checkDatabase, openStore } from '../store/open-store.ts'
-import { environmentToBe } from '../store/environment.ts'
+import { decideEnvironment } from '../store/environment.ts'
 import { CannotOpenStore, type Store } from '../store/store.ts'
 import { type Command, CommandFailed, type Input, refuseInMemory, settingOptions, STORE_OPTIONS } from './command.ts'
 import { didYouMean } from './help.ts'
@@ -87,7 +87,7 @@ async function checkStore(config: Config): Promise<Check[]> {
 async function checkEnvironment(config: Config, store: Store): Promise<Check> {
   const setting = environmentSetting(config)
   const recorded = await store.environment()
-  const { environment } = await environmentToBe(store, setting)
+  const { environment } = await decideEnvironment(store, setting)
   if (environment !== setting.environment)
     return problem(
       'Environment',

@@ -101,40 +101,40 @@ export interface KeyQuery {
 /** How often a key called an operation. */
 export type KeyCalls = Pick<UsageCount, 'keyId' | 'operation' | 'calls'>
 
-/** Each change and its audit event are one transaction. "False", "undefined" below: the promise resolves with it. */
+/** Each change and its audit event are one transaction. */
 export interface AccountStore {
-  /** False if the email address, compared without case, is taken. */
+  /** Resolves with false if the email address, compared without case, is taken. */
   createAccount(account: Account, event: AuditEvent): Promise<boolean>
-  /** Compares without case; undefined if there is no such account. */
+  /** Compares without case. Resolves with undefined if there is no such account. */
   accountByEmail(email: string): Promise<Account | undefined>
   accountById(id: string): Promise<Account | undefined>
   /** Lists all accounts, oldest first. */
   listAccounts(): Promise<Account[]>
   /**
-   * Changes the password and ends all sessions of the account in one transaction. False, without a change, if `instead` is
-   * given and is not the current hash, or if there is no such account.
+   * Changes the password and ends all sessions of the account in one transaction. Resolves with false, without a change, if
+   * `instead` is given and is not the current hash, or if there is no such account.
    */
   setPassword(accountId: string, passwordHash: string, event: AuditEvent, instead?: string): Promise<boolean>
-  /** Removes the account with its keys, but not its audit trail; false if there is no such account. */
+  /** Removes the account with its keys, but not its audit trail. Resolves with false if there is no such account. */
   removeAccount(accountId: string, event: AuditEvent): Promise<boolean>
 
   /**
-   * 'exists' if there is a key with this id, because the same form was sent twice; 'too many' past `ACTIVE_KEYS_MOST`;
-   * 'no account' if the account no longer exists.
+   * Resolves with 'exists' if there is a key with this id, because the same form was sent twice; with 'too many' past
+   * `ACTIVE_KEYS_MOST`; with 'no account' if the account no longer exists.
    */
   createKey(
     key: ApiKey & { hash: Buffer },
     event: AuditEvent,
   ): Promise<'created' | 'exists' | 'too many' | 'no account'>
-  /** Finds revoked and expired keys too; undefined if there is no such key. */
+  /** Finds revoked and expired keys too. Resolves with undefined if there is no such key. */
   keyByHash(hash: Buffer): Promise<ApiKey | undefined>
   keyById(id: string): Promise<ApiKey | undefined>
   /** Lists the keys of one account, or of all accounts, newest first. */
   listKeys(accountId?: string): Promise<ApiKey[]>
   pageOfKeys(query: KeyQuery): Promise<ApiKey[]>
-  /** False if there is no such key, or it is revoked already. */
+  /** Resolves with false if there is no such key, or it is revoked already. */
   revokeKey(id: string, at: number, event: AuditEvent): Promise<boolean>
-  /** False if there is no such key. */
+  /** Resolves with false if there is no such key. */
   renameKey(id: string, name: string, event: AuditEvent): Promise<boolean>
 
   /** Adds to the counts and updates the last use of each key. Counts of keys that no longer exist are dropped. */
@@ -150,12 +150,12 @@ export interface AccountStore {
   /** Removes the counts of hours before `before`. */
   purgeUsage(before: number): Promise<void>
 
-  /** False if the account's password hash is no longer the one that was verified, or the account no longer exists. */
+  /** Resolves with false if the account's password hash is no longer the one that was verified, or the account no longer exists. */
   createSession(session: Session, passwordHash: string, event: AuditEvent): Promise<boolean>
-  /** Undefined if there is no such session. The caller decides whether it is still valid. */
+  /** Resolves with undefined if there is no such session. The caller decides whether it is still valid. */
   sessionByHash(tokenHash: Uint8Array): Promise<Session | undefined>
   moveSession(tokenHash: Uint8Array, lastSeenAt: number): Promise<void>
-  /** False if there is no such session. */
+  /** Resolves with false if there is no such session. */
   endSession(tokenHash: Uint8Array, event: AuditEvent): Promise<boolean>
   /** Removes sessions created or last seen before these times, or last seen after `seenAfter`. */
   purgeSessions(createdBefore: number, seenBefore: number, seenAfter: number): Promise<void>

@@ -13,7 +13,7 @@ import {
   type Value,
   whyUnknown,
 } from './records.ts'
-import { settleEnvironment } from './environment.ts'
+import { ensureEnvironment } from './environment.ts'
 import { type Store, StoreUnavailable } from './store.ts'
 
 /** What to do about a difference that only another process can have made. */
@@ -68,7 +68,7 @@ async function requireEmpty(target: RecordStore): Promise<void> {
 async function copyEnvironment(source: Store, target: Store): Promise<void> {
   const environment = await source.environment()
   if (environment === undefined) return
-  const recorded = await settleEnvironment(target, { environment, isChosen: !(await source.isDefaultEnvironment()) })
+  const recorded = await ensureEnvironment(target, { environment, isChosen: !(await source.isDefaultEnvironment()) })
   if (recorded === environment) return
   throw new CopyRefused(
     `The source belongs to ${environment}, the target to ${recorded}; nothing was changed. Copy into another database.`,

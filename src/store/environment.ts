@@ -5,7 +5,7 @@ import { CannotOpenStore, type Store } from './store.ts'
 
 export interface EnvironmentSetting {
   environment: Environment
-  /** False if it is the default. */
+  /** Whether the operator has set it; otherwise it is the default. */
   isChosen: boolean
 }
 
@@ -14,13 +14,13 @@ export interface EnvironmentSetting {
  * recorded default gives way to a chosen setting while nothing depends on it; otherwise the recorded environment stays. Throws
  * `CannotOpenStore` for an environment of a newer program.
  */
-export async function settleEnvironment(store: Store, setting: EnvironmentSetting): Promise<Environment> {
-  const { environment, how } = await environmentToBe(store, setting)
+export async function ensureEnvironment(store: Store, setting: EnvironmentSetting): Promise<Environment> {
+  const { environment, how } = await decideEnvironment(store, setting)
   return how === undefined ? environment : store.recordEnvironment(environment, how)
 }
 
-/** Resolves with the environment that `settleEnvironment` would return, and how it would record it, if it would. */
-export async function environmentToBe(
+/** Resolves with what `ensureEnvironment` resolves with, and the options to record it with; undefined if it is recorded already. */
+export async function decideEnvironment(
   store: Store,
   { environment, isChosen }: EnvironmentSetting,
 ): Promise<{ environment: Environment; how?: Parameters<Store['recordEnvironment']>[1] }> {
@@ -54,7 +54,7 @@ export interface Facts {
 }
 
 const ENVIRONMENT = 'environment'
-/** The environment that was recorded by default. If it is absent or not the present one, the operator has chosen. */
+/** The environment that was recorded by default. The operator has chosen if this is absent or differs from the recorded one. */
 const DEFAULT_ENVIRONMENT = 'default_environment'
 const UNFINISHED_COPY = 'unfinished_copy'
 const YES = 'yes'

@@ -3,7 +3,7 @@
 import { setTimeout } from 'node:timers/promises'
 import { type DatabaseAddress, databasePlace } from './database-address.ts'
 import { openStore } from './open-store.ts'
-import { type EnvironmentSetting, settleEnvironment } from './environment.ts'
+import { type EnvironmentSetting, ensureEnvironment } from './environment.ts'
 import {
   CannotCloseStore,
   CannotOpenStore,
@@ -80,7 +80,7 @@ async function requireEnvironment(
   { environment, isChosen, report }: OpeningOptions,
 ): Promise<void> {
   const before = await store.environment()
-  const recorded = await settleEnvironment(store, { environment, isChosen })
+  const recorded = await ensureEnvironment(store, { environment, isChosen })
   if (before !== undefined && before !== recorded)
     report({ level: 'notice', message: `the database belongs to ${recorded} now; ${before} was its default` })
   if (recorded === environment) return

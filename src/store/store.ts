@@ -265,9 +265,8 @@ export interface FileImport {
   updatedAt: number
 }
 
-/** Where a comment begins with False or Undefined, the promise resolves with that value. */
 export interface ImportStore {
-  /** Undefined if no import of this file was begun. */
+  /** Resolves with undefined if no import of this file was begun. */
   find(hash: string): Promise<FileImport | undefined>
   /**
    * Lists the imports that were begun and not finished, oldest first. Leaves out those of a file that was imported later
@@ -275,14 +274,14 @@ export interface ImportStore {
    */
   unfinished(): Promise<FileImport[]>
   /**
-   * Records the start of an import, before its first row. False if the file has a record already, unless `again` is true
-   * and that import is finished or has another `rowsTotal`.
+   * Records the start of an import, before its first row. Resolves with false if the file has a record already, unless `again`
+   * is true and that import is finished or has another `rowsTotal`.
    */
   begin(file: Pick<FileImport, 'hash' | 'file' | 'rowsTotal'>, now: number, again: boolean): Promise<boolean>
   /**
-   * Adds the rows that follow the first `rowsDone` of a file, and records them as done in the same transaction. False, and
-   * nothing is added, if the import is not at `rowsDone` of `rowsTotal`, because another process has continued it or begun
-   * it anew.
+   * Adds the rows that follow the first `rowsDone` of a file, and records them as done in the same transaction. Resolves with
+   * false, and nothing is added, if the import is not at `rowsDone` of `rowsTotal`, because another process has continued it
+   * or begun it anew.
    */
   addRows(
     progress: Pick<FileImport, 'hash' | 'rowsDone' | 'rowsTotal'>,
