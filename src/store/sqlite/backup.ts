@@ -47,7 +47,7 @@ function refuseExisting(file: string, replace: boolean): void {
 
 /** VACUUM INTO reads everything in one transaction, so the copy is a snapshot. */
 function writeCopy(path: string, copy: string): void {
-  using db = new DatabaseSync(path, { timeout: LOCK_WAIT_MS })
+  using db = new DatabaseSync(path, { timeout: LOCK_WAIT_MS.command })
   requirePetstore(db, path)
   db.prepare('VACUUM INTO ?').run(copy)
 }
@@ -67,7 +67,7 @@ export async function restore(file: string, path: string): Promise<void> {
   if (partOfBackup !== undefined)
     throw new CannotOpenStore(`${path} is ${partOfBackup}; nothing was changed. Name another file with --database.`)
   try {
-    using source = new DatabaseSync(asPath(file), { readOnly: true, timeout: LOCK_WAIT_MS })
+    using source = new DatabaseSync(asPath(file), { readOnly: true, timeout: LOCK_WAIT_MS.command })
     requirePetstore(source, file)
     lackingMigrations(source, file)
     requireIntact(asPath(file))
@@ -80,7 +80,7 @@ export async function restore(file: string, path: string): Promise<void> {
     createFile(path)
     // One transaction under SQLite's own locks: after an interruption the target is as empty as before.
     await backup(source, path)
-    using target = new DatabaseSync(path, { timeout: LOCK_WAIT_MS })
+    using target = new DatabaseSync(path, { timeout: LOCK_WAIT_MS.command })
     target.exec('DELETE FROM sessions')
   } catch (error) {
     throw asRefusal(`Cannot restore ${file} to ${path}`, error)
@@ -96,7 +96,7 @@ function requirePetstore(db: DatabaseSync, path: string): void {
 }
 
 function requireIntact(path: string): void {
-  using db = new DatabaseSync(path, { readOnly: true, timeout: LOCK_WAIT_MS })
+  using db = new DatabaseSync(path, { readOnly: true, timeout: LOCK_WAIT_MS.command })
   const result = readPragma(db, 'integrity_check')
   if (result !== 'ok') throw new CannotOpenStore(`${path} is damaged: ${String(result)}`)
 }

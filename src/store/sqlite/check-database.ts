@@ -40,7 +40,7 @@ export function checkSqlite(path: string, now: number): Check[] {
   }
   const checks = [checkSpace(path), ...checkModes(path)]
   try {
-    using db = new DatabaseSync(path, { timeout: LOCK_WAIT_MS })
+    using db = new DatabaseSync(path, { timeout: LOCK_WAIT_MS.command })
     refuseForeignFile(db, path)
     const lacking = lackingMigrations(db, path)
     checks.push(checkVersion(db), schemaCheck(lacking), ...unknownChecks(unknownAmong(readColumns(db))))

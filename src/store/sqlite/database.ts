@@ -13,24 +13,18 @@ import {
   type ServingOptions,
 } from '../store.ts'
 import { companionsOf, createFile, createFolder, folderOf, modeWarnings } from './database-files.ts'
-import { explain, isBusy, isFull, LOCK_RETRY_MS } from './failures.ts'
+import { explain, isBusy, isFull, LOCK_RETRY_MS, LOCK_WAIT_MS } from './failures.ts'
 import { APPLICATION_ID, migrate } from './migrate.ts'
 import { rewriteWal } from './rewrite-wal.ts'
-import { openWal, SERVING_WAIT_MS, type Wal, WAL_LIMIT } from './wal.ts'
+import { openWal, type Wal, WAL_LIMIT } from './wal.ts'
 
 /** Earlier versions can corrupt a WAL database under concurrent checkpoints. */
 const SQLITE_MINIMUM = '3.51.3'
 
-/** How long a start may wait for another process that starts or migrates. */
-const START_WAIT_MS = 10_000
-
-/** How long a start waits for readers of the log; writes of other processes wait too. */
-const READERS_WAIT_MS = 100
-
 /** Throws `CannotOpenStore`; `NoDatabase` if the file is missing and must not be created. */
 export function openDatabase(
   path: string,
-  { create = true, lockWaitMs = START_WAIT_MS, serving, report }: OpenOptions = {},
+  { create = true, lockWaitMs = LOCK_WAIT_MS.start, serving, report }: OpenOptions = {},
 ): { db: DatabaseSync; opened: Opened; wal: Wal | undefined } {
   let db: DatabaseSync | undefined
   const isFile = path !== IN_MEMORY
@@ -43,7 +37,7 @@ export function openDatabase(
     const applied = migrate(db, path, create)
     if (applied === undefined) throw new NoDatabase(path)
     if (serving?.checkpoints && isFile) requireDurableWal(db, path, lockWaitMs)
-    db.exec(`PRAGMA busy_timeout = ${SERVING_WAIT_MS}`)
+    db.exec(`PRAGMA busy_timeout = ${LOCK_WAIT_MS.statement}`)
     const wal = serving && isFile ? serveFrom(db, serving, report) : undefined
     return { db, opened: openedBy(applied, isFile ? modeWarnings(path) : []), wal }
   } catch (error) {
@@ -147,7 +141,9 @@ function requireDurableWal(db: DatabaseSync, path: string, lockWaitMs: number): 
       )
   }
   try {
-    db.exec(`PRAGMA busy_timeout = ${Math.min(lockWaitMs, READERS_WAIT_MS)}; PRAGMA wal_checkpoint(TRUNCATE)`)
+    db.exec(
+      `PRAGMA busy_timeout = ${Math.min(lockWaitMs, LOCK_WAIT_MS.startForReaders)}; PRAGMA wal_checkpoint(TRUNCATE)`,
+    )
   } catch (error) {
     if (!isFull(error)) throw error
   }

@@ -1,63 +1,93 @@
-// Classifies SQLite's errors: which mean that the database is unavailable, and what they mean to an operator.
+// What an error of SQLite means, and how long to wait for a lock.
+//
+// | Meaning | A read or write (transactions.ts) | Opening (database.ts, migrate.ts) |
+// |---|---|---|
+// | locked | tried again for LOCK_WAIT_MS.call, then 503 | waits for LOCK_WAIT_MS.start; open-for-serving.ts tries again |
+// | full | 503 | open-for-serving.ts tries again |
+// | failed sync | 503 for good; `onBroken` ends the instance | refused |
+// | unavailable | 503 | refused |
+// | none: not in FAILURES | the error itself, as 500: a bug. `petstore copy` refuses the row (copy-store.ts) | refused |
+//
+// Commands (backup.ts, check-database.ts) wait for LOCK_WAIT_MS.command, then refuse with the explanation.
 import { StoreUnavailable } from '../store.ts'
 
-/** Primary result codes, as in sqlite.org/rescode.html. */
-const BUSY = 5
-const FULL = 13
-const EXPLANATIONS: Record<number, string> = {
-  [BUSY]: 'another process holds its lock',
-  6: 'another connection holds its lock',
-  8: 'it is read-only; the file and its folder must be writable for the user that runs this',
-  10: 'reading or writing the disk failed',
-  11: 'the file is damaged; restore it from a backup',
-  [FULL]: 'the disk is full, or no id is left',
-  14: 'it cannot be opened; does the folder exist, and may this user read and write it?',
-  26: 'it is not a SQLite database',
+interface Failure {
+  means: 'locked' | 'full' | 'failed sync' | 'unavailable'
+  /** For the operator; without it, the error's own message. */
+  explanation?: string
 }
 
-function primaryCode(error: unknown): number | undefined {
-  const code = (error as { errcode?: unknown } | undefined)?.errcode
-  return typeof code === 'number' ? code & 0xff : undefined
+const FULL: Failure = { means: 'full', explanation: 'the disk is full, or no id is left' }
+const DISK_FAILED = 'reading or writing the disk failed'
+
+/** By the code of SQLite (sqlite.org/rescode.html) or Node.js. An extended code that is not here means what its primary code means. */
+const FAILURES: Readonly<Record<string | number, Failure>> = {
+  5: { means: 'locked', explanation: 'another process holds its lock' },
+  6: { means: 'unavailable', explanation: 'another connection holds its lock' },
+  8: {
+    means: 'unavailable',
+    explanation: 'it is read-only; the file and its folder must be writable for the user that runs this',
+  },
+  10: { means: 'unavailable', explanation: DISK_FAILED },
+  /** SQLITE_IOERR_FSYNC: at a checkpoint, when the log restarts, or in a commit that syncs. */
+  1034: { means: 'failed sync', explanation: DISK_FAILED },
+  /** SQLITE_IOERR_SHMSIZE: no room for the -shm file. */
+  4874: FULL,
+  11: { means: 'unavailable', explanation: 'the file is damaged; restore it from a backup' },
+  13: FULL,
+  14: {
+    means: 'unavailable',
+    explanation: 'it cannot be opened; does the folder exist, and may this user read and write it?',
+  },
+  26: { means: 'unavailable', explanation: 'it is not a SQLite database' },
+  ENOSPC: FULL,
+  /** The store was closed. */
+  ERR_INVALID_STATE: { means: 'unavailable' },
 }
 
-/** How long a call waits for a lock that another process holds, and the pause between two attempts. */
-export const LOCK_WAIT_MS = 3000
-export const LOCK_RETRY_MS = 10
-
-/** SQLITE_IOERR_FSYNC, with which SQLite reports that one of its own syncs failed. */
-const FAILED_SYNC = 10 | (4 << 8)
-
-/** Whether a sync within SQLite failed: at a checkpoint, when the log restarts, or in a commit that syncs. */
-export function isFailedSync(error: unknown): boolean {
-  return (error as { errcode?: unknown } | undefined)?.errcode === FAILED_SYNC
-}
-
-/** SQLITE_IOERR_SHMSIZE: no room for the -shm file. */
-const NO_SHARED_MEMORY = 10 | (19 << 8)
-
-/** Whether the disk is full: the same call may work when there is room again. */
-export function isFull(error: unknown): boolean {
-  const { errcode, code } = (error ?? {}) as { errcode?: unknown; code?: unknown }
-  return primaryCode(error) === FULL || errcode === NO_SHARED_MEMORY || code === 'ENOSPC'
+function failureOf(error: unknown): Failure | undefined {
+  const { errcode, code } = (error ?? {}) as { errcode?: number; code?: string }
+  return errcode === undefined ? FAILURES[code ?? ''] : (FAILURES[errcode] ?? FAILURES[errcode & 0xff])
 }
 
 export function isBusy(error: unknown): error is Error {
-  return primaryCode(error) === BUSY
+  return failureOf(error)?.means === 'locked'
+}
+
+export function isFull(error: unknown): boolean {
+  return failureOf(error)?.means === 'full'
+}
+
+export function isFailedSync(error: unknown): boolean {
+  return failureOf(error)?.means === 'failed sync'
 }
 
 export function explain(error: unknown): string {
-  const known = EXPLANATIONS[isFull(error) ? FULL : (primaryCode(error) ?? -1)]
+  const explanation = failureOf(error)?.explanation
   const said = error instanceof Error ? error.message : String(error)
-  return known === undefined ? said : `${known} (SQLite: ${said})`
+  return explanation === undefined ? said : `${explanation} (SQLite: ${said})`
 }
 
-/** Returns `StoreUnavailable` for a failure of the disk, the file or a lock; any other error is a bug and returned as it is. */
+/** Returns `StoreUnavailable`, which is answered with 503, for a failure of the table; any other error is returned as it is. */
 export function asStoreFailure(error: unknown): unknown {
-  if (EXPLANATIONS[primaryCode(error) ?? -1] === undefined && !isClosed(error)) return error
-  return new StoreUnavailable(explain(error), { cause: error })
+  return failureOf(error) === undefined ? error : new StoreUnavailable(explain(error), { cause: error })
 }
 
-/** Whether the call came after the store was closed. */
-function isClosed(error: unknown): boolean {
-  return (error as { code?: unknown } | undefined)?.code === 'ERR_INVALID_STATE'
+/** How long to wait for a lock of another process. All but `call` wait inside SQLite, which blocks the event loop. */
+export const LOCK_WAIT_MS = {
+  /** A start or a command opens the database while another process starts or migrates. Later attempts, beside requests, do not wait. */
+  start: 10_000,
+  /** A start waits for readers of the log; writes of other processes wait too. */
+  startForReaders: 100,
+  /** A read or a write waits this long, in attempts of `statement`, with a pause of `LOCK_RETRY_MS` between them. */
+  call: 3000,
+  /** A statement of an open store. */
+  statement: 2,
+  /** A checkpoint that restarts the log: longer than `statement`, for which a process that waits to write holds a read lock. */
+  restart: 20,
+  /** Backup, restore and doctor. To find out whether its target is in use, restore does not wait. */
+  command: 3000,
 }
+
+/** The pause between two attempts. */
+export const LOCK_RETRY_MS = 10

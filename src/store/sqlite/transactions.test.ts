@@ -180,7 +180,7 @@ describe('`Transactions`', { timeout: 20_000 }, () => {
       const calls = [transactions.read(numbers), transactions.write(() => add(1))]
       const settled = Promise.allSettled(calls)
       await setTimeout(2 * LOCK_RETRY_MS)
-      goOn(LOCK_WAIT_MS)
+      goOn(LOCK_WAIT_MS.call)
       for (const call of calls)
         await assert.rejects(call, (error) => error instanceof StoreUnavailable && /holds its lock/.test(error.message))
       await settled
@@ -196,7 +196,7 @@ describe('`Transactions`', { timeout: 20_000 }, () => {
       file.lock()
       const early = transactions.write(() => add(1))
       await setTimeout(2 * LOCK_RETRY_MS)
-      goOn(LOCK_WAIT_MS)
+      goOn(LOCK_WAIT_MS.call)
       const late = [transactions.write(() => add(2)), transactions.write(() => add(3))]
       await assert.rejects(early, StoreUnavailable)
       file.unlock()

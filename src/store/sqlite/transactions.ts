@@ -61,7 +61,7 @@ export class Transactions {
   #syncing: Promise<void> | undefined
   #closed: PromiseWithResolvers<void> | undefined
 
-  constructor(db: DatabaseSync, { wal, syncWaitMs = LOCK_WAIT_MS, onBroken = () => {} }: TransactionOptions = {}) {
+  constructor(db: DatabaseSync, { wal, syncWaitMs = LOCK_WAIT_MS.call, onBroken = () => {} }: TransactionOptions = {}) {
     this.#db = db
     this.#wal = wal
     this.#syncWaitMs = syncWaitMs
@@ -88,7 +88,7 @@ export class Transactions {
    * Retries without blocking the event loop while the file is locked, which is rare for readers in WAL mode.
    */
   async read<T>(work: () => T): Promise<T> {
-    const deadline = performance.now() + LOCK_WAIT_MS
+    const deadline = performance.now() + LOCK_WAIT_MS.call
     for (;;) {
       try {
         const found = work()
@@ -127,7 +127,7 @@ export class Transactions {
     if (this.#state.name !== 'open') return Promise.reject(this.#state.refusal)
     if (this.#closed !== undefined) return Promise.reject(new StoreUnavailable('the database is closed'))
     return new Promise<T>((resolve, reject) => {
-      this.#queue.add({ work, isData, resolve, reject, deadline: performance.now() + LOCK_WAIT_MS })
+      this.#queue.add({ work, isData, resolve, reject, deadline: performance.now() + LOCK_WAIT_MS.call })
       if (this.#phase === 'idle') void this.#writeAll()
     })
   }

@@ -19,7 +19,8 @@ import { after, before, describe, it, type TestContext } from 'node:test'
 import { setImmediate, setTimeout } from 'node:timers/promises'
 import { CannotCloseStore, type OpenOptions, type Store, type StoreEvent, StoreUnavailable } from '../store.ts'
 import { openSqliteStore } from './sqlite-store.ts'
-import { openWal, SERVING_WAIT_MS, WAL_LIMIT } from './wal.ts'
+import { LOCK_WAIT_MS } from './failures.ts'
+import { openWal, WAL_LIMIT } from './wal.ts'
 
 const REX = { name: 'x'.repeat(255), categoryId: 1n, status: 'available' } as const
 const serving = (checkpoints: boolean): OpenOptions => ({
@@ -29,7 +30,7 @@ const serving = (checkpoints: boolean): OpenOptions => ({
 
 /** A database whose log grows until it is told to shorten it. */
 function newDatabase(path: string): DatabaseSync {
-  const db = new DatabaseSync(path, { timeout: SERVING_WAIT_MS })
+  const db = new DatabaseSync(path, { timeout: LOCK_WAIT_MS.statement })
   db.exec('PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0; CREATE TABLE filler (bytes BLOB)')
   return db
 }
@@ -232,7 +233,7 @@ describe('The write-ahead log', () => {
     const wal = openWal(db, true)
     db.exec('INSERT INTO filler VALUES (zeroblob(17000000))')
     wal.shorten()
-    assert.deepEqual({ ...db.prepare('PRAGMA busy_timeout').get() }, { timeout: SERVING_WAIT_MS })
+    assert.deepEqual({ ...db.prepare('PRAGMA busy_timeout').get() }, { timeout: LOCK_WAIT_MS.statement })
     const length = statSync(`${path}-wal`).size
     db.exec('INSERT INTO filler VALUES (zeroblob(9000000))')
     assert.equal(statSync(`${path}-wal`).size, length, 'it is written again from its beginning')

@@ -3,9 +3,7 @@ import { closeSync, fdatasync, openSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
 import { promisify } from 'node:util'
 import type { Report } from '../store.ts'
-
-/** A wait inside SQLite blocks the event loop and so every request. Longer waits for a lock are in transactions.ts. */
-export const SERVING_WAIT_MS = 2
+import { LOCK_WAIT_MS } from './failures.ts'
 
 /** How often the length of the log is measured. Measuring takes 10 µs, as long as a small commit. */
 const MEASURE_EVERY_MS = 10
@@ -15,11 +13,9 @@ const CHECKPOINT_FRAMES = 1000
 
 /**
  * With two writing processes a passive checkpoint never catches up. Past this length, 16 MB, this process blocks the other
- * writer until the rest is copied and the log restarts. A process that waits for the write lock holds a read lock on the log
- * for `SERVING_WAIT_MS`, so this process must wait longer.
+ * writer until the rest is copied and the log restarts.
  */
 const RESTART_FRAMES = 4000
-const RESTART_WAIT_MS = 20
 
 /**
  * The bytes that the file of the log stays below, unless a process reads from the database for long, such as a backup: what is
@@ -83,10 +79,10 @@ export function openWal(db: DatabaseSync, checkpoints: boolean, report: Report =
 }
 
 function restart(db: DatabaseSync, mode: 'RESTART' | 'TRUNCATE'): void {
-  db.exec(`PRAGMA busy_timeout = ${RESTART_WAIT_MS}`)
+  db.exec(`PRAGMA busy_timeout = ${LOCK_WAIT_MS.restart}`)
   try {
     db.exec(`PRAGMA wal_checkpoint(${mode})`)
   } finally {
-    db.exec(`PRAGMA busy_timeout = ${SERVING_WAIT_MS}`)
+    db.exec(`PRAGMA busy_timeout = ${LOCK_WAIT_MS.statement}`)
   }
 }
