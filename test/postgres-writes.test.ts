@@ -142,7 +142,7 @@ describe('a write to PostgreSQL whose answer is lost', { concurrency: false, tim
     await accounts.createSession({ tokenHash, accountId: 'acct', createdAt: 1, lastSeenAt: 1 }, 'hash', event('acct'))
     const harmless: ((nth: number) => Promise<unknown>)[] = [
       (nth) => pets.create(rex, idempotency(`k${nth}`)),
-      (nth) => accounts.moveSession(tokenHash, nth),
+      (nth) => accounts.touchSession(tokenHash, nth),
       () => accounts.purgeSessions(0, 0, 10),
       (nth) => store.setUnfinishedCopy(nth === 1),
     ]

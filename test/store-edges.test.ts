@@ -208,7 +208,7 @@ for (const engine of ENGINES) {
         (await Promise.all(sessions.map(({ tokenHash }) => accounts.sessionByHash(tokenHash)))).map(
           (found) => found?.lastSeenAt,
         )
-      await accounts.moveSession(sessions[2]!.tokenHash, 250)
+      await accounts.touchSession(sessions[2]!.tokenHash, 250)
       assert.deepEqual(await left(), [100, 300, 250, 200])
       await accounts.purgeSessions(100, 200, 300)
       assert.deepEqual(await left(), [undefined, 300, 250, 200], 'idle for too long')

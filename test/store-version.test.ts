@@ -99,7 +99,7 @@ const ACCOUNTS: Record<keyof AccountStore, Case> = {
     store.accounts.createSession({ ...session, tokenHash: Buffer.alloc(32, 2) }, 'hash', event),
   ),
   sessionByHash: reads((store) => store.accounts.sessionByHash(session.tokenHash)),
-  moveSession: bookkeeping((store) => store.accounts.moveSession(session.tokenHash, 2)),
+  touchSession: bookkeeping((store) => store.accounts.touchSession(session.tokenHash, 2)),
   endSession: bookkeeping((store) => store.accounts.endSession(session.tokenHash, event)),
   purgeSessions: bookkeeping((store) => store.accounts.purgeSessions(5, 5, 5)),
   appendEvent: bookkeeping((store) => store.accounts.appendEvent(event)),

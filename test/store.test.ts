@@ -483,7 +483,7 @@ for (const engine of ENGINES) {
       it('finds a session by the hash of its token, and moves its last use on', async () => {
         await start(session(1))
         assert.deepEqual(await store.accounts.sessionByHash(Buffer.alloc(32, 1)), session(1))
-        await store.accounts.moveSession(Buffer.alloc(32, 1), 200)
+        await store.accounts.touchSession(Buffer.alloc(32, 1), 200)
         assert.equal((await store.accounts.sessionByHash(Buffer.alloc(32, 1)))?.lastSeenAt, 200)
         assert.equal(await store.accounts.sessionByHash(Buffer.alloc(32, 99)), undefined)
       })

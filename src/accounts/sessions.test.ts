@@ -56,7 +56,7 @@ describe('a session', () => {
   }) => {
     const token = await newSession()
     clock.now += 60_000
-    const write = mock.method(store.accounts, 'moveSession', () => Promise.reject(new NoWrites('read-only')))
+    const write = mock.method(store.accounts, 'touchSession', () => Promise.reject(new NoWrites('read-only')))
     assert.ok(await sessions.find(token))
     assert.equal(write.mock.callCount(), 1)
     write.mock.restore()
@@ -68,7 +68,7 @@ describe('a session', () => {
   it('writes no last use in the minute after that has failed, unless the clock was set back', async ({ mock }) => {
     const [one, other] = [await newSession(), await newSession()]
     clock.now += 60_000
-    const write = mock.method(store.accounts, 'moveSession', () => Promise.reject(new NoWrites('read-only')))
+    const write = mock.method(store.accounts, 'touchSession', () => Promise.reject(new NoWrites('read-only')))
     for (const token of [one, other, one]) assert.ok(await sessions.find(token))
     clock.now += 59_000
     assert.ok(await sessions.find(one))
@@ -87,7 +87,7 @@ describe('a session', () => {
   it('is not found if its last use can not be written for another reason', async ({ mock }) => {
     const token = await newSession()
     clock.now += 60_000
-    mock.method(store.accounts, 'moveSession', () => Promise.reject(new Error('a fault of the program')))
+    mock.method(store.accounts, 'touchSession', () => Promise.reject(new Error('a fault of the program')))
     await assert.rejects(sessions.find(token), /a fault of the program/)
   })
 

@@ -83,7 +83,7 @@ export class Sessions {
     // A clock that was set back by more than the wait ends it.
     if (Math.abs(now - this.#moveFailedAt) < UPDATE_EVERY_MS) return
     try {
-      await this.#store.accounts.moveSession(tokenHash, now)
+      await this.#store.accounts.touchSession(tokenHash, now)
     } catch (error) {
       if (!(error instanceof StoreUnavailable)) throw error
       this.#moveFailedAt = now

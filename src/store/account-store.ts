@@ -112,9 +112,9 @@ export interface AccountStore {
   listAccounts(): Promise<Account[]>
   /**
    * Changes the password and ends all sessions of the account in one transaction. Resolves with false, without a change, if
-   * `instead` is given and is not the current hash, or if there is no such account.
+   * `currentHash` is given and no longer the hash of the password, or if there is no such account.
    */
-  setPassword(accountId: string, passwordHash: string, event: AuditEvent, instead?: string): Promise<boolean>
+  setPassword(accountId: string, passwordHash: string, event: AuditEvent, currentHash?: string): Promise<boolean>
   /** Removes the account with its keys, but not its audit trail. Resolves with false if there is no such account. */
   removeAccount(accountId: string, event: AuditEvent): Promise<boolean>
 
@@ -154,7 +154,8 @@ export interface AccountStore {
   createSession(session: Session, passwordHash: string, event: AuditEvent): Promise<boolean>
   /** Resolves with undefined if there is no such session. The caller decides whether it is still valid. */
   sessionByHash(tokenHash: Uint8Array): Promise<Session | undefined>
-  moveSession(tokenHash: Uint8Array, lastSeenAt: number): Promise<void>
+  /** Records that the session was used. */
+  touchSession(tokenHash: Uint8Array, lastSeenAt: number): Promise<void>
   /** Resolves with false if there is no such session. */
   endSession(tokenHash: Uint8Array, event: AuditEvent): Promise<boolean>
   /** Removes sessions created or last seen before these times, or last seen after `seenAfter`. */

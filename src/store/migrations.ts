@@ -63,13 +63,13 @@ function indexOf(file: string, sql: string): string {
 export function missingMigrations(
   migrations: readonly Migration[],
   applied: readonly AppliedMigration[],
-  place: string,
+  database: string,
 ): Migration[] {
   const known = migrations.length
   const version = Math.max(0, ...applied.map(({ number }) => number))
   if (applied.some(({ number, compatibleFrom }) => number > known && compatibleFrom > known)) {
     throw new CannotOpenStore(
-      `${place} has schema version ${version}, this program knows only up to ${known}. Run the newer program that wrote it; nothing was changed.`,
+      `${database} has schema version ${version}, this program knows only up to ${known}. Run the newer program that wrote it; nothing was changed.`,
     )
   }
   return migrations.slice(version)
@@ -81,10 +81,15 @@ export function openedBy(applied: readonly Migration[], warnings: readonly strin
 }
 
 /** Returns the error for a migration that failed; `reason` is the database's message. */
-export function migrationFailed(place: string, migration: Migration, reason: string, cause: unknown): CannotOpenStore {
+export function migrationFailed(
+  database: string,
+  migration: Migration,
+  reason: string,
+  cause: unknown,
+): CannotOpenStore {
   const { name, concurrentIndex } = migration
   const state = concurrentIndex === undefined ? 'nothing was changed' : 'the next start tries it again'
-  return new CannotOpenStore(`Cannot open the database ${place}: migration ${name} failed, ${state}: ${reason}`, {
+  return new CannotOpenStore(`Cannot open the database ${database}: migration ${name} failed, ${state}: ${reason}`, {
     cause,
   })
 }

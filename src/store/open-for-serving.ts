@@ -115,7 +115,7 @@ function waitFor(open: () => Promise<Store>, firstReason: string, report: Report
     }
   }
 
-  function opened(): Store {
+  function requireOpen(): Store {
     if (store === undefined) throw new StoreUnavailable(`The database has not been opened yet: ${reason}`)
     return store
   }
@@ -127,31 +127,31 @@ function waitFor(open: () => Promise<Store>, firstReason: string, report: Report
         return store?.opened ?? { created: false, migrations: [], warnings: [] }
       },
       get pets() {
-        return opened().pets
+        return requireOpen().pets
       },
       get accounts() {
-        return opened().accounts
+        return requireOpen().accounts
       },
       get imports() {
-        return opened().imports
+        return requireOpen().imports
       },
       get records() {
-        return opened().records
+        return requireOpen().records
       },
       version: () => store?.version(),
       versionToRead: () => store?.versionToRead(),
       connections: () => store?.connections(),
       commits: () => store?.commits() ?? { commits: 0, writes: 0 },
-      environment: async () => opened().environment(),
-      isDefaultEnvironment: async () => opened().isDefaultEnvironment(),
-      recordEnvironment: async (...parameters) => opened().recordEnvironment(...parameters),
-      isUnfinishedCopy: async () => opened().isUnfinishedCopy(),
-      setUnfinishedCopy: async (unfinished) => opened().setUnfinishedCopy(unfinished),
+      environment: async () => requireOpen().environment(),
+      isDefaultEnvironment: async () => requireOpen().isDefaultEnvironment(),
+      recordEnvironment: async (...parameters) => requireOpen().recordEnvironment(...parameters),
+      isUnfinishedCopy: async () => requireOpen().isUnfinishedCopy(),
+      setUnfinishedCopy: async (unfinished) => requireOpen().setUnfinishedCopy(unfinished),
       giveUp() {
         givenUp = true
         store?.giveUp()
       },
-      ping: async () => opened().ping(),
+      ping: async () => requireOpen().ping(),
       async close() {
         closed = true
         waking.abort()

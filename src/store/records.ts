@@ -116,9 +116,9 @@ export function unknownAmong(found: readonly FoundColumn[]): string[] {
 }
 
 /** Returns the message that refuses a database with unknown tables or columns; undefined if it has none. */
-export function whyUnknown(place: string, unknown: readonly string[]): string | undefined {
+export function whyUnknown(database: string, unknown: readonly string[]): string | undefined {
   if (unknown.length === 0) return undefined
-  return `${place} has tables or columns that this program does not know: ${unknown.join(', ')}; nothing was changed. Run the newer program that made them.`
+  return `${database} has tables or columns that this program does not know: ${unknown.join(', ')}; nothing was changed. Run the newer program that made them.`
 }
 
 /** Returns the kind of a table. */

@@ -167,9 +167,9 @@ export class CannotOpenStore extends Error {
 /** The database does not exist, and the caller did not ask to create it. */
 export class NoDatabase extends CannotOpenStore {
   override name = 'NoDatabase'
-  constructor(place: string) {
+  constructor(database: string) {
     super(
-      `There is no petstore database at ${place}. The service creates one when it starts; --database or DATABASE_URL names another.`,
+      `There is no petstore database at ${database}. The service creates one when it starts; --database or DATABASE_URL names another.`,
     )
   }
 }

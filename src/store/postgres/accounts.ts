@@ -236,7 +236,7 @@ export function postgresAccounts(pool: Pool): AccountStore {
         FROM sessions WHERE token_hash = ${tokenHash}`,
       ),
 
-    async moveSession(tokenHash, lastSeenAt) {
+    async touchSession(tokenHash, lastSeenAt) {
       await pool.writeRepeatable(
         (sql) => sql`UPDATE sessions SET last_seen_at = ${lastSeenAt} WHERE token_hash = ${tokenHash}`,
       )

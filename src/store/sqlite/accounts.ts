@@ -72,9 +72,9 @@ export function sqliteAccounts(db: DatabaseSync, transactions: Transactions): Ac
 
     listAccounts: () => rows(`SELECT ${ACCOUNT} FROM accounts ORDER BY created_at, id`),
 
-    setPassword(accountId, passwordHash, event, instead) {
+    setPassword(accountId, passwordHash, event, currentHash) {
       const update = 'UPDATE accounts SET password_hash = ? WHERE id = ? AND password_hash = coalesce(?, password_hash)'
-      const change = withEvent(event, () => write(update).run(passwordHash, accountId, instead ?? null))
+      const change = withEvent(event, () => write(update).run(passwordHash, accountId, currentHash ?? null))
       return transactions.write(() => {
         const isChanged = change()
         if (isChanged) write('DELETE FROM sessions WHERE account_id = ?').run(accountId)
@@ -198,7 +198,7 @@ export function sqliteAccounts(db: DatabaseSync, transactions: Transactions): Ac
       return row && { ...row, tokenHash }
     },
 
-    async moveSession(tokenHash, lastSeenAt) {
+    async touchSession(tokenHash, lastSeenAt) {
       const update = 'UPDATE sessions SET last_seen_at = ? WHERE token_hash = ?'
       await transactions.writeBookkeeping(() => write(update).run(lastSeenAt, tokenHash))
     },

@@ -39,11 +39,11 @@ export function folderOf(path: string): string {
 export function modeWarnings(path: string): string[] {
   // Windows has access control lists, which the mode does not show.
   if (platform() === 'win32') return []
-  return [folderOf(path), path].flatMap((place) => {
-    const mode = statSync(place).mode & 0o777
+  return [folderOf(path), path].flatMap((file) => {
+    const mode = statSync(file).mode & 0o777
     if ((mode & READABLE_BY_OTHERS) === 0) return []
     return [
-      `Other users of this machine can read ${place}; its mode is ${mode.toString(8)}. If only the service uses it: chmod go= ${shellWord(place)}`,
+      `Other users of this machine can read ${file}; its mode is ${mode.toString(8)}. If only the service uses it: chmod go= ${shellWord(file)}`,
     ]
   })
 }

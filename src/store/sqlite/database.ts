@@ -59,14 +59,14 @@ function prepareFile(path: string, create: boolean): void {
 
 /** Refuses a file that can't be written: SQLite opens it without complaint, and then every create fails. */
 export function requireWritable(path: string): void {
-  for (const place of [path, folderOf(path), ...companionsOf(path)]) {
+  for (const file of [path, folderOf(path), ...companionsOf(path)]) {
     try {
-      accessSync(place, constants.W_OK)
+      accessSync(file, constants.W_OK)
     } catch (error) {
       // Another process that ends removes the -wal and -shm.
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') continue
       throw new CannotOpenStore(
-        `Cannot open the database ${path}: the user that runs this may not write to ${place}; the file, its -wal and -shm, and its folder must be writable.`,
+        `Cannot open the database ${path}: the user that runs this may not write to ${file}; the file, its -wal and -shm, and its folder must be writable.`,
         { cause: error },
       )
     }

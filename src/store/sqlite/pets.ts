@@ -58,10 +58,10 @@ export function sqlitePets(db: DatabaseSync, transactions: Transactions): PetSto
       const given = filterColumns(query)
       const conditions = given.map(({ column }) => `${column} = ?`)
       const values = given.map(({ value }): string | bigint => value)
-      const place = after ?? before
-      if (place !== undefined) {
+      const bound = after ?? before
+      if (bound !== undefined) {
         conditions.push(after === undefined ? 'id < ?' : 'id > ?')
-        values.push(place)
+        values.push(bound)
       }
       const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`
       const order = after === undefined ? 'DESC' : 'ASC'

@@ -30,15 +30,15 @@ export function rewriteWal(path: string, frames: number): boolean {
     const size = FRAME_HEADER + header.readUInt32BE(8)
     let sum: Sum = [header.readInt32BE(24), header.readInt32BE(28)]
     for (let done = 0; done < frames; done += FRAMES_AT_ONCE) {
-      const place = HEADER + done * size
-      const bytes = read(file, place, Math.min(FRAMES_AT_ONCE, frames - done) * size)
+      const position = HEADER + done * size
+      const bytes = read(file, position, Math.min(FRAMES_AT_ONCE, frames - done) * size)
       if (bytes === undefined) return false
       for (let start = 0; start < bytes.length; start += size) {
         sum = addUp(sum, bytes, start, start + 8, isLittle)
         sum = addUp(sum, bytes, start + FRAME_HEADER, start + size, isLittle)
         if (bytes.readBigUInt64BE(start + 8) !== salt || !isSum(sum, bytes, start + 16)) return false
       }
-      write(file, place, bytes)
+      write(file, position, bytes)
     }
     fdatasyncSync(file)
     return true
@@ -48,14 +48,14 @@ export function rewriteWal(path: string, frames: number): boolean {
 }
 
 /** Returns undefined if the file is too short. */
-function read(file: number, place: number, length: number): Buffer | undefined {
+function read(file: number, position: number, length: number): Buffer | undefined {
   const bytes = Buffer.alloc(length)
-  return readSync(file, bytes, 0, length, place) === length ? bytes : undefined
+  return readSync(file, bytes, 0, length, position) === length ? bytes : undefined
 }
 
 /** A full disk may take a part first, and refuse the rest only at the next attempt. */
-function write(file: number, place: number, bytes: Buffer): void {
-  for (let done = 0; done < bytes.length;) done += writeSync(file, bytes, done, bytes.length - done, place + done)
+function write(file: number, position: number, bytes: Buffer): void {
+  for (let done = 0; done < bytes.length;) done += writeSync(file, bytes, done, bytes.length - done, position + done)
 }
 
 type Sum = [number, number]
@@ -69,6 +69,6 @@ function addUp([first, second]: Sum, bytes: Buffer, from: number, to: number, is
   return [first, second]
 }
 
-function isSum([first, second]: Sum, bytes: Buffer, place: number): boolean {
-  return first === bytes.readInt32BE(place) && second === bytes.readInt32BE(place + 4)
+function isSum([first, second]: Sum, bytes: Buffer, position: number): boolean {
+  return first === bytes.readInt32BE(position) && second === bytes.readInt32BE(position + 4)
 }
