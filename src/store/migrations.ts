@@ -81,15 +81,8 @@ export function openedBy(applied: readonly Migration[], warnings: readonly strin
 }
 
 /** Returns the error for a migration that failed; `reason` is the database's message. */
-export function migrationFailed(
-  database: string,
-  migration: Migration,
-  reason: string,
-  cause: unknown,
-): CannotOpenStore {
-  const { name, concurrentIndex } = migration
-  const state = concurrentIndex === undefined ? 'nothing was changed' : 'the next start tries it again'
-  return new CannotOpenStore(`Cannot open the database ${database}: migration ${name} failed, ${state}: ${reason}`, {
-    cause,
-  })
+export function migrationFailed(database: string, failed: Migration, reason: string, cause: unknown): CannotOpenStore {
+  const state = failed.concurrentIndex === undefined ? 'nothing was changed' : 'the next start tries it again'
+  const message = `Cannot open the database ${database}: migration ${failed.name} failed, ${state}: ${reason}`
+  return new CannotOpenStore(message, { cause })
 }

@@ -17,30 +17,25 @@ interface Failure {
   explanation?: string
 }
 
-const FULL: Failure = { means: 'full', explanation: 'the disk is full, or no id is left' }
-const DISK_FAILED = 'reading or writing the disk failed'
+const full: Failure = { means: 'full', explanation: 'the disk is full, or no id is left' }
+const unavailable = (explanation: string): Failure => ({ means: 'unavailable', explanation })
+const diskFailed = unavailable('reading or writing the disk failed')
 
 /** By the code of SQLite (sqlite.org/rescode.html) or Node.js. An extended code that is not here means what its primary code means. */
 const FAILURES: Readonly<Record<string | number, Failure>> = {
   5: { means: 'locked', explanation: 'another process holds its lock' },
-  6: { means: 'unavailable', explanation: 'another connection holds its lock' },
-  8: {
-    means: 'unavailable',
-    explanation: 'it is read-only; the file and its folder must be writable for the user that runs this',
-  },
-  10: { means: 'unavailable', explanation: DISK_FAILED },
+  6: unavailable('another connection holds its lock'),
+  8: unavailable('it is read-only; the file and its folder must be writable for the user that runs this'),
+  10: diskFailed,
   /** SQLITE_IOERR_FSYNC: at a checkpoint, when the log restarts, or in a commit that syncs. */
-  1034: { means: 'failed sync', explanation: DISK_FAILED },
+  1034: { ...diskFailed, means: 'failed sync' },
   /** SQLITE_IOERR_SHMSIZE: no room for the -shm file. */
-  4874: FULL,
-  11: { means: 'unavailable', explanation: 'the file is damaged; restore it from a backup' },
-  13: FULL,
-  14: {
-    means: 'unavailable',
-    explanation: 'it cannot be opened; does the folder exist, and may this user read and write it?',
-  },
-  26: { means: 'unavailable', explanation: 'it is not a SQLite database' },
-  ENOSPC: FULL,
+  4874: full,
+  11: unavailable('the file is damaged; restore it from a backup'),
+  13: full,
+  14: unavailable('it cannot be opened; does the folder exist, and may this user read and write it?'),
+  26: unavailable('it is not a SQLite database'),
+  ENOSPC: full,
   /** The store was closed. */
   ERR_INVALID_STATE: { means: 'unavailable' },
 }
