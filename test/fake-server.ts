@@ -8,7 +8,7 @@ import {
   type ConnectionSettings,
   type Host,
   parseConnection,
-  placeOf,
+  hostAndPort,
 } from '../src/store/postgres/connection-settings.ts'
 
 export class FakeConnection {
@@ -18,12 +18,12 @@ export class FakeConnection {
   /** Ends `probe` of the connection; without it, a probe succeeds at once. */
   probing: Promise<void> | undefined
   probes = 0
-  readonly place: string
+  readonly host: string
   readonly server: ServerFacts
   #onGone: (() => void) | undefined
 
-  constructor(place: string, server: ServerFacts, sql: Database, onGone: (connection: Connection) => void) {
-    this.place = place
+  constructor(host: string, server: ServerFacts, sql: Database, onGone: (connection: Connection) => void) {
+    this.host = host
     this.server = server
     this.sql = sql
     this.#onGone = () => onGone(this as unknown as Connection)
@@ -53,9 +53,9 @@ export class FakeServer {
   readonly opened: FakeConnection[] = []
   /** How often a connection was attempted. */
   attempts = 0
-  /** Refuses further connections with this error, to this place or to all. */
+  /** Refuses further connections with this error, to this host or to all. */
   refusal: Error | undefined
-  refusedPlace: string | undefined
+  refusedHost: string | undefined
   /** The answer to every statement. */
   rows: readonly object[] = []
   statements = 0
@@ -65,15 +65,15 @@ export class FakeServer {
     mock.method(
       Connection,
       'open',
-      async (_settings: ConnectionSettings, host: Host, onGone: (connection: Connection) => void) => {
+      async (_settings: ConnectionSettings, at: Host, onGone: (connection: Connection) => void) => {
         this.attempts += 1
-        const place = placeOf(host)
-        if (this.refusal !== undefined && (this.refusedPlace ?? place) === place) throw this.refusal
+        const host = hostAndPort(at)
+        if (this.refusal !== undefined && (this.refusedHost ?? host) === host) throw this.refusal
         const sql = (async () => {
           this.statements += 1
           return this.rows
         }) as unknown as Database
-        const connection = new FakeConnection(place, { ...this.facts, pid: this.attempts }, sql, onGone)
+        const connection = new FakeConnection(host, { ...this.facts, pid: this.attempts }, sql, onGone)
         this.opened.push(connection)
         return connection as unknown as Connection
       },
@@ -98,6 +98,6 @@ export function serverSays(severity: string, code: string): Error {
 }
 
 /** Lets everything happen that waits for nothing but its turn. */
-export async function settled(): Promise<void> {
+export async function someTurns(): Promise<void> {
   for (let turn = 0; turn < 5; turn += 1) await setImmediate()
 }

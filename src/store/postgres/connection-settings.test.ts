@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { CannotOpenStore } from '../store.ts'
-import { type ConnectionSettings, parseConnection, placeOf } from './connection-settings.ts'
+import { type ConnectionSettings, parseConnection, hostAndPort } from './connection-settings.ts'
 
 const DEFAULTS: ConnectionSettings = {
   hosts: [{ host: 'h', port: 5432 }],
@@ -105,7 +105,7 @@ describe('an address of PostgreSQL', () => {
   }
 
   it('is shown to people as it is written: an IPv6 host in brackets', () => {
-    assert.deepEqual(parseConnection('postgres://h,[::1]:6000').hosts.map(placeOf), ['h:5432', '[::1]:6000'])
+    assert.deepEqual(parseConnection('postgres://h,[::1]:6000').hosts.map(hostAndPort), ['h:5432', '[::1]:6000'])
   })
 
   it('is refused for a host that is none', () => {

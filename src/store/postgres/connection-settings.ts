@@ -9,7 +9,7 @@ export interface Host {
   port: number
 }
 
-export function placeOf({ host, port }: Host): string {
+export function hostAndPort({ host, port }: Host): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
 }
 
@@ -103,9 +103,8 @@ function readParameters(query: string): Map<string, string> {
 }
 
 function readHosts(text: string): Host[] {
-  const places = decode(text) || 'localhost'
-  return places.split(',').map((place) => {
-    const [, host, port] = /^(\[[^\]]+\]|[^:]+)(?::([0-9]{1,5}))?$/.exec(place) ?? []
+  return (decode(text) || 'localhost').split(',').map((part) => {
+    const [, host, port] = /^(\[[^\]]+\]|[^:]+)(?::([0-9]{1,5}))?$/.exec(part) ?? []
     // The message does not quote the text: if the host was forgotten, it is the user and the password.
     if (host === undefined)
       throw new CannotOpenStore(

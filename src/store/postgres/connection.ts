@@ -2,7 +2,7 @@
 import { connect, type Socket } from 'node:net'
 import { checkServerIdentity, type ConnectionOptions, type PeerCertificate } from 'node:tls'
 import postgres, { type Sql } from 'postgres'
-import { type ConnectionSettings, type Host, placeOf, type Tls } from './connection-settings.ts'
+import { type ConnectionSettings, type Host, hostAndPort, type Tls } from './connection-settings.ts'
 import { breaksConnection, wasRefused } from './failures.ts'
 import { withinTime } from '../../timing.ts'
 
@@ -32,7 +32,7 @@ export class Connection {
   readonly sql: Database
   readonly openedAt = performance.now()
   /** The host and port that the connection was opened to. */
-  readonly place: string
+  readonly host: string
   /** Whether the connection is unusable; its queries in progress may still take a moment to end. */
   closed = false
   readonly #settings: ConnectionSettings
@@ -45,7 +45,7 @@ export class Connection {
     const { user, password, database, tls, statementTimeoutMs, pgbouncer, applicationName } = settings
     this.#settings = settings
     this.#onGone = () => onGone(this)
-    this.place = placeOf(at)
+    this.host = hostAndPort(at)
     this.sql = postgres({
       host: [host],
       port: [port],

@@ -1,9 +1,9 @@
 // Which call gets a connection, and when one is opened, kept or closed. With real servers: test/postgres-pool.test.ts.
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import { BROKEN, FakeServer, serverSays, settingsOf, settled } from '../../../test/fake-server.ts'
+import { BROKEN, FakeServer, serverSays, settingsOf, someTurns } from '../../../test/fake-server.ts'
 import { type Report, StoreBusy, StoreUnavailable } from '../store.ts'
-import type { Kind } from './calls.ts'
+import type { Kind } from './waiting-calls.ts'
 import type { Connection } from './connection.ts'
 import { Connections } from './connections.ts'
 
@@ -19,7 +19,7 @@ function newConnections(mock: TestContext['mock'], parameters: string, report: R
   const ask = (kind: Kind, isShared = false) => new Asked(connections, kind, isShared)
   const askMany = async (count: number, kind: Kind) => {
     const all = Array.from({ length: count }, () => ask(kind))
-    await settled()
+    await someTurns()
     return all
   }
   /** In use, idle, parked and waiting. */
@@ -69,14 +69,14 @@ describe('Connections', () => {
       role: 'primary',
     })
     connections.release(calls[1]!.got!)
-    await settled()
+    await someTurns()
     assert.equal(calls[4]!.got, calls[1]!.got, 'the first that waits gets it')
     assert.equal(calls[5]!.state, 'waiting')
     for (const index of [0, 2, 3, 4]) connections.release(calls[index]!.got!)
-    await settled()
+    await someTurns()
     assert.deepEqual([counts(), server.attempts], [[1, 3, 0, 0], 4])
     const next = ask('read')
-    await settled()
+    await someTurns()
     assert.deepEqual([next.state, counts(), server.attempts], ['served', [2, 2, 0, 0], 4])
   })
 
@@ -93,15 +93,15 @@ describe('Connections', () => {
       const writes = await askMany(size + 1, 'write')
       assert.deepEqual(counts(), [forWrites, 0, 0, size + 1 - forWrites])
       const read = ask('read')
-      await settled()
+      await someTurns()
       assert.equal(read.state, size === 1 ? 'waiting' : 'served')
       if (size === 1) continue
       connections.release(read.got!)
       const late = ask('write')
-      await settled()
+      await someTurns()
       assert.deepEqual([late.state, counts()[1]], ['waiting', 1], 'an idle one is kept for reads')
       connections.release(writes[0]!.got!)
-      await settled()
+      await someTurns()
       assert.equal(writes[forWrites]!.state, 'served')
       assert.deepEqual([late.state, counts()[1]], ['waiting', 1])
       mock.restoreAll()
@@ -113,20 +113,20 @@ describe('Connections', () => {
   }) => {
     const { connections, ask } = newConnections(mock, 'pool_size=2')
     const first = ask('read', true)
-    await settled()
+    await someTurns()
     assert.equal(connections.join(), undefined, 'another can be opened')
     const second = ask('read')
-    await settled()
+    await someTurns()
     assert.equal(connections.join(), first.got)
     connections.release(second.got!)
     assert.equal(connections.join(), undefined, 'one is idle')
     const [third, waiting] = [ask('read'), ask('read')]
-    await settled()
+    await someTurns()
     assert.equal(connections.join(), undefined, 'a call waits')
     connections.release(third.got!)
-    await settled()
+    await someTurns()
     connections.release(first.got!)
-    await settled()
+    await someTurns()
     assert.deepEqual([waiting.state, connections.stats.inUse], ['served', 2], 'its other read goes on')
     connections.release(first.got!)
     assert.equal(connections.stats.idle, 1)
@@ -149,7 +149,7 @@ describe('Connections', () => {
     const more = await askMany(3, 'read')
     assert.deepEqual([states(more), server.open.length], [['served', 'served', 'waiting'], 3])
     server.open[0]!.destroy()
-    await settled()
+    await someTurns()
     assert.equal(more[2]!.state, 'served', 'in the place of one that has ended by itself')
   })
 
@@ -158,20 +158,20 @@ describe('Connections', () => {
   }) => {
     const { server, connections, ask, counts } = newConnections(mock, 'pool_size=2')
     const overdue = ask('write')
-    await settled()
+    await someTurns()
     const answer = Promise.withResolvers<void>()
     assert.equal(connections.hasOnlyParkedWrites, false)
     connections.park(overdue.got!, answer.promise)
-    assert.deepEqual([connections.hasOnlyParkedWrites, counts(), connections.parked.size], [true, [0, 0, 1, 0], 1])
+    assert.deepEqual([connections.hasOnlyParkedWrites, counts(), connections.parked.length], [true, [0, 0, 1, 0], 1])
     const [write, read] = [ask('write'), ask('read')]
-    await settled()
+    await someTurns()
     assert.deepEqual(states([write, read]), ['busy', 'served'])
     assert.match(String(write.error), /1 writes have no answer from PostgreSQL yet/)
     answer.resolve()
-    await settled()
+    await someTurns()
     assert.deepEqual([counts(), connections.hasOnlyParkedWrites, server.open.length], [[1, 1, 0, 0], false, 2])
     const next = ask('write')
-    await settled()
+    await someTurns()
     assert.equal(next.got, overdue.got)
   })
 
@@ -182,7 +182,7 @@ describe('Connections', () => {
     const [one, other] = await askMany(2, 'write')
     connections.park(one!.got!, Promise.reject(serverSays('ERROR', '40P01')))
     connections.park(other!.got!, Promise.reject(BROKEN))
-    await settled()
+    await someTurns()
     assert.deepEqual(
       [counts(), server.opened.map(({ closed }) => closed)],
       [
@@ -197,17 +197,17 @@ describe('Connections', () => {
   }) => {
     const { server, connections, ask, counts } = newConnections(mock, 'pool_size=1')
     const overdue = ask('write')
-    await settled()
+    await someTurns()
     const answer = Promise.withResolvers<void>()
     connections.park(overdue.got!, answer.promise)
     const [read, waiting] = [ask('read'), ask('read')]
-    await settled()
+    await someTurns()
     assert.deepEqual(states([read, waiting]), ['served', 'waiting'])
     connections.release(read.got!)
-    await settled()
+    await someTurns()
     assert.equal(waiting.got, read.got)
     answer.resolve()
-    await settled()
+    await someTurns()
     assert.deepEqual([counts(), server.open.length], [[1, 0, 0, 0], 1], 'the parked one is spare by now')
   })
 
@@ -221,15 +221,15 @@ describe('Connections', () => {
     const reads = Array.from({ length: 200 }, () => ask('read'))
     const writes = Array.from({ length: 150 }, () => ask('write'))
     const late = [ask('read'), ask('write')]
-    await settled()
+    await someTurns()
     assert.deepEqual(new Set(states([...reads, ...writes])), new Set(['waiting']))
     assert.deepEqual(states(late), ['busy', 'busy'])
     assert.match(String(late[1]!.error), /busy: 4 in use, 0 without an answer; 150 writes wait\./)
     mock.timers.tick(2249)
-    await settled()
+    await someTurns()
     assert.equal(connections.stats.waiting, 350)
     mock.timers.tick(1)
-    await settled()
+    await someTurns()
     assert.deepEqual(new Set(states([...reads, ...writes])), new Set(['busy']))
     assert.equal(connections.stats.waiting, 0)
   })
@@ -247,11 +247,11 @@ describe('Connections', () => {
     const { attempts } = server
     clock.now += 249
     const early = ask('write')
-    await settled()
+    await someTurns()
     assert.deepEqual([early.state, server.attempts], ['refused', attempts])
     clock.now += 1
     const again = ask('read')
-    await settled()
+    await someTurns()
     assert.deepEqual([again.state, server.attempts, reports], ['refused', attempts + 1, ['database lost']])
     server.refusal = undefined
     clock.now += 250
@@ -271,12 +271,12 @@ describe('Connections', () => {
     const writes = await askMany(2, 'write')
     assert.deepEqual([states(writes), server.attempts], [['waiting', 'waiting'], 4], 'not before the pause is over')
     connections.release(first!.got!)
-    await settled()
+    await someTurns()
     assert.equal(waiting[0]!.state, 'served')
     clock.now += 500
     server.refusal = undefined
     ask('read')
-    await settled()
+    await someTurns()
     assert.deepEqual([counts(), server.open.length], [[6, 0, 0, 0], 6], 'one that works means that all may')
     connections.release(second!.got!)
     assert.equal(connections.stats.idle, 1)
@@ -289,7 +289,7 @@ describe('Connections', () => {
       [0.001, true],
     ] as const) {
       const call = ask('read')
-      await settled()
+      await someTurns()
       clock.now += minutes * MINUTE_MS
       connections.release(call.got!)
       assert.deepEqual([server.opened[0]!.closed, connections.stats.idle], [isClosed, isClosed ? 0 : 1])
@@ -309,7 +309,7 @@ describe('Connections', () => {
     assert.deepEqual(counts(), [1, 0, 0, 0])
     probes[0]!.resolve()
     probes[1]!.reject(BROKEN)
-    await settled()
+    await someTurns()
     assert.deepEqual([counts(), server.open.length], [[1, 1, 0, 0], 2])
   })
 
@@ -322,7 +322,7 @@ describe('Connections', () => {
     // Another is being opened when these are released.
     const call = ask('read')
     for (const { got } of [one!, other!]) connections.release(got!)
-    await settled()
+    await someTurns()
     assert.deepEqual(
       server.opened.map(({ closed }) => closed),
       [false, true, false],
@@ -331,7 +331,7 @@ describe('Connections', () => {
     connections.release(call.got!)
     assert.deepEqual([server.opened[0]!.closed, connections.stats.idle], [true, 1])
     const last = ask('read')
-    await settled()
+    await someTurns()
     assert.ok(connections.isCurrent(last.got!))
   })
 
@@ -341,12 +341,12 @@ describe('Connections', () => {
     const { server, connections, askMany, ask } = newConnections(mock, 'pool_size=2')
     const calls = await askMany(3, 'read')
     connections.release(calls[0]!.got!)
-    await settled()
+    await someTurns()
     const waiting = ask('read')
     await connections.end()
-    await settled()
+    await someTurns()
     const late = ask('read')
-    await settled()
+    await someTurns()
     assert.deepEqual(states([waiting, late]), ['refused', 'refused'])
     assert.match(String(late.error), /The store is closed/)
     assert.deepEqual([server.open.length, server.attempts], [0, 2])

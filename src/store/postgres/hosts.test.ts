@@ -11,7 +11,7 @@ function newHosts(mock: TestContext['mock']) {
   const hosts = new Hosts(settingsOf('', 'a,b:6000'), ({ level, message, details }) =>
     reported.push([level, message, details]),
   )
-  const open = async () => (await hosts.open(() => {})).place
+  const open = async () => (await hosts.open(() => {})).host
   return { server, hosts, reported, open }
 }
 
@@ -23,14 +23,14 @@ describe('Of several hosts of PostgreSQL', () => {
     assert.equal(await open(), 'a:5432')
     assert.deepEqual(reported, [])
     server.refusal = AWAY
-    server.refusedPlace = 'a:5432'
+    server.refusedHost = 'a:5432'
     assert.equal(await open(), 'b:6000')
     const switched = { host: 'b:6000', before: 'a:5432', role: 'primary' }
     assert.deepEqual(reported, [['notice', 'database switched to another host', switched]])
     const { attempts } = server
     assert.equal(await open(), 'b:6000')
     assert.equal(server.attempts, attempts + 1)
-    server.refusedPlace = 'b:6000'
+    server.refusedHost = 'b:6000'
     assert.equal(await open(), 'a:5432')
   })
 

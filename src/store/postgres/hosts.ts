@@ -1,15 +1,13 @@
 // Opens connections to the first host that accepts them. Refuses a replaced primary and reports changes of the server.
 import { type Report, StoreUnavailable } from '../store.ts'
 import { Connection, type ServerFacts } from './connection.ts'
-import { type ConnectionSettings, placeOf } from './connection-settings.ts'
+import { type ConnectionSettings, hostAndPort } from './connection-settings.ts'
 import { explain } from './failures.ts'
 
 export class Hosts {
   readonly #settings: ConnectionSettings
   readonly #report: Report
-  /** The host that last accepted a connection is tried first. */
-  #first = 0
-  /** The connection that was opened last; it may have ended. */
+  /** The connection that was opened last; it may have ended. Its host is tried first. */
   last: Connection | undefined
   #isLost = false
   /**
@@ -17,7 +15,7 @@ export class Hosts {
    * that it accepts are lost. This is defence in depth: only fencing by the cluster manager rules that out.
    */
   readonly #timelines = new Map<string, number>()
-  /** The places and timelines of outdated primaries that were reported. */
+  /** The hosts and timelines of outdated primaries that were reported. */
   readonly #reportedAsOutdated = new Set<string>()
 
   constructor(settings: ConnectionSettings, report: Report) {
@@ -29,16 +27,19 @@ export class Hosts {
   async open(onGone: (connection: Connection) => void): Promise<Connection> {
     const { hosts } = this.#settings
     const problems: string[] = []
+    const first = Math.max(
+      0,
+      hosts.findIndex((host) => hostAndPort(host) === this.last?.host),
+    )
     for (let tried = 0; tried < hosts.length; tried += 1) {
-      const index = (this.#first + tried) % hosts.length
+      const index = (first + tried) % hosts.length
       try {
         const connection = await Connection.open(this.#settings, hosts[index]!, onGone)
         this.#requireCurrent(connection)
-        this.#first = index
         this.#reportServer(connection)
         return connection
       } catch (error) {
-        problems.push(`${placeOf(hosts[index]!)}: ${explain(error)}`)
+        problems.push(`${hostAndPort(hosts[index]!)}: ${explain(error)}`)
       }
     }
     throw new StoreUnavailable(`Cannot connect to PostgreSQL at ${problems.join('; ')}`)
@@ -57,7 +58,7 @@ export class Hosts {
   }
 
   #requireCurrent(connection: Connection): void {
-    const { server, place } = connection
+    const { server, host } = connection
     const { timeline } = server
     if (timeline === undefined) return
     const highest = this.#timelines.get(timeline.system) ?? 0
@@ -67,24 +68,24 @@ export class Hosts {
     }
     connection.destroy()
     const what = `it is on timeline ${timeline.number}, but ${highest} was seen before: a primary that was replaced`
-    if (!this.#reportedAsOutdated.has(`${place} ${what}`)) {
-      this.#reportedAsOutdated.add(`${place} ${what}`)
+    if (!this.#reportedAsOutdated.has(`${host} ${what}`)) {
+      this.#reportedAsOutdated.add(`${host} ${what}`)
       const message =
         'database outdated: not used; restart this instance if you went back to an earlier state on purpose'
-      this.#report({ level: 'error', message, details: { host: place, timeline: timeline.number, highest } })
+      this.#report({ level: 'error', message, details: { host, timeline: timeline.number, highest } })
     }
     throw new Error(what)
   }
 
   #reportServer(connection: Connection): void {
-    const { place: host, server } = connection
+    const { host, server } = connection
     const { last } = this
     this.last = connection
     if (this.#isLost) this.#report({ level: 'notice', message: 'database found', details: { host, role: server.role } })
-    else if (last !== undefined && (last.place !== host || last.server.startedAt !== server.startedAt)) {
+    else if (last !== undefined && (last.host !== host || last.server.startedAt !== server.startedAt)) {
       const message =
-        last.place === host ? 'database server was replaced or restarted' : 'database switched to another host'
-      this.#report({ level: 'notice', message, details: { host, before: last.place, role: server.role } })
+        last.host === host ? 'database server was replaced or restarted' : 'database switched to another host'
+      this.#report({ level: 'notice', message, details: { host, before: last.host, role: server.role } })
     }
     this.#isLost = false
   }

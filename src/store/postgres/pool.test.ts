@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { syncBuiltinESMExports } from 'node:module'
 import { describe, it, type TestContext } from 'node:test'
 import timers from 'node:timers/promises'
-import { BROKEN, FakeServer, serverSays, settingsOf, settled } from '../../../test/fake-server.ts'
+import { BROKEN, FakeServer, serverSays, settingsOf, someTurns } from '../../../test/fake-server.ts'
 import { until } from '../../../assurance/harness/until.ts'
 import { NoWrites, StoreUnavailable } from '../store.ts'
 import { Pool } from './pool.ts'
@@ -90,13 +90,13 @@ describe('A call to PostgreSQL', () => {
     await Promise.all([pool.read(failing()), pool.read(failing())])
     mock.timers.enable({ apis: ['setTimeout'] })
     const read = pool.read(hanging)
-    await settled()
+    await someTurns()
     mock.timers.tick(2499)
-    await settled()
+    await someTurns()
     assert.equal(server.open.length, 2)
     mock.timers.tick(1)
     await assert.rejects(read, StoreUnavailable)
-    await settled()
+    await someTurns()
     assert.deepEqual([server.open.length, pool.stats.parked, pool.stats.idle], [1, 0, 1], 'its connection is closed')
     assert.deepEqual(
       server.opened.map(({ probes }) => probes),
@@ -113,7 +113,7 @@ describe('A call to PostgreSQL', () => {
     const answer = Promise.withResolvers<string>()
     mock.timers.enable({ apis: ['setTimeout'] })
     const write = pool.write(() => answer.promise)
-    await settled()
+    await someTurns()
     mock.timers.tick(2500)
     await assert.rejects(write, StoreUnavailable)
     assert.deepEqual([pool.stats.parked, server.open.length], [1, 1])
@@ -123,7 +123,7 @@ describe('A call to PostgreSQL', () => {
     await pool.write(failing())
     await pool.ping()
     answer.resolve('late')
-    await settled()
+    await someTurns()
     assert.deepEqual([pool.stats.parked, pool.stats.idle, server.open.length], [0, 2, 2])
   })
 
@@ -134,7 +134,7 @@ describe('A call to PostgreSQL', () => {
     await assert.rejects(pool.writeWithin(1, () => answer.promise))
     await assert.rejects(pool.ping(), NoWrites)
     answer.reject(REFUSED)
-    await settled()
+    await someTurns()
     await pool.ping()
     assert.deepEqual([pool.stats.parked, server.open.length], [0, 2])
   })
@@ -190,22 +190,22 @@ describe('A short read', () => {
     mock.timers.enable({ apis: ['setTimeout'] })
     const first = Promise.withResolvers<string>()
     const reading = pool.readShort(() => first.promise)
-    await settled()
+    await someTurns()
     const answers = [Promise.withResolvers<string>(), Promise.withResolvers<string>()]
     let sent = 0
     const shared = pool.readShort(() => answers[sent++]!.promise)
-    await settled()
+    await someTurns()
     assert.equal(sent, 1, 'though no connection is free')
     mock.timers.tick(249)
-    await settled()
+    await someTurns()
     first.resolve('first')
     assert.equal(await reading, 'first')
     assert.equal(sent, 1)
     mock.timers.tick(1)
-    await settled()
+    await someTurns()
     assert.equal(sent, 1, 'the connection is still in use')
     answers[0]!.resolve('too late')
-    await settled()
+    await someTurns()
     assert.equal(sent, 2)
     answers[1]!.resolve('again')
     assert.equal(await shared, 'again')
@@ -218,19 +218,19 @@ describe('A short read', () => {
     mock.timers.enable({ apis: ['setTimeout'] })
     const first = Promise.withResolvers<string>()
     const reading = pool.readShort(() => first.promise)
-    await settled()
+    await someTurns()
     let sent = 0
     const shared = pool.readShort(() => (sent++ === 0 ? hanging() : Promise.resolve('again')))
-    await settled()
+    await someTurns()
     for (const ms of [250, 2249]) {
       mock.timers.tick(ms)
       first.resolve('first')
-      await settled()
+      await someTurns()
     }
     assert.equal(await reading, 'first')
     assert.deepEqual([server.open.length, sent], [1, 1])
     mock.timers.tick(1)
-    await settled()
+    await someTurns()
     assert.equal(await shared, 'again')
     assert.deepEqual([server.opened.map(({ closed }) => closed), sent], [[true, false], 2])
   })
@@ -240,10 +240,10 @@ describe('A short read', () => {
     const { pool } = newPool(mock, 'pool_size=1&pgbouncer=true')
     const first = Promise.withResolvers<string>()
     const reading = pool.readShort(() => first.promise)
-    await settled()
+    await someTurns()
     const second = failing()
     const waiting = pool.readShort(second)
-    await settled()
+    await someTurns()
     assert.equal(second.done, 0)
     first.resolve('first')
     assert.deepEqual([await reading, await waiting], ['first', 'done'])

@@ -14,7 +14,7 @@
 // - Writes leave a share of the connections to reads, so that a lock that every create waits for does not stop lists. Calls
 //   wait in order, but a read overtakes writes that have no connection left. The queues are bounded.
 // - Short reads, of one statement that an index answers, are pipelined on a connection in use if none is free: several cost
-//   the driver and the server little more than one (calls.ts). A read without an answer after a quarter of a second is sent
+//   the driver and the server little more than one (connection-states.ts). A read without an answer after a quarter of a second is sent
 //   again on a free connection; the connection that it shared is closed if no answer comes within the limit of a call.
 //   Behind PgBouncer nothing is pipelined.
 // - A connection that can't be opened fails no call while others work: the pool uses fewer, and tries one more after a pause.
@@ -26,11 +26,11 @@
 // retries, parking.
 import { setTimeout } from 'node:timers/promises'
 import { type ConnectionStats, NoWrites, type Report, StoreUnavailable } from '../store.ts'
-import type { Kind } from './calls.ts'
 import { type Connection, type Database, inTransaction } from './connection.ts'
 import type { ConnectionSettings } from './connection-settings.ts'
 import { Connections } from './connections.ts'
 import { asStoreFailure, breaksConnection, wasRolledBack } from './failures.ts'
+import type { Kind } from './waiting-calls.ts'
 import { Overdue, withinTime } from '../../timing.ts'
 
 type Work<T> = (sql: Database) => Promise<T>
@@ -46,8 +46,6 @@ const PIPELINED_WAIT_MS = 250
 export class Pool {
   readonly #settings: ConnectionSettings
   readonly #connections: Connections
-  readonly #limitMs: number
-  readonly #mayShare: boolean
   #isWatchingParked = false
   /** Whether a write got no answer in time, and none has succeeded since. */
   #hasOverdueWrite = false
@@ -55,8 +53,10 @@ export class Pool {
   constructor(settings: ConnectionSettings, report: Report = () => {}) {
     this.#settings = settings
     this.#connections = new Connections(settings, report)
-    this.#limitMs = settings.statementTimeoutMs + GRACE_MS
-    this.#mayShare = !settings.pgbouncer
+  }
+
+  get #limitMs(): number {
+    return this.#settings.statementTimeoutMs + GRACE_MS
   }
 
   /** Runs a read, and retries it once if its connection broke, because an idle connection may have been dead already. */
@@ -66,7 +66,8 @@ export class Pool {
 
   /** Runs a read of one short statement, which may share a connection with others. */
   async readShort<T>(work: Work<T>): Promise<T> {
-    const shared = this.#mayShare ? this.#connections.join() : undefined
+    const mayShare = !this.#settings.pgbouncer
+    const shared = mayShare ? this.#connections.join() : undefined
     if (shared !== undefined) {
       const answer = work(shared.sql)
       const leave = () => this.#connections.release(shared)
@@ -78,7 +79,7 @@ export class Pool {
         if (error instanceof Overdue) this.#limitPipelined(shared, answer)
       }
     }
-    return this.#attempt('read', work, breaksConnection, this.#mayShare)
+    return this.#attempt('read', work, breaksConnection, mayShare)
   }
 
   /** Runs a write. Retries it only if the server rolled it back: otherwise it may have taken effect. */
@@ -110,8 +111,8 @@ export class Pool {
         throw new NoWrites('PostgreSQL is read-only: a standby, or a primary that was demoted.')
     })
     const { parked, hasOnlyParkedWrites } = this.#connections
-    if (hasOnlyParkedWrites || (parked.size > 0 && this.#hasOverdueWrite))
-      throw new NoWrites(`${parked.size} writes have no answer from PostgreSQL yet.`)
+    if (hasOnlyParkedWrites || (parked.length > 0 && this.#hasOverdueWrite))
+      throw new NoWrites(`${parked.length} writes have no answer from PostgreSQL yet.`)
   }
 
   get stats(): ConnectionStats {
@@ -176,8 +177,7 @@ export class Pool {
   async #watchParked(): Promise<void> {
     if (this.#isWatchingParked) return
     this.#isWatchingParked = true
-    const { parked } = this.#connections
-    while (parked.size > 0) {
+    while (this.#connections.parked.length > 0) {
       await setTimeout(WATCH_PARKED_MS, undefined, { ref: false })
       await this.read((sql) => this.#closeAbandoned(sql)).catch(() => {
         // While no connection works, the state of the parked ones is unknown.
@@ -188,14 +188,13 @@ export class Pool {
 
   /** Closes the parked connections that no server process works on. Behind PgBouncer, whose pids differ, checks only the server. */
   async #closeAbandoned(sql: Database): Promise<void> {
-    const { parked } = this.#connections
-    const candidates = [...parked]
+    const candidates = this.#connections.parked
     const working = await sql<{ pid: number }[]>`
       SELECT pid FROM pg_stat_activity WHERE wait_event_type IS DISTINCT FROM 'Client'`
     const pids = new Set(working.map(({ pid }) => pid))
-    for (const connection of candidates) {
-      // It was answered meanwhile, and another call may use it by now.
-      if (!parked.has(connection)) continue
+    // One that was answered meanwhile may be used by another call.
+    const { parked } = this.#connections
+    for (const connection of candidates.filter((candidate) => parked.includes(candidate))) {
       const isActive = this.#settings.pgbouncer || pids.has(connection.server.pid)
       if (!this.#connections.isCurrent(connection) || !isActive) connection.destroy()
     }
