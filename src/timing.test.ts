@@ -5,7 +5,7 @@ import { gatherTurns, inSlices, Overdue, whileGrowing, withinTime } from './timi
 
 it('What arrives in one turn is handed over together, and what comes alone in its own', async () => {
   const taken: (readonly number[])[] = []
-  const arrived = gatherTurns<number>((gathered) => taken.push(gathered))
+  const arrived = gatherTurns<number>((gathered) => taken.push(gathered), 10)
   for (const each of [1, 2, 3]) arrived(each)
   await setImmediate()
   arrived(4)

@@ -9,7 +9,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
  */
 export function gatherTurns<T>(
   take: (gathered: readonly T[]) => void,
-  most = Infinity,
+  most: number,
   mustWait = () => false,
 ): (arrival: T) => void {
   const gathered: T[] = []

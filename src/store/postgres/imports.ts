@@ -1,7 +1,7 @@
 // Imports of files in PostgreSQL.
 import type { FileImport, ImportStore } from '../store.ts'
 import type { Database } from './connection.ts'
-import { insert } from './creates.ts'
+import { insert } from './pets.ts'
 import type { Pool } from './pool.ts'
 
 export function postgresImports(pool: Pool): ImportStore {

@@ -1,22 +1,21 @@
-// Animals in PostgreSQL. A call takes one statement, or a part of one, and so one transaction and one round trip; a
+// Animals in PostgreSQL, and which creates share a statement. A call takes one statement, or a part of one, and so one transaction and one round trip; a
 // replay, a conflicting update and a count take two, and a search and a step of its index several.
-import { entryOf } from '../../contract/entry-of.ts'
 import type { ListQuery } from '../../contract/list-query.ts'
-import { type NewPet, type Pet, PET_STATUSES, type PetStatus } from '../../contract/pets.ts'
+import { FIELD_LIST, type NewPet, type Pet } from '../../contract/pets.ts'
 import { type ColumnValue, COLUMN_TYPES, filterColumns, PET_COLUMNS, petOf, valuesOf } from '../pet-columns.ts'
+import { IN_PROGRESS_WAIT_MS, PURGE_AT_ONCE } from '../idempotency.ts'
+import { toJson } from '../records.ts'
 import { searchPets } from '../search-pets.ts'
-import type { Created, Idempotency, PetStore } from '../store.ts'
+import type { CommitStats, Created, Idempotency, PetStore } from '../store.ts'
+import { gatherTurns } from '../../timing.ts'
 import { withEvent } from './accounts.ts'
-import { type Database, inTransaction } from './connection.ts'
-import { type Creates, insert, PREPARED, SQL_TYPES } from './creates.ts'
-import { isLockTimeout } from './failures.ts'
+import { type Database, PREPARED } from './connection.ts'
+import { countPets, postgresWords } from './counts-and-words.ts'
+import { isBadRow, isLockTimeout } from './failures.ts'
 import type { Pool } from './pool.ts'
-import { postgresWords } from './words.ts'
 
-const PURGE_AT_ONCE = 1000
-
-/** How long a create waits for an earlier create with the same idempotency key before it resolves with `in progress`. */
-const IN_PROGRESS_WAIT_MS = 3000
+/** PostgreSQL's names of the column types. */
+const SQL_TYPES = { text: 'TEXT', integer: 'BIGINT' } as const
 
 export function postgresPets(pool: Pool, creates: Creates): PetStore {
   const words = postgresWords(pool)
@@ -92,18 +91,18 @@ const BY_ID = `SELECT ${COLUMNS} FROM pets WHERE id = $1`
  */
 function pageStatement(query: ListQuery): { text: string; parameters: (string | bigint)[] } {
   const { after, limit } = query
-  const place = after ?? query.before
+  const cursor = after ?? query.before
   const [side, order] = after === undefined ? ['<', 'DESC'] : ['>', 'ASC']
   const [first, ...others] = filterColumns(query)
   const parameters = [first, ...others].flatMap((filter) => (filter === undefined ? [] : [filter.value]))
-  if (place !== undefined) parameters.push(place)
+  if (cursor !== undefined) parameters.push(cursor)
   const last = `$${parameters.length}`
   const equal = others.map(({ column }, index) => `${column} = $${index + 2}`)
-  const beyond = place === undefined ? [] : [`id ${side} ${last}`]
+  const beyond = cursor === undefined ? [] : [`id ${side} ${last}`]
   if (first === undefined) return { text: page(beyond, `id ${order}`, limit), parameters }
   const { column } = first
   const from = `${column} ${after === undefined ? '>=' : '<='} $1`
-  const to = place === undefined ? `${column} <= $1` : `(${column}, id) ${side} ($1, ${last})`
+  const to = cursor === undefined ? `${column} <= $1` : `(${column}, id) ${side} ($1, ${last})`
   return { text: page([from, to, ...equal], `${column} ${order}, id ${order}`, limit), parameters }
 }
 
@@ -151,63 +150,67 @@ async function insertIdempotently(sql: Database, newPet: NewPet, idempotency: Id
   return { outcome: 'replayed', pet: { id: record.petId, ...newPet } }
 }
 
-// Counts animals by status without reading them all, and without a row that every create must update.
-//
-// `pet_counts` holds the counts of all animals up to `until_id`; the few above it are counted on request. Every minute
-// `until_id` moves up to a `next_id` that was noted at least a minute ago. Ids are assigned in order but committed in any
-// order: an animal below `next_id` can still appear while its transaction is open, for over a minute if the statement timeout
-// is long or a synchronous standby is lost. So `until_id` stays while a transaction that writes is older than the note, and
-// each animal is counted once. The exception is a long manual transaction of another role, which PostgreSQL does not show to
-// the service; docs/databases.md describes how to count again.
+/**
+ * How many creates share a statement. The requests of a turn, 128 (http/app.ts), are fewer, but bodies that arrive in pieces can end
+ * together: a thousand of the longest names are a parameter of about a megabyte.
+ */
+const CREATES_PER_STATEMENT = 1000
 
-/** How old a noted `next_id` must be. Between taking an id and its first write, a transaction does not show as writing. */
-export const SETTLED_MS = 60_000
-
-/** How many ids are counted in one statement: enough for a busy minute, few enough to be fast. */
-const STEP = 250_000
-
-/** Reads `until_id` in a separate statement: the planner must know the value to see that few animals lie above it. */
-async function countPets(sql: Database): Promise<Record<PetStatus, number>> {
-  const [{ untilId } = { untilId: 0n }] = await sql<{ untilId: bigint }[]>`
-    SELECT until_id AS "untilId" FROM pet_counts_progress`
-  const rows = await sql<{ status: PetStatus; count: number; current: boolean }[]>`
-    SELECT status, count::float8 AS count, until_id = ${untilId} AS current FROM pet_counts, pet_counts_progress
-    UNION ALL
-    SELECT status, count(*)::float8, TRUE FROM pets WHERE id > ${untilId} GROUP BY status`
-  // `until_id` moved between the two statements, which can happen once a minute.
-  if (!rows.every(({ current }) => current)) return countPets(sql)
-  const counts: Record<string, number> = Object.fromEntries(PET_STATUSES.map((status) => [status, 0]))
-  for (const { status, count } of rows) counts[status] = (entryOf(counts, status) ?? 0) + count
-  return counts
+interface Job extends PromiseWithResolvers<bigint> {
+  newPet: NewPet
 }
 
-/** Adds settled animals to the counts, in one instance at a time. Resolves with true if more animals are to be added. */
-export async function settleCounts(sql: Database, settledMs = SETTLED_MS): Promise<boolean> {
-  return inTransaction(sql, async (transaction) => {
-    const [progress] = await transaction<{ untilId: bigint; nextId: bigint; notedAt: bigint; settled: boolean }[]>`
-      SELECT until_id AS "untilId", next_id AS "nextId", next_noted_at AS "notedAt",
-        next_noted_at < floor(extract(epoch FROM clock_timestamp()) * 1000) - ${settledMs} AS settled
-      FROM pet_counts_progress FOR UPDATE SKIP LOCKED`
-    if (progress === undefined || !progress.settled) return false
-    const { untilId, nextId, notedAt } = progress
-    const older = await transaction`
-      SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND backend_xid IS NOT NULL
-        AND xact_start <= to_timestamp((${notedAt}::bigint + 1) / 1000.0)`
-    if (older.length > 0) return false
-    const reached = nextId - untilId > STEP ? untilId + BigInt(STEP) : nextId
-    await transaction`
-      UPDATE pet_counts SET count = pet_counts.count + added.count
-      FROM (SELECT status, count(*) AS count FROM pets WHERE id > ${untilId} AND id <= ${reached} GROUP BY status) AS added
-      WHERE pet_counts.status = added.status`
-    await transaction`UPDATE pet_counts_progress SET until_id = ${reached}`
-    if (reached < nextId) return true
-    // Two statements: Citus refuses a clock in an UPDATE beside a subquery on a distributed table.
-    const [{ newest } = { newest: 0n }] = await transaction<{ newest: bigint }[]>`
-      SELECT coalesce(max(id), 0) AS newest FROM pets`
-    await transaction`
-      UPDATE pet_counts_progress SET
-        next_id = greatest(until_id, ${newest}),
-        next_noted_at = floor(extract(epoch FROM clock_timestamp()) * 1000)`
-    return false
-  })
+/** Inserts the animals that arrive in one turn of the event loop with one statement, so one round trip and one commit. */
+export class Creates {
+  readonly #pool: Pool
+  readonly #queue = gatherTurns<Job>((batch) => void this.#insertAll(batch), CREATES_PER_STATEMENT)
+
+  readonly commits: CommitStats = { commits: 0, writes: 0 }
+
+  constructor(pool: Pool) {
+    this.#pool = pool
+  }
+
+  /** Resolves with the animal's id once it is committed. */
+  add(newPet: NewPet): Promise<bigint> {
+    const job: Job = { newPet, ...Promise.withResolvers<bigint>() }
+    this.#queue(job)
+    return job.promise
+  }
+
+  async #insertAll(batch: readonly Job[]): Promise<void> {
+    const newPets = batch.map(({ newPet }) => newPet)
+    try {
+      const ids = await this.#pool.write((sql) => insert(sql, newPets))
+      this.commits.commits += 1
+      this.commits.writes += batch.length
+      for (const [index, job] of batch.entries()) job.resolve(ids[index]!)
+    } catch (error) {
+      // One bad row must not fail the others, so each is inserted alone. After any other error the batch may be stored.
+      if (batch.length > 1 && isBadRow(error)) await Promise.all(batch.map((job) => this.#insertAll([job])))
+      else for (const job of batch) job.reject(error)
+    }
+  }
+}
+
+const NEW_COLUMNS = PET_COLUMNS.join()
+const INSERT_ONE = `INSERT INTO pets (${NEW_COLUMNS}) VALUES (${PET_COLUMNS.map((_, index) => `$${index + 1}`).join()}) RETURNING id`
+const JSON_COLUMNS = FIELD_LIST.map(({ name, column }) => `"${name}" ${SQL_TYPES[COLUMN_TYPES[column]!]}`).join()
+
+/** Assigns the ids before the insert, to know the id of each animal. Rows as JSON need no array types of the driver. */
+const INSERT_MANY = `
+  WITH made AS MATERIALIZED (
+    SELECT nextval(pg_get_serial_sequence('pets', 'id')) AS id, ${NEW_COLUMNS}, position
+    FROM ROWS FROM (json_to_recordset($1::text::json) AS (${JSON_COLUMNS}))
+    WITH ORDINALITY AS pet (${NEW_COLUMNS}, position)
+  ), stored AS (
+    INSERT INTO pets (id, ${NEW_COLUMNS}) SELECT id, ${NEW_COLUMNS} FROM made
+  )
+  SELECT id FROM made ORDER BY position`
+
+/** Inserts these animals; resolves with their ids in the same order. */
+export async function insert(sql: Database, newPets: readonly NewPet[]): Promise<bigint[]> {
+  const [text, values] = newPets.length === 1 ? [INSERT_ONE, valuesOf(newPets[0]!)] : [INSERT_MANY, [toJson(newPets)]]
+  const rows = await sql.unsafe<{ id: bigint }[]>(text, values, PREPARED)
+  return rows.map(({ id }) => id)
 }

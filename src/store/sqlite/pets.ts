@@ -3,6 +3,7 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { isSamePet, type NewPet, type Pet, type PetStatus } from '../../contract/pets.ts'
 import { inSlices } from '../../timing.ts'
 import { type ColumnValue, filterColumns, PET_COLUMNS, petOf, valuesOf } from '../pet-columns.ts'
+import { PURGE_AT_ONCE } from '../idempotency.ts'
 import { indexedWordOf, searchPets, type WordIndex, wordRows, wordsOf } from '../search-pets.ts'
 import type { Created, FileImport, Idempotency, ImportStore, PetStore } from '../store.ts'
 import { prepareAppendEvent } from './accounts.ts'
@@ -12,7 +13,6 @@ import type { Transactions } from './transactions.ts'
 const INSERT_PET = `INSERT INTO pets (${PET_COLUMNS.join()}) VALUES (${PET_COLUMNS.map(() => '?').join()})`
 
 const COLUMNS = ['id', ...PET_COLUMNS].map((column) => `pets.${column}`).join()
-const PURGE_AT_ONCE = 1000
 
 export function sqlitePets(db: DatabaseSync, transactions: Transactions): PetStore {
   const statements = prepareStatements(db)

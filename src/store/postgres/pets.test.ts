@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { serverSays } from '../../../test/fake-server.ts'
 import { StoreUnavailable } from '../store.ts'
-import { Creates } from './creates.ts'
+import { Creates } from './pets.ts'
 import type { Pool } from './pool.ts'
 
 const rex = { name: 'Rex', categoryId: 1n, status: 'sold' } as const
@@ -17,6 +17,12 @@ function failing(error: Error): { creates: Creates; statements: () => number } {
   }
   return { creates: new Creates({ write } as unknown as Pool), statements: () => count }
 }
+
+it('Creates of one turn share a statement, up to a thousand', async () => {
+  const { creates, statements } = failing(new StoreUnavailable('away'))
+  await Promise.allSettled(Array.from({ length: 1001 }, () => creates.add(rex)))
+  assert.equal(statements(), 2)
+})
 
 describe('Creates of one turn, when their statement fails', () => {
   const unknown = {
