@@ -1,39 +1,54 @@
-// Classifies PostgreSQL's errors: which are transient, which break a connection, and after which a retry is safe.
+// What an error of PostgreSQL means for the call, for its connection, and for other calls. Whatever has no meaning here is a bug: a 500.
+//
+//   Meaning          The call                                                       Its connection
+//   unavailable      503                                                            used again
+//   no right         503; `explain` names the command doctor                        used again
+//   lock timeout     503; 409 for a create with an idempotency key (pets.ts)        used again
+//   rolled back      a write is retried once (pool.ts), then 503                    used again
+//   read-only        a read or repeatable write is retried once (pool.ts), then 503 closed, with the idle ones (connections.ts)
+//   bad row          creates that shared the statement are retried alone (pets.ts); used again
+//                    the one that fails alone gets a 500
+//
+// An error without SQLSTATE is one of the network (503), or a bug. It closes the connection like `read-only`, and so does one that the
+// server ends the session with (FATAL, PANIC). Such a read is retried.
 import postgres from 'postgres'
+import { entryOf } from '../../contract/entry-of.ts'
 import { StoreUnavailable } from '../store.ts'
 import { Overdue } from '../../timing.ts'
 
-/** The role of the service lacks a right: insufficient_privilege. */
-const MISSING_RIGHT = '42501'
+type Meaning = 'unavailable' | 'no right' | 'lock timeout' | 'rolled back' | 'read-only' | 'bad row'
 
-/** Error codes and classes (PostgreSQL manual, appendix A) that describe the state of the database, not a bug of this program. */
-const TRANSIENT: readonly string[] = [
-  '08', // the connection
-  '25006', // a standby, or a primary that was demoted
-  '28', // the user or password is refused
-  '3D000', // the database is gone
-  MISSING_RIGHT,
-  '40', // a deadlock, or a serialization failure, as distributed databases report
-  '53', // out of connections, memory or disk
-  '55P03', // the wait for a lock timed out
-  '57', // shutting down, starting up, or a statement past its timeout
-  '58', // an I/O error of the server
-]
-
-/** The host no longer accepts writes. */
-const READ_ONLY = '25006'
-
-/** A serialization failure and a deadlock: the server rolled back. Not 40003, whose outcome is unknown. */
-const ROLLED_BACK: ReadonlySet<string | undefined> = new Set(['40001', '40P01'])
-
-/** Classes of errors about the values of a row: data, integrity, and exceptions that a trigger raises. */
-const BAD_ROW: readonly string[] = ['22', '23', 'P0']
+/** By SQLSTATE, or its class: the first two characters (PostgreSQL manual, appendix A). */
+const MEANINGS: Record<string, Meaning> = {
+  '08': 'unavailable', // the connection
+  '22': 'bad row', // data
+  '23': 'bad row', // integrity
+  '25006': 'read-only', // a standby, or a primary that was demoted
+  '28': 'unavailable', // the user or password is refused
+  '3D000': 'unavailable', // the database is gone
+  '40': 'unavailable', // as 40003: its outcome is unknown, so it is not retried
+  '40001': 'rolled back', // a serialization failure, as distributed databases report
+  '40P01': 'rolled back', // a deadlock
+  '42501': 'no right', // insufficient_privilege of the role of the service
+  '53': 'unavailable', // out of connections, memory or disk
+  '55P03': 'lock timeout',
+  '57': 'unavailable', // shutting down, starting up, or a statement past its timeout
+  '58': 'unavailable', // an I/O error of the server
+  P0: 'bad row', // an exception that a trigger raises
+}
 
 /** Citus reports a lost worker as XX000, "internal error", so it is recognised by its text. */
 const CITUS_WORKER_LOST = 'failure on connection marked as essential'
 
+function meaningOf(error: unknown): Meaning | undefined {
+  const state = sqlState(error)
+  if (state === undefined) return isNetworkError(error) ? 'unavailable' : undefined
+  const meaning = entryOf(MEANINGS, state) ?? entryOf(MEANINGS, state.slice(0, 2))
+  return meaning ?? ((error as Error).message.startsWith(CITUS_WORKER_LOST) ? 'unavailable' : undefined)
+}
+
 export function isLockTimeout(error: unknown): boolean {
-  return sqlState(error) === '55P03'
+  return meaningOf(error) === 'lock timeout'
 }
 
 export function sqlState(error: unknown): string | undefined {
@@ -42,7 +57,7 @@ export function sqlState(error: unknown): string | undefined {
 
 /** Whether the connection is unusable after this error: it broke, or the server was demoted. */
 export function breaksConnection(error: unknown): boolean {
-  return !(error instanceof postgres.PostgresError) || error.severity !== 'ERROR' || error.code === READ_ONLY
+  return !(error instanceof postgres.PostgresError) || error.severity !== 'ERROR' || meaningOf(error) === 'read-only'
 }
 
 /** Whether the server reported that the statement failed and had no effect. */
@@ -52,28 +67,18 @@ export function wasRefused(error: unknown): boolean {
 
 /** Whether the server rolled the transaction back, so that a retry can't repeat anything. */
 export function wasRolledBack(error: unknown): boolean {
-  return ROLLED_BACK.has(sqlState(error))
+  return meaningOf(error) === 'rolled back'
 }
 
 /** Whether the server refused the statement because of the values of one row, and so stored none of its rows. */
 export function isBadRow(error: unknown): boolean {
-  return wasRefused(error) && startsWithAny(sqlState(error)!, BAD_ROW)
+  return meaningOf(error) === 'bad row' && wasRefused(error)
 }
 
-/** Returns `StoreUnavailable` for a transient error; any other error is a bug and returned as it is. */
+/** Returns `StoreUnavailable` for an error that describes the state of the database; any other is a bug and returned as it is. */
 export function asStoreFailure(error: unknown): unknown {
-  if (error instanceof StoreUnavailable) return error
-  const state = sqlState(error)
-  if (state === undefined) return isNetworkError(error) ? unavailable(error) : error
-  const isTransient = startsWithAny(state, TRANSIENT) || (error as Error).message.startsWith(CITUS_WORKER_LOST)
-  return isTransient ? unavailable(error) : error
-}
-
-function startsWithAny(state: string, prefixes: readonly string[]): boolean {
-  return prefixes.some((prefix) => state.startsWith(prefix))
-}
-
-function unavailable(error: unknown): StoreUnavailable {
+  const meaning = meaningOf(error)
+  if (error instanceof StoreUnavailable || meaning === undefined || meaning === 'bad row') return error
   return new StoreUnavailable(`PostgreSQL: ${explain(error)}`, { cause: error })
 }
 
@@ -88,7 +93,7 @@ function isNetworkError(error: unknown): boolean {
 export function explain(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(explain).join('; ')
   const said = error instanceof Error ? error.message.replace(/^write /, '') : String(error)
-  if (sqlState(error) === MISSING_RIGHT) return `${said} (the command doctor names what to grant)`
+  if (meaningOf(error) === 'no right') return `${said} (the command doctor names what to grant)`
   return said.includes('unsupported startup parameter')
     ? `${said} (behind PgBouncer, add pgbouncer=true to the address)`
     : said
