@@ -23,11 +23,11 @@ describe('the states of connections', () => {
     states.move(gone, 'idle')
     assert.deepEqual([states.count(), states.end(gone), states.writes], [2, false, 1], 'one that is gone stays so')
     states.move(one, 'parked')
-    assert.deepEqual([states.in('parked'), states.writes], [[one], 1])
+    assert.deepEqual([states.all('parked'), states.writes], [[one], 1])
     assert.deepEqual([states.end(one), states.end(shared), states.end(shared)], [false, false, true])
     states.move(one, 'idle')
     states.move(shared, 'idle')
-    assert.deepEqual([states.in('idle'), states.writes], [[one, shared], 0])
+    assert.deepEqual([states.all('idle'), states.writes], [[one, shared], 0])
   })
 })
 
@@ -35,9 +35,10 @@ describe('a short read that finds no free connection', () => {
   it('joins the one with the fewest reads, and none that is broken or has another call', ({ mock }) => {
     mock.method(performance, 'now', () => 0)
     const states = new ConnectionStates()
-    const [one, other] = [connection(), connection()]
-    states.begin(connection(), 'read', false)
-    states.begin(connection(true), 'read', true)
+    const [unshared, broken, one, other] = [connection(), connection(true), connection(), connection()]
+    for (const each of [unshared, broken, one, other]) states.add(each)
+    states.begin(unshared, 'read', false)
+    states.begin(broken, 'read', true)
     assert.equal(states.join(), undefined)
     states.begin(one, 'read', true)
     assert.equal(states.join(), one)
@@ -50,6 +51,7 @@ describe('a short read that finds no free connection', () => {
     mock.method(performance, 'now', () => now)
     const states = new ConnectionStates()
     const slow = connection()
+    states.add(slow)
     states.begin(slow, 'read', true)
     const joinedAt = (time: number) => {
       now = time

@@ -62,7 +62,7 @@ export class Connections {
   }
 
   get parked(): readonly Connection[] {
-    return this.#states.in('parked')
+    return this.#states.all('parked')
   }
 
   get stats(): ConnectionStats {
@@ -91,7 +91,7 @@ export class Connections {
   /** Returns a connection or a promise of one; throws or rejects with `StoreUnavailable`. `release`, `discard` or `park` must follow. */
   acquire(kind: Kind, isShared: boolean): Connection | Promise<Connection> {
     if (this.#ended) throw closed()
-    const idle = kind === 'read' || this.#writeRoom > 0 ? this.#states.in('idle').at(-1) : undefined
+    const idle = kind === 'read' || this.#writeRoom > 0 ? this.#states.idle : undefined
     if (idle !== undefined) return this.#states.begin(idle, kind, isShared)
     this.#refuseEarly(kind)
     const { connectTimeoutMs, hosts } = this.#settings
@@ -107,7 +107,7 @@ export class Connections {
    * unless all connections are in use and no call waits: a connection that is joined again and again would never be free.
    */
   join(): Connection | undefined {
-    if (this.#states.count('idle') > 0 || this.#wanted() > 0 || this.#mayOpen()) return undefined
+    if (this.#states.idle !== undefined || this.#wanted() > 0 || this.#mayOpen()) return undefined
     return this.#states.join()
   }
 
@@ -117,7 +117,7 @@ export class Connections {
 
   /** Closes a connection that broke, and the idle ones too: after a restart or a failover they are all dead. */
   discard(connection: Connection): void {
-    this.#destroyAll([connection, ...this.#states.in('idle')])
+    this.#destroyAll([connection, ...this.#states.all('idle')])
   }
 
   /** Keeps the connection of an overdue call open, and counted, until it is answered or the connection ends. */
@@ -132,7 +132,7 @@ export class Connections {
   /** Probes the idle connections before further use: after a call without an answer they may be silently dead too. */
   probeIdle(): void {
     const limitMs = this.#settings.connectTimeoutMs / 2
-    for (const suspect of this.#states.in('idle')) {
+    for (const suspect of this.#states.all('idle')) {
       this.#states.move(suspect, 'probed')
       suspect.probe(limitMs).then(
         () => this.#free(suspect),
@@ -144,7 +144,7 @@ export class Connections {
   async end(): Promise<void> {
     this.#ended = true
     this.#waiting.refuseAll(closed())
-    await Promise.all(this.#states.all.map((connection) => connection.end()))
+    await Promise.all(this.#states.all().map((connection) => connection.end()))
   }
 
   /** Makes a connection without calls idle, or closes it if it is no longer wanted, and serves the calls that wait. */
@@ -214,7 +214,7 @@ export class Connections {
   /** Hands idle connections to the calls that have waited longest, and opens more for the rest. */
   #serveWaiting(): void {
     if (this.#waiting.isEmpty) return
-    for (const idle of this.#states.in('idle')) {
+    for (const idle of this.#states.all('idle')) {
       const call = this.#waiting.next(this.#writeRoom > 0)
       if (call === undefined) return
       call.resolve(this.#states.begin(idle, call.kind, call.isShared))
@@ -257,7 +257,7 @@ export class Connections {
   #adopt(connection: Connection): void {
     this.#shortage = undefined
     if (!connection.closed) this.#states.add(connection)
-    this.#destroyAll(this.#states.in('idle').filter(({ server }) => this.#hosts.isOutdated(server)))
+    this.#destroyAll(this.#states.all('idle').filter(({ server }) => this.#hosts.isOutdated(server)))
     this.#free(connection)
   }
 
