@@ -3,7 +3,7 @@ import { Accounts, emailProblem } from '../accounts/accounts.ts'
 import { PASSWORD_MIN_LENGTH, passwordProblem } from '../accounts/passwords.ts'
 import { Problem } from '../contract/errors.ts'
 import { escapeControls } from '../contract/json.ts'
-import { databasePlace } from '../store/database-address.ts'
+import { describeDatabase } from '../store/database-address.ts'
 import type { Account } from '../store/account-store.ts'
 import type { Store } from '../store/store.ts'
 import {
@@ -76,7 +76,7 @@ const list: Command = {
     if (switches['json']) return printJson(terminal, accounts.map(accountJson))
     if (accounts.length === 0) {
       const command = nextCommand(input, 'account', 'create', 'EMAIL')
-      return reportAsIs(terminal, `No accounts yet in ${databasePlace(config.database)}. Create one: ${command}`)
+      return reportAsIs(terminal, `No accounts yet in ${describeDatabase(config.database)}. Create one: ${command}`)
     }
     const rows = accounts.map(({ id, email, createdAt }) => [id, email, formatTime(createdAt)])
     printTable(terminal, ['Id', 'Email', 'Created'], rows)
@@ -130,7 +130,7 @@ export function accountsOf({ terminal, config }: Input, store: Store, environmen
 export async function findAccount(input: Input, store: Store, email: string): Promise<Account> {
   const account = await store.accounts.accountByEmail(email)
   if (account !== undefined) return account
-  throw new CommandFailed(`There is no account for ${email} in ${databasePlace(input.config.database)}; see `, {
+  throw new CommandFailed(`There is no account for ${email} in ${describeDatabase(input.config.database)}; see `, {
     hint: nextCommand(input, 'account', 'list'),
   })
 }

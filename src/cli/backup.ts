@@ -1,6 +1,6 @@
 // petstore backup and petstore restore: copy a whole SQLite database to a file, and put it back.
 import { existsSync } from 'node:fs'
-import { databasePlace } from '../store/database-address.ts'
+import { describeDatabase } from '../store/database-address.ts'
 import {
   type Command,
   CommandFailed,
@@ -64,6 +64,6 @@ function sqlitePath({ config: { database } }: Input, tools: string): string {
   refuseInMemory(database)
   if (database.engine === 'sqlite') return database.path
   throw new CommandFailed(
-    `${databasePlace(database)}: this command works on SQLite. For PostgreSQL use its own tools: ${tools}; see docs/data.md.`,
+    `${describeDatabase(database)}: this command works on SQLite. For PostgreSQL use its own tools: ${tools}; see docs/data.md.`,
   )
 }

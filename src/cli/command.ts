@@ -1,7 +1,7 @@
 // Defines what a command is, and what commands share: options, errors, access to the store.
 import { type Config, environmentSetting, type Setting, SETTINGS, type SettingName } from '../config.ts'
 import type { Environment } from '../contract/operations.ts'
-import { type DatabaseAddress, databasePlace, isInMemory } from '../store/database-address.ts'
+import { type DatabaseAddress, describeDatabase, isInMemory } from '../store/database-address.ts'
 import { openStore } from '../store/open-store.ts'
 import { ensureEnvironment } from '../store/environment.ts'
 import { NoDatabase, type Store } from '../store/store.ts'
@@ -119,7 +119,7 @@ export async function mayCreate(
   const { stdin, stderr } = terminal
   if (!stdin.isTTY || stdin.readableEnded || !stderr.isTTY) return { create: true, isTold: true }
   if (await storeExists(database)) return { create: true }
-  const answer = await askOpenly(terminal, `There is no store at ${databasePlace(database)} yet. Create one? [y/N] `)
+  const answer = await askOpenly(terminal, `There is no store at ${describeDatabase(database)} yet. Create one? [y/N] `)
   if (/^y(?:es)?$/i.test(answer.trim())) return { create: true }
   throw new CommandFailed(`Nothing was created. Name another database with ${settings}.`)
 }
@@ -137,7 +137,7 @@ export async function storeExists(database: DatabaseAddress): Promise<boolean> {
 
 export function tellCreated({ lastLines }: Input, database: DatabaseAddress): void {
   lastLines.push(
-    `Note: there was no store at ${databasePlace(database)}, so this command created one. Was another meant? Name it, and remove this one.`,
+    `Note: there was no store at ${describeDatabase(database)}, so this command created one. Was another meant? Name it, and remove this one.`,
   )
 }
 
@@ -164,8 +164,8 @@ export async function environmentOf({ config, terminal }: Input, store: Store): 
   const before = await store.environment()
   const environment = await ensureEnvironment(store, environmentSetting(config))
   if (before === environment) return environment
-  const place = databasePlace(config.database)
-  const what = store.opened.created ? `Created the database ${place}. It belongs` : `${place} now belongs`
+  const database = describeDatabase(config.database)
+  const what = store.opened.created ? `Created the database ${database}. It belongs` : `${database} now belongs`
   const fallback = (await store.isDefaultEnvironment())
     ? ` by default; to change that, set ${SETTINGS.environment.variable} before it has keys or animals`
     : ''

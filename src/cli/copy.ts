@@ -1,6 +1,6 @@
 // petstore copy: copies a whole store from one database to another, such as from SQLite to PostgreSQL.
 import { environmentSetting, readDatabaseAddress } from '../config.ts'
-import { type DatabaseAddress, databasePlace } from '../store/database-address.ts'
+import { type DatabaseAddress, describeDatabase } from '../store/database-address.ts'
 import { CopyRefused, copyStore } from '../store/copy-store.ts'
 import { openStore } from '../store/open-store.ts'
 import { parseConnection } from '../store/postgres/connection-settings.ts'
@@ -43,7 +43,7 @@ export const copy: Command = {
     const opened = await openStore(from, { unfinished: true, create: false }).catch((error: unknown) => {
       if (!(error instanceof NoDatabase)) throw error
       throw new CommandFailed(
-        `There is no petstore database at ${databasePlace(from)}. Name the store to copy with --from.`,
+        `There is no petstore database at ${describeDatabase(from)}. Name the store to copy with --from.`,
       )
     })
     const source = stores.adopt(opened, (store) => store.close())

@@ -1,7 +1,7 @@
 // petstore doctor: checks a deployment, and reports problems with their fixes. The exit code is 1 if the service cannot work.
 import { type Config, environmentSetting, unknownVariables, VARIABLES } from '../config.ts'
 import { escapeControls } from '../contract/json.ts'
-import { databasePlace } from '../store/database-address.ts'
+import { describeDatabase } from '../store/database-address.ts'
 import { type Check, fine, problem, warning } from '../store/check.ts'
 import { checkDatabase, openStore } from '../store/open-store.ts'
 import { decideEnvironment } from '../store/environment.ts'
@@ -32,7 +32,7 @@ export const doctor: Command = {
     const shown = checks.map((check) => withCommand(input, check))
     const problems = checks.filter(({ state }) => state === 'problem').length
     if (switches['json'])
-      printJson(terminal, { database: databasePlace(config.database), healthy: problems === 0, checks: shown })
+      printJson(terminal, { database: describeDatabase(config.database), healthy: problems === 0, checks: shown })
     else printChecks(terminal, shown)
     if (problems > 0) throw new CommandFailed(`${counted(problems, 'problem')} found.`)
   },

@@ -1,6 +1,6 @@
 // petstore environment …: shows or changes the environment of a database, which decides which keys the service accepts.
 import { KEY_PREFIX, stateOf } from '../accounts/api-keys.ts'
-import { databasePlace } from '../store/database-address.ts'
+import { describeDatabase } from '../store/database-address.ts'
 import { type Environment, ENVIRONMENTS } from '../contract/operations.ts'
 import { givesWay } from '../store/environment.ts'
 import type { Store } from '../store/store.ts'
@@ -18,10 +18,10 @@ const show: Command = {
     const environment = await withStore(input, (store) => store.environment())
     if (switches['json']) return printJson(terminal, { environment: environment ?? null })
     if (environment !== undefined) return print(terminal, environment)
-    const place = databasePlace(config.database)
+    const database = describeDatabase(config.database)
     report(
       terminal,
-      `${place} has no environment yet; the next start of the service records one, and so does the next key.`,
+      `${database} has no environment yet; the next start of the service records one, and so does the next key.`,
     )
   },
 }
@@ -38,13 +38,13 @@ const set: Command = {
     const environment = ENVIRONMENTS.find((name) => name === positionals[0])
     if (environment === undefined)
       throw new UsageError(`NAME must be ${ENVIRONMENTS.join(' or ')}, got ${JSON.stringify(positionals[0])}.`)
-    const place = databasePlace(config.database)
+    const database = describeDatabase(config.database)
     const { was, refused } = await withStore(input, (store) => change(store, environment, input))
     if (switches['json']) return printJson(terminal, { environment, was: was ?? null, refusedKeys: refused })
-    if (was === environment) return report(terminal, `${place} already belongs to ${environment}.`)
+    if (was === environment) return report(terminal, `${database} already belongs to ${environment}.`)
     report(
       terminal,
-      `${place} belongs to ${environment} now. Restart the service with PETSTORE_ENVIRONMENT=${environment}.`,
+      `${database} belongs to ${environment} now. Restart the service with PETSTORE_ENVIRONMENT=${environment}.`,
     )
     if (refused > 0)
       report(
@@ -69,7 +69,7 @@ async function change(store: Store, environment: Environment, { terminal, switch
     const consequence =
       refused === 0 ? '' : ` and has ${refusedKeys(refused, environment)}, which ${environment} refuses`
     throw new UsageError(
-      `${databasePlace(config.database)} belongs to ${was ?? 'no environment'}${consequence}; add --yes to change it to ${environment}.`,
+      `${describeDatabase(config.database)} belongs to ${was ?? 'no environment'}${consequence}; add --yes to change it to ${environment}.`,
     )
   }
   const recorded = await store.recordEnvironment(environment, { instead: was })

@@ -1,7 +1,7 @@
 // petstore key …: manages API keys. The secret is printed once, when the key is created.
 import { redacted, stateOf } from '../accounts/api-keys.ts'
 import { Problem } from '../contract/errors.ts'
-import { databasePlace } from '../store/database-address.ts'
+import { describeDatabase } from '../store/database-address.ts'
 import type { ApiKey } from '../store/account-store.ts'
 import { accountsOf, findAccount } from './account.ts'
 import { type Command, CommandFailed, environmentOf, STORE_OPTIONS, UsageError, withStore } from './command.ts'
@@ -66,7 +66,7 @@ const list: Command = {
     }
     if (keys.length === 0) {
       const command = nextCommand(input, 'key', 'create', ...accountOption(flags['account']), '--name', 'NAME')
-      return reportAsIs(terminal, `No keys yet in ${databasePlace(config.database)}. Generate one: ${command}`)
+      return reportAsIs(terminal, `No keys yet in ${describeDatabase(config.database)}. Generate one: ${command}`)
     }
     const rows = keys.map((key) => {
       const { id, accountId, name, createdAt, lastUsedAt, expiresAt } = key
@@ -88,7 +88,7 @@ const revoke: Command = {
     await withStore(input, async (store) => {
       const key = await store.accounts.keyById(positionals[0]!)
       if (key === undefined) {
-        throw new CommandFailed(`There is no key ${positionals[0]!} in ${databasePlace(config.database)}; see `, {
+        throw new CommandFailed(`There is no key ${positionals[0]!} in ${describeDatabase(config.database)}; see `, {
           hint: nextCommand(input, 'key', 'list'),
         })
       }

@@ -1,5 +1,5 @@
 // petstore migrate: creates the database, or upgrades its schema to this version; `serve` does the same when it starts.
-import { databasePlace } from '../store/database-address.ts'
+import { describeDatabase } from '../store/database-address.ts'
 import { type Command, settingOptions, STORE_OPTIONS, withStore } from './command.ts'
 import { printJson, report } from './terminal.ts'
 
@@ -11,7 +11,7 @@ export const migrate: Command = {
   examples: ['petstore migrate', 'petstore migrate --database sqlite:/srv/petstore.db --environment production'],
   async run(input) {
     const { terminal, switches, config } = input
-    const database = databasePlace(config.database)
+    const database = describeDatabase(config.database)
     const { opened, environment } = await withStore(
       input,
       async (store) => ({ opened: store.opened, environment: await store.environment() }),

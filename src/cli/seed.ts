@@ -1,7 +1,7 @@
 // petstore seed: adds made-up animals, in short transactions, so that a running service stays responsive.
 import { wholeNumber } from '../config.ts'
 import type { NewPet } from '../contract/pets.ts'
-import { type DatabaseAddress, databasePlace } from '../store/database-address.ts'
+import { type DatabaseAddress, describeDatabase } from '../store/database-address.ts'
 import {
   type Command,
   CommandFailed,
@@ -47,7 +47,7 @@ export const seed: Command = {
 /** Nothing removes animals, so made-up ones would stay among those of a real store. */
 function refusedIn(database: DatabaseAddress): CommandFailed {
   return new CommandFailed(
-    `${databasePlace(database)} belongs to production, where made-up animals would stay for good; nothing was added. Name a database of staging with --database or DATABASE_URL.`,
+    `${describeDatabase(database)} belongs to production, where made-up animals would stay for good; nothing was added. Name a database of staging with --database or DATABASE_URL.`,
   )
 }
 

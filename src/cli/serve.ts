@@ -3,7 +3,7 @@ import { randomText } from '../accounts/api-keys.ts'
 import { type Config, type SettingName, SETTINGS } from '../config.ts'
 import { Problem } from '../contract/errors.ts'
 import { BASE_PATH, VERSION } from '../contract/operations.ts'
-import { databasePlace, isInMemory } from '../store/database-address.ts'
+import { describeDatabase, isInMemory } from '../store/database-address.ts'
 import { CannotListen, inheritedSocket } from '../http/listening.ts'
 import type { Log } from '../log.ts'
 import type { Running } from '../server.ts'
@@ -72,7 +72,7 @@ async function announce(input: Input, running: Running, log: Log): Promise<void>
     return
   }
   const { url, adminUrl, signup } = running
-  const details = { url, admin: adminUrl, environment: config.environment, database: databasePlace(config.database) }
+  const details = { url, admin: adminUrl, environment: config.environment, database: describeDatabase(config.database) }
   log.notice({ ...details, signup: signup + reasonForSignup(config, running) }, 'listening')
 }
 
@@ -130,7 +130,7 @@ function welcome(input: Input, running: Running, key: string | undefined): strin
     ['Reference', `${url}/docs`],
     ['Console', `${url}/`],
     ...(adminUrl === undefined ? [] : [['Metrics', `${adminUrl}/metrics`]]),
-    ['Data', databasePlace(config.database)],
+    ['Data', describeDatabase(config.database)],
     ...signupRows(input, running),
   ]
   const width = Math.max(...rows.map(([name = '']) => name.length))

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { resolve } from 'node:path'
 import { describe, it } from 'node:test'
-import { databasePlace, holdsPassword, isInMemory, parseDatabase, suggestedAddress } from './database-address.ts'
+import { describeDatabase, holdsPassword, isInMemory, parseDatabase, suggestedAddress } from './database-address.ts'
 
 const DATABASES = {
   'sqlite:pets.db': { engine: 'sqlite', path: resolve('pets.db') },
@@ -62,7 +62,7 @@ describe('The address of a database', () => {
 })
 
 describe('A database', () => {
-  const places = {
+  const descriptions = {
     'sqlite:/srv/pets.db': '/srv/pets.db',
     'postgres://db.example:5433/pets': 'PostgreSQL at db.example:5433/pets',
     'postgres://me:secret@db.example/pets?sslmode=require&password=secret': 'PostgreSQL at db.example/pets',
@@ -88,8 +88,8 @@ describe('A database', () => {
     'postgresql://me:secret@one:1,two:2/pets': 'postgresql://me:PASSWORD@one:1,two:2/pets',
     'postgres://me:secret?2secret@db': 'postgres://me:PASSWORD@db',
   }
-  for (const [address, place] of Object.entries(places)) {
-    it(`at ${address} is shown as ${place}`, () => assert.equal(databasePlace(parseDatabase(address)!), place))
+  for (const [address, shown] of Object.entries(descriptions)) {
+    it(`at ${address} is shown as ${shown}`, () => assert.equal(describeDatabase(parseDatabase(address)!), shown))
     it(`at ${address} is suggested without a password`, () =>
       assert.equal(suggestedAddress(address), suggested[address] ?? (/sec,?ret/.test(address) ? 'URL' : address)))
   }

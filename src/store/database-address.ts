@@ -24,15 +24,15 @@ export function isInMemory(database: DatabaseAddress): boolean {
 }
 
 /** Hosts with their ports, then the name of the database. */
-const POSTGRES_PLACE = /^(?:(?:\[[\da-f:.]+\]|[\w.-]+)(?::[0-9]{1,5})?(?:,(?!\/|$)|(?=\/|$)))*(?:\/[^@:=]*)?$/i
+const HOSTS_AND_NAME = /^(?:(?:\[[\da-f:.]+\]|[\w.-]+)(?::[0-9]{1,5})?(?:,(?!\/|$)|(?=\/|$)))*(?:\/[^@:=]*)?$/i
 
 /** Names the database for people, without user and password. Shows no host that does not look like one: it may be a password. */
-export function databasePlace(database: DatabaseAddress): string {
+export function describeDatabase(database: DatabaseAddress): string {
   if (database.engine === 'sqlite') return redactCredentials(database.path)
-  const [place = '', parameters] = database.url.replace(/^\w+:\/\/(?:.*@)?/s, '').split(/\?(.*)/s)
+  const [named = '', parameters] = database.url.replace(/^\w+:\/\/(?:.*@)?/s, '').split(/\?(.*)/s)
   const host = new URLSearchParams(parameters).get('host')
-  const whole = host === null ? place : `${host}${place.replace(/^[^/]*/, '')}`
-  return [place, whole].every((text) => POSTGRES_PLACE.test(decoded(text))) ? `PostgreSQL at ${whole}` : 'PostgreSQL'
+  const whole = host === null ? named : `${host}${named.replace(/^[^/]*/, '')}`
+  return [named, whole].every((text) => HOSTS_AND_NAME.test(decoded(text))) ? `PostgreSQL at ${whole}` : 'PostgreSQL'
 }
 
 /**

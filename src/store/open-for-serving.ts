@@ -1,7 +1,7 @@
 // Opens the store for serving. While the database is unavailable the service is live but not ready: the store refuses every
 // call until an attempt to open it succeeds. A database of the other environment is refused.
 import { setTimeout } from 'node:timers/promises'
-import { type DatabaseAddress, databasePlace } from './database-address.ts'
+import { type DatabaseAddress, describeDatabase } from './database-address.ts'
 import { openStore } from './open-store.ts'
 import { type EnvironmentSetting, ensureEnvironment } from './environment.ts'
 import {
@@ -85,7 +85,7 @@ async function requireEnvironment(
     report({ level: 'notice', message: `the database belongs to ${recorded} now; ${before} was its default` })
   if (recorded === environment) return
   throw new CannotOpenStore(
-    `${databasePlace(database)} belongs to ${recorded}, but the setting is ${environment}${isChosen ? '' : ', its default'}. Set PETSTORE_ENVIRONMENT=${recorded} to serve it, ` +
+    `${describeDatabase(database)} belongs to ${recorded}, but the setting is ${environment}${isChosen ? '' : ', its default'}. Set PETSTORE_ENVIRONMENT=${recorded} to serve it, ` +
       `or name another database. To move it to ${environment}, where its keys are refused:`,
     { command: ['environment', 'set', environment] },
   )

@@ -1,5 +1,5 @@
 // Opens the store at a database address, with the engine that the address names.
-import { type DatabaseAddress, databasePlace } from './database-address.ts'
+import { type DatabaseAddress, describeDatabase } from './database-address.ts'
 import type { Check } from './check.ts'
 import { CannotOpenStore, type Observe, type OpenOptions, type Store } from './store.ts'
 
@@ -9,7 +9,7 @@ export async function openStore(address: DatabaseAddress, options: OpenOptions =
   try {
     if (options.unfinished !== true && (await store.isUnfinishedCopy())) {
       throw new CannotOpenStore(
-        `${databasePlace(address)} holds a copy that was interrupted; run the same copy again to finish it.`,
+        `${describeDatabase(address)} holds a copy that was interrupted; run the same copy again to finish it.`,
       )
     }
     return options.observe === undefined ? store : observed(store, options.observe)

@@ -1,5 +1,5 @@
 // The engine for several instances, which share one PostgreSQL database.
-import { databasePlace } from '../database-address.ts'
+import { describeDatabase } from '../database-address.ts'
 import { type Facts, factsOfStore } from '../environment.ts'
 import { type Migration, openedBy } from '../migrations.ts'
 import { CannotOpenStore, NoDatabase, type OpenOptions, type Report, type Store, StoreUnavailable } from '../store.ts'
@@ -38,7 +38,7 @@ export async function openPostgresStore(
     const missing = serving && (await pool.read(findMissingRights))
     if (missing) throw new CannotOpenStore(`PostgreSQL: ${missing.found}. ${missing.fix}`, { transient: true })
     applied = await pool.writeWithin(START_WITHIN_MS, (sql) => migrate(sql, { create, pgbouncer: settings.pgbouncer }))
-    if (applied === undefined) throw new NoDatabase(databasePlace({ engine: 'postgres', url }))
+    if (applied === undefined) throw new NoDatabase(describeDatabase({ engine: 'postgres', url }))
     warnings = settings.pgbouncer ? await warningsBehindPgbouncer(pool) : []
   } catch (error) {
     await pool.end()
