@@ -41,10 +41,7 @@ export class ConnectionStates {
   }
 
   count(name?: StateName): number {
-    if (name === undefined) return this.#entries.length
-    let count = 0
-    for (const { state } of this.#entries) if (state.is === name) count += 1
-    return count
+    return name === undefined ? this.#entries.length : this.all(name).length
   }
 
   /** How many connections have a write: those in use by one, and the parked ones. */

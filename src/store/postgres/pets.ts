@@ -1,12 +1,13 @@
-// Animals in PostgreSQL, and which creates share a statement. A call takes one statement, or a part of one, and so one transaction and one round trip; a
-// replay, a conflicting update and a count take two, and a search and a step of its index several.
+// Animals in PostgreSQL: the store, which creates share a statement, and imports of files. A call takes one statement, or a part of
+// one, and so one transaction and one round trip; a replay, a conflicting update and a count take two, and a search and a step of
+// its index several.
 import type { ListQuery } from '../../contract/list-query.ts'
 import { FIELD_LIST, type NewPet, type Pet } from '../../contract/pets.ts'
 import { type ColumnValue, COLUMN_TYPES, filterColumns, PET_COLUMNS, petOf, valuesOf } from '../pet-columns.ts'
 import { IN_PROGRESS_WAIT_MS, PURGE_AT_ONCE } from '../idempotency.ts'
 import { toJson } from '../records.ts'
 import { searchPets } from '../search-pets.ts'
-import type { CommitStats, Created, Idempotency, PetStore } from '../store.ts'
+import type { CommitStats, Created, FileImport, Idempotency, ImportStore, PetStore } from '../store.ts'
 import { gatherTurns } from '../../timing.ts'
 import { withEvent } from './accounts.ts'
 import { type Database, PREPARED } from './connection.ts'
@@ -209,8 +210,52 @@ const INSERT_MANY = `
   SELECT id FROM made ORDER BY position`
 
 /** Inserts these animals; resolves with their ids in the same order. */
-export async function insert(sql: Database, newPets: readonly NewPet[]): Promise<bigint[]> {
+async function insert(sql: Database, newPets: readonly NewPet[]): Promise<bigint[]> {
   const [text, values] = newPets.length === 1 ? [INSERT_ONE, valuesOf(newPets[0]!)] : [INSERT_MANY, [toJson(newPets)]]
   const rows = await sql.unsafe<{ id: bigint }[]>(text, values, PREPARED)
   return rows.map(({ id }) => id)
+}
+
+export function postgresImports(pool: Pool): ImportStore {
+  return {
+    async find(hash) {
+      const [found] = await pool.read(
+        (sql) => sql<FileImport[]>`SELECT ${importColumns(sql)} FROM imports WHERE hash = ${hash}`,
+      )
+      return found
+    },
+
+    unfinished: () =>
+      pool.read(
+        (sql) => sql<FileImport[]>`
+        SELECT ${importColumns(sql)} FROM imports WHERE rows_done < rows_total AND NOT EXISTS (
+          SELECT 1 FROM imports AS later WHERE later.file = imports.file AND later.updated_at > imports.updated_at
+        ) ORDER BY updated_at`,
+      ),
+
+    async begin({ hash, file, rowsTotal }, now, again) {
+      const { count } = await pool.write(
+        (sql) => sql`
+        INSERT INTO imports (hash, file, rows_done, rows_total, updated_at) VALUES (${hash}, ${file}, 0, ${rowsTotal}, ${now})
+        ON CONFLICT (hash) DO UPDATE
+          SET file = excluded.file, rows_done = 0, rows_total = excluded.rows_total, updated_at = excluded.updated_at
+          WHERE (imports.rows_done >= imports.rows_total OR imports.rows_total <> excluded.rows_total) AND ${again}`,
+      )
+      return count === 1
+    },
+
+    addRows: ({ hash, rowsDone, rowsTotal }, rows, now) =>
+      pool.writeTransaction(async (sql) => {
+        const { count } = await sql`
+          UPDATE imports SET rows_done = ${rowsDone + rows.length}, updated_at = ${now}
+          WHERE hash = ${hash} AND rows_done = ${rowsDone} AND rows_total = ${rowsTotal}`
+        if (count === 1) await insert(sql, rows)
+        return count === 1
+      }),
+  }
+}
+
+/** Reads counts and times as float8, which is exact: they are far below 2⁵³. */
+function importColumns(sql: Database) {
+  return sql`hash, file, rows_done::float8 AS "rowsDone", rows_total::float8 AS "rowsTotal", updated_at::float8 AS "updatedAt"`
 }
