@@ -121,17 +121,17 @@ export function createAdmin(
   answers: Record<string, () => Result | Promise<Result>>,
   { respond, guard }: Responder,
 ): Server {
-  const serve = ({ raw, response, at }: Arrival) => {
+  const serve = ({ request, response, at }: Arrival) => {
     // No key protects this port, so its answers have no CORS headers.
-    const call = { id: requestId(raw), raw, ip: raw.socket.remoteAddress ?? '', startedAt: at, sameOrigin: true }
-    const path = raw.url!.split('?', 1)[0]!
+    const call = { id: requestId(request), request, ip: request.socket.remoteAddress ?? '', startedAt: at, sameOrigin: true }
+    const path = request.url!.split('?', 1)[0]!
     const unknown = () => `There is nothing at ${quote(path)}; this port has ${Object.keys(answers).join(', ')}.`
     respond(call, response, () => {
       if (!Object.hasOwn(answers, path)) return new Refusal('unknown_path', unknown())
-      return isRead(raw.method) ? answers[path]!() : methodNotAllowed(raw.method!, path, 'GET, HEAD')
+      return isRead(request.method) ? answers[path]!() : methodNotAllowed(request.method!, path, 'GET, HEAD')
     })
   }
-  return createServer((raw, response) => guard({ raw, response, at: performance.now() }, serve))
+  return createServer((request, response) => guard({ request, response, at: performance.now() }, serve))
 }
 
 const CHORES_EVERY_MS = 600_000

@@ -154,7 +154,7 @@ describe('An Idempotency-Key that contains a secret', () => {
   it('is stored as a hash, so that the secret is not in the database and different keys stay different', () => {
     const read = (key: string) => {
       const raw = { headers: { 'idempotency-key': key }, rawHeaders: ['Idempotency-Key', key] } as object
-      return readIdempotencyKey({ id: '', ip: '', startedAt: 0, raw: raw as IncomingMessage })
+      return readIdempotencyKey({ id: '', ip: '', startedAt: 0, request: raw as IncomingMessage })
     }
     for (const makeSecret of [() => generateKey('staging'), newToken]) {
       const [one, other] = [makeSecret(), makeSecret()]

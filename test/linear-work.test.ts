@@ -53,14 +53,14 @@ async function assertLinear(work: (length: number) => unknown, length: number, t
 
 /** A request as the steps see it, with this one header. */
 function callWith(name: string, value: string): OperationCall {
-  const raw = {
+  const request = {
     headers: { host: 'pets.example', [name]: value },
     rawHeaders: [name, value],
     httpVersion: '1.1',
     httpVersionMajor: 1,
     socket: { remoteAddress: '127.0.0.1' },
   }
-  return { id: 'r', raw: raw as unknown as IncomingMessage } as OperationCall
+  return { id: 'r', request: request as unknown as IncomingMessage } as OperationCall
 }
 
 const keyring = { recall: (secret: string) => (isWellFormedKey(secret) ? undefined : 'malformed_api_key') }
@@ -91,15 +91,15 @@ const READERS: Record<string, (text: string) => unknown> = {
   'a Bearer key': (text) => authenticate(callWith('authorization', `Bearer ${text}`)),
   'Idempotency-Key': (text) => readIdempotencyKey(callWith('idempotency-key', text)),
   'If-None-Match': (text) => matchesEtag(text, '"jI1XyzS2v6k3bXWlUlhvZA"'),
-  'Request-Id': (text) => requestId(callWith('request-id', text).raw),
+  'Request-Id': (text) => requestId(callWith('request-id', text).request),
   Host: (text) => checkFraming(callWith('host', text)),
   'Transfer-Encoding': (text) => checkFraming(callWith('transfer-encoding', text)),
   'Content-Type': (text) => checkJsonHeaders(callWith('content-type', text)),
   'a charset': (text) => checkJsonHeaders(callWith('content-type', `application/json; ${text}`)),
-  'X-Forwarded-For': (text) => addressGroup(clientAddress(callWith('x-forwarded-for', text).raw)),
+  'X-Forwarded-For': (text) => addressGroup(clientAddress(callWith('x-forwarded-for', text).request)),
   Cookie: (text) => readCookies(callWith('cookie', `petstore=${text}`), false),
   'Accept-Encoding': (text) => acceptsGzip(callWith('accept-encoding', text)),
-  'X-Forwarded-Host': (text) => originOf(callWith('x-forwarded-host', text).raw),
+  'X-Forwarded-Host': (text) => originOf(callWith('x-forwarded-host', text).request),
   'a session token': isToken,
   'a CSRF token': (text) => isCsrfToken('token', text),
   'the page after a sign-in': safeNext,

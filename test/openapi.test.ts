@@ -310,7 +310,7 @@ describeService('The document', (service) => {
 
   it('is kept for a few host names at a time, whatever clients send', () => {
     const serve = createOpenapiRoute(readConfig({}, {}))
-    const bodyFor = (host: string) => serve({ protocol: 'http', host, raw: { headers: {} } } as PageCall).body
+    const bodyFor = (host: string) => serve({ protocol: 'http', host, request: { headers: {} } } as PageCall).body
     const first = bodyFor('192.0.2.0')
     assert.equal(bodyFor('192.0.2.0'), first)
     for (let nth = 1; nth <= 8; nth += 1) bodyFor(`192.0.2.${nth}`)
@@ -320,7 +320,7 @@ describeService('The document', (service) => {
   it('is another for http and https under the same host name', () => {
     const serve = createOpenapiRoute(readConfig({}, {}))
     for (const protocol of ['http', 'https']) {
-      const { body } = serve({ protocol, host: 'localhost', raw: { headers: {} } } as PageCall)
+      const { body } = serve({ protocol, host: 'localhost', request: { headers: {} } } as PageCall)
       assert.ok((body as Buffer).includes(`"url": "${protocol}://localhost/v1"`), protocol)
     }
   })

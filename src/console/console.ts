@@ -177,33 +177,33 @@ async function outcomeOf(route: ConsoleRoute, visit: Visit): Promise<Outcome> {
 const FORM_TYPE = /^application\/x-www-form-urlencoded\s*(?:;|$)/i
 
 /** Reads the fields of a form, none if the request has no body. Resolves with an error page if the body can't be read. */
-async function readForm({ raw }: PageCall): Promise<URLSearchParams | Outcome> {
-  const type = raw.headers['content-type']
-  const isEmpty = type === undefined && !announcesBody(raw)
-  if (raw.method !== 'POST' || isEmpty) return new URLSearchParams()
+async function readForm({ request }: PageCall): Promise<URLSearchParams | Outcome> {
+  const type = request.headers['content-type']
+  const isEmpty = type === undefined && !announcesBody(request)
+  if (request.method !== 'POST' || isEmpty) return new URLSearchParams()
   if (!FORM_TYPE.test(type ?? ''))
     return badRequestPage(415, 'A form must have Content-Type: application/x-www-form-urlencoded.')
-  const bytes = checkBodySize(raw) ?? (await readBody(raw))
+  const bytes = checkBodySize(request) ?? (await readBody(request))
   if (bytes instanceof Refusal) return badRequestPage(ERRORS[bytes.code].status, bytes.message)
   return new URLSearchParams(bytes.toString())
 }
 
 /** Returns whether the browser says that a page of the console sent the request. Over plain HTTP, only Origin tells. */
-function isSameOrigin({ call: { raw, protocol, host } }: Visit): boolean {
-  const { origin, 'sec-fetch-site': site } = raw.headers
+function isSameOrigin({ call: { request, protocol, host } }: Visit): boolean {
+  const { origin, 'sec-fetch-site': site } = request.headers
   return site === undefined ? origin === `${protocol}://${host}` : site === 'same-origin'
 }
 
 /** Returns whether a form has the CSRF token of this browser's cookie. A form that another site sent never passes. */
 function passesCsrfCheck({ token, form, call }: Visit): boolean {
-  const site = call.raw.headers['sec-fetch-site']
+  const site = call.request.headers['sec-fetch-site']
   if (site !== undefined && site !== 'same-origin' && site !== 'none') return false
   return token !== undefined && isCsrfToken(token, form.get('csrf') ?? '')
 }
 
 /** Returns the page to open after the sign-in: for a form without a page of the same path, its section's first page. */
 function pageFor({ method, path }: ConsoleRoute, { call }: Visit): string {
-  if (method === 'GET') return call.raw.url!
+  if (method === 'GET') return call.request.url!
   const isPage = ROUTES.some((route) => route.method === 'GET' && route.path === path && !path.includes('{'))
   return isPage ? path : `/${path.split('/')[1]}`
 }
@@ -235,7 +235,7 @@ function download({ call, log, left }: Visit, { file, type, content }: Download)
     }
   }
   const headers = ['Content-Type', type, 'Content-Disposition', `attachment; filename="${file}"`]
-  const body = call.raw.method === 'HEAD' ? undefined : Readable.from(logged())
+  const body = call.request.method === 'HEAD' ? undefined : Readable.from(logged())
   return { status: 200, cache: 'no-store', headers, body }
 }
 

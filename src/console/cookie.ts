@@ -14,9 +14,9 @@ const MOST_COOKIES = 10
  * Returns the tokens of all cookies with the console's name and a token's form. A browser sends several if another host of
  * the domain, or a page below another path, has set one too.
  */
-export function readCookies({ raw }: Call, secure: boolean): string[] {
+export function readCookies({ request }: Call, secure: boolean): string[] {
   const prefix = `${cookieName(secure)}=`
-  const cookies = (raw.headers.cookie ?? '').split(';').map((cookie) => cookie.trim())
+  const cookies = (request.headers.cookie ?? '').split(';').map((cookie) => cookie.trim())
   const tokens = cookies.filter((cookie) => cookie.startsWith(prefix)).map((cookie) => cookie.slice(prefix.length))
   return [...new Set(tokens.filter(isToken))].slice(0, MOST_COOKIES)
 }

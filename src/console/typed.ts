@@ -11,13 +11,13 @@ const MAX_LENGTH = 6000
 /** Returns the address of the form's page with what was typed; without it if it is too long. */
 export function withTyped(visit: Visit): string {
   const typed = JSON.stringify([...visit.form].filter(([name]) => name !== 'csrf'))
-  const [address, fields] = [visit.call.raw.url!, Buffer.from(typed).toString('base64url')]
+  const [address, fields] = [visit.call.request.url!, Buffer.from(typed).toString('base64url')]
   return fields.length > MAX_LENGTH ? address : signed(address, fields, tokenFor(visit))
 }
 
 /** Returns what was typed; undefined if the address has none, or it was not signed for this browser and this page. */
-export function readTyped({ call: { raw }, query, token }: Visit): URLSearchParams | undefined {
-  const fields = fieldsOf(raw.url!, query, token)
+export function readTyped({ call: { request }, query, token }: Visit): URLSearchParams | undefined {
+  const fields = fieldsOf(request.url!, query, token)
   if (fields === undefined) return undefined
   return new URLSearchParams(JSON.parse(Buffer.from(fields, 'base64url').toString()) as [string, string][])
 }

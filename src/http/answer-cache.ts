@@ -31,14 +31,14 @@ export function rendered(route: Route, json: string, own: readonly string[] = []
 /** Creates the handler of an operation that only reads. It answers through the cache, with 304 if the client has the current content. */
 export function cachedRead(cache: AnswerCache, read: Read): Handler {
   return async (call) => {
-    const answer = await cache.read(call.raw.url!, call.version, () => read(call.route))
+    const answer = await cache.read(call.request.url!, call.version, () => read(call.route))
     return answer instanceof Refusal ? answer : answerOrNotModified(call, answer)
   }
 }
 
 /** Returns the cached answer, or 304 if the request's If-None-Match matches it. */
-export function answerOrNotModified({ raw }: Call, { body, etag, headers, contentHeaders }: CachedAnswer): Answer {
-  if (matchesEtag(raw.headers['if-none-match'], etag)) return { status: 304, headers, body: undefined }
+export function answerOrNotModified({ request }: Call, { body, etag, headers, contentHeaders }: CachedAnswer): Answer {
+  if (matchesEtag(request.headers['if-none-match'], etag)) return { status: 304, headers, body: undefined }
   return { status: 200, headers: contentHeaders, body }
 }
 

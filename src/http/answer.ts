@@ -46,23 +46,22 @@ export function createSend(record: Recorder, baseUrl: string | undefined, isStop
     OPERATIONS.map((operation) => [operation.id as string, deprecationHeaders(operation, baseUrl)]),
   )
 
-  return (request, response, result) => {
-    const isPage = result instanceof Refusal && request.showsPage === true
-    const answer: Answer = isPage ? pageOf(result, request) : result instanceof Refusal ? refusalAnswer(result) : result
+  return (call, response, result) => {
+    const isPage = result instanceof Refusal && call.showsPage === true
+    const answer: Answer = isPage ? pageOf(result, call) : result instanceof Refusal ? refusalAnswer(result) : result
     const { status, headers: own, body, cache = REVALIDATE } = answer
-    const headers = ['Request-Id', request.id, 'Cache-Control', cache, ...own]
-    const { operation } = request
+    const headers = ['Request-Id', call.id, 'Cache-Control', cache, ...own]
+    const { operation } = call
     if (operation?.deprecation !== undefined) headers.push(...deprecation.get(operation.id)!)
-    if (request.answerHeaders !== undefined) headers.push(...request.answerHeaders)
-    if (request.raw.headers.origin !== undefined && request.sameOrigin !== true && !isPage)
-      headers.push(...CORS_HEADERS)
+    if (call.answerHeaders !== undefined) headers.push(...call.answerHeaders)
+    if (call.request.headers.origin !== undefined && call.sameOrigin !== true && !isPage) headers.push(...CORS_HEADERS)
     // The body broke off, and socket-errors.ts has answered the request.
     if (response.headersSent) return
-    if ((isStopping() || isLast(request.raw)) && !own.includes('Connection')) headers.push('Connection', 'close')
-    if (request.disconnects) response.destroy()
+    if ((isStopping() || isLast(call.request)) && !own.includes('Connection')) headers.push('Connection', 'close')
+    if (call.disconnects) response.destroy()
     else if (body instanceof Readable) pipeline(body, response.writeHead(status, headers), () => undefined)
     else response.writeHead(status, headers).end(body, 'latin1')
-    record(request, status, result instanceof Refusal ? result : undefined)
+    record(call, status, result instanceof Refusal ? result : undefined)
   }
 }
 
@@ -101,13 +100,13 @@ export function createResponder(send: Send, log: Log): Responder {
 
   function guard(arrival: Arrival, serve: (arrival: Arrival) => unknown): void {
     const failed = (error: unknown) => {
-      const { raw, response, at } = arrival
+      const { request, response, at } = arrival
       const call = {
         id: randomUUID(),
-        raw,
-        ip: raw.socket.remoteAddress ?? '',
+        request,
+        ip: request.socket.remoteAddress ?? '',
         startedAt: at,
-        showsPage: asksForPage(raw),
+        showsPage: asksForPage(request),
       }
       fail(call, response, error)
     }

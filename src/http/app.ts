@@ -100,7 +100,7 @@ export function createApp(parts: AppParts): Server {
       cache.beginTurn()
       for (const arrival of arrivals) {
         // Skips a client that has disconnected.
-        if (!arrival.raw.socket.destroyed) responder.guard(arrival, serveArrival)
+        if (!arrival.request.socket.destroyed) responder.guard(arrival, serveArrival)
       }
     },
     REQUESTS_A_TURN,
@@ -118,15 +118,15 @@ export function createApp(parts: AppParts): Server {
 
   // `optimizeEmptyRequests` creates no stream for a request without a body: that saves 6 % of a list.
   const options = { ...timeouts, maxHeaderSize: HEADERS_LIMIT, requireHostHeader: false, optimizeEmptyRequests: true }
-  const admit: RequestListener = (raw, response) => {
-    if (limit === undefined || limit.isKept(raw.socket, () => admit(raw, response)))
-      arrived({ raw, response, at: performance.now() })
+  const admit: RequestListener = (request, response) => {
+    if (limit === undefined || limit.isKept(request.socket, () => admit(request, response)))
+      arrived({ request, response, at: performance.now() })
   }
-  const serve: RequestListener = (raw, response) => inTurn(response, () => admit(raw, response))
+  const serve: RequestListener = (request, response) => inTurn(response, () => admit(request, response))
   const server = createServer(serve, options)
-  server.on('checkContinue', (raw, response) => {
-    expectContinue(raw, response)
-    serve(raw, response)
+  server.on('checkContinue', (request, response) => {
+    expectContinue(request, response)
+    serve(request, response)
   })
   for (const event of ['connection', 'drop']) server.on(event, () => (accepted = true))
   const { maxConnections } = config

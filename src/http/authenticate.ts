@@ -18,16 +18,16 @@ const REFUSALS = {
   expired_api_key: refuse('expired_api_key', INVALID_TOKEN),
 } satisfies Record<KeyProblem | 'missing_api_key' | 'malformed_authorization', Refusal>
 
-/** Sets `request.caller`, or refuses. */
+/** Sets `call.caller`, or refuses. */
 export function createAuthenticate(keyring: Keyring): Step {
-  return (request) => {
-    const header = request.raw.headers.authorization
+  return (call) => {
+    const header = call.request.headers.authorization
     if (header === undefined) return REFUSALS.missing_api_key
     const secret = bearerSecret(header)
-    if (secret === undefined || cameTwice(request, 'authorization')) return REFUSALS.malformed_authorization
+    if (secret === undefined || cameTwice(call, 'authorization')) return REFUSALS.malformed_authorization
     const known = keyring.recall(secret)
-    if (known === undefined) return keyring.find(secret).then((found) => admit(request, found))
-    return admit(request, known)
+    if (known === undefined) return keyring.find(secret).then((found) => admit(call, found))
+    return admit(call, known)
   }
 }
 
@@ -36,12 +36,12 @@ function bearerSecret(header: string): string | undefined {
   return /^bearer +(\S+)$/i.exec(header)?.[1]
 }
 
-function admit(request: Call, found: ApiKey | RefusedKey): Refusal | undefined {
+function admit(call: Call, found: ApiKey | RefusedKey): Refusal | undefined {
   if (found instanceof RefusedKey) {
-    request.refusedKey = found.key
+    call.refusedKey = found.key
     return REFUSALS[found.code]
   }
-  request.caller = found
+  call.caller = found
   return undefined
 }
 

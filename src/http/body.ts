@@ -14,18 +14,18 @@ const JSON_TYPE = /^application\/json\s*(?:;|$)/i
 
 /** Refuses the body of an operation by its headers alone, before the client has to send it. */
 export function checkBodyHeaders(call: OperationCall): Refusal | undefined {
-  return call.operation.body && (checkJsonHeaders(call) ?? checkBodySize(call.raw))
+  return call.operation.body && (checkJsonHeaders(call) ?? checkBodySize(call.request))
 }
 
 export function checkJsonHeaders(call: Call): Refusal | undefined {
-  const type = call.raw.headers['content-type']
-  const isNothing = type === undefined && !announcesBody(call.raw)
+  const type = call.request.headers['content-type']
+  const isNothing = type === undefined && !announcesBody(call.request)
   if (isNothing || JSON_TYPE.test(type ?? '')) return checkEncoding(call)
   return unsupported(`The body must have Content-Type: application/json, got ${type ? quote(type) : 'none'}.`)
 }
 
 function checkEncoding(call: Call): Refusal | undefined {
-  const { 'content-type': type = '', 'content-encoding': encoding = 'identity' } = call.raw.headers
+  const { 'content-type': type = '', 'content-encoding': encoding = 'identity' } = call.request.headers
   for (const [, charset = ''] of type.matchAll(/;\s*charset\s*=\s*"?([^\s;"]*)/gi)) {
     if (!/^utf-?8$/i.test(charset)) return unsupported(`The body must be in UTF-8, got charset ${quote(charset)}.`)
   }
@@ -64,7 +64,7 @@ export async function readJsonBody<T>(
   call: OperationCall,
   parseValue: (json: unknown) => T | Problem,
 ): Promise<Exclude<T, Problem> | Refusal> {
-  const bytes = await readBody(call.raw)
+  const bytes = await readBody(call.request)
   const json = bytes instanceof Refusal ? bytes : parseJsonBody(bytes)
   if (json instanceof Refusal) return json
   const value = parseValue(json.value)

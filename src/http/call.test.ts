@@ -85,6 +85,6 @@ describe('The origin of a request', () => {
 })
 
 function asked(accepted: string | undefined): boolean {
-  const raw = { headers: accepted === undefined ? {} : { 'accept-encoding': accepted } } as IncomingMessage
-  return acceptsGzip({ id: '', ip: '', startedAt: 0, raw })
+  const request = { headers: accepted === undefined ? {} : { 'accept-encoding': accepted } } as IncomingMessage
+  return acceptsGzip({ id: '', ip: '', startedAt: 0, request })
 }

@@ -13,7 +13,7 @@ import type { ApiKey } from '../store/account-store.ts'
 /** A request that is being answered. */
 export interface Call {
   readonly id: string
-  readonly raw: IncomingMessage
+  readonly request: IncomingMessage
   /** The client's address: behind trusted proxies, the one that they forward. */
   readonly ip: string
   readonly startedAt: number
@@ -53,7 +53,7 @@ export interface Route {
 
 /** A request, its response, and when the request arrived. */
 export interface Arrival {
-  raw: IncomingMessage
+  request: IncomingMessage
   response: ServerResponse
   at: number
 }
@@ -61,7 +61,7 @@ export interface Arrival {
 /** A request for an operation. */
 export class OperationCall implements Call {
   readonly id: string
-  readonly raw: IncomingMessage
+  readonly request: IncomingMessage
   readonly route: Route
   readonly operation: Route['operation']
   /** The store's version when the request arrived (answer-cache.ts). */
@@ -74,9 +74,9 @@ export class OperationCall implements Call {
   rehearsed: boolean | undefined
   disconnects: boolean | undefined
 
-  constructor({ raw, at }: Arrival, route: Route, version: number | undefined, clientAddress: ClientAddress) {
-    this.id = requestId(raw)
-    this.raw = raw
+  constructor({ request, at }: Arrival, route: Route, version: number | undefined, clientAddress: ClientAddress) {
+    this.id = requestId(request)
+    this.request = request
     this.route = route
     this.operation = route.operation
     this.version = version
@@ -85,7 +85,7 @@ export class OperationCall implements Call {
   }
 
   get ip(): string {
-    return this.#clientAddress(this.raw)
+    return this.#clientAddress(this.request)
   }
 }
 
@@ -113,8 +113,8 @@ export type Handler = (call: OperationCall) => Promise<Result>
 export type Step = (call: OperationCall) => Refusal | undefined | Promise<Refusal | undefined>
 
 /** Returns whether a header was sent twice. Node keeps only the first value of a header that may be sent once. */
-export function cameTwice(request: Call, name: string): boolean {
-  const { rawHeaders } = request.raw
+export function cameTwice(call: Call, name: string): boolean {
+  const { rawHeaders } = call.request
   let seen = false
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const header = rawHeaders[index]!
@@ -128,8 +128,8 @@ export function cameTwice(request: Call, name: string): boolean {
 const SANE_ID = /^[\w.:/+=-]{1,128}$/
 
 /** Returns the id for the answer and the log line. A well-formed id from the client is kept, so that traces continue. */
-export function requestId(raw: IncomingMessage): string {
-  const incoming = raw.headers['request-id']
+export function requestId(request: IncomingMessage): string {
+  const incoming = request.headers['request-id']
   return typeof incoming === 'string' && SANE_ID.test(incoming) && redactSecrets(incoming) === incoming
     ? incoming
     : randomUUID()
@@ -143,13 +143,13 @@ export function loggedRequest({ method, url }: IncomingMessage): { method: strin
 const HOST = /^[\w.~!$&'()*+,;=%:[\]-]*$/
 
 /** Refuses a request that breaks a rule of HTTP which Node does not check. */
-export function checkFraming(request: Call): Refusal | undefined {
-  const { httpVersion, httpVersionMajor, headers } = request.raw
+export function checkFraming(call: Call): Refusal | undefined {
+  const { httpVersion, httpVersionMajor, headers } = call.request
   const { host, 'transfer-encoding': coding = 'chunked' } = headers
   if (httpVersionMajor !== 1) return malformed(`The request must be HTTP/1.1, got HTTP/${httpVersion}.`)
   if (host === undefined && httpVersion !== '1.0') return malformed('The Host header is missing.')
   if (host !== undefined && !HOST.test(host)) return malformed(`The Host header is not a host name: ${quote(host)}.`)
-  if (cameTwice(request, 'host')) return malformed('The Host header was sent twice.')
+  if (cameTwice(call, 'host')) return malformed('The Host header was sent twice.')
   if (!/^chunked$/i.test(coding)) return malformed(`The only Transfer-Encoding is chunked, got ${quote(coding)}.`)
   return undefined
 }
@@ -159,13 +159,13 @@ function malformed(message: string): Refusal {
 }
 
 /** Returns the address of the client, also behind trusted proxies. It is empty if the client has disconnected. */
-export type ClientAddress = (raw: IncomingMessage) => string
+export type ClientAddress = (request: IncomingMessage) => string
 
 export function createClientAddress(trustProxy: string[] | false): ClientAddress {
   if (trustProxy === false) return ({ socket }) => socket.remoteAddress ?? ''
   const trusted = proxyAddr.compile(trustProxy)
   const trustedWithPort = (address: string | undefined, hop: number) => trusted(withoutPort(address), hop)
-  return (raw) => withoutPort(proxyAddr(raw, trustedWithPort))
+  return (request) => withoutPort(proxyAddr(request, trustedWithPort))
 }
 
 /** Some proxies append the client's port, as in 192.0.2.7:4711 or [2001:db8::7]:4711, which differs with each connection. */
@@ -174,7 +174,7 @@ function withoutPort(address = ''): string {
 }
 
 /** Creates a function that returns the origin of a request: as a trusted proxy forwards it, or else from the Host header. */
-export function createOrigin(trustProxy: string[] | false): (raw: IncomingMessage) => Origin {
+export function createOrigin(trustProxy: string[] | false): (request: IncomingMessage) => Origin {
   const trusted = trustProxy === false ? () => false : proxyAddr.compile(trustProxy)
   return ({ headers, socket }) => {
     const isTrusted = trusted(socket.remoteAddress ?? '', 0)
@@ -200,8 +200,8 @@ function lastOf(list: string | string[] | undefined): string | undefined {
  * precedence over that of `*`, and a weight of 0 means not accepted. Only the OpenAPI document and the files of the console
  * are compressed; the answers of operations are small.
  */
-export function acceptsGzip({ raw }: Call): boolean {
-  const weights = weightsOf(raw.headers['accept-encoding']?.replaceAll(/\bx-/gi, ''))
+export function acceptsGzip({ request }: Call): boolean {
+  const weights = weightsOf(request.headers['accept-encoding']?.replaceAll(/\bx-/gi, ''))
   const gzip = weights.get('gzip') ?? weights.get('*') ?? 0
   return gzip > 0 && gzip >= (weights.get('identity') ?? 0)
 }

@@ -105,11 +105,10 @@ function decodeOrKeep(text: string): string {
 }
 
 /** Returns the Idempotency-Key without its quotes, or undefined if none was sent. A key that holds a secret is returned as its hash. */
-export function readIdempotencyKey(request: Call): string | undefined | Refusal {
-  const header = request.raw.headers['idempotency-key']
+export function readIdempotencyKey(call: Call): string | undefined | Refusal {
+  const header = call.request.headers['idempotency-key']
   if (header === undefined) return undefined
-  if (cameTwice(request, 'idempotency-key'))
-    return invalidKey('The Idempotency-Key header was sent twice; send it once.')
+  if (cameTwice(call, 'idempotency-key')) return invalidKey('The Idempotency-Key header was sent twice; send it once.')
   const text = String(header)
   // The longest key has every character escaped, and two quotes.
   if (text.length > 2 * IDEMPOTENCY.keyMaxLength + 2) return wrongLength(text.length)

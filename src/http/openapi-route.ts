@@ -30,7 +30,7 @@ export function createOpenapiRoute({ environment, baseUrl, stagingBaseUrl }: Con
     const document = documentFor(addressOf(call))
     const { etag, headers, body } = acceptsGzip(call) ? document.compressed : document.plain
     const validator = ['ETag', etag, 'Vary', 'Accept-Encoding']
-    if (matchesEtag(call.raw.headers['if-none-match'], etag))
+    if (matchesEtag(call.request.headers['if-none-match'], etag))
       return { status: 304, headers: validator, body: undefined }
     return { status: 200, headers: [...headers, ...validator], body }
   }

@@ -11,17 +11,17 @@ export function createPages(config: Config, health: Answers, pages: Pages, { res
   const clientAddress = createClientAddress(config.trustProxy)
   const originOf = createOrigin(config.trustProxy)
 
-  return ({ raw, response, at }: Arrival): void => {
-    const found = findRoute(table, raw.method!, raw.url!)
+  return ({ request, response, at }: Arrival): void => {
+    const found = findRoute(table, request.method!, request.url!)
     const call: PageCall = {
-      id: requestId(raw),
-      raw,
-      ip: clientAddress(raw),
+      id: requestId(request),
+      request,
+      ip: clientAddress(request),
       startedAt: at,
-      ...originOf(raw),
+      ...originOf(request),
       parameters: found?.parameters ?? {},
       query: found?.query ?? '',
-      showsPage: asksForPage(raw),
+      showsPage: asksForPage(request),
     }
     respond(
       call,

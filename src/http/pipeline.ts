@@ -30,10 +30,10 @@ export function createPipeline({ cache, steps, handlers, respond, clientAddress 
   }
 
   return (arrival: Arrival): boolean => {
-    const { raw, response } = arrival
-    const cached = isRead(raw.method) ? cache.find(raw.url!) : undefined
-    if (cached === undefined) raw.url = originForm(raw.url!)
-    const route = cached?.route ?? findOperation(raw.method!, raw.url!)
+    const { request, response } = arrival
+    const cached = isRead(request.method) ? cache.find(request.url!) : undefined
+    if (cached === undefined) request.url = originForm(request.url!)
+    const route = cached?.route ?? findOperation(request.method!, request.url!)
     if (route === undefined) return false
 
     const call = new OperationCall(arrival, route, cache.version, clientAddress)

@@ -11,14 +11,14 @@ import type { Metrics } from './metrics.ts'
 export type Answered = Pick<Call, 'id'> & Partial<Omit<Call, 'ip'>> & { readonly ip?: string | undefined }
 
 /** Records an answer. Never throws: the answer has been sent, and some callers have no request to answer. */
-export type Recorder = (request: Answered, status: number, refusal?: Refusal) => void
+export type Recorder = (call: Answered, status: number, refusal?: Refusal) => void
 
 export function createRecorder(log: Log, usage: Usage, metrics: Metrics | undefined, clock: () => number): Recorder {
-  function record(request: Answered, status: number, refusal?: Refusal): void {
-    const { id, operation, caller, startedAt, rehearsed } = request
+  function record(call: Answered, status: number, refusal?: Refusal): void {
+    const { id, operation, caller, startedAt, rehearsed } = call
     if (operation !== undefined) {
       if (caller !== undefined) usage.count(caller, operation.id, status)
-      const key = caller ?? request.refusedKey
+      const key = caller ?? call.refusedKey
       if (key !== undefined && refusal !== undefined) {
         const { code, message } = refusal
         const failed = { requestId: id, operation: operation.id, status, code, message: redactSecrets(message) }
@@ -27,33 +27,33 @@ export function createRecorder(log: Log, usage: Usage, metrics: Metrics | undefi
     }
     const seconds = startedAt === undefined ? undefined : (performance.now() - startedAt) / 1000
     metrics?.answered(operation, status, seconds, rehearsed)
-    if (log.isLevelEnabled('info')) log.info(logLine(request, status, refusal), 'request')
+    if (log.isLevelEnabled('info')) log.info(logLine(call, status, refusal), 'request')
   }
 
-  return (request, status, refusal) => {
+  return (call, status, refusal) => {
     try {
-      record(request, status, refusal)
+      record(call, status, refusal)
     } catch (error) {
-      logFault(log, { requestId: request.id, error }, 'an answer could not be recorded')
+      logFault(log, { requestId: call.id, error }, 'an answer could not be recorded')
     }
   }
 }
 
 function logLine(
-  { id, raw, startedAt, operation, caller, ip, rehearsed }: Answered,
+  { id, request, startedAt, operation, caller, ip, rehearsed }: Answered,
   status: number,
   refusal: Refusal | undefined,
 ): object {
   return {
     requestId: id,
-    ...(raw && loggedRequest(raw)),
+    ...(request && loggedRequest(request)),
     status,
     ms: startedAt === undefined ? undefined : Math.round((performance.now() - startedAt) * 1000) / 1000,
     operation: operation?.id,
     keyId: caller?.id,
     code: refusal?.code,
     rehearsed,
-    traceId: traceId(raw?.headers['traceparent']),
+    traceId: traceId(request?.headers['traceparent']),
     address: ip,
   }
 }

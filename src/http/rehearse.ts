@@ -36,7 +36,7 @@ export function createHold(): Hold {
 
 export function createRehearsal(hold: Hold): Step {
   return (call) => {
-    const wanted = call.raw.headers['petstore-rehearse']
+    const wanted = call.request.headers['petstore-rehearse']
     // An empty header asks for nothing: some tools send headers that the user left empty.
     if (!wanted) return undefined
     call.rehearsed = true

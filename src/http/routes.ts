@@ -107,7 +107,7 @@ function allowHeader(methods: Iterable<string>): string {
 
 /** Returns the answer for a request that is for no operation and no route of the table. */
 export function unrouted(call: PageCall, table: Table<PageRoute>, { notFound }: Pages): Result | Promise<Answer> {
-  const { method = '', url = '/' } = call.raw
+  const { method = '', url = '/' } = call.request
   const encoded = url.split('?', 1)[0]!
   // Leaves an encoded slash or question mark encoded.
   const path = decodeURI(encoded)
@@ -140,7 +140,7 @@ function allowedMethods(path: string, table: Table<PageRoute>): string | undefin
 }
 
 /** Returns whether this is a CORS preflight: a browser sends one before a page's cross-origin request. */
-function isPreflight({ raw: { method, headers } }: Call): boolean {
+function isPreflight({ request: { method, headers } }: Call): boolean {
   return method === 'OPTIONS' && headers['access-control-request-method'] !== undefined
 }
 
@@ -161,9 +161,9 @@ function nearestPath(path: string): string | undefined {
 const FOR_PROGRAMS: ReadonlySet<string> = new Set(['/livez', '/readyz', '/openapi.json'])
 
 /** Returns whether a refusal of the request is shown as a page. That of the API, and of what else is for programs, is an Error body. */
-export function asksForPage(raw: IncomingMessage): boolean {
-  if (!prefersHtml(raw)) return false
-  const path = decodeURI(originForm(raw.url!).split('?', 1)[0]!)
+export function asksForPage(request: IncomingMessage): boolean {
+  if (!prefersHtml(request)) return false
+  const path = decodeURI(originForm(request.url!).split('?', 1)[0]!)
   return !isBelowBase(path) && !FOR_PROGRAMS.has(path)
 }
 

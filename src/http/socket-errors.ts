@@ -25,7 +25,7 @@ interface SocketError extends Error {
 export function answerUnparsedRequests(server: Server, record: Recorder): void {
   function recorded(request: IncomingMessage, refusal: Refusal): string {
     const id = requestId(request)
-    record({ id, raw: request, ip: request.socket.remoteAddress }, ERRORS[refusal.code].status, refusal)
+    record({ id, request, ip: request.socket.remoteAddress }, ERRORS[refusal.code].status, refusal)
     return id
   }
 
