@@ -65,7 +65,7 @@ export async function startServing(parts: ServingParts) {
   const keyring = new Keyring(store, config.environment, clock, monotonic)
   const pages = Promise.withResolvers<ServePage>()
   const servePage = (arrival: Arrival) => pages.promise.then((serve) => serve(arrival))
-  const { lease, hold, connectionLimit: limit } = shared
+  const { lease, hold, connectionLimit } = shared
   const server = createApp({
     config,
     store,
@@ -80,7 +80,7 @@ export async function startServing(parts: ServingParts) {
     servePage,
     lease,
     hold,
-    limit,
+    connectionLimit,
   })
   metrics?.watchServer(server, cache)
 

@@ -225,13 +225,8 @@ it('Refused connections are logged, and then their number every ten seconds', ({
     },
   })
   const server = createServer()
-  tendConnections(server, {
-    ...TIMEOUTS,
-    maxConnections: 1,
-    limit: undefined,
-    monotonic: () => 0,
-    log: createLog('info', destination),
-  })
+  const [log, monotonic] = [createLog('info', destination), () => 0]
+  tendConnections(server, { ...TIMEOUTS, maxConnections: 1, connectionLimit: undefined, monotonic, log }, () => {})
   for (let refused = 0; refused < 3; refused += 1) server.emit('drop')
   mock.timers.tick(10_000)
   assert.deepEqual(counts, [undefined, 2])

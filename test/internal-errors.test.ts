@@ -164,7 +164,7 @@ async function answersOf(faulty: Faulty): Promise<{ answers: Map<string, number>
     servePage: async (arrival) => pages(arrival),
     lease: undefined,
     hold: async () => false,
-    limit: undefined,
+    connectionLimit: undefined,
     ...faulty.app,
   }
   await using server = await listening(createApp(parts))

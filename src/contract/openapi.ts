@@ -162,7 +162,7 @@ const ALWAYS: readonly HeaderName[] = [
 
 const RATE: readonly HeaderName[] = ['RateLimit', 'RateLimit-Policy']
 
-/** Statuses of errors that the service returns before it counts the request against the rate limit. */
+/** Statuses that only checks before the rate limit answer (`steps` in http/app.ts). */
 const BEFORE_RATE: ReadonlySet<ErrorStatus> = new Set([401, 408, 410, 417, 431])
 
 const ERROR_HEADERS: Partial<Record<ErrorStatus, readonly HeaderName[]>> = {

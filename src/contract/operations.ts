@@ -14,7 +14,7 @@ export const BASE_PATH = '/v1'
 export const ENVIRONMENTS = ['production', 'staging'] as const
 export type Environment = (typeof ENVIRONMENTS)[number]
 
-/** The errors of any operation, in the order of checks. */
+/** The errors of any operation, as the reference lists them. */
 export const COMMON_REFUSALS: readonly ErrorCode[] = [
   'malformed_request',
   'headers_too_large',

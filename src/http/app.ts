@@ -1,25 +1,24 @@
-// The HTTP server: requests for an operation go down the pipeline, all others to the pages.
-import type { RequestListener, Server } from 'node:http'
+// The HTTP server, and the path of a request for an operation: route, checks, handler, answer. All other requests go to the pages.
+import type { Server } from 'node:http'
 import type { Keyring } from '../accounts/keyring.ts'
 import { type Config, ownBaseUrl } from '../config.ts'
 import { HEADERS_LIMIT } from '../contract/limits.ts'
 import type { Log } from '../log.ts'
-import { createServer } from './node-http.ts'
 import type { Store } from '../store/store.ts'
-import { gatherTurns } from '../timing.ts'
 import type { Responder } from './answer.ts'
-import type { AnswerCache } from './answer-cache.ts'
+import { type AnswerCache, answerOrNotModified, type CachedAnswer } from './answer-cache.ts'
 import { createAuthenticate } from './authenticate.ts'
-import { checkBodyHeaders, expectContinue } from './body.ts'
-import { type Arrival, createClientAddress } from './call.ts'
+import { checkBodyHeaders } from './body.ts'
+import { type Arrival, checkFraming, createClientAddress, OperationCall, type Result, type Step } from './call.ts'
 import type { ConnectionLimit } from './connection-limit.ts'
-import { inTurn, tendConnections } from './connections.ts'
+import { tendConnections } from './connections.ts'
 import { createRemovedCheck } from './deprecation.ts'
 import { createHandlers } from './handlers.ts'
-import { createPipeline } from './pipeline.ts'
+import { createServer } from './node-http.ts'
 import { createRateLimit, type Lease } from './rate-limit.ts'
 import type { Recorder } from './record.ts'
 import { createRehearsal, type Hold } from './rehearse.ts'
+import { findOperation, isRead, originForm } from './routes.ts'
 import { answerUnparsedRequests } from './socket-errors.ts'
 
 /** How long a client may take to send its headers, its whole request, and between two requests. */
@@ -44,18 +43,6 @@ export const TIMEOUTS: Timeouts = {
   connectionsCheckingInterval: 1000,
 }
 
-/**
- * How many requests are served in one turn of the event loop; the others wait for the next turns. A new connection takes several
- * turns, on the admin port too: with 1,000 busy connections its /livez had a p99 of 119 ms without this limit, 29 ms with it.
- */
-const REQUESTS_A_TURN = 128
-
-/**
- * How many turns in a row may accept a connection before requests are served. Node accepts one connection per turn: were each of these
- * turns to serve as many requests as there are, new connections would wait for seconds beside 800 busy ones.
- */
-const ACCEPTING_TURNS = 32
-
 export interface AppParts {
   config: Config
   store: Store
@@ -73,64 +60,74 @@ export interface AppParts {
   /** Delays a request for a rehearsal. */
   hold: Hold
   /** Undefined unless several processes share the limit of connections. */
-  limit: ConnectionLimit | undefined
+  connectionLimit: ConnectionLimit | undefined
   timeouts?: Timeouts | undefined
 }
 
 export function createApp(parts: AppParts): Server {
-  const { config, cache, clock, monotonic, log, responder, servePage, limit, timeouts = TIMEOUTS } = parts
-  const serveOperation = createPipeline({
-    cache,
-    steps: [
-      createAuthenticate(parts.keyring),
-      createRemovedCheck(clock),
-      ...(config.environment === 'staging' ? [createRehearsal(parts.hold)] : []),
-      createRateLimit(config.rateLimit, monotonic, parts.lease),
-      checkBodyHeaders,
-    ],
-    handlers: createHandlers(parts.store, cache, clock, ownBaseUrl(config)),
-    respond: responder.respond,
-    clientAddress: createClientAddress(config.trustProxy),
-  })
-  const serveArrival = (arrival: Arrival) => serveOperation(arrival) || servePage(arrival)
-  // All requests of a turn are parsed, then all are looked up, then all are answered. Code stays in the processor's caches, and
-  // the client wakes up once for many answers: this alone took a list from 0.70 to 0.90 of the rate of bare node:http.
-  const arrived = gatherTurns<Arrival>(
-    (arrivals) => {
-      cache.beginTurn()
-      for (const arrival of arrivals) {
-        // Skips a client that has disconnected.
-        if (!arrival.request.socket.destroyed) responder.guard(arrival, serveArrival)
-      }
-    },
-    REQUESTS_A_TURN,
-    isAccepting,
-  )
-  let accepted = false
-  let acceptingTurns = 0
-  /** Returns whether more connections may be waiting, which come first. */
-  function isAccepting(): boolean {
-    const isFirst = accepted && acceptingTurns < ACCEPTING_TURNS
-    acceptingTurns = isFirst ? acceptingTurns + 1 : 0
-    accepted = false
-    return isFirst
-  }
-
+  const { config, cache, monotonic, log, responder, servePage, connectionLimit, timeouts = TIMEOUTS } = parts
+  const serveOperation = createServeOperation(parts)
+  const serve = (arrival: Arrival) => serveOperation(arrival) || servePage(arrival)
   // `optimizeEmptyRequests` creates no stream for a request without a body: that saves 6 % of a list.
   const options = { ...timeouts, maxHeaderSize: HEADERS_LIMIT, requireHostHeader: false, optimizeEmptyRequests: true }
-  const admit: RequestListener = (request, response) => {
-    if (limit === undefined || limit.isKept(request.socket, () => admit(request, response)))
-      arrived({ request, response, at: performance.now() })
-  }
-  const serve: RequestListener = (request, response) => inTurn(response, () => admit(request, response))
-  const server = createServer(serve, options)
-  server.on('checkContinue', (request, response) => {
-    expectContinue(request, response)
-    serve(request, response)
+  const server = createServer(undefined, options)
+  const limits = { ...timeouts, maxConnections: config.maxConnections, connectionLimit, monotonic, log }
+  tendConnections(server, limits, (arrivals) => {
+    cache.beginTurn()
+    for (const arrival of arrivals) {
+      // Skips a client that has disconnected.
+      if (!arrival.request.socket.destroyed) responder.guard(arrival, serve)
+    }
   })
-  for (const event of ['connection', 'drop']) server.on(event, () => (accepted = true))
-  const { maxConnections } = config
-  tendConnections(server, { ...timeouts, maxConnections, limit, monotonic, log })
   answerUnparsedRequests(server, parts.record)
   return server
+}
+
+/** Creates a function that serves a request for an operation. It returns false for any other request. */
+function createServeOperation(parts: AppParts): (arrival: Arrival) => boolean {
+  const { config, store, cache, keyring, clock, monotonic, responder, hold, lease } = parts
+  const clientAddress = createClientAddress(config.trustProxy)
+  const handlers = createHandlers(store, cache, clock, ownBaseUrl(config))
+  /** The checks between route and handler, in order. The first refusal is the answer. */
+  const steps: readonly Step[] = [
+    checkFraming,
+    createAuthenticate(keyring),
+    createRemovedCheck(clock),
+    ...(config.environment === 'staging' ? [createRehearsal(hold)] : []),
+    ...(config.rateLimit === undefined ? [] : [createRateLimit(config.rateLimit, monotonic, lease)]),
+    checkBodyHeaders,
+  ]
+
+  /** Runs the steps until one refuses. Returns a promise only if a step does, so that a cached answer costs none. */
+  function check(call: OperationCall, first = 0): ReturnType<Step> {
+    for (let index = first; index < steps.length; index += 1) {
+      const verdict = steps[index]!(call)
+      if (verdict instanceof Promise) return verdict.then((refusal) => refusal ?? check(call, index + 1))
+      if (verdict !== undefined) return verdict
+    }
+    return undefined
+  }
+
+  function handle(call: OperationCall, cached: CachedAnswer | undefined): Result | Promise<Result> {
+    if (cached === undefined) return handlers[call.operation.id](call)
+    cache.lookups.hits += 1
+    return answerOrNotModified(call, cached)
+  }
+
+  function resultOf(call: OperationCall, cached: CachedAnswer | undefined): Result | Promise<Result> {
+    const verdict = check(call)
+    if (verdict instanceof Promise) return verdict.then((refusal) => refusal ?? handle(call, cached))
+    return verdict ?? handle(call, cached)
+  }
+
+  return (arrival) => {
+    const { request, response } = arrival
+    const cached = isRead(request.method) ? cache.find(request.url!) : undefined
+    if (cached === undefined) request.url = originForm(request.url!)
+    const route = cached?.route ?? findOperation(request.method!, request.url!)
+    if (route === undefined) return false
+    const call = new OperationCall(arrival, route, cache.version, clientAddress)
+    responder.respond(call, response, () => resultOf(call, cached))
+    return true
+  }
 }

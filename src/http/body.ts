@@ -1,10 +1,11 @@
 // The body of a request: checks its headers, asks for it with `100 Continue`, and reads it within its limit, as bytes or as JSON.
 // connections.ts handles the rest of a body that was refused.
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import { Refusal, Problem } from '../contract/errors.ts'
 import { type ParsedJson, parseJson, quote } from '../contract/json.ts'
 import { BODY_LIMIT } from '../contract/limits.ts'
 import { type Call, cameTwice, type OperationCall } from './call.ts'
+import { dueResponse } from './connections.ts'
 
 const TOO_LARGE = new Refusal('body_too_large', `The body may have at most ${BODY_LIMIT} bytes.`)
 const BROKEN_OFF = new Refusal('malformed_request', 'The body broke off before its end.')
@@ -51,14 +52,6 @@ export function checkBodySize({ headers }: IncomingMessage): Refusal | undefined
   return Number(headers['content-length']) > BODY_LIMIT ? TOO_LARGE : undefined
 }
 
-/** The requests whose clients send the body only after `100 Continue`. */
-const awaitingContinue = new WeakMap<IncomingMessage, ServerResponse>()
-
-/** Remembers that the client waits for `100 Continue`. */
-export function expectContinue(request: IncomingMessage, response: ServerResponse): void {
-  awaitingContinue.set(request, response)
-}
-
 /** Reads the JSON body of an operation with `parseValue`, after `checkBodyHeaders`. */
 export async function readJsonBody<T>(
   call: OperationCall,
@@ -82,7 +75,8 @@ export function parseJsonBody(bytes: Buffer): ParsedJson | Refusal {
 /** Reads the whole body, after `checkBodySize`. Sends `100 Continue` to a client that waits for it. */
 export function readBody(request: IncomingMessage): Buffer | Refusal | Promise<Buffer | Refusal> {
   if (!announcesBody(request)) return Buffer.alloc(0)
-  if (request.headers.expect !== undefined) awaitingContinue.get(request)?.writeContinue()
+  // An HTTP/1.0 client does not know it (RFC 9110, section 10.1.1).
+  if (request.headers.expect !== undefined && request.httpVersionMinor > 0) dueResponse(request.socket)?.writeContinue()
   // Usually the body has arrived with the headers, and no stream events are needed.
   if (request.complete) {
     const body = readArrived(request)

@@ -12,10 +12,11 @@
 // - After the last answer the connection is half closed. What the client still sends is read and dropped, within limits of time
 //   and bytes (`lingeringClose`). Closing with unread bytes would reset the connection, and a reset can destroy the answer.
 // - `100 Continue` is sent only when the body is about to be read (body.ts), so a client does not send a body that is refused.
-import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { type Log, logRepeated } from '../log.ts'
-import { loggedRequest } from './call.ts'
+import { gatherTurns } from '../timing.ts'
+import { type Arrival, loggedRequest } from './call.ts'
 import type { ConnectionLimit, OnRefused } from './connection-limit.ts'
 import { answerAfterEnd, rememberAddress, replaceEnd, stopReading, takeFromParser, unsentBytes } from './node-http.ts'
 
@@ -24,6 +25,18 @@ import { answerAfterEnd, rememberAddress, replaceEnd, stopReading, takeFromParse
  * go, and such a packet holds up to 3,600 requests, each of which takes 1.5 KB of memory.
  */
 const WAITING_LIMIT = 128
+
+/**
+ * How many requests are served in one turn of the event loop; the others wait for the next turns. A new connection takes several
+ * turns, on the admin port too: with 1,000 busy connections its /livez had a p99 of 119 ms without this limit, 29 ms with it.
+ */
+const REQUESTS_A_TURN = 128
+
+/**
+ * How many turns in a row may accept a connection before requests are served. Node accepts one connection per turn: were each of these
+ * turns to serve as many requests as there are, new connections would wait for seconds beside 800 busy ones.
+ */
+const ACCEPTING_TURNS = 32
 
 /** How much a client may still send after the last answer: enough for a large upload through a proxy. */
 const LINGER_BYTES = 16 * 1024 * 1024
@@ -45,7 +58,7 @@ export interface ConnectionLimits {
   connectionsCheckingInterval: number
   maxConnections: number
   /** Undefined unless several processes share `maxConnections`. */
-  limit: ConnectionLimit | undefined
+  connectionLimit: ConnectionLimit | undefined
   monotonic: () => number
   log: Log
 }
@@ -55,13 +68,17 @@ const REFUSAL_REASONS: Record<Parameters<OnRefused>[0], string> = {
   'no answer': 'this worker has as many as it may accept by itself, and the first process does not answer',
 }
 
-/** Applies the rules to a server. */
-export function tendConnections(server: Server, limits: ConnectionLimits): void {
-  const { lingerTimeout, maxConnections, limit, log } = limits
+/** Applies the rules to a server. Calls `serve` with the requests that one turn of the event loop serves. */
+export function tendConnections(
+  server: Server,
+  limits: ConnectionLimits,
+  serve: (arrivals: readonly Arrival[]) => void,
+): void {
+  const { lingerTimeout, maxConnections, connectionLimit, log } = limits
   closeStalled(server, limits)
   const onRefused: OnRefused = (reason) =>
     logRepeated(log, 'warn', { maxConnections }, `connections are refused: ${REFUSAL_REASONS[reason]}`)
-  if (limit === undefined) server.maxConnections = maxConnections
+  if (connectionLimit === undefined) server.maxConnections = maxConnections
   server.on('drop', () => onRefused('limit'))
   answerAfterEnd(server)
   server.on('connection', (socket: Socket) => {
@@ -69,7 +86,38 @@ export function tendConnections(server: Server, limits: ConnectionLimits): void 
     if (!rememberAddress(socket)) socket.destroy()
     replaceEnd(socket, () => lingeringClose(socket, lingerTimeout))
   })
-  limit?.watch(server, onRefused)
+  connectionLimit?.watch(server, onRefused)
+  admitRequests(server, connectionLimit, serve)
+}
+
+/**
+ * Admits a request when the earlier ones of its connection are answered and the connection is kept. All requests of a turn are
+ * parsed, then all are looked up, then all are answered. Code stays in the processor's caches, and the client wakes up once for
+ * many answers: this alone took a list from 0.70 to 0.90 of the rate of bare node:http.
+ */
+function admitRequests(
+  server: Server,
+  limit: ConnectionLimit | undefined,
+  serve: (arrivals: readonly Arrival[]) => void,
+): void {
+  let accepted = false
+  let acceptingTurns = 0
+  for (const event of ['connection', 'drop']) server.on(event, () => (accepted = true))
+  /** Returns whether more connections may be waiting, which come first. */
+  function isAccepting(): boolean {
+    const isFirst = accepted && acceptingTurns < ACCEPTING_TURNS
+    acceptingTurns = isFirst ? acceptingTurns + 1 : 0
+    accepted = false
+    return isFirst
+  }
+  const arrived = gatherTurns(serve, REQUESTS_A_TURN, isAccepting)
+  const admit: RequestListener = (request, response) => {
+    if (limit === undefined || limit.isKept(request.socket, () => admit(request, response)))
+      arrived({ request, response, at: performance.now() })
+  }
+  const admitInOrder: RequestListener = (request, response) => inOrder(response, () => admit(request, response))
+  server.on('request', admitInOrder)
+  server.on('checkContinue', admitInOrder)
 }
 
 /** Returns the open connections of a server, as a set that stays current. */
@@ -116,50 +164,50 @@ function closeStalled(server: Server, limits: ConnectionLimits): void {
 }
 
 /** The requests of a connection. */
-interface Turns {
+interface Queue {
   /** The response of the request that is being served, or was served last. */
   current: ServerResponse
   waiting: { response: ServerResponse; resumeReading: () => void; serve: () => void }[]
 }
 
-const turnsOn = new WeakMap<Socket, Turns>()
+const queues = new WeakMap<Socket, Queue>()
 
 /** Returns the response that is due on a connection, or undefined if every response has been sent. */
 export function dueResponse(socket: Socket): ServerResponse | undefined {
-  const last = turnsOn.get(socket)?.current
+  const last = queues.get(socket)?.current
   return last?.writableFinished === false ? last : undefined
 }
 
 /** Calls `serve` when the answers to earlier requests of the connection have been sent; reads nothing more until then. */
-export function inTurn(response: ServerResponse, serve: () => void): void {
+export function inOrder(response: ServerResponse, serve: () => void): void {
   const { socket } = response.req
-  const turns = turnsOn.get(socket)
-  if (turns !== undefined && (!turns.current.writableFinished || turns.waiting.length > 0)) {
-    waitForTurn(turns, response, serve)
+  const queue = queues.get(socket)
+  if (queue !== undefined && (!queue.current.writableFinished || queue.waiting.length > 0)) {
+    waitInQueue(queue, response, serve)
     return
   }
-  if (turns === undefined) turnsOn.set(socket, { current: response, waiting: [] })
-  else turns.current = response
+  if (queue === undefined) queues.set(socket, { current: response, waiting: [] })
+  else queue.current = response
   serve()
 }
 
-function waitForTurn(turns: Turns, response: ServerResponse, serve: () => void): void {
-  const { current, waiting } = turns
+function waitInQueue(queue: Queue, response: ServerResponse, serve: () => void): void {
+  const { current, waiting } = queue
   if (waiting.length === WAITING_LIMIT) {
     response.req.socket.destroy()
     return
   }
   waiting.push({ response, resumeReading: stopReading(response), serve })
-  if (waiting.length === 1) current.once('close', () => serveNext(turns))
+  if (waiting.length === 1) current.once('close', () => serveNext(queue))
 }
 
-function serveNext(turns: Turns): void {
-  const { response, resumeReading, serve } = turns.waiting.shift()!
+function serveNext(queue: Queue): void {
+  const { response, resumeReading, serve } = queue.waiting.shift()!
   // The previous answer was the last of its connection, or the client has disconnected.
   if (!response.req.socket.writable) return
-  turns.current = response
+  queue.current = response
   resumeReading()
-  if (turns.waiting.length > 0) response.once('close', () => serveNext(turns))
+  if (queue.waiting.length > 0) response.once('close', () => serveNext(queue))
   serve()
 }
 

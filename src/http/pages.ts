@@ -1,5 +1,5 @@
-// Serves a request that is not for an operation, in order: route, request id, framing, answer. These are the health checks, the
-// OpenAPI document and the console, and 404, 405 and OPTIONS of all paths (routes.ts).
+// Serves a request that is not for an operation: the health checks, the OpenAPI document and the console, and 404, 405 and OPTIONS
+// of all paths (routes.ts).
 import type { Config } from '../config.ts'
 import type { Responder } from './answer.ts'
 import { type Arrival, checkFraming, createClientAddress, createOrigin, type PageCall, requestId } from './call.ts'

@@ -1,4 +1,4 @@
-// Limits the requests per account in a window of time; answers 429. Off unless set. A process leases requests before it serves
+// Limits the requests per account in a window of time; answers 429. A process leases requests before it serves
 // them: a single process leases the whole limit at once; with workers, each process leases a part at a time from the first process.
 import type { RateLimit } from '../config.ts'
 import { Refusal } from '../contract/errors.ts'
@@ -47,8 +47,7 @@ interface AccountLease {
   until: number
 }
 
-export function createRateLimit(limit: RateLimit | undefined, monotonic: () => number, shared?: Lease): Step {
-  if (limit === undefined) return () => undefined
+export function createRateLimit(limit: RateLimit, monotonic: () => number, shared?: Lease): Step {
   const { requests, seconds } = limit
   const policy = `"default";q=${requests};w=${seconds}`
   const lease = shared ?? createRateWindow(limit, monotonic)

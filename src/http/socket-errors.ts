@@ -8,7 +8,7 @@ import { quote } from '../contract/json.ts'
 import { HEADERS_LIMIT, kibibytes } from '../contract/limits.ts'
 import { STATUS_CODES } from './node-http.ts'
 import { closingHeaders, refusalAnswer, writeRefusal } from './answer.ts'
-import { dueResponse, inTurn } from './connections.ts'
+import { dueResponse, inOrder } from './connections.ts'
 import type { Recorder } from './record.ts'
 import { requestId } from './call.ts'
 import { ALL_METHODS } from './routes.ts'
@@ -39,7 +39,7 @@ export function answerUnparsedRequests(server: Server, record: Recorder): void {
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
     const message = `The Expect header takes only 100-continue, got ${quote(String(request.headers.expect))}.`
     const refusal = new Refusal('expectation_failed', message)
-    inTurn(response, () => writeRefusal(response, refusal, recorded(request, refusal)))
+    inOrder(response, () => writeRefusal(response, refusal, recorded(request, refusal)))
   })
   server.on('connect', (request: IncomingMessage, socket: Duplex) => {
     const refusal = new Refusal('method_not_allowed', 'CONNECT is not allowed here.', ['Allow', ALL_METHODS])
