@@ -13,7 +13,7 @@ import { renderOpenapi } from '../src/contract/openapi.ts'
 import { examplePath, type Operation, OPERATIONS } from '../src/contract/operations.ts'
 import { exampleNewPet, FIELD_NAMES } from '../src/contract/pets.ts'
 import type { PageCall } from '../src/http/call.ts'
-import { createOpenapiRoute } from '../src/http/openapi-route.ts'
+import { createOpenapiRoute } from '../src/http/pages.ts'
 import { callExample, describeService, restoreExample, headerNames, type Petstore, startPetstore } from './harness.ts'
 import { RawConnection } from '../assurance/harness/raw-http.ts'
 import {

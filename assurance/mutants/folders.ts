@@ -20,7 +20,7 @@ export const FOLDERS: readonly MutatedFolder[] = [
   },
   {
     name: 'openapi',
-    mutate: ['src/contract/{errors,limits,openapi,operations,response-headers}.ts'],
+    mutate: ['src/contract/{errors,limits,openapi,operations}.ts'],
     tests: ['src/contract/*.test.ts', 'test/openapi.test.ts', 'test/spec-{7,9}-*.test.ts'],
   },
   {

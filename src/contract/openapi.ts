@@ -1,10 +1,11 @@
 // Generates the OpenAPI 3.1 document from the table of operations.
 import { errorBody, type ErrorCode, ERRORS, ErrorSchema, type ErrorStatus } from './errors.ts'
-import { type HeaderName, HEADERS } from './response-headers.ts'
 import {
   BASE_PATH,
   COMMON_REFUSALS,
   type Environment,
+  type HeaderName,
+  HEADERS,
   longDate,
   type Operation,
   OPERATIONS,

@@ -1,20 +1,20 @@
-// Sends an answer, with the headers that every answer has, and passes it to the recorder. Whatever the handling of a request
-// throws, at any step and on any port, ends here as a 500 or 503 and a log line (`Responder`).
+// Sends an answer, with the headers that every answer has, and records it in the log, the metrics and the usage counts. Whatever the
+// handling of a request throws, at any step and on any port, ends here as a 500 or 503 and a log line (`Responder`).
 import { randomUUID } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import { pipeline, Readable } from 'node:stream'
+import type { Usage } from '../accounts/usage.ts'
 import { errorBody, ERRORS, helpLink, Refusal } from '../contract/errors.ts'
-import { HEADERS } from '../contract/response-headers.ts'
 import { RETRY_AFTER } from '../contract/limits.ts'
-import { BASE_PATH, OPERATIONS } from '../contract/operations.ts'
+import { BASE_PATH, HEADERS, OPERATIONS } from '../contract/operations.ts'
+import { redactSecrets } from '../contract/redact.ts'
 import { type Log, logFault, logRepeated } from '../log.ts'
 import { StoreUnavailable } from '../store/store.ts'
-import type { Answer, Arrival, Bytes, Call, Result } from './call.ts'
+import { type Answer, type Arrival, type Bytes, type Call, loggedRequest, type Result } from './call.ts'
 import { isLast } from './connections.ts'
-import { deprecationHeaders } from './deprecation.ts'
 import { renderErrorPage } from './error-page.ts'
-import type { Recorder } from './record.ts'
-import { asksForPage } from './routes.ts'
+import type { Metrics } from './metrics.ts'
+import { asksForPage, deprecationHeaders } from './routes.ts'
 import { SECURITY_HEADERS } from './security-headers.ts'
 
 const REVALIDATE = 'private, no-cache'
@@ -191,4 +191,61 @@ export function createRefusalAnswer(root = ''): (refusal: Refusal) => RefusalAns
     rendered.set(refusal, answer)
     return answer
   }
+}
+
+/** A request that was answered. One that the HTTP parser refused has only an id and an address. */
+export type Answered = Pick<Call, 'id'> & Partial<Omit<Call, 'ip'>> & { readonly ip?: string | undefined }
+
+/** Records an answer. Never throws: the answer has been sent, and some callers have no request to answer. */
+export type Recorder = (call: Answered, status: number, refusal?: Refusal) => void
+
+export function createRecorder(log: Log, usage: Usage, metrics: Metrics | undefined, clock: () => number): Recorder {
+  function record(call: Answered, status: number, refusal?: Refusal): void {
+    const { id, operation, caller, startedAt, rehearsed } = call
+    if (operation !== undefined) {
+      if (caller !== undefined) usage.count(caller, operation.id, status)
+      const key = caller ?? call.refusedKey
+      if (key !== undefined && refusal !== undefined) {
+        const { code, message } = refusal
+        const failed = { requestId: id, operation: operation.id, status, code, message: redactSecrets(message) }
+        usage.remember({ at: clock(), accountId: key.accountId, keyId: key.id, ...failed })
+      }
+    }
+    const seconds = startedAt === undefined ? undefined : (performance.now() - startedAt) / 1000
+    metrics?.answered(operation, status, seconds, rehearsed)
+    if (log.isLevelEnabled('info')) log.info(logLine(call, status, refusal), 'request')
+  }
+
+  return (call, status, refusal) => {
+    try {
+      record(call, status, refusal)
+    } catch (error) {
+      logFault(log, { requestId: call.id, error }, 'an answer could not be recorded')
+    }
+  }
+}
+
+function logLine(
+  { id, request, startedAt, operation, caller, ip, rehearsed }: Answered,
+  status: number,
+  refusal: Refusal | undefined,
+): object {
+  return {
+    requestId: id,
+    ...(request && loggedRequest(request)),
+    status,
+    ms: startedAt === undefined ? undefined : Math.round((performance.now() - startedAt) * 1000) / 1000,
+    operation: operation?.id,
+    keyId: caller?.id,
+    code: refusal?.code,
+    rehearsed,
+    traceId: traceId(request?.headers['traceparent']),
+    address: ip,
+  }
+}
+
+/** Returns the trace id of a traceparent header (W3C Trace Context), or undefined if the header is malformed. */
+function traceId(traceparent: string | string[] | undefined): string | undefined {
+  if (typeof traceparent !== 'string') return undefined
+  return /^(?!ff)[\da-f]{2}-(?!0{32})([\da-f]{32})-(?!0{16})[\da-f]{16}-[\da-f]{2}(?:-|$)/.exec(traceparent)?.[1]
 }

@@ -1,8 +1,9 @@
-// Finds the route of a request. If there is none, makes the answer: 404, 405 with Allow, or OPTIONS.
+// Finds the route of a request. If there is none, makes the answer: 404, 405 with Allow, or OPTIONS. An operation that is deprecated
+// says so in every answer (RFC 9745, RFC 8594), and answers 410 from its removal date on.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Refusal } from '../contract/errors.ts'
 import { quote } from '../contract/json.ts'
-import { BASE_PATH, OPERATIONS } from '../contract/operations.ts'
+import { BASE_PATH, isRemoved, type Operation, OPERATIONS } from '../contract/operations.ts'
 import { type Answer, type Call, type PageCall, prefersHtml, type Result, type Route } from './call.ts'
 
 /**
@@ -181,5 +182,31 @@ export function originForm(target: string): string {
     return url
   } catch {
     return [path.replaceAll('%', '%25'), ...query].join('?')
+  }
+}
+
+/** Returns the headers that mark an operation as deprecated. The links are relative if no `baseUrl` is configured. */
+export function deprecationHeaders(operation: Operation, baseUrl: string | undefined): readonly string[] {
+  if (operation.deprecation === undefined) return []
+  const { since, sunset, documentation, successor } = operation.deprecation
+  const base = baseUrl ?? BASE_PATH
+  const root = base.slice(0, -BASE_PATH.length)
+  return [
+    'Deprecation',
+    `@${since / 1000}`,
+    'Sunset',
+    new Date(sunset).toUTCString(),
+    'Link',
+    `<${root}${documentation}>; rel="deprecation"; type="text/html", <${base}${successor}>; rel="successor-version"`,
+  ]
+}
+
+/** Refuses an operation from its removal date on. */
+export function createRemovedCheck(clock: () => number) {
+  return ({ operation }: Call): Refusal | undefined => {
+    if (operation === undefined || !isRemoved(operation, clock())) return undefined
+    const { sunset, successor } = operation.deprecation!
+    const message = `${operation.id} was removed on ${new Date(sunset).toISOString().slice(0, 10)}. Use GET ${BASE_PATH}${successor} instead.`
+    return new Refusal('operation_removed', message)
   }
 }
