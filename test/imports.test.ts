@@ -99,6 +99,7 @@ describe('Imports', () => {
       'http/routes.ts',
       'http/body.ts',
       'http/answer.ts',
+      'http/html.ts',
       'http/reach.ts',
       'http/node-http.ts',
       'http/security-headers.ts',

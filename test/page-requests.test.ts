@@ -67,7 +67,7 @@ describeService('A request for a page', (service) => {
         )
         const shown = await ask(`${method} ${path}`, HTML)
         if (type === 'application/json') expectRawError(shown, 'method_not_allowed')
-        else assert.match(expectPage(shown, 405), new RegExp(`<p>${method} is not allowed at &#34;${path}`))
+        else assert.match(expectPage(shown, 405), new RegExp(`<p>${method} is not allowed at &quot;${path}`))
         for (const answer of [refused, shown]) assert.equal(answer.headers.get('allow'), allow)
       }
     })

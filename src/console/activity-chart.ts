@@ -1,7 +1,7 @@
 // Shows requests over time as stacked bars, drawn on the server, and as tables.
 import { OPERATIONS } from '../contract/operations.ts'
 import type { HourlyCount } from '../store/account-store.ts'
-import { html, type Html } from './html.ts'
+import { html, type Html } from '../http/html.ts'
 import { clockTime, count, counted, DAY_MS, shortDay } from './times.ts'
 
 /** The classes of statuses; each is one part of a bar. */

@@ -4,7 +4,7 @@ import { ERRORS } from '../contract/errors.ts'
 import { type ApiKey, FAILED_REQUESTS_KEPT, type FailedRequest } from '../store/account-store.ts'
 import { firstBucket, requestCharts, type Span } from './activity-chart.ts'
 import { hidden, optionList } from './forms.ts'
-import { emptyState, html, type Html, isolated } from './html.ts'
+import { emptyState, html, type Html, isolated } from '../http/html.ts'
 import { counted, DAY_MS, HOUR_MS, minute } from './times.ts'
 import { type ConsoleRoute, forMembers, type HtmlPage, type MemberVisit } from './visit.ts'
 

@@ -15,7 +15,7 @@ import {
 import { FieldProblem, InvalidFields } from '../contract/errors.ts'
 import type { Store } from '../store/store.ts'
 import { choice, field, type FieldParts, type Problems } from './forms.ts'
-import type { Html } from './html.ts'
+import type { Html } from '../http/html.ts'
 
 export const STATUS_WORDS: Record<PetStatus, string> = { available: 'Available', pending: 'Pending', sold: 'Sold' }
 

@@ -1,6 +1,6 @@
 // Shows who changed an animal, when, and what, from the audit trail.
 import type { RecordedEvent } from '../store/account-store.ts'
-import { html, type Html, isolated } from './html.ts'
+import { html, type Html, isolated } from '../http/html.ts'
 import { minute } from './times.ts'
 import type { MemberVisit } from './visit.ts'
 

@@ -5,7 +5,7 @@ import { animalField, type AnimalFieldParts, fieldText, inWords, labelOf, textIn
 import { type Change, whoChanged } from './animal-history.ts'
 import { answerName, type Merge } from './animal-merge.ts'
 import { hidden } from './forms.ts'
-import { html, type Html, isolated } from './html.ts'
+import { html, type Html, isolated } from '../http/html.ts'
 
 /** Returns the query that makes `savedNotice` name what others changed. */
 export function meanwhileQuery({ changedMeanwhile }: Merge): Record<string, string> {

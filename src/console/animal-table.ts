@@ -2,7 +2,7 @@
 import { filterQuery, type Filters, LIST_PARAMETERS } from '../contract/list-query.ts'
 import { FIELD_NAMES, type FieldName, FIELDS, type Pet } from '../contract/pets.ts'
 import { inWords, labelOf } from './animal-form.ts'
-import { html, type Html, isolated } from './html.ts'
+import { html, type Html, isolated } from '../http/html.ts'
 
 /** What a page of animals shows below the tiles. */
 export interface Shown {

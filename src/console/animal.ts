@@ -20,7 +20,7 @@ import {
 } from './animal-questions.ts'
 import { keepingPlace } from './animal-table.ts'
 import { form, hidden, type Problems, problemSummary } from './forms.ts'
-import { html, isolated, withVisibleControls } from './html.ts'
+import { html, isolated, withVisibleControls } from '../http/html.ts'
 import { notFoundPage } from './problem-pages.ts'
 import { type ConsoleRoute, forMembers, type HtmlPage, type MemberVisit, type Outcome } from './visit.ts'
 

@@ -6,7 +6,7 @@ import { isCsrfToken } from '../accounts/sessions.ts'
 import { ownBaseUrl } from '../config.ts'
 import { ERRORS, Refusal } from '../contract/errors.ts'
 import { quote } from '../contract/json.ts'
-import { contentOf } from '../http/answer.ts'
+import { htmlContent } from '../http/answer.ts'
 import { announcesBody, checkBodySize, readBody } from '../http/body.ts'
 import type { Answer, PageCall, Result } from '../http/call.ts'
 import type { Pages, PageRoute } from '../http/routes.ts'
@@ -214,7 +214,7 @@ function render(visit: Visit, outcome: Outcome): Answer {
     return { status: 303, cache: 'no-store', headers, body: undefined }
   }
   if ('file' in outcome) return download(visit, outcome)
-  const { headers, body } = contentOf(layout(visit, outcome).text, 'text/html; charset=utf-8')
+  const { headers, body } = htmlContent(layout(visit, outcome))
   visit.call.answerHeaders = headerList({ ...SECURITY_HEADERS, ...outcome.headers })
   return {
     status: outcome.status ?? 200,

@@ -1,6 +1,6 @@
 // Forms: each field has a label, a hint and, after a rejected attempt, its problem and what was typed.
 import type { FieldProblem } from '../contract/errors.ts'
-import { html, type Html } from './html.ts'
+import { html, type Html } from '../http/html.ts'
 import { csrfTokenFor, type Visit } from './visit.ts'
 
 export type Problems = readonly FieldProblem[]

@@ -2,7 +2,7 @@
 import { redacted, stateOf } from '../accounts/api-keys.ts'
 import { OPERATIONS } from '../contract/operations.ts'
 import type { ApiKey, KeyCalls } from '../store/account-store.ts'
-import { html, type Html, isolated } from './html.ts'
+import { html, type Html, isolated } from '../http/html.ts'
 import { ago, count, counted, day, DAY_MS, longDay } from './times.ts'
 import type { MemberVisit } from './visit.ts'
 

@@ -2,7 +2,7 @@
 import { VERSION } from '../contract/operations.ts'
 import { assetAddress } from './assets.ts'
 import { hidden } from './forms.ts'
-import { html, type Html, isolated } from './html.ts'
+import { html, type Html, isolated } from '../http/html.ts'
 import { type HtmlPage, csrfTokenFor, type Section, type Visit } from './visit.ts'
 
 const PAW = html`<svg class="paw" viewBox="0 0 24 24" width="22" height="22" aria-hidden="true" focusable="false">

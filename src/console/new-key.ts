@@ -1,7 +1,7 @@
 // The pages of a new key: one shows the key, once; the other says whether a request with it has arrived.
 import type { MadeKey } from '../accounts/accounts.ts'
 import type { ApiKey } from '../store/account-store.ts'
-import { html, type Html, isolated } from './html.ts'
+import { html, type Html, isolated } from '../http/html.ts'
 import { POLLING_POLICY } from '../http/security-headers.ts'
 import { counted, day } from './times.ts'
 import { baseAddress, type HtmlPage, type MemberVisit } from './visit.ts'

@@ -5,7 +5,7 @@ import { RETRY_AFTER } from '../contract/limits.ts'
 import type { Call } from '../http/call.ts'
 import { type Log, logRepeated } from '../log.ts'
 import { StoreUnavailable } from '../store/store.ts'
-import { html, isolated } from './html.ts'
+import { html, isolated } from '../http/html.ts'
 import { ClientLeft, type ConsoleRoute, type HtmlPage, type Visit } from './visit.ts'
 
 export function notFoundPage(visit: Visit): HtmlPage {

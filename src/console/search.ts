@@ -6,7 +6,7 @@ import type { FoundPets, Place } from '../store/store.ts'
 import { wordsOf } from '../store/search-pets.ts'
 import { animalTable, listAddress, type Shown, withFilters } from './animal-table.ts'
 import { hidden } from './forms.ts'
-import { emptyState, html, type Html, isolated } from './html.ts'
+import { emptyState, html, type Html, isolated } from '../http/html.ts'
 import type { MemberVisit } from './visit.ts'
 
 export function searchForm(typed: string, filters: Filters): Html {

@@ -1,5 +1,5 @@
 // Formats times, dates and numbers for people. Times are in UTC, and the pages say so.
-import { html, type Html } from './html.ts'
+import { html, type Html } from '../http/html.ts'
 
 const MINUTE_MS = 60_000
 export const HOUR_MS = 60 * MINUTE_MS

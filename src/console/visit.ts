@@ -10,7 +10,7 @@ import type { PageCall } from '../http/call.ts'
 import type { PageRoute } from '../http/routes.ts'
 import type { Log } from '../log.ts'
 import type { Store } from '../store/store.ts'
-import type { Html } from './html.ts'
+import type { Html } from '../http/html.ts'
 
 /** The parts of the service that the pages use. */
 export interface ConsoleParts extends Reach {

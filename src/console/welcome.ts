@@ -1,7 +1,7 @@
 // The start page: says what the service is, its base address and state, and how to get a key.
 import { BASE_PATH, EXAMPLE_PET, type Operation, OPERATIONS, VERSION } from '../contract/operations.ts'
 import { KEY_PREFIX } from '../accounts/api-keys.ts'
-import { html, type Html } from './html.ts'
+import { html, type Html } from '../http/html.ts'
 import { baseAddress, type ConsoleRoute, forAnyone, type HtmlPage, type Visit } from './visit.ts'
 
 export const welcomeRoutes: readonly ConsoleRoute[] = [forAnyone('GET', '/', welcomePage)]

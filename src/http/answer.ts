@@ -13,6 +13,7 @@ import { StoreUnavailable } from '../store/store.ts'
 import { type Answer, type Arrival, type Bytes, type Call, loggedRequest, type Result } from './call.ts'
 import { isLast } from './connections.ts'
 import { renderErrorPage } from './error-page.ts'
+import type { Html } from './html.ts'
 import type { Metrics } from './metrics.ts'
 import { asksForPage, deprecationHeaders } from './routes.ts'
 import { SECURITY_HEADERS } from './security-headers.ts'
@@ -67,7 +68,7 @@ export function createSend(record: Recorder, baseUrl: string | undefined, isStop
 
 /** Returns a refusal as a page. The console has added the security headers already if it has refused the request. */
 function pageOf(refusal: Refusal, { id, answerHeaders }: Pick<Call, 'id' | 'answerHeaders'>): RefusalAnswer {
-  const { headers, body } = contentOf(renderErrorPage(refusal, id), 'text/html; charset=utf-8')
+  const { headers, body } = htmlContent(renderErrorPage(refusal, id))
   const security = answerHeaders === undefined ? Object.entries(SECURITY_HEADERS).flat() : []
   return { status: ERRORS[refusal.code].status, headers: [...headers, ...refusal.headers, ...security], body }
 }
@@ -164,6 +165,10 @@ export function contentOf(text: string, type: string): { headers: string[]; body
   const length = Buffer.byteLength(text)
   const body = (length === text.length ? text : Buffer.from(text).toString('latin1')) as Bytes
   return { headers: ['Content-Type', type, 'Content-Length', String(length)], body }
+}
+
+export function htmlContent({ text }: Html): { headers: string[]; body: Bytes } {
+  return contentOf(text, 'text/html; charset=utf-8')
 }
 
 export function jsonContent(json: string): { headers: string[]; body: Bytes } {

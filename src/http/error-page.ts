@@ -1,10 +1,11 @@
 // Renders a refusal as a page, for people who meet it outside the API. It needs neither the console nor the database: the console may
 // not be loaded yet, or be what failed.
 import { ERRORS, type Refusal } from '../contract/errors.ts'
+import { html, type Html } from './html.ts'
 
-export function renderErrorPage(refusal: Refusal, requestId: string): string {
+export function renderErrorPage(refusal: Refusal, requestId: string): Html {
   const [title, advice] = wordsFor(refusal)
-  return `<!doctype html>
+  return html`<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -17,8 +18,8 @@ export function renderErrorPage(refusal: Refusal, requestId: string): string {
 <header><div class="top"><a class="brand" href="/">Petstore</a></div></header>
 <main class="page">
 <h1>${title}</h1>
-<p>${escape(advice)}</p>
-<p>Request id: <code>${escape(requestId)}</code></p>
+<p>${advice}</p>
+<p>Request id: <code>${requestId}</code></p>
 <p><a href="/">Go to the start page</a></p>
 </main>
 </body>
@@ -37,8 +38,4 @@ function wordsFor({ code, message }: Refusal): [title: string, advice: string] {
     ]
   const advice = 'This is an error of the service, not yours. If it happens again, report it with the request id.'
   return ['Something went wrong', advice]
-}
-
-function escape(text: string): string {
-  return text.replaceAll(/[&<>"']/g, (character) => `&#${character.codePointAt(0)};`)
 }
