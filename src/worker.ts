@@ -22,7 +22,7 @@ let serving: Promise<Serving> | undefined
 const methods: WorkerMethods = {
   start,
   ping: () => firstProcess?.onPing(),
-  giveBackPlaces: () => connectionLimit?.giveBack() ?? 0,
+  giveBackSlots: () => connectionLimit?.giveBack() ?? 0,
   onBroadcast: async (event) => (await serving)?.onBroadcast[event](),
   snapshot: async () => (await serving)?.metrics?.snapshot(),
   drain: () => lifecycle.drain(),
@@ -44,7 +44,7 @@ async function start(config: Config, timeouts: Timeouts | undefined): Promise<vo
   log = createLogTo({ stdout: process.stdout, events: process }, config.logLevel)
   const monotonic = () => performance.now()
   firstProcess = new FirstProcess(process.ppid, first, log)
-  connectionLimit = new ConnectionLimit((wanted) => first.call('leasePlaces', wanted))
+  connectionLimit = new ConnectionLimit((wanted) => first.call('leaseSlots', wanted))
   const shared = firstProcess.share(createSharedLimits(config, monotonic), connectionLimit)
   serving = startServing({
     config,
@@ -67,7 +67,7 @@ async function start(config: Config, timeouts: Timeouts | undefined): Promise<vo
 function receiveSocket(): Promise<Server> {
   return new Promise((resolve, reject) => {
     process.on('message', (_message, socket?: Server) => void (socket !== undefined && resolve(socket)))
-    first.call('sendSocket').then((places) => connectionLimit!.extend(places), reject)
+    first.call('sendSocket').then((slots) => connectionLimit!.extend(slots), reject)
   })
 }
 

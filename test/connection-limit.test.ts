@@ -1,4 +1,4 @@
-// The limit of connections that several processes share: here by servers of this process, which lease from the same places.
+// The limit of connections that several processes share: here by servers of this process, which lease from the same slots.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { Writable } from 'node:stream'
@@ -17,7 +17,7 @@ const GET = 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n'
 
 const atOnce = async <T>(work: () => T | Promise<T>): Promise<T> => work()
 
-/** A server with places of its own. `between` carries the calls between it and the process that leases the places. */
+/** A server with slots of its own. `between` carries the calls between it and the process that leases the slots. */
 async function startServer(leases: ConnectionLeases, between: typeof atOnce = atOnce) {
   const found = { refused: 0, arrived: 0, asked: 0, reasons: new Set<string>() }
   const server = createServer((request, response) => {
@@ -64,7 +64,7 @@ it('A process admits connections up to its share without asking the first proces
   close(open)
 })
 
-it('A process gets the places that the others do not use, and is refused none below the limit', async () => {
+it('A process gets the slots that the others do not use, and is refused none below the limit', async () => {
   const leases = new ConnectionLeases(12, 3)
   await using one = await startServer(leases)
   await using two = await startServer(leases)
@@ -85,20 +85,20 @@ it('A process gets the places that the others do not use, and is refused none be
     next.send(GET)
     await until(() => next.socket.bytesRead > 0 || next.socket.destroyed)
     return (await next.answer(0)).status === 200
-  }, 'the place is free again')
+  }, 'the slot is free again')
   close([...ofOne, ...ofTwo, ...ofThree])
 })
 
-it('Processes that need places at the same time are refused none while another process has unused ones', async () => {
+it('Processes that need slots at the same time are refused none while another process has unused ones', async () => {
   const leases = new ConnectionLeases(9, 3)
-  const idle = new ConnectionLimit(() => assert.fail('it needs no places'))
+  const idle = new ConnectionLimit(() => assert.fail('it needs no slots'))
   leases.add('idle', () => idle.giveBack())
   for (const full of ['one', 'two']) leases.add(full, () => 0)
   for (const process of ['idle', 'one', 'two']) {
     const share = leases.leaseShare(process)
     if (process === 'idle') idle.extend(share)
   }
-  // The idle process gives back two of its three places, which the others take, then the third.
+  // The idle process gives back two of its three slots, which the others take, then the third.
   const needing = ['one', 'two', 'one', 'two']
   const leased = await Promise.all(needing.map((process) => leases.lease(process, 1)))
   assert.deepEqual(leased, [1, 1, 1, 0])
@@ -142,7 +142,7 @@ it('A request waits until its connection is decided; of too many connections the
     return work()
   })
   const open = await openInTurn(one, 5)
-  // The share of the process is one place.
+  // The share of the process is one slot.
   await until(() => open[0]!.socket.bytesRead > 0)
   assert.ok(open.slice(1).every(({ socket }) => socket.bytesRead === 0))
   decision.resolve()
@@ -153,9 +153,7 @@ it('A request waits until its connection is decided; of too many connections the
   close(open)
 })
 
-it('A connection that no place is leased for in time is refused; a lease that comes later is used', async ({
-  mock,
-}) => {
+it('A connection that no slot is leased for in time is refused; a lease that comes later is used', async ({ mock }) => {
   const answer = Promise.withResolvers<void>()
   const leases = new ConnectionLeases(2, 2)
   await using one = await startServer(leases, async (work) => {
@@ -176,7 +174,7 @@ it('A connection that no place is leased for in time is refused; a lease that co
   close([first!, late!])
 })
 
-it('A process that does not give back its places delays others once, and its places are free when it has ended', async ({
+it('A process that does not give back its slots delays others once, and its slots are free when it has ended', async ({
   mock,
 }) => {
   const leases = new ConnectionLeases(4, 2)

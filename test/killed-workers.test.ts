@@ -114,7 +114,7 @@ describe('A worker that is killed', { concurrency: 2 }, () => {
     )
   })
 
-  it('leaves the places of its connections to others', async () => {
+  it('leaves the slots of its connections to others', async () => {
     await using folder = await Folder.create()
     const instance = await startInstance(folder, { env: { PETSTORE_MAX_CONNECTIONS: '6' } })
     const [worker] = childrenOf(instance.first)

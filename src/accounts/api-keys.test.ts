@@ -21,11 +21,11 @@ describe('An API key', () => {
     const key = generateKey('staging')
     const at = fc.integer({ min: 0, max: key.length - 1 })
     fc.assert(
-      fc.property(at, fc.string({ minLength: 1, maxLength: 1 }), (place, character) => {
-        const wrong = key.slice(0, place) + character + key.slice(place + 1)
+      fc.property(at, fc.string({ minLength: 1, maxLength: 1 }), (position, character) => {
+        const wrong = key.slice(0, position) + character + key.slice(position + 1)
         assert.equal(isWellFormedKey(wrong), wrong === key)
-        assert.ok(!isWellFormedKey(key.slice(0, place) + key.slice(place + 1)))
-        assert.ok(!isWellFormedKey(key.slice(0, place) + key[place] + key.slice(place)))
+        assert.ok(!isWellFormedKey(key.slice(0, position) + key.slice(position + 1)))
+        assert.ok(!isWellFormedKey(key.slice(0, position) + key[position] + key.slice(position)))
       }),
     )
     fc.assert(fc.property(fc.string(), (text) => !isWellFormedKey(text)))

@@ -63,5 +63,5 @@ function checksum(body: string): string {
 
 /** Returns the lowest digits of a number, the least significant one first. */
 function base62Digits(number: bigint, length: number): string[] {
-  return Array.from({ length }, (_, place) => BASE62[Number((number / 62n ** BigInt(place)) % 62n)]!)
+  return Array.from({ length }, (_, position) => BASE62[Number((number / 62n ** BigInt(position)) % 62n)]!)
 }

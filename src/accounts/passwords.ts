@@ -94,7 +94,7 @@ export class HashQueue {
   async run<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     signal?.throwIfAborted()
     if (this.#running < this.atATime) this.#running += 1
-    else await this.#waitForTurn(signal)
+    else await this.#waitInQueue(signal)
     try {
       return await work()
     } finally {
@@ -104,7 +104,7 @@ export class HashQueue {
     }
   }
 
-  #waitForTurn(signal: AbortSignal | undefined): Promise<void> {
+  #waitInQueue(signal: AbortSignal | undefined): Promise<void> {
     if (this.#waiting.size >= HASHES_WAITING) throw new TooManyHashes(`${HASHES_WAITING} password hashes are waiting`)
     return new Promise((resolve, reject) => {
       const leave = () => {

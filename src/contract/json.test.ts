@@ -62,6 +62,20 @@ describe('parseJson', () => {
     )
   })
 
+  it('takes the last value of a name that an object has twice, however each is written', () => {
+    const parts = fc.uniqueArray(fc.constantFrom('1', '1.5', '1e3', '9223372036854775807', '"a"', '{"a":2,"a":1e2}'), {
+      minLength: 2,
+    })
+    fc.assert(
+      fc.property(parts, fc.constantFrom('"name"', '"n\\u0061me"'), (values, written) => {
+        const read = (text: string) => (parse(text) as { value: unknown }).value
+        const twice = `{${values.map((value) => `${written}:${value}`).join()}}`
+        assert.deepEqual(read(twice), read(`{"name":${values.at(-1)}}`))
+      }),
+    )
+    assert.deepEqual(parse('{"name":"a","categoryId":1,"name":"b"}'), { value: { name: 'b', categoryId: 1n } })
+  })
+
   it('keeps a number that is no int64 as it was written', () => {
     const parsed = parse('[1e400, 1.50, 9223372036854775808]')
     assert.ok('value' in parsed)
@@ -231,8 +245,8 @@ describe('Broken JSON', () => {
   )
   const pieces = fc.array(piece, { maxLength: 12 }).map((parts) => parts.join(''))
   const damaged = fc.tuple(fc.json(), fc.nat(), piece, fc.nat(2)).map(([text, at, part, less]) => {
-    const place = at % (text.length + 1)
-    return text.slice(0, place) + part + text.slice(place + less)
+    const position = at % (text.length + 1)
+    return text.slice(0, position) + part + text.slice(position + less)
   })
   const nearly = fc.oneof(pieces, damaged)
 

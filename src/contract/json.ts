@@ -20,7 +20,10 @@ export interface ParsedJson {
 /** The word for the text in a message: the body of a request, or a line of a file. */
 export type JsonSource = 'body' | 'line'
 
-/** Parses a body or line. A number in a top-level field becomes a bigint if it is an int64, else an `OtherNumber`. */
+/**
+ * Parses a body or line. A number in a top-level field becomes a bigint if it is an int64, else an `OtherNumber`. Of a name that an
+ * object has twice, the last value counts, as in JSON.parse and most other parsers.
+ */
 export function parseJson(bytes: Buffer, source: JsonSource = 'body'): ParsedJson | Problem {
   if (!isUtf8(bytes)) return new Problem(`The ${source} is not valid UTF-8.`)
   const text = bytes.toString('utf8')
@@ -39,8 +42,8 @@ function explainBrokenJson(text: string, source: JsonSource): string {
   if (text.startsWith('\uFEFF')) return 'it starts with a byte order mark (BOM, U+FEFF). Send UTF-8 without one.'
   const { line, column, expected, found, advice } = findBrokenJson(text)!
   const got = found === '' ? `the ${source} ends there` : `got ${quote(found)}`
-  const place = source === 'line' ? `column ${column}` : `line ${line}, column ${column}`
-  return `expected ${expected} at ${place}, ${got}.${advice && ` ${advice}`}`
+  const where = source === 'line' ? `column ${column}` : `line ${line}, column ${column}`
+  return `expected ${expected} at ${where}, ${got}.${advice && ` ${advice}`}`
 }
 
 /** A string of valid JSON, with the colon behind it if it is the name of a field. */
@@ -161,9 +164,9 @@ export function findBrokenJson(text: string): BrokenJson | undefined {
     const kind = token?.[1] ?? (token?.[2] === undefined ? 'other' : 'string')
     const next: ParserStep | undefined = token && (NEXT[expected] as Record<string, ParserStep>)[kind]
     if (next === undefined) {
-      const place = at + match(BLANK, text, at)![0].length
-      if (place === text.length && expected === 'the end') return undefined
-      return describeBreak(text, place, expected, afterComma)
+      const position = at + match(BLANK, text, at)![0].length
+      if (position === text.length && expected === 'the end') return undefined
+      return describeBreak(text, position, expected, afterComma)
     }
     at += token![0].length
     afterComma = kind === ','
@@ -178,20 +181,20 @@ function afterValue(bracket: string | undefined): Expected {
   return bracket === '{' ? '"," or "}"' : '"," or "]"'
 }
 
-function describeBreak(text: string, place: number, expected: Expected, afterComma: boolean): BrokenJson {
-  const [found = ''] = text.slice(place, place + 2)
-  if (found === '"' && match(TOKEN, text, place) === undefined) {
-    return describeString(text, place + match(STRING_START, text, place)![0].length)
+function describeBreak(text: string, position: number, expected: Expected, afterComma: boolean): BrokenJson {
+  const [found = ''] = text.slice(position, position + 2)
+  if (found === '"' && match(TOKEN, text, position) === undefined) {
+    return describeString(text, position + match(STRING_START, text, position)![0].length)
   }
-  return { ...lineAndColumn(text, place), expected, found, advice: adviceFor(found, expected, afterComma) }
+  return { ...lineAndColumn(text, position), expected, found, advice: adviceFor(found, expected, afterComma) }
 }
 
 /** Describes a string without its closing quote, or with a character or escape that JSON does not allow. */
-function describeString(text: string, place: number): BrokenJson {
-  const broken = { ...lineAndColumn(text, place), found: text.charAt(place), advice: '' }
+function describeString(text: string, position: number): BrokenJson {
+  const broken = { ...lineAndColumn(text, position), found: text.charAt(position), advice: '' }
   if (broken.found === '') return { ...broken, expected: 'the closing quote of a string' }
   if (broken.found === '\\')
-    return { ...broken, expected: 'a valid escape such as \\n or \\u0041', found: text.slice(place, place + 2) }
+    return { ...broken, expected: 'a valid escape such as \\n or \\u0041', found: text.slice(position, position + 2) }
   return { ...broken, expected: 'the rest of a string', advice: 'Write control characters as escapes, such as \\n.' }
 }
 
@@ -202,8 +205,8 @@ function adviceFor(found: string, expected: Expected, afterComma: boolean): stri
   return ''
 }
 
-function lineAndColumn(text: string, place: number): { line: number; column: number } {
-  const before = text.slice(0, place)
+function lineAndColumn(text: string, position: number): { line: number; column: number } {
+  const before = text.slice(0, position)
   return { line: before.split('\n').length, column: Array.from(before.slice(before.lastIndexOf('\n') + 1)).length + 1 }
 }
 

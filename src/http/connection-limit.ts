@@ -1,22 +1,22 @@
-// The limit of connections if several processes share it. Each process leases places, and admits a connection by itself while
-// one of its places is free. Without a free place it asks the first process, which recalls unused places from all others;
+// The limit of connections if several processes share it. Each process leases slots, and admits a connection by itself while
+// one of its slots is free. Without a free slot it asks the first process, which recalls unused slots from all others;
 // requests on the connection wait meanwhile. So no more connections are kept than the limit allows, and below it none is
-// refused, unless a process hangs that has the free places or must grant them. An instance of one process leaves the limit to Node.
+// refused, unless a process hangs that has the free slots or must grant them. An instance of one process leaves the limit to Node.
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { withinTime } from '../timing.ts'
 
-/** How long the first process waits for places that it recalls, and a process for its answer. */
+/** How long the first process waits for slots that it recalls, and a process for its answer. */
 const RECALL_WITHIN_MS = 1000
 const LEASE_WITHIN_MS = 3000
 
 interface Holder {
-  places: number
+  slots: number
   giveBack: () => number | Promise<number>
   isAsked: boolean
 }
 
-/** Leases the places of an instance to its processes, in the first process. */
+/** Leases the slots of an instance to its processes, in the first process. */
 export class ConnectionLeases {
   readonly #limit: number
   readonly #processes: number
@@ -29,9 +29,9 @@ export class ConnectionLeases {
     this.#processes = processes
   }
 
-  /** Adds a process, without places. `giveBack` gives back unused places and returns how many. */
+  /** Adds a process, without slots. `giveBack` gives back unused slots and returns how many. */
   add(process: unknown, giveBack: Holder['giveBack']): void {
-    this.#holders.set(process, { places: 0, giveBack, isAsked: false })
+    this.#holders.set(process, { slots: 0, giveBack, isAsked: false })
   }
 
   /** Leases an equal share, if that is free, to a process that begins to accept connections: an earlier lease would lie idle. */
@@ -39,10 +39,10 @@ export class ConnectionLeases {
     return this.#add(process, Math.min(this.#free, Math.floor(this.#limit / this.#processes)))
   }
 
-  /** Leases `wanted` places, and a part of those that are free beyond that. Resolves with 0 if none is free in any process. */
+  /** Leases `wanted` slots, and a part of those that are free beyond that. Resolves with 0 if none is free in any process. */
   async lease(process: unknown, wanted: number): Promise<number> {
     if (this.#free < wanted) {
-      // Others that wait for the same recall may take all that it brings, and a process gives back half of its unused places.
+      // Others that wait for the same recall may take all that it brings, and a process gives back half of its unused slots.
       while ((await this.#recallUnused()) > 0 && this.#free === 0);
     }
     const spare = Math.max(0, this.#free - wanted)
@@ -50,25 +50,25 @@ export class ConnectionLeases {
   }
 
   /** Returns 0 if the process has ended meanwhile. */
-  #add(process: unknown, places: number): number {
+  #add(process: unknown, slots: number): number {
     const holder = this.#holders.get(process)
     if (holder === undefined) return 0
-    holder.places += places
-    return places
+    holder.slots += slots
+    return slots
   }
 
-  /** Frees the places of a process that has ended. */
+  /** Frees the slots of a process that has ended. */
   forget(process: unknown): void {
     this.#holders.delete(process)
   }
 
   get #free(): number {
-    return this.#limit - this.#holders.values().reduce((sum, { places }) => sum + places, 0)
+    return this.#limit - this.#holders.values().reduce((sum, { slots }) => sum + slots, 0)
   }
 
   /**
-   * Resolves with the number of places that were given back, after a recall that began after this call: an earlier one may have
-   * missed a place that came free.
+   * Resolves with the number of slots that were given back, after a recall that began after this call: an earlier one may have
+   * missed a slot that came free.
    */
   #recallUnused(): Promise<number> {
     return (this.#nextRecall ??= this.#recall.then(() => {
@@ -77,14 +77,14 @@ export class ConnectionLeases {
     }))
   }
 
-  /** Skips processes that have not answered an earlier recall: they hang, and delay only one. Skips those without places, too. */
+  /** Skips processes that have not answered an earlier recall: they hang, and delay only one. Skips those without slots, too. */
   async #recallFromAll(): Promise<number> {
     let sum = 0
-    const answering = [...this.#holders.values()].filter(({ places, isAsked }) => places > 0 && !isAsked)
+    const answering = [...this.#holders.values()].filter(({ slots, isAsked }) => slots > 0 && !isAsked)
     const answers = answering.map(async (holder) => {
       holder.isAsked = true
       const given = await holder.giveBack()
-      holder.places -= given
+      holder.slots -= given
       sum += given
       holder.isAsked = false
     })
@@ -99,7 +99,7 @@ export type OnRefused = (reason: 'limit' | 'no answer') => void
 /** Keeps or refuses the connections of one process. */
 export class ConnectionLimit {
   /** How many connections this process may keep, and how many it keeps. */
-  #places = 0
+  #slots = 0
   #kept = 0
   readonly #lease: (wanted: number) => Promise<number>
   /** Connections that are neither kept nor refused yet, oldest first, with their waiting requests. */
@@ -110,18 +110,18 @@ export class ConnectionLimit {
     this.#lease = lease
   }
 
-  /** Adds leased places. */
-  extend(places: number): void {
-    this.#places += places
-    this.#fillPlaces()
+  /** Adds leased slots. */
+  extend(slots: number): void {
+    this.#slots += slots
+    this.#fillSlots()
   }
 
   watch(server: Server, onRefused: OnRefused): void {
     server.on('connection', (socket: Socket) => {
       this.#undecided.set(socket, [])
       socket.once('close', () => this.#undecided.delete(socket))
-      this.#fillPlaces()
-      if (this.#undecided.size > 0 && !this.#isAsking) void this.#askForPlaces(onRefused)
+      this.#fillSlots()
+      if (this.#undecided.size > 0 && !this.#isAsking) void this.#askForSlots(onRefused)
     })
   }
 
@@ -132,28 +132,28 @@ export class ConnectionLimit {
     return waiting === undefined
   }
 
-  /** Gives back half of the unused places, at least one if there is one: the next connections need none of the first process. */
+  /** Gives back half of the unused slots, at least one if there is one: the next connections need none of the first process. */
   giveBack(): number {
-    const given = Math.ceil((this.#places - this.#kept) / 2)
-    this.#places -= given
+    const given = Math.ceil((this.#slots - this.#kept) / 2)
+    this.#slots -= given
     return given
   }
 
-  #fillPlaces(): void {
+  #fillSlots(): void {
     for (const [socket, waiting] of this.#undecided) {
-      if (this.#kept === this.#places) return
+      if (this.#kept === this.#slots) return
       this.#undecided.delete(socket)
       this.#kept += 1
       socket.once('close', () => {
         this.#kept -= 1
-        this.#fillPlaces()
+        this.#fillSlots()
       })
       for (const serve of waiting) serve()
     }
   }
 
   /** Asks one question at a time: the next one covers the connections that were opened meanwhile. */
-  async #askForPlaces(onRefused: OnRefused): Promise<void> {
+  async #askForSlots(onRefused: OnRefused): Promise<void> {
     this.#isAsking = true
     while (this.#undecided.size > 0) {
       const asked = [...this.#undecided.keys()]

@@ -49,8 +49,8 @@ export function createSharedLimits({ rateLimit, workers }: Config, monotonic: ()
 /** The methods that a worker calls in the first process. */
 export type FirstProcessMethods = { [Name in keyof SharedLimits]: NonNullable<SharedLimits[Name]> } & {
   broadcast: Shared['broadcast']
-  leasePlaces(wanted: number): Promise<number>
-  /** Sends the listening socket to the worker, which accepts connections from it as soon as it arrives, and leases it places. */
+  leaseSlots(wanted: number): Promise<number>
+  /** Sends the listening socket to the worker, which accepts connections from it as soon as it arrives, and leases it slots. */
   sendSocket(): Promise<number>
   /** Whether the first process has opened its store: a worker opens the database after it. */
   isStoreOpen(): boolean
@@ -64,7 +64,7 @@ export type WorkerMethods = {
   start(config: Config, timeouts: Timeouts | undefined): Promise<void>
   /** Returns if the worker's event loop is not blocked, and tells the worker that the first process's is not. */
   ping(): void
-  giveBackPlaces(): number
+  giveBackSlots(): number
   onBroadcast(event: Broadcast): Promise<void>
   /** Resolves with undefined if metrics are off. */
   snapshot(): Promise<Snapshot | undefined>

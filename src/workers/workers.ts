@@ -126,7 +126,7 @@ export class Workers {
     const startedAt = performance.now()
     const worker = { child, channel, startedAt, serves: false, unanswered: 0, snapshot: undefined }
     this.#workers.add(worker)
-    leases.add(child, () => channel.call('giveBackPlaces'))
+    leases.add(child, () => channel.call('giveBackSlots'))
     child.once('exit', (code, signal) => this.#onExit(worker, code, signal))
     try {
       const started = channel.call('start', config, timeouts)
@@ -147,7 +147,7 @@ export class Workers {
       broadcast: async (event) => {
         await Promise.allSettled([onBroadcast[event](), this.broadcast(event, child)])
       },
-      leasePlaces: (wanted) => leases.lease(child, wanted),
+      leaseSlots: (wanted) => leases.lease(child, wanted),
       sendSocket: () =>
         new Promise((resolve, reject) => {
           if (this.#isStopping()) throw new Error('the service is stopping')
