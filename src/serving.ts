@@ -1,6 +1,6 @@
 // Starts what every process of an instance runs: a store, and an HTTP server with the operations, the health checks and the console.
 import { Accounts } from './accounts/accounts.ts'
-import { Keyring } from './accounts/keyring.ts'
+import { Keyring } from './accounts/api-keys.ts'
 import { hashSingly } from './accounts/passwords.ts'
 import { Sessions } from './accounts/sessions.ts'
 import { Usage } from './accounts/usage.ts'

@@ -1,7 +1,7 @@
 // Section 7 of the specification: one Error body everywhere, the codes, and which check comes first.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { Keyring } from '../src/accounts/keyring.ts'
+import { Keyring } from '../src/accounts/api-keys.ts'
 import { ERRORS } from '../src/contract/errors.ts'
 import { describeService, expectError, startPetstore } from './harness.ts'
 

@@ -1,9 +1,12 @@
-// The format of an API key: a prefix that names the environment, 30 random characters, and a checksum that reveals a typo.
+// API keys. Their format: a prefix that names the environment, 30 random characters, and a checksum that reveals a typo. The keyring
+// finds the key of a request, and caches valid keys for two seconds, so that most requests need no look-up in the store.
 import { hash, randomInt } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import { entryOf } from '../contract/entry-of.ts'
+import { type ErrorCode, Problem } from '../contract/errors.ts'
 import type { Environment } from '../contract/operations.ts'
 import type { ApiKey } from '../store/account-store.ts'
+import type { Store } from '../store/store.ts'
 
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const RANDOM_LENGTH = 30
@@ -64,4 +67,80 @@ function checksum(body: string): string {
 /** Returns the lowest digits of a number, the least significant one first. */
 function base62Digits(number: bigint, length: number): string[] {
   return Array.from({ length }, (_, position) => BASE62[Number((number / 62n ** BigInt(position)) % 62n)]!)
+}
+
+/** A key that another instance or the command line revoked is refused after at most this time; the documentation promises 5 seconds. */
+export const CACHED_MS = 2000
+const CACHED_KEYS = 10_000
+
+export type KeyProblem = Extract<
+  ErrorCode,
+  'malformed_api_key' | 'wrong_environment' | 'unknown_api_key' | 'revoked_api_key' | 'expired_api_key'
+>
+
+/** The reason why a key is refused. `key` is set if the store has it: the console shows its owner the failed request. */
+export class RefusedKey extends Problem {
+  readonly code: KeyProblem
+  readonly key: ApiKey | undefined
+  constructor(code: KeyProblem, key?: ApiKey) {
+    super(code)
+    this.code = code
+    this.key = key
+  }
+}
+
+const MALFORMED = new RefusedKey('malformed_api_key')
+const OTHER_ENVIRONMENT = new RefusedKey('wrong_environment')
+const UNKNOWN = new RefusedKey('unknown_api_key')
+
+export class Keyring {
+  readonly #store: Pick<Store, 'accounts'>
+  readonly #environment: Environment
+  readonly #clock: () => number
+  /** Measures the age of cached keys: a wall clock that is set back would keep them for longer. */
+  readonly #monotonic: () => number
+  /** Counts calls of `forgetAll`: a look-up that began before a revocation must not be cached after it. */
+  #revocations = 0
+  readonly #cached = new Map<string, { key: ApiKey; until: number }>()
+
+  constructor(store: Pick<Store, 'accounts'>, environment: Environment, clock: () => number, monotonic: () => number) {
+    this.#store = store
+    this.#environment = environment
+    this.#clock = clock
+    this.#monotonic = monotonic
+  }
+
+  /**
+   * Returns a cached key, or a refusal if the key is malformed or of the other environment, without a look-up in the store.
+   * Returns undefined if `find` must look the key up.
+   */
+  recall(secret: string): ApiKey | RefusedKey | undefined {
+    const entry = this.#cached.get(secret)
+    if (entry === undefined) {
+      if (!isWellFormedKey(secret)) return MALFORMED
+      return environmentOf(secret) === this.#environment ? undefined : OTHER_ENVIRONMENT
+    }
+    if (this.#monotonic() < entry.until && !isExpired(entry.key, this.#clock())) return entry.key
+    this.#cached.delete(secret)
+    return undefined
+  }
+
+  /** Looks up a well-formed secret in the store; resolves with its key, or with a refusal. */
+  async find(secret: string): Promise<ApiKey | RefusedKey> {
+    const [revocations, until] = [this.#revocations, this.#monotonic() + CACHED_MS]
+    const key = await this.#store.accounts.keyByHash(hashKey(secret))
+    if (key === undefined) return UNKNOWN
+    if (key.revokedAt !== undefined) return new RefusedKey('revoked_api_key', key)
+    if (isExpired(key, this.#clock())) return new RefusedKey('expired_api_key', key)
+    if (revocations !== this.#revocations) return key
+    if (this.#cached.size >= CACHED_KEYS) this.#cached.clear()
+    this.#cached.set(secret, { key, until })
+    return key
+  }
+
+  /** Empties the cache. Called when a process of the instance revokes a key or removes an account. */
+  forgetAll(): void {
+    this.#revocations += 1
+    this.#cached.clear()
+  }
 }

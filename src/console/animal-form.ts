@@ -21,7 +21,7 @@ export const STATUS_WORDS: Record<PetStatus, string> = { available: 'Available',
 
 const STATUS_OPTIONS = PET_STATUSES.map((status) => [status, STATUS_WORDS[status]] as const)
 
-interface Shown {
+interface ShownField {
   label: string
   /** Renders the input. `categories` are suggested for the category, but any number can be typed. */
   input: (parts: FieldParts & { categories: readonly bigint[] }) => Html
@@ -31,7 +31,7 @@ interface Shown {
   words?: (value: string) => string
 }
 
-const SHOWN: Record<FieldName, Shown> = {
+const SHOWN: Record<FieldName, ShownField> = {
   name: {
     label: 'Name',
     input: field,

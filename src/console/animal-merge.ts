@@ -1,7 +1,20 @@
 // Merges the form of an animal three ways: what the form showed, what was typed, and what is stored now. A field that was left
-// alone takes the stored value. A field that both changed is asked about: the next form carries the question and its answer.
+// alone takes the stored value. A field that both changed is asked about: the next form carries the question and its answer. Below
+// the merge, how it is shown.
+import { FieldProblem } from '../contract/errors.ts'
 import { FIELD_NAMES, type FieldName, type Pet } from '../contract/pets.ts'
-import { fieldText, readField } from './animal-form.ts'
+import { html, type Html, isolated } from '../http/html.ts'
+import {
+  animalField,
+  type AnimalFieldParts,
+  fieldText,
+  inWords,
+  labelOf,
+  readField,
+  textInWords,
+} from './animal-form.ts'
+import { type Change, whoChanged } from './animal-history.ts'
+import { hidden } from './forms.ts'
 
 type Texts = Partial<Record<FieldName, string>>
 
@@ -51,7 +64,7 @@ export function mergeForm(form: URLSearchParams, pet: Pet): Merge {
 }
 
 /** Returns the name of the field that says which value to keep, 'theirs' or 'yours'. */
-export function answerName(name: FieldName): string {
+function answerName(name: FieldName): string {
   return `keep_${name}`
 }
 
@@ -75,4 +88,77 @@ function readTexts(json: string | null): Texts {
   } catch {
     return {}
   }
+}
+
+/** Returns the query that makes `savedNotice` name what others changed. */
+export function meanwhileQuery({ changedMeanwhile }: Merge): Record<string, string> {
+  return changedMeanwhile.length === 0 ? {} : { meanwhile: changedMeanwhile.join() }
+}
+
+export function savedNotice(query: URLSearchParams, pet: Pet, back: string): Html | undefined {
+  const meanwhile = FIELD_NAMES.filter((name) => query.get('meanwhile')?.split(',').includes(name))
+  const isSaved = query.has('changed')
+  if (!isSaved && meanwhile.length === 0) return undefined
+  return html`<div class="notice good" role="status">
+    <p>${isSaved ? 'Saved.' : 'There was nothing to save.'} <a href="${back}">Back to the list</a></p>
+    ${meanwhile.length > 0 && html`<p>Changed while you were editing, and kept:</p>${valueList(meanwhile, pet)}`}
+  </div>`
+}
+
+export function meanwhileNotice(merge: Merge, pet: Pet, last: Change | undefined, page: string): Html | undefined {
+  const { asked, changedMeanwhile } = merge
+  if (asked.length === 0 && changedMeanwhile.length === 0) return undefined
+  const isUnknown = hasUnknownStart(merge)
+  const both = asked.map(labelOf).join(' and ')
+  const reason = isUnknown ? 'This form was opened before the service was upgraded.' : whoChanged(last)
+  return html`<div class="notice warn" role="alert">
+    <p><strong>${reason}</strong> Nothing of this form was saved yet.</p>
+    ${changedMeanwhile.length > 0 && html`<p>What changed is in the form below:</p>${valueList(changedMeanwhile, pet)}`}
+    ${asked.length > 0 && html`<p>${isUnknown ? `It differs from what is stored in ${both}` : `You changed ${both} here, too`}: choose which to keep.</p>`}
+    <p>Save, or <a href="${page}">start from what is stored</a>.</p>
+  </div>`
+}
+
+/** Returns whether a field is asked about only because the form does not tell what it showed. */
+function hasUnknownStart({ asked, shown }: Merge): boolean {
+  return asked.some((name) => shown[name] === undefined)
+}
+
+function valueList(names: readonly FieldName[], pet: Pet): Html {
+  return html`<ul>${names.map((name) => html`<li>${labelOf(name)}: ${isolated(inWords(pet, name))}</li>`)}</ul>`
+}
+
+export function unansweredProblems({ unanswered }: Merge): FieldProblem[] {
+  return unanswered.map((name) => new FieldProblem(answerName(name), `${labelOf(name)}: choose which to keep`))
+}
+
+/** Renders what the next form must tell of this merge: what it shows and, for a field that is asked about, what was shown first. */
+export function carriedFields({ asked, shown }: Merge, pet: Pet): Html {
+  const stored = (names: readonly FieldName[]) => Object.fromEntries(names.map((name) => [name, fieldText(pet, name)]))
+  const first = Object.fromEntries(asked.map((name) => [name, shown[name]]))
+  return html`${hidden('shown', JSON.stringify({ ...stored(FIELD_NAMES), ...first }))}
+    ${asked.length > 0 && hidden('theirs', JSON.stringify(stored(asked)))}`
+}
+
+export function mergedFields(merge: Merge, pet: Pet, last: Change | undefined, parts: AnimalFieldParts): Html[] {
+  const theirs = last?.byVisitor || hasUnknownStart(merge) ? 'Keep what is stored' : 'Keep theirs'
+  return FIELD_NAMES.map((name) => {
+    if (!merge.asked.includes(name)) return animalField(name, parts)
+    return question(name, html`${theirs}: ${isolated(inWords(pet, name))}`, merge.shown[name], parts)
+  })
+}
+
+/** Neither answer is chosen in advance, so that nobody takes back a change by accident. */
+function question(name: FieldName, theirs: Html, was: string | undefined, parts: AnimalFieldParts): Html {
+  const id = answerName(name)
+  const problem = parts.problems.find(({ field }) => field === id)?.message
+  const describedBy = [was !== undefined && `${id}-hint`, problem !== undefined && `${id}-problem`].filter(Boolean)
+  return html`<fieldset class="question${problem && ' wrong'}" ${describedBy.length > 0 && html`aria-describedby="${describedBy.join(' ')}"`}>
+    <legend>${labelOf(name)}</legend>
+    ${was !== undefined && html`<p class="hint" id="${id}-hint">When you opened the form: ${isolated(textInWords(name, was))}</p>`}
+    ${problem && html`<p class="problem" id="${id}-problem">${problem}</p>`}
+    <label><input type="radio" id="${id}" name="${id}" value="theirs"> <span>${theirs}</span></label>
+    <label><input type="radio" name="${id}" value="yours"> <span>Keep yours, as in the field below</span></label>
+    ${animalField(name, parts, 'Yours')}
+  </fieldset>`
 }

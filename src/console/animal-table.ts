@@ -4,34 +4,27 @@ import { FIELD_NAMES, type FieldName, FIELDS, type Pet } from '../contract/pets.
 import { inWords, labelOf } from './animal-form.ts'
 import { html, type Html, isolated } from '../http/html.ts'
 
-/** What a page of animals shows below the tiles. */
-export interface Shown {
-  status?: number
-  notice?: Html | undefined
-  content: Html
-}
-
 /** The parameters of listPets that the console accepts too: all except for the size of a page. */
 export const ACCEPTED = LIST_PARAMETERS.filter(({ name }) => name !== 'limit')
 
 /** The parameters that tell where in the list or search the visitor is. */
-const PLACE = [...ACCEPTED.map(({ name }) => name), 'newer', 'q', 'from']
+const POSITION = [...ACCEPTED.map(({ name }) => name), 'newer', 'q', 'from']
 
-export function listAddress(filters: Filters, place: Record<string, string> = {}): string {
-  return withFilters('/animals', filters, place)
+export function listAddress(filters: Filters, more: Record<string, string> = {}): string {
+  return withFilters('/animals', filters, more)
 }
 
-export function withFilters(path: string, filters: Filters, place: Record<string, string> = {}): string {
-  return addressOf(path, { ...Object.fromEntries(new URLSearchParams(filterQuery(filters))), ...place })
+export function withFilters(path: string, filters: Filters, more: Record<string, string> = {}): string {
+  return withQuery(path, { ...Object.fromEntries(new URLSearchParams(filterQuery(filters))), ...more })
 }
 
-/** Returns an address that remembers the place in the list that the visitor came from. */
-export function keepingPlace(path: string, raw: URLSearchParams, more: Record<string, string> = {}): string {
-  const place = PLACE.flatMap((name) => (raw.has(name) ? [[name, raw.get(name)!]] : []))
-  return addressOf(path, { ...(Object.fromEntries(place) as Record<string, string>), ...more })
+/** Returns an address that remembers the position in the list that the visitor came from. */
+export function keepingPosition(path: string, raw: URLSearchParams, more: Record<string, string> = {}): string {
+  const position = POSITION.flatMap((name) => (raw.has(name) ? [[name, raw.get(name)!]] : []))
+  return withQuery(path, { ...(Object.fromEntries(position) as Record<string, string>), ...more })
 }
 
-function addressOf(path: string, parameters: Record<string, string>): string {
+function withQuery(path: string, parameters: Record<string, string>): string {
   const query = new URLSearchParams(parameters).toString()
   return query === '' ? path : `${path}?${query}`
 }
@@ -56,7 +49,7 @@ const LISTED: readonly FieldName[] = [...new Set<FieldName>(['name', 'status', .
 function cell(pet: Pet, name: FieldName, raw: URLSearchParams): Html {
   const words = inWords(pet, name)
   if (name === 'name')
-    return html`<th scope="row"><a href="${keepingPlace(`/animals/${pet.id}`, raw)}">${isolated(words)}</a></th>`
+    return html`<th scope="row"><a href="${keepingPosition(`/animals/${pet.id}`, raw)}">${isolated(words)}</a></th>`
   if (name === 'status') return html`<td><span class="mark ${pet.status}">${words}</span></td>`
   return html`<td class="${alignment(name)}">${words}</td>`
 }

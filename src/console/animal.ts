@@ -9,16 +9,17 @@ import { type AuditEvent, petSubject } from '../store/account-store.ts'
 import { fingerprintOf, idempotencyFor } from '../store/idempotency.ts'
 import { animalField, categoriesInUse, inWords, labelOf, readAnimal } from './animal-form.ts'
 import { history, readChanges } from './animal-history.ts'
-import { type Merge, mergeForm } from './animal-merge.ts'
 import {
   carriedFields,
   meanwhileNotice,
   meanwhileQuery,
+  type Merge,
   mergedFields,
+  mergeForm,
   savedNotice,
   unansweredProblems,
-} from './animal-questions.ts'
-import { keepingPlace } from './animal-table.ts'
+} from './animal-merge.ts'
+import { keepingPosition } from './animal-table.ts'
 import { form, hidden, type Problems, problemSummary } from './forms.ts'
 import { html, isolated, withVisibleControls } from '../http/html.ts'
 import { notFoundPage } from './problem-pages.ts'
@@ -39,8 +40,8 @@ export const animalRoutes: readonly ConsoleRoute[] = [
 async function animalPage(visit: MemberVisit, pet: Pet, merge: Merge, invalid: Problems = []): Promise<HtmlPage> {
   const [changes, categories] = await Promise.all([readChanges(visit, pet.id), categoriesInUse(visit.store)])
   const problems = [...unansweredProblems(merge), ...invalid]
-  const back = keepingPlace('/animals', visit.query)
-  const page = keepingPlace(`/animals/${pet.id}`, visit.query)
+  const back = keepingPosition('/animals', visit.query)
+  const page = keepingPosition(`/animals/${pet.id}`, visit.query)
   return {
     title: withVisibleControls(pet.name),
     section: 'animals',
@@ -74,7 +75,7 @@ async function change(visit: MemberVisit, pet: Pet): Promise<Outcome> {
   if (merge.asked.length > 0) return animalPage(visit, pet, merge)
   const detail = difference(pet, wanted)
   const next = (more: Record<string, string>) => ({
-    redirect: keepingPlace(`/animals/${pet.id}`, visit.query, { ...more, ...meanwhileQuery(merge) }),
+    redirect: keepingPosition(`/animals/${pet.id}`, visit.query, { ...more, ...meanwhileQuery(merge) }),
   })
   if (detail === '') return next(merge.isStoredAlready ? SAVED : {})
   const { id: accountId } = visit.who.account

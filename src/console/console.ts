@@ -17,15 +17,24 @@ import { activityRoutes } from './activity.ts'
 import { animalRoutes } from './animal.ts'
 import { animalsRoutes } from './animals.ts'
 import { assetAnswer } from './assets.ts'
-import { cookieHeader, forgetCookieHeader, readCookies } from './cookie.ts'
+import { readTyped, withTyped } from './forms.ts'
 import { keyRoutes } from './keys.ts'
 import { layout } from './layout.ts'
 import { badRequestPage, errorPage, misdirectedPage, notFoundPage, staleFormPage } from './problem-pages.ts'
 import { referenceRoutes } from './reference.ts'
 import { SECURITY_HEADERS } from '../http/security-headers.ts'
 import { signInRoutes, toSignIn } from './sign-in.ts'
-import { readTyped, withTyped } from './typed.ts'
-import { type ConsoleParts, type ConsoleRoute, type Download, type Outcome, type Visit, whenLeft } from './visit.ts'
+import {
+  type ConsoleParts,
+  type ConsoleRoute,
+  cookieHeader,
+  type Download,
+  forgetCookieHeader,
+  type Outcome,
+  readCookies,
+  type Visit,
+  whenLeft,
+} from './visit.ts'
 import { welcomeRoutes } from './welcome.ts'
 
 /** The first route that matches a request handles it. */

@@ -6,10 +6,9 @@ import { TooManyTries, type Trier } from '../accounts/throttle.ts'
 import { FieldProblem, Problem } from '../contract/errors.ts'
 import type { Account } from '../store/account-store.ts'
 import { isInMemory } from '../store/database-address.ts'
-import { field, form, hidden, type Problems, problemSummary } from './forms.ts'
+import { field, form, hidden, type Problems, problemSummary, signAgain } from './forms.ts'
 import { html, type Html } from '../http/html.ts'
 import { tooManyTriesPage, TRY_AGAIN } from './problem-pages.ts'
-import { signAgain } from './typed.ts'
 import { type ConsoleRoute, forAnyone, type HtmlPage, type Outcome, safeNext, type Visit } from './visit.ts'
 
 export const signInRoutes: readonly ConsoleRoute[] = [

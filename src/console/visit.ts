@@ -1,12 +1,13 @@
-// A page is a function from a visit (who, what was typed, when) to an outcome: an HTML page, a redirect or a file.
+// A page is a function from a visit (who, what was typed, when) to an outcome: an HTML page, a redirect or a file. The token of a
+// visit is in the console's cookie.
 import type { ServerResponse } from 'node:http'
 import type { Accounts } from '../accounts/accounts.ts'
-import { csrfToken, newToken, type Sessions, type SignedIn } from '../accounts/sessions.ts'
+import { csrfToken, isToken, newToken, type Sessions, type SignedIn } from '../accounts/sessions.ts'
 import type { Throttles } from '../accounts/throttle.ts'
 import { type Config, ownBaseUrl } from '../config.ts'
 import { BASE_PATH } from '../contract/operations.ts'
 import { isOwnName, type Reach } from '../http/reach.ts'
-import type { PageCall } from '../http/call.ts'
+import type { Call, PageCall } from '../http/call.ts'
 import type { PageRoute } from '../http/routes.ts'
 import type { Log } from '../log.ts'
 import type { Store } from '../store/store.ts'
@@ -37,7 +38,7 @@ export interface Visit extends ConsoleParts {
   who: SignedIn | undefined
   /** The fields of the form that was sent; empty if none was. */
   form: URLSearchParams
-  /** Whether `form` was typed before the sign-in (typed.ts) and is shown again; it has not been handled yet. */
+  /** Whether `form` was typed before the sign-in (`readTyped`) and is shown again; it has not been handled yet. */
   isRestored: boolean
   query: URLSearchParams
   now: number
@@ -132,6 +133,37 @@ export function csrfTokenFor(visit: Visit): string {
 export function tokenFor(visit: Visit): string {
   visit.tokenIsNew ||= visit.token === undefined
   return (visit.token ??= newToken())
+}
+
+/**
+ * The value of the cookie is a random token: the visitor is signed in if the store has a session with its hash. `__Host-` binds
+ * the cookie to this host and to https. Browsers refuse it on plain http, which loopback uses.
+ */
+function cookieName(secure: boolean): string {
+  return secure ? '__Host-petstore' : 'petstore'
+}
+
+/** Bounds the look-ups in the store: each cookie is one. */
+const MOST_COOKIES = 10
+
+/**
+ * Returns the tokens of all cookies with the console's name and a token's form. A browser sends several if another host of
+ * the domain, or a page below another path, has set one too.
+ */
+export function readCookies({ request }: Call, secure: boolean): string[] {
+  const prefix = `${cookieName(secure)}=`
+  const cookies = (request.headers.cookie ?? '').split(';').map((cookie) => cookie.trim())
+  const tokens = cookies.filter((cookie) => cookie.startsWith(prefix)).map((cookie) => cookie.slice(prefix.length))
+  return [...new Set(tokens.filter(isToken))].slice(0, MOST_COOKIES)
+}
+
+/** The cookie lasts until the browser is closed. The session may end earlier (accounts/sessions.ts). */
+export function cookieHeader(token: string, secure: boolean): string {
+  return `${cookieName(secure)}=${token}; Path=/; HttpOnly; SameSite=Lax${secure ? '; Secure' : ''}`
+}
+
+export function forgetCookieHeader(secure: boolean): string {
+  return `${cookieHeader('', secure)}; Max-Age=0`
 }
 
 /**

@@ -22,7 +22,7 @@ function cacheOf(store: { version: number | undefined }): AnswerCache {
 
 /** A page is kept when it is asked for the second time. */
 async function askTwice(cache: AnswerCache, address: string, read = page('x'), version = cache.version): Promise<void> {
-  for (let count = 0; count < 2; count += 1) await cache.read(address, version, async () => read)
+  for (let count = 0; count < 2; count += 1) await cache.readThrough(address, version, async () => read)
 }
 
 describe('the answer cache', () => {
@@ -44,7 +44,8 @@ describe('the answer cache', () => {
     store.version = 2
     cache.refresh()
     const answers: ((read: CachedAnswer) => void)[] = []
-    const ask = () => cache.read('/v1/pets', cache.version, () => new Promise((resolve) => answers.push(resolve)))
+    const ask = () =>
+      cache.readThrough('/v1/pets', cache.version, () => new Promise((resolve) => answers.push(resolve)))
     const [first, second] = [ask(), ask()]
     store.version = 3
     cache.refresh()
@@ -59,10 +60,10 @@ describe('the answer cache', () => {
 
   it('tells all who wait that a page could not be read, and reads it again for the next', async () => {
     const cache = cacheOf({ version: 1 })
-    const fail = () => cache.read('/v1/pets', 1, () => Promise.reject(new Error('no disk')))
+    const fail = () => cache.readThrough('/v1/pets', 1, () => Promise.reject(new Error('no disk')))
     await Promise.all([fail(), fail()].map((asked) => assert.rejects(asked, /no disk/)))
     const found = page('x')
-    assert.equal(await cache.read('/v1/pets', 1, async () => found), found)
+    assert.equal(await cache.readThrough('/v1/pets', 1, async () => found), found)
   })
 
   it('does not keep a page that was read for a request of an older version', async () => {
@@ -81,7 +82,7 @@ describe('the answer cache', () => {
     await askTwice(cache, '/v1/pets')
     store.version = 2
     cache.refresh()
-    await cache.read('/v1/pets', 2, async () => {
+    await cache.readThrough('/v1/pets', 2, async () => {
       store.version = 3
       cache.refresh()
       return page('x')
@@ -95,7 +96,7 @@ describe('the answer cache', () => {
     cache.refresh()
     await askTwice(cache, '/v1/pets')
     assert.equal(cache.find('/v1/pets'), undefined, 'not for the version before')
-    await cache.read('/v1/pets', 1, async () => {
+    await cache.readThrough('/v1/pets', 1, async () => {
       version = 2
       return page('x')
     })
@@ -116,7 +117,7 @@ describe('the answer cache', () => {
     const cache = cacheOf({ version: undefined })
     await askTwice(cache, '/v1/pets')
     let count = 0
-    const ask = () => cache.read('/v1/pets', cache.version, async () => page(String((count += 1))))
+    const ask = () => cache.readThrough('/v1/pets', cache.version, async () => page(String((count += 1))))
     const turn = [ask(), ask(), ask()]
     cache.refresh()
     const next = [ask(), ask()]
@@ -129,15 +130,15 @@ describe('the answer cache', () => {
   it('keeps no refusal', async () => {
     const cache = cacheOf({ version: 1 })
     for (let count = 0; count < 3; count += 1)
-      await cache.read('/v1/pets', 1, async () => new Refusal('invalid_parameter', ''))
+      await cache.readThrough('/v1/pets', 1, async () => new Refusal('invalid_parameter', ''))
     assert.equal(cache.find('/v1/pets'), undefined)
   })
 
   it('keeps a page only when it is asked for again', async () => {
     const cache = cacheOf({ version: 1 })
-    await cache.read('/v1/pets', 1, async () => page('x'))
+    await cache.readThrough('/v1/pets', 1, async () => page('x'))
     assert.equal(cache.find('/v1/pets'), undefined)
-    await cache.read('/v1/pets', 1, async () => page('x'))
+    await cache.readThrough('/v1/pets', 1, async () => page('x'))
     assert.ok(cache.find('/v1/pets'))
   })
 
@@ -168,7 +169,7 @@ describe('the answer cache', () => {
 
   it('remembers so many addresses that were asked for, and not all there ever were', async () => {
     const cache = cacheOf({ version: 1 })
-    const ask = (address: string) => cache.read(address, 1, async () => page('x'))
+    const ask = (address: string) => cache.readThrough(address, 1, async () => page('x'))
     await ask('/v1/pets')
     for (let id = 0; id < 1024; id += 1) await ask(`/v1/pets/${id}`)
     await ask('/v1/pets')
@@ -177,7 +178,8 @@ describe('the answer cache', () => {
 
   it('keeps pages that are asked for in turns', async () => {
     const cache = cacheOf({ version: 1 })
-    for (const address of ['/a', '/b', '/c', '/a', '/b', '/c']) await cache.read(address, 1, async () => page('x'))
+    for (const address of ['/a', '/b', '/c', '/a', '/b', '/c'])
+      await cache.readThrough(address, 1, async () => page('x'))
     assert.ok(cache.find('/a') && cache.find('/b') && cache.find('/c'))
   })
 
@@ -197,7 +199,8 @@ describe('the answer cache', () => {
 
   it('counts a page once, however often it is read beside', async () => {
     const cache = cacheOf({ version: 1 })
-    for (let count = 0; count < 2000; count += 1) await cache.read('/v1/pets', 1, async () => page('x'.repeat(10_000)))
+    for (let count = 0; count < 2000; count += 1)
+      await cache.readThrough('/v1/pets', 1, async () => page('x'.repeat(10_000)))
     assert.ok(cache.find('/v1/pets'))
   })
 

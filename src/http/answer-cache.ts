@@ -31,7 +31,7 @@ export function rendered(route: Route, json: string, own: readonly string[] = []
 /** Creates the handler of an operation that only reads. It answers through the cache, with 304 if the client has the current content. */
 export function cachedRead(cache: AnswerCache, read: Read): Handler {
   return async (call) => {
-    const answer = await cache.read(call.request.url!, call.version, () => read(call.route))
+    const answer = await cache.readThrough(call.request.url!, call.version, () => read(call.route))
     return answer instanceof Refusal ? answer : answerOrNotModified(call, answer)
   }
 }
@@ -56,7 +56,7 @@ export function matchesEtag(ifNoneMatch: string | undefined, etag: string): bool
 
 const MAX_ANSWERS = 1024
 const MAX_BYTES = 8 * 1024 * 1024
-const MAX_ADDRESS = 200
+const MAX_URL_LENGTH = 200
 
 export class AnswerCache {
   /** Counts the reads whose answer was cached, and those whose answer was not. Requests refused before the read are neither. */
@@ -97,52 +97,52 @@ export class AnswerCache {
     return this.#version
   }
 
-  find(address: string): CachedAnswer | undefined {
+  find(url: string): CachedAnswer | undefined {
     if (!this.#isChecked) this.refresh()
-    return this.#answers.get(address)
+    return this.#answers.get(url)
   }
 
   /**
-   * Reads an answer that is not cached, for a request that arrived at this version. If the address was requested
+   * Reads an answer that is not cached, for a request that arrived at this version. If the URL was requested
    * before, one read serves all requests that arrive while it runs, and its answer is cached; if the store has no
-   * version, one read serves only the requests that arrived before it began. The first answer of an address is not
+   * version, one read serves only the requests that arrived before it began. The first answer of a URL is not
    * cached: a client that pages through a list requests each page once, and collecting the garbage of such a cache
    * would take a third of the time of the request.
    */
-  read(address: string, version: number | undefined, read: () => Reading): Reading {
+  readThrough(url: string, version: number | undefined, load: () => Reading): Reading {
     this.lookups.misses += 1
     // If the store's version has changed since the request arrived, the version of a read that begins now is unknown.
-    if (version !== this.#version || this.#isNew(address)) return read()
-    return this.#reading.get(address) ?? this.#readAndKeep(address, read)
+    if (version !== this.#version || this.#isNew(url)) return load()
+    return this.#reading.get(url) ?? this.#loadAndKeep(url, load)
   }
 
-  #isNew(address: string): boolean {
-    if (this.#requested.has(address)) return false
+  #isNew(url: string): boolean {
+    if (this.#requested.has(url)) return false
     if (this.#requested.size >= MAX_ANSWERS) this.#requested.clear()
-    if (address.length <= MAX_ADDRESS) this.#requested.add(address)
+    if (url.length <= MAX_URL_LENGTH) this.#requested.add(url)
     return true
   }
 
-  async #readAndKeep(address: string, read: () => Reading): Reading {
+  async #loadAndKeep(url: string, load: () => Reading): Reading {
     const version = this.#store.versionToRead()
-    const reading = read()
-    this.#reading.set(address, reading)
+    const reading = load()
+    this.#reading.set(url, reading)
     try {
       const answer = await reading
       // The store may only now have reached the version that was read.
       if (version !== undefined) this.refresh()
       const isCurrent = version !== undefined && version === this.#version
-      if (isCurrent && !(answer instanceof Refusal)) this.#keep(address, answer)
+      if (isCurrent && !(answer instanceof Refusal)) this.#keep(url, answer)
       return answer
     } finally {
-      if (this.#reading.get(address) === reading) this.#reading.delete(address)
+      if (this.#reading.get(url) === reading) this.#reading.delete(url)
     }
   }
 
-  #keep(address: string, answer: CachedAnswer): void {
-    if (this.#answers.has(address)) return
-    this.#answers.set(address, answer)
-    this.#bytes += sizeOf(address, answer)
+  #keep(url: string, answer: CachedAnswer): void {
+    if (this.#answers.has(url)) return
+    this.#answers.set(url, answer)
+    this.#bytes += sizeOf(url, answer)
     while (this.#answers.size > MAX_ANSWERS || this.#bytes > MAX_BYTES) {
       const [oldest, dropped] = this.#answers.entries().next().value!
       this.#answers.delete(oldest)
@@ -151,6 +151,6 @@ export class AnswerCache {
   }
 }
 
-function sizeOf(address: string, answer: CachedAnswer): number {
-  return address.length + answer.body.length
+function sizeOf(url: string, answer: CachedAnswer): number {
+  return url.length + answer.body.length
 }

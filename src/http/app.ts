@@ -1,6 +1,6 @@
 // The HTTP server, and the path of a request for an operation: route, checks, handler, answer. All other requests go to the pages.
 import type { Server } from 'node:http'
-import type { Keyring } from '../accounts/keyring.ts'
+import type { Keyring } from '../accounts/api-keys.ts'
 import { type Config, ownBaseUrl } from '../config.ts'
 import { HEADERS_LIMIT } from '../contract/limits.ts'
 import type { Log } from '../log.ts'

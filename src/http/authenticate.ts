@@ -1,5 +1,5 @@
 // Checks the API key in Authorization: Bearer <API_KEY>; answers 401 (spec, section 5).
-import { type Keyring, type KeyProblem, RefusedKey } from '../accounts/keyring.ts'
+import { type Keyring, type KeyProblem, RefusedKey } from '../accounts/api-keys.ts'
 import { ERRORS, type ErrorCode, Refusal } from '../contract/errors.ts'
 import type { ApiKey } from '../store/account-store.ts'
 import { type Call, cameTwice, type Step } from './call.ts'

@@ -1,6 +1,6 @@
 // What the processes of one instance share: the limits that its first process counts for all of them, and the methods that the
 // first process and its workers call in each other (channel.ts). In a worker each limit is such a call (worker.ts).
-import { CACHED_MS } from '../accounts/keyring.ts'
+import { CACHED_MS } from '../accounts/api-keys.ts'
 import { createThrottles, type Throttles } from '../accounts/throttle.ts'
 import type { Config } from '../config.ts'
 import type { Timeouts } from '../http/app.ts'
