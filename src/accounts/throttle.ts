@@ -16,7 +16,7 @@ const PASSWORDS_WITHIN_MS = 15 * 60_000
 /** High enough for the people of an office who share one address. */
 export const SIGN_IN_BY_ADDRESS: TryLimit = { tries: 50, withinMs: PASSWORDS_WITHIN_MS }
 
-/** A person mistypes a few times; a program tries thousands. Another address can't use up the tries of this pair. */
+/** A person mistypes a few times; a program tries thousands. Counted per pair, so that a stranger elsewhere can't lock the owner out. */
 export const SIGN_IN_BY_ACCOUNT_AND_ADDRESS: TryLimit = { tries: 10, withinMs: PASSWORDS_WITHIN_MS }
 
 /** Limits guesses at one account from many addresses. Higher, because reaching this limit locks out the account's owner. */

@@ -42,7 +42,7 @@ export function mergeForm(form: URLSearchParams, pet: Pet): Merge {
     const stored = fieldText(pet, name)
     const answer = theirs[name] === undefined ? null : form.get(answerName(name))
     const isAnswered = answer === 'theirs' || answer === 'yours'
-    // Whoever has answered has seen what was stored then.
+    // The visitor has answered, and so has seen what was stored then.
     const base = isAnswered ? theirs[name] : sentShown[name]
     const typed = answer === 'theirs' ? base! : typedText(name, form.get(name), [base, stored])
     const isLeftAlone = typed === undefined || typed === base || typed === stored
@@ -148,7 +148,7 @@ export function mergedFields(merge: Merge, pet: Pet, last: Change | undefined, p
   })
 }
 
-/** Neither answer is chosen in advance, so that nobody takes back a change by accident. */
+/** Neither answer is chosen in advance, so that no visitor undoes a change by accident. */
 function question(name: FieldName, theirs: Html, was: string | undefined, parts: AnimalFieldParts): Html {
   const id = answerName(name)
   const problem = parts.problems.find(({ field }) => field === id)?.message

@@ -49,8 +49,8 @@ export function count(value: number): string {
 }
 
 /** "1 call", "3 calls" */
-export function counted(value: number, one: string, many = `${one}s`): string {
-  return `${count(value)} ${value === 1 ? one : many}`
+export function counted(value: number, one: string): string {
+  return `${count(value)} ${one}${value === 1 ? '' : 's'}`
 }
 
 function timeElement(time: number, text: string): Html {

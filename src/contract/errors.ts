@@ -1,5 +1,5 @@
-// The table of error codes, each with its status, cause and fix; the reference is generated from it. Below it, the classes in
-// which functions return a refusal.
+// The table of error codes, each with its status, cause and fix; the reference is generated from it. Below it, what a function
+// returns instead of its value if it refuses its input.
 import { BODY_LIMIT, HEADERS_LIMIT, IDEMPOTENCY, kibibytes } from './limits.ts'
 
 interface ErrorKind {

@@ -117,7 +117,7 @@ function shorten(text: string): string {
 }
 
 /** A syntax error; `found` is empty at the end of the text. */
-export interface BrokenJson {
+interface BrokenJson {
   line: number
   column: number
   expected: string

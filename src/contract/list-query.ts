@@ -8,9 +8,9 @@ import { Problem } from './errors.ts'
  * The filters of a list, with their descriptions for OpenAPI: the field of that name must equal the parameter. Each filter
  * needs an index on its column and the id, in both engines.
  */
-export const FILTERS = { status: 'Only animals with this status' } as const satisfies Partial<Record<FieldName, string>>
+const FILTERS = { status: 'Only animals with this status' } as const satisfies Partial<Record<FieldName, string>>
 
-export type FilterName = keyof typeof FILTERS
+type FilterName = keyof typeof FILTERS
 export const FILTER_NAMES = Object.keys(FILTERS) as FilterName[]
 
 export type Filters = { [F in FilterName]?: NonNullable<NewPet[F]> | undefined }
@@ -80,10 +80,10 @@ export function parseListQuery(raw: RawQuery): ListQuery | Problem {
     if (typeof value !== 'string') {
       return new Problem(`The query parameter ${name} was given ${value.length} times; give it once.`)
     }
-    const expected =
+    const violatedRule =
       name === 'limit' || name === 'cursor' ? readParameter[name](value, query) : readFilter(name, value, query)
-    if (expected !== undefined) {
-      return new Problem(`The query parameter ${name} must be ${expected}, got ${quote(value)}.`)
+    if (violatedRule !== undefined) {
+      return new Problem(`The query parameter ${name} must be ${violatedRule}, got ${quote(value)}.`)
     }
   }
   return query

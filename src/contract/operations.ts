@@ -204,7 +204,7 @@ export interface Content {
   example: unknown
 }
 
-export interface Success {
+interface Success {
   status: 200 | 201 | 204
   description: string
   /** Undefined if the response has no body. */

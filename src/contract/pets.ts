@@ -17,7 +17,7 @@ export const DEFAULT_STATUS: PetStatus = 'available'
  */
 const NAME_PATTERN = String.raw`^[^\S]*[^\s\u0000][^\u0000]*$`
 
-export const PetStatusSchema = {
+const PetStatusSchema = {
   title: 'PetStatus',
   type: 'string',
   enum: PET_STATUSES,
@@ -150,7 +150,7 @@ function isName(value: unknown): value is string {
   return namePattern.test(value) && value.isWellFormed()
 }
 
-export function isPetStatus(value: unknown): value is PetStatus {
+function isPetStatus(value: unknown): value is PetStatus {
   return PET_STATUSES.includes(value as PetStatus)
 }
 

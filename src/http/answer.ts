@@ -181,7 +181,7 @@ type RefusalAnswer = Answer & { body: Bytes }
  * Creates a function that renders refusals, each with a link to the documentation of its code; `root` is the public address, if
  * configured. A refusal that is the same object each time, such as for a missing key, is rendered once.
  */
-export function createRefusalAnswer(root = ''): (refusal: Refusal) => RefusalAnswer {
+function createRefusalAnswer(root = ''): (refusal: Refusal) => RefusalAnswer {
   const rendered = new WeakMap<Refusal, RefusalAnswer>()
   return (refusal) => {
     const known = rendered.get(refusal)

@@ -159,7 +159,7 @@ function malformed(message: string): Refusal {
 }
 
 /** Returns the address of the client, also behind trusted proxies. It is empty if the client has disconnected. */
-export type ClientAddress = (request: IncomingMessage) => string
+type ClientAddress = (request: IncomingMessage) => string
 
 export function createClientAddress(trustProxy: string[] | false): ClientAddress {
   if (trustProxy === false) return ({ socket }) => socket.remoteAddress ?? ''

@@ -52,7 +52,7 @@ export const SLOWEST_RATE = 16 * 1024
 export const LONGEST_STALL_MS = 300_000
 
 /** The times are in app.ts, `TIMEOUTS`. */
-export interface ConnectionLimits {
+interface ConnectionLimits {
   stalledTimeout: number
   lingerTimeout: number
   connectionsCheckingInterval: number
@@ -82,7 +82,7 @@ export function tendConnections(
   server.on('drop', () => onRefused('limit'))
   answerAfterEnd(server)
   server.on('connection', (socket: Socket) => {
-    // Reset before it was accepted: nobody reads an answer.
+    // Reset before it was accepted: no client reads an answer.
     if (!rememberAddress(socket)) socket.destroy()
     replaceEnd(socket, () => lingeringClose(socket, lingerTimeout))
   })

@@ -16,7 +16,7 @@ import { type AnswerCache, cachedRead, type Read, rendered } from './answer-cach
 import { readJsonBody } from './body.ts'
 import { type Call, cameTwice, type Handler, type Result } from './call.ts'
 
-export type Handlers = Record<OperationId, Handler>
+type Handlers = Record<OperationId, Handler>
 
 /** Links are relative if no `baseUrl` is configured. */
 export function createHandlers(

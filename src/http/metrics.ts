@@ -143,9 +143,9 @@ function instanceMetrics(readiness: Readiness): Metric[] {
 }
 
 /** A number, or with a label a number for each of its values. */
-type Reading = number | Record<string, number>
+type Sampled = number | Record<string, number>
 
-function gauge(name: string, help: string, read: () => Reading | Promise<Reading>, label?: string): Metric {
+function gauge(name: string, help: string, read: () => Sampled | Promise<Sampled>, label?: string): Metric {
   return new Gauge<string>({
     ...namesOf(name, help, label),
     async collect() {
@@ -154,7 +154,7 @@ function gauge(name: string, help: string, read: () => Reading | Promise<Reading
   })
 }
 
-function total(name: string, help: string, read: () => Reading, label?: string): Metric {
+function total(name: string, help: string, read: () => Sampled, label?: string): Metric {
   return new Counter<string>({
     ...namesOf(name, help, label),
     collect() {
@@ -168,7 +168,7 @@ function namesOf(name: string, help: string, label: string | undefined) {
   return { name, help, labelNames: label === undefined ? [] : [label], registers: [] }
 }
 
-function samplesOf(reading: Reading, label = ''): [labels: Record<string, string>, value: number][] {
-  if (typeof reading === 'number') return [[{}, reading]]
-  return Object.entries(reading).map(([labelValue, value]) => [{ [label]: labelValue }, value])
+function samplesOf(sampled: Sampled, label = ''): [labels: Record<string, string>, value: number][] {
+  if (typeof sampled === 'number') return [[{}, sampled]]
+  return Object.entries(sampled).map(([labelValue, value]) => [{ [label]: labelValue }, value])
 }

@@ -4,7 +4,7 @@ import type { RateLimit } from '../config.ts'
 import { Refusal } from '../contract/errors.ts'
 import type { OperationCall, Step } from './call.ts'
 
-export interface Grant {
+interface Grant {
   /** How many requests the process may serve until the window ends. */
   granted: number
   /** How many requests are left to lease. */
