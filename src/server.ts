@@ -123,7 +123,13 @@ export function createAdmin(
 ): Server {
   const serve = ({ request, response, at }: Arrival) => {
     // No key protects this port, so its answers have no CORS headers.
-    const call = { id: requestId(request), request, ip: request.socket.remoteAddress ?? '', startedAt: at, sameOrigin: true }
+    const call = {
+      id: requestId(request),
+      request,
+      ip: request.socket.remoteAddress ?? '',
+      startedAt: at,
+      sameOrigin: true,
+    }
     const path = request.url!.split('?', 1)[0]!
     const unknown = () => `There is nothing at ${quote(path)}; this port has ${Object.keys(answers).join(', ')}.`
     respond(call, response, () => {
