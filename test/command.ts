@@ -1,13 +1,13 @@
 // The command petstore as a child process, in an empty folder of its own.
 import { type ChildProcess, type ChildProcessWithoutNullStreams, spawn, spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { listening, makeKey as makeKeyBy } from '../assurance/harness/instance.ts'
 import { collect, type Ended, killHard } from '../assurance/harness/processes.ts'
-import { type InProcessOptions, petstore } from './in-process-command.ts'
+import { Commands, type InProcessOptions, petstore } from './in-process-command.ts'
 import { WORKERS } from './with-workers.ts'
 
 const inCheckout = (path: string) => fileURLToPath(new URL(`../${path}`, import.meta.url))
@@ -57,6 +57,8 @@ export const hasTerminal = spawnSync('script', ['--version']).stdout?.includes('
 /** A folder with no .env and no data, where commands run; nothing of the tester's own settings gets through. */
 export class Folder implements AsyncDisposable {
   readonly path: string
+  /** Commands in this process, in this folder. */
+  readonly commands = new Commands((words, options) => this.runInProcess(words, options))
   readonly #program: readonly string[]
   readonly #env: Record<string, string>
   readonly #children: ChildProcess[] = []
@@ -73,6 +75,21 @@ export class Folder implements AsyncDisposable {
     env: Record<string, string> = program === LAUNCHED ? { PETSTORE_CALLED_AS: BIN } : {},
   ): Promise<Folder> {
     return new Folder(await mkdtemp(join(tmpdir(), 'petstore-test-')), program, env)
+  }
+
+  at(name: string): string {
+    return join(this.path, name)
+  }
+
+  /** Writes a file, and returns its path. */
+  write(name: string, content: string | Buffer): string {
+    writeFileSync(this.at(name), content)
+    return this.at(name)
+  }
+
+  /** The names of the files and folders in it, sorted. */
+  names(): string[] {
+    return readdirSync(this.path).toSorted()
   }
 
   start(words: readonly string[], { env = {}, wrap = [], socket }: RunOptions = {}): ChildProcess {

@@ -1,4 +1,5 @@
 // A command in this process: quick to run, with a clock, an input and terminals of the test's choice.
+import assert from 'node:assert/strict'
 import { Readable, Writable } from 'node:stream'
 import { run } from '../src/cli/run.ts'
 
@@ -55,4 +56,52 @@ export async function petstore(
     kill: () => {},
   })
   return { code, ...written }
+}
+
+type Outcome = Awaited<ReturnType<typeof petstore>>
+
+/** A command as it is typed, to be split at its spaces, or its words. */
+export type Line = string | readonly string[]
+
+export function wordsOf(line: Line): readonly string[] {
+  return typeof line === 'string' ? line.split(' ') : line
+}
+
+/** Commands of which a test says how they end. */
+export class Commands {
+  readonly #run: (words: readonly string[], options?: InProcessOptions) => Promise<Outcome>
+
+  constructor(run: (words: readonly string[], options?: InProcessOptions) => Promise<Outcome>) {
+    this.#run = run
+  }
+
+  run(line: Line, options?: InProcessOptions): Promise<Outcome> {
+    return this.#run(wordsOf(line), options)
+  }
+
+  /** Fails unless the command ends with this code. */
+  async call(code: number, line: Line, options?: InProcessOptions): Promise<Outcome> {
+    const ended = await this.run(line, options)
+    assert.equal(ended.code, code, `${wordsOf(line).join(' ')}: ${ended.stderr}`)
+    return ended
+  }
+
+  async json<T = Record<string, unknown>>(line: Line, options?: InProcessOptions): Promise<T> {
+    return JSON.parse((await this.call(0, [...wordsOf(line), '--json'], options)).stdout) as T
+  }
+
+  /** Fails unless the command ends with this code, prints nothing, and its message is this text or matches this pattern. */
+  async refused(code: number, line: Line, message: string | RegExp, options?: InProcessOptions): Promise<void> {
+    const { stdout, stderr } = await this.call(code, line, options)
+    assert.equal(stdout, '')
+    if (typeof message === 'string') assert.equal(stderr, message)
+    else assert.match(stderr, message)
+  }
+}
+
+/** Commands on a database, with options for all of them. */
+export function commandsOn(database: string, common: InProcessOptions = {}): Commands {
+  return new Commands((words, { env, ...options } = {}) =>
+    petstore(words, { ...common, ...options, env: { DATABASE_URL: database, ...common.env, ...env } }),
+  )
 }

@@ -1,6 +1,6 @@
 // CSV as offices write it: whatever the delimiter, encoding, header and quotes, the animals are the same.
 import assert from 'node:assert/strict'
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
@@ -116,34 +116,9 @@ describe('a CSV file', () => {
     )
   })
 
-  it('in UTF-16 is read whole, wherever its chunks end', async () => {
-    const content = `name;categoryId\n${'🐈'.repeat(40)};1\n` + `x${'🐈'.repeat(40)};1\n`.repeat(5000)
-    for (const encoding of ['UTF-16LE', 'UTF-16BE'] as const) {
-      const { rows } = await read(ENCODERS[encoding](content))
-      assert.equal(rows.length, 5001)
-      assert.ok(rows.every((row, index) => 'pet' in row && row.pet.name.endsWith('🐈') && row.line === index + 2))
-    }
-  })
-
-  it('in broken UTF-16 is refused with the line', async () => {
-    const broken = Buffer.concat([ENCODERS['UTF-16LE']('name;categoryId\nRex;1\n'), Buffer.from([0x00, 0xd8, 0x41, 0])])
-    await assert.rejects(read(broken), { message: /^The file is not valid UTF-16 at or after line 3\./ })
-    await assert.rejects(read(ENCODERS['UTF-16BE']('name;categoryId\nRex;1\n').subarray(0, -1)), {
-      message: /^The file is not valid UTF-16 at or after line/,
-    })
-    // Behind the first pieces that a file is read in.
-    const rows = `${'x'.repeat(250)};1\n`.repeat(3000)
-    const late = Buffer.concat([ENCODERS['UTF-16LE'](`name;categoryId\n${rows}`), Buffer.from([0x00, 0xd8, 0x41, 0])])
-    await assert.rejects(read(late), { message: /^The file is not valid UTF-16 at or after line 3002\./ })
-  })
-
   it('counts lines from the start of the file, a sep= line and a header over two lines included', async () => {
     const { rows, ignored } = await read('SEP=;\nname;"Remarks\n(ours)";categoryId\nRex;;x\n', { ignoreColumns: true })
-    assert.deepEqual(ignored, ['"Remarks\\n(ours)"'])
-    assert.deepEqual(
-      rows.map(({ line }) => line),
-      [4],
-    )
+    assert.deepEqual([ignored, rows.length, rows[0]?.line], [['"Remarks\\n(ours)"'], 1, 4])
   })
 
   it('takes --delimiter before what is recognised', async () => {
@@ -188,35 +163,6 @@ describe('a CSV file', () => {
   for (const [content, message] of REFUSED) {
     it(`is refused with the column: ${message.source}`, async () => {
       await assert.rejects(read(content), { message })
-    })
-  }
-
-  it('from a pipe is kept in a file that has no name any more before the first byte is in it', async () => {
-    const temporary = mkdtempSync(join(folder, 'tmp-'))
-    const before = process.env['TMPDIR']
-    process.env['TMPDIR'] = temporary
-    try {
-      const during: string[][] = []
-      async function* source() {
-        for (const part of ['name,categoryId\n', 'Rex,1\n']) {
-          during.push(readdirSync(temporary))
-          yield Buffer.from(part)
-        }
-      }
-      await using file = await PetFile.open('-', Readable.from(source()))
-      assert.deepEqual(during, [[], []])
-      assert.equal(Buffer.concat(await Array.fromAsync(file.chunks())).toString(), 'name,categoryId\nRex,1\n')
-    } finally {
-      if (before === undefined) delete process.env['TMPDIR']
-      else process.env['TMPDIR'] = before
-    }
-  })
-
-  for (const signature of ['504b030414000600', 'd0cf11e0a1b11ae1']) {
-    it(`that is a spreadsheet (${signature}) is refused with the way to save it as CSV`, async () => {
-      await assert.rejects(read(Buffer.from(`${signature}00ff00`, 'hex')), {
-        message: /pets\.csv is a spreadsheet or an archive, not text; nothing was written\. .*in Excel as "CSV UTF-8"/,
-      })
     })
   }
 })
