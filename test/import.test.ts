@@ -54,7 +54,7 @@ interface Sandbox extends AsyncDisposable {
   all(): Promise<object[]>
   names(): Promise<string[]>
   /** Runs statements on the SQLite database, as another process would. */
-  elsewhere(sql: string): void
+  elsewhere: (sql: string) => void
 }
 
 async function sandbox(
@@ -75,7 +75,7 @@ async function sandbox(
     commands,
     all: async () => (await list()).toReversed().map((pet) => ({ ...pet })),
     names: async () => (await list()).toReversed().map(({ name }) => name),
-    elsewhere(sql) {
+    elsewhere: (sql) => {
       using other = new DatabaseSync(url.slice('sqlite:'.length))
       other.exec(sql)
     },

@@ -114,6 +114,8 @@ describe('A command that does not exist', () => {
     kye: 'There is no command "kye". Did you mean key?',
     hepl: 'There is no command "hepl". Did you mean help?',
     complet: 'There is no command "complet". Did you mean completion?',
+    completee: 'There is no command "completee". Did you mean completion?',
+    'keys create --name laptop': 'There is no command "keys". Did you mean key create?',
     purr: 'There is no command "purr".',
   }
   for (const [line, message] of Object.entries(messages))
