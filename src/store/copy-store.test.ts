@@ -2,7 +2,7 @@
 // command, both engines and interruptions.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { event, petRow } from '../../test/sample-rows.ts'
+import { account, event, petRow } from '../../test/sample-rows.ts'
 import { withStore } from '../../test/with-store.ts'
 import { samplePet } from '../../assurance/harness/sample-pet.ts'
 import { CopyRefused, copyStore } from './copy-store.ts'
@@ -39,6 +39,10 @@ async function steps(source: Store, target: Store): Promise<[step: string, done:
 
 async function records({ records: stored }: Store, kind = PETS): Promise<StoredRecord[]> {
   return stored.read(kind, undefined, 10 * BATCH)
+}
+
+function everything(store: Store): Promise<StoredRecord[][]> {
+  return Promise.all(KINDS.map((kind) => records(store, kind)))
 }
 
 describe('A copy', () => {
@@ -166,7 +170,17 @@ describe('A copy', () => {
   it('that cannot be made is refused, and leaves its target as it was', async ({ mock }) => {
     const cases: [prepare: (source: Store, target: Store) => unknown, why: RegExp][] = [
       [(source) => source.setUnfinishedCopy(true), /^The source is itself an unfinished copy/],
-      [(_, target) => target.records.write(PETS, [pet(9n)]), /^The target has data already \(animals: 1\)/],
+      [
+        (_, target) => target.records.write(PETS, [pet(9n)]),
+        /^The target has data already \(animals: 1\); nothing was changed/,
+      ],
+      [(_, target) => target.records.write(IMPORTS, [oneImport('a')]), /^The target has data already \(imports: 1\)/],
+      [
+        (_, { accounts }) => accounts.createAccount(account('b'), event('b')),
+        /^The target has data already \(accounts: 1\)/,
+      ],
+      // All that is left of accounts that were removed.
+      [(_, { accounts }) => accounts.appendEvent(event('b')), /^The target has data already \(audit events: 1\)/],
       [
         (source) => mock.method(source.records, 'unknown', async () => ['table toys']),
         /^The source has tables or columns that this program does not know: table toys/,
@@ -180,28 +194,68 @@ describe('A copy', () => {
           await source.recordEnvironment('production')
           await target.recordEnvironment('staging')
         },
-        /^The source belongs to production, the target to staging/,
+        /^The source belongs to production, the target to staging; nothing was changed\./,
       ],
     ]
     for (const [prepare, why] of cases) {
       await withStores(async (source, target) => {
         await source.records.write(PETS, [pet(1n)])
         await prepare(source, target)
-        const before = await records(target)
+        const state = async () => [
+          await everything(target),
+          await target.environment(),
+          await target.isUnfinishedCopy(),
+        ]
+        const before = await state()
         await assert.rejects(steps(source, target), (error) => error instanceof CopyRefused && why.test(error.message))
-        assert.deepEqual([await records(target), await target.isUnfinishedCopy()], [before, false])
+        assert.deepEqual(await state(), before)
       })
     }
   })
 
-  it('belongs to the environment of its source, and one that nobody has chosen stays a default', async () => {
-    for (const isDefault of [false, true]) {
+  it('belongs to the environment of its source, where its own was a default too, and one that nobody has chosen stays a default', async () => {
+    for (const isDefault of [false, true])
       await withStores(async (source, target) => {
         await source.recordEnvironment('production', { isDefault })
+        if (!isDefault) await target.recordEnvironment('staging', { isDefault: true })
         await copyStore(source, target, () => {})
         assert.deepEqual([await target.environment(), await target.isDefaultEnvironment()], ['production', isDefault])
       })
-    }
+  })
+
+  it('is marked as unfinished before anything is written, and as finished when nothing is left to do', async ({
+    mock,
+  }) => {
+    await withStores(async (source, target) => {
+      await source.records.write(PETS, [pet(1n), pet(2n)])
+      await source.accounts.createAccount(account('a'), event('a'))
+      await source.records.raiseLastId(PETS, 9n)
+      const stateOf = async (store: Store) => [await everything(store), await store.records.lastId(PETS)]
+      const expected = [
+        [true, await stateOf(target)],
+        [false, await stateOf(source)],
+      ]
+      const marked: unknown[] = []
+      const mark = target.setUnfinishedCopy.bind(target)
+      mock.method(target, 'setUnfinishedCopy', async (unfinished: boolean) => {
+        marked.push([unfinished, await stateOf(target)])
+        await mark(unfinished)
+      })
+      await copyStore(source, target, () => {})
+      assert.deepEqual(marked, expected)
+    })
+  })
+
+  it('finds an event of the audit trail that differs, though as many are there, and stays unfinished', async () => {
+    await withStores(async (source, target) => {
+      for (const id of ['a', 'b']) await source.accounts.appendEvent(event(id))
+      const [first, second] = (await records(source, EVENTS)) as [StoredRecord, StoredRecord]
+      await target.setUnfinishedCopy(true)
+      await target.records.write(EVENTS, [{ ...first, subject: 'someone else' }, second])
+      const why = /^audit events differ: 2 at the source, 2 at the target, with other contents\./
+      await assert.rejects(steps(source, target), (error) => error instanceof CopyRefused && why.test(error.message))
+      assert.equal(await target.isUnfinishedCopy(), true)
+    })
   })
 
   it('of a store that belongs to no environment yet leaves its target without one too', async () => {
