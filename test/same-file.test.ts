@@ -1,19 +1,9 @@
 // The database by another name: no command that writes a file takes one of the database's own files for it.
 import assert from 'node:assert/strict'
-import {
-  existsSync,
-  linkSync,
-  lstatSync,
-  mkdirSync,
-  readdirSync,
-  readlinkSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs'
-import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
+import { existsSync, linkSync, lstatSync, mkdirSync, readdirSync, readlinkSync, symlinkSync } from 'node:fs'
 import { describe, it } from 'node:test'
 import { Folder, makeKey, serve } from './command.ts'
+import { askDatabase } from './database-schema.ts'
 import { petstore } from './in-process-command.ts'
 
 const DATABASE = 'data/petstore.db'
@@ -38,7 +28,7 @@ const NAMES: Record<string, RegExp> = {
 
 /** Gives the files of a database that is in use their other names. */
 function addNames(folder: Folder): void {
-  const at = (name: string) => join(folder.path, name)
+  const at = (name: string) => folder.at(name)
   symlinkSync(DATABASE, at('linked.db'))
   symlinkSync(at('linked.db'), at('linked-twice.db'))
   linkSync(at(DATABASE), at('hard-linked.db'))
@@ -48,10 +38,16 @@ function addNames(folder: Folder): void {
   symlinkSync('data/petstore.db-journal', at('linked-journal.db'))
 }
 
+async function seeded(): Promise<Folder> {
+  const folder = await Folder.create()
+  await folder.commands.call(0, 'seed --count 10')
+  return folder
+}
+
 /** Every name in the folder with the file or link that it stands for. */
 function namesIn(folder: Folder): string[] {
   return (readdirSync(folder.path, { recursive: true }) as string[]).toSorted().map((name) => {
-    const path = join(folder.path, name)
+    const path = folder.at(name)
     const state = lstatSync(path)
     return `${name} ${state.ino} ${state.isSymbolicLink() ? readlinkSync(path) : ''}`
   })
@@ -66,89 +62,79 @@ describe('A file of the database by another name', { concurrency: false }, () =>
     'copy from': (database, file) => ['copy', '--from', `sqlite:${file}`, '--to', `sqlite:${database}`],
   }
 
-  for (const [name, words] of Object.entries(commands)) {
-    it(`is refused by ${name}, and what was acknowledged is there after a restart`, async () => {
-      await using folder = await Folder.create()
-      const { key } = await makeKey(folder)
-      const { url, child, ended } = await serve(folder)
-      const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' }
-      const add = async () =>
-        assert.equal(
-          (await fetch(`${url}/v1/pets`, { method: 'POST', headers, body: '{"name":"Rex","categoryId":1}' })).status,
-          201,
-        )
-      await add()
-      addNames(folder)
-      const before = namesIn(folder)
+  it('is refused by every command that writes a file, and what was acknowledged is there after a restart', async () => {
+    await using folder = await Folder.create()
+    const { key } = await makeKey(folder)
+    const { url, child, ended } = await serve(folder)
+    const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' }
+    const add = async () => {
+      const answer = await fetch(`${url}/v1/pets`, { method: 'POST', headers, body: '{"name":"Rex","categoryId":1}' })
+      assert.equal(answer.status, 201)
+    }
+    await add()
+    addNames(folder)
+    const before = namesIn(folder)
+    for (const [name, words] of Object.entries(commands))
       for (const database of [DATABASE, 'linked.db', 'folder/petstore.db']) {
         for (const [file, message] of Object.entries(NAMES)) {
           // A restore of a file that does not exist ends before.
-          if (name === 'restore' && !existsSync(join(folder.path, file))) continue
-          const { code, stderr, stdout } = await petstore(words(join(folder.path, database), `${folder.path}/${file}`))
-          assert.match(stderr, message, `${file} with ${database}`)
+          if (name === 'restore' && !existsSync(folder.at(file))) continue
+          const where = `${name} ${file} with ${database}`
+          const { code, stderr, stdout } = await petstore(words(folder.at(database), `${folder.path}/${file}`))
+          assert.match(stderr, message, where)
           assert.match(stderr, /[Nn]othing was (?:written|changed)/)
-          assert.ok(code > 0 && stdout === '')
-          assert.deepEqual(namesIn(folder), before, `${file} with ${database}`)
+          assert.ok(code > 0 && stdout === '', where)
+          assert.deepEqual(namesIn(folder), before, where)
         }
+        await add()
       }
-      await add()
-      child.kill('SIGKILL')
-      await ended
-      const again = await serve(folder)
-      const listed = (await (await fetch(`${again.url}/v1/pets`, { headers })).json()) as unknown[]
-      assert.equal(listed.length, 2)
-    })
-  }
+    child.kill('SIGKILL')
+    await ended
+    const again = await serve(folder)
+    const listed = (await (await fetch(`${again.url}/v1/pets`, { headers })).json()) as unknown[]
+    assert.equal(listed.length, 1 + 3 * Object.keys(commands).length)
+  })
 
   it('is recognised in relative paths, and where a folder is a link to another place', async () => {
-    await using folder = await Folder.create()
-    await folder.runInProcess(['seed', '--count', '10'])
-    mkdirSync(join(folder.path, 'data/deep'))
-    symlinkSync('data/deep', join(folder.path, 'deep'))
-    for (const file of ['./data/petstore.db', 'deep/../petstore.db', 'deep/../petstore.db-wal']) {
-      const { code, stderr } = await folder.runInProcess(['backup', '--force', file])
-      assert.deepEqual([code, stderr.startsWith(`petstore: ${file} is the `)], [1, true], stderr)
-    }
-    const { stderr } = await folder.runInProcess(['backup', '--force', 'deep/../petstore.db'])
-    assert.match(
-      stderr,
-      /is the database itself, \/.*\/data\/petstore\.db by another name; nothing was written\. Name another file for the backup\.\n$/,
-    )
-    assert.equal(
-      (await folder.runInProcess(['backup', 'deep/petstore.db'])).code,
-      0,
-      'the same name in another folder is another file',
-    )
-    assert.equal((await folder.runInProcess(['backup', 'petstore.db-wal'])).code, 0)
+    await using folder = await seeded()
+    mkdirSync(folder.at('data/deep'))
+    symlinkSync('data/deep', folder.at('deep'))
+    const itself =
+      /^petstore: \S+ is the database itself, \/.*\/data\/petstore\.db by another name; nothing was written\. Name another file for the backup\.\n$/
+    await folder.commands.refused(1, 'backup --force ./data/petstore.db', /^petstore: \.\/data\/petstore\.db is the /)
+    await folder.commands.refused(1, 'backup --force deep/../petstore.db', itself)
+    await folder.commands.refused(1, 'backup --force deep/../petstore.db-wal', /-wal is the -wal file of the database/)
+    // The same name in another folder is another file.
+    for (const file of ['deep/petstore.db', 'petstore.db-wal']) await folder.commands.call(0, `backup ${file}`)
   })
 
   it('is not restored over a file of the backup', async () => {
-    await using folder = await Folder.create()
-    await folder.runInProcess(['seed', '--count', '10'])
-    await folder.runInProcess(['backup', 'copy.db'])
-    symlinkSync('copy.db-journal', join(folder.path, 'promised.db'))
-    for (const target of ['copy.db-wal', 'promised.db']) {
-      const { code, stderr } = await folder.runInProcess(['restore', 'copy.db', '--database', `sqlite:${target}`])
-      assert.match(
-        stderr,
+    await using folder = await seeded()
+    await folder.commands.call(0, 'backup copy.db')
+    symlinkSync('copy.db-journal', folder.at('promised.db'))
+    for (const target of ['copy.db-wal', 'promised.db'])
+      await folder.commands.refused(
+        1,
+        `restore copy.db --database sqlite:${target}`,
         /is the -(?:wal|journal) file of the database copy\.db, a part of it; nothing was changed\. Name another file with --database\.\n$/,
       )
-      assert.equal(code, 1)
-    }
-    assert.deepEqual(readdirSync(folder.path).toSorted(), ['copy.db', 'data', 'promised.db'])
+    assert.deepEqual(folder.names(), ['copy.db', 'data', 'promised.db'])
   })
 
-  it('has what an earlier database left beside it removed, where a link names the place to restore to', async () => {
-    await using folder = await Folder.create()
-    await folder.runInProcess(['seed', '--count', '10'])
-    await folder.runInProcess(['backup', 'copy.db'])
-    mkdirSync(join(folder.path, 'new'))
-    symlinkSync('new/petstore.db', join(folder.path, 'link.db'))
-    for (const companion of ['-wal', '-shm', '-journal'])
-      writeFileSync(join(folder.path, `new/petstore.db${companion}`), 'stale')
-    assert.equal((await folder.runInProcess(['restore', 'copy.db', '--database', 'sqlite:link.db'])).code, 0)
-    assert.deepEqual(readdirSync(join(folder.path, 'new')), ['petstore.db'])
-    using db = new DatabaseSync(join(folder.path, 'new/petstore.db'))
-    assert.deepEqual({ ...db.prepare('SELECT count(*) AS count FROM pets').get() }, { count: 10 })
+  it('has what an earlier database left beside it removed, also where a link names the place to restore to', async () => {
+    await using folder = await seeded()
+    await folder.commands.call(0, 'backup copy.db')
+    mkdirSync(folder.at('new'))
+    symlinkSync('new/linked.db', folder.at('link.db'))
+    for (const [target, name] of [
+      ['new/petstore.db', 'petstore.db'],
+      ['link.db', 'linked.db'],
+    ] as const) {
+      for (const companion of ['-wal', '-shm', '-journal']) folder.write(`new/${name}${companion}`, 'stale')
+      await folder.commands.call(0, `restore copy.db --database sqlite:${target}`)
+      const [pets] = await askDatabase(`sqlite:${folder.at(`new/${name}`)}`, 'SELECT count(*) AS count FROM pets')
+      assert.equal(pets?.['count'], 10n)
+    }
+    assert.deepEqual(readdirSync(folder.at('new')).toSorted(), ['linked.db', 'petstore.db'])
   })
 })
