@@ -1,28 +1,21 @@
 // petstore doctor: what is wrong and what to do, with an exit code for monitoring, and nothing changed.
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { chmodSync, closeSync, mkdirSync, openSync, readFileSync, writeFileSync, writeSync } from 'node:fs'
-import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
-import { fileURLToPath } from 'node:url'
-import { readConfig } from '../src/config.ts'
 import type { Check } from '../src/store/check.ts'
-import { openStore } from '../src/store/open-store.ts'
 import { Folder, makeKey } from './command.ts'
-import { MIGRATION_NAMES, readSchema } from './database-schema.ts'
+import { askDatabase, MIGRATION_NAMES, readSchema } from './database-schema.ts'
 import { askPostgres } from '../assurance/harness/ask-postgres.ts'
-import { ENGINES, postgres, sqlite, withParameters } from '../assurance/harness/engines.ts'
+import { ENGINES, postgres, sqlite, type TestEngine, withParameters } from '../assurance/harness/engines.ts'
 import { until } from '../assurance/harness/until.ts'
-import { type InProcessOptions, petstore } from './in-process-command.ts'
+import { type Commands, commandsOn, type InProcessOptions } from './in-process-command.ts'
 import { restoreOldDatabase } from './old-release.ts'
-
-const KILLED_IMPORT = fileURLToPath(new URL('killed-import.ts', import.meta.url))
+import { withStore } from './with-store.ts'
 
 /** Runs the doctor; tells its exit code, and its checks that are not fine by their names. */
-async function examine(url: string, words: string[] = [], options: InProcessOptions = {}) {
-  const { code, stdout, stderr } = await petstore(['doctor', '--json', '--database', url, ...words], options)
+async function examine(url: string, words = '', options: InProcessOptions = {}) {
+  const { code, stdout, stderr } = await commandsOn(url).run(`doctor --json${words}`, options)
   const { healthy, checks } = JSON.parse(stdout) as { healthy: boolean; checks: Check[] }
   assert.equal(healthy, code === 0, stderr)
   const found = Object.fromEntries(
@@ -32,113 +25,91 @@ async function examine(url: string, words: string[] = [], options: InProcessOpti
   return { code, found, names: checks.map(({ name }) => name) }
 }
 
+/** A database of staging. */
+async function withDatabase(engine: TestEngine, work: (url: string, commands: Commands) => Promise<void>) {
+  await using database = await engine.newDatabase()
+  const commands = commandsOn(database.url)
+  await commands.call(0, 'migrate --environment staging')
+  await work(database.url, commands)
+}
+
 async function untilUnconnected(url: string): Promise<void> {
-  const others = 'SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()'
+  const others =
+    'SELECT 1 FROM pg_catalog.pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()'
   await until(async () => (await askPostgres(url, others)).length === 0, 'every connection is closed')
 }
 
 for (const engine of ENGINES) {
   describe(`petstore doctor on ${engine.name}`, { concurrency: false }, () => {
-    it('finds nothing on a healthy database, and exits with 0', async () => {
-      await using database = await engine.newDatabase()
-      await petstore(['migrate', '--environment', 'staging', '--database', database.url])
-      const { code, found, names } = await examine(database.url)
-      assert.deepEqual([code, found], [0, {}])
-      if (engine === postgres) await untilUnconnected(database.url)
-      for (const name of ['Settings', 'Node.js', 'Schema', 'Clock', 'Environment'])
-        assert.ok(names.includes(name), name)
-    })
+    it('finds nothing on a healthy database, and exits with 0; then a copy and imports that were not finished', () =>
+      withDatabase(engine, async (url, commands) => {
+        const { code, found, names } = await examine(url)
+        assert.deepEqual([code, found], [0, {}])
+        if (engine === postgres) await untilUnconnected(url)
+        for (const name of ['Settings', 'Node.js', 'Schema', 'Clock', 'Environment'])
+          assert.ok(names.includes(name), name)
+        await withStore(url, async (store) => {
+          for (const [name, at] of Object.entries({ one: Date.UTC(2026, 10, 15, 12), two: Date.UTC(2026, 10, 15, 13) }))
+            await store.imports.begin({ hash: name, file: `/srv/${name}.csv`, rowsTotal: 5 }, at, false)
+          await store.setUnfinishedCopy(true)
+        })
+        const { stdout } = await commands.call(1, 'doctor')
+        for (const told of [
+          'problem  Copy         a copy into this database was interrupted\n                      → Run the same petstore copy again.\n',
+          'warning  Import       of /srv/one.csv had added 0 of 5 rows at 2026-11-15 12:00 UTC; it is running or was interrupted\n                      → Unless it is running, run the same petstore import again to finish it.\n',
+          'warning  Import       of /srv/two.csv had added 0 of 5 rows at 2026-11-15 13:00 UTC;',
+        ])
+          assert.ok(stdout.replaceAll(/ {2,}/g, '  ').includes(told.replaceAll(/ {2,}/g, '  ')), stdout)
+      }))
 
-    it('finds a database of the other environment, and an import that was not finished, of which it says what is known', async () => {
-      await using folder = await Folder.create()
+    it('tells an environment that is not recorded, one that is a default and gives way to the setting, and one that was chosen', async () => {
       await using database = await engine.newDatabase()
-      await petstore(['migrate', '--environment', 'staging', '--database', database.url])
-      const file = join(folder.path, 'pets.csv')
-      writeFileSync(file, `name,categoryId\n${'Rex,1\n'.repeat(1500)}`)
-      await once(spawn(process.execPath, [KILLED_IMPORT, database.url, file, '500'], { stdio: 'inherit' }), 'exit')
-      const { code, found } = await examine(database.url, ['--environment', 'production'])
-      assert.equal(code, 1)
-      assert.equal(found['Environment']!.found, 'the database belongs to staging, the setting is production')
-      const { state, found: text, fix } = found['Import']!
+      const { url } = database
+      const commands = commandsOn(url)
+      await withStore(url, async () => {})
+      const environment = async (words = ' --environment production') => {
+        const { code, found } = await examine(url, words)
+        return [code, found['Environment']]
+      }
+      const fix = 'Start the service, which records it: production.'
+      assert.deepEqual(await environment(), [0, { state: 'warning', found: 'none is recorded yet', fix }])
+      await commands.call(0, 'migrate')
+      assert.deepEqual(await environment(), [0, undefined])
+      await commands.call(0, 'migrate --environment staging')
+      const refused = (own: string, setting: string) => ({
+        state: 'problem',
+        found: `the database belongs to ${own}, the setting is ${setting}`,
+        fix: `Set PETSTORE_ENVIRONMENT=${own}, or name another database: the service refuses to start.`,
+      })
+      assert.deepEqual(await environment(), [1, refused('staging', 'production')], 'it was chosen')
+      await commands.call(0, 'environment set production --yes')
       assert.deepEqual(
-        [state, text.replace(/\d{4}-\d\d-\d\d \d\d:\d\d/, 'TIME'), fix],
-        [
-          'warning',
-          `of ${file} had added 500 of 1500 rows at TIME UTC; it is running or was interrupted`,
-          'Unless it is running, run the same petstore import again to finish it.',
-        ],
-      )
-    })
-
-    it('finds a copy that was not finished', async () => {
-      await using database = await engine.newDatabase()
-      await petstore(['migrate', '--environment', 'staging', '--database', database.url])
-      const store = await openStore(readConfig({ database: database.url }, {}).database)
-      await store.setUnfinishedCopy(true)
-      await store.close()
-      const { code, found } = await examine(database.url)
-      assert.deepEqual(
-        [code, found['Copy']],
-        [
-          1,
-          {
-            state: 'problem',
-            found: 'a copy into this database was interrupted',
-            fix: 'Run the same petstore copy again.',
-          },
-        ],
-      )
-    })
-
-    it('tells an environment that is not recorded, and one that is a default and gives way to the setting', async () => {
-      await using database = await engine.newDatabase()
-      await (await openStore(readConfig({ database: database.url }, {}).database)).close()
-      const production = ['--environment', 'production']
-      const none = await examine(database.url, production)
-      assert.deepEqual(
-        [none.code, none.found['Environment']],
-        [
-          0,
-          { state: 'warning', found: 'none is recorded yet', fix: 'Start the service, which records it: production.' },
-        ],
-      )
-      await petstore(['migrate', '--database', database.url])
-      assert.deepEqual((await examine(database.url, production)).found, {})
-      await petstore(['migrate', '--environment', 'staging', '--database', database.url])
-      assert.equal((await examine(database.url, production)).found['Environment']?.state, 'problem', 'it was chosen')
-      await petstore(['environment', 'set', 'production', '--yes', '--database', database.url])
-      const unset = await examine(database.url)
-      assert.deepEqual(
-        [unset.code, unset.found['Environment']],
-        [
-          1,
-          {
-            state: 'problem',
-            found: 'the database belongs to production, the setting is staging, its default',
-            fix: 'Set PETSTORE_ENVIRONMENT=production, or name another database: the service refuses to start.',
-          },
-        ],
+        await environment(''),
+        [1, refused('production', 'staging, its default')],
         'serve would refuse it',
       )
-      assert.deepEqual((await examine(database.url, production)).found, {})
+      assert.deepEqual(await environment(), [0, undefined])
     })
 
-    it('finds a clock that is wrong, and takes no offence at seconds', async () => {
-      await using database = await engine.newDatabase()
-      const options = ['account', 'create', 'you@example.com', '--password-stdin', '--database', database.url]
-      await petstore(['migrate', '--environment', 'staging', '--database', database.url])
-      // The newest event decides, not one of long ago.
-      const earlier = { input: 'correct horse battery', clock: () => Date.now() - 7_200_000 }
-      assert.equal((await petstore(options.with(2, 'me@example.com'), earlier)).code, 0)
-      assert.equal((await petstore(options, { input: 'correct horse battery' })).code, 0)
-      const { code, found } = await examine(database.url, [], { clock: () => Date.now() - 3_600_000 })
-      assert.deepEqual([code, found['Clock']!.state], [1, 'problem'])
-      const stateAt = async (ahead: number) =>
-        (await examine(database.url, [], { clock: () => Date.now() + ahead })).found['Clock']?.state
-      assert.equal(await stateAt(-2000), undefined)
-      // A file has no clock of its own: events of the past say nothing of one that is ahead.
-      assert.equal(await stateAt(30_000), engine === postgres ? 'problem' : undefined)
-    })
+    it('finds a clock that is wrong, and takes no offence at seconds', () =>
+      withDatabase(engine, async (url, commands) => {
+        const create = (name: string, ago: number) =>
+          commands.call(0, `account create ${name}@example.com --password-stdin`, {
+            input: 'correct horse battery',
+            clock: () => Date.now() - ago,
+          })
+        // The newest event decides, not one of long ago.
+        await create('me', 7_200_000)
+        await create('you', 0)
+        const stateAt = async (ahead: number) => {
+          const { code, found } = await examine(url, '', { clock: () => Date.now() + ahead })
+          return [code, found['Clock']?.state]
+        }
+        assert.deepEqual(await stateAt(-3_600_000), [1, 'problem'])
+        assert.deepEqual(await stateAt(-2000), [0, undefined])
+        // A file has no clock of its own: events of the past say nothing of one that is ahead.
+        assert.equal((await stateAt(30_000))[1], engine === postgres ? 'problem' : undefined)
+      }))
 
     it('examines the rest of a database of an earlier release as well', async () => {
       await using database = await engine.newDatabase()
@@ -162,8 +133,8 @@ describe('petstore doctor', { concurrency: 3 }, () => {
   it("finds a database file that is missing, damaged, newer, another program's, or readable by others", async () => {
     await using folder = await Folder.create()
     await makeKey(folder)
-    await folder.runInProcess(['seed', '--count', '2000'])
-    const path = join(folder.path, 'data/petstore.db')
+    await folder.commands.call(0, 'seed --count 2000')
+    const path = folder.at('data/petstore.db')
     const url = `sqlite:${path}`
     chmodSync(path, 0o604)
     const open = await examine(url)
@@ -173,149 +144,104 @@ describe('petstore doctor', { concurrency: 3 }, () => {
       open.found['File modes']!.found,
       /Other users of this machine can read .*petstore\.db; its mode is 604/,
     )
-    const spaced = join(folder.path, 'my data')
+    const spaced = folder.at('my data')
     mkdirSync(spaced)
     chmodSync(spaced, 0o755)
-    await folder.runInProcess(['migrate', '--database', `sqlite:${join(spaced, 'p.db')}`])
-    const { found } = (await examine(`sqlite:${join(spaced, 'p.db')}`)).found['File modes']!
+    await commandsOn(`sqlite:${spaced}/p.db`).call(0, 'migrate')
+    const { found } = (await examine(`sqlite:${spaced}/p.db`)).found['File modes']!
     assert.ok(found.endsWith(`chmod go= '${spaced}'`), found)
     chmodSync(path, 0o600)
-    const missing = await examine(`${url}.gone`)
-    assert.deepEqual([missing.code, missing.found['Database']!.state], [1, 'problem'])
+    const problem = async (database: string, check: string, message: RegExp) => {
+      const told = await examine(database)
+      assert.deepEqual([told.code, told.found[check]?.state], [1, 'problem'])
+      assert.match(`${told.found[check]?.found} ${told.found[check]?.fix}`, message)
+    }
+    await problem(`${url}.gone`, 'Database', /petstore\.db\.gone is missing /)
 
     const before = readFileSync(path)
     const file = openSync(path, 'r+')
     writeSync(file, Buffer.alloc(4096, 7), 0, 4096, 4096 * 20)
     closeSync(file)
-    const damaged = await examine(url)
-    assert.equal(damaged.code, 1)
-    assert.match(damaged.found['Integrity']!.fix!, /restore a backup/)
+    await problem(url, 'Integrity', /restore a backup/)
     writeFileSync(path, before)
-    {
-      using db = new DatabaseSync(path)
-      db.exec("INSERT INTO petstore_migrations VALUES (999, 'from the future', 999, 0)")
-    }
-    const newer = await examine(url)
-    assert.equal(newer.code, 1)
-    assert.match(newer.found['Database']!.found, /has schema version 999/)
-    {
-      using db = new DatabaseSync(join(folder.path, 'data/foreign.db'))
-      db.exec('CREATE TABLE toys (name TEXT)')
-    }
-    const foreign = await examine(`sqlite:${join(folder.path, 'data/foreign.db')}`)
-    assert.equal(foreign.code, 1)
-    assert.match(foreign.found['Database']!.found, /is a SQLite database of another program/)
+    await askDatabase(url, "INSERT INTO petstore_migrations VALUES (999, 'from the future', 999, 0)")
+    await problem(url, 'Database', /has schema version 999/)
+    const foreign = `sqlite:${folder.at('data/foreign.db')}`
+    await askDatabase(foreign, 'CREATE TABLE toys (name TEXT)')
+    await problem(foreign, 'Database', /is a SQLite database of another program/)
   })
 
   it('refuses a database in memory, and examines no file of that name', async () => {
     await using folder = await Folder.create()
-    const words = ['doctor', '--database', 'sqlite::memory:']
     const refused =
       'petstore: A database in memory ends with the command that opens it. Name a file, or a PostgreSQL database.\n'
     for (const file of ['none', ':memory:']) {
-      writeFileSync(join(folder.path, file), '')
-      assert.deepEqual(await folder.runInProcess(words), { code: 1, stdout: '', stderr: refused }, file)
+      folder.write(file, '')
+      await folder.commands.refused(1, 'doctor --database sqlite::memory:', refused)
     }
   })
 
-  it('finds rows of a database file that refer to rows that do not exist', async () => {
-    await using database = await sqlite.newDatabase()
-    await petstore(['migrate', '--environment', 'staging', '--database', database.url])
-    {
-      using db = new DatabaseSync(database.url.slice('sqlite:'.length), { enableForeignKeyConstraints: false })
+  it('finds rows of a database file that refer to rows that do not exist', () =>
+    withDatabase(sqlite, async (url) => {
+      using db = new DatabaseSync(url.slice('sqlite:'.length), { enableForeignKeyConstraints: false })
       db.exec("INSERT INTO sessions VALUES (x'01', 'acct_none', 1, 1)")
-    }
-    const { code, found } = await examine(database.url)
-    assert.deepEqual(
-      [code, found['Integrity']?.state, found['Integrity']?.found],
-      [1, 'problem', '1 rows refer to rows that do not exist'],
-    )
-  })
+      const { code, found } = await examine(url)
+      const { state, found: told } = found['Integrity']!
+      assert.deepEqual([code, state, told], [1, 'problem', '1 rows refer to rows that do not exist'])
+    }))
 
-  it('finds every import that was not finished', async () => {
-    await using database = await sqlite.newDatabase()
-    await petstore(['migrate', '--environment', 'staging', '--database', database.url])
-    const store = await openStore(readConfig({ database: database.url }, {}).database)
-    for (const name of ['one', 'two'])
-      await store.imports.begin({ hash: name, file: `/srv/${name}.csv`, rowsTotal: 5 }, Date.now(), false)
-    await store.close()
-    const { code, stdout } = await petstore(['doctor', '--database', database.url])
-    assert.equal(code, 0)
-    for (const name of ['one', 'two'])
-      assert.match(
-        stdout,
-        new RegExp(
-          `\nwarning +Import +of /srv/${name}\\.csv had added 0 of 5 rows at .* UTC; it is running or was interrupted\n`,
-        ),
+  /** Lets what a query of PostgreSQL's catalogue finds be told by the schema `told`. */
+  const tell = async (url: string, object: string) => {
+    const name = new URL(url).pathname.slice(1)
+    const path = `ALTER DATABASE ${name} SET search_path = public, told, pg_catalog`
+    for (const statement of ['CREATE SCHEMA told', object, path]) await askPostgres(url, statement)
+  }
+
+  it('finds a PostgreSQL that is a standby', () =>
+    withDatabase(postgres, async (url) => {
+      await tell(url, 'CREATE FUNCTION told.pg_is_in_recovery() RETURNS BOOLEAN LANGUAGE sql AS $$SELECT TRUE$$')
+      const { code, found } = await examine(url)
+      assert.deepEqual([code, found['Role']?.state], [1, 'problem'])
+    }))
+
+  it('warns of a PostgreSQL without room for a whole pool more, and counts no processes of its own', () =>
+    withDatabase(postgres, async (url) => {
+      await tell(
+        url,
+        `CREATE TABLE told.pg_stat_activity AS
+        SELECT CASE WHEN number > 100 THEN 'client backend' ELSE 'walwriter' END AS backend_type FROM generate_series(
+          1, 90 + current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int) AS number`,
       )
-  })
+      assert.deepEqual((await examine(withParameters(url, 'pool_size=10'))).found, {})
+      const { code, found } = await examine(withParameters(url, 'pool_size=11'))
+      assert.deepEqual([code, found['Connections']?.state], [0, 'warning'])
+      const { code: crowded, found: more } = await examine(withParameters(url, 'pool_size=1000'))
+      assert.deepEqual([crowded, more['Connections']?.state], [0, 'warning'])
+      await untilUnconnected(url)
+    }))
 
-  it('finds a PostgreSQL that is a standby', async () => {
-    await using database = await postgres.newDatabase()
-    await petstore(['migrate', '--environment', 'staging', '--database', database.url])
-    for (const statement of [
-      'CREATE SCHEMA told',
-      'CREATE FUNCTION told.pg_is_in_recovery() RETURNS BOOLEAN LANGUAGE sql AS $$SELECT TRUE$$',
-      `ALTER DATABASE ${new URL(database.url).pathname.slice(1)} SET search_path = public, told, pg_catalog`,
-    ])
-      await askPostgres(database.url, statement)
-    const { code, found } = await examine(database.url)
-    assert.deepEqual([code, found['Role']?.state], [1, 'problem'])
-  })
-
-  it('warns of a PostgreSQL without room for a whole pool more, and counts no processes of its own', async () => {
-    await using database = await postgres.newDatabase()
-    await petstore(['migrate', '--environment', 'staging', '--database', database.url])
-    const ask = (statement: string) => askPostgres(database.url, statement)
-    await ask('CREATE SCHEMA told')
-    await ask(`
-      CREATE TABLE told.pg_stat_activity AS
-      SELECT CASE WHEN number > 100 THEN 'client backend' ELSE 'walwriter' END AS backend_type FROM generate_series(
-        1, 90 + current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int) AS number`)
-    await ask(`ALTER DATABASE ${new URL(database.url).pathname.slice(1)} SET search_path = public, told, pg_catalog`)
-    assert.deepEqual((await examine(withParameters(database.url, 'pool_size=10'))).found, {})
-    const { code, found } = await examine(withParameters(database.url, 'pool_size=11'))
-    assert.deepEqual([code, found['Connections']?.state], [0, 'warning'])
-  })
-
-  it('finds a variable that is no setting, and says which may be meant', async () => {
+  it('finds a variable that is no setting, says which may be meant, and prints the problems and how many they are', async () => {
     await using folder = await Folder.create()
-    await folder.runInProcess(['migrate', '--environment', 'staging'])
-    const { code, stdout, stderr } = await folder.run(['doctor'], {
-      env: { PETSTORE_BASEURL: 'https://pets.example/v1' },
-    })
-    assert.equal(code, 0, stderr)
+    const env = { PETSTORE_BASEURL: 'https://pets.example/v1' }
+    const { stdout, stderr } = await folder.commands.call(1, 'doctor', { env })
     assert.match(
       stdout,
       /^warning {2}Settings +PETSTORE_BASEURL is no setting and is ignored\n +→ Correct the name\. Did you mean PETSTORE_BASE_URL\?\nok {7}Node\.js +v26/,
     )
-  })
-
-  it('prints the problems and how many they are', async () => {
-    await using folder = await Folder.create()
-    const { code, stdout, stderr } = await folder.runInProcess(['doctor'])
-    assert.deepEqual([code, stderr], [1, 'petstore: 1 problem found.\n'])
     assert.match(stdout, /\nproblem {2}Database +.*petstore\.db is missing\n +→ There is no petstore database at /)
+    assert.ok(stderr.endsWith('petstore: 1 problem found.\n'), stderr)
   })
 
-  it('names the database in JSON, without its password', async () => {
-    const { stdout } = await petstore(['doctor', '--json'], {
-      env: { DATABASE_URL: 'postgres://me:hunter2@127.0.0.1:1/none' },
-    })
-    assert.equal((JSON.parse(stdout) as { database: string }).database, 'PostgreSQL at 127.0.0.1:1/none')
+  it('finds a PostgreSQL that does not answer, or whose address is mistyped, and names it without its password', async () => {
+    const url = 'postgres://me:hunter2@127.0.0.1:1/none'
+    const { stdout } = await commandsOn(url).call(1, 'doctor --json')
+    const { database, checks } = JSON.parse(stdout) as { database: string; checks: Check[] }
+    assert.equal(database, 'PostgreSQL at 127.0.0.1:1/none')
+    const { found = '' } = checks.find(({ name }) => name === 'Database') ?? {}
+    assert.match(found, /Cannot connect to PostgreSQL at 127\.0\.0\.1:1/)
     assert.ok(!stdout.includes('hunter2'), stdout)
-  })
-
-  it('finds a PostgreSQL that does not answer, and one with too few connections', async () => {
-    const away = await examine('postgres://me:secret@127.0.0.1:1/none')
-    assert.equal(away.code, 1)
-    assert.match(away.found['Database']!.found, /Cannot connect to PostgreSQL at 127\.0\.0\.1:1/)
-    const mistyped = await examine('postgres://me:secret@127.0.0.1:1/none?colour=red')
+    const mistyped = await examine(`${url}?colour=red`)
     assert.equal(mistyped.code, 1)
     assert.match(mistyped.found['Database']!.found, /unknown parameter colour/)
-    await using database = await postgres.newDatabase()
-    const crowded = await examine(withParameters(database.url, 'pool_size=1000'))
-    assert.deepEqual([crowded.code, crowded.found['Connections']!.state], [0, 'warning'])
-    await untilUnconnected(database.url)
   })
 })

@@ -3,16 +3,15 @@ import assert from 'node:assert/strict'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
 import { Accounts } from '../src/accounts/accounts.ts'
-import { readConfig } from '../src/config.ts'
 import { Problem } from '../src/contract/errors.ts'
 import type { Environment } from '../src/contract/operations.ts'
-import { openStore } from '../src/store/open-store.ts'
-import type { CannotOpenStore } from '../src/store/store.ts'
+import type { Account } from '../src/store/account-store.ts'
+import type { CannotOpenStore, Store } from '../src/store/store.ts'
 import { ensureEnvironment } from '../src/store/environment.ts'
 import { ENGINES, sqlite } from '../assurance/harness/engines.ts'
 import { samplePet } from '../assurance/harness/sample-pet.ts'
 import { expectError, PASSWORD, startPetstore } from './harness.ts'
-import { petstore } from './in-process-command.ts'
+import { commandsOn } from './in-process-command.ts'
 import { withStore } from './with-store.ts'
 
 const EMAIL = 'you@example.com'
@@ -27,25 +26,26 @@ const INPUTS: Record<string, string> = {
   [FIRST_COMMANDS[0]]: PASSWORD,
   [FIRST_COMMANDS[3]]: 'name,categoryId\nRex,1\n',
 }
+const CREATE_KEY = `key create --account ${EMAIL} --name x`
 const PRODUCTION = { PETSTORE_ENVIRONMENT: 'production' }
 const STAGING = { PETSTORE_ENVIRONMENT: 'staging' }
 
-/** Makes a key, as an earlier release did, which did not record the environment. */
-async function makeUnrecordedKey(url: string, environment: Environment): Promise<void> {
-  const store = await openStore(readConfig({ database: url }, {}).database)
-  const accounts = new Accounts({ store, environment, clock: Date.now })
-  const account = await accounts.create(EMAIL, PASSWORD, 'command line')
-  assert.ok(!(account instanceof Problem))
-  await accounts.createKey(account, 'x', undefined, 'command line')
-  await store.close()
+/** Makes a key, as an earlier release did, which did not record the environment; then does more. */
+function makeUnrecordedKey(
+  url: string,
+  environment: Environment,
+  more: (store: Store, accounts: Accounts, account: Account) => Promise<unknown> = async () => {},
+): Promise<void> {
+  return withStore(url, async (store) => {
+    const accounts = new Accounts({ store, environment, clock: Date.now })
+    const account = await accounts.create(EMAIL, PASSWORD, 'command line')
+    assert.ok(!(account instanceof Problem))
+    await accounts.createKey(account, 'x', undefined, 'command line')
+    await more(store, accounts, account)
+  })
 }
 
-async function recorded(url: string): Promise<string | undefined> {
-  const store = await openStore(readConfig({ database: url }, {}).database)
-  const environment = await store.environment()
-  await store.close()
-  return environment
-}
+const recorded = (url: string) => withStore(url, (store) => store.environment())
 
 /** Starts the service and makes a key. Resolves with what was logged. */
 async function servedOnce(database: string, env: Record<string, string> = {}): Promise<unknown[]> {
@@ -64,17 +64,12 @@ for (const engine of ENGINES) {
           // Refused there.
           if (first.startsWith('seed') && env === PRODUCTION) continue
           await using database = await engine.newDatabase()
-          const run = async (words: string, input = '') => {
-            const all = [...words.split(' '), '--database', database.url]
-            const ended = await petstore(all, { input, env })
-            assert.equal(ended.code, 0, ended.stderr)
-            return ended
-          }
-          const { stderr } = await run(first, INPUTS[first])
+          const commands = commandsOn(database.url, { env, input: PASSWORD })
+          const { stderr } = await commands.call(0, first, { input: INPUTS[first] ?? '' })
           assert.match(stderr, new RegExp(`Created the database .* It belongs to ${environment}\\b`))
           assert.equal(await recorded(database.url), environment)
-          if (first !== FIRST_COMMANDS[0]) await run(FIRST_COMMANDS[0], PASSWORD)
-          const { stdout } = await run(`key create --account ${EMAIL} --name x`)
+          if (first !== FIRST_COMMANDS[0]) await commands.call(0, FIRST_COMMANDS[0])
+          const { stdout } = await commands.call(0, CREATE_KEY)
           assert.match(stdout, env === PRODUCTION ? /^pets_live_/ : /^pets_test_/)
           await servedOnce(database.url, env)
         }
@@ -92,38 +87,29 @@ for (const engine of ENGINES) {
     it('gives way, if it was a default, to a setting that is given, while there is neither key nor animal', async () => {
       const ways: ((url: string) => Promise<unknown>)[] = [
         (url) => servedOnce(url, PRODUCTION),
-        (url) => petstore(['migrate', '--database', url, '--environment', 'production']),
-        (url) => petstore(['environment', 'set', 'production', '--database', url]),
+        (url) => commandsOn(url).run('migrate --environment production'),
+        (url) => commandsOn(url).run('environment set production'),
       ]
       for (const change of ways) {
         await using database = await engine.newDatabase()
-        await petstore(['migrate', '--database', database.url])
+        await commandsOn(database.url).call(0, 'migrate')
         const told = JSON.stringify(await change(database.url))
         assert.match(told, /belongs to production now|now belongs to production/)
         assert.equal(await recorded(database.url), 'production')
-        await petstore(['migrate', '--database', database.url, '--environment', 'staging'])
+        await commandsOn(database.url).call(0, 'migrate --environment staging')
         assert.equal(await recorded(database.url), 'production', 'it was chosen, and stays')
       }
     })
 
     it('stays a default that is in use: with an animal, a key, or once it was chosen', async () => {
-      const uses = [
-        'seed --count 1',
-        `key create --account ${EMAIL} --name x`,
-        'migrate --environment staging',
-        'environment set staging',
-      ]
-      for (const use of uses) {
+      for (const use of ['seed --count 1', CREATE_KEY, 'migrate --environment staging', 'environment set staging']) {
         await using database = await engine.newDatabase()
-        const run = (words: string, input = '') =>
-          petstore([...words.split(' '), '--database', database.url], { input })
-        await run(`account create ${EMAIL} --password-stdin`, PASSWORD)
-        assert.equal((await run(use)).code, 0, use)
-        await assert.rejects(
-          servedOnce(database.url, PRODUCTION),
-          /belongs to staging, but the setting is production\. Set/,
-        )
-        await run('migrate --environment production')
+        const commands = commandsOn(database.url, { input: PASSWORD })
+        await commands.call(0, FIRST_COMMANDS[0])
+        await commands.call(0, use)
+        const refused = /belongs to staging, but the setting is production\. Set/
+        await assert.rejects(servedOnce(database.url, PRODUCTION), refused)
+        await commands.call(0, 'migrate --environment production')
         assert.equal(await recorded(database.url), 'staging', use)
         await servedOnce(database.url)
       }
@@ -135,14 +121,10 @@ for (const engine of ENGINES) {
         await makeUnrecordedKey(database.url, 'staging')
         if (next === 'start') await assert.rejects(servedOnce(database.url, PRODUCTION), /belongs to staging/)
         else {
-          const words = ['key', 'create', '--account', EMAIL, '--name', 'y', '--database', database.url]
-          const failed = await petstore(words.with(3, 'nobody@example.com'), { env: PRODUCTION })
-          assert.deepEqual(
-            [failed.code, await recorded(database.url)],
-            [1, undefined],
-            'a failed command changes nothing',
-          )
-          assert.match((await petstore(words, { env: PRODUCTION })).stdout, /^pets_test_/)
+          const commands = commandsOn(database.url, { env: PRODUCTION })
+          await commands.call(1, CREATE_KEY.replace(EMAIL, 'nobody@example.com'))
+          assert.equal(await recorded(database.url), undefined, 'a failed command changes nothing')
+          assert.match((await commands.call(0, CREATE_KEY)).stdout, /^pets_test_/)
         }
         assert.equal(await recorded(database.url), 'staging')
       }
@@ -150,44 +132,33 @@ for (const engine of ENGINES) {
 
     it('that is not recorded yet is changed only with --yes while active keys would be refused, and is shown as none', async () => {
       await using database = await engine.newDatabase()
-      const run = (words: string) => petstore([...words.split(' '), '--database', database.url])
-      const store = await openStore(readConfig({ database: database.url }, {}).database)
-      const accounts = new Accounts({ store, environment: 'staging', clock: Date.now })
-      const account = await accounts.create(EMAIL, PASSWORD, 'command line')
-      assert.ok(!(account instanceof Problem))
-      for (const name of ['active', 'revoked']) {
-        const made = await accounts.createKey(account, name, undefined, 'command line')
+      const commands = commandsOn(database.url)
+      await makeUnrecordedKey(database.url, 'staging', async (store, accounts, account) => {
+        const made = await accounts.createKey(account, 'revoked', undefined, 'command line')
         assert.ok(!(made instanceof Problem))
-        if (name === 'revoked') await accounts.revokeKey(made.key, 'command line')
-      }
-      const longAgo = new Accounts({ store, environment: 'staging', clock: () => 1 })
-      assert.ok(!((await longAgo.createKey(account, 'expired', 2, 'command line')) instanceof Problem))
-      await store.close()
-      const shown = await run('environment show')
-      assert.deepEqual([shown.code, shown.stdout], [0, ''])
-      assert.match(shown.stderr, /has no environment yet; the next start of the service records one/)
-      assert.deepEqual(JSON.parse((await run('environment show --json')).stdout), { environment: null })
-      const refused = await run('environment set production')
-      assert.equal(refused.code, 2)
-      assert.match(refused.stderr, /belongs to no environment and has 1 active key of staging .*; add --yes/)
-      assert.deepEqual(JSON.parse((await run('environment set production --yes --json')).stdout), {
-        environment: 'production',
-        was: null,
-        refusedKeys: 1,
+        await accounts.revokeKey(made.key, 'command line')
+        const longAgo = new Accounts({ store, environment: 'staging', clock: () => 1 })
+        assert.ok(!((await longAgo.createKey(account, 'expired', 2, 'command line')) instanceof Problem))
       })
-      assert.deepEqual(JSON.parse((await run('environment show --json')).stdout), { environment: 'production' })
+      const shown = await commands.call(0, 'environment show')
+      assert.equal(shown.stdout, '')
+      assert.match(shown.stderr, /has no environment yet; the next start of the service records one/)
+      assert.deepEqual(await commands.json('environment show'), { environment: null })
+      const why = /belongs to no environment and has 1 active key of staging .*; add --yes/
+      await commands.refused(2, 'environment set production', why)
+      const changed = { environment: 'production', was: null, refusedKeys: 1 }
+      assert.deepEqual(await commands.json('environment set production --yes'), changed)
+      assert.deepEqual(await commands.json('environment show'), { environment: 'production' })
     })
 
     it('that was chosen is changed only with --yes, also while there is no key', async () => {
       await using database = await engine.newDatabase()
-      const run = (words: string) => petstore([...words.split(' '), '--database', database.url])
-      await run('migrate --environment production')
-      const refused = await run('environment set staging')
-      assert.deepEqual([refused.code, refused.stdout], [2, ''])
-      assert.match(refused.stderr, /belongs to production; add --yes to change it to staging\.\n/)
+      const commands = commandsOn(database.url)
+      await commands.call(0, 'migrate --environment production')
+      const why = /belongs to production; add --yes to change it to staging\.\n/
+      await commands.refused(2, 'environment set staging', why)
       assert.equal(await recorded(database.url), 'production')
-      const changed = await run('environment set staging --yes')
-      assert.doesNotMatch(changed.stderr, /Problem/)
+      assert.doesNotMatch((await commands.call(0, 'environment set staging --yes')).stderr, /Refused/)
       assert.equal(await recorded(database.url), 'staging')
     })
 
@@ -215,71 +186,60 @@ for (const engine of ENGINES) {
 
     it('decides the prefix of a key that a command makes, whatever the setting says', async () => {
       await using database = await engine.newDatabase()
-      await servedOnce(database.url, PRODUCTION)
-      const run = (words: string, input = '') =>
-        petstore([...words.split(' '), '--database', database.url], { input, env: STAGING })
-      await run(`account create ${EMAIL} --password-stdin`, PASSWORD)
-      assert.match((await run(`key create --account ${EMAIL} --name x`)).stdout, /^pets_live_/)
-      const [listed] = JSON.parse((await run(`key list --account ${EMAIL} --json`)).stdout) as { redacted: string }[]
+      const commands = commandsOn(database.url, { input: PASSWORD, env: STAGING })
+      await commands.call(0, 'migrate --environment production')
+      await commands.call(0, FIRST_COMMANDS[0])
+      assert.match((await commands.call(0, CREATE_KEY)).stdout, /^pets_live_/)
+      const [listed] = await commands.json<{ redacted: string }[]>(`key list --account ${EMAIL}`)
       assert.match(listed!.redacted, /^pets_live_…/)
     })
 
     it('is changed by a command that says what happens to the keys: refused, kept, and accepted again after a change back', async () => {
       await using database = await engine.newDatabase()
-      const run = (words: string) => petstore([...words.split(' '), '--database', database.url])
+      const commands = commandsOn(database.url)
       let key = ''
       {
         await using service = await startPetstore({ database: database.url })
         key = service.key
       }
-      const refused = await run('environment set production')
-      assert.equal(refused.code, 2)
-      assert.match(
-        refused.stderr,
+      await commands.refused(
+        2,
+        'environment set production',
         /belongs to staging and has 1 active key of staging \(pets_test_…\), which production refuses; add --yes to change it/,
       )
-      assert.equal((await run('environment show')).stdout, 'staging\n')
-      const changed = await run('environment set production --yes')
-      assert.equal(changed.code, 0)
+      assert.equal((await commands.call(0, 'environment show')).stdout, 'staging\n')
+      const changed = await commands.call(0, 'environment set production --yes')
       assert.match(
         changed.stderr,
         /belongs to production now\. Restart the service with PETSTORE_ENVIRONMENT=production[^]*Refused from then on: 1 active key of staging/,
       )
-      assert.deepEqual(JSON.parse((await run('environment set production --json')).stdout), {
-        environment: 'production',
-        was: 'production',
-        refusedKeys: 0,
-      })
-      const [{ redacted }] = JSON.parse((await run('key list --json')).stdout) as [{ redacted: string }]
-      assert.equal(redacted, `pets_test_…${key.slice(-4)}`, 'a key is shown with its own prefix')
+      const same = { environment: 'production', was: 'production', refusedKeys: 0 }
+      assert.deepEqual(await commands.json('environment set production'), same)
+      const [listed] = await commands.json<{ redacted: string }[]>('key list')
+      assert.equal(listed?.redacted, `pets_test_…${key.slice(-4)}`, 'a key is shown with its own prefix')
+      const headers = { Authorization: `Bearer ${key}` }
       {
         await using service = await startPetstore({ database: database.url, env: PRODUCTION })
-        await expectError(
-          await service.call('/pets', { headers: { Authorization: `Bearer ${key}` } }),
-          'wrong_environment',
-        )
+        await expectError(await service.call('/pets', { headers }), 'wrong_environment')
       }
-      assert.deepEqual(JSON.parse((await run('environment set staging --yes --json')).stdout), {
-        environment: 'staging',
-        was: 'production',
-        refusedKeys: 1,
-      })
+      const back = { environment: 'staging', was: 'production', refusedKeys: 1 }
+      assert.deepEqual(await commands.json('environment set staging --yes'), back)
       await using service = await startPetstore({ database: database.url })
-      assert.equal((await service.call('/pets', { headers: { Authorization: `Bearer ${key}` } })).status, 200)
+      assert.equal((await service.call('/pets', { headers })).status, 200)
     })
   })
 }
 
 it('A default environment that gives way to a setting is reported in the log, at the level that is the default', async () => {
   await using database = await sqlite.newDatabase()
-  await petstore(['migrate', '--database', database.url])
+  await commandsOn(database.url).call(0, 'migrate')
   const logged = await servedOnce(database.url, { ...PRODUCTION, PETSTORE_LOG_LEVEL: 'notice' })
   assert.match(JSON.stringify(logged), /"msg":"the database belongs to production now; staging was its default"/)
 })
 
 it('A default environment is marked as one before it is recorded: no other process takes it for a choice meanwhile', async () => {
   await using database = await sqlite.newDatabase()
-  await (await openStore(readConfig({ database: database.url }, {}).database)).close()
+  await withStore(database.url, async () => {})
   using other = new DatabaseSync(database.url.slice('sqlite:'.length))
   // Another process reads both facts at the moment when the environment is written.
   other.exec(`CREATE TABLE seen (fallback TEXT);
@@ -292,44 +252,43 @@ it('A default environment is marked as one before it is recorded: no other proce
 it('An environment that another process records first is kept, and a command that would have recorded it says so', async () => {
   await using database = await sqlite.newDatabase()
   await makeUnrecordedKey(database.url, 'production')
-  const { code, stderr } = await petstore(['environment', 'set', 'production', '--database', database.url], {
-    // Called when the command has read the environment, and before it records one.
-    clock() {
-      using other = new DatabaseSync(database.url.slice('sqlite:'.length))
-      other.exec("INSERT INTO store_facts VALUES ('environment', 'staging')")
-      return Date.now()
-    },
-  })
-  assert.equal(code, 1)
-  assert.match(stderr, /Another process has just changed the environment to staging; nothing was changed here\./)
+  // Called when the command has read the environment, and before it records one.
+  const clock = () => {
+    using other = new DatabaseSync(database.url.slice('sqlite:'.length))
+    other.exec("INSERT INTO store_facts VALUES ('environment', 'staging')")
+    return Date.now()
+  }
+  const why = /Another process has just changed the environment to staging; nothing was changed here\./
+  await commandsOn(database.url).refused(1, 'environment set production', why, { clock })
   assert.equal(await recorded(database.url), 'staging')
 })
 
-it('A default environment that is chosen counts as chosen, also when the database is in use by then', async () => {
-  const store = await openStore(readConfig({ database: 'sqlite::memory:' }, {}).database)
-  await ensureEnvironment(store, { environment: 'staging', isChosen: false })
-  await store.pets.create(samplePet)
-  assert.equal(await store.isDefaultEnvironment(), true)
-  assert.equal(await ensureEnvironment(store, { environment: 'staging', isChosen: true }), 'staging')
-  assert.equal(await store.isDefaultEnvironment(), false)
-  await store.close()
-})
-
-it('A default environment that was changed and changed back counts as chosen', async () => {
-  const store = await openStore(readConfig({ database: 'sqlite::memory:' }, {}).database)
-  await ensureEnvironment(store, { environment: 'staging', isChosen: false })
-  await store.recordEnvironment('production', { instead: 'staging' })
-  await store.recordEnvironment('staging', { instead: 'production' })
-  assert.equal(await store.isDefaultEnvironment(), false)
-  assert.equal(await ensureEnvironment(store, { environment: 'production', isChosen: true }), 'staging')
-  await store.close()
+it('A default environment that is chosen, or changed and changed back, counts as chosen, also when the database is in use by then', async () => {
+  const settled: [change: (store: Store) => Promise<unknown>, setting: Environment][] = [
+    [(store) => store.pets.create(samplePet), 'staging'],
+    [
+      async (store) => {
+        await store.recordEnvironment('production', { instead: 'staging' })
+        await store.recordEnvironment('staging', { instead: 'production' })
+        assert.equal(await store.isDefaultEnvironment(), false)
+      },
+      'production',
+    ],
+  ]
+  for (const [change, environment] of settled)
+    await withStore('sqlite::memory:', async (store) => {
+      await ensureEnvironment(store, { environment: 'staging', isChosen: false })
+      assert.equal(await store.isDefaultEnvironment(), true)
+      await change(store)
+      assert.equal(await ensureEnvironment(store, { environment, isChosen: true }), 'staging')
+      assert.equal(await store.isDefaultEnvironment(), false)
+    })
 })
 
 it('An environment that is known by a key counts as chosen, also where the setting is not given', async () => {
   await using database = await sqlite.newDatabase()
   await makeUnrecordedKey(database.url, 'production')
-  const { code, stderr } = await petstore(['migrate', '--database', database.url])
-  assert.equal(code, 0)
+  const { stderr } = await commandsOn(database.url).call(0, 'migrate')
   assert.match(stderr, / now belongs to production\.\n/)
   assert.equal(await withStore(database.url, (store) => store.isDefaultEnvironment()), false)
 })
