@@ -1,54 +1,53 @@
 // A command in the wrong folder, or with the wrong address: it creates no store unnoticed, and what it suggests leads to its own.
 import assert from 'node:assert/strict'
-import { existsSync, realpathSync, writeFileSync } from 'node:fs'
+import { existsSync, realpathSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { COMMANDS } from '../src/cli/commands.ts'
 import { ENGINES } from '../assurance/harness/engines.ts'
 import { atTerminal, Folder, hasTerminal } from './command.ts'
 import { PASSWORD } from './harness.ts'
-import { type InProcessOptions, petstore } from './in-process-command.ts'
+import { commandsOn, type InProcessOptions, petstore } from './in-process-command.ts'
 
-/** A line for every command; `true` for those that create a store where there is none. */
-const LINES: Record<string, [words: string, creates: boolean]> = {
-  serve: ['serve', true],
-  migrate: ['migrate', true],
-  'account create': ['account create you@example.com --password-stdin', true],
-  'account list': ['account list', false],
-  'account password': ['account password you@example.com --password-stdin', false],
-  'account remove': ['account remove you@example.com --yes', false],
-  'key create': ['key create --account you@example.com --name x', false],
-  'key list': ['key list', false],
-  'key revoke': ['key revoke key_1', false],
-  'environment show': ['environment show', false],
-  'environment set': ['environment set production --yes', false],
-  seed: ['seed --count 1', true],
-  import: ['import animals.csv', true],
-  export: ['export out.csv', false],
-  copy: ['copy --from sqlite:other.db --to sqlite:data/petstore.db', true],
-  backup: ['backup out.db', false],
-  restore: ['restore other.db', true],
-  doctor: ['doctor', false],
-  openapi: ['openapi', false],
-  completion: ['completion bash', false],
+/** A line for every command, and whether it creates a store where there is none, with a question on a terminal. */
+const LINES: Record<string, [line: string, creates?: 'asks' | 'never asks']> = {
+  serve: ['serve', 'never asks'],
+  migrate: ['migrate', 'never asks'],
+  'account create': ['account create you@example.com --password-stdin', 'asks'],
+  'account list': ['account list'],
+  'account password': ['account password you@example.com --password-stdin'],
+  'account remove': ['account remove you@example.com --yes'],
+  'key create': ['key create --account you@example.com --name x'],
+  'key list': ['key list'],
+  'key revoke': ['key revoke key_1'],
+  'environment show': ['environment show'],
+  'environment set': ['environment set production --yes'],
+  seed: ['seed --count 1', 'asks'],
+  import: ['import animals.csv', 'asks'],
+  export: ['export out.csv'],
+  copy: ['copy --from sqlite:other.db --to sqlite:data/petstore.db', 'asks'],
+  backup: ['backup out.db'],
+  restore: ['restore other.db', 'asks'],
+  doctor: ['doctor'],
+  openapi: ['openapi'],
+  completion: ['completion bash'],
 }
-const NEVER_ASK = new Set(['serve', 'migrate'])
 const NOTE =
   /\nNote: there was no store at .*\/data\/petstore\.db, so this command created one\. Was another meant\?.*\n$/
 
 /** A folder without a store, but with files that commands read. */
 async function wrongFolder(): Promise<Folder> {
   const folder = await Folder.create()
-  await folder.runInProcess(['migrate', '--database', 'sqlite:other.db'])
-  writeFileSync(join(folder.path, 'animals.csv'), 'name,categoryId\nRex,1\n')
+  await folder.commands.call(0, 'migrate --database sqlite:other.db')
+  folder.write('animals.csv', 'name,categoryId\nRex,1\n')
   return folder
 }
 
 /** Runs the line of a command in a folder without a store; resolves with whether there is one afterwards. */
 async function runIn(folder: Folder, name: string, options: InProcessOptions) {
   const stop = { stopSignal: async () => 'SIGINT', env: { PORT: '0' } }
-  const ended = await folder.runInProcess(LINES[name]![0].split(' '), { ...(name === 'serve' && stop), ...options })
-  return { ...ended, exists: existsSync(join(folder.path, 'data')) }
+  const ended = await folder.commands.run(LINES[name]![0], { ...(name === 'serve' && stop), ...options })
+  return { ...ended, exists: existsSync(folder.at('data')) }
 }
 
 describe('A command where there is no store', () => {
@@ -57,13 +56,23 @@ describe('A command where there is no store', () => {
     assert.deepEqual(Object.keys(LINES).toSorted(), names.toSorted())
   })
 
+  it('asks and creates nothing if it only reads, on a terminal or not', async () => {
+    await using folder = await wrongFolder()
+    for (const [name] of Object.entries(LINES).filter(([, [, creates]]) => creates === undefined))
+      for (const options of [{ typed: 'YES\n' }, { input: PASSWORD }]) {
+        const { exists, stderr } = await runIn(folder, name, options)
+        assert.ok(!exists && !/Create one\?|Note:/.test(stderr), `${name}: ${stderr}`)
+      }
+  })
+
   for (const [name, [, creates]] of Object.entries(LINES)) {
-    const asks = creates && !NEVER_ASK.has(name)
+    if (creates === undefined) continue
+    const asks = creates === 'asks'
     it(`${asks ? 'asks on a terminal before it creates one, with the path' : 'asks nothing'}: ${name}`, async () => {
       for (const [typed, isCreated] of [
-        ['n\n', creates && !asks],
-        ['\n', creates && !asks],
-        ['YES\n', creates],
+        ['n\n', !asks],
+        ['\n', !asks],
+        ['YES\n', true],
       ] as const) {
         if (name === 'account create') continue
         await using folder = await wrongFolder()
@@ -79,25 +88,18 @@ describe('A command where there is no store', () => {
     it(`${asks ? 'says so in its last line' : 'adds no last line'} where there is no terminal: ${name}`, async () => {
       await using folder = await wrongFolder()
       const { code, exists, stderr } = await runIn(folder, name, { input: PASSWORD })
-      assert.equal(exists, creates, stderr)
-      assert.equal(NOTE.test(`\n${stderr}`), asks, stderr)
-      if (asks) {
-        assert.equal(code, 0)
-        const again = await runIn(folder, name, { input: PASSWORD })
-        assert.doesNotMatch(again.stderr, NOTE, 'the second time it is there')
-      }
+      assert.deepEqual([code, exists, NOTE.test(`\n${stderr}`)], [0, true, asks], stderr)
+      const again = await runIn(folder, name, { input: PASSWORD })
+      assert.doesNotMatch(again.stderr, NOTE, 'the second time it is there')
     })
   }
 
   it('says so after all else also if it fails then', async () => {
     await using folder = await wrongFolder()
-    writeFileSync(join(folder.path, 'many.csv'), `name,categoryId\n${'Rex,1\n'.repeat(600)}`)
-    const stopped = await folder.runInProcess(['import', 'many.csv'], {
-      stopSignal: async () => 'SIGINT',
-    })
-    assert.equal(stopped.code, 130)
-    assert.match(stopped.stderr, /Interrupted: 500 of 600 rows/)
-    assert.match(stopped.stderr, NOTE)
+    folder.write('many.csv', `name,categoryId\n${'Rex,1\n'.repeat(600)}`)
+    const { stderr } = await folder.commands.call(130, 'import many.csv', { stopSignal: async () => 'SIGINT' })
+    assert.match(stderr, /Interrupted: 500 of 600 rows/)
+    assert.match(stderr, NOTE)
   })
 
   it('asks before a password is typed, on a real terminal', { skip: !hasTerminal }, async () => {
@@ -123,9 +125,8 @@ describe('A suggested command', () => {
     it(`names the database, however it was given, without its password, on ${engine.name}`, async () => {
       await using folder = await Folder.create()
       await using database = await engine.newDatabase()
-      await petstore(['migrate', '--database', database.url])
-      const file = join(folder.path, 'address')
-      writeFileSync(file, `${database.url}\n`)
+      await commandsOn(database.url).call(0, 'migrate')
+      const file = folder.write('address', `${database.url}\n`)
       const masked = `DATABASE_URL='${database.url.replace(/:[^:/@]+@/, ':PASSWORD@')}' petstore account create EMAIL`
       const named = `petstore account create EMAIL --database ${database.url}`
       const expected = engine === ENGINES[0] ? named : masked
@@ -139,26 +140,22 @@ describe('A suggested command', () => {
   it('works in another folder too, and names no database that is the default', async () => {
     await using folder = await Folder.create()
     const place = join(realpathSync(folder.path), 'shop.db')
-    await folder.runInProcess(['migrate', '--database', 'sqlite:shop.db'])
-    await folder.runInProcess(['migrate'])
-    const told = async (...words: string[]) => (await folder.runInProcess(['account', 'list', ...words])).stderr
-    assert.match(await told('--database', 'sqlite:shop.db'), new RegExp(`EMAIL --database sqlite:${place}\n$`))
+    for (const options of ['', ' --database sqlite:shop.db']) await folder.commands.call(0, `migrate${options}`)
+    const told = async (options = '') => (await folder.commands.call(0, `account list${options}`)).stderr
+    assert.match(await told(' --database sqlite:shop.db'), new RegExp(`EMAIL --database sqlite:${place}\n$`))
     assert.match(await told(), /Create one: petstore account create EMAIL\n$/)
   })
 
   it('completes what serve and doctor refuse', async () => {
     await using folder = await Folder.create()
-    const env = { DATABASE_URL: `sqlite:${join(folder.path, 'shop.db')}`, PETSTORE_ENVIRONMENT: 'production' }
-    await petstore(['migrate'], { env })
-    const { stderr } = await petstore(['serve'], { env: { ...env, PETSTORE_ENVIRONMENT: 'staging', PORT: '0' } })
-    const command = `petstore environment set staging --database ${env.DATABASE_URL}`
+    const url = `sqlite:${folder.at('shop.db')}`
+    const commands = commandsOn(url)
+    await commands.call(0, 'migrate --environment production')
+    const { stderr } = await commands.call(1, 'serve --environment staging --port 0')
+    const command = `petstore environment set staging --database ${url}`
     assert.ok(stderr.endsWith(`To move it to staging, where its keys are refused: ${command}\n`), stderr)
-    writeFileSync(join(folder.path, 'empty.db'), '')
-    const checked = await petstore(['doctor', '--database', `sqlite:${join(folder.path, 'empty.db')}`])
-    assert.ok(
-      checked.stdout.includes(`or run: petstore migrate --database sqlite:${folder.path}/empty.db\n`),
-      checked.stdout,
-    )
+    const { stdout } = await commands.call(0, `doctor --database sqlite:${folder.write('empty.db', '')}`)
+    assert.ok(stdout.includes(`or run: petstore migrate --database sqlite:${folder.path}/empty.db\n`), stdout)
   })
 })
 
@@ -166,25 +163,16 @@ describe('petstore seed', () => {
   for (const engine of ENGINES)
     it(`adds nothing to a store of production, and creates none, on ${engine.name}`, async () => {
       await using database = await engine.newDatabase()
-      const seed = (env: Record<string, string>) =>
-        petstore(['seed', '--count', '3', '--database', database.url], { env })
-      const refused =
+      const commands = commandsOn(database.url)
+      const why =
         /petstore: .* belongs to production, where made-up animals would stay for good; nothing was added\. Name a database of staging/
-      const first = await seed({ PETSTORE_ENVIRONMENT: 'production' })
-      assert.equal(first.code, 1)
-      assert.match(first.stderr, refused)
-      assert.match(
-        (await petstore(['account', 'list', '--database', database.url])).stderr,
-        /There is no petstore database/,
-      )
-      await petstore(['migrate', '--database', database.url, '--environment', 'production'])
+      const seed = (env: Record<string, string>) => commands.refused(1, 'seed --count 3', why, { env })
+      await seed({ PETSTORE_ENVIRONMENT: 'production' })
+      await commands.refused(1, 'account list', /There is no petstore database/)
+      await commands.call(0, 'migrate --environment production')
       // The database decides, whatever the setting says.
-      for (const env of [{}, { PETSTORE_ENVIRONMENT: 'staging' }, { PETSTORE_ENVIRONMENT: 'production' }]) {
-        const { code, stderr } = await seed(env)
-        assert.equal(code, 1)
-        assert.match(stderr, refused)
-      }
-      const exported = await petstore(['export', '-', '--format', 'jsonl', '--database', database.url])
-      assert.equal(exported.stdout, '')
+      for (const env of [{}, { PETSTORE_ENVIRONMENT: 'staging' }, { PETSTORE_ENVIRONMENT: 'production' }])
+        await seed(env)
+      assert.equal((await commands.call(0, 'export - --format jsonl')).stdout, '')
     })
 })
