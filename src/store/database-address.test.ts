@@ -8,6 +8,8 @@ const DATABASES = {
   'sqlite:pets.db': { engine: 'sqlite', path: resolve('pets.db') },
   'sqlite:/srv/pets.db': { engine: 'sqlite', path: '/srv/pets.db' },
   'sqlite:///srv/pets.db': { engine: 'sqlite', path: '/srv/pets.db' },
+  'sqlite:me@shop.db': { engine: 'sqlite', path: resolve('me@shop.db') },
+  'sqlite:/srv/12:30/me@shop/pets.db': { engine: 'sqlite', path: '/srv/12:30/me@shop/pets.db' },
   'sqlite::memory:': { engine: 'sqlite', path: ':memory:' },
   'sqlite:c:/pets@home.db': { engine: 'sqlite', path: resolve('c:/pets@home.db') },
   'postgres://h': { engine: 'postgres', url: 'postgres://h' },
@@ -23,17 +25,18 @@ const NO_DATABASES = [
   'sqlite:pets.db\n',
   'sqlite:me:secret@db',
   'sqlite:1:secret@db',
+  'postgres:',
   'postgres://',
+  'mysql://h/d',
   'postgres:db',
   'mypostgres://h/db',
 ]
 
 describe('The address of a database', () => {
-  for (const [address, database] of Object.entries(DATABASES))
-    it(`is ${address}`, () => assert.deepEqual(parseDatabase(address), database))
-
-  for (const address of NO_DATABASES)
-    it(`is not ${JSON.stringify(address)}`, () => assert.equal(parseDatabase(address), undefined))
+  it('is a path, in memory, or that of a PostgreSQL server, and nothing else', () => {
+    for (const [address, database] of Object.entries(DATABASES)) assert.deepEqual(parseDatabase(address), database)
+    for (const address of NO_DATABASES) assert.equal(parseDatabase(address), undefined, JSON.stringify(address))
+  })
 
   it('is in memory by its name alone', () => {
     assert.ok(isInMemory(parseDatabase('sqlite::memory:')!))
@@ -41,24 +44,14 @@ describe('The address of a database', () => {
       assert.ok(!isInMemory(parseDatabase(address)!), address)
   })
 
-  for (const address of [
-    'postgres://me:secret@h/db',
-    'postgresql://:secret@h',
-    'postgres://me:a/b?c@h',
-    'postgres://me:a\nb@h',
-  ])
-    it(`holds a password: ${JSON.stringify(address)}`, () => assert.ok(holdsPassword(address)))
-
-  for (const address of [
-    'postgres://h',
-    'postgres://me@h:5432/db',
-    'postgres://me:@h',
-    'postgres://h/a:b@c',
-    'postgres://h?a=b:c@d',
-    'sqlite:/srv/me:secret@db',
-    'an address, postgres://me:secret@h',
-  ])
-    it(`holds no password: ${address}`, () => assert.ok(!holdsPassword(address)))
+  it('holds a password only between the user and the host of a server', () => {
+    for (const place of ['me:secret@h/db', ':secret@h', 'me:a/b?c@h', 'me:a\nb@h'])
+      assert.ok(holdsPassword(`postgres://${place}`), place)
+    for (const place of ['h', 'me@h:5432/db', 'me:@h', 'h/a:b@c', 'h?a=b:c@d'])
+      assert.ok(!holdsPassword(`postgres://${place}`), place)
+    for (const address of ['sqlite:/srv/me:secret@db', 'an address, postgres://me:secret@h'])
+      assert.ok(!holdsPassword(address), address)
+  })
 })
 
 describe('A database', () => {
