@@ -205,17 +205,9 @@ describe('petstore copy', () => {
     await withStore(source.url, fill)
     const { code, stdout } = await petstore(['copy', '--from', source.url, '--to', target.url, '--json'])
     assert.equal(code, 0)
-    const copied = {
-      accounts: 3,
-      api_keys: 2,
-      usage_counts: 1,
-      failed_requests: 1,
-      idempotency_records: 3,
-      audit_events: 7,
-      imports: 1,
-      pets: 9,
-    }
-    assert.deepEqual(JSON.parse(stdout), { copied })
+    const { copied } = JSON.parse(stdout) as { copied: Record<string, number> }
+    const counts = Object.values(await withStore(source.url, everything)).map(({ length }) => length)
+    assert.deepEqual([Object.keys(copied), Object.values(copied)], [KINDS.map(({ name }) => name), counts])
     for (const { url } of [source, target]) assert.deepEqual(filesOf(url), ['petstore.db'])
   })
 
@@ -303,10 +295,7 @@ describe('petstore copy', () => {
       /^petstore: Warning: others can read the password of --from in the process list\. Leave it out and set PGPASSWORD instead\.\n/,
     )
     const both = await petstore(['copy', '--from', 'postgres://me:a@127.0.0.1:1/db', '--to', 'postgresql://me:b@h/db'])
-    assert.deepEqual(
-      [...both.stderr.matchAll(/the password of (--\w+)/g)].map(([, flag]) => flag),
-      ['--from', '--to'],
-    )
+    assert.match(both.stderr, /^.*the password of --from .*\n.*the password of --to .*\n(?!.*the password)/)
     const listed = await petstore(['key', 'list', '--database', 'postgres://me:secret@127.0.0.1:1/db'])
     assert.match(
       listed.stderr,

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdtempDisposableSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -22,10 +22,7 @@ const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8
 
 const read = (path: string) => readFileSync(new URL(`../${path}`, import.meta.url), 'utf8')
 
-function temporaryFolder() {
-  const path = mkdtempSync(join(tmpdir(), 'petstore-deploy-'))
-  return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true }) }
-}
+const temporaryFolder = () => mkdtempDisposableSync(join(tmpdir(), 'petstore-deploy-'))
 
 /** Lets a proxy check its file, in a folder with a certificate. */
 const PROXY_CHECKS = {
@@ -54,11 +51,9 @@ function run(program: string, parameters: readonly string[], env: NodeJS.Process
 
 describe('the deployment', () => {
   it('runs the image on the Node.js that package.json pins', () => {
-    const { optionalDependencies } = JSON.parse(read('package.json')) as {
-      optionalDependencies: Record<string, string>
-    }
+    const { optionalDependencies: pinned } = JSON.parse(read('package.json')) as Record<string, Record<string, string>>
     const [, version] = /^ARG NODE_VERSION=(.+)$/m.exec(read('deploy/Dockerfile')) ?? []
-    assert.deepEqual(new Set(Object.values(optionalDependencies)), new Set([version]))
+    assert.deepEqual(new Set(Object.values(pinned!)), new Set([version]))
   })
 
   it('copies into the image only what its builder is sent', () => {
@@ -95,11 +90,7 @@ describe('the deployment', () => {
   })
 
   it('lets an instance drain, finish, write its log and end before it is killed', () => {
-    const [unit, compose, proxy] = ['petstore.service', 'compose.yaml', 'Caddyfile'].map((file) => deployed(file)) as [
-      string,
-      string,
-      string,
-    ]
+    const [unit, compose, proxy] = [deployed('petstore.service'), deployed('compose.yaml'), deployed('Caddyfile')]
     const seconds = (text: string, pattern: RegExp) => Number(pattern.exec(text)?.[1])
     for (const [drain, limit] of [
       [seconds(unit, /^Environment=PETSTORE_DRAIN_SECONDS=(\d+)$/m), seconds(unit, /^TimeoutStopSec=(\d+)$/m)],
@@ -210,18 +201,15 @@ describe('the deployment', () => {
 
   it('makes a backup every night, also a second one of a day, and keeps two weeks of them', async () => {
     await using folder = await Folder.create()
-    await folder.runInProcess(['seed', '--count', '3'])
-    const commands = [...deployed('petstore-backup.service').matchAll(/^ExecStart=(.+)$/gm)].map(([, command = '']) =>
-      command
-        .replaceAll('%%', '%')
-        .replaceAll('$$', '$')
-        .replaceAll('/var/lib/petstore-backups', folder.path)
-        .replace('/opt/petstore/bin/petstore', BIN),
-    )
+    await folder.commands.call(0, 'seed --count 3')
+    const unit = deployed('petstore-backup.service')
+      .replaceAll(/(%|\$)\1/g, '$1')
+      .replaceAll('/var/lib/petstore-backups', folder.path)
+      .replaceAll('/opt/petstore/bin/petstore', BIN)
+    const commands = [...unit.matchAll(/^ExecStart=(.+)$/gm)].map(([, command = '']) => command)
     const age = (name: string, days: number) => {
       const time = Date.now() / 1000 - days * 86_400
-      writeFileSync(join(folder.path, name), '')
-      utimesSync(join(folder.path, name), time, time)
+      utimesSync(folder.write(name, ''), time, time)
     }
     age('petstore-2026-01-01.db', 14.1)
     age('petstore-2026-01-02.db.1.partial', 14.1)
@@ -229,15 +217,10 @@ describe('the deployment', () => {
     age('other.db', 99)
     for (const command of [...commands, ...commands])
       execFileSync('sh', ['-c', command], { cwd: folder.path, stdio: 'pipe' })
-    const left = readdirSync(folder.path).filter((name) => name !== 'data')
-    const today = left.filter(
-      (name) => /^petstore-\d{4}-\d\d-\d\d\.db$/.test(name) && name !== 'petstore-2026-01-03.db',
-    )
-    assert.equal(today.length, 1)
-    assert.deepEqual(left.toSorted(), ['other.db', 'petstore-2026-01-03.db', ...today].toSorted())
-    const database = `sqlite:${join(folder.path, 'again.db')}`
-    const restored = await folder.runInProcess(['restore', today[0]!, '--database', database])
-    assert.equal(restored.code, 0, restored.stderr)
+    const [data, other, kept, today = '', ...more] = folder.names()
+    assert.deepEqual([data, other, kept, more], ['data', 'other.db', 'petstore-2026-01-03.db', []])
+    assert.match(today, /^petstore-\d{4}-\d\d-\d\d\.db$/)
+    await folder.commands.call(0, `restore ${today} --database sqlite:again.db`)
   })
 
   it('has a proxy that answers with an error code of the service', () => {

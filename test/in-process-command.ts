@@ -71,8 +71,8 @@ export function wordsOf(line: Line): readonly string[] {
 export class Commands {
   readonly #run: (words: readonly string[], options?: InProcessOptions) => Promise<Outcome>
 
-  constructor(run: (words: readonly string[], options?: InProcessOptions) => Promise<Outcome>) {
-    this.#run = run
+  constructor(execute: (words: readonly string[], options?: InProcessOptions) => Promise<Outcome>) {
+    this.#run = execute
   }
 
   run(line: Line, options?: InProcessOptions): Promise<Outcome> {

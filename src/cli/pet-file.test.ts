@@ -1,6 +1,16 @@
 // A file of animals: its format, its encoding, and input that can be read only once. test/import.test.ts has the command.
 import assert from 'node:assert/strict'
-import { appendFileSync, closeSync, mkdtempSync, openSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  closeSync,
+  existsSync,
+  mkdtempDisposableSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
@@ -128,14 +138,22 @@ describe('Input that can be read once', () => {
     }
   })
 
-  it('is another file the next time, unlike one with a name', async () => {
+  it('is another file the next time, unlike one with a name, in /dev/shm too', async () => {
     const path = join(folder, 'named.csv')
     writeFileSync(path, 'a')
-    await using named = await PetFile.open(path, nothing)
-    assert.deepEqual([named.name, named.keepsName], [path, true])
     const descriptor = openSync(path, 'r')
-    await using passed = await PetFile.open(`/dev/fd/${descriptor}`, nothing)
-    assert.equal(passed.keepsName, false)
+    using inMemory = mkdtempDisposableSync(existsSync('/dev/shm') ? '/dev/shm/petstore-test-' : join(folder, 'shm-'))
+    writeFileSync(join(inMemory.path, 'pets.csv'), 'a')
+    for (const [name, keepsName] of [
+      [path, true],
+      [join(inMemory.path, 'pets.csv'), true],
+      [`/dev/fd/${descriptor}`, false],
+      [`/proc/self/fd/${descriptor}`, false],
+    ] as const) {
+      if (!existsSync(name)) continue
+      await using file = await PetFile.open(name, nothing)
+      assert.deepEqual([file.name, file.keepsName], [name, keepsName])
+    }
     closeSync(descriptor)
   })
 })

@@ -26,7 +26,7 @@ async function read(reader: Reader, content: string | Buffer, size = 7): Promise
   return (await Array.fromAsync(reader(chunks()))).flat()
 }
 
-function bytes(...parts: (string | Buffer)[]): Buffer {
+function joined(...parts: (string | Buffer)[]): Buffer {
   return Buffer.concat(parts.map((part) => Buffer.from(part)))
 }
 
@@ -127,7 +127,7 @@ describe('rows of a file', () => {
   ]
   for (const [row, problem] of BAD_CSV) {
     it(`of CSV are refused with the reason: ${problem}`, async () => {
-      const rows = await read(readCsv, bytes('name,categoryId,status\n', row, '\nGood,1,\n'))
+      const rows = await read(readCsv, joined('name,categoryId,status\n', row, '\nGood,1,\n'))
       const [bad, good] = rows as [Row, Row]
       assert.ok('problem' in bad && bad.line === 2 && bad.problem.startsWith(problem), JSON.stringify(bad))
       assert.deepEqual([rows.length, 'pet' in good], [2, true])
@@ -145,7 +145,7 @@ describe('rows of a file', () => {
   for (const [line, problem] of BAD_LINES) {
     it(`of JSON Lines are refused with the reason: ${problem}`, async () => {
       const good = { line: 3, pet: { name: 'Good', categoryId: 1n, status: 'available' } }
-      const content = bytes(' \r\n', line, '\n{"name":"Good","categoryId":1}')
+      const content = joined(' \r\n', line, '\n{"name":"Good","categoryId":1}')
       assert.deepEqual(await read(readJsonLines, content, 1000), [{ line: 2, problem }, good])
     })
   }

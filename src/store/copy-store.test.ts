@@ -18,8 +18,8 @@ function oneImport(hash: string): StoredRecord {
   return { hash, file: 'pets.csv', rows_done: 1n, rows_total: 2n, updated_at: 3n }
 }
 
-function repeat(account: string, key: string): StoredRecord {
-  return { account_id: account, key, fingerprint: Buffer.alloc(32), pet_id: 1n, created_at: 1n }
+function repeat(owner: string, key: string): StoredRecord {
+  return { account_id: owner, key, fingerprint: Buffer.alloc(32), pet_id: 1n, created_at: 1n }
 }
 
 function pet(id: bigint, name = 'Rex'): StoredRecord {
