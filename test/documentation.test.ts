@@ -1,6 +1,6 @@
 // The documents say what the code does: settings, commands and links that are there.
 import assert from 'node:assert/strict'
-import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, globSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, it } from 'node:test'
 import { fileURLToPath } from 'node:url'
@@ -15,17 +15,7 @@ import { LONGEST_STALL_MS, SLOWEST_RATE } from '../src/http/connections.ts'
 const root = fileURLToPath(new URL('..', import.meta.url))
 const read = (path: string) => readFileSync(join(root, path), 'utf8')
 
-const DOCUMENTS = [
-  'README.md',
-  'CONTRIBUTING.md',
-  'SECURITY.md',
-  'CHANGELOG.md',
-  'deploy/README.md',
-  'assurance/README.md',
-  ...readdirSync(join(root, 'docs'))
-    .filter((file) => file.endsWith('.md'))
-    .map((file) => join('docs', file)),
-]
+const DOCUMENTS = globSync(['*.md', 'docs/*.md', '{assurance,deploy}/README.md'], { cwd: root })
 
 describe('the documents', () => {
   it('list every setting with its flag, variable, default, allowed values and meaning', () => {
@@ -75,9 +65,8 @@ describe('the documents', () => {
       ['client/README.md', ' are 64-bit integers.', quoted(INT64_FIELDS)],
     ]
     for (const [file, start, names] of REQUIRED) {
-      const line = read(file)
-        .split('\n')
-        .find((each) => each.includes(start))
+      const lines = read(file).split('\n')
+      const line = lines.find((each) => each.includes(start))
       assert.ok(line !== undefined, `${file} has no line with ${start}`)
       for (const name of names) assert.ok(line.includes(name), `${file} does not name ${name} in: ${line}`)
     }

@@ -15,20 +15,13 @@ const NEW_PASSWORD = 'another horse battery'
 
 for (const engine of ENGINES) {
   describe(`A password that is changed, on ${engine.name}`, () => {
-    it('while someone signs in with the old one leaves them no session', async () => {
+    it('while someone signs in with the old one leaves them no session, and is not changed again by them', async () => {
       await using petstore = await startPetstore({ engine })
       const { accounts, store } = petstore
       const sessions = new Sessions(store, Date.now)
       const verified = (await accounts.signIn(petstore.account.email, PASSWORD))!
       assert.ok(!((await accounts.changePassword(petstore.account, NEW_PASSWORD, 'console')) instanceof Problem))
       assert.equal(await sessions.start(verified, '192.0.2.1'), undefined)
-    })
-
-    it('is not changed again by someone who knew the old one a moment before', async () => {
-      await using petstore = await startPetstore({ engine })
-      const { accounts } = petstore
-      const verified = (await accounts.signIn(petstore.account.email, PASSWORD))!
-      await accounts.changePassword(petstore.account, NEW_PASSWORD, 'console')
       assert.ok((await accounts.changePassword(verified, 'yet another horse battery', 'console')) instanceof Problem)
       assert.ok(await accounts.signIn(petstore.account.email, NEW_PASSWORD))
     })
