@@ -64,13 +64,17 @@ describe('A copy', () => {
     }
   })
 
-  it('that goes on looks first at what is there already, batch by batch, and copies only what is missing or outdated', async () => {
+  it('that goes on looks first at what is there already, batch by batch, and copies only what is missing or outdated', async ({
+    mock,
+  }) => {
     await withStores(async (source, target) => {
       await source.pets.createMany(Array.from({ length: BATCH + 3 }, () => samplePet))
       const all = await records(source)
       await target.setUnfinishedCopy(true)
-      // Of the second batch, one is missing and one has changed.
-      await target.records.write(PETS, [...all.slice(0, BATCH), { ...all[BATCH]!, name: 'old' }, all[BATCH + 1]!])
+      // One of each batch has changed, and one is missing.
+      const [first, last] = [all[0]!, all[BATCH]!].map((record) => ({ ...record, name: 'old' }))
+      await target.records.write(PETS, [first!, ...all.slice(1, BATCH), last!, all[BATCH + 1]!])
+      const remove = mock.method(target.records, 'remove')
       assert.deepEqual(await steps(source, target), [
         ['Comparing animals', BATCH, BATCH + 2],
         ['Comparing animals', BATCH + 2, BATCH + 2],
@@ -78,6 +82,8 @@ describe('A copy', () => {
         ['Checking animals', BATCH, BATCH + 3],
         ['Checking animals', BATCH + 3, BATCH + 3],
       ])
+      const removed = remove.mock.calls.map(({ arguments: [, outdated] }) => outdated)
+      assert.deepEqual(removed, [[first], [last]])
       assert.deepEqual(await records(target), all)
       assert.equal(await target.isUnfinishedCopy(), false)
     })
