@@ -1,28 +1,30 @@
-// What the console tells about the use of keys as time passes.
+// What the console tells about the use of keys as time passes, and about the requests that failed.
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { Problem } from '../src/contract/errors.ts'
-import { ConsoleClient, signedIn } from './console-client.ts'
+import { ERRORS } from '../src/contract/errors.ts'
+import { createKey, signedIn, signedInAs, withKey } from './console-client.ts'
 import { describeService, makeKey, PASSWORD } from './harness.ts'
 
 const DAY_MS = 86_400_000
 const clock = { now: Date.UTC(2027, 0, 1, 12) }
 
+/** What the chart says to those who hear it. */
+const chartIn = (body: string) => /class="bars"[^>]*aria-label="([^"]*)"/.exec(body)?.[1]
+const codesIn = (body: string) => [...body.matchAll(/<a href="\/docs\/errors#(\w+)">/g)].map(([, code]) => code)
+
 describeService(
   'The use of keys in the console',
   (service) => {
+    const open = async (path: string) => (await (await signedIn(service())).get(path)).body
     const pageAfter = async (days: number, path: string) => {
       const start = clock.now
       clock.now += days * DAY_MS
       try {
-        return (await (await signedIn(service())).get(path)).body
+        return await open(path)
       } finally {
         clock.now = start
       }
     }
-    /** What the chart says to those who hear it. */
-    const chartAfter = async (days: number, span: string) =>
-      /class="bars"[^>]*aria-label="([^"]*)"/.exec(await pageAfter(days, `/activity?span=${span}`))?.[1]
 
     it('is counted over 7 days on the page of keys, and the last use stays', async () => {
       for (let call = 0; call < 2; call += 1) await service().call('/pets')
@@ -33,28 +35,34 @@ describeService(
     })
 
     it('is shown over 24 hours, 7 days or 30 days, and over 7 days unless one of them is chosen', async () => {
-      assert.equal(await chartAfter(0.9, 'day'), '2 requests: 2 succeeded, 0 client errors, 0 server errors')
-      assert.equal(await chartAfter(1.1, 'day'), undefined)
-      for (const span of ['week', 'constructor', '']) {
-        assert.equal(await chartAfter(6.7, span), '2 requests: 2 succeeded, 0 client errors, 0 server errors', span)
-        assert.equal(await chartAfter(7.3, span), undefined, span)
+      const words = '2 requests: 2 succeeded, 0 client errors, 0 server errors'
+      for (const [span, within, beyond] of [
+        ['day', 0.9, 1.1],
+        ['week', 6.7, 7.3],
+        ['constructor', 6.7, 7.3],
+        ['', 6.7, 7.3],
+        ['month', 29, 30],
+      ] as const) {
+        assert.equal(chartIn(await pageAfter(within, `/activity?span=${span}`)), words, span)
+        const none = await pageAfter(beyond, `/activity?span=${span}`)
+        assert.equal(chartIn(none), undefined, span)
+        assert.match(none, /No requests in this time/)
       }
-      assert.equal(await chartAfter(29, 'month'), '2 requests: 2 succeeded, 0 client errors, 0 server errors')
-      assert.equal(await chartAfter(30, 'month'), undefined)
-      assert.match(await pageAfter(31, '/activity?span=month'), /No requests in this time/)
-      const rows = (await pageAfter(0, '/activity')).split('<tr>')
-      const countsOf = (operation: string) =>
-        [...rows.find((row) => row.includes(`<code>${operation}</code>`))!.matchAll(/class="number">(\d+)</g)].map(
-          ([, count]) => count,
-        )
-      assert.deepEqual(
-        [countsOf('listPets'), countsOf('getPet')],
-        [
-          ['2', '0', '0'],
-          ['0', '0', '0'],
-        ],
-        'each operation with its own',
-      )
+      const body = await open('/activity')
+      const countsOf = (operation: string) => {
+        const row = body.split('<tr>').find((each) => each.includes(`<code>${operation}</code>`))!
+        return [...row.matchAll(/class="number">(\d+)</g)].map(([, count]) => count).join(' ')
+      }
+      assert.deepEqual([countsOf('listPets'), countsOf('getPet')], ['2 0 0', '0 0 0'], 'each operation with its own')
+      const table = '<details class="chart-table">.*<caption class="visually-hidden">Requests over time, UTC</caption>'
+      assert.match(body, new RegExp(`${table}.*<td class="number">[1-9]`, 's'), 'also as a table')
+    })
+
+    it('says how to send a first request, with a key and without one', async () => {
+      const client = await signedInAs(service(), 'first-request@example.com')
+      assert.match((await client.get('/activity')).body, /No requests in this time.*href="\/keys">Generate a key</s)
+      await client.generateKey('k')
+      assert.match((await client.get('/activity')).body, /No requests in this time.*with one of your keys/s)
     })
 
     it('that failed is explained within the chosen time, the newest 20 requests of it', async () => {
@@ -69,39 +77,75 @@ describeService(
       assert.equal(cards(await pageAfter(1.1, '/activity?span=week')).length, 20)
     })
 
-    it('does not include what is tried with a key after its revocation, which is only listed among what failed', async () => {
-      const { account, apiKey, key } = await makeKey(service())
-      const client = new ConsoleClient(service().url)
-      await client.signIn(account.email, PASSWORD)
-      const call = () => fetch(`${service().url}/v1/pets`, { headers: { Authorization: `Bearer ${key}` } })
-      assert.equal((await call()).status, 200)
-      await service().accounts.revokeKey(apiKey, 'console')
-      clock.now += 60_000
-      for (let times = 0; times < 2; times += 1) assert.equal((await call()).status, 401)
-      const { body } = await client.get('/activity')
-      assert.match(body, /aria-label="1 request: 1 succeeded, 0 client errors, 0 server errors"/)
-      assert.match(body, /revoked_api_key/)
-      const { lastUsedAt } = (await service().store.accounts.keyById(apiKey.id))!
-      assert.equal(lastUsedAt, clock.now - 60_000)
+    it('that failed is explained with its Request-Id, code, message and fix', async () => {
+      const failed = await service().add({ name: '<script>alert(1)</script>' })
+      const [, card = ''] = (await open('/activity')).split('class="card failure"')
+      assert.ok(card.includes(`Request-Id <code>${failed.headers.get('request-id')}</code>`))
+      assert.deepEqual(codesIn(card), ['invalid_pet'])
+      assert.match(card, /categoryId is missing/)
+      assert.ok(card.includes(ERRORS.invalid_pet.fix))
+      assert.doesNotMatch(card, /<script>alert/)
     })
 
-    it('lists requests with an expired key among the failed requests', async () => {
-      const { account } = await makeKey(service())
-      const client = new ConsoleClient(service().url)
-      await client.signIn(account.email, PASSWORD)
-      const made = await service().accounts.createKey(account, 'short-lived', clock.now + 1000, 'console')
-      assert.ok(!(made instanceof Problem))
-      clock.now += 1000
-      const tried = await fetch(`${service().url}/v1/pets`, { headers: { Authorization: `Bearer ${made.secret}` } })
-      assert.equal(tried.status, 401)
-      const { body } = await client.get('/activity')
-      assert.match(body, /expired_api_key/)
-      assert.ok(body.includes(tried.headers.get('request-id')!))
+    it('that failed is explained also by a code that it does not know, such as one of a newer release', async () => {
+      const { account, apiKey, store } = service()
+      const failed = { at: clock.now, accountId: account.id, keyId: apiKey.id, operation: 'listPets', status: 418 }
+      await store.accounts.recordFailures([{ ...failed, requestId: 'r-418', code: 'newer_code', message: 'Brewing.' }])
+      const body = await open('/activity?status=418')
+      assert.deepEqual(codesIn(body), [], 'no link to a documentation that it does not have')
+      assert.match(body, /<code>newer_code<\/code>.*<bdi>Brewing\.<\/bdi>.*Request-Id <code>r-418</s)
+      assert.doesNotMatch(body, /Fix:/)
+    })
+
+    it('that failed is filtered by key and status; the filter in force is shown, also where none fits, never a key of others', async () => {
+      const [{ key, secret }, unused] = [await createKey(service(), 'filtered'), await createKey(service(), 'unused')]
+      for (const path of ['/pets?limit=0', '/pets/999999']) await service().call(path, withKey(secret))
+      await service().call('/pets?limit=0')
+      const { apiKey: foreign } = await makeKey(service())
+      for (const [query, chosen, codes] of [
+        [`key=${key.id}`, ['filtered', 'All'], ['pet_not_found', 'invalid_parameter']],
+        [`key=${key.id}&status=404`, ['filtered', '404'], ['pet_not_found']],
+        [`key=${key.id}&status=500`, ['filtered', '500'], []],
+        [`key=${unused.key.id}`, ['unused', 'All'], []],
+        ['status=599', ['All keys', '599'], []],
+        ['key=key_none&status=400', ['All keys', '400'], ['invalid_parameter', 'invalid_parameter', 'invalid_pet']],
+        [
+          `key=${foreign.id}&status=400`,
+          ['All keys', '400'],
+          ['invalid_parameter', 'invalid_parameter', 'invalid_pet'],
+        ],
+      ] as const) {
+        const body = await open(`/activity?${query}`)
+        const options = [...body.matchAll(/<option value="[^"]*" selected>([^<]*)<\/option>/g)].map(([, text]) => text)
+        assert.deepEqual([options, codesIn(body)], [chosen, codes], query)
+        assert.equal(/No failed request fits the filter/.test(body), codes.length === 0, query)
+      }
+    })
+
+    it('does not include what is tried with a key after its end, which is only listed among what failed', async () => {
+      const client = await signedInAs(service(), 'ended@example.com')
+      const { accounts, store } = service()
+      const account = (await store.accounts.accountByEmail('ended@example.com'))!
+      const [one, other] = [await client.generateKey('to revoke'), await client.generateKey('to expire', '7')]
+      const [expiring, revoked] = await store.accounts.listKeys(account.id)
+      const lastUse = clock.now
+      for (const { secret } of [one, other]) assert.equal((await service().call('/pets', withKey(secret))).status, 200)
+      await accounts.revokeKey(revoked!, 'console')
+      clock.now = expiring!.expiresAt!
+      await client.signIn('ended@example.com', PASSWORD)
+      const tried = []
+      for (const { secret } of [one, one, other]) tried.push(await service().call('/pets', withKey(secret)))
+      const again = (await client.get('/activity?span=month')).body
+      assert.deepEqual(codesIn(again), ['expired_api_key', 'revoked_api_key', 'revoked_api_key'])
+      for (const { headers } of tried) assert.ok(again.includes(headers.get('request-id')!))
+      assert.match(again, /with <bdi>to revoke<\/bdi>/)
+      assert.match(again, /aria-label="2 requests: 2 succeeded, 0 client errors, 0 server errors"/)
+      assert.equal((await store.accounts.keyById(revoked!.id))!.lastUsedAt, lastUse)
+      clock.now = lastUse
     })
 
     it('of a key that expired is told with the key among those no longer in use', async () => {
-      const client = await signedIn(service())
-      const made = await client.submit('/keys', '/keys', { name: 'for a week', expires: '7' })
+      const made = await (await signedIn(service())).generateKey('for a week', '7')
       const expiry = `<time datetime="${new Date(clock.now + 7 * DAY_MS).toISOString()}"`
       assert.ok(made.body.includes(`It expires on ${expiry}`), 'said when it is made')
       const [inUse, ended] = [await pageAfter(6.9, '/keys'), await pageAfter(7, '/keys')]

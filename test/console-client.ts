@@ -1,5 +1,7 @@
 // A browser without a screen for HTTP tests: keeps cookies, reads forms, follows nothing by itself.
 import assert from 'node:assert/strict'
+import type { MadeKey } from '../src/accounts/accounts.ts'
+import { Problem } from '../src/contract/errors.ts'
 import { makeAccount, PASSWORD, type Petstore } from './harness.ts'
 
 /** Where something of an account is shown. */
@@ -40,15 +42,29 @@ export class ConsoleClient {
     return this.post(action, { ...(await this.hiddenFields(page, action)), ...fields })
   }
 
-  async hiddenFields(page: string, action: string): Promise<Record<string, string>> {
+  /** The same for a form that goes to the address of its page. */
+  async fillIn(page: string, fields: Record<string, string> = {}): Promise<Answered> {
+    return this.submit(page, page, fields)
+  }
+
+  async hiddenFields(page: string, action = page): Promise<Record<string, string>> {
     const { body } = await this.get(page)
     const form = body.split('<form').find((part) => part.includes(`action="${action}"`))
     assert.ok(form, `${page} has no form for ${action}`)
     return hiddenIn(form.split('</form>')[0]!)
   }
 
-  async signIn(email: string, password: string): Promise<Answered> {
-    return this.submit('/sign-in', '/sign-in', { email, password })
+  /** `page` is the address of the form, if another page has led to it. */
+  async signIn(email: string, password: string, page = '/sign-in'): Promise<Answered> {
+    return this.submit(page, '/sign-in', { email, password })
+  }
+
+  /** Generates a key on the page of keys; resolves with the page that shows it, and its secret. */
+  async generateKey(name: string, expires = ''): Promise<Answered & { secret: string }> {
+    const shown = await this.fillIn('/keys', { name, expires })
+    const [secret] = /pets_test_[0-9A-Za-z]{36}/.exec(shown.body) ?? []
+    assert.ok(secret, shown.body)
+    return { ...shown, secret }
   }
 
   async #send(path: string, init: RequestInit & { headers: Record<string, string> }): Promise<Answered> {
@@ -83,6 +99,23 @@ function unescaped(text: string): string {
     .replaceAll('&lt;', '<')
     .replaceAll('&gt;', '>')
     .replaceAll('&amp;', '&')
+}
+
+/** What is wrong with the fields of a form, as the page says it beside each of them. */
+export function problemsIn(body: string): string[] {
+  return [...body.matchAll(/<p class="problem" id="\w+-problem">([^<]*)<\/p>/g)].map(([, text]) => unescaped(text!))
+}
+
+/** For `call`: a request with another key than the service's own. */
+export function withKey(secret: string): RequestInit {
+  return { headers: { Authorization: `Bearer ${secret}` } }
+}
+
+/** Another key of the service's own account. */
+export async function createKey({ accounts, account }: Petstore, name: string, expiresAt?: number): Promise<MadeKey> {
+  const made = await accounts.createKey(account, name, expiresAt, 'console')
+  assert.ok(!(made instanceof Problem))
+  return made
 }
 
 /** Somebody who is signed in to the service's own account. */

@@ -1,9 +1,19 @@
 // The console's forms over HTTP: what protects them, what they create, and what they tell.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { ConsoleClient, MEMBER_PAGES, signedIn } from './console-client.ts'
-import { countPets, describeService, PASSWORD, startPetstore } from './harness.ts'
-import { RawConnection } from '../assurance/harness/raw-http.ts'
+import {
+  ConsoleClient,
+  createKey,
+  hiddenIn,
+  MEMBER_PAGES,
+  problemsIn,
+  signedIn,
+  signedInAs,
+  withKey,
+} from './console-client.ts'
+import { countPets, describeService, makeKey, PASSWORD, startPetstore } from './harness.ts'
+
+const NEW = '/animals/new'
 
 describeService('The forms of the console', (service) => {
   const addRex = async () => {
@@ -12,79 +22,68 @@ describeService('The forms of the console', (service) => {
   }
   /** As when nobody has used them for hours. */
   const endSessions = () => service().store.accounts.purgeSessions(0, 0, 0)
+  /** Signs in where a form has led to, and opens the page that follows. */
+  const signInAgain = async (client: ConsoleClient, location: string | null) => {
+    const led = await client.signIn(service().account.email, PASSWORD, location!)
+    return { ...(await client.get(led.location!)), opened: led.location! }
+  }
 
   describe('a form', () => {
     it('does nothing without the CSRF token of our own page, or with that of somebody else', async () => {
       const client = await signedIn(service())
-      const other = await (await signedIn(service())).hiddenFields('/keys', '/keys')
-      const lookalike = `${other['csrf']!.slice(1)}é`
-      for (const csrf of ['', 'x', other['csrf']!, lookalike]) {
+      const { csrf: foreign = '' } = await (await signedIn(service())).hiddenFields('/keys')
+      for (const csrf of ['', 'x', foreign, `${foreign.slice(1)}é`]) {
         const { status, body } = await client.post('/keys', { name: 'forged', expires: '', formId: 'x', csrf })
         assert.equal(status, 403)
         assert.match(body, /This form is out of date/)
       }
       assert.doesNotMatch((await client.get('/keys')).body, /forged/)
-      for (const path of ['/sign-out', '/sign-in', '/sign-up']) {
-        const forged = await client.post(path, {
-          email: 'forged@example.com',
-          password: PASSWORD,
-          csrf: other['csrf']!,
-        })
-        assert.equal(forged.status, 403, path)
-      }
+      const typed = { email: 'forged@example.com', password: PASSWORD, csrf: foreign }
+      for (const path of ['/sign-out', '/sign-in', '/sign-up'])
+        assert.equal((await client.post(path, typed)).status, 403, path)
       assert.equal((await client.get('/keys')).status, 200, 'still signed in')
       assert.equal(await service().store.accounts.accountByEmail('forged@example.com'), undefined)
     })
 
-    it('does nothing when another site sent it, whatever it brings', async () => {
+    it('does nothing when another site sent it, whatever it brings, and is taken where the browser says that it is ours', async () => {
       const client = await signedIn(service())
-      const fields = await client.hiddenFields('/keys', '/keys')
-      for (const site of ['cross-site', 'same-site']) {
-        const answer = await client.post('/keys', { ...fields, name: 'forged' }, { 'Sec-Fetch-Site': site })
-        assert.equal(answer.status, 403)
-      }
-    })
-
-    it('is taken from our own page, also where the browser tells so', async () => {
-      const client = await signedIn(service())
-      for (const site of ['same-origin', 'none']) {
-        const fields = await client.hiddenFields('/keys', '/keys')
-        assert.equal(
-          (await client.post('/keys', { ...fields, name: site, expires: '' }, { 'Sec-Fetch-Site': site })).status,
-          200,
-          site,
-        )
+      for (const [site, status] of Object.entries({
+        'cross-site': 403,
+        'same-site': 403,
+        'same-origin': 200,
+        none: 200,
+      })) {
+        const fields = { ...(await client.hiddenFields('/keys')), name: site, expires: '' }
+        assert.equal((await client.post('/keys', fields, { 'Sec-Fetch-Site': site })).status, status, site)
       }
     })
 
     it('leads to sign-in when the session is over, and from there to a page that is there', async () => {
+      const revoke = `/keys/${service().apiKey.id}/revoke`
       for (const [page, action, next] of [
         ['/account', '/account/password', '/account/password'],
-        [`/keys/${service().apiKey.id}/revoke`, `/keys/${service().apiKey.id}/revoke`, '/keys'],
+        [revoke, revoke, '/keys'],
       ] as const) {
         const client = await signedIn(service())
         const fields = await client.hiddenFields(page, action)
         await client.submit('/keys', '/sign-out')
         const { status, location } = await client.post(action, fields)
         assert.deepEqual([status, location], [303, `/sign-in?next=${encodeURIComponent(next)}`])
-        const again = await signedIn(service())
-        assert.notEqual((await again.get(next)).status, 405)
+        assert.notEqual((await (await signedIn(service())).get(next)).status, 405)
       }
     })
 
     it('whose session ended is there again after the sign-in, as it was typed, and says that nothing was saved', async () => {
-      const id = await addRex()
       const name = `Señor "Whiskers" <${'🐈'.repeat(250)}>`
       const shown = name.replaceAll('"', '&quot;').replace('<', '&lt;').replace('>', '&gt;')
       for (const path of [
-        '/animals/new',
-        `/animals/${id}?q=rex+the*`,
+        NEW,
+        `/animals/${await addRex()}?q=rex+the*`,
         '/keys',
         `/keys/${service().apiKey.id}/rename`,
       ]) {
         const client = await signedIn(service())
-        const [action = ''] = path.split('?')
-        const fields = await client.hiddenFields(path, path)
+        const fields = await client.hiddenFields(path)
         const total = await countPets(service())
         await endSessions()
         const { status, location } = await client.post(path, { ...fields, name, categoryId: '12', status: 'sold' })
@@ -92,106 +91,69 @@ describeService('The forms of the console', (service) => {
         const [, carried = ''] = /typed=([\w-]+)/.exec(decodeURIComponent(location!)) ?? []
         assert.doesNotMatch(Buffer.from(carried, 'base64url').toString(), /csrf|^$/, 'no CSRF token in an address')
         assert.match((await client.get(location!)).body, /nothing was saved yet/)
-        const wrong = await client.submit(location!, '/sign-in', {
-          email: service().account.email,
-          password: 'wrong one',
-        })
-        assert.equal(wrong.status, 400)
-        const to = await client.submit(location!, '/sign-in', { email: service().account.email, password: PASSWORD })
-        assert.ok(to.location?.startsWith(path), to.location ?? '')
-        const { status: shownWith, body } = await client.get(to.location!)
-        assert.equal(shownWith, 200, 'nothing was changed meanwhile')
-        assert.match(body, /Nothing was saved yet/)
-        assert.ok(body.includes(`name="name" type="text" value="${shown}"`), path)
+        assert.equal((await client.signIn(service().account.email, 'wrong one', location!)).status, 400)
+        const page = await signInAgain(client, location)
+        assert.ok(page.opened.startsWith(path), page.opened)
+        assert.equal(page.status, 200, 'nothing was changed meanwhile')
+        assert.match(page.body, /Nothing was saved yet/)
+        assert.ok(page.body.includes(`name="name" type="text" value="${shown}"`), path)
         assert.equal(await countPets(service()), total)
         // For this page alone, and for this session alone.
-        const elsewhere = to.location!.replace(action, action === '/keys' ? '/animals/new' : '/keys')
-        for (const other of [await client.get(elsewhere), await (await signedIn(service())).get(to.location!)])
+        const elsewhere = page.opened.replace(path.split('?')[0]!, path === '/keys' ? NEW : '/keys')
+        for (const other of [await client.get(elsewhere), await (await signedIn(service())).get(page.opened)])
           assert.doesNotMatch(other.body, /Nothing was saved yet|Whiskers/)
       }
     })
 
-    it('too long for an address is given up, so that the sign-in and the page after it still work', async () => {
+    it('from before a sign-in in another tab, or whose cookie is gone, is there again as well, where the browser says that it is ours', async () => {
       const client = await signedIn(service())
-      const fields = await client.hiddenFields('/animals/new', '/animals/new')
-      await endSessions()
-      const addressFor = async (length: number) =>
-        (await client.post('/animals/new', { ...fields, name: 'x'.repeat(length), categoryId: '1' })).location!
-      assert.match(await addressFor(4000), /typed/)
-      for (const length of [5000, 5900]) assert.equal(await addressFor(length), '/sign-in?next=%2Fanimals%2Fnew')
-    })
-
-    it('from before a sign-in in another tab is there again as well, where the browser says that it is ours', async () => {
-      const client = await signedIn(service())
-      const fields = { ...(await client.hiddenFields('/animals/new', '/animals/new')), name: 'Typed', categoryId: '1' }
+      const { email } = service().account
+      const fields = { ...(await client.hiddenFields(NEW)), name: 'Typed', categoryId: '1' }
+      const typedAgain = /Nothing was saved yet.*value="Typed"/s
       client.cookies.clear()
-      await client.signIn(service().account.email, PASSWORD)
-      const { status, location } = await client.post('/animals/new', fields, { 'Sec-Fetch-Site': 'same-origin' })
+      const gone = await client.post(NEW, fields, { 'Sec-Fetch-Site': 'same-origin' })
+      assert.match((await signInAgain(client, gone.location)).body, typedAgain)
+      client.cookies.clear()
+      await client.signIn(email, PASSWORD)
+      const { status, location } = await client.post(NEW, fields, { 'Sec-Fetch-Site': 'same-origin' })
       assert.equal(status, 303)
-      assert.match((await client.get(location!)).body, /Nothing was saved yet.*value="Typed"/s)
-      assert.equal((await client.post('/animals/new', fields, { 'Sec-Fetch-Site': 'cross-site' })).status, 403)
+      assert.match((await client.get(location!)).body, typedAgain)
+      assert.equal((await client.post(NEW, fields, { 'Sec-Fetch-Site': 'cross-site' })).status, 403)
       // Over plain HTTP a browser sends no Sec-Fetch-Site.
-      assert.equal((await client.post('/animals/new', fields, { Origin: service().url })).status, 303)
+      assert.equal((await client.post(NEW, fields, { Origin: service().url })).status, 303)
       for (const origin of ['null', 'http://127.0.0.1', 'https://other.example'])
-        assert.equal((await client.post('/animals/new', fields, { Origin: origin })).status, 403, origin)
-    })
-
-    it('whose cookie is gone as well, as after the browser was closed, is there again after the sign-in', async () => {
-      const client = await signedIn(service())
-      const fields = { ...(await client.hiddenFields('/animals/new', '/animals/new')), name: 'Typed', categoryId: '1' }
-      client.cookies.clear()
-      const { location } = await client.post('/animals/new', fields, { 'Sec-Fetch-Site': 'same-origin' })
-      const to = await client.submit(location!, '/sign-in', { email: service().account.email, password: PASSWORD })
-      assert.match((await client.get(to.location!)).body, /Nothing was saved yet.*value="Typed"/s)
+        assert.equal((await client.post(NEW, fields, { Origin: origin })).status, 403, origin)
     })
 
     it('is filled in by no link of somebody else: what another browser typed does not pass the sign-in', async () => {
       const other = await signedIn(service())
-      const fields = await other.hiddenFields('/animals/new', '/animals/new')
+      const fields = await other.hiddenFields(NEW)
       await endSessions()
-      const { location } = await other.post('/animals/new', { ...fields, name: 'Planted' })
+      const { location } = await other.post(NEW, { ...fields, name: 'Planted' })
       assert.match(location!, /typed/)
-      const visitor = new ConsoleClient(service().url)
-      const to = await visitor.submit(location!, '/sign-in', { email: service().account.email, password: PASSWORD })
-      assert.equal(to.location, '/animals/new')
+      assert.equal((await signInAgain(new ConsoleClient(service().url), location)).opened, NEW)
     })
 
     it('with a password is never kept when its session ends, nor one that is too long for an address', async () => {
-      for (const [page, action, typed] of [
-        ['/account', '/account/password', { current: 'secret one', password: 'secret two' }],
-        ['/account/delete', '/account/delete', { current: 'secret one' }],
-        ['/animals/new', '/animals/new', { name: 'x'.repeat(10_000) }],
+      for (const [page, action, typed, isKept] of [
+        ['/account', '/account/password', { current: 'secret one', password: 'secret two' }, false],
+        ['/account/delete', '/account/delete', { current: 'secret one' }, false],
+        [NEW, NEW, { name: 'x'.repeat(4000) }, true],
+        [NEW, NEW, { name: 'x'.repeat(5000) }, false],
+        [NEW, NEW, { name: 'x'.repeat(10_000) }, false],
       ] as const) {
         const client = await signedIn(service())
         const fields = await client.hiddenFields(page, action)
         await endSessions()
         const { location } = await client.post(action, { ...fields, ...typed })
-        assert.equal(location, `/sign-in?next=${encodeURIComponent(action)}`)
+        if (isKept) assert.match(location!, /typed/)
+        else assert.equal(location, `/sign-in?next=${encodeURIComponent(action)}`)
       }
-    })
-
-    it('in another format, or too large, is refused on a page', async () => {
-      const client = await signedIn(service())
-      const json = await client.post('/keys', {}, { 'Content-Type': 'application/json' })
-      assert.equal(json.status, 415)
-      const text = await client.post('/keys', {}, { 'Content-Type': 'text/plain' })
-      assert.equal(text.status, 415)
-      const large = await client.post('/keys', { name: 'x'.repeat(20_000) })
-      assert.equal(large.status, 413)
-      for (const { headers } of [json, text, large]) assert.match(headers.get('content-type') ?? '', /text\/html/)
-    })
-
-    it('without anything in it is answered, and not waited for', async () => {
-      using connection = new RawConnection(service().url)
-      connection.send(
-        'POST /keys HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\n\r\n',
-      )
-      assert.equal((await connection.answer()).status, 303)
     })
 
     it('sent twice makes one key, and the second time says so', async () => {
       const client = await signedIn(service())
-      const fields = { ...(await client.hiddenFields('/keys', '/keys')), name: 'once only', expires: '' }
+      const fields = { ...(await client.hiddenFields('/keys')), name: 'once only', expires: '' }
       const [first, second] = [await client.post('/keys', fields), await client.post('/keys', fields)]
       assert.match(first.body, /pets_test_[0-9A-Za-z]{36}/)
       assert.equal(second.location, '/keys?made=yes')
@@ -200,249 +162,222 @@ describeService('The forms of the console', (service) => {
       assert.match(body, /has already created its key/)
     })
 
-    it('sent twice adds one animal; gone back to and changed, it adds the other', async () => {
-      const client = await signedIn(service())
-      const fields = {
-        ...(await client.hiddenFields('/animals/new', '/animals/new')),
-        name: 'Twice',
-        categoryId: '9223372036854775807',
-        status: 'pending',
-      }
-      const answers = await Promise.all([client.post('/animals/new', fields), client.post('/animals/new', fields)])
-      const [first, second] = answers.map(({ location }) => location)
-      assert.match(first!, /^\/animals\?added=\d+$/)
-      assert.equal(second, first)
-      const changed = await client.post('/animals/new', { ...fields, name: 'Other' })
-      assert.match(changed.location ?? '', /^\/animals\?added=\d+$/)
-      assert.notEqual(changed.location, first)
-      assert.deepEqual(
-        { ...(await service().store.pets.get(BigInt(first!.split('=')[1]!))) },
-        {
-          id: BigInt(first!.split('=')[1]!),
-          name: 'Twice',
-          categoryId: 9223372036854775807n,
-          status: 'pending',
-        },
-      )
-    })
-
-    it('filled in twice with the same adds two animals', async () => {
+    it('sent twice adds one animal; gone back to and changed, or opened anew, it adds another', async () => {
       const client = await signedIn(service())
       const before = await countPets(service())
-      for (const _form of [1, 2])
-        await client.submit('/animals/new', '/animals/new', { name: 'Alike', categoryId: '1' })
-      assert.equal(await countPets(service()), before + 2)
-    })
-
-    it('tells what is wrong beside the field, in plain words, and keeps what was typed', async () => {
-      const client = await signedIn(service())
-      const chosen = await client.submit('/animals/new', '/animals/new', {
-        name: 'Rex',
-        categoryId: '',
-        status: 'sold',
-      })
-      assert.match(chosen.body, /value="Rex".*<option value="sold" selected>/s)
-      const { status, body } = await client.submit('/animals/new', '/animals/new', {
-        name: '  ',
-        categoryId: '1.5',
-        status: 'lost',
-      })
-      assert.equal(status, 400)
-      const told = [...body.matchAll(/<p class="problem" id="\w+-problem">([^<]*)<\/p>/g)].map(([, text]) =>
-        text!.replaceAll('&quot;', '"'),
-      )
-      assert.deepEqual(told, [
-        'Enter a name',
-        'Category must be a whole number in digits, such as 3 or -3',
-        'Choose one of the listed statuses',
-      ])
-      assert.match(body, /value="1\.5"/)
-      assert.match(
-        body,
-        /name="categoryId"[^>]*aria-describedby="categoryId-hint categoryId-problem" aria-invalid="true"/,
-      )
-    })
-
-    it('names the fault that the name and the category have', async () => {
-      const client = await signedIn(service())
-      const range = 'Category must be from -9223372036854775808 to 9223372036854775807'
-      const digits = 'Category must be a whole number in digits, such as 3 or -3'
-      const unstorable = 'The name has the character U+0000, which cannot be stored. Remove it'
-      for (const [name, categoryId, expected] of [
-        ['🐈'.repeat(256), '3', 'The name must have at most 255 characters, got 256'],
-        [`${'🐈'.repeat(130)}\0`, '3', unstorable],
-        [`${'🐈'.repeat(254)}\0`, '3', unstorable],
-        ['Rex', '+3', digits],
-        ['Rex', '1e30', digits],
-        ['Rex', '٣', digits],
-        ['Rex', '9223372036854775808', range],
-        ['Rex', ' -9223372036854775809 ', range],
-      ] as const) {
-        const { status, body } = await client.submit('/animals/new', '/animals/new', { name, categoryId })
-        const told = [...body.matchAll(/<p class="problem" id="\w+-problem">([^<]*)<\/p>/g)].map(([, text]) => text)
-        assert.deepEqual([status, told], [400, [expected]])
-      }
+      const typed = { name: 'Twice', categoryId: '9223372036854775807', status: 'pending' }
+      const fields = { ...(await client.hiddenFields(NEW)), ...typed }
+      const [first, second] = await Promise.all([client.post(NEW, fields), client.post(NEW, fields)])
+      const [, id = ''] = /^\/animals\?added=(\d+)$/.exec(first.location!) ?? []
+      assert.equal(second.location, first.location)
+      const changed = await client.post(NEW, { ...fields, name: 'Other' })
+      assert.match(changed.location ?? '', /^\/animals\?added=\d+$/)
+      await client.fillIn(NEW, typed)
+      assert.equal(await countPets(service()), before + 3)
+      const stored = { id: BigInt(id), name: 'Twice', categoryId: 9223372036854775807n, status: 'pending' }
+      assert.deepEqual({ ...(await service().store.pets.get(BigInt(id))) }, stored)
     })
 
     it('sent twice at sign-up leads to the one account that it made', async () => {
       const client = new ConsoleClient(service().url)
-      const fields = {
-        ...(await client.hiddenFields('/sign-up', '/sign-up')),
-        email: 'double@example.com',
-        password: PASSWORD,
-      }
-      const answers = await Promise.all([client.post('/sign-up', fields), client.post('/sign-up', fields)])
-      assert.deepEqual(
-        answers.map(({ location }) => location),
-        ['/keys', '/keys'],
-      )
+      const typed = { ...(await client.hiddenFields('/sign-up')), email: 'double@example.com', password: PASSWORD }
+      const answers = await Promise.all([client.post('/sign-up', typed), client.post('/sign-up', typed)])
+      for (const { location } of answers) assert.equal(location, '/keys')
       assert.equal((await client.get('/keys')).status, 200)
     })
-  })
 
-  it('create no account for what is no email address', async () => {
-    const client = new ConsoleClient(service().url)
-    const fields = { ...(await client.hiddenFields('/sign-up', '/sign-up')), password: PASSWORD }
-    for (const email of [
-      '',
-      'you',
-      'you@',
-      '@example.com',
-      'a b@example.com',
-      'a@b@example.com',
-      'a\u0000b@example.com',
-      `${'x'.repeat(243)}@example.com`,
-    ]) {
-      const { status, body } = await client.post('/sign-up', { ...fields, email })
-      assert.equal(status, 400, email)
-      assert.match(body, /must have the form name@host and at most 254 characters/)
-    }
-    const longest = `${'x'.repeat(242)}@example.com`
-    assert.equal((await client.post('/sign-up', { ...fields, email: longest })).status, 303)
+    it('tells what is wrong beside the field, in plain words, and keeps what was typed', async () => {
+      const client = await signedIn(service())
+      const id = await addRex()
+      const wrongAnimal = { name: '  ', categoryId: '1.5', status: 'lost' }
+      const animalProblems = [
+        'Enter a name',
+        'Category must be a whole number in digits, such as 3 or -3',
+        'Choose one of the listed statuses',
+      ]
+      const keyName = /^The key's name must have 1 to 100 printable characters/
+      const wrongPassword = 'The password is wrong.'
+      for (const [who, page, action, typed, problems, kept] of [
+        [client, NEW, NEW, wrongAnimal, animalProblems, ['value="1.5"']],
+        [client, NEW, NEW, { name: 'Rex', status: 'sold' }, ['Enter a category'], ['value="Rex"', '"sold" selected']],
+        [client, `/animals/${id}`, `/animals/${id}`, wrongAnimal, animalProblems, ['value="  "', 'value="1.5"']],
+        [client, '/keys', '/keys', { name: 'tab\tbed', expires: '90' }, [keyName], ['"tab\tbed"', '"90" selected']],
+        [client, '/keys', '/keys', { name: 'k', expires: '8' }, ['Choose one of the listed times.'], ['value="k"']],
+        [client, '/account', '/account/password', { current: 'not it', password: PASSWORD }, [wrongPassword], []],
+        [
+          client,
+          '/account',
+          '/account/password',
+          { current: PASSWORD, password: 'short' },
+          [/at least 12 .* got 5/],
+          [],
+        ],
+        [client, '/account/delete', '/account/delete', { current: 'not it' }, [wrongPassword], []],
+        [
+          new ConsoleClient(service().url),
+          '/sign-up',
+          '/sign-up',
+          { email: 'you', password: 'p' },
+          [/name@host/],
+          ['"you"'],
+        ],
+      ] as const) {
+        const { status, body } = await who.submit(page, action, typed)
+        assert.equal(status, 400, page)
+        const told = problemsIn(body)
+        assert.equal(told.length, problems.length, page)
+        for (const [nth, problem] of problems.entries())
+          if (typeof problem === 'string') assert.equal(told[nth], problem)
+          else assert.match(told[nth]!, problem)
+        for (const text of kept) assert.ok(body.includes(text), `${page}: ${text}`)
+        assert.match(body, /aria-describedby="[^"]*\b(\w+)-problem" aria-invalid="true"/)
+      }
+      assert.deepEqual(await service().store.pets.get(id), { id, name: 'Rex', categoryId: 1n, status: 'sold' })
+    })
   })
 
   describe('a key', () => {
-    it('has a name of 1 to 100 characters, counted as people do, and what was typed is kept', async () => {
-      const client = await signedIn(service())
-      for (const name of ['', '   ', 'tab\tbed', 'x'.repeat(101), '🐈'.repeat(101)]) {
-        const { status, body } = await client.submit('/keys', '/keys', { name, expires: '90' })
-        assert.equal(status, 400, name)
-        assert.match(body, /1 to 100 printable characters/)
-        assert.ok(body.includes(`value="${name}"`), name)
-        assert.match(body, /<option value="90" selected>/)
-      }
-      const longest = await client.submit('/keys', '/keys', { name: '🐈'.repeat(100), expires: '' })
-      assert.equal(longest.status, 200)
-    })
-
     it('ends after the chosen days, or not at all, and after no others', async () => {
       const client = await signedIn(service())
-      for (const expires of ['7', '30', '90', '365', ''])
-        assert.equal((await client.submit('/keys', '/keys', { name: `ends ${expires}`, expires })).status, 200)
+      const chosen = ['7', '30', '90', '365', '']
+      for (const days of chosen) await client.generateKey(`ends ${days}`, days)
       const keys = await service().store.accounts.listKeys(service().account.id)
       const daysOf = (name: string) => {
         const { createdAt, expiresAt } = keys.find((key) => key.name === name)!
         return expiresAt === undefined ? undefined : Math.round(((expiresAt - createdAt) / 86_400_000) * 1000) / 1000
       }
       assert.deepEqual(
-        ['7', '30', '90', '365', ''].map((days) => daysOf(`ends ${days}`)),
+        chosen.map((days) => daysOf(`ends ${days}`)),
         [7, 30, 90, 365, undefined],
       )
-      for (const expires of ['8', '-1', '36500', 'never']) {
-        assert.equal((await client.submit('/keys', '/keys', { name: 'other', expires })).status, 400, expires)
-      }
+      for (const expires of ['8', '-1', '36500', 'never'])
+        assert.equal((await client.fillIn('/keys', { name: 'other', expires })).status, 400, expires)
     })
 
     it('is made for each account, whatever token the forms brought', async () => {
-      const other = new ConsoleClient(service().url)
-      await other.submit('/sign-up', '/sign-up', { email: 'same-token@example.com', password: PASSWORD })
-      for (const client of [await signedIn(service()), other]) {
-        assert.match(
-          (await client.submit('/keys', '/keys', { name: 'k', expires: '', formId: 'the same' })).body,
-          /pets_test_[0-9A-Za-z]{36}/,
-        )
+      for (const client of [await signedIn(service()), await signedInAs(service(), 'same-token@example.com')]) {
+        const { body } = await client.fillIn('/keys', { name: 'k', expires: '', formId: 'the same' })
+        assert.match(body, /pets_test_[0-9A-Za-z]{36}/)
       }
     })
 
-    it('is revoked once, by its form, and then listed so', async () => {
+    it('that is active is warned of where it still calls the deprecated operation; it is revoked once, by its form, and then listed so', async () => {
       const client = await signedIn(service())
-      const made = await client.submit('/keys', '/keys', { name: 'to be revoked', expires: '' })
-      const Authorization = `Bearer ${/pets_test_[0-9A-Za-z]{36}/.exec(made.body)![0]}`
-      const { id } = (await service().store.accounts.listKeys(service().account.id)).find(
-        ({ name }) => name === 'to be revoked',
-      )!
-      const page = `/keys/${id}/revoke`
+      const { secret } = await client.generateKey('to be revoked')
+      for (let call = 0; call < 3; call += 1) await service().call('/pets/1', withKey(secret))
+      const listed = (await client.get('/keys')).body
+      assert.equal(listed.split('Called <code>').length, 2, 'of the keys, that one alone')
+      const cardIn = (body: string) => body.split('<li ').find((item) => item.includes('<bdi>to be revoked<')) ?? ''
+      assert.match(
+        cardIn(listed),
+        /Called <code>getPet<\/code> 3 times in the last 7 days.*removed on 5 December 2030/s,
+      )
+      const page = `/keys/${/id="(key_\w+)"/.exec(cardIn(listed))![1]}/revoke`
       assert.equal((await client.get(page)).status, 200)
-      assert.equal((await fetch(`${service().url}/v1/pets`, { headers: { Authorization } })).status, 200)
-      assert.equal((await client.submit(page, page)).location, '/keys?revoked=yes')
-      assert.equal((await fetch(`${service().url}/v1/pets`, { headers: { Authorization } })).status, 401)
+      assert.equal((await client.fillIn(page)).location, '/keys?revoked=yes')
+      assert.equal((await service().call('/pets', withKey(secret))).status, 401)
       assert.equal((await client.get(page)).location, '/keys?revoked=yes')
-      const card = (await client.get('/keys')).body.split('<li ').find((item) => item.includes(id)) ?? ''
-      assert.match(card, /<span class="mark off">Revoked</)
-      assert.doesNotMatch(card, /href="\/keys\/\w+\/revoke"/)
+      const card = cardIn((await client.get('/keys')).body)
+      assert.match(card, /<span class="mark off">Revoked<.*Calls, 7 days<\/dt><dd class="number">3</s)
+      assert.doesNotMatch(card, /href="\/keys\/\w+\/revoke"|Called <code>getPet/)
     })
 
     it('is shown once and never again, nor kept by any cache', async () => {
       const client = await signedIn(service())
-      const { body, headers } = await client.submit('/keys', '/keys', { name: 'shown <once>', expires: '30' })
-      const secret = /pets_test_[0-9A-Za-z]{36}/.exec(body)![0]
+      const { body, headers, secret } = await client.generateKey('shown <once>', '30')
       assert.equal(headers.get('cache-control'), 'no-store')
       assert.match(body, /shown &lt;once&gt;/)
       for (const page of MEMBER_PAGES) assert.doesNotMatch((await client.get(page)).body, new RegExp(secret))
-      const list = await client.get('/keys')
-      assert.match(list.body, new RegExp(`pets_test_…${secret.slice(-4)}`))
+      assert.match((await client.get('/keys')).body, new RegExp(`pets_test_…${secret.slice(-4)}`))
     })
 
-    it('warns where it still calls the deprecated operation, and counts its calls', async () => {
-      for (let call = 0; call < 3; call += 1) await service().call('/pets/1')
-      const { body } = await (await signedIn(service())).get('/keys')
-      assert.match(body, /Called <code>getPet<\/code> 3 times in the last 7 days/)
-      assert.equal(body.split('Called <code>').length, 2, 'of the keys, that one alone')
-      assert.match(body, /removed on 5 December 2030/)
-    })
-
-    it('that was revoked is not warned of, whatever it called', async () => {
+    it('is renamed, and the security log says from what to what', async () => {
+      const { account, store } = service()
+      const made = await createKey(service(), 'old name')
+      const page = `/keys/${made.key.id}/rename`
       const client = await signedIn(service())
-      const made = await client.submit('/keys', '/keys', { name: 'calls no more', expires: '' })
-      const Authorization = `Bearer ${/pets_test_[0-9A-Za-z]{36}/.exec(made.body)![0]}`
-      await fetch(`${service().url}/v1/pets/1`, { headers: { Authorization } })
-      const cardIn = (body: string) => body.split('<li ').find((item) => item.includes('<bdi>calls no more<')) ?? ''
-      const card = cardIn((await client.get('/keys')).body)
-      assert.match(card, /Called <code>getPet<\/code> 1 time /)
-      const page = `/keys/${/id="(key_\w+)"/.exec(card)![1]}/revoke`
-      await client.submit(page, page)
-      const revoked = cardIn((await client.get('/keys')).body)
-      assert.match(revoked, />Revoked<.*Calls, 7 days<\/dt><dd class="number">1</s)
-      assert.doesNotMatch(revoked, /Called <code>getPet/)
+      const refused = await client.fillIn(page, { name: ' ' })
+      assert.equal(refused.status, 400)
+      assert.match(refused.body, /<title>Error: Rename a key.*name="name" type="text" value=" "/s)
+      const { location } = await client.fillIn(page, { name: 'new name' })
+      assert.match((await client.get(location!)).body, /Key renamed.*<bdi>new name<\/bdi>/s)
+      const [event] = await store.accounts.auditTrail(account.id, 1)
+      assert.deepEqual([event?.action, event?.detail], ['key.renamed', 'Name: old name → new name'])
+      assert.equal((await service().call('/pets', withKey(made.secret))).status, 200)
     })
 
-    it('of somebody else can be neither seen nor revoked', async () => {
+    it('that was renamed in another tab is not renamed back: a name that was left alone stays, and another one is asked about', async () => {
       const client = await signedIn(service())
-      const theirs = `/keys/${service().apiKey.id}/revoke`
-      const stranger = new ConsoleClient(service().url)
-      await stranger.submit('/sign-up', '/sign-up', { email: 'stranger@example.com', password: PASSWORD })
-      for (const none of [theirs, '/keys/none/revoke', '/keys/%00/revoke'])
-        assert.equal((await stranger.get(none)).status, 404, none)
-      const { csrf } = await stranger.hiddenFields('/keys', '/keys')
-      assert.equal((await stranger.post(theirs, { csrf: csrf! })).status, 404)
-      assert.equal((await client.get(theirs)).status, 200)
-      assert.equal((await service().call('/pets')).status, 200)
+      const path = `/keys/${service().apiKey.id}/rename`
+      const form = await client.hiddenFields(path)
+      await client.fillIn(path, { name: 'theirs' })
+      assert.equal((await client.post(path, { ...form, name: form['shown']! })).location, '/keys')
+      const nameNow = async () => (await service().store.accounts.keyById(service().apiKey.id))?.name
+      assert.equal(await nameNow(), 'theirs')
+      const asked = await client.post(path, { ...form, name: 'mine' })
+      assert.equal(asked.status, 400)
+      assert.match(asked.body, /renamed to theirs while you were editing.*value="mine"/s)
+      assert.equal(await nameNow(), 'theirs')
+      await client.post(path, { ...hiddenIn(asked.body), name: 'mine' })
+      assert.equal(await nameNow(), 'mine')
+    })
+
+    it('that is new is shown with a create first, and says when its first request has come', async () => {
+      const client = await signedIn(service())
+      const { body, headers, secret } = await client.generateKey('waits')
+      const policy = headers.get('content-security-policy') ?? ''
+      assert.match(policy, /^default-src 'none'; .*connect-src 'self'$/, 'its script may ask for the first request')
+      assert.ok(body.indexOf('&quot;categoryId&quot;: 3') < body.lastIndexOf('curl '))
+      const address = /data-first-request="([^"]+)"/.exec(body)![1]!
+      const waiting = await client.get(address)
+      assert.equal(waiting.headers.get('refresh'), '3')
+      assert.match(waiting.body, /Waiting for the first request/)
+      await service().call('/pets', withKey(secret))
+      const arrived = await client.get(address)
+      assert.equal(arrived.headers.get('refresh'), null)
+      assert.match(arrived.body, /1 request with this key so far: it works/)
+    })
+
+    it('of somebody else can be neither seen nor revoked nor renamed', async () => {
+      const stranger = await signedIn(service())
+      const { apiKey, key } = await makeKey(service())
+      const { csrf = '' } = await stranger.hiddenFields('/keys')
+      for (const none of [apiKey.id, 'none', '%00'])
+        for (const page of [`/keys/${none}/revoke`, `/keys/${none}/rename`, `/keys/${none}/first-request`]) {
+          assert.equal((await stranger.get(page)).status, 404, page)
+          if (!page.endsWith('request')) assert.equal((await stranger.post(page, { csrf, name: 'mine' })).status, 404)
+        }
+      assert.equal((await service().call('/pets', withKey(key))).status, 200)
+      assert.equal((await service().store.accounts.keyById(apiKey.id))?.name, 'test')
     })
   })
 
+  for (const [method, page, action, fields] of [
+    ['createKey', '/keys', '/keys', { name: 'k', expires: '' }],
+    ['setPassword', '/account', '/account/password', { current: PASSWORD, password: 'another horse battery' }],
+  ] as const) {
+    it(`lead to the sign-in where the account was deleted just before ${method}`, async ({ mock }) => {
+      const { accounts } = service().store
+      const client = await signedInAs(service(), `${method}@example.com`)
+      const account = (await accounts.accountByEmail(`${method}@example.com`))!
+      const write = accounts[method].bind(accounts) as (...call: unknown[]) => Promise<never>
+      mock.method(accounts, method, async (...call: unknown[]) => {
+        await service().accounts.remove(account, 'console')
+        return write(...call)
+      })
+      const { status, location } = await client.submit(page, action, fields)
+      assert.deepEqual([status, location], [303, `/sign-in?next=${encodeURIComponent(page)}`])
+    })
+  }
+
   it('deletes an account after its password, and its keys with it', async () => {
-    const client = new ConsoleClient(service().url)
-    await client.submit('/sign-up', '/sign-up', { email: 'gone@example.com', password: PASSWORD })
-    const made = await client.submit('/keys', '/keys', { name: 'k', expires: '' })
-    const Authorization = `Bearer ${/pets_test_[0-9A-Za-z]{36}/.exec(made.body)![0]}`
-    assert.equal(
-      (await client.submit('/account/delete', '/account/delete', { current: 'not my password' })).status,
-      400,
-    )
-    assert.equal((await fetch(`${service().url}/v1/pets`, { headers: { Authorization } })).status, 200)
-    const { location } = await client.submit('/account/delete', '/account/delete', { current: PASSWORD })
+    const client = await signedInAs(service(), 'gone@example.com')
+    const { secret } = await client.generateKey('k')
+    await client.fillIn('/account/delete', { current: 'not my password' })
+    assert.equal((await service().call('/pets', withKey(secret))).status, 200)
+    const { location } = await client.fillIn('/account/delete', { current: PASSWORD })
     assert.equal(location, '/sign-in?removed=yes')
-    assert.equal((await fetch(`${service().url}/v1/pets`, { headers: { Authorization } })).status, 401)
+    assert.equal((await service().call('/pets', withKey(secret))).status, 401)
     assert.equal((await client.get('/keys')).status, 303)
     assert.equal(client.cookies.has('petstore'), false)
     assert.match((await client.get(location)).body, /The account and its keys were deleted\./)
@@ -454,7 +389,7 @@ it('What was typed into a form is kept behind a proxy too, where only Origin sho
   const client = new ConsoleClient(petstore.url)
   const proxied = { 'X-Forwarded-Proto': 'https', 'X-Forwarded-Host': 'pets.example' }
   const sentFrom = async (origin: string) =>
-    (await client.post('/animals/new', { name: 'Typed', categoryId: '1' }, { ...proxied, Origin: origin })).location!
+    (await client.post(NEW, { name: 'Typed', categoryId: '1' }, { ...proxied, Origin: origin })).location!
   assert.match(await sentFrom('https://pets.example'), /typed/)
   for (const origin of ['http://pets.example', petstore.url, 'https://other.example'])
     assert.equal(await sentFrom(origin), '/sign-in?next=%2Fanimals%2Fnew', origin)

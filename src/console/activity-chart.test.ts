@@ -19,11 +19,8 @@ describe('the chart of requests', () => {
     assert.equal(buckets.at(-1)?.start, Date.UTC(2026, 10, 15, 6))
     assert.deepEqual(buckets.at(-1)?.totals, { success: 7, 'client-error': 0, 'server-error': 0 })
     assert.deepEqual(buckets.at(-2)?.totals, { success: 0, 'client-error': 5, 'server-error': 1 })
-  })
-
-  it('leaves out what is older than its start', () => {
-    const buckets = bucketsOf([calls(24 * 8, 200, 3)], span, now)
-    assert.ok(buckets.every(({ totals }) => totals.success === 0))
+    const older = bucketsOf([calls(24 * 8, 200, 3)], span, now)
+    assert.ok(older.every(({ totals }) => totals.success === 0))
   })
 
   it('says in words what it shows', () => {
