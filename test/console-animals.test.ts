@@ -5,8 +5,9 @@ import { ENGINES } from '../assurance/harness/engines.ts'
 import { samplePet } from '../assurance/harness/sample-pet.ts'
 import { CSV_HEADER, DELIMITERS } from '../src/contract/pet-csv.ts'
 import { encodeCursor } from '../src/contract/list-query.ts'
+import type { NewPet, PetStatus } from '../src/contract/pets.ts'
 import { ConsoleClient, signedIn } from './console-client.ts'
-import { describeService, startPetstore } from './harness.ts'
+import { describeService, expectError, startPetstore } from './harness.ts'
 import { petstore as command } from './in-process-command.ts'
 import { WORKERS } from './with-workers.ts'
 
@@ -14,6 +15,12 @@ const namesIn = (body: string) =>
   [...body.matchAll(/<th scope="row"><a href="[^"]*"><bdi>([^<]*)<\/bdi>/g)].map(([, name]) => name)
 const linkIn = (body: string, words: string) =>
   new RegExp(`href="([^"]*)">${words}`).exec(body)?.[1]?.replaceAll('&amp;', '&')
+
+/** Animals with numbered names, such as "sold 0". */
+const numbered = (status: PetStatus, howMany: number, first = 0): NewPet[] =>
+  Array.from({ length: howMany }, (_, nth) => ({ name: `${status} ${first + nth}`, categoryId: 1n, status }))
+const alike = (howMany: number, status: PetStatus = 'available', name = 'Rex'): NewPet[] =>
+  Array.from({ length: howMany }, () => ({ name, categoryId: 1n, status }))
 
 describeService('The animals in the console', (service) => {
   it('say what to do while there are none, of any status or of one', async () => {
@@ -23,18 +30,11 @@ describeService('The animals in the console', (service) => {
   })
 
   it('are shown newest first, 20 on a page, each of them once, and within their status', async () => {
-    await service().store.pets.createMany(
-      Array.from({ length: 23 }, (_, index) => ({ name: `sold ${index}`, categoryId: 1n, status: 'sold' })),
-    )
-    await service().store.pets.createMany(
-      Array.from({ length: 20 }, (_, index) => ({ name: `pending ${index}`, categoryId: 1n, status: 'pending' })),
-    )
+    await service().store.pets.createMany([...numbered('sold', 23), ...numbered('pending', 20)])
     const client = await signedIn(service())
     const first = await client.get('/animals?status=sold')
-    assert.deepEqual(
-      namesIn(first.body),
-      Array.from({ length: 20 }, (_, index) => `sold ${22 - index}`),
-    )
+    const newest = numbered('sold', 20, 3).map(({ name }) => name)
+    assert.deepEqual(namesIn(first.body), newest.toReversed())
     assert.equal(linkIn(first.body, '← Newest'), undefined)
     const second = await client.get(linkIn(first.body, 'Older →')!)
     assert.deepEqual(namesIn(second.body), ['sold 2', 'sold 1', 'sold 0'])
@@ -44,9 +44,7 @@ describeService('The animals in the console', (service) => {
   })
 
   it('are walked through both ways: Newer leads to the page that Older came from, and the filter stays', async () => {
-    await service().store.pets.createMany(
-      Array.from({ length: 20 }, (_, index) => ({ name: `sold ${23 + index}`, categoryId: 1n, status: 'sold' })),
-    )
+    await service().store.pets.createMany(numbered('sold', 20, 23))
     const client = await signedIn(service())
     const first = await client.get('/animals?status=sold')
     const second = await client.get(linkIn(first.body, 'Older →')!)
@@ -78,6 +76,17 @@ describeService('The animals in the console', (service) => {
     assert.doesNotMatch((await client.get('/animals?added=Your+account+is+closed')).body, /closed|Animal added/)
     // In quotes, or with a word, a number is one of the name's words.
     assert.deepEqual(namesIn((await client.get(`/animals?q=${encodeURIComponent('"42"')}`)).body), ['sold 42'])
+  })
+
+  it('with a number in their names that is no id are found by it, which counts as an id on the first page only', async () => {
+    await service().store.pets.createMany(alike(21, 'available', 'Rex 777777'))
+    const client = await signedIn(service())
+    const first = await client.get('/animals?q=777777')
+    assert.deepEqual([first.status, namesIn(first.body).length], [200, 20])
+    assert.match(first.body, /There is no animal with the id 777777\./)
+    const second = await client.get(linkIn(first.body, 'More →')!)
+    assert.deepEqual([second.status, namesIn(second.body)], [200, ['Rex 777777']])
+    assert.doesNotMatch(second.body, /There is no animal/)
   })
 
   it('are found by the beginnings of words, within their status, page by page', async () => {
@@ -122,12 +131,12 @@ describeService('The animals in the console', (service) => {
       [false, false, false, true],
     )
     const counts = [...body.matchAll(/<span class="tab-count">([^<]*)</g)].map(([, count]) => count)
-    assert.deepEqual(counts, ['63', '0', '20', '43'])
+    assert.deepEqual(counts, ['84', '21', '20', '43'])
   })
 
   it('that were just added stand out, and are announced with their id', async () => {
     const client = await signedIn(service())
-    const { location } = await client.submit('/animals/new', '/animals/new', { name: 'Fresh', categoryId: '7' })
+    const { location } = await client.fillIn('/animals/new', { name: 'Fresh', categoryId: '7' })
     const { body } = await client.get(location!)
     const id = location!.split('=')[1]!
     assert.match(
@@ -171,21 +180,16 @@ describeService('The animals in the console', (service) => {
     assert.deepEqual([head.status, await head.text()], [200, ''])
   })
 
-  it('asked for with a delimiter that is none is refused', async () => {
-    const { status, body } = await (await signedIn(service())).get('/animals.csv?delimiter=constructor')
-    assert.equal(status, 400)
-    assert.match(body, /must be one of comma, semicolon, tab/)
-  })
-
-  it('asked for with a status or position that is none get the words of the API', async () => {
+  it('asked for with a delimiter, status or position that is none are refused, in the words of the API', async () => {
     const client = await signedIn(service())
+    const file = await client.get('/animals.csv?delimiter=constructor')
+    assert.equal(file.status, 400)
+    assert.match(file.body, /must be one of comma, semicolon, tab/)
     for (const query of ['status=lost', 'cursor=nonsense', 'newer=nonsense']) {
       const { status, body } = await client.get(`/animals?${query}`)
-      const api = (await (await service().call(`/pets?${query.replace('newer', 'cursor')}`)).json()) as {
-        message: string
-      }
+      const refused = await service().call(`/pets?${query.replace('newer', 'cursor')}`)
       assert.equal(status, 400)
-      assert.ok(body.replaceAll('&quot;', '"').includes(api.message), api.message)
+      assert.ok(body.replaceAll('&quot;', '"').includes(await expectError(refused, 'invalid_parameter')), query)
     }
   })
 
@@ -195,15 +199,11 @@ describeService('The animals in the console', (service) => {
     { skip: 'PETSTORE_WORKERS' in WORKERS },
     async () => {
       const { store, url, logged } = service()
-      const name = '🐈'.repeat(255)
-      await store.pets.createMany(Array.from({ length: 12_000 }, () => ({ name, categoryId: 1n, status: 'sold' })))
+      await store.pets.createMany(alike(12_000, 'sold', '🐈'.repeat(255)))
       const client = await signedIn(service())
-      const { cookie } = client
       const leave = new AbortController()
-      const { status, headers } = await fetch(`${url}/animals.csv`, {
-        headers: { Cookie: cookie },
-        signal: leave.signal,
-      })
+      const init = { headers: { Cookie: client.cookie }, signal: leave.signal }
+      const { status, headers } = await fetch(`${url}/animals.csv`, init)
       leave.abort()
       await client.get('/animals')
       assert.equal(status, 200)
@@ -219,8 +219,7 @@ describeService('The animals in the console', (service) => {
 it('A page of a search that has looked at many animals and found none leads on to those that match', async () => {
   await using petstore = await startPetstore()
   const { pets } = petstore.store
-  await pets.createMany(Array.from({ length: 600 }, () => ({ name: 'Rex', categoryId: 1n, status: 'available' })))
-  await pets.createMany([{ name: 'Rex the last', categoryId: 1n, status: 'sold' }])
+  await pets.createMany([...alike(600), ...alike(1, 'sold', 'Rex the last')])
   while (await pets.indexWords());
   const client = await signedIn(petstore)
   const { body } = await client.get('/animals?q=rex&status=sold')
@@ -232,26 +231,10 @@ it('A page of a search that has looked at many animals and found none leads on t
 
 it('A search says so while it may not know all animals yet, whether or not it has found some', async () => {
   await using petstore = await startPetstore({ chores: false })
-  await petstore.store.pets.createMany(
-    Array.from({ length: 1001 }, () => ({ name: 'Rex', categoryId: 1n, status: 'available' })),
-  )
+  await petstore.store.pets.createMany(alike(1001))
   const client = await signedIn(petstore)
   for (const q of ['rex', 'nobody'])
     assert.match((await client.get(`/animals?q=${q}`)).body, /may not know all animals yet/, q)
-})
-
-it('A number that is no id is sought in names, and counts as an id on the first page only', async () => {
-  await using petstore = await startPetstore()
-  await petstore.store.pets.createMany(
-    Array.from({ length: 21 }, (_, nth) => ({ name: `Rex 777 ${nth}`, categoryId: 1n, status: 'sold' })),
-  )
-  const client = await signedIn(petstore)
-  const first = await client.get('/animals?q=777')
-  assert.deepEqual([first.status, namesIn(first.body).length], [200, 20])
-  assert.match(first.body, /There is no animal with the id 777\./)
-  const second = await client.get(linkIn(first.body, 'More →')!)
-  assert.deepEqual([second.status, namesIn(second.body)], [200, ['Rex 777 20']])
-  assert.doesNotMatch(second.body, /There is no animal/)
 })
 
 for (const engine of ENGINES)

@@ -27,7 +27,7 @@ describeService('Two people who edit one animal', (service) => {
     ;({ id } = (created as { pet: Pet }).pet)
     path = `/animals/${id}`
     one = await signedIn(service())
-    opened = { ...(await one.hiddenFields(path, path)), ...asTexts(pet) }
+    opened = { ...(await one.hiddenFields(path)), ...asTexts(pet) }
   }
   /** Sends the form of a page that was shown again, with what the page shows and these fields. */
   const answer = (page: Answered, fields: Record<string, string>) =>
@@ -36,7 +36,7 @@ describeService('Two people who edit one animal', (service) => {
 
   it('keep both changes: a field that was left alone takes the stored value, and the confirmation names it', async () => {
     const other = await signedInAs(service(), 'seller@example.com')
-    await other.submit(path, path, { ...asTexts(rex), status: 'sold' })
+    await other.fillIn(path, { ...asTexts(rex), status: 'sold' })
     const { location } = await one.post(path, { ...opened, name: 'Mine' })
     assert.equal(location, `${path}?changed=yes&meanwhile=status`)
     assert.deepEqual(await stored(), { id, ...rex, name: 'Mine', status: 'sold' })
@@ -48,7 +48,7 @@ describeService('Two people who edit one animal', (service) => {
 
   it('are asked only about fields that both changed, with both values, and neither is chosen in advance', async () => {
     const other = await signedInAs(service(), 'other@example.com')
-    await other.submit(path, path, { name: 'Theirs', categoryId: '3', status: 'sold' })
+    await other.fillIn(path, { name: 'Theirs', categoryId: '3', status: 'sold' })
     const asked = await one.post(path, { ...opened, name: 'Mine', categoryId: '12' })
     assert.equal(asked.status, 409)
     assert.match(
@@ -111,7 +111,7 @@ describeService('Two people who edit one animal', (service) => {
     before(0, () => update(id, rex, { ...rex, status: 'sold' }, event('acct_2', 'pet.changed')))
     assert.equal((await one.post(path, { ...opened, name: 'Mine' })).location, `${path}?changed=yes&meanwhile=status`)
     assert.deepEqual(await stored(), { id, ...rex, name: 'Mine', status: 'sold' })
-    opened = { ...opened, ...(await one.hiddenFields(path, path)), name: 'Last', status: 'sold' }
+    opened = { ...opened, ...(await one.hiddenFields(path)), name: 'Last', status: 'sold' }
     before(2, () => update(id, { ...rex, name: 'Mine', status: 'sold' }, rex, event('acct_2', 'pet.changed')))
     const asked = await one.post(path, opened)
     assert.deepEqual([asked.status, questionsIn(asked)], [409, ['name']])
@@ -173,16 +173,13 @@ describeService('Two people who edit one animal', (service) => {
     await accounts.purgeSessions(0, 0, 0)
     await changeTo({ name: 'Theirs', status: 'sold' })
     const { location } = await one.post(path, { ...opened, name: 'Mine', categoryId: '4' })
-    const to = await one.submit(location!, '/sign-in', { email: service().account.email, password: PASSWORD })
+    const to = await one.signIn(service().account.email, PASSWORD, location!)
     const asked = await one.get(to.location!)
     assert.equal(asked.status, 409)
     assert.match(asked.body, /Keep theirs: <bdi>Theirs<.*value="Mine".*value="4".*value="sold" selected/s)
     await accounts.purgeSessions(0, 0, 0)
     const answered = await answer(asked, { name: 'Mine', categoryId: '4', status: 'sold', keep_name: 'yours' })
-    const back = await one.submit(answered.location!, '/sign-in', {
-      email: service().account.email,
-      password: PASSWORD,
-    })
+    const back = await one.signIn(service().account.email, PASSWORD, answered.location!)
     const again = await one.get(back.location!)
     assert.deepEqual([again.status, questionsIn(again)], [200, []], 'the answer is kept too')
     await answer(again, { name: 'Mine', categoryId: '4', status: 'sold' })
@@ -190,7 +187,7 @@ describeService('Two people who edit one animal', (service) => {
   })
 
   it('in two tabs are told that they changed it themselves', async () => {
-    await one.submit(path, path, { ...asTexts(rex), name: 'Rexo' })
+    await one.fillIn(path, { ...asTexts(rex), name: 'Rexo' })
     const asked = await one.post(path, { ...opened, name: 'Rexa' })
     assert.equal(asked.status, 409)
     assert.match(asked.body, /You changed this animal in another tab, <time.*Keep what is stored: <bdi>Rexo</s)
