@@ -4,19 +4,23 @@ import { readFileSync } from 'node:fs'
 import { after, describe, it } from 'node:test'
 import { openStore } from '../store/open-store.ts'
 import { NoWrites } from '../store/store.ts'
-import { csrfToken, isCsrfToken, isToken, newToken, SESSION_IDLE_MS, SESSION_MAX_MS, Sessions } from './sessions.ts'
+import { account as sampleAccount, event } from '../../test/sample-rows.ts'
+import {
+  CLOCK_SKEW_MS,
+  csrfToken,
+  isCsrfToken,
+  isToken,
+  newToken,
+  SESSION_IDLE_MS,
+  SESSION_MAX_MS,
+  Sessions,
+} from './sessions.ts'
 
 const store = await openStore({ engine: 'sqlite', path: ':memory:' })
 const clock = { now: 1_790_000_000_000 }
 const sessions = new Sessions(store, () => clock.now)
-const account = { id: 'acct_1', email: 'you@example.com', passwordHash: '', createdAt: clock.now }
-await store.accounts.createAccount(account, {
-  at: 0,
-  accountId: account.id,
-  action: 'account.created',
-  via: 'console',
-  subject: '',
-})
+const account = sampleAccount('acct_1')
+await store.accounts.createAccount(account, event(account.id))
 
 async function newSession(): Promise<string> {
   const token = await sessions.start(account, '192.0.2.1')
@@ -51,21 +55,9 @@ describe('a session', () => {
     assert.equal((await sessions.find(token))?.session.lastSeenAt, clock.now)
   })
 
-  it('is found while the database accepts no writes, and its last use is written when it does again', async ({
+  it('is found while the database accepts no writes; its last use is tried once a minute, and again if the clock was set back', async ({
     mock,
   }) => {
-    const token = await newSession()
-    clock.now += 60_000
-    const write = mock.method(store.accounts, 'touchSession', () => Promise.reject(new NoWrites('read-only')))
-    assert.ok(await sessions.find(token))
-    assert.equal(write.mock.callCount(), 1)
-    write.mock.restore()
-    clock.now += 60_000
-    await sessions.find(token)
-    assert.equal((await sessions.find(token))?.session.lastSeenAt, clock.now)
-  })
-
-  it('writes no last use in the minute after that has failed, unless the clock was set back', async ({ mock }) => {
     const [one, other] = [await newSession(), await newSession()]
     clock.now += 60_000
     const write = mock.method(store.accounts, 'touchSession', () => Promise.reject(new NoWrites('read-only')))
@@ -77,11 +69,14 @@ describe('a session', () => {
     assert.ok(await sessions.find(one))
     assert.equal(write.mock.callCount(), 2)
     write.mock.restore()
-    clock.now -= 3_600_000
-    const earlier = await newSession()
-    clock.now += 60_000
-    await sessions.find(earlier)
-    assert.equal((await sessions.find(earlier))?.session.lastSeenAt, clock.now)
+    const failedAt = clock.now
+    for (const setBackMs of [0, 3_600_000]) {
+      clock.now = failedAt - setBackMs
+      const token = await newSession()
+      clock.now += 60_000
+      await sessions.find(token)
+      assert.equal((await sessions.find(token))?.session.lastSeenAt, clock.now, 'it is written')
+    }
   })
 
   it('is not found if its last use can not be written for another reason', async ({ mock }) => {
@@ -89,6 +84,41 @@ describe('a session', () => {
     clock.now += 60_000
     mock.method(store.accounts, 'touchSession', () => Promise.reject(new Error('a fault of the program')))
     await assert.rejects(sessions.find(token), /a fault of the program/)
+  })
+
+  it('ends after its idle time without use, and after its longest time, however busy', async () => {
+    const start = clock.now
+    const [idle, busy] = [await newSession(), await newSession()]
+    clock.now = start + SESSION_IDLE_MS - 1
+    assert.ok(await sessions.find(busy))
+    clock.now += 1
+    assert.equal(await sessions.find(idle), undefined)
+    for (; clock.now < start + SESSION_MAX_MS - 1; clock.now += SESSION_IDLE_MS / 2)
+      assert.ok(await sessions.find(busy))
+    clock.now = start + SESSION_MAX_MS - 1
+    assert.ok(await sessions.find(busy))
+    clock.now += 1
+    assert.equal(await sessions.find(busy), undefined)
+  })
+
+  it('that began while the clock was ahead is refused when that is set right', async () => {
+    const right = clock.now
+    for (const [aheadMs, whenSetRight, whenThatTimeComes] of [
+      [CLOCK_SKEW_MS, true, true],
+      // Kept: this clock may be the one that is wrong, and the session that of another instance.
+      [CLOCK_SKEW_MS + 1, false, true],
+      [SESSION_MAX_MS, false, true],
+      [SESSION_MAX_MS + 1, false, false],
+    ] as const) {
+      clock.now = right + aheadMs
+      const token = await newSession()
+      clock.now = right
+      assert.equal((await sessions.find(token)) !== undefined, whenSetRight, String(aheadMs))
+      await sessions.purge()
+      clock.now = right + aheadMs
+      assert.equal((await sessions.find(token)) !== undefined, whenThatTimeComes, `${aheadMs}, after a purge`)
+    }
+    clock.now = right
   })
 
   it('past its time is purged, one in use is not', async () => {
