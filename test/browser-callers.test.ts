@@ -1,14 +1,58 @@
 // Calls from web pages: CORS for any origin, its headers only where an Origin came.
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { after, before, describe, it } from 'node:test'
 import { BASE_PATH, examplePath, OPERATIONS } from '../src/contract/operations.ts'
-import { callExample, startPetstore } from './harness.ts'
+import { callExample, type Petstore, startPetstore } from './harness.ts'
 
 const ORIGIN = { Origin: 'https://shop.example' }
 
 describe('Browser callers', () => {
-  it('may call from any origin and read every header, on every answer', async () => {
-    await using petstore = await startPetstore({ env: { PETSTORE_RATE_LIMIT: '20/3600' } })
+  let petstore: Petstore
+  before(async () => {
+    petstore = await startPetstore({ env: { PETSTORE_RATE_LIMIT: '20/3600' } })
+  })
+  after(() => petstore[Symbol.asyncDispose]())
+
+  it('get no such headers without an Origin', async () => {
+    for (const response of [
+      await petstore.call('/pets'),
+      await fetch(`${petstore.url}/v1/pets`),
+      await fetch(`${petstore.url}/v1/pets`, { method: 'OPTIONS' }),
+    ]) {
+      for (const name of response.headers.keys()) assert.doesNotMatch(name, /^(?:access-control-|vary)/)
+    }
+  })
+
+  it('pass the preflight without a key on every path under /v1, whatever the method and headers, so that they see the real answer', async () => {
+    const preflight = (path: string, method: string, names: string) =>
+      fetch(petstore.url + path, {
+        method: 'OPTIONS',
+        headers: { ...ORIGIN, 'Access-Control-Request-Method': method, 'Access-Control-Request-Headers': names },
+      })
+    const names = 'authorization,content-type,traceparent,sentry-trace,x-requested-with'
+    const operations = OPERATIONS.map((operation) => BASE_PATH + examplePath(operation))
+    for (const path of [...operations, '/v1', '/v1/', '/v1/nothing', '/v1/pets/']) {
+      for (const method of ['GET', 'POST', 'DELETE', 'QUERY']) {
+        const response = await preflight(path, method, names)
+        assert.equal(response.status, 204, path)
+        assert.equal(response.headers.get('access-control-allow-origin'), '*')
+        assert.equal(response.headers.get('access-control-allow-methods'), '*')
+        // The star covers every header but Authorization.
+        assert.equal(response.headers.get('access-control-allow-headers'), '*, Authorization')
+        assert.equal(response.headers.get('access-control-max-age'), '7200')
+      }
+    }
+    const { status, headers } = await fetch(`${petstore.url}/v1/nothing`, { headers: ORIGIN })
+    assert.deepEqual([status, headers.get('access-control-allow-origin')], [404, '*'])
+  })
+
+  it('get no preflight answer outside /v1 for a path that is not there', async () => {
+    const headers = { ...ORIGIN, 'Access-Control-Request-Method': 'GET' }
+    for (const path of ['/nothing', '/v1x', '/v2/pets'])
+      assert.equal((await fetch(petstore.url + path, { method: 'OPTIONS', headers })).status, 404, path)
+  })
+
+  it('may call from any origin and read every header, on every answer, also beyond the rate limit', async () => {
     const { url } = petstore
     const made = await petstore.add({ name: 'Rex', categoryId: 1 }, ORIGIN)
     const responses = [
@@ -39,55 +83,5 @@ describe('Browser callers', () => {
         assert.ok(exposed.has(name), `${name} is exposed`)
       }
     }
-  })
-
-  it('get no such headers without an Origin', async () => {
-    await using petstore = await startPetstore()
-    for (const response of [
-      await petstore.call('/pets'),
-      await fetch(`${petstore.url}/v1/pets`),
-      await fetch(`${petstore.url}/v1/pets`, { method: 'OPTIONS' }),
-    ]) {
-      for (const name of response.headers.keys()) assert.doesNotMatch(name, /^(?:access-control-|vary)/)
-    }
-  })
-
-  it('pass the preflight without a key on every path under /v1, whatever the method and headers, so that they see the real answer', async () => {
-    await using petstore = await startPetstore()
-    const preflight = (path: string, method: string, names: string) =>
-      fetch(petstore.url + path, {
-        method: 'OPTIONS',
-        headers: { ...ORIGIN, 'Access-Control-Request-Method': method, 'Access-Control-Request-Headers': names },
-      })
-    for (const path of [
-      ...OPERATIONS.map((operation) => BASE_PATH + examplePath(operation)),
-      '/v1',
-      '/v1/',
-      '/v1/nothing',
-      '/v1/pets/',
-    ]) {
-      for (const method of ['GET', 'POST', 'DELETE', 'QUERY']) {
-        const response = await preflight(
-          path,
-          method,
-          'authorization,content-type,traceparent,sentry-trace,x-requested-with',
-        )
-        assert.equal(response.status, 204, path)
-        assert.equal(response.headers.get('access-control-allow-origin'), '*')
-        assert.equal(response.headers.get('access-control-allow-methods'), '*')
-        // The star covers every header but Authorization.
-        assert.equal(response.headers.get('access-control-allow-headers'), '*, Authorization')
-        assert.equal(response.headers.get('access-control-max-age'), '7200')
-      }
-    }
-    const { status, headers } = await fetch(`${petstore.url}/v1/nothing`, { headers: ORIGIN })
-    assert.deepEqual([status, headers.get('access-control-allow-origin')], [404, '*'])
-  })
-
-  it('get no preflight answer outside /v1 for a path that is not there', async () => {
-    await using petstore = await startPetstore()
-    const headers = { ...ORIGIN, 'Access-Control-Request-Method': 'GET' }
-    for (const path of ['/nothing', '/v1x', '/v2/pets'])
-      assert.equal((await fetch(petstore.url + path, { method: 'OPTIONS', headers })).status, 404, path)
   })
 })

@@ -13,6 +13,7 @@ import { kindOf } from '../src/store/records.ts'
 import { searchPets, wordsOf } from '../src/store/search-pets.ts'
 import type { PetSearch, PetStore, Store } from '../src/store/store.ts'
 import { cpuTime } from './cpu-time.ts'
+import { withStore as openedAt } from './with-store.ts'
 import { event } from './sample-rows.ts'
 import * as fc from 'fast-check'
 import connectTo from 'postgres'
@@ -33,6 +34,7 @@ async function all(pets: PetStore, text: string, more: Partial<PetSearch> = {}):
 }
 
 const names = (pets: readonly Pet[]) => pets.map(({ name }) => name)
+const many = (length: number, text = 'Rex') => Array.from({ length }, () => newPet(text))
 
 /** With the database of PostgreSQL, as a minute later: the counts have passed all animals, and the chore has returned to them. */
 async function index(pets: PetStore, database?: TestDatabase): Promise<void> {
@@ -84,26 +86,7 @@ function naive(pets: readonly Pet[], text: string, status?: PetStatus): bigint[]
 }
 
 /** Few letters, so that words begin alike: accents, case, ligatures, CJK, pairs of surrogates, marks, controls, spaces. */
-const LETTERS = [
-  'a',
-  'A',
-  'á',
-  'b',
-  'ß',
-  'Σ',
-  'ς',
-  'ﬁ',
-  '犬',
-  '한',
-  '𝒜',
-  '🐈',
-  '\uFFFD',
-  '\u0301',
-  '\u202E',
-  '-',
-  ' ',
-  ' ',
-]
+const LETTERS = [...'aAábßΣςﬁ犬한𝒜🐈\uFFFD\u0301\u202E-  ']
 const name = fc
   .array(fc.constantFrom(...LETTERS), { minLength: 1, maxLength: 14 })
   .map((letters) => letters.join(''))
@@ -121,12 +104,7 @@ for (const engine of ENGINES) {
   describe(`the search by name on ${engine.name}`, { concurrency: false }, () => {
     const withStore = async (work: (store: Store, database: TestDatabase) => Promise<void>) => {
       await using database = await engine.newDatabase()
-      const store = await open(database)
-      try {
-        await work(store, database)
-      } finally {
-        await store.close()
-      }
+      await openedAt(database.url, (store) => work(store, database))
     }
 
     it('finds what a look at every name would find, each animal once, in any order of changes and indexing', () =>
@@ -218,7 +196,6 @@ for (const engine of ENGINES) {
 
     it('examines a bounded number of animals for a page, and goes on from there', () =>
       withStore(async ({ pets }, database) => {
-        const many = (length: number) => Array.from({ length }, () => newPet('Rex'))
         const last = newPet('Rex the last of a page', 'sold')
         await pets.createMany([...many(499), last, ...many(500), ...many(200), newPet('Rex the last', 'sold')])
         await index(pets, database)
@@ -236,11 +213,7 @@ for (const engine of ENGINES) {
 
     it('says so while it lacks more animals than a search looks through, and finds the newest of them', () =>
       withStore(async ({ pets }, database) => {
-        await pets.createMany([
-          newPet('Oldest'),
-          ...Array.from({ length: 1500 }, () => newPet('Rex')),
-          newPet('Newest'),
-        ])
+        await pets.createMany([newPet('Oldest'), ...many(1500), newPet('Newest')])
         const search = (word: string) => pets.search({ words: [word], limit: 20 })
         assert.deepEqual([(await search('old')).isWhole, names((await search('new')).pets)], [false, ['Newest']])
         await index(pets, database)
@@ -249,7 +222,7 @@ for (const engine of ENGINES) {
 
     it('says so while more animals were renamed than a search looks through, finds the last, and indexes all of them', () =>
       withStore(async ({ pets }, database) => {
-        await pets.createMany(Array.from({ length: 1100 }, () => newPet('Rex')))
+        await pets.createMany(many(1100))
         await index(pets, database)
         await execute(database, "UPDATE pets SET name = 'Max'")
         assert.equal((await pets.search({ words: ['max'], limit: 20 })).isWhole, false)
@@ -335,7 +308,7 @@ describe('the search by name on PostgreSQL', () => {
     const { pets } = store
     const sql = connectTo(database.url, { max: 1 })
     try {
-      await pets.createMany(Array.from({ length: before }, () => newPet('Rex')))
+      await pets.createMany(many(before))
       const given = Promise.withResolvers<void>()
       const commit = Promise.withResolvers<void>()
       const late = sql.begin(async (transaction) => {
@@ -344,7 +317,7 @@ describe('the search by name on PostgreSQL', () => {
         await commit.promise
       })
       await given.promise
-      await pets.createMany(Array.from({ length: behind }, () => newPet('Early')))
+      await pets.createMany(many(behind, 'Early'))
       await index(pets)
       commit.resolve()
       await late

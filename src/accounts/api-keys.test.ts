@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict'
 import { after, describe, it } from 'node:test'
 import * as fc from 'fast-check'
-import type { Account, ApiKey, AuditEvent } from '../store/account-store.ts'
+import { account, apiKey, event } from '../../test/sample-rows.ts'
 import { openStore } from '../store/open-store.ts'
+import { kindOf } from '../store/records.ts'
 import { environmentOf, generateKey, hashKey, isWellFormedKey, Keyring, randomText, stateOf } from './api-keys.ts'
 
 describe('An API key', () => {
@@ -22,11 +23,11 @@ describe('An API key', () => {
     const key = generateKey('staging')
     const at = fc.integer({ min: 0, max: key.length - 1 })
     fc.assert(
-      fc.property(at, fc.string({ minLength: 1, maxLength: 1 }), (position, character) => {
-        const wrong = key.slice(0, position) + character + key.slice(position + 1)
+      fc.property(at, fc.string({ minLength: 1, maxLength: 1 }), (place, character) => {
+        const wrong = key.slice(0, place) + character + key.slice(place + 1)
         assert.equal(isWellFormedKey(wrong), wrong === key)
-        assert.ok(!isWellFormedKey(key.slice(0, position) + key.slice(position + 1)))
-        assert.ok(!isWellFormedKey(key.slice(0, position) + key[position] + key.slice(position)))
+        assert.ok(!isWellFormedKey(key.slice(0, place) + key.slice(place + 1)))
+        assert.ok(!isWellFormedKey(key.slice(0, place) + key[place] + key.slice(place)))
       }),
     )
     fc.assert(fc.property(fc.string(), (text) => !isWellFormedKey(text)))
@@ -42,17 +43,7 @@ describe('An API key', () => {
   })
 
   it('is active up to its expiry and not at it, and once revoked it is revoked', () => {
-    const key: ApiKey = {
-      id: 'key_1',
-      accountId: 'acct_1',
-      name: 'k',
-      environment: 'staging',
-      lastFour: '1234',
-      createdAt: 0,
-      expiresAt: 1000,
-      revokedAt: undefined,
-      lastUsedAt: undefined,
-    }
+    const key = { ...apiKey('key_1', 'acct_1'), expiresAt: 1000 }
     assert.deepEqual(
       [999, 1000, 1001].map((now) => stateOf(key, now)),
       ['active', 'expired', 'expired'],
@@ -107,6 +98,15 @@ describe('the keyring', () => {
     assert.equal(keyring.recall(secret), undefined)
   })
 
+  it('does not remember a key whose look-up began before a revocation: it may be the one that was revoked', async () => {
+    const keyring = newKeyring(() => 0)
+    const [secret = ''] = await makeKeys(1)
+    const found = keyring.find(secret)
+    keyring.forgetAll()
+    await found
+    assert.equal(keyring.recall(secret), undefined)
+  })
+
   it('remembers at most 10,000 keys', async () => {
     const keyring = newKeyring(() => 0)
     const secrets = await makeKeys(10_001)
@@ -116,33 +116,21 @@ describe('the keyring', () => {
   })
 })
 
-/** Creates keys, a hundred for each account. */
+/** Writes keys of one account at once. */
 async function makeKeys(howMany: number): Promise<string[]> {
+  const owner = account(`acct_${randomText(16)}`)
+  await store.accounts.createAccount(owner, event(owner.id))
   const secrets = Array.from({ length: howMany }, () => generateKey('staging'))
-  for (let start = 0; start < howMany; start += 100) {
-    const account: Account = {
-      id: `acct_${randomText(16)}`,
-      email: `${randomText(16)}@example.com`,
-      passwordHash: '',
-      createdAt: 0,
-    }
-    const event: AuditEvent = { at: 0, accountId: account.id, action: 'account.created', via: 'console', subject: '' }
-    await store.accounts.createAccount(account, event)
-    await Promise.all(
-      secrets.slice(start, start + 100).map((secret) => {
-        const times = { createdAt: 0, expiresAt: undefined, revokedAt: undefined, lastUsedAt: undefined }
-        const key = {
-          id: `key_${randomText(16)}`,
-          accountId: account.id,
-          name: 'k',
-          environment: 'staging' as const,
-          lastFour: secret.slice(-4),
-          hash: hashKey(secret),
-          ...times,
-        }
-        return store.accounts.createKey(key, { ...event, action: 'key.created' })
-      }),
-    )
-  }
+  const fixed = { account_id: owner.id, name: 'k', environment: 'staging', created_at: 0n }
+  const rows = secrets.map((secret) => ({
+    ...fixed,
+    id: `key_${randomText(16)}`,
+    hash: hashKey(secret),
+    last_four: secret.slice(-4),
+    expires_at: null,
+    revoked_at: null,
+    last_used_at: null,
+  }))
+  await store.records.write(kindOf('api_keys'), rows)
   return secrets
 }

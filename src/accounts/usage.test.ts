@@ -6,10 +6,11 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, describe, it } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
-import type { ApiKey, AuditEvent, FailedRequest } from '../store/account-store.ts'
+import type { ApiKey, FailedRequest } from '../store/account-store.ts'
 import { type Store, StoreUnavailable } from '../store/store.ts'
 import { openStore } from '../store/open-store.ts'
 import { kindOf } from '../store/records.ts'
+import { account as sampleAccount, apiKey, event } from '../../test/sample-rows.ts'
 import { until } from '../../assurance/harness/until.ts'
 import { FAILED_WAITING, Usage } from './usage.ts'
 
@@ -19,35 +20,21 @@ const DAY_MS = 24 * HOUR_MS
 
 const store = await openStore({ engine: 'sqlite', path: ':memory:' })
 const clock = { now: START }
-const account = { id: 'acct_1', email: 'you@example.com', passwordHash: '', createdAt: 0 }
-const event: AuditEvent = { at: 0, accountId: account.id, action: 'account.created', via: 'console', subject: '' }
-await store.accounts.createAccount(account, event)
+const account = sampleAccount('acct_1')
+await store.accounts.createAccount(account, event(account.id))
 
 let keysMade = 0
 async function newKey({ accounts } = store): Promise<ApiKey> {
   keysMade += 1
-  const times = { createdAt: 0, expiresAt: undefined, revokedAt: undefined, lastUsedAt: undefined }
-  const key = {
-    id: `key_${keysMade}`,
-    accountId: account.id,
-    name: 'k',
-    environment: 'staging' as const,
-    lastFour: '1234',
-    ...times,
-  }
-  await accounts.createKey({ ...key, hash: Buffer.from(key.id) }, { ...event, action: 'key.created' })
+  const key = apiKey(`key_${keysMade}`, account.id)
+  await accounts.createKey({ ...key, hash: Buffer.from(key.id) }, event(account.id, 'key.created'))
   return key
 }
 
 async function countsOf({ id }: ApiKey, { records } = store) {
   const counts = await records.read(kindOf('usage_counts'), undefined, 1000)
   const own = counts.filter((row) => row['key_id'] === id)
-  return own.map(({ hour, operation, status, calls }) => [
-    Number(hour) - START,
-    operation,
-    Number(status),
-    Number(calls),
-  ])
+  return own.map(({ hour, operation, status, calls }) => `${Number(hour) - START} ${operation} ${status}: ${calls}`)
 }
 
 /** Opens a separate store with these accounts, which is unavailable while another connection holds its lock. */
@@ -57,8 +44,7 @@ async function openWith(accountIds: readonly string[]) {
   parts.defer(() => rm(folder, { recursive: true }))
   const own = await openStore({ engine: 'sqlite', path: join(folder, 'petstore.db') })
   parts.defer(() => own.close())
-  for (const id of accountIds)
-    await own.accounts.createAccount({ ...account, id, email: `${id}@example.com` }, { ...event, accountId: id })
+  for (const id of accountIds) await own.accounts.createAccount(sampleAccount(id), event(id))
   const ownClock = { now: START }
   const usage = new Usage(own, () => ownClock.now)
   const whileLocked = async (work: () => Promise<void>) => {
@@ -73,7 +59,7 @@ async function openWith(accountIds: readonly string[]) {
 describe('the use of a key', () => {
   after(() => store.close())
 
-  it('is counted by hour, operation and status, over several writes', async () => {
+  it('is counted by hour, operation and status, over several writes, and its last time stays with the key', async () => {
     const [usage, key] = [new Usage(store, () => clock.now), await newKey()]
     for (const at of [0, HOUR_MS - 1, HOUR_MS]) {
       clock.now = START + at
@@ -85,14 +71,15 @@ describe('the use of a key', () => {
     usage.count(key, 'listPets', 200)
     await usage.flush()
     const expected = [
-      [0, 'getPet', 200, 2],
-      [0, 'getPet', 404, 2],
-      [0, 'listPets', 200, 2],
-      [HOUR_MS, 'getPet', 200, 1],
-      [HOUR_MS, 'getPet', 404, 1],
-      [HOUR_MS, 'listPets', 200, 2],
+      '0 getPet 200: 2',
+      '0 getPet 404: 2',
+      '0 listPets 200: 2',
+      `${HOUR_MS} getPet 200: 1`,
+      `${HOUR_MS} getPet 404: 1`,
+      `${HOUR_MS} listPets 200: 2`,
     ]
     assert.deepEqual(new Set(await countsOf(key)), new Set(expected))
+    assert.equal((await store.accounts.keyById(key.id))?.lastUsedAt, START + HOUR_MS)
   })
 
   it('that cannot be written is kept, and added to what comes meanwhile', async () => {
@@ -109,35 +96,14 @@ describe('the use of a key', () => {
       await failing
     })
     await opened.usage.flush()
-    assert.deepEqual(await countsOf(quiet, opened.store), [[0, 'listPets', 200, 1]])
-    const lastUsed = await Promise.all([key, quiet].map(({ id }) => opened.store.accounts.keyById(id)))
-    assert.deepEqual(
-      lastUsed.map((found) => found?.lastUsedAt),
-      [START + 5000, START],
-    )
-    const expected = [
-      [0, 'getPet', 200, 4],
-      [0, 'getPet', 404, 1],
-      [0, 'getPet', 500, 1],
-    ]
+    assert.deepEqual(await countsOf(quiet, opened.store), ['0 listPets 200: 1'])
+    for (const [{ id }, lastUsedAt] of [
+      [key, START + 5000],
+      [quiet, START],
+    ] as const)
+      assert.equal((await opened.store.accounts.keyById(id))?.lastUsedAt, lastUsedAt)
+    const expected = ['0 getPet 200: 4', '0 getPet 404: 1', '0 getPet 500: 1']
     assert.deepEqual(await countsOf(key, opened.store), expected)
-  })
-
-  it('leaves the time of the last call with the key', async () => {
-    const [usage, key] = [new Usage(store, () => clock.now), await newKey()]
-    for (const at of [0, 5000]) {
-      clock.now = START + at
-      usage.count(key, 'listPets', 200)
-    }
-    await usage.flush()
-    assert.equal((await store.accounts.keyById(key.id))?.lastUsedAt, START + 5000)
-  })
-
-  it('is written when the service stops', async () => {
-    const [usage, key] = [new Usage(store, () => START), await newKey()]
-    usage.count(key, 'listPets', 200)
-    await usage.stop()
-    assert.deepEqual(await countsOf(key), [[0, 'listPets', 200, 1]])
   })
 
   it('is in the store after a flush, also where another flush was writing it already', async () => {
@@ -145,7 +111,7 @@ describe('the use of a key', () => {
     usage.count(key, 'listPets', 200)
     const first = usage.flush()
     await usage.flush()
-    assert.deepEqual(await countsOf(key), [[0, 'listPets', 200, 1]])
+    assert.deepEqual(await countsOf(key), ['0 listPets 200: 1'])
     await first
   })
 
@@ -172,10 +138,7 @@ describe('the use of a key', () => {
     assert.ok(waits)
     released.resolve()
     await second
-    const expected = [
-      [0, 'getPet', 200, 1],
-      [0, 'listPets', 200, 1],
-    ]
+    const expected = ['0 getPet 200: 1', '0 listPets 200: 1']
     assert.deepEqual(await countsOf(key), expected)
     await first
   })
@@ -214,7 +177,7 @@ describe('the use of a key', () => {
     assert.equal((await countsOf(key)).length, 2)
     clock.now += HOUR_MS
     await usage.purge()
-    assert.deepEqual(await countsOf(key), [[DAY_MS, 'listPets', 200, 1]])
+    assert.deepEqual(await countsOf(key), [`${DAY_MS} listPets 200: 1`])
   })
 })
 
@@ -258,11 +221,14 @@ describe('failed requests', () => {
     assert.deepEqual(await keptOf(opened.store, 'a'), ['before', 'during the write', 'meanwhile'])
   })
 
-  it('are written when the service stops', async () => {
-    await using opened = await openWith(['a'])
-    opened.usage.remember(failedOf('a', 'last'))
+  it('and counts are written when the service stops', async () => {
+    await using opened = await openWith([account.id])
+    const key = await newKey(opened.store)
+    opened.usage.count(key, 'listPets', 200)
+    opened.usage.remember(failedOf(account.id, 'last'))
     await opened.usage.stop()
-    assert.deepEqual(await keptOf(opened.store, 'a'), ['last'])
+    assert.deepEqual(await countsOf(key, opened.store), ['0 listPets 200: 1'])
+    assert.deepEqual(await keptOf(opened.store, account.id), ['last'])
   })
 
   it('take bounded memory, of each account and of all, however long they cannot be written, and are remembered again after a write', async () => {
