@@ -35,7 +35,7 @@ describeService('The forms of the console', (service) => {
       for (const csrf of ['', 'x', foreign, `${foreign.slice(1)}é`]) {
         const { status, body } = await client.post('/keys', { name: 'forged', expires: '', formId: 'x', csrf })
         assert.equal(status, 403)
-        assert.match(body, /This form is out of date/)
+        assert.match(body, /This form is out of date.*You are signed in as.*href="\/keys">Go to your keys/s)
       }
       assert.doesNotMatch((await client.get('/keys')).body, /forged/)
       const typed = { email: 'forged@example.com', password: PASSWORD, csrf: foreign }

@@ -2,13 +2,16 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, describe } from 'node:test'
 import type { Browser, BrowserContextOptions, Page } from '@playwright/test'
-import { type Petstore, type PetstoreOptions, startPetstore } from '../harness.ts'
+import { ConsoleClient } from '../console-client.ts'
+import { PASSWORD, type Petstore, type PetstoreOptions, startPetstore } from '../harness.ts'
 import { findChromium, launchChromium } from './chromium.ts'
 
 export interface Browsing {
   petstore: Petstore
   /** A page in a profile of its own. What it does wrong fails the test that calls `assertClean`. */
   open(options?: BrowserContextOptions): Promise<Page>
+  /** The same, signed in: to the service's own account, unless another one is named. */
+  openSignedIn(options?: BrowserContextOptions, email?: string, password?: string): Promise<Page>
   /** No request to another host, no policy violation, no error in the console, on any page so far. */
   assertClean(): void
 }
@@ -35,19 +38,25 @@ export function describeInBrowser(name: string, options: PetstoreOptions, tests:
       await petstore[Symbol.asyncDispose]()
     })
 
+    const open = async (contextOptions?: BrowserContextOptions) => {
+      const viewport = { width: 1280, height: 900 }
+      const context = await browser.newContext({ baseURL: petstore.url, viewport, ...contextOptions })
+      const page = await context.newPage()
+      page.setDefaultTimeout(60_000)
+      watch(page, petstore.url, wrong)
+      return page
+    }
     tests({
       get petstore() {
         return petstore
       },
-      async open(contextOptions) {
-        const context = await browser.newContext({
-          baseURL: petstore.url,
-          viewport: { width: 1280, height: 900 },
-          ...contextOptions,
-        })
-        const page = await context.newPage()
-        page.setDefaultTimeout(60_000)
-        watch(page, petstore.url, wrong)
+      open,
+      async openSignedIn(contextOptions, email = petstore.account.email, password = PASSWORD) {
+        const client = new ConsoleClient(petstore.url)
+        assert.equal((await client.signIn(email, password)).status, 303)
+        const page = await open(contextOptions)
+        const cookies = [...client.cookies].map(([name, value]) => ({ name, value, url: petstore.url }))
+        await page.context().addCookies(cookies)
         return page
       },
       assertClean() {
@@ -70,24 +79,17 @@ function watch(page: Page, url: string, wrong: string[]): void {
   })
 }
 
-export function signUp(page: Page, email: string, password: string): Promise<void> {
-  return enter(page, '/sign-up', 'Create account', email, password)
-}
-
-export function signIn(page: Page, email: string, password: string): Promise<void> {
-  return enter(page, '/sign-in', 'Sign in', email, password)
-}
-
-async function enter(page: Page, path: string, button: string, email: string, password: string): Promise<void> {
-  await page.goto(path)
+export async function signIn(page: Page, email: string, password: string): Promise<void> {
+  await page.goto('/sign-in')
   await page.getByLabel('Email address').fill(email)
   await page.getByLabel('Password').fill(password)
-  await page.getByRole('button', { name: button }).click()
+  await page.getByRole('button', { name: 'Sign in' }).click()
   await page.waitForURL('/keys')
 }
 
 /** Generates a key on the keys page, and gives its secret. */
 export async function generateKey(page: Page, name: string): Promise<string> {
+  await page.goto('/keys')
   await page.getByLabel('Name').fill(name)
   await page.getByRole('button', { name: 'Generate key' }).click()
   await page.getByRole('heading', { name: 'Your new key' }).waitFor()
