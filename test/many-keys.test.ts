@@ -38,8 +38,8 @@ describeService('An account with many keys', (service) => {
   const create = (key: ApiKey) =>
     service().store.accounts.createKey({ ...key, hash: hashKey(key.id) }, event(key.accountId, 'key.created'))
   /** The id of another account, which has no key. */
-  let accounts = 0
-  const newAccount = async () => (await makeAccount(service(), `keys-${(accounts += 1)}@example.com`)).id
+  let accountsMade = 0
+  const newAccount = async () => (await makeAccount(service(), `keys-${(accountsMade += 1)}@example.com`)).id
   /** Follows the pages of keys from this one; resolves with the keys on each. */
   const pagesFrom = async (client: ConsoleClient, path: string) => {
     const pages: string[][] = []

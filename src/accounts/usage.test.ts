@@ -34,7 +34,10 @@ async function newKey({ accounts } = store): Promise<ApiKey> {
 async function countsOf({ id }: ApiKey, { records } = store) {
   const counts = await records.read(kindOf('usage_counts'), undefined, 1000)
   const own = counts.filter((row) => row['key_id'] === id)
-  return own.map(({ hour, operation, status, calls }) => `${Number(hour) - START} ${operation} ${status}: ${calls}`)
+  return own.map(
+    ({ hour, operation, status, calls }) =>
+      `${Number(hour) - START} ${String(operation)} ${String(status)}: ${String(calls)}`,
+  )
 }
 
 /** Opens a separate store with these accounts, which is unavailable while another connection holds its lock. */

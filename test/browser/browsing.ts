@@ -55,7 +55,7 @@ export function describeInBrowser(name: string, options: PetstoreOptions, tests:
         const client = new ConsoleClient(petstore.url)
         assert.equal((await client.signIn(email, password)).status, 303)
         const page = await open(contextOptions)
-        const cookies = [...client.cookies].map(([name, value]) => ({ name, value, url: petstore.url }))
+        const cookies = [...client.cookies].map(([cookie, value]) => ({ name: cookie, value, url: petstore.url }))
         await page.context().addCookies(cookies)
         return page
       },

@@ -11,30 +11,10 @@ export const SAMPLE_EMAIL = 'robin@feather-and-fur.example'
 export const SAMPLE_PASSWORD = 'seven quiet lizards'
 
 const NAMES = [
-  'Mochi',
-  'Bella',
-  'Ziggy the Brave',
-  'Juniper',
-  'Otto',
-  'Pickles',
-  'Nala',
-  'Señor Whiskers',
-  'Luna',
-  'Waffles',
-  'Clover',
-  'Finn',
-  'Biscuit',
-  'Hazel',
-  'Rosie',
-  'Toby',
-  'Olive',
-  'Maple',
-  'Jasper',
-  'Poppy',
-  'Willow',
-  'Leo',
-  'كعكة',
-  '雪',
+  ...'Mochi, Bella, Ziggy the Brave, Juniper, Otto, Pickles, Nala, Señor Whiskers, Luna, Waffles, Clover, Finn'.split(
+    ', ',
+  ),
+  ...'Biscuit, Hazel, Rosie, Toby, Olive, Maple, Jasper, Poppy, Willow, Leo, كعكة, 雪'.split(', '),
 ]
 const STATUSES = ['available', 'available', 'pending', 'available', 'sold', 'available', 'available', 'sold'] as const
 
@@ -109,33 +89,29 @@ function sampleUsage(now: number, till: ApiKey, nightly: ApiKey, shop: ApiKey): 
 }
 
 function sampleFailures(now: number, { id: accountId }: Account, nightly: ApiKey, shop: ApiKey): FailedRequest[] {
+  const list = { accountId, keyId: shop.id, operation: 'listPets' }
+  const create = { accountId, keyId: nightly.id, operation: 'createPet' }
   return [
     {
+      ...list,
       at: now - 2.6 * DAY_MS,
-      accountId,
-      keyId: shop.id,
       requestId: '0f7b5d6e-51ce-4f0e-8a5e-3f0f2f1e9a77',
-      operation: 'listPets',
       status: 503,
       code: 'service_unavailable',
       message: 'The database is not available at the moment. Nothing was stored; try again shortly.',
     },
     {
+      ...list,
       at: now - 9 * HOUR_MS,
-      accountId,
-      keyId: shop.id,
       requestId: 'c2a41d0f-7d2c-4a9b-9b6e-1f5a0a8f3b21',
-      operation: 'listPets',
       status: 400,
       code: 'invalid_parameter',
       message: 'The query parameter limit must be a whole number from 1 to 100 in decimal digits, got "250".',
     },
     {
+      ...create,
       at: now - 8 * HOUR_MS,
-      accountId,
-      keyId: nightly.id,
       requestId: '9be0c7a4-0f6c-4c58-b0a1-7b8e2d4f6c10',
-      operation: 'createPet',
       status: 400,
       code: 'invalid_pet',
       message: 'categoryId must be an integer from -9223372036854775808 to 9223372036854775807, got "12".',
