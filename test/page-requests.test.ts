@@ -1,9 +1,9 @@
 // How pages, health checks, the document and assets answer as HTTP: methods, paths, bodies, proxies and connections. What a
 // page shows is tested in console-*.test.ts.
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { after, before, describe, it } from 'node:test'
 import { until } from '../assurance/harness/until.ts'
-import { describeService, startPetstore } from './harness.ts'
+import { type Petstore, startPetstore } from './harness.ts'
 import { expectRawError, type RawAnswer, RawConnection } from '../assurance/harness/raw-http.ts'
 
 const HOST = 'Host: localhost\r\n'
@@ -39,10 +39,16 @@ function expectPage({ status, headers, body }: RawAnswer, expected: number): str
   return body
 }
 
-describeService('A request for a page', (service) => {
+describe('A request for a page', () => {
+  let petstore: Petstore
+  before(async () => {
+    petstore = await startPetstore()
+  })
+  after(() => petstore[Symbol.asyncDispose]())
+
   /** Sends one request on its own connection. */
   async function ask(start: string, headers = '', body = ''): Promise<RawAnswer> {
-    using connection = new RawConnection(service().url)
+    using connection = new RawConnection(petstore.url)
     connection.send(`${start} HTTP/1.1\r\n${HOST}${headers}\r\n${body}`)
     return await connection.answer()
   }
@@ -53,8 +59,8 @@ describeService('A request for a page', (service) => {
       assert.deepEqual([got.status, got.headers.get('content-type')], [status, type])
       assert.equal(got.headers.get('connection'), 'keep-alive')
       const init: RequestInit = { redirect: 'manual', headers: { 'Accept-Encoding': 'identity' } }
-      const fetched = await (await fetch(service().url + path, init)).arrayBuffer()
-      const head = await fetch(service().url + path, { ...init, method: 'HEAD' })
+      const fetched = await (await fetch(petstore.url + path, init)).arrayBuffer()
+      const head = await fetch(petstore.url + path, { ...init, method: 'HEAD' })
       assert.equal(head.status, status)
       assert.equal(head.headers.get('content-type') ?? undefined, type)
       assert.ok(head.headers.get('request-id'))
@@ -128,7 +134,7 @@ describeService('A request for a page', (service) => {
   })
 
   it('with a body that nobody reads: the connection can be used again', async () => {
-    using connection = new RawConnection(service().url)
+    using connection = new RawConnection(petstore.url)
     for (const path of ['/', '/docs', '/assets/console.css', '/livez', '/openapi.json', '/nothing']) {
       connection.send(`GET ${path} HTTP/1.1\r\n${HOST}Content-Type: text/plain\r\nContent-Length: 3\r\n\r\nabc`)
       assert.equal((await connection.answer()).status, path === '/nothing' ? 404 : 200, path)
@@ -136,7 +142,7 @@ describeService('A request for a page', (service) => {
   })
 
   it('pipelined: answers come in order', async () => {
-    using connection = new RawConnection(service().url)
+    using connection = new RawConnection(petstore.url)
     const get = (path: string) => `GET ${path} HTTP/1.1\r\n${HOST}\r\n`
     connection.send(get('/') + get('/livez') + get('/nothing') + get('/assets/icon.svg') + get('/keys'))
     for (const status of [200, 200, 404, 200, 303]) assert.equal((await connection.answer()).status, status)
@@ -144,11 +150,11 @@ describeService('A request for a page', (service) => {
 
   it('that says close, or is HTTP/1.0, is the last of its connection', async () => {
     for (const path of ['/', '/livez', '/assets/icon.svg', '/nothing']) {
-      using closing = new RawConnection(service().url)
+      using closing = new RawConnection(petstore.url)
       closing.send(`GET ${path} HTTP/1.1\r\n${HOST}Connection: close\r\n\r\n`)
       assert.equal((await closing.answer()).headers.get('connection'), 'close')
       await closing.closed()
-      using old = new RawConnection(service().url)
+      using old = new RawConnection(petstore.url)
       old.send(`GET ${path} HTTP/1.0\r\n${HOST}\r\n`)
       assert.equal((await old.answer()).status, path === '/nothing' ? 404 : 200)
       await old.closed()
@@ -186,7 +192,7 @@ describeService('A request for a page', (service) => {
     const id = `page-${process.pid}-${Date.now()}`
     for (const path of ['/', '/keys', '/assets/icon.svg', '/livez', '/nothing'])
       assert.equal((await ask(`GET ${path}?secret=1`, `Request-Id: ${id}\r\n`)).headers.get('request-id'), id)
-    const logged = () => service().logged.filter(({ requestId }) => requestId === id)
+    const logged = () => petstore.logged.filter(({ requestId }) => requestId === id)
     await until(() => logged().length >= 5)
     assert.deepEqual(
       logged().map(({ method, path, status }) => `${String(method)} ${String(path)} ${String(status)}`),
@@ -236,13 +242,13 @@ describeService('A request for a page', (service) => {
 
     it('that breaks off changes nothing, and is no fault of the service', async () => {
       {
-        using connection = new RawConnection(service().url)
+        using connection = new RawConnection(petstore.url)
         connection.send(`POST /sign-in HTTP/1.1\r\n${HOST}${FORM}Content-Length: 30\r\n\r\na=b`)
         await until(() => connection.socket.bytesWritten > 0)
       }
       assert.equal((await ask('GET /livez')).status, 200)
       assert.deepEqual(
-        service().logged.filter(({ level, status }) => level === 'error' || Number(status) >= 500),
+        petstore.logged.filter(({ level, status }) => level === 'error' || Number(status) >= 500),
         [],
       )
     })
