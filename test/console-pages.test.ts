@@ -174,6 +174,24 @@ describeService('The pages of the console', (service) => {
     ])
       assert.ok(body.includes(`<bdi>${shown}</bdi>`), shown)
   })
+
+  for (const [method, page, action, fields] of [
+    ['createKey', '/keys', '/keys', { name: 'k', expires: '' }],
+    ['setPassword', '/account', '/account/password', { current: PASSWORD, password: 'another horse battery' }],
+  ] as const) {
+    it(`lead to the sign-in where the account was deleted just before ${method}`, async ({ mock }) => {
+      const { accounts } = service().store
+      const client = await signedInAs(service(), `${method}@example.com`)
+      const account = (await accounts.accountByEmail(`${method}@example.com`))!
+      const write = accounts[method].bind(accounts) as (...call: unknown[]) => Promise<never>
+      mock.method(accounts, method, async (...call: unknown[]) => {
+        await service().accounts.remove(account, 'console')
+        return write(...call)
+      })
+      const { status, location } = await client.submit(page, action, fields)
+      assert.deepEqual([status, location], [303, `/sign-in?next=${encodeURIComponent(page)}`])
+    })
+  }
 })
 
 describe('A deployment', () => {
