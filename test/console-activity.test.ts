@@ -127,7 +127,8 @@ describeService(
       const { accounts, store } = service()
       const account = (await store.accounts.accountByEmail('ended@example.com'))!
       const [one, other] = [await client.generateKey('to revoke'), await client.generateKey('to expire', '7')]
-      const [expiring, revoked] = await store.accounts.listKeys(account.id)
+      const keys = await store.accounts.listKeys(account.id)
+      const [revoked, expiring] = ['to revoke', 'to expire'].map((name) => keys.find((key) => key.name === name))
       const lastUse = clock.now
       for (const { secret } of [one, other]) assert.equal((await service().call('/pets', withKey(secret))).status, 200)
       await accounts.revokeKey(revoked!, 'console')
