@@ -2,6 +2,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { Petstore, type PetstoreOptions } from '../src/petstore.ts'
 
 export interface OddServer extends AsyncDisposable {
   /** Ends in /v1. */
@@ -38,6 +39,17 @@ export const KEY = 'pets_test_0123456789012345678901234567890123456'
 export function sending(status: number, body: string, headers: Record<string, string> = {}): Respond {
   return (response) =>
     response.writeHead(status, { 'Content-Type': 'application/json', 'Request-Id': 'odd-1', ...headers }).end(body)
+}
+
+/** The answer to every request while the database of the service is away. */
+export function unavailable(retryAfter?: string): Respond {
+  const body = '{"code":"service_unavailable","message":"The database is unavailable.","status":503}'
+  return sending(503, body, retryAfter === undefined ? {} : { 'Retry-After': retryAfter })
+}
+
+/** A client with KEY; without a `baseUrl`, for a `fetch` of the test. */
+export function newClient(options: Partial<PetstoreOptions>): Petstore {
+  return new Petstore({ apiKey: KEY, baseUrl: 'http://a.example/v1', onDeprecation: () => {}, ...options })
 }
 
 export const PET = '{"id":1,"name":"Rex","categoryId":3,"status":"available"}'

@@ -1,8 +1,8 @@
-// The client against the real service, on both engines: the three operations, exact integers, paging, errors.
+// The three operations, exact integers, paging, deprecations and errors: with answers of the test, and against the real service on
+// both engines.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { describeService, type Petstore as Service, startPetstore } from '../../test/harness.ts'
-import { ENGINES } from '../../assurance/harness/engines.ts'
 import { examplePath, OPERATIONS } from '../../src/contract/operations.ts'
 import { kindOf } from '../../src/store/records.ts'
 import { toJson } from '../../test/openapi-document.ts'
@@ -14,24 +14,27 @@ import {
   NotFoundError,
   type OperationId,
   type Pet,
-  Petstore,
+  type Petstore,
   type PetstoreOptions,
   RateLimitError,
 } from '../src/petstore.ts'
 import { Transport } from '../src/transport.ts'
-import { KEY, startOddServer } from './odd-server.ts'
+import { KEY, newClient, startOddServer } from './odd-server.ts'
 
 const INT64_MAX = 2n ** 63n - 1n
 const INT64_MIN = -(2n ** 63n)
+const REX = { name: 'Rex', categoryId: 3, status: 'sold' }
 
 const clientOf = ({ url, key }: Service, options: Partial<PetstoreOptions> = {}) =>
-  new Petstore({ apiKey: key, baseUrl: `${url}/v1`, onDeprecation: () => {}, ...options })
+  newClient({ apiKey: key, baseUrl: `${url}/v1`, ...options })
 
-async function collect(pets: AsyncIterable<Pet>): Promise<Pet[]> {
-  const all: Pet[] = []
-  for await (const pet of pets) all.push(pet)
-  return all
-}
+/** A client whose requests get these answers. */
+const answeredBy = (
+  answer: (url: URL, init: RequestInit) => Response | Promise<Response>,
+  options: Partial<PetstoreOptions> = {},
+) => newClient({ fetch: async (url, init) => answer(url as URL, init!), ...options })
+
+const idsOf = (pets: readonly Pet[]) => pets.map(({ id }) => id)
 
 const addMany = (petstore: Petstore, count: number) =>
   Promise.all(
@@ -53,17 +56,13 @@ describe('Each method of the client', () => {
     it(`sends and returns what the document has as its example: ${operation.id}`, async () => {
       const { method, body, success } = operation
       let sent: unknown
-      const fetch: NonNullable<PetstoreOptions['fetch']> = async (url, init) => {
-        sent = [init?.method, (url as URL).href, init?.body && JSON.parse(init.body as string)]
+      const petstore = answeredBy((url, init) => {
+        sent = [init.method, url.href, init.body && JSON.parse(init.body as string)]
         const content = success.content === undefined ? null : JSON.stringify(success.content.example)
         return new Response(content, { status: success.status })
-      }
-      const baseUrl = 'http://petstore.example/v1'
-      const returned = await CALLS[operation.id](
-        new Petstore({ apiKey: 'x', baseUrl, onDeprecation: () => {}, fetch }),
-        body?.example,
-      )
-      assert.deepEqual(sent, [method, baseUrl + examplePath(operation), body?.example])
+      })
+      const returned = await CALLS[operation.id](petstore, body?.example)
+      assert.deepEqual(sent, [method, petstore.baseUrl + examplePath(operation), body?.example])
       if (success.content === undefined) assert.equal(returned, undefined)
       else assert.deepEqual(JSON.parse(toJson(returned)), success.content.example)
     })
@@ -77,54 +76,47 @@ describe('A success without content', () => {
     const parse = ({ status }: { status: number }) => status === 204 || undefined
     assert.equal(await new Transport(KEY, settings).call('getPet', { path: '/pets/1', parse }, {}), true)
     const message = `GET ${server.baseUrl}/pets/1 answered 204 with no content, which is not a result of getPet: check baseUrl.`
-    const petstore = new Petstore({ apiKey: KEY, baseUrl: server.baseUrl })
-    await assert.rejects(petstore.getPet(1), { name: 'UnexpectedResponseError', message })
+    await assert.rejects(newClient(server).getPet(1), { name: 'UnexpectedResponseError', message })
   })
 })
 
 describe('A deprecated operation', () => {
-  const deprecated = (headers: Record<string, string>) => async () => Response.json([], { headers })
-  const petstoreOf = (options: Partial<PetstoreOptions>) =>
-    new Petstore({ apiKey: 'x', baseUrl: 'http://petstore.example/v1', ...options })
+  const deprecated = (headers: Record<string, string>, options: Partial<PetstoreOptions>) =>
+    answeredBy(() => Response.json([], { headers }), options)
+  const deprecation = 'The Petstore operation listPets is deprecated'
 
   it('is reported with console.warn unless the caller wants it otherwise', async (context) => {
     const warn = context.mock.method(console, 'warn', () => {})
-    await petstoreOf({ fetch: deprecated({ Deprecation: '@0' }) }).listPets()
+    await deprecated({ Deprecation: '@0' }, { onDeprecation: undefined }).listPets()
     assert.deepEqual(
       warn.mock.calls.map((call) => call.arguments),
-      [['The Petstore operation listPets is deprecated.']],
+      [[`${deprecation}.`]],
     )
   })
 
   it('is reported by either header, with the dates that are well-formed', async () => {
     const notices: unknown[] = []
+    const onDeprecation = ({ since, sunset, message }: DeprecationNotice) =>
+      notices.push([since?.getTime(), sunset?.getTime(), message])
     for (const headers of [
       { Deprecation: '@1794614400' },
       { Sunset: 'Thu, 05 Dec 2030 00:00:00 GMT' },
       { Deprecation: 'true', Sunset: 'soon' },
       {},
-    ]) {
-      const onDeprecation = ({ since, sunset, message }: DeprecationNotice) =>
-        notices.push([since?.getTime(), sunset?.getTime(), message])
-      await petstoreOf({ fetch: deprecated(headers), onDeprecation }).listPets()
-    }
+    ])
+      await deprecated(headers, { onDeprecation }).listPets()
     assert.deepEqual(notices, [
-      [Date.UTC(2026, 10, 14), undefined, 'The Petstore operation listPets is deprecated.'],
-      [
-        undefined,
-        Date.UTC(2030, 11, 5),
-        'The Petstore operation listPets is deprecated and will be removed on 2030-12-05.',
-      ],
-      [undefined, undefined, 'The Petstore operation listPets is deprecated.'],
+      [Date.UTC(2026, 10, 14), undefined, `${deprecation}.`],
+      [undefined, Date.UTC(2030, 11, 5), `${deprecation} and will be removed on 2030-12-05.`],
+      [undefined, undefined, `${deprecation}.`],
     ])
   })
 
   it('is reported once for each operation, also if another was reported before', async () => {
     const notices: string[] = []
     const onDeprecation = ({ operation }: DeprecationNotice) => notices.push(operation)
-    const petstore = petstoreOf({ fetch: deprecated({ Deprecation: '@0' }), onDeprecation })
-    await petstore.listPets()
-    await petstore.listPets()
+    const petstore = deprecated({ Deprecation: '@0' }, { onDeprecation })
+    for (let time = 0; time < 2; time += 1) await petstore.listPets()
     await assert.rejects(petstore.getPet(1), /not a result of getPet/)
     assert.deepEqual(notices, ['listPets', 'getPet'])
   })
@@ -132,58 +124,38 @@ describe('A deprecated operation', () => {
   it('fails the call with what onDeprecation throws, once and without a retry', async () => {
     let requests = 0
     const reason = new Error('no deprecated operations here')
-    const petstore = petstoreOf({
-      fetch: async () => {
-        requests += 1
-        return Response.json([], { headers: { Deprecation: '@0' } })
-      },
-      onDeprecation: () => {
-        throw reason
-      },
-    })
-    await assert.rejects(
-      async () => petstore.listPets(),
-      (error) => error === reason,
-    )
-    assert.equal(requests, 1)
-    assert.deepEqual((await petstore.listPets()).pets, [])
-  })
-})
-
-describe('An iteration', () => {
-  it('goes on after an empty page that leads on, and sends the cursor as it was', async () => {
-    const sent: (string | null)[] = []
-    const pages = [
-      Response.json([], { headers: { Link: '</v1/pets?cursor=a%2Bb%26c>; rel="next"' } }),
-      Response.json([{ id: 1, name: 'Rex', categoryId: 3, status: 'sold' }]),
-    ]
-    const fetch: NonNullable<PetstoreOptions['fetch']> = async (url) => {
-      sent.push((url as URL).searchParams.get('cursor'))
-      return pages[sent.length - 1]!
+    const answer = () => {
+      requests += 1
+      return Response.json([], { headers: { Deprecation: '@0' } })
     }
-    const petstore = new Petstore({ apiKey: 'x', baseUrl: 'http://petstore.example/v1', fetch })
-    assert.deepEqual(
-      (await collect(petstore.listPets())).map(({ name }) => name),
-      ['Rex'],
-    )
-    assert.deepEqual(sent, [null, 'a+b&c'])
+    const onDeprecation = () => {
+      throw reason
+    }
+    const petstore = answeredBy(answer, { onDeprecation })
+    const list = async () => petstore.listPets()
+    await assert.rejects(list, (error) => error === reason)
+    assert.equal(requests, 1)
+    assert.deepEqual((await list()).pets, [])
   })
 })
 
 describe('A list', () => {
-  const REX = { name: 'Rex', categoryId: 3, status: 'sold' }
-  const UNAVAILABLE = { code: 'service_unavailable', message: 'The database is unavailable.', status: 503 }
   const first = () => Response.json([{ id: 2, ...REX }], { headers: { Link: '<?cursor=a>; rel="next"' } })
   const second = () => Response.json([{ id: 1, ...REX }])
-  const ids = (pets: readonly Pet[]) => pets.map(({ id }) => id)
-  const petstoreOf = (fetch: NonNullable<PetstoreOptions['fetch']>) =>
-    new Petstore({ apiKey: 'x', baseUrl: 'http://petstore.example/v1', fetch })
+
+  it('goes on after an empty page that leads on, and sends the cursor as it was', async () => {
+    const sent: (string | null)[] = []
+    const empty = Response.json([], { headers: { Link: '</v1/pets?cursor=a%2Bb%26c>; rel="next"' } })
+    const petstore = answeredBy((url) => (sent.push(url.searchParams.get('cursor')) === 1 ? empty : second()))
+    assert.deepEqual(idsOf(await Array.fromAsync(petstore.listPets())), [1n])
+    assert.deepEqual(sent, [null, 'a+b&c'])
+  })
 
   it('begins at its first page each time that it is iterated, also after it was awaited or left early', async () => {
-    const list = petstoreOf(async (url) => ((url as URL).searchParams.has('cursor') ? second() : first())).listPets()
-    assert.deepEqual(ids((await list).pets), [2n])
+    const list = answeredBy((url) => (url.searchParams.has('cursor') ? second() : first())).listPets()
+    assert.deepEqual(idsOf((await list).pets), [2n])
     for await (const { id } of list) if (id === 1n) break
-    for (let time = 0; time < 2; time += 1) assert.deepEqual(ids(await collect(list)), [2n, 1n])
+    for (let time = 0; time < 2; time += 1) assert.deepEqual(idsOf(await Array.fromAsync(list)), [2n, 1n])
   })
 
   it('has its timeout and its retries for each page, however long the caller takes between two of them', async ({
@@ -192,51 +164,75 @@ describe('A list', () => {
     let now = 0
     mock.method(performance, 'now', () => now)
     mock.method(Math, 'random', () => 0)
-    const refused = () => Response.json(UNAVAILABLE, { status: 503, headers: { 'Retry-After': '0' } })
-    const answers = [refused, refused, refused, first, refused, refused, refused, second]
+    const answers = [unavailable, unavailable, unavailable, first, unavailable, unavailable, unavailable, second]
     const found: Pet[] = []
-    for await (const pet of petstoreOf(async () => answers.shift()!()).listPets({}, { timeout: 20_000 })) {
+    for await (const pet of answeredBy(() => answers.shift()!()).listPets({}, { timeout: 20_000 })) {
       found.push(pet)
       now += 3_600_000
     }
-    assert.deepEqual(ids(found), [2n, 1n])
+    assert.deepEqual(idsOf(found), [2n, 1n])
   })
 })
 
+function unavailable(): Response {
+  const body = { code: 'service_unavailable', message: 'The database is unavailable.', status: 503 }
+  return Response.json(body, { status: 503, headers: { 'Retry-After': '0' } })
+}
+
 describe('An animal', () => {
   it('is sent without its id and what is no field, and read with a status and fields that this version does not know', async () => {
-    let sent = ''
-    const answer = { id: 2, name: 'Rex', categoryId: 3, status: 'reserved', colour: 'brown' }
-    const fetch: NonNullable<PetstoreOptions['fetch']> = async (_url, init) => {
-      sent = init!.body as string
-      return Response.json(answer, { status: 201 })
-    }
-    const petstore = new Petstore({ apiKey: 'x', baseUrl: 'http://petstore.example/v1', fetch })
+    let sent: unknown
+    const petstore = answeredBy((_url, { body }) => {
+      sent = body
+      return Response.json({ id: 2, ...REX, status: 'reserved', colour: 'brown' }, { status: 201 })
+    })
     const stored = { id: 1n, name: 'Rex', categoryId: 3n, status: 'sold', colour: 'brown' } as const
     assert.deepEqual(await petstore.createPet(stored), { id: 2n, name: 'Rex', categoryId: 3n, status: 'reserved' })
     assert.equal(sent, '{"name":"Rex","categoryId":3,"status":"sold"}')
   })
+
+  it('is not sent with a number that may have been rounded', async () => {
+    const petstore = answeredBy(() => assert.fail('a request was sent'))
+    const refused: [value: unknown, shown: string][] = [
+      [2 ** 53, 'the number 9007199254740992'],
+      [1.5, 'the number 1.5'],
+      [Number.NaN, 'the number NaN'],
+      [Infinity, 'the number Infinity'],
+      ['3', 'string'],
+    ]
+    for (const [given, shown] of refused) {
+      const value = given as number
+      const error = (name: string) => ({
+        name: 'TypeError',
+        message: `${name} must be a bigint or a safe integer, got ${shown}.`,
+      })
+      await assert.rejects(petstore.createPet({ name: 'Rex', categoryId: value }), error('categoryId'))
+      await assert.rejects(petstore.getPet(value), error('id'))
+      if (typeof value === 'string') continue
+      const filters = { categoryId: value } as object
+      await assert.rejects(async () => petstore.listPets(filters), error('categoryId'))
+    }
+  })
 })
 
 describe('A client without settings of its own', () => {
-  const UNAVAILABLE = { code: 'service_unavailable', message: 'The database is unavailable.', status: 503 }
-
   it('retries three times, and ends a call after 30 seconds', async ({ mock }) => {
     mock.method(Math, 'random', () => 0)
-    const sent: (AbortSignal | null | undefined)[] = []
-    const fetch: NonNullable<PetstoreOptions['fetch']> = async (_url, init) => {
-      sent.push(init?.signal)
-      return Response.json(UNAVAILABLE, { status: 503, headers: { 'Retry-After': '0' } })
-    }
-    const options = { apiKey: 'x', baseUrl: 'http://petstore.example/v1' }
-    await assert.rejects(async () => new Petstore({ ...options, fetch }).listPets(), { status: 503 })
-    assert.equal(sent.length, 4)
+    let requests = 0
+    const refused = answeredBy(() => {
+      requests += 1
+      return unavailable()
+    })
+    await assert.rejects(async () => refused.listPets(), { status: 503 })
+    assert.equal(requests, 4)
     mock.timers.enable({ apis: ['setTimeout'] })
-    const silent: NonNullable<PetstoreOptions['fetch']> = (_url, init) =>
-      new Promise((_resolve, reject) => {
-        init!.signal!.addEventListener('abort', () => reject(new Error('aborted')))
-      })
-    const called = new Petstore({ ...options, fetch: silent }).getPet(1)
+    const silent = answeredBy(
+      (_url, { signal }) =>
+        new Promise((_resolve, reject) => {
+          signal!.addEventListener('abort', () => reject(new Error('aborted')))
+        }),
+    )
+    const called = silent.getPet(1)
     mock.timers.tick(30_000)
     await assert.rejects(called, { message: 'getPet took longer than 30000 ms.' })
   })
@@ -245,16 +241,16 @@ describe('A client without settings of its own', () => {
 describe('A fetch of the caller', () => {
   it("is called as a plain function: a browser's own refuses any other `this`", async () => {
     const receivers: unknown[] = []
-    const fetch: NonNullable<PetstoreOptions['fetch']> = async function (this: unknown) {
+    const fetch = async function (this: unknown) {
       receivers.push(this)
       return Response.json([])
     }
-    await new Petstore({ apiKey: 'x', baseUrl: 'http://petstore.example/v1', fetch }).listPets()
+    await newClient({ fetch }).listPets()
     assert.deepEqual(receivers, [undefined])
   })
 
   it('may take the place of the global one after the client was made, as tracing libraries do', async ({ mock }) => {
-    const petstore = new Petstore({ apiKey: 'x', baseUrl: 'http://petstore.example/v1' })
+    const petstore = newClient({})
     mock.method(globalThis, 'fetch', async () => Response.json([]))
     assert.deepEqual((await petstore.listPets()).pets, [])
   })
@@ -266,46 +262,20 @@ describeService('The client', (service) => {
     const rex = await petstore.createPet({ name: 'Rex "the" dög\u2028', categoryId: 3, status: 'pending' })
     assert.deepEqual(rex, { id: rex.id, name: 'Rex "the" dög\u2028', categoryId: 3n, status: 'pending' })
     assert.deepEqual((await petstore.listPets({ status: 'pending', limit: 1 })).pets, [rex])
-    assert.deepEqual(await petstore.getPet(rex.id), rex)
-    assert.deepEqual(await petstore.getPet(Number(rex.id)), rex)
+    for (const id of [rex.id, Number(rex.id)]) assert.deepEqual(await petstore.getPet(id), rex)
   })
 
   it('leaves the status to the service if none is given', async () => {
-    assert.equal(
-      (await clientOf(service()).createPet({ name: 'Rex', categoryId: 1, status: undefined })).status,
-      'available',
-    )
+    const { status } = await clientOf(service()).createPet({ name: 'Rex', categoryId: 1, status: undefined })
+    assert.equal(status, 'available')
   })
 
-  for (const categoryId of [INT64_MIN, INT64_MAX, 2n ** 53n + 1n, -1n, 0n]) {
-    it(`keeps the category ${categoryId} digit for digit`, async () => {
-      const petstore = clientOf(service())
+  it('keeps every category digit for digit', async () => {
+    const petstore = clientOf(service())
+    for (const categoryId of [INT64_MIN, INT64_MAX, 2n ** 53n + 1n, -1n, 0n]) {
       const pet = await petstore.createPet({ name: 'Rex', categoryId })
       assert.equal(pet.categoryId, categoryId)
       assert.deepEqual((await petstore.listPets({ limit: 1 })).pets, [pet])
-    })
-  }
-
-  it('refuses a number that may have been rounded, before anything is sent', async () => {
-    const petstore = clientOf(service(), { fetch: () => assert.fail('a request was sent') })
-    const refused: [value: unknown, shown: string][] = [
-      [2 ** 53, 'the number 9007199254740992'],
-      [1.5, 'the number 1.5'],
-      [Number.NaN, 'the number NaN'],
-      [Infinity, 'the number Infinity'],
-      ['3', 'string'],
-    ]
-    for (const [given, shown] of refused) {
-      const value = given as number
-      await assert.rejects(petstore.createPet({ name: 'Rex', categoryId: value }), {
-        name: 'TypeError',
-        message: `categoryId must be a bigint or a safe integer, got ${shown}.`,
-      })
-      await assert.rejects(petstore.getPet(value), /^TypeError: id must be a bigint or a safe integer/)
-      if (typeof value === 'string') continue
-      const filters = { categoryId: value } as object
-      const message = `categoryId must be a bigint or a safe integer, got ${shown}.`
-      await assert.rejects(async () => petstore.listPets(filters), { name: 'TypeError', message })
     }
   })
 
@@ -325,64 +295,51 @@ describeService('The client', (service) => {
   it('returns every animal once when iterated, while others are added', async () => {
     const petstore = clientOf(service())
     await addMany(petstore, 30)
-    const before = await collect(petstore.listPets())
+    const before = await Array.fromAsync(petstore.listPets())
     const seen: Pet[] = []
     for await (const pet of petstore.listPets({ limit: 7 })) {
       if (seen.length % 5 === 0) await petstore.createPet({ name: 'Later', categoryId: 1 })
       seen.push(pet)
     }
     assert.deepEqual(seen, before)
-    assert.ok((await collect(petstore.listPets())).length > before.length)
+    assert.ok((await Array.fromAsync(petstore.listPets())).length > before.length)
   })
 
   it('iterates over one status only, and fetches no page that is not needed', async () => {
-    const paths: string[] = []
-    const petstore = clientOf(service(), {
-      fetch: (input, init) => {
-        paths.push(new URL(input as URL).search)
-        return fetch(input, init)
-      },
-    })
-    await petstore.createPet({ name: 'Rex', categoryId: 1, status: 'sold' })
-    await petstore.createPet({ name: 'Mittens', categoryId: 1, status: 'sold' })
-    paths.length = 0
-    for await (const pet of petstore.listPets({ status: 'sold', limit: 1 })) {
+    for (const name of ['Rex', 'Mittens']) await clientOf(service()).createPet({ name, categoryId: 1, status: 'sold' })
+    const sent: string[] = []
+    const send: typeof fetch = (url, init) => {
+      sent.push((url as URL).search)
+      return fetch(url, init)
+    }
+    for await (const pet of clientOf(service(), { fetch: send }).listPets({ status: 'sold', limit: 1 })) {
       assert.equal(pet.name, 'Mittens')
       break
     }
-    assert.deepEqual(paths, ['?status=sold&limit=1'])
+    assert.deepEqual(sent, ['?status=sold&limit=1'])
   })
 
   it('throws what the service answers, with code, message, status and request id', async () => {
     const petstore = clientOf(service())
     const invalid = { name: 'InvalidRequestError', status: 400, requestId: /./ }
-    await assert.rejects(petstore.createPet({ name: ' ', categoryId: 1 }), {
-      ...invalid,
-      code: 'invalid_pet',
-      message: /^name must be/,
-    })
-    await assert.rejects(async () => petstore.listPets({ limit: 101 }), {
-      ...invalid,
-      code: 'invalid_parameter',
-      message: /limit/,
-    })
+    const noName = { ...invalid, code: 'invalid_pet', message: /^name must be/ }
+    await assert.rejects(petstore.createPet({ name: ' ', categoryId: 1 }), noName)
+    const badLimit = { ...invalid, code: 'invalid_parameter', message: /limit/ }
+    await assert.rejects(async () => petstore.listPets({ limit: 101 }), badLimit)
     await assert.rejects(petstore.getPet(INT64_MAX), NotFoundError)
-    await assert.rejects(collect(petstore.listPets({ cursor: 'mine' })), InvalidRequestError)
-    const stranger = clientOf(service(), { apiKey: 'mine' })
+    await assert.rejects(Array.fromAsync(petstore.listPets({ cursor: 'mine' })), InvalidRequestError)
     await assert.rejects(
-      stranger.createPet({ name: 'Rex', categoryId: 1 }),
+      clientOf(service(), { apiKey: 'mine' }).createPet({ name: 'Rex', categoryId: 1 }),
       (error) => error instanceof AuthenticationError && error.code === 'malformed_api_key',
     )
   })
 
   it('throws 422 for an Idempotency-Key that was used for another animal', async () => {
     const petstore = clientOf(service())
-    const first = await petstore.createPet({ name: 'Rex', categoryId: 1 }, { idempotencyKey: 'rex-1' })
-    assert.deepEqual(await petstore.createPet({ name: 'Rex', categoryId: 1 }, { idempotencyKey: 'rex-1' }), first)
-    await assert.rejects(petstore.createPet({ name: 'Max', categoryId: 1 }, { idempotencyKey: 'rex-1' }), {
-      code: 'idempotency_key_reused',
-      status: 422,
-    })
+    const create = (name: string) => petstore.createPet({ name, categoryId: 1 }, { idempotencyKey: 'rex-1' })
+    const first = await create('Rex')
+    assert.deepEqual(await create('Rex'), first)
+    await assert.rejects(create('Max'), { code: 'idempotency_key_reused', status: 422 })
   })
 
   it('reports a deprecated operation once, also if its answer is an error', async () => {
@@ -401,29 +358,18 @@ describeService('The client', (service) => {
       notice.message,
       /^The Petstore operation getPet is deprecated and will be removed on 2030-12-05: see http.*#getPet$/,
     )
-    await clientOf(service(), { onDeprecation: (other) => void notices.push(other) }).getPet(id)
-    assert.equal(notices.length, 2)
   })
-})
 
-describe('The client at the last id', () => {
-  for (const engine of ENGINES) {
-    it(`returns it digit for digit, on ${engine.name}`, async () => {
-      await using service = await startPetstore({ engine })
-      const petstore = clientOf(service)
-      await service.store.records.raiseLastId(kindOf('pets'), INT64_MAX - 2n)
-      const ids = [
-        (await petstore.createPet({ name: 'Rex', categoryId: 1 })).id,
-        (await petstore.createPet({ name: 'Max', categoryId: 1 })).id,
-      ]
-      assert.deepEqual(ids, [INT64_MAX - 1n, INT64_MAX])
-      assert.deepEqual(
-        (await collect(petstore.listPets({ limit: 1 }))).map(({ id }) => id),
-        [INT64_MAX, INT64_MAX - 1n],
-      )
-      assert.equal((await petstore.getPet(INT64_MAX)).name, 'Max')
-    })
-  }
+  it('returns the last ids digit for digit', async () => {
+    const petstore = clientOf(service())
+    // The last case of this service: there is no id left after it.
+    await service().store.records.raiseLastId(kindOf('pets'), INT64_MAX - 2n)
+    for (const name of ['Last but one', 'Last']) await petstore.createPet({ name, categoryId: 1 })
+    const found: Pet[] = []
+    for await (const pet of petstore.listPets({ limit: 1 })) if (found.push(pet) === 2) break
+    assert.deepEqual(idsOf(found), [INT64_MAX, INT64_MAX - 1n])
+    assert.equal((await petstore.getPet(INT64_MAX)).name, 'Last')
+  })
 })
 
 describe('The client after the removal of getPet', () => {
@@ -431,12 +377,8 @@ describe('The client after the removal of getPet', () => {
     await using service = await startPetstore({ clock: () => Date.UTC(2030, 11, 5) })
     const notices: string[] = []
     const petstore = clientOf(service, { onDeprecation: ({ operation }) => void notices.push(operation) })
-    await assert.rejects(petstore.getPet(1), {
-      name: 'InvalidRequestError',
-      code: 'operation_removed',
-      status: 410,
-      message: /status/,
-    })
+    const removed = { name: 'InvalidRequestError', code: 'operation_removed', status: 410, message: /status/ }
+    await assert.rejects(petstore.getPet(1), removed)
     assert.deepEqual(notices, ['getPet'])
   })
 })
