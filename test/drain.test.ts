@@ -12,14 +12,10 @@ import { startCuttingProxy } from './cutting-proxy.ts'
 import { postgres } from '../assurance/harness/engines.ts'
 import { RawConnection } from '../assurance/harness/raw-http.ts'
 import { until } from '../assurance/harness/until.ts'
+import { create, get, REX } from './worker-connection.ts'
 
-const REX = '{"name":"Rex","categoryId":1}'
-const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`
-const create = (key: string) =>
-  `POST /v1/pets HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\nContent-Length: ${REX.length}\r\n\r\n${REX}`
-
-async function logs(served: Served, message: string): Promise<void> {
-  while (!messages(served).includes(message)) await new Promise((resolve) => setTimeout(resolve, 10))
+function logs(served: Served, message: string): Promise<void> {
+  return until(() => messages(served).includes(message), message)
 }
 
 /** Whether a process has a handler for a signal. */
@@ -83,14 +79,6 @@ describe('A stop with a drain', { concurrency: 3 }, () => {
     assert.equal(status, 401)
   })
 
-  it('has no drain after Ctrl-C', async () => {
-    await using folder = await Folder.create()
-    const served = await serve(folder, { env: { PETSTORE_DRAIN_SECONDS: '60' } })
-    served.child.kill('SIGINT')
-    assert.equal((await served.ended).code, 0)
-    assert.deepEqual(messages(served).slice(0, 2), ['listening', 'stopping: finishing open requests'])
-  })
-
   for (const second of ['SIGTERM', 'SIGINT'] as const) {
     it(`ends at once with a second signal, ${second}`, async () => {
       await using folder = await Folder.create()
@@ -145,35 +133,24 @@ describe('A stop with a drain', { concurrency: 3 }, () => {
 const fdOf = (server: Server) => (server as unknown as { _handle: { fd: number } })._handle.fd
 
 describe('An inherited socket (LISTEN_PID, LISTEN_FDS)', () => {
-  it('is listened on, whatever HOST and PORT say, and decides whether the service is at home', async () => {
-    for (const [address, signup] of [
-      ['127.0.0.1', 'open'],
-      ['0.0.0.0', 'closed'],
-    ] as const) {
-      await using folder = await Folder.create()
+  for (const [title, address, signup, program] of [
+    ['decides that the service is at home', '127.0.0.1', 'open', undefined],
+    ['decides that the service is not at home', '0.0.0.0', 'closed', undefined],
+    ['is passed on by the program that npm installs', '127.0.0.1', 'open', [process.execPath, `${BIN}.js`]],
+  ] as const) {
+    it(`is listened on, whatever HOST and PORT say, and ${title}`, async () => {
+      await using folder = await Folder.create(program)
       const holder = createServer().listen(0, address)
       await once(holder, 'listening')
       const { port } = holder.address() as { port: number }
-      const served = await serve(folder, {
-        socket: fdOf(holder),
-        env: { HOST: address === '0.0.0.0' ? '127.0.0.1' : '0.0.0.0' },
-      })
+      const env = { HOST: address === '0.0.0.0' ? '127.0.0.1' : '0.0.0.0' }
+      const served = await serve(folder, { socket: fdOf(holder), env })
       holder.close()
       assert.equal(served.url, `http://${address}:${port}`)
       assert.match(String(served.lines[0]!['signup']), new RegExp(`^${signup} `))
       assert.equal((await fetch(`http://127.0.0.1:${port}/livez`)).status, 200)
-    }
-  })
-
-  it('is listened on by the program that npm installs, too, which starts Node.js again for an option of it', async () => {
-    await using folder = await Folder.create([process.execPath, `${BIN}.js`])
-    const holder = createServer().listen(0, '127.0.0.1')
-    await once(holder, 'listening')
-    const { port } = holder.address() as { port: number }
-    const { url } = await serve(folder, { socket: fdOf(holder) })
-    holder.close()
-    assert.equal(url, `http://127.0.0.1:${port}`)
-  })
+    })
+  }
 
   it('that was passed to another process is ignored', async () => {
     await using folder = await Folder.create()

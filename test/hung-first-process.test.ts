@@ -6,9 +6,7 @@ import { until } from '../assurance/harness/until.ts'
 import { Folder, serve } from './command.ts'
 import { ConsoleClient } from './console-client.ts'
 import { PASSWORD } from './harness.ts'
-import { ask, close, connectionsTo } from './worker-connection.ts'
-
-const get = (path: string, headers = '') => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n${headers}\r\n`
+import { ask, askForAll, close, connectionsTo, get, list as listWith, LIVEZ } from './worker-connection.ts'
 
 const EMAIL = 'keeper@example.com'
 
@@ -27,21 +25,21 @@ describe('A first process that hangs', () => {
 
     process.kill(child.pid!, 'SIGSTOP')
     const connections = connectionsTo({ url }, 100)
-    const statuses = async (request: string) => new Set(await ask(connections, request))
-    assert.deepEqual(await statuses(get('/readyz')), new Set([200]))
-    const list = get('/v1/pets', `Authorization: Bearer ${key}\r\n`)
-    assert.deepEqual(await statuses(list), new Set([200]))
+    const all = (request: string, status: number) => askForAll(connections, request, status)
+    await all(get('/readyz'), 200)
+    const list = listWith(key)
+    await all(list, 200)
     const client = new ConsoleClient(url)
     assert.equal((await client.signIn(EMAIL, PASSWORD)).status, 303)
     const page = `/keys/${id}/revoke`
     assert.equal((await client.submit(page, page)).status, 303)
-    assert.deepEqual(await statuses(list), new Set([401]))
+    await all(list, 401)
 
     await until(async () => (await ask(connections, get('/readyz'))).every((status) => status === 503), 'all notice')
     const notReady = await fetch(`${url}/readyz`)
     assert.match(await notReady.text(), /The first process of the service does not answer\./)
     assert.ok(hasLogged('the first process does not answer: not ready;'))
-    assert.deepEqual(await statuses(get('/livez')), new Set([200]))
+    await all(LIVEZ, 200)
 
     process.kill(child.pid!, 'SIGCONT')
     await until(async () => (await ask(connections, get('/readyz'))).every((status) => status === 200), 'it is back')

@@ -1,4 +1,4 @@
-// How processes of an instance end: killed, hung, stopped alone or all together. Nothing acknowledged is lost, and nothing is left behind.
+// How processes of an instance end: killed, stopped alone or all together. Nothing acknowledged is lost, and nothing is left behind.
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { closeSync, openSync, readFileSync, statSync, writeFileSync, writeSync } from 'node:fs'
@@ -9,51 +9,55 @@ import { setTimeout } from 'node:timers/promises'
 import { until as untilWithin } from '../assurance/harness/until.ts'
 import { childrenOf, isRunning } from '../assurance/harness/process-tree.ts'
 import { MAIN } from '../assurance/harness/instance.ts'
-import { Folder, makeKey, type RunOptions, type Served, serve } from './command.ts'
-import { createHead, type RawConnection } from '../assurance/harness/raw-http.ts'
+import { Folder, makeKey, messages, type Served, serve } from './command.ts'
+import type { RawConnection } from '../assurance/harness/raw-http.ts'
 import { acceptedFrom, socketsOf } from '../assurance/harness/accepted-sockets.ts'
-import { ask, close, connectionsTo, connectTo } from './worker-connection.ts'
+import {
+  ask,
+  askForAll,
+  beginCreate,
+  close,
+  connectionsTo,
+  connectTo,
+  create,
+  get,
+  list,
+  LIVEZ,
+  REX,
+} from './worker-connection.ts'
 
-const get = (path: string, headers = '') => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n${headers}\r\n`
-const authorized = (key: string) => `Authorization: Bearer ${key}\r\n`
-const list = (key: string) => get('/v1/pets?limit=100', authorized(key))
-const REX = '{"name":"Rex","categoryId":1}'
-const create = (key: string) => createHead(key, REX) + REX
-
-interface Instance extends Served {
+interface Instance extends Served, AsyncDisposable {
+  folder: Folder
   key: string
   /** The first process: the one that was started, or its child where the launcher stands between (bin/petstore.js). */
   first: number
+  /** The first of the workers that it has started. */
+  worker: number
 }
 
-async function startInstance(folder: Folder, { env, ...rest }: RunOptions = {}): Promise<Instance> {
+/** Starts an instance of two processes, in a folder of its own or in this one. */
+async function startInstance(env: Record<string, string> = {}, folder?: Folder): Promise<Instance> {
+  folder ??= await Folder.create()
   const { key } = await makeKey(folder)
-  const served = await serve(folder, { ...rest, env: { PETSTORE_WORKERS: '2', ...env } })
+  const served = await serve(folder, { env: { PETSTORE_WORKERS: '2', ...env } })
   const pid = served.child.pid!
   await until(() => childrenOf(pid).length > 0)
   const [child] = childrenOf(pid)
   const first = readFileSync(`/proc/${child}/cmdline`, 'utf8').includes('/worker.ts') ? pid : child!
-  return { ...served, key, first }
+  const worker = childrenOf(first)[0]!
+  return { ...served, folder, key, first, worker, [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose]() }
 }
 
 function until(isSo: () => boolean | Promise<boolean>, what?: string): Promise<void> {
   return untilWithin(isSo, what, 120_000)
 }
 
-function killUnlessEnded(pid: number): void {
-  try {
-    process.kill(pid, 'SIGKILL')
-  } catch (error) {
-    assert.equal((error as NodeJS.ErrnoException).code, 'ESRCH')
-  }
+function untilLogged(instance: Instance, message: string): Promise<void> {
+  return until(() => messages(instance).some((each) => each.startsWith(message)), message)
 }
 
-/** A connection on which a worker waits for the body of a create. */
-async function beginCreate(worker: number, instance: Instance): Promise<RawConnection> {
-  const connection = await connectionOf(worker, instance)
-  connection.send(createHead(instance.key, REX, 'Expect: 100-continue\r\n'))
-  assert.equal((await connection.answer()).status, 100)
-  return connection
+function hasLogged({ lines }: Instance, message: string, details: object): boolean {
+  return lines.some((line) => line['msg'] === message && Object.entries(details).every(([key, is]) => line[key] === is))
 }
 
 /** A worker that is none of those. */
@@ -63,14 +67,15 @@ async function otherWorker({ first }: Instance, known: readonly number[]): Promi
   return found!
 }
 
-/** Waits until a worker has accepted a connection, and gives that. */
-function connectionOf(worker: number, { url }: Instance): Promise<RawConnection> {
-  return connectTo(worker, url)
-}
-
-async function countOfPets({ url, key }: Instance): Promise<number> {
-  const answer = await fetch(`${url}/v1/pets?limit=100`, { headers: { Authorization: `Bearer ${key}` } })
-  return ((await answer.json()) as unknown[]).length
+/** Kills so many workers, each as soon as it is there; returns all that were killed. */
+async function killYoung(instance: Instance, count: number, before: readonly number[]): Promise<number[]> {
+  const killed = [...before]
+  while (killed.length < before.length + count) {
+    const worker = await otherWorker(instance, killed)
+    process.kill(worker, 'SIGKILL')
+    killed.push(worker)
+  }
+  return killed
 }
 
 /** The value of a sample on the page of metrics. */
@@ -79,72 +84,65 @@ async function scraped({ adminUrl }: Instance, sample: string): Promise<number> 
   return Number(lines.find((line) => line.startsWith(`${sample} `))?.slice(sample.length))
 }
 
-function countOfLists(instance: Instance): Promise<number> {
-  return scraped(instance, 'petstore_requests_total{operation="listPets",status="200"}')
+/** All animals that there are. */
+async function countOfPets({ url, key }: Instance): Promise<number> {
+  let [count, cursor] = [0, '']
+  do {
+    const headers = { Authorization: `Bearer ${key}` }
+    const answer = await fetch(`${url}/v1/pets?limit=100${cursor}`, { headers })
+    count += ((await answer.json()) as unknown[]).length
+    const next = /[?&](cursor=[^&>]+)/.exec(answer.headers.get('link') ?? '')?.[1]
+    cursor = next === undefined ? '' : `&${next}`
+  } while (cursor !== '')
+  return count
 }
 
 const walOf = ({ path }: Folder) => join(path, 'data/petstore.db-wal')
 
 describe('A worker that is killed', { concurrency: 2 }, () => {
   it('takes only its own connections with it, is replaced, and loses nothing', async () => {
-    await using folder = await Folder.create()
-    const instance = await startInstance(folder)
-    const { key, first } = instance
+    await using instance = await startInstance()
+    const { key, first, worker, url } = instance
     const connections = connectionsTo(instance)
-    assert.deepEqual(new Set(await ask(connections, create(key))), new Set([201]))
-    const [worker] = childrenOf(first)
-    connections.push(await connectionOf(worker!, instance), await connectionOf(first, instance))
+    await askForAll(connections, create(key), 201)
+    connections.push(await connectTo(worker, url), await connectTo(first, url))
     const ports = connections.map(({ socket }) => socket.localPort!)
-    const inodes = await acceptedFrom(ports, Number(new URL(instance.url).port))
-    const ofWorker = socketsOf(worker!)
+    const inodes = await acceptedFrom(ports, Number(new URL(url).port))
+    const ofWorker = socketsOf(worker)
     const isLost = ({ socket }: RawConnection) => ofWorker.has(inodes.get(socket.localPort!)!)
     const [lost, left] = [connections.filter(isLost), connections.filter((connection) => !isLost(connection))]
     assert.ok(lost.length > 0 && left.length > 0)
-    process.kill(worker!, 'SIGKILL')
+    process.kill(worker, 'SIGKILL')
     await until(() => lost.every(({ socket }) => socket.destroyed), 'its connections are closed')
-    assert.deepEqual(new Set(await ask(left, list(key))), new Set([200]))
-    const next = await connectionOf(await otherWorker(instance, [worker!]), instance)
+    await askForAll(left, list(key), 200)
+    const next = await connectTo(await otherWorker(instance, [worker]), url)
     assert.deepEqual(await ask([next], list(key)), [200])
     assert.equal(await countOfPets(instance), 16)
     close([...connections, next])
-    assert.ok(
-      instance.lines.some(
-        ({ msg, signal }) => msg === 'a worker ended; another one replaces it' && signal === 'SIGKILL',
-      ),
-    )
+    assert.ok(hasLogged(instance, 'a worker ended; another one replaces it', { signal: 'SIGKILL' }))
   })
 
-  it('leaves the slots of its connections to others', async () => {
-    await using folder = await Folder.create()
-    const instance = await startInstance(folder, { env: { PETSTORE_MAX_CONNECTIONS: '6' } })
-    const [worker] = childrenOf(instance.first)
-    const kept = await connectionOf(instance.first, instance)
-    const lost = await connectionOf(worker!, instance)
-    assert.deepEqual(await ask([kept, lost], get('/livez')), [200, 200])
-    process.kill(worker!, 'SIGKILL')
-    await otherWorker(instance, [worker!])
-    const all = [kept, ...connectionsTo(instance, 5)]
-    assert.deepEqual(new Set(await ask(all, get('/livez'))), new Set([200]))
-    close(all)
-  })
-
-  it('leaves what it had counted on the page of metrics, and nothing of what it had open', async () => {
-    await using folder = await Folder.create()
-    const instance = await startInstance(folder, { env: { PETSTORE_ADMIN_PORT: '0' } })
+  it('leaves what it had counted on the page of metrics, and the slots of its connections to others', async () => {
+    await using instance = await startInstance({ PETSTORE_ADMIN_PORT: '0', PETSTORE_MAX_CONNECTIONS: '6' })
+    const lists = () => scraped(instance, 'petstore_requests_total{operation="listPets",status="200"}')
+    const open = () => scraped(instance, 'petstore_connections')
     const killed: number[] = []
     for (let round = 1; round <= 2; round += 1) {
       const worker = await otherWorker(instance, killed)
-      const connection = await connectionOf(worker, instance)
+      const connection = await connectTo(worker, instance.url)
       assert.deepEqual(await ask([connection], list(instance.key)), [200])
       // A worker that has no time to answer is missing in a scrape.
-      await until(async () => (await countOfLists(instance)) === round, 'its request is counted')
-      await until(async () => (await scraped(instance, 'petstore_connections')) === 1, 'its connection is counted')
+      await until(async () => (await lists()) === round, 'its request is counted')
+      await until(async () => (await open()) === 1, 'its connection is counted')
       process.kill(worker, 'SIGKILL')
       killed.push(worker)
       await otherWorker(instance, killed)
-      assert.equal(await countOfLists(instance), round)
-      await until(async () => (await scraped(instance, 'petstore_connections')) === 0, 'what it had open is gone')
+      assert.equal(await lists(), round)
+      await until(async () => (await open()) === 0, 'what it had open is gone')
     }
+    const all = connectionsTo(instance, 6)
+    await askForAll(all, LIVEZ, 200)
+    close(all)
   })
 
   for (const [when, env] of [
@@ -152,8 +150,9 @@ describe('A worker that is killed', { concurrency: 2 }, () => {
     [', also while the database is away', { DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' }],
   ] as const) {
     it(`again and again ends the service, with a message${when}`, async () => {
-      await using folder = await Folder.create()
-      const instance = await startInstance(folder, { env })
+      await using instance = await startInstance(env)
+      const waiting = messages(instance).filter((message) => message.startsWith('waiting for the database'))
+      assert.equal(waiting.length, 'DATABASE_URL' in env ? 1 : 0, 'said once for all processes')
       let isEnded = false
       const ended = instance.ended.finally(() => (isEnded = true))
       // Not just five: on a slow machine a worker may have run for more than 5 s when it is killed.
@@ -168,8 +167,7 @@ describe('A worker that is killed', { concurrency: 2 }, () => {
   }
 
   it('does not end the service where one that had run for a while was among them', async () => {
-    await using folder = await Folder.create()
-    const instance = await startInstance(folder)
+    await using instance = await startInstance()
     const killed = await killYoung(instance, 4, [])
     const old = await otherWorker(instance, killed)
     await setTimeout(5200)
@@ -181,210 +179,107 @@ describe('A worker that is killed', { concurrency: 2 }, () => {
   })
 
   it('is replaced as soon as possible where the system refuses a new process', async () => {
-    await using folder = await Folder.create()
-    const instance = await startInstance(folder)
+    await using instance = await startInstance()
     // Until then the pages are being loaded, which needs descriptors.
     await fetch(`${instance.url}/livez`)
-    const { first } = instance
-    const [worker] = childrenOf(first)
+    const { first, worker } = instance
     execFileSync('prlimit', ['--pid', String(first), '--nofile=5:1000'])
-    process.kill(worker!, 'SIGKILL')
-    await until(() => instance.lines.some(({ msg }) => msg === 'a worker could not start'))
+    process.kill(worker, 'SIGKILL')
+    await untilLogged(instance, 'a worker could not start')
     execFileSync('prlimit', ['--pid', String(first), '--nofile=1000:1000'])
-    await otherWorker(instance, [worker!])
+    await otherWorker(instance, [worker])
     assert.equal((await fetch(`${instance.url}/livez`)).status, 200)
   })
 })
 
-/** Kills so many workers, each as soon as it is there; returns all that were killed. */
-async function killYoung(instance: Instance, count: number, before: readonly number[]): Promise<number[]> {
-  const killed = [...before]
-  while (killed.length < before.length + count) {
-    const worker = await otherWorker(instance, killed)
-    process.kill(worker, 'SIGKILL')
-    killed.push(worker)
+function killUnlessEnded(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch (error) {
+    assert.equal((error as NodeJS.ErrnoException).code, 'ESRCH')
   }
-  return killed
 }
-
-describe('A worker that hangs', () => {
-  it('fails no scrape, and is replaced, and no other worker is', async () => {
-    await using folder = await Folder.create()
-    const instance = await startInstance(folder, { env: { PETSTORE_WORKERS: '3', PETSTORE_ADMIN_PORT: '0' } })
-    const workers = childrenOf(instance.first)
-    assert.equal(workers.length, 2)
-    const [worker] = workers
-    using connection = await connectionOf(worker!, instance)
-    assert.deepEqual(await ask([connection], list(instance.key)), [200])
-    await until(async () => (await countOfLists(instance)) === 1, 'its request is counted')
-    process.kill(worker!, 'SIGSTOP')
-    assert.equal(await countOfLists(instance), 1)
-    const next = await otherWorker(instance, workers)
-    const ended = instance.lines.filter(({ msg }) => msg === 'a worker hangs and is ended')
-    assert.deepEqual(
-      ended.map(({ worker: pid }) => pid),
-      [worker],
-    )
-    close([await connectionOf(next, instance)])
-    assert.equal(await countOfLists(instance), 1)
-  })
-})
 
 describe('A worker that is told to stop', { concurrency: 2 }, () => {
   it('alone, by SIGTERM, finishes its requests and is replaced', async () => {
-    await using folder = await Folder.create()
-    const instance = await startInstance(folder)
-    const [worker] = childrenOf(instance.first)
-    using connection = await connectionOf(worker!, instance)
-    process.kill(worker!, 'SIGTERM')
-    connection.send(get('/v1/pets', `${authorized(instance.key)}Petstore-Rehearse: delay=3s\r\n`))
+    await using instance = await startInstance()
+    const { worker, url } = instance
+    using connection = await connectTo(worker, url)
+    process.kill(worker, 'SIGTERM')
+    connection.send(list(instance.key).replace(/\r\n$/, 'Petstore-Rehearse: delay=3s\r\n\r\n'))
     const { status, headers } = await connection.answer()
     assert.deepEqual([status, headers.get('connection')], [200, 'close'])
-    const next = await otherWorker(instance, [worker!])
-    close([await connectionOf(next, instance)])
-    assert.ok(instance.lines.some(({ msg, code }) => msg === 'a worker ended; another one replaces it' && code === 0))
+    close([await connectTo(await otherWorker(instance, [worker]), url)])
+    assert.ok(hasLogged(instance, 'a worker ended; another one replaces it', { code: 0 }))
   })
 
-  it('alone, and then with the whole service, finishes its requests', async () => {
-    await using folder = await Folder.create()
-    const instance = await startInstance(folder)
-    const [worker] = childrenOf(instance.first)
-    using running = await beginCreate(worker!, instance)
-    using idle = await connectionOf(worker!, instance)
-    process.kill(worker!, 'SIGTERM')
-    // It is closed when the worker has begun to stop.
-    await until(() => idle.socket.destroyed)
-    process.kill(instance.first, 'SIGTERM')
-    await until(() => instance.lines.some(({ msg }) => String(msg).startsWith('stopping')))
-    running.send(REX)
-    assert.equal((await running.answer()).status, 201)
-    assert.equal((await instance.ended).code, 0)
-  })
+  const SIGNALS: Record<string, (instance: Instance) => Promise<void>> = {
+    'alone, and then with the whole service': async ({ worker, first, url }) => {
+      using idle = await connectTo(worker, url)
+      process.kill(worker, 'SIGTERM')
+      // It is closed when the worker has begun to stop.
+      await until(() => idle.socket.destroyed)
+      process.kill(first, 'SIGTERM')
+    },
+    'with the whole service by Ctrl-C, which reaches every process,': async ({ worker, first }) => {
+      for (const pid of [worker, first]) process.kill(pid, 'SIGINT')
+    },
+  }
+  for (const [how, stop] of Object.entries(SIGNALS)) {
+    it(`${how} finishes its requests`, async () => {
+      await using instance = await startInstance()
+      using running = await connectTo(instance.worker, instance.url)
+      await beginCreate(running, instance.key)
+      await stop(instance)
+      await untilLogged(instance, 'stopping')
+      running.send(REX)
+      assert.equal((await running.answer()).status, 201)
+      assert.equal((await instance.ended).code, 0)
+    })
+  }
 
   it('with the whole service serves all pages during the drain, and so does one that is started meanwhile', async () => {
-    await using folder = await Folder.create()
-    const instance = await startInstance(folder, { env: { PETSTORE_DRAIN_SECONDS: '20' } })
-    const { first } = instance
-    const [worker] = childrenOf(first)
+    await using instance = await startInstance({ PETSTORE_DRAIN_SECONDS: '20' })
+    const { first, worker, url } = instance
     const connections = connectionsTo(instance)
-    await ask(connections, get('/livez'))
+    await ask(connections, LIVEZ)
     // As systemd does it: to all processes.
-    for (const pid of [first, worker!]) process.kill(pid, 'SIGTERM')
-    await until(() => instance.lines.some(({ msg }) => String(msg).startsWith('draining')))
+    for (const pid of [first, worker]) process.kill(pid, 'SIGTERM')
+    await untilLogged(instance, 'draining')
     await setTimeout(1500)
-    assert.deepEqual(new Set(await ask(connections, get('/docs'))), new Set([200]))
-    assert.deepEqual(await ask([await connectionOf(worker!, instance)], get('/readyz')), [503])
-    process.kill(worker!, 'SIGKILL')
-    const late = await otherWorker(instance, [worker!])
-    assert.deepEqual(await ask([await connectionOf(late, instance)], get('/readyz')), [503])
+    await askForAll(connections, get('/docs'), 200)
+    assert.deepEqual(await ask([await connectTo(worker, url)], get('/readyz')), [503])
+    process.kill(worker, 'SIGKILL')
+    const late = await otherWorker(instance, [worker])
+    assert.deepEqual(await ask([await connectTo(late, url)], get('/readyz')), [503])
     assert.equal((await instance.ended).code, 0)
     assert.ok(!isRunning(late))
   })
 
-  it('with the whole service by Ctrl-C, which reaches every process, finishes its requests', async () => {
-    await using folder = await Folder.create()
-    const instance = await startInstance(folder)
-    const [worker] = childrenOf(instance.first)
-    using connection = await beginCreate(worker!, instance)
-    for (const pid of [worker!, instance.first]) process.kill(pid, 'SIGINT')
-    await until(() => instance.lines.some(({ msg }) => String(msg).startsWith('stopping')))
-    connection.send(REX)
-    assert.equal((await connection.answer()).status, 201)
-    assert.equal((await instance.ended).code, 0)
-  })
-
   it('with the whole service while it starts does not go on serving', async () => {
-    await using folder = await Folder.create()
-    const instance = await startInstance(folder)
-    const [worker] = childrenOf(instance.first)
-    process.kill(worker!, 'SIGKILL')
-    const next = await otherWorker(instance, [worker!])
+    await using instance = await startInstance()
+    process.kill(instance.worker, 'SIGKILL')
+    const next = await otherWorker(instance, [instance.worker])
     process.kill(instance.first, 'SIGTERM')
     const { code, stderr } = await instance.ended
     assert.deepEqual([code, stderr], [0, ''])
     assert.ok(!isRunning(next))
     await assert.rejects(fetch(`${instance.url}/livez`))
-    assert.ok(!instance.lines.some(({ msg }) => msg === 'a worker could not start'))
+    assert.ok(!messages(instance).includes('a worker could not start'))
   })
 })
 
-describe('A worker whose output has lost its reader', () => {
-  it('goes on answering: the first process decides when the service stops', async () => {
-    await using folder = await Folder.create()
-    const instance = await startInstance(folder, { env: { PETSTORE_LOG_LEVEL: 'info' } })
-    const [worker] = childrenOf(instance.first)
-    using connection = await connectionOf(worker!, instance)
+describe('A worker', { concurrency: 2 }, () => {
+  it('whose output has lost its reader goes on answering: the first process decides when the service stops', async () => {
+    await using instance = await startInstance({ PETSTORE_LOG_LEVEL: 'info' })
+    using connection = await connectTo(instance.worker, instance.url)
     instance.child.stdout!.destroy()
     for (let nth = 0; nth < 3; nth += 1) assert.deepEqual(await ask([connection], list(instance.key)), [200])
-    assert.ok(isRunning(worker!))
-  })
-})
-
-describe('A worker whose disk fails to sync', { concurrency: 2 }, () => {
-  /** Either the workers or the first process have the faulty disk: the others must be told. */
-  async function startOnFaultyDisk(folder: Folder, { env = {}, isInWorkers = true } = {}) {
-    const order = join(folder.path, 'order')
-    const faulty = JSON.stringify(new URL('faulty-sync.ts', import.meta.url).href)
-    const onlyThere = `if (process.argv[1].endsWith('/worker.ts') === ${isInWorkers}) await import(${faulty})`
-    const preload = `--import data:text/javascript,${encodeURIComponent(onlyThere)}`
-    const instance = await startInstance(folder, { env: { NODE_OPTIONS: preload, FAULTY_SYNC: order, ...env } })
-    const [worker] = childrenOf(instance.first)
-    using before = await connectionOf(worker!, instance)
-    assert.deepEqual(await ask([before], create(instance.key)), [201])
-    return { instance, worker: worker!, failSyncs: () => writeFileSync(order, 'fail') }
-  }
-
-  it('ends the whole service, with the reason', async () => {
-    await using folder = await Folder.create()
-    const { instance, worker, failSyncs } = await startOnFaultyDisk(folder)
-    using connection = await connectionOf(worker, instance)
-    failSyncs()
-    assert.deepEqual(await ask([connection], create(instance.key)), [503])
-    const { code, stderr } = await instance.ended
-    assert.deepEqual([code, stderr], [1, 'petstore: the disk did not sync: EIO: i/o error, fdatasync\n'])
-    await until(() => !isRunning(worker))
-    // No process has closed the database, which would copy the log unchecked.
-    assert.ok(instance.lines.some(({ msg }) => msg === 'exiting; the next start recovers the database'))
-    assert.ok(statSync(walOf(folder)).size > 0)
+    assert.ok(isRunning(instance.worker))
   })
 
-  for (const isInWorkers of [true, false]) {
-    it(`is the last to write: no other process acknowledges a create (${isInWorkers ? 'a worker' : 'the first process'})`, async () => {
-      await using folder = await Folder.create()
-      const env = { PETSTORE_WORKERS: '3' }
-      const { instance, worker, failSyncs } = await startOnFaultyDisk(folder, { env, isInWorkers })
-      const processes = [worker, await otherWorker(instance, [worker]), instance.first]
-      if (!isInWorkers) processes.reverse()
-      const [failing, ...others] = await Promise.all(processes.map((pid) => connectionOf(pid, instance)))
-      assert.deepEqual(await ask(others, create(instance.key)), [201, 201])
-      failSyncs()
-      assert.deepEqual(await ask([failing!], create(instance.key)), [503])
-      await until(() => instance.lines.some(({ msg }) => String(msg).startsWith('exiting')))
-      const answers = await Promise.allSettled(others.map((connection) => ask([connection], create(instance.key))))
-      for (const answer of answers) assert.ok(answer.status === 'rejected' || answer.value[0] === 503)
-      close([failing!, ...others])
-      assert.equal((await instance.ended).code, 1)
-    })
-  }
-
-  it('during a stop does not let the first process close the database, which is killed instead', async () => {
-    await using folder = await Folder.create()
-    const { instance, worker, failSyncs } = await startOnFaultyDisk(folder)
-    using running = await beginCreate(worker, instance)
-    process.kill(instance.first, 'SIGTERM')
-    await until(() => instance.lines.some(({ msg }) => String(msg).startsWith('stopping')))
-    failSyncs()
-    running.send(REX)
-    assert.equal((await running.answer()).status, 503)
-    const { code, signal } = await instance.ended
-    assert.deepEqual([code, signal], [null, 'SIGKILL'])
-    assert.ok(statSync(walOf(folder)).size > 0)
-  })
-})
-
-describe('A worker of a service whose write-ahead log is damaged while another process has it open', () => {
-  it('acknowledges no create before the first process has made the log durable', async () => {
-    await using folder = await Folder.create()
+  it('of a service whose write-ahead log is damaged while another process has it open acknowledges no create before the first process has made the log durable', async () => {
+    const folder = await Folder.create()
     await folder.run(['migrate'])
     using database = new DatabaseSync(join(folder.path, 'data/petstore.db'))
     database.exec("INSERT INTO pets (name, category_id, status) VALUES ('Rex', 1, 'available')")
@@ -397,47 +292,102 @@ describe('A worker of a service whose write-ahead log is damaged while another p
       closeSync(file)
     }
     setByte(log[place]! ^ 1)
-    const instance = await startInstance(folder)
-    using connection = await connectionOf(childrenOf(instance.first)[0]!, instance)
+    await using instance = await startInstance({}, folder)
+    using connection = await connectTo(instance.worker, instance.url)
     assert.deepEqual(await ask([connection], create(instance.key)), [503])
     setByte(log[place]!)
     await until(async () => (await ask([connection], create(instance.key)))[0] === 201)
   })
-})
 
-describe('A worker of a service with a memory limit', () => {
-  it('has the same limit', async () => {
+  it('of a service with a memory limit has the same limit', async () => {
     const limit = '--max-old-space-size=300'
-    await using folder = await Folder.create([process.execPath, limit, '--title=petstore', MAIN])
-    const instance = await startInstance(folder)
-    const [worker] = childrenOf(instance.first)
-    const words = readFileSync(`/proc/${worker}/cmdline`, 'utf8').split('\0')
+    await using instance = await startInstance(
+      {},
+      await Folder.create([process.execPath, limit, '--title=petstore', MAIN]),
+    )
+    const words = readFileSync(`/proc/${instance.worker}/cmdline`, 'utf8').split('\0')
     assert.ok(words.includes(limit), words.join(' '))
     assert.ok(!words.includes('--title=petstore'), 'other options are not passed on')
   })
 })
 
-describe('The first process', () => {
+describe('A worker whose disk fails to sync', { concurrency: 2 }, () => {
+  /** Either the workers or the first process have the faulty disk: the others must be told. */
+  async function startOnFaultyDisk(env: Record<string, string> = {}, isInWorkers = true) {
+    const folder = await Folder.create()
+    const order = join(folder.path, 'order')
+    const faulty = JSON.stringify(new URL('faulty-sync.ts', import.meta.url).href)
+    const onlyThere = `if (process.argv[1].endsWith('/worker.ts') === ${isInWorkers}) await import(${faulty})`
+    const preload = `--import data:text/javascript,${encodeURIComponent(onlyThere)}`
+    const instance = await startInstance({ NODE_OPTIONS: preload, FAULTY_SYNC: order, ...env }, folder)
+    const connection = await connectTo(instance.worker, instance.url)
+    assert.deepEqual(await ask([connection], create(instance.key)), [201])
+    return { ...instance, connection, failSyncs: () => writeFileSync(order, 'fail') }
+  }
+
+  it('ends the whole service, with the reason', async () => {
+    await using instance = await startOnFaultyDisk()
+    const { connection, worker, folder } = instance
+    instance.failSyncs()
+    assert.deepEqual(await ask([connection], create(instance.key)), [503])
+    const { code, stderr } = await instance.ended
+    assert.deepEqual([code, stderr], [1, 'petstore: the disk did not sync: EIO: i/o error, fdatasync\n'])
+    await until(() => !isRunning(worker))
+    // No process has closed the database, which would copy the log unchecked.
+    assert.ok(messages(instance).includes('exiting; the next start recovers the database'))
+    assert.ok(statSync(walOf(folder)).size > 0)
+  })
+
+  for (const isInWorkers of [true, false]) {
+    it(`is the last to write: no other process acknowledges a create (${isInWorkers ? 'a worker' : 'the first process'})`, async () => {
+      await using instance = await startOnFaultyDisk({ PETSTORE_WORKERS: '3' }, isInWorkers)
+      const { worker, first, key, url } = instance
+      const processes = [worker, await otherWorker(instance, [worker]), first]
+      if (!isInWorkers) processes.reverse()
+      const [failing, ...others] = await Promise.all(processes.map((pid) => connectTo(pid, url)))
+      await askForAll(others, create(key), 201)
+      instance.failSyncs()
+      assert.deepEqual(await ask([failing!], create(key)), [503])
+      await untilLogged(instance, 'exiting')
+      const answers = await Promise.allSettled(others.map((connection) => ask([connection], create(key))))
+      for (const answer of answers) assert.ok(answer.status === 'rejected' || answer.value[0] === 503)
+      close([failing!, ...others])
+      assert.equal((await instance.ended).code, 1)
+    })
+  }
+
+  it('during a stop does not let the first process close the database, which is killed instead', async () => {
+    await using instance = await startOnFaultyDisk()
+    const { connection } = instance
+    await beginCreate(connection, instance.key)
+    process.kill(instance.first, 'SIGTERM')
+    await untilLogged(instance, 'stopping')
+    instance.failSyncs()
+    connection.send(REX)
+    assert.equal((await connection.answer()).status, 503)
+    const { code, signal } = await instance.ended
+    assert.deepEqual([code, signal], [null, 'SIGKILL'])
+    assert.ok(statSync(walOf(instance.folder)).size > 0)
+  })
+})
+
+describe('The first process', { concurrency: 2 }, () => {
   it('takes the workers with it also where it is killed during a drain', async () => {
-    await using folder = await Folder.create()
-    const instance = await startInstance(folder, { env: { PETSTORE_DRAIN_SECONDS: '60' } })
-    const [worker] = childrenOf(instance.first)
-    using connection = await connectionOf(worker!, instance)
+    await using instance = await startInstance({ PETSTORE_DRAIN_SECONDS: '60' })
+    using connection = await connectTo(instance.worker, instance.url)
     process.kill(instance.first, 'SIGTERM')
     await until(async () => (await ask([connection], get('/readyz')))[0] === 503)
     process.kill(instance.first, 'SIGKILL')
     await instance.ended
-    await until(() => !isRunning(worker!))
+    await until(() => !isRunning(instance.worker))
   })
 
   it('takes the workers with it where it is killed, and what was acknowledged is there after the next start', async () => {
-    await using folder = await Folder.create()
-    const instance = await startInstance(folder)
+    await using instance = await startInstance()
     const workers = childrenOf(instance.first)
     assert.equal(workers.length, 1)
-    const connections = connectionsTo(instance)
     let acknowledged = 0
-    const creating = connections.map(async (connection) => {
+    const creating = connectionsTo(instance).map(async (connection) => {
       while (!connection.socket.destroyed) {
         connection.send(create(instance.key))
         const { status } = await connection.answer(1000).catch(() => ({ status: undefined }))
@@ -449,17 +399,8 @@ describe('The first process', () => {
     await instance.ended
     await until(() => workers.every((pid) => !isRunning(pid)))
     await Promise.all(creating)
-    const { port } = new URL(instance.url)
-    const again = { ...instance, ...(await serve(folder, { env: { PORT: port } })) }
-    let [count, cursor] = [0, '']
-    do {
-      const answer = await fetch(`${again.url}/v1/pets?limit=100${cursor}`, {
-        headers: { Authorization: `Bearer ${instance.key}` },
-      })
-      count += ((await answer.json()) as unknown[]).length
-      const next = /[?&](cursor=[^&>]+)/.exec(answer.headers.get('link') ?? '')?.[1]
-      cursor = next === undefined ? '' : `&${next}`
-    } while (cursor !== '')
+    await serve(instance.folder, { env: { PORT: new URL(instance.url).port } })
+    const count = await countOfPets(instance)
     assert.ok(count >= acknowledged, `${acknowledged} were acknowledged, ${count} are there`)
   })
 })

@@ -54,35 +54,7 @@ describe('petstore serve, while the database is unavailable', { concurrency: 3, 
     assert.ok(!messages(served).some((message) => String(message).includes('purged')))
   })
 
-  it('says so once, however many processes wait for it', async () => {
-    await using folder = await Folder.create()
-    const env = { PETSTORE_WORKERS: '3', DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' }
-    const served = await serve(folder, { env })
-    assert.deepEqual(messages(served), ['waiting for the database; requests are answered 503', 'listening'])
-  })
-
-  it('stops when it is told to, before the database is there', async () => {
-    await using folder = await Folder.create()
-    const served = await serve(folder, { env: { DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' } })
-    served.child.kill('SIGTERM')
-    const { code, stderr } = await served.ended
-    assert.deepEqual([code, stderr], [0, ''])
-  })
-
-  it('exits with the reason if the database turns out to be unusable', async () => {
-    await using database = await postgres.newDatabase()
-    await askPostgres(database.url, 'CREATE TABLE pets (whatever INTEGER)')
-    await using proxy = await startCuttingProxy(database.url)
-    await using folder = await Folder.create()
-    proxy.goAway()
-    const served = await serve(folder, { env: { DATABASE_URL: proxy.url } })
-    proxy.comeBack()
-    const { code, stderr } = await served.ended
-    assert.equal(code, 1)
-    assert.match(stderr, /tables of another program/)
-  })
-
-  it('stops in order if the database turns out to be unusable: it answers no more, and leaves no connection', async () => {
+  it('exits with the reason if the database turns out to be unusable, answers no more, and leaves no connection', async () => {
     await using database = await postgres.newDatabase()
     await askPostgres(database.url, 'CREATE TABLE pets (whatever INTEGER)')
     await using proxy = await startCuttingProxy(database.url)
@@ -97,13 +69,6 @@ describe('petstore serve, while the database is unavailable', { concurrency: 3, 
     assert.match(stderr, /tables of another program/)
     await assert.rejects(live())
     await until(async () => proxy.connections().open === 0, 'every connection is closed')
-  })
-
-  it('exits at once for what no database can change', async () => {
-    await using folder = await Folder.create()
-    const { code, stderr } = await folder.run(['serve'], { env: { DATABASE_URL: 'postgres://me@h/pets?colour=red' } })
-    assert.equal(code, 1)
-    assert.match(stderr, /unknown parameter "?colour/)
   })
 
   it('waits for another process that holds the lock of the file for long', async () => {

@@ -6,12 +6,18 @@ import { describe, it } from 'node:test'
 import { sqlite } from '../assurance/harness/engines.ts'
 import { startPetstore } from './harness.ts'
 import { petstore as petstoreCommand } from './in-process-command.ts'
-import { createHead, RawConnection, untilRefused } from '../assurance/harness/raw-http.ts'
-import { ask, close, connectionsTo, connectToFirstProcess, connectToWorker } from './worker-connection.ts'
-
-const list = (key: string) => `GET /v1/pets HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${key}\r\n\r\n`
-
-const REX = '{"name":"Rex","categoryId":1}'
+import { RawConnection, untilRefused } from '../assurance/harness/raw-http.ts'
+import {
+  ask,
+  beginCreate,
+  close,
+  connectionsTo,
+  connectToFirstProcess,
+  connectToWorker,
+  list,
+  LIVEZ,
+  REX,
+} from './worker-connection.ts'
 
 function messagesOf(stdout: string): string[] {
   const lines = stdout.trimEnd().split('\n')
@@ -50,8 +56,7 @@ describe('A service that stops', () => {
       await using database = await sqlite.newDatabase()
       await using petstore = await startPetstore({ database: database.url, env: { PETSTORE_WORKERS: '2' } })
       using running = await connect(petstore.url)
-      running.send(createHead(petstore.key, REX, 'Expect: 100-continue\r\n'))
-      assert.equal((await running.answer()).status, 100)
+      await beginCreate(running, petstore.key)
       const stopped = petstore.stop()
       await untilRefused(petstore.url)
       running.send(REX)
@@ -65,7 +70,7 @@ describe('A service that stops', () => {
     const request = list(petstore.key)
     using running = new RawConnection(petstore.url)
     // Asked for before the stop, and sent to its end only later.
-    running.send(`GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n${request.slice(0, -2)}`)
+    running.send(LIVEZ + request.slice(0, -2))
     assert.equal((await running.answer()).status, 200)
     const stopped = petstore.stop()
     const statusOf = async (path: string) => (await fetch(petstore.adminUrl + path)).status
@@ -89,12 +94,16 @@ describe('A service that stops', () => {
 })
 
 describe('A service that cannot start, because a port is in use', () => {
-  for (const flag of ['--port', '--admin-port']) {
-    it(`closes its database, and leaves nothing but its file (${flag})`, async () => {
+  for (const [flag, workers] of [
+    ['--port', '1'],
+    ['--admin-port', '1'],
+    ['--port', '2'],
+  ] as const) {
+    it(`closes its database, and leaves nothing but its file (${flag}, workers: ${workers})`, async () => {
       await using other = await startPetstore()
       await using database = await sqlite.newDatabase()
       const path = database.url.slice('sqlite:'.length)
-      const env = { PORT: '0', DATABASE_URL: database.url }
+      const env = { PORT: '0', DATABASE_URL: database.url, PETSTORE_WORKERS: workers }
       const { code, stderr } = await petstoreCommand(['serve', flag, new URL(other.url).port], { env })
       assert.equal(code, 1)
       assert.ok(stderr.endsWith(`it is in use; stop the other program or choose another with ${flag}.\n`), stderr)
@@ -118,14 +127,14 @@ describe('petstore serve, told to stop while it starts', () => {
     ])
   })
 
-  it('has handled the signal from its first moment on: it starts, stops in order, and ends with 0', async () => {
+  it('by Ctrl-C has handled the signal from its first moment on: it starts, stops in order without a drain, and ends with 0', async () => {
     await using database = await sqlite.newDatabase()
     const path = database.url.slice('sqlite:'.length)
     const { code, stdout } = await petstoreCommand(['serve'], {
-      env: { PORT: '0', DATABASE_URL: database.url },
+      env: { PORT: '0', DATABASE_URL: database.url, PETSTORE_DRAIN_SECONDS: '60' },
       stopSignal() {
         assert.ok(!existsSync(path), 'nothing was begun')
-        return Promise.resolve('SIGTERM')
+        return Promise.resolve('SIGINT')
       },
     })
     assert.equal(code, 0)

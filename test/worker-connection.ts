@@ -1,8 +1,32 @@
-// Connections to a service of this process that a chosen process of it has accepted: the system decides which one does.
+// Connections to a service of several processes that a chosen one has accepted, since the system decides which one does, and
+// requests on them.
+import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { acceptedFrom, socketsOf } from '../assurance/harness/accepted-sockets.ts'
-import { RawConnection } from '../assurance/harness/raw-http.ts'
+import { createHead, RawConnection } from '../assurance/harness/raw-http.ts'
 import { until } from '../assurance/harness/until.ts'
+
+export const REX = '{"name":"Rex","categoryId":1}'
+
+export function get(path: string, headers = ''): string {
+  return `GET ${path} HTTP/1.1\r\nHost: localhost\r\n${headers}\r\n`
+}
+
+export const LIVEZ = get('/livez')
+
+export function list(key: string, query = ''): string {
+  return get(`/v1/pets${query}`, `Authorization: Bearer ${key}\r\n`)
+}
+
+export function create(key: string, body = REX): string {
+  return createHead(key, body) + body
+}
+
+/** Sends a create up to its body, which the process now waits for. */
+export async function beginCreate(connection: RawConnection, key: string): Promise<void> {
+  connection.send(createHead(key, REX, 'Expect: 100-continue\r\n'))
+  assert.equal((await connection.answer()).status, 100)
+}
 
 export function connectToWorker(url: string): Promise<RawConnection> {
   return connectUntil(url, (inode) => !socketsOf(process.pid).has(inode))
@@ -41,6 +65,11 @@ export function connectionsTo({ url }: { url: string }, count = 16): RawConnecti
 export async function ask(connections: readonly RawConnection[], request: string): Promise<number[]> {
   for (const connection of connections) connection.send(request)
   return Promise.all(connections.map(async (connection) => (await connection.answer()).status))
+}
+
+/** Sends the same request on all connections, and fails unless each is answered with this status. */
+export async function askForAll(connections: readonly RawConnection[], request: string, status: number): Promise<void> {
+  assert.deepEqual(new Set(await ask(connections, request)), new Set([status]))
 }
 
 export function close(connections: readonly RawConnection[]): void {

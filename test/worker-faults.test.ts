@@ -11,12 +11,11 @@ import { childrenOf } from '../assurance/harness/process-tree.ts'
 import { until } from '../assurance/harness/until.ts'
 import { startPetstore } from './harness.ts'
 import { petstore as petstoreCommand } from './in-process-command.ts'
-import { ask, connectToFirstProcess, connectToWorker } from './worker-connection.ts'
+import { ask, connectTo, connectToFirstProcess, connectToWorker, list as listWith, LIVEZ } from './worker-connection.ts'
 
 const TWO = { PETSTORE_WORKERS: '2' }
 const HEARTBEAT_MS = 5000
-const LIVEZ = 'GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n'
-const listWith = (key: string) => `GET /v1/pets HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${key}\r\n\r\n`
+const START_WITHIN_MS = 30_000
 
 /** The workers that this process has started and that run. */
 function workers(): number[] {
@@ -102,10 +101,17 @@ describe('A worker', { timeout: 120_000 }, () => {
     assert.equal((await toWorker.answer()).status, 401)
   })
 
-  it('that hangs only for a moment is not ended, and one that goes on is', async ({ mock }) => {
+  it('that hangs only for a moment is not ended; one that goes on is replaced, no other one is, and no scrape fails', async ({
+    mock,
+  }) => {
     mock.timers.enable({ apis: ['setInterval'] })
-    await using petstore = await startPetstore({ env: TWO })
-    const [worker] = workers()
+    await using petstore = await startPetstore({ env: { PETSTORE_WORKERS: '3', PETSTORE_ADMIN_PORT: '0' } })
+    const [worker, other] = workers()
+    using connection = await connectTo(worker!, petstore.url)
+    assert.deepEqual(await ask([connection], listWith(petstore.key)), [200])
+    const lists = async () =>
+      /operation="listPets",status="200"\} (\d)$/m.exec(await (await fetch(`${petstore.adminUrl}/metrics`)).text())?.[1]
+    await until(async () => (await lists()) === '1', 'its request is counted')
     const ended = () => petstore.logged.filter(({ msg }) => msg === 'a worker hangs and is ended')
     process.kill(worker!, 'SIGSTOP')
     for (let pings = 0; pings < 2; pings += 1) mock.timers.tick(HEARTBEAT_MS)
@@ -115,25 +121,17 @@ describe('A worker', { timeout: 120_000 }, () => {
     mock.timers.tick(HEARTBEAT_MS)
     assert.deepEqual(ended(), [])
     process.kill(worker!, 'SIGSTOP')
-    for (let pings = 0; pings < 3 && ended().length === 0; pings += 1) mock.timers.tick(HEARTBEAT_MS)
-    assert.deepEqual(
-      ended().map(({ worker: pid }) => pid),
-      [worker],
-    )
-  })
-
-  it('that takes long to start is not taken for one that hangs', async ({ mock }) => {
-    mock.timers.enable({ apis: ['setInterval'] })
-    await using petstore = await startPetstore({ env: TWO })
-    const [worker] = workers()
-    preload('await new Promise(() => setInterval(() => {}, 60_000))')
-    process.kill(worker!, 'SIGKILL')
-    await until(() => workers().some((pid) => pid !== worker), 'a worker starts')
-    const starting = workers()
-    for (let pings = 0; pings < 4; pings += 1) mock.timers.tick(HEARTBEAT_MS)
-    assert.ok(!petstore.logged.some(({ msg }) => msg === 'a worker hangs and is ended'))
-    assert.deepEqual(workers(), starting)
-    for (const pid of starting) process.kill(pid, 'SIGKILL')
+    assert.equal(await lists(), '1')
+    for (let pings = 0; pings < 3; pings += 1) {
+      mock.timers.tick(HEARTBEAT_MS)
+      // Resolves when the workers that do not hang have answered the ping before that.
+      await petstore.accounts.revokeKey(petstore.apiKey, 'console')
+    }
+    const reported = ended().map(({ worker: pid }) => pid)
+    assert.deepEqual(new Set(reported), new Set([worker]))
+    await until(() => workers().length === 2 && !workers().includes(worker!), 'it is replaced')
+    assert.ok(workers().includes(other!))
+    assert.equal(await lists(), '1')
   })
 
   it('that ends during a drain without an answer disturbs nothing, and is not replaced after the stop', async ({
@@ -151,23 +149,28 @@ describe('A worker', { timeout: 120_000 }, () => {
     assert.deepEqual(workers(), [])
   })
 
-  it('that hangs while it starts is ended after half a minute, and another one serves', async ({ mock }) => {
+  it('that takes long to start is not taken for one that hangs; after half a minute it is ended, and another one serves', async ({
+    mock,
+  }) => {
+    mock.timers.enable({ apis: ['setInterval'] })
     await using petstore = await startPetstore({ env: TWO })
     const [worker] = workers()
+    const hasLogged = (message: string) => petstore.logged.some(({ msg }) => msg === message)
     preload('await new Promise(() => setInterval(() => {}, 60_000))')
-    mock.timers.enable({ apis: ['setTimeout'] })
+    let giveUp: (() => void) | undefined
+    const { setTimeout } = globalThis
+    mock.method(globalThis, 'setTimeout', (fire: () => void, ms: number) =>
+      ms === START_WITHIN_MS ? void (giveUp ??= fire) : setTimeout(fire, ms),
+    )
     process.kill(worker!, 'SIGKILL')
-    const hanging = async () => {
-      mock.timers.tick(100)
-      return workers().some((pid) => pid !== worker)
-    }
-    await until(hanging, 'a worker starts')
+    await until(() => giveUp !== undefined && workers().some((pid) => pid !== worker), 'a worker starts')
     preloadNothing()
-    await until(() => {
-      mock.timers.tick(1000)
-      return petstore.logged.some(({ msg }) => msg === 'a worker could not start')
-    }, 'it is given up')
-    mock.timers.reset()
+    const starting = workers()
+    for (let pings = 0; pings < 4; pings += 1) mock.timers.tick(HEARTBEAT_MS)
+    assert.deepEqual(workers(), starting)
+    assert.ok(!hasLogged('a worker hangs and is ended'))
+    giveUp!()
+    await until(() => hasLogged('a worker could not start'), 'it is given up')
     using connection = await connectToWorker(petstore.url)
     assert.deepEqual(await ask([connection], LIVEZ), [200])
   })
@@ -183,25 +186,31 @@ describe('A worker', { timeout: 120_000 }, () => {
     assert.deepEqual(await ask([connection], LIVEZ), [200])
   })
 
-  it('that the signal of a stop ends while it starts does not make that stop a failure', async () => {
-    await using database = await sqlite.newDatabase()
-    preload("process.kill(process.pid, 'SIGINT')")
-    const env = { ...TWO, PORT: String(await freePort()), DATABASE_URL: database.url }
-    const { code, stderr } = await petstoreCommand(['serve'], { env, stopSignal: async () => 'SIGINT' })
-    assert.deepEqual([code, stderr], [0, ''])
-    assert.deepEqual(workers(), [])
-  })
-
-  it('that ends while it starts, without a signal, is a failure', async () => {
-    await using database = await sqlite.newDatabase()
-    preload('process.exit(7)')
-    const env = { ...TWO, PORT: String(await freePort()), DATABASE_URL: database.url }
-    const { code, stderr } = await petstoreCommand(['serve'], { env })
-    assert.deepEqual(
-      [code, stderr],
+  const ENDS: [how: string, code: string, stopSignal: NodeJS.Signals | undefined, ended: [number, string]][] = [
+    [
+      'by the signal of a stop does not make that stop a failure',
+      "process.kill(process.pid, 'SIGINT')",
+      'SIGINT',
+      [0, ''],
+    ],
+    [
+      'without a signal is a failure',
+      'process.exit(7)',
+      undefined,
       [1, 'petstore: A worker ended while it started; if it gave a reason, that is above.\n'],
-    )
-  })
+    ],
+  ]
+  for (const [how, program, stopSignal, ended] of ENDS) {
+    it(`that ends while it starts ${how}`, async () => {
+      await using database = await sqlite.newDatabase()
+      preload(program)
+      const env = { ...TWO, PORT: String(await freePort()), DATABASE_URL: database.url }
+      const stop = stopSignal && { stopSignal: async () => stopSignal }
+      const { code, stderr } = await petstoreCommand(['serve'], { env, ...stop })
+      assert.deepEqual([code, stderr], ended)
+      assert.deepEqual(workers(), [])
+    })
+  }
 
   it('that cannot start fails the start of the service, which leaves no process and no port behind', async () => {
     await using database = await sqlite.newDatabase()
