@@ -1,13 +1,13 @@
 // What an operator sees: metrics on the admin port, and log lines that say what is wrong without flooding the log.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
-import { describe, it } from 'node:test'
+import { after, before, describe, it } from 'node:test'
 import { createMetrics } from '../src/http/metrics.ts'
 import type { Store } from '../src/store/store.ts'
 import { startCuttingProxy } from './cutting-proxy.ts'
 import { postgres } from '../assurance/harness/engines.ts'
 import { expectError, type Petstore, startPetstore } from './harness.ts'
-import { RawConnection } from '../assurance/harness/raw-http.ts'
+import { createHead, RawConnection } from '../assurance/harness/raw-http.ts'
 import { until } from '../assurance/harness/until.ts'
 
 const ADMIN = { PETSTORE_ADMIN_PORT: '0' }
@@ -19,128 +19,103 @@ async function scrape({ adminUrl }: Petstore): Promise<Map<string, number>> {
   return new Map([...text.matchAll(/^([^#\s].*) (\S+)$/gm)].map(([, name = '', value]) => [name, Number(value)]))
 }
 
+/** Counts what this work adds to each sample. */
+async function increaseBy(petstore: Petstore, work: () => Promise<void>): Promise<(name: string) => number> {
+  const earlier = await scrape(petstore)
+  await work()
+  const later = await scrape(petstore)
+  return (name) => (later.get(name) ?? 0) - (earlier.get(name) ?? 0)
+}
+
 describe('The metrics', () => {
-  it('measure requests up to 30 seconds, by class of status, and count server errors from zero', async () => {
-    await using petstore = await startPetstore({ env: ADMIN })
-    await petstore.call('/pets', { headers: { 'Petstore-Rehearse': 'delay=300ms' } })
-    await petstore.call('/pets/9')
-    const samples = await scrape(petstore)
-    const lists = (sample: string) =>
-      samples.get(`petstore_request_duration_seconds_${sample}operation="listPets",class="2xx"}`)!
+  let petstore: Petstore
+  before(async () => {
+    petstore = await startPetstore({ env: ADMIN })
+  })
+  after(() => petstore[Symbol.asyncDispose]())
+  const sample = async (name: string) => (await scrape(petstore)).get(name)
+
+  it('count server errors from zero', async () => {
+    for (const status of [500, 503])
+      assert.equal(await sample(`petstore_requests_total{operation="createPet",status="${status}"}`), 0)
+  })
+
+  it('measure requests up to 30 seconds, by class of status', async () => {
+    const increase = await increaseBy(petstore, async () => {
+      await petstore.call('/pets', { headers: { 'Petstore-Rehearse': 'delay=300ms' } })
+      await petstore.call('/pets/9')
+    })
+    const lists = (part: string) =>
+      increase(`petstore_request_duration_seconds_${part}operation="listPets",class="2xx"}`)
     assert.ok(lists('sum{') >= 0.3 && lists('sum{') < 30, `${lists('sum{')} seconds`)
     assert.deepEqual([lists('bucket{le="0.25",'), lists('bucket{le="30",')], [0, 1])
-    assert.equal(samples.get('petstore_request_duration_seconds_count{operation="getPet",class="4xx"}'), 1)
-    for (const status of [500, 503])
-      assert.equal(samples.get(`petstore_requests_total{operation="createPet",status="${status}"}`), 0)
+    assert.equal(increase('petstore_request_duration_seconds_count{operation="getPet",class="4xx"}'), 1)
   })
 
   it('show connections, requests in flight, readiness and the version that runs', async () => {
-    await using petstore = await startPetstore({ env: ADMIN })
+    const connections = async () => (await sample('petstore_connections'))!
+    // Those of fetch, which are kept open.
+    const others = await connections()
     using idle = new RawConnection(petstore.url)
     idle.send('GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n')
     await idle.answer()
     using running = new RawConnection(petstore.url)
-    running.send(
-      `POST /v1/pets HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${petstore.key}\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{`,
-    )
-    await new Promise((resolve) => setTimeout(resolve, 100))
+    running.send(`${createHead(petstore.key, 'x'.repeat(99))}{`)
+    await until(async () => (await sample('petstore_requests_in_flight')) === 1, 'a request is in flight')
+    assert.equal(await connections(), others + 2)
     const samples = await scrape(petstore)
-    assert.equal(samples.get('petstore_connections'), 2)
-    assert.equal(samples.get('petstore_requests_in_flight'), 1)
     assert.equal(samples.get('petstore_ready'), 1)
     assert.equal(samples.get('petstore_build_info{version="1.0.0"}'), 1)
     assert.ok(samples.has('nodejs_eventloop_lag_p99_seconds'))
     idle[Symbol.dispose]()
-    const connections = async () => (await scrape(petstore)).get('petstore_connections')
-    await until(async () => (await connections()) === 1, 'a closed connection no longer counts')
+    await until(async () => (await connections()) === others + 1, 'a closed connection no longer counts')
   })
 
-  it('show that readiness ends with the first word of a stop', async () => {
-    await using petstore = await startPetstore({ env: ADMIN })
-    const drained = petstore.drain(0.5)
-    assert.equal((await scrape(petstore)).get('petstore_ready'), 0)
-    await drained
-  })
-
-  it('show how often an answer came from the cache, and how many writes shared a commit', async () => {
-    await using petstore = await startPetstore({ env: ADMIN })
-    const before = await scrape(petstore)
-    await Promise.all(Array.from({ length: 20 }, () => petstore.add(REX)))
-    for (let time = 0; time < 5; time += 1) await petstore.call('/pets')
-    assert.equal((await fetch(`${petstore.url}/v1/pets`)).status, 401, 'counts as neither')
-    const samples = await scrape(petstore)
-    assert.deepEqual(
-      [
-        samples.get('petstore_cache_lookups_total{result="hit"}'),
-        samples.get('petstore_cache_lookups_total{result="miss"}'),
-      ],
-      [3, 2],
-    )
-    const increase = (name: string) => samples.get(name)! - before.get(name)!
+  it('show how often an answer came from the cache, not for probes and pages, and how many writes shared a commit', async () => {
+    const increase = await increaseBy(petstore, async () => {
+      await Promise.all(Array.from({ length: 20 }, () => petstore.add(REX)))
+      for (let time = 0; time < 5; time += 1) await petstore.call('/pets?limit=3')
+      assert.equal((await fetch(`${petstore.url}/v1/pets`)).status, 401, 'counts as neither')
+      for (const path of ['/livez', '/readyz', '/openapi.json', '/nothing']) await fetch(petstore.url + path)
+    })
+    const lookups = (result: string) => increase(`petstore_cache_lookups_total{result="${result}"}`)
+    assert.deepEqual([lookups('hit'), lookups('miss')], [3, 2])
     assert.equal(increase('petstore_committed_writes_total'), 20)
     assert.ok(increase('petstore_commits_total') >= 1 && increase('petstore_commits_total') <= 20)
   })
 
   it('count a request whose body breaks off before its answer once, as it was answered', async () => {
-    await using petstore = await startPetstore({ env: ADMIN })
-    using connection = new RawConnection(petstore.url)
-    connection.send('GET /readyz HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nno chunk\r\n')
-    assert.equal((await connection.answer()).status, 400)
-    await connection.closed()
-    await petstore.call('/pets')
+    const logged = petstore.logged.length
+    const increase = await increaseBy(petstore, async () => {
+      using connection = new RawConnection(petstore.url)
+      connection.send('GET /readyz HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nno chunk\r\n')
+      assert.equal((await connection.answer()).status, 400)
+      await connection.closed()
+      await petstore.call('/pets')
+    })
+    const statuses = petstore.logged.slice(logged).filter(({ path }) => path !== '/metrics')
     assert.deepEqual(
-      petstore.logged.flatMap(({ status }) => status ?? []),
+      statuses.flatMap(({ status }) => status ?? []),
       [400, 200],
     )
-    const samples = await scrape(petstore)
-    const count = (status: number) => samples.get(`petstore_requests_total{operation="none",status="${status}"}`)
-    assert.deepEqual([count(400), count(200)], [1, undefined])
+    const count = (status: number) => increase(`petstore_requests_total{operation="none",status="${status}"}`)
+    assert.deepEqual([count(400), count(200)], [1, 1], 'one is that of the scrape')
   })
 
-  it('say in which format they are, without which Prometheus does not read them', async () => {
-    await using petstore = await startPetstore({ env: ADMIN })
-    const { headers } = await fetch(`${petstore.adminUrl}/metrics`)
-    assert.equal(headers.get('content-type'), 'text/plain; version=0.0.4; charset=utf-8')
-  })
-
-  it('count only reads of animals as looked up in the cache, not probes and pages', async () => {
-    await using petstore = await startPetstore({ env: ADMIN })
-    await petstore.call('/pets')
-    for (const path of ['/livez', '/readyz', '/openapi.json', '/nothing', '/v1/pets']) await fetch(petstore.url + path)
-    assert.equal((await scrape(petstore)).get('petstore_cache_lookups_total{result="miss"}'), 1)
-  })
-
-  it('show the connections to PostgreSQL, and which server they lead to', async () => {
-    await using petstore = await startPetstore({ engine: postgres, env: ADMIN })
-    await Promise.all(Array.from({ length: 20 }, () => petstore.add(REX)))
-    const samples = await scrape(petstore)
-    assert.ok(samples.get('petstore_database_connections{state="idle"}')! >= 1)
-    assert.equal(samples.get('petstore_database_connections{state="parked"}'), 0)
-    assert.equal(samples.get('petstore_database_calls_waiting'), 0)
-    assert.ok([...samples.keys()].some((name) => /^petstore_database_info\{host=".+:\d+",role="primary"\}$/.test(name)))
-    assert.equal(samples.get('petstore_committed_writes_total'), 20)
-  })
-
-  it('show only the database server of now, not the one before a failover', async (context) => {
-    await using petstore = await startPetstore({ env: ADMIN })
+  it('show each state of the connections to the database, and only the server of now, not the one before a failover', async (context) => {
     for (const host of ['first:5432', 'second:5432']) {
-      const stats = { inUse: 0, idle: 1, parked: 0, waiting: 0, host, role: 'primary' as const }
+      const stats = { inUse: 2, idle: 3, parked: 4, waiting: 5, host, role: 'primary' as const }
       const connected = context.mock.method(petstore.store, 'connections', () => stats)
-      const servers = [...(await scrape(petstore)).keys()].filter((name) => name.startsWith('petstore_database_info'))
-      assert.deepEqual(servers, [`petstore_database_info{host="${host}",role="primary"}`])
+      const ofDatabase = [...(await scrape(petstore))].filter(([name]) => name.startsWith('petstore_database_'))
+      assert.deepEqual(Object.fromEntries(ofDatabase), {
+        'petstore_database_connections{state="in_use"}': 2,
+        'petstore_database_connections{state="idle"}': 3,
+        'petstore_database_connections{state="parked"}': 4,
+        petstore_database_calls_waiting: 5,
+        [`petstore_database_info{host="${host}",role="primary"}`]: 1,
+      })
       connected.mock.restore()
     }
-  })
-
-  it('show each state of the connections to the database, and the calls that wait for one', async (context) => {
-    await using petstore = await startPetstore({ env: ADMIN })
-    context.mock.method(petstore.store, 'connections', () => ({ inUse: 2, idle: 3, parked: 4, waiting: 5 }))
-    const samples = await scrape(petstore)
-    assert.deepEqual(
-      ['in_use', 'idle', 'parked'].map((state) => samples.get(`petstore_database_connections{state="${state}"}`)),
-      [2, 3, 4],
-    )
-    assert.equal(samples.get('petstore_database_calls_waiting'), 5)
   })
 
   it('of several processes are added up, but all of them use one database server', async () => {
@@ -154,7 +129,6 @@ describe('The metrics', () => {
   })
 
   it('that cannot be read are an internal error with its reason in the log, and the admin port goes on', async (context) => {
-    await using petstore = await startPetstore({ env: ADMIN })
     const broken = context.mock.method(petstore.store, 'connections', () => {
       throw new Error('out of order')
     })
@@ -164,22 +138,36 @@ describe('The metrics', () => {
     assert.equal((await fetch(`${petstore.adminUrl}/metrics`)).status, 200)
   })
 
-  it('have no CORS headers: a page of another origin cannot read them', async () => {
-    await using petstore = await startPetstore({ env: ADMIN })
+  it('say in which format they are, which Prometheus needs, and have no CORS headers: a page of another origin cannot read them', async () => {
+    const { headers: ofPage } = await fetch(`${petstore.adminUrl}/metrics`)
+    assert.equal(ofPage.get('content-type'), 'text/plain; version=0.0.4; charset=utf-8')
     for (const path of ['/metrics', '/livez', '/readyz', '/nothing']) {
       const { headers } = await fetch(petstore.adminUrl + path, { headers: { Origin: 'https://shop.example' } })
-      assert.deepEqual(
-        Array.from(headers.keys()).filter((name) => name.startsWith('access-control-')),
-        [],
-        path,
-      )
+      const ofCors = [...headers.keys()].filter((name) => name.startsWith('access-control-'))
+      assert.deepEqual(ofCors, [], path)
     }
   })
 
-  it('include everything that the alerts ask for, with its labels', async () => {
+  it('show that readiness ends with the first word of a stop', async () => {
+    // The last case of this service.
+    const drained = petstore.drain(0.5)
+    assert.equal(await sample('petstore_ready'), 0)
+    await drained
+  })
+})
+
+describe('The metrics on PostgreSQL', () => {
+  it('show its connections, which server they lead to, and everything that the alerts ask for, with its labels', async () => {
     await using petstore = await startPetstore({ engine: postgres, env: ADMIN })
     await petstore.call('/pets')
-    const samples = [...(await scrape(petstore)).keys()]
+    await Promise.all(Array.from({ length: 20 }, () => petstore.add(REX)))
+    const scraped = await scrape(petstore)
+    assert.ok(scraped.get('petstore_database_connections{state="idle"}')! >= 1)
+    assert.equal(scraped.get('petstore_database_connections{state="parked"}'), 0)
+    assert.equal(scraped.get('petstore_database_calls_waiting'), 0)
+    assert.equal(scraped.get('petstore_committed_writes_total'), 20)
+    const samples = [...scraped.keys()]
+    assert.ok(samples.some((name) => /^petstore_database_info\{host=".+:\d+",role="primary"\}$/.test(name)))
     const alerts = readFileSync(new URL('../deploy/alerts.yaml', import.meta.url), 'utf8').replaceAll(/#.*/g, '')
     const expressions = [...alerts.matchAll(/expr: (?:\|\n)?([^]*?)\n {8}(?=\S)/g)].map(([, expression]) => expression!)
     const asked = expressions.flatMap((expression) => [
