@@ -3,33 +3,35 @@ import { it } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { gatherTurns, inSlices, Overdue, whileGrowing, withinTime } from './timing.ts'
 
-it('What arrives in one turn is handed over together, and what comes alone in its own', async () => {
+/** Gathers numbers; `taken` has those that were handed over together. */
+function gather(most: number, mustWait?: () => boolean) {
   const taken: (readonly number[])[] = []
-  const arrived = gatherTurns<number>((gathered) => taken.push(gathered), 10)
-  for (const each of [1, 2, 3]) arrived(each)
-  await setImmediate()
-  arrived(4)
-  await setImmediate()
+  const add = gatherTurns<number>((gathered) => taken.push(gathered), most, mustWait)
+  /** Lets these arrive, and a turn pass. */
+  const arrive = async (...arrivals: number[]) => {
+    for (const each of arrivals) add(each)
+    await setImmediate()
+  }
+  return { taken, arrive }
+}
+
+it('What arrives in one turn is handed over together, and what comes alone in its own', async () => {
+  const { taken, arrive } = gather(10)
+  await arrive(1, 2, 3)
+  await arrive(4)
   assert.deepEqual(taken, [[1, 2, 3], [4]])
 })
 
 it('Where more arrive than a turn takes, the rest follows in order, a turn later each', async () => {
-  const taken: (readonly number[])[] = []
-  const arrived = gatherTurns<number>((gathered) => taken.push(gathered), 2)
-  for (const each of [1, 2, 3]) arrived(each)
-  await setImmediate()
-  assert.deepEqual(taken, [[1, 2]])
-  for (const each of [4, 5]) arrived(each)
-  await setImmediate()
-  assert.deepEqual(taken, [
-    [1, 2],
-    [3, 4],
-  ])
-  await setImmediate()
-  assert.deepEqual(taken, [[1, 2], [3, 4], [5]])
-  arrived(6)
-  await setImmediate()
-  assert.deepEqual(taken.at(-1), [6])
+  const { taken, arrive } = gather(2)
+  await arrive(1, 2, 3)
+  assert.deepEqual(taken.splice(0), [[1, 2]])
+  await arrive(4, 5)
+  assert.deepEqual(taken.splice(0), [[3, 4]])
+  await arrive()
+  assert.deepEqual(taken.splice(0), [[5]])
+  await arrive(6)
+  assert.deepEqual(taken, [[6]])
 })
 
 it('What arrives while a turn is taken follows in the next one, and nothing is handed over without an arrival', async () => {
@@ -45,21 +47,14 @@ it('What arrives while a turn is taken follows in the next one, and nothing is h
 })
 
 it('What must wait is handed over later, all of it, in order', async () => {
-  const taken: (readonly number[])[] = []
   let mustWait = true
-  const arrived = gatherTurns<number>(
-    (gathered) => taken.push(gathered),
-    2,
-    () => mustWait,
-  )
-  for (const each of [1, 2]) arrived(each)
-  await setImmediate()
-  arrived(3)
-  await setImmediate()
+  const { taken, arrive } = gather(2, () => mustWait)
+  await arrive(1, 2)
+  await arrive(3)
   assert.deepEqual(taken, [])
   mustWait = false
-  await setImmediate()
-  await setImmediate()
+  await arrive()
+  await arrive()
   assert.deepEqual(taken, [[1, 2], [3]])
 })
 

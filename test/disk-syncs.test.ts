@@ -1,58 +1,37 @@
 // The sync of a create: requests are served meanwhile, and what a disk that fails or hangs does to them (SQLite).
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { readdir, rm, stat, writeFile } from 'node:fs/promises'
+import { rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { freePort } from '../assurance/harness/free-port.ts'
-import { createHead, RawConnection } from '../assurance/harness/raw-http.ts'
+import { RawConnection } from '../assurance/harness/raw-http.ts'
 import { until } from '../assurance/harness/until.ts'
-import { Folder, makeKey, messages, serve } from './command.ts'
-import { expectError, startPetstore } from './harness.ts'
+import type { Ended } from '../assurance/harness/processes.ts'
+import { Folder, makeKey, messages, type Served, serve } from './command.ts'
+import { expectError } from './harness.ts'
+import { beginCreate, REX } from './worker-connection.ts'
 
-const REX = '{"name":"Rex","categoryId":1}'
+/** Fails unless a sync that failed has left the database unclosed, for the next start to recover. */
+async function assertNotClosed({ path }: Folder): Promise<void> {
+  assert.ok((await stat(join(path, 'data/petstore.db-wal'))).size > 0)
+}
+
+/** Fails unless the service has exited because of its disk. */
+async function assertDiskFailed({ ended }: Served, folder: Folder): Promise<void> {
+  const { code, stderr } = await ended
+  assert.deepEqual([code, stderr], [1, 'petstore: the disk did not sync: EIO: i/o error, fdatasync\n'])
+  await assertNotClosed(folder)
+}
+
+async function assertKilled({ code, signal }: Ended, folder: Folder): Promise<void> {
+  assert.deepEqual([code, signal], [null, 'SIGKILL'])
+  await assertNotClosed(folder)
+}
 
 describe('A create on SQLite', { concurrency: 2 }, () => {
-  it('is answered after its commit: the next list shows it, and ids grow', async () => {
-    await using petstore = await startPetstore()
-    for (let round = 0; round < 20; round += 1) {
-      const answers = await Promise.all(
-        Array.from({ length: 10 }, (_, index) => petstore.add({ name: `Animal ${round} ${index}`, categoryId: 1 })),
-      )
-      const ids = await Promise.all(answers.map(async (answer) => ((await answer.json()) as { id: number }).id))
-      const page = (await (await petstore.call('/pets?limit=10')).json()) as { id: number }[]
-      assert.deepEqual(
-        page.map(({ id }) => id),
-        ids.toSorted((a, b) => b - a),
-      )
-    }
-  })
-
-  it('shares its commit with others that come together, and the metrics tell how well', async () => {
-    await using petstore = await startPetstore({ env: { PETSTORE_ADMIN_PORT: '0' } })
-    await Promise.all(
-      Array.from({ length: 100 }, (_, index) => petstore.add({ name: `Animal ${index}`, categoryId: 1 })),
-    )
-    const page = await (await fetch(`${petstore.adminUrl}/metrics`)).text()
-    const read = (name: string) => Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(page)?.[1])
-    // The environment, that it is a default, the account and its key are writes too.
-    assert.equal(read('petstore_committed_writes_total'), 104)
-    assert.ok(read('petstore_commits_total') < 80)
-  })
-
-  it('is in the file after a stop, and nothing else is left in its folder', async () => {
-    await using folder = await Folder.create()
-    const served = await serve(folder)
-    await fetch(`${served.url}/livez`)
-    served.child.kill('SIGTERM')
-    assert.equal((await served.ended).code, 0)
-    assert.deepEqual(await readdir(`${folder.path}/data`), ['petstore.db'])
-    const doctor = await folder.run(['doctor', '--database', 'sqlite:data/petstore.db', '--environment', 'staging'])
-    assert.equal(doctor.code, 0)
-  })
-
   it('is refused when the disk fails to sync; the service exits, and the next start has all that was answered', async () => {
     await using folder = await Folder.create()
     const { served, add, list, usageWritten, order } = await serveOnFaultyDisk(folder)
@@ -60,13 +39,14 @@ describe('A create on SQLite', { concurrency: 2 }, () => {
     await usageWritten(1)
     await writeFile(order, 'fail')
     await expectError(await add('unknown'), 'service_unavailable')
-    const { code, stderr } = await served.ended
-    assert.deepEqual([code, stderr], [1, 'petstore: the disk did not sync: EIO: i/o error, fdatasync\n'])
-    assert.ok(served.lines.some(({ msg }) => msg === 'exiting; the next start recovers the database'))
-    const wal = join(folder.path, 'data/petstore.db-wal')
-    assert.ok((await stat(wal)).size > 0, 'the database was not closed')
+    await assertDiskFailed(served, folder)
+    assert.ok(messages(served).includes('exiting; the next start recovers the database'))
     const again = await serve(folder)
-    assert.equal((await stat(wal)).size, 0, 'the log was copied before anything is answered')
+    assert.equal(
+      (await stat(join(folder.path, 'data/petstore.db-wal'))).size,
+      0,
+      'the log was copied before anything is answered',
+    )
     assert.ok((await list(again.url)).includes('kept'))
   })
 
@@ -108,9 +88,7 @@ describe('A create on SQLite', { concurrency: 2 }, () => {
     await until(() => messages(served).includes('draining: not ready, still serving'), 'it drains')
     await writeFile(order, 'fail')
     await expectError(await add('unknown'), 'service_unavailable')
-    const { code, stderr } = await served.ended
-    assert.deepEqual([code, stderr], [1, 'petstore: the disk did not sync: EIO: i/o error, fdatasync\n'])
-    assert.ok((await stat(join(folder.path, 'data/petstore.db-wal'))).size > 0)
+    await assertDiskFailed(served, folder)
   })
 
   it('is refused when the disk fails to sync during a stop, which then kills the process: an exit would close the database', async () => {
@@ -119,28 +97,22 @@ describe('A create on SQLite', { concurrency: 2 }, () => {
     assert.equal((await add('kept')).status, 201)
     await usageWritten(1)
     using running = new RawConnection(served.url)
-    running.send(createHead(key, REX, 'Expect: 100-continue\r\n'))
-    assert.equal((await running.answer()).status, 100)
+    await beginCreate(running, key)
     served.child.kill('SIGTERM')
     await until(() => messages(served).includes('stopping: finishing open requests'), 'it stops')
     await writeFile(order, 'fail')
     running.send(REX)
     assert.equal((await running.answer()).status, 503)
-    const { code, signal } = await served.ended
-    assert.deepEqual([code, signal], [null, 'SIGKILL'])
-    assert.ok((await stat(join(folder.path, 'data/petstore.db-wal'))).size > 0)
+    await assertKilled(await served.ended, folder)
   })
 
   it('is never accepted where the first sync of a new database fails: the start ends by a kill, and the database is not closed', async () => {
     await using folder = await Folder.create()
-    const order = join(folder.path, 'order')
+    const { order, env } = faultyDisk(folder)
     await writeFile(order, 'fail')
-    const preload = `--import ${new URL('faulty-sync.ts', import.meta.url).href}`
-    const env = { NODE_OPTIONS: preload, FAULTY_SYNC: order, PETSTORE_WORKERS: '1', PORT: '0' }
-    const { code, signal, stdout } = await folder.run(['serve'], { env })
-    assert.deepEqual([code, signal], [null, 'SIGKILL'])
-    assert.match(stdout, /exiting; the next start recovers the database/)
-    assert.ok((await stat(join(folder.path, 'data/petstore.db-wal'))).size > 0)
+    const ended = await folder.run(['serve'], { env: { ...env, PORT: '0' } })
+    await assertKilled(ended, folder)
+    assert.match(ended.stdout, /exiting; the next start recovers the database/)
   })
 
   it('is refused in time while a sync hangs: not ready, but alive, and all recovers by itself', async () => {
@@ -188,12 +160,17 @@ describe('A create on SQLite', { concurrency: 2 }, () => {
   }
 })
 
+/** The file that orders syncs to fail or hang, and the settings by which a service obeys it. */
+function faultyDisk({ path }: Folder) {
+  const order = join(path, 'order')
+  const preload = `--import ${new URL('faulty-sync.ts', import.meta.url).href}`
+  return { order, env: { NODE_OPTIONS: preload, FAULTY_SYNC: order, PETSTORE_WORKERS: '1' } }
+}
+
 async function serveOnFaultyDisk(folder: Folder, settings: Record<string, string> = {}) {
   const { key } = await makeKey(folder)
-  const order = join(folder.path, 'order')
-  const preload = `--import ${new URL('faulty-sync.ts', import.meta.url).href}`
-  const env = { NODE_OPTIONS: preload, FAULTY_SYNC: order, PETSTORE_WORKERS: '1', ...settings }
-  const served = await serve(folder, { env })
+  const { order, env } = faultyDisk(folder)
+  const served = await serve(folder, { env: { ...env, ...settings } })
   const headers = { Authorization: `Bearer ${key}` }
   const add = (name: string) =>
     fetch(`${served.url}/v1/pets`, {
