@@ -270,10 +270,16 @@ describe('A worker that is told to stop', { concurrency: 2 }, () => {
 })
 
 describe('A worker', { concurrency: 2 }, () => {
-  it('whose output has lost its reader goes on answering: the first process decides when the service stops', async () => {
-    await using instance = await startInstance({ PETSTORE_LOG_LEVEL: 'info' })
+  it('has the memory limit of the service, and goes on answering when its output has lost its reader', async () => {
+    const limit = '--max-old-space-size=300'
+    const folder = await Folder.create([process.execPath, limit, '--title=petstore', MAIN])
+    await using instance = await startInstance({ PETSTORE_LOG_LEVEL: 'info' }, folder)
+    const words = readFileSync(`/proc/${instance.worker}/cmdline`, 'utf8').split('\0')
+    assert.ok(words.includes(limit), words.join(' '))
+    assert.ok(!words.includes('--title=petstore'), 'other options are not passed on')
     using connection = await connectTo(instance.worker, instance.url)
     instance.child.stdout!.destroy()
+    // The first process decides when the service stops.
     for (let nth = 0; nth < 3; nth += 1) assert.deepEqual(await ask([connection], list(instance.key)), [200])
     assert.ok(isRunning(instance.worker))
   })
@@ -297,17 +303,6 @@ describe('A worker', { concurrency: 2 }, () => {
     assert.deepEqual(await ask([connection], create(instance.key)), [503])
     setByte(log[place]!)
     await until(async () => (await ask([connection], create(instance.key)))[0] === 201)
-  })
-
-  it('of a service with a memory limit has the same limit', async () => {
-    const limit = '--max-old-space-size=300'
-    await using instance = await startInstance(
-      {},
-      await Folder.create([process.execPath, limit, '--title=petstore', MAIN]),
-    )
-    const words = readFileSync(`/proc/${instance.worker}/cmdline`, 'utf8').split('\0')
-    assert.ok(words.includes(limit), words.join(' '))
-    assert.ok(!words.includes('--title=petstore'), 'other options are not passed on')
   })
 })
 

@@ -10,7 +10,7 @@ import { childrenOf } from '../assurance/harness/process-tree.ts'
 import { collect, type Ended, hasEnded } from '../assurance/harness/processes.ts'
 import { until } from '../assurance/harness/until.ts'
 import { Folder } from './command.ts'
-import { ask, close, connectionsTo } from './worker-connection.ts'
+import { ask, close, connectionsTo, get } from './worker-connection.ts'
 
 /** What a pipe takes whole on Linux. */
 const PIPE_BUF = 4096
@@ -21,7 +21,6 @@ const WAITING_LIMIT = 4 * 1024 * 1024
 const CONNECTIONS = 16
 const INFO = { PORT: '0', PETSTORE_LOG_LEVEL: 'info' }
 
-const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`
 const LONG = `/${'a'.repeat(9000)}`
 const PATHS = ['/livez', LONG, `/${'"'.repeat(9000)}`, `/${'\\'.repeat(4500)}`, '/%C3%A4', '/v1/pets']
 
@@ -162,26 +161,25 @@ describe('The log', { concurrency: 2 }, () => {
     assert.equal(logging.requests() - before + Number(dropped), count + 2 + CONNECTIONS, 'it goes on with all lines')
   })
 
-  for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
-    it(`does not hold up the service when a worker is replaced after ${signal} while its reader stops`, async () => {
-      await using folder = await Folder.create()
-      const logging = new Logging(folder, { PETSTORE_WORKERS: '2' })
-      const started = await logging.readUntil('listening')
-      const { pid } = logging.child
-      const [worker] = childrenOf(pid!)
-      const count = 10 * CONNECTIONS
-      await request(started, [LONG], count)
+  it('does not hold up the service when workers are replaced after SIGTERM and SIGKILL while its reader stops', async () => {
+    await using folder = await Folder.create()
+    const logging = new Logging(folder, { PETSTORE_WORKERS: '2' })
+    const started = await logging.readUntil('listening')
+    const pid = logging.child.pid!
+    const count = 10 * CONNECTIONS
+    await request(started, [LONG], count)
+    for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
+      const [worker] = childrenOf(pid)
       process.kill(worker!, signal)
-      const isReplaced = () => childrenOf(pid!).some((child) => child !== worker)
-      await until(isReplaced, 'another worker starts')
+      await until(() => childrenOf(pid).some((child) => child !== worker), 'another worker starts')
       // Each process makes further lines, which it cannot write.
       await request(started, ['/livez'], count)
-      logging.child.kill('SIGTERM')
-      await logging.readToEnd()
-      assert.equal(logging.lines().at(-1)?.msg, 'stopped')
-      assert.equal((await logging.ended).code, 0)
-    })
-  }
+    }
+    logging.child.kill('SIGTERM')
+    await logging.readToEnd()
+    assert.equal(logging.lines().at(-1)?.msg, 'stopped')
+    assert.equal((await logging.ended).code, 0)
+  })
 
   it('does not end the service when its reader leaves, and goes on with the next reader', async () => {
     await using folder = await Folder.create()

@@ -23,44 +23,49 @@ async function listAll(options: Partial<PetstoreOptions>): Promise<void> {
   for await (const pet of newClient(options).listPets()) assert.equal(pet.id, 1n)
 }
 
-type BadAnswer = [answer: Respond, ErrorClass: typeof PetstoreError, code: string, message: RegExp]
+/** An answer, and the error that it becomes: `unexpected_response` unless another code is given. */
+type BadAnswer = [answer: Respond, ErrorClass: typeof PetstoreError, message: RegExp, code?: string]
 
-const unexpected = (answer: Respond, ErrorClass: typeof PetstoreError, message: RegExp): BadAnswer => [
-  answer,
+const page = (status: number, ErrorClass: typeof PetstoreError, cause: string): BadAnswer => [
+  sending(status, '<h1>A page</h1>', { 'Content-Type': 'text/html; charset=utf-8' }),
   ErrorClass,
-  'unexpected_response',
+  new RegExp(`answered ${status} with text/html instead of the service's JSON: ${cause}`),
+]
+const malformed = (body: string, type = 'application/json'): BadAnswer => [
+  sending(200, body, { 'Content-Type': type }),
+  UnexpectedResponseError,
+  /JSON that is malformed or breaks off/,
+  'malformed_response',
+]
+const noResult = (body: string): BadAnswer => [
+  sending(200, body),
+  UnexpectedResponseError,
+  /not a result of listPets: check baseUrl/,
+]
+const noError = (status: number, body: string, ErrorClass: typeof PetstoreError): BadAnswer => [
+  sending(status, body),
+  ErrorClass,
+  new RegExp(`answered ${status} with application/json instead of the service's`),
+]
+const newError = (status: number, code: string, ErrorClass: typeof PetstoreError): BadAnswer => [
+  sending(status, JSON.stringify({ code, message: 'The key is asleep.', status })),
+  ErrorClass,
+  /^The key is asleep\.$/,
+  code,
+]
+const misled = (status: number, headers: Record<string, string>, message: RegExp): BadAnswer => [
+  sending(status, '[]', headers),
+  UnexpectedResponseError,
   message,
 ]
-const page = (status: number, ErrorClass: typeof PetstoreError, cause: RegExp) =>
-  unexpected(
-    sending(status, '<h1>A page</h1>', { 'Content-Type': 'text/html; charset=utf-8' }),
-    ErrorClass,
-    new RegExp(`answered ${status} with text/html instead of the service's JSON: ${cause.source}`),
-  )
-const malformed = (body: string, headers?: Record<string, string>): BadAnswer => [
-  sending(200, body, headers),
-  UnexpectedResponseError,
-  'malformed_response',
-  /JSON that is malformed or breaks off/,
-]
-const noResult = (body: string) =>
-  unexpected(sending(200, body), UnexpectedResponseError, /not a result of listPets: check baseUrl/)
-const noError = (status: number, body: string, ErrorClass: typeof PetstoreError) =>
-  unexpected(
-    sending(status, body),
-    ErrorClass,
-    new RegExp(`answered ${status} with application/json instead of the service's`),
-  )
 
 const BAD_ANSWERS: Record<string, BadAnswer> = {
-  'an error page of a proxy': page(502, ServerError, /a proxy/),
-  'a page that was not found': page(404, NotFoundError, /check that baseUrl/),
-  'a page instead of animals': page(200, UnexpectedResponseError, /check that baseUrl/),
+  'an error page of a proxy': page(502, ServerError, 'a proxy'),
+  'a page that was not found': page(404, NotFoundError, 'check that baseUrl'),
+  'a page instead of animals': page(200, UnexpectedResponseError, 'check that baseUrl'),
   'an empty answer': malformed(''),
   'truncated JSON': malformed('[{"id":1,"na'),
-  'truncated JSON whose type has a parameter': malformed('[{"id":1,"na', {
-    'Content-Type': 'application/json; charset=utf-8',
-  }),
+  'truncated JSON whose type has a parameter': malformed('[{"id":1,"na', 'application/json; charset=utf-8'),
   'JSON nested without end': malformed('['.repeat(1_000_000)),
   'JSON of something else': noResult('{"users":[]}'),
   'an animal without an id': noResult(`[${PET.replace('"id"', '"nr"')}]`),
@@ -71,38 +76,24 @@ const BAD_ANSWERS: Record<string, BadAnswer> = {
   'an error of another shape': noError(403, '{"error":"forbidden"}', InvalidRequestError),
   'an error without a message': noError(400, '{"code":"invalid_pet"}', InvalidRequestError),
   'an error with a number for a code': noError(400, '{"code":400,"message":"Bad request"}', InvalidRequestError),
-  'an answer without a content type': unexpected(
+  'an answer without a content type': [
     (response) => response.writeHead(500, { 'Request-Id': 'odd-1' }).end('no'),
     ServerError,
     /answered 500 with no content type instead of the service's/,
-  ),
-  'several choices': unexpected(sending(300, '[]'), UnexpectedResponseError, /was redirected\. Set baseUrl/),
-  'a redirect': unexpected(
-    sending(301, '', { Location: 'https://pets.example/v1/pets' }),
-    UnexpectedResponseError,
-    /redirected to https:\/\/pets\.example.*Set baseUrl/,
-  ),
-  'a next page without a cursor': unexpected(
-    sending(200, '[]', { Link: '</v1/pets>; rel="next"' }),
-    UnexpectedResponseError,
-    /does not lead on/,
-  ),
-  'a code that this version does not know': [
-    sending(401, '{"code":"key_asleep","message":"The key is asleep.","status":401}'),
-    AuthenticationError,
-    'key_asleep',
-    /^The key is asleep\.$/,
   ],
-  'a code of a status that it does not know': [
-    sending(499, '{"code":"teapot","message":"Tea?","status":499}'),
-    InvalidRequestError,
-    'teapot',
-    /^Tea\?$/,
-  ],
+  'several choices': misled(300, {}, /was redirected\. Set baseUrl/),
+  'a redirect': misled(
+    301,
+    { Location: 'https://b.example/v1/pets' },
+    /redirected to https:\/\/b\.example.*Set baseUrl/,
+  ),
+  'a next page without a cursor': misled(200, { Link: '</v1/pets>; rel="next"' }, /does not lead on/),
+  'a code that this version does not know': newError(401, 'key_asleep', AuthenticationError),
+  'a code of a status that it does not know': newError(499, 'key_asleep', InvalidRequestError),
 }
 
 describe('An answer that is not of the service', () => {
-  for (const [title, [answer, ErrorClass, code, message]] of Object.entries(BAD_ANSWERS)) {
+  for (const [title, [answer, ErrorClass, message, code = 'unexpected_response']] of Object.entries(BAD_ANSWERS)) {
     it(`is a clear error: ${title}`, async () => {
       await using server = await startOddServer(answer)
       await assert.rejects(list(server), (error) => {

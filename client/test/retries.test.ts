@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { Folder, makeKey, serve } from '../../test/command.ts'
 import { startCuttingProxy } from '../../test/cutting-proxy.ts'
-import { ENGINES } from '../../assurance/harness/engines.ts'
+import { sqlite } from '../../assurance/harness/engines.ts'
 import { freePort } from '../../assurance/harness/free-port.ts'
 import { countPets, describeService } from '../../test/harness.ts'
 import { type CreatePetOptions, type Pet, Petstore } from '../src/petstore.ts'
@@ -11,81 +11,82 @@ import { newClient, PET, sending, startOddServer, unavailable } from './odd-serv
 
 const REX = { name: 'Rex', categoryId: 3 }
 
-describeService('A client of the service', (service) => {
-  /** The first attempt asks for a failure that staging rehearses. */
-  function rehearsing(failure: string, maxRetries = 3): Petstore {
-    let attempts = 0
-    const send: typeof fetch = (input, init) => {
-      const headers = new Headers(init?.headers)
-      attempts += 1
-      if (attempts === 1) headers.set('Petstore-Rehearse', failure)
-      return fetch(input, { ...init, headers })
+describeService(
+  'A client of the service',
+  (service) => {
+    /** The first attempt asks for a failure that staging rehearses. */
+    function rehearsing(failure: string, maxRetries = 3): Petstore {
+      let attempts = 0
+      const send: typeof fetch = (input, init) => {
+        const headers = new Headers(init?.headers)
+        attempts += 1
+        if (attempts === 1) headers.set('Petstore-Rehearse', failure)
+        return fetch(input, { ...init, headers })
+      }
+      return new Petstore({ apiKey: service().key, baseUrl: `${service().url}/v1`, fetch: send, maxRetries })
     }
-    return new Petstore({ apiKey: service().key, baseUrl: `${service().url}/v1`, fetch: send, maxRetries })
-  }
 
-  for (const failure of ['503', '429', 'delay=200ms', 'disconnect', 'disconnect-after-commit']) {
-    it(`reads, and adds an animal once, through ${failure}`, async () => {
-      const before = await countPets(service())
-      const pet = await rehearsing(failure).createPet(REX)
-      assert.equal(await countPets(service()), before + 1)
-      assert.deepEqual((await rehearsing(failure).listPets({ limit: 1 })).pets, [pet])
+    for (const failure of ['503', '429', 'delay=200ms', 'disconnect', 'disconnect-after-commit']) {
+      it(`reads, and adds an animal once, through ${failure}`, async () => {
+        const before = await countPets(service())
+        const pet = await rehearsing(failure).createPet(REX)
+        assert.equal(await countPets(service()), before + 1)
+        assert.deepEqual((await rehearsing(failure).listPets({ limit: 1 })).pets, [pet])
+      })
+    }
+
+    it('learns what failed when its retries are used up', async () => {
+      const list = async () => rehearsing('429', 0).listPets()
+      await assert.rejects(list, { name: 'RateLimitError', retryAfter: 1000 })
+      await assert.rejects(rehearsing('503', 0).createPet(REX), { name: 'ServerError', code: 'service_unavailable' })
     })
-  }
 
-  it('learns what failed when its retries are used up', async () => {
-    const list = async () => rehearsing('429', 0).listPets()
-    await assert.rejects(list, { name: 'RateLimitError', retryAfter: 1000 })
-    await assert.rejects(rehearsing('503', 0).createPet(REX), { name: 'ServerError', code: 'service_unavailable' })
-  })
-
-  /** Creates of which the service has the request, and the client no answer. */
-  const unanswered: Record<string, [options: () => CreatePetOptions, error: string]> = {
-    lost: [() => ({}), 'NetworkError'],
-    'held up beyond the timeout': [() => ({ timeout: 2000 }), 'TimeoutError'],
-    'held up until the call is aborted': [() => ({ signal: AbortSignal.timeout(2000) }), 'TimeoutError'],
-  }
-  for (const [what, [options, name]] of Object.entries(unanswered)) {
-    it(`finds the animal by its Idempotency-Key after a create whose answer is ${what}`, async () => {
-      await using proxy = await startCuttingProxy(service().url)
-      const petstore = new Petstore({ apiKey: service().key, baseUrl: `${proxy.url}v1`, maxRetries: 0 })
-      const before = await countPets(service())
-      const held = what === 'lost' ? proxy.cutNextAnswer() : proxy.holdNextAnswer()
-      await assert.rejects(petstore.createPet(REX, { idempotencyKey: what, ...options() }), { name })
-      await held?.arrived
-      const pet = await petstore.createPet(REX, { idempotencyKey: what })
-      assert.equal(await countPets(service()), before + 1)
-      assert.deepEqual((await petstore.listPets({ limit: 1 })).pets, [pet])
-    })
-  }
-})
+    /** Creates of which the service has the request, and the client no answer. */
+    const unanswered: Record<string, [options: () => CreatePetOptions, error: string]> = {
+      lost: [() => ({}), 'NetworkError'],
+      'held up beyond the timeout': [() => ({ timeout: 2000 }), 'TimeoutError'],
+      'held up until the call is aborted': [() => ({ signal: AbortSignal.timeout(2000) }), 'TimeoutError'],
+    }
+    for (const [what, [options, name]] of Object.entries(unanswered)) {
+      it(`finds the animal by its Idempotency-Key after a create whose answer is ${what}`, async () => {
+        await using proxy = await startCuttingProxy(service().url)
+        const petstore = new Petstore({ apiKey: service().key, baseUrl: `${proxy.url}v1`, maxRetries: 0 })
+        const before = await countPets(service())
+        const held = what === 'lost' ? proxy.cutNextAnswer() : proxy.holdNextAnswer()
+        await assert.rejects(petstore.createPet(REX, { idempotencyKey: what, ...options() }), { name })
+        await held?.arrived
+        const pet = await petstore.createPet(REX, { idempotencyKey: what })
+        assert.equal(await countPets(service()), before + 1)
+        assert.deepEqual((await petstore.listPets({ limit: 1 })).pets, [pet])
+      })
+    }
+  },
+  { engine: sqlite },
+)
 
 describe('A service that dies in the middle of creates', () => {
-  for (const engine of ENGINES) {
-    it(`has added each animal once when it is back, on ${engine.name}`, async () => {
-      await using folder = await Folder.create()
-      await using database = await engine.newDatabase()
-      const env = { DATABASE_URL: database.url, PORT: String(await freePort()) }
-      const { key } = await makeKey(folder, env)
-      const first = await serve(folder, { env })
-      const petstore = new Petstore({ apiKey: key, baseUrl: `${first.url}/v1`, maxRetries: 10, timeout: 60_000 })
+  it('has added each animal once when it is back', async () => {
+    await using folder = await Folder.create()
+    const env = { PORT: String(await freePort()) }
+    const { key } = await makeKey(folder)
+    const first = await serve(folder, { env })
+    const petstore = new Petstore({ apiKey: key, baseUrl: `${first.url}/v1`, maxRetries: 10, timeout: 60_000 })
 
-      const creates: Promise<Pet>[] = []
-      for (let number = 0; number < 120; number += 1) {
-        creates.push(petstore.createPet({ name: `Pet ${number}`, categoryId: number }))
-        // Some are answered, some are under way, and some are still to be sent when the service dies.
-        if (number % 20 === 19) await creates[number - 10]
-      }
-      first.child.kill('SIGKILL')
-      await first.ended
-      await serve(folder, { env })
+    const creates: Promise<Pet>[] = []
+    for (let number = 0; number < 120; number += 1) {
+      creates.push(petstore.createPet({ name: `Pet ${number}`, categoryId: number }))
+      // Some are answered, some are under way, and some are still to be sent when the service dies.
+      if (number % 20 === 19) await creates[number - 10]
+    }
+    first.child.kill('SIGKILL')
+    await first.ended
+    await serve(folder, { env })
 
-      const created = await Promise.all(creates)
-      const stored: Pet[] = await Array.fromAsync(petstore.listPets())
-      const byId = (a: Pet, b: Pet) => Number(a.id - b.id)
-      assert.deepEqual(stored.toSorted(byId), created.toSorted(byId))
-    })
-  }
+    const created = await Promise.all(creates)
+    const stored: Pet[] = await Array.fromAsync(petstore.listPets())
+    const byId = (a: Pet, b: Pet) => Number(a.id - b.id)
+    assert.deepEqual(stored.toSorted(byId), created.toSorted(byId))
+  })
 })
 
 describe('A failure that passes', () => {
