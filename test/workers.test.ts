@@ -221,12 +221,16 @@ describe('Workers', () => {
       const answers = await ask(next, LIVEZ).finally(() => close(next))
       return answers.every((status) => status === 200)
     }, 'there is room again')
+  })
 
+  it('are not more than the limit of connections in one great rush either', async () => {
+    await using folder = await Folder.create()
+    const served = await serve(folder, { env: { PETSTORE_WORKERS: '4', PETSTORE_MAX_CONNECTIONS: '400' } })
     const rush = connectionsTo(served, 1000)
-    const open = () => rush.filter(isOpen).length
-    await until(() => open() <= most * 1.05, 'hardly one is open beyond the limit in one great rush either')
+    const open = () => rush.filter(({ socket }) => !socket.destroyed).length
+    await until(() => open() <= 420, 'hardly one is open beyond the limit')
     await setTimeout(500)
-    assert.ok(open() >= most, `${open()} are open`)
+    assert.ok(open() >= 400, `${open()} are open`)
     close(rush)
   })
 })
