@@ -140,12 +140,12 @@ describe('A worker that is killed', { concurrency: 2 }, () => {
       assert.equal(await lists(), round)
       await until(async () => (await open()) === 0, 'what it had open is gone')
     }
-    // A worker that is busy starting may not give back unused places in time.
+    // A worker that is busy starting may not give back unused slots in time.
     await until(async () => {
       const all = connectionsTo(instance, 6)
       await askForAll(all, LIVEZ, 200).finally(() => close(all))
       return true
-    }, 'all places can be used')
+    }, 'all slots can be used')
   })
 
   for (const [when, env] of [
