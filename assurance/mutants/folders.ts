@@ -28,7 +28,7 @@ export const FOLDERS: readonly MutatedFolder[] = [
     mutate: ['src/accounts/*.ts'],
     tests: [
       'src/accounts/*.test.ts',
-      'test/{chores,console-{people,sessions,throttles},old-passwords,spec-5-authentication}.test.ts',
+      'test/{chores,console-{activity,forms,sessions,throttles},old-passwords,spec-5-authentication}.test.ts',
     ],
   },
   {
