@@ -54,6 +54,19 @@ export class RawConnection implements Disposable {
     return answer
   }
 
+  /** Sends a request and returns its answer. */
+  ask(bytes: string | Buffer): Promise<RawAnswer> {
+    this.send(bytes)
+    return this.answer()
+  }
+
+  /** Returns the statuses of the next answers. */
+  async statuses(count: number): Promise<number[]> {
+    const statuses: number[] = []
+    while (statuses.length < count) statuses.push((await this.answer()).status)
+    return statuses
+  }
+
   /**
    * Resolves when the server has closed the connection; rejects if an unread answer arrived before that. By default it waits less
    * than the service's `lingerTimeout` of 10 s, which would close the connection that a fault leaves open.
@@ -88,9 +101,23 @@ export class RawConnection implements Disposable {
   }
 }
 
+/** A request without a body; `more` are further header lines. */
+export function getRequest(path: string, more = ''): string {
+  return `GET ${path} HTTP/1.1\r\nHost: localhost\r\n${more}\r\n`
+}
+
+export function keyHeader(key: string): string {
+  return `Authorization: Bearer ${key}\r\n`
+}
+
+/** A whole create with this body. */
+export function createRequest(key: string, body: string, more = ''): string {
+  return createHead(key, body, more) + body
+}
+
 /** The head of a create with this body, which is sent apart; `more` are further header lines. */
 export function createHead(key: string, body: string, more = ''): string {
-  return `POST /v1/pets HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${key}\r\n${more}Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n`
+  return `POST /v1/pets HTTP/1.1\r\nHost: localhost\r\n${keyHeader(key)}${more}Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n`
 }
 
 /** Resolves when connections are refused: the service has stopped listening. */
