@@ -245,13 +245,6 @@ describe('Framing', () => {
     expectRawError(await ask(create.replace('HTTP/1.1', 'HTTP/1.0')), 'invalid_json')
   })
 
-  it('sends no 100 Continue to an HTTP/1.0 client, which would take it for the answer', async () => {
-    using connection = new RawConnection(petstore.url)
-    const head = `POST /v1/pets HTTP/1.0\r\n${HOST}${key}${JSON_TYPE}Expect: 100-continue\r\n`
-    connection.send(`${head}Content-Length: 1\r\n\r\n{`)
-    expectRawError(await connection.answer(), 'invalid_json')
-  })
-
   it('ignores an offer to upgrade', async () => {
     for (const protocol of ['websocket', 'h2c', 'TLS/1.3'])
       assert.equal((await ask(get(`${HOST}Connection: Upgrade\r\nUpgrade: ${protocol}\r\n`))).status, 200)
