@@ -1,16 +1,24 @@
 // The Request-Id, and the one log line that each request leaves.
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { after, before, beforeEach, describe, it } from 'node:test'
 import { generateKey } from '../src/accounts/api-keys.ts'
-import { ENGINES } from '../assurance/harness/engines.ts'
-import { PASSWORD, startPetstore } from './harness.ts'
+import { until } from '../assurance/harness/until.ts'
+import { makeKey, PASSWORD, type Petstore, startPetstore } from './harness.ts'
 import { RawConnection } from '../assurance/harness/raw-http.ts'
 
 const MADE = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 describe('The request id', () => {
+  let petstore: Petstore
+  before(async () => {
+    petstore = await startPetstore({ env: { PETSTORE_LOG_LEVEL: 'debug' } })
+  })
+  after(() => petstore[Symbol.asyncDispose]())
+  beforeEach(() => {
+    petstore.logged.length = 0
+  })
+
   it('is on every answer, each another, and on the one log line of the request', async () => {
-    await using petstore = await startPetstore()
     const started = performance.now()
     const responses = [
       await petstore.call('/pets?limit=5'),
@@ -27,61 +35,46 @@ describe('The request id', () => {
     assert.equal(new Set(ids).size, ids.length)
     const lines = petstore.logged.filter(({ msg }) => msg === 'request')
     assert.deepEqual(
-      lines.map(({ requestId }) => requestId),
-      ids,
+      lines.map(({ requestId, status }) => [requestId, status]),
+      responses.map(({ status }, index) => [ids[index], status]),
     )
-    assert.deepEqual(
-      lines.map(({ status }) => status),
-      responses.map(({ status }) => status),
-    )
-    const [first] = lines
-    assert.equal(first?.['operation'], 'listPets')
-    assert.equal(first?.['keyId'], petstore.apiKey.id)
-    assert.equal(first?.['path'], '/v1/pets')
+    const { operation, keyId, path, address } = lines[0]!
+    assert.deepEqual([operation, keyId, path, address], ['listPets', petstore.apiKey.id, '/v1/pets', '127.0.0.1'])
     const elapsed = performance.now() - started
-    for (const { ms, path } of lines)
-      assert.ok(typeof ms === 'number' && ms > 0 && ms < elapsed, `${String(path)}: ${String(ms)} of ${elapsed} ms`)
-    assert.equal(first?.['address'], '127.0.0.1')
+    for (const { ms, path: of } of lines)
+      assert.ok(typeof ms === 'number' && ms > 0 && ms < elapsed, `${String(of)}: ${String(ms)} of ${elapsed} ms`)
   })
 
   it('stands beside the address that the trusted proxies tell of, and not what a client claims', async () => {
-    const forwarded = { 'X-Forwarded-For': '203.0.113.9, 198.51.100.7, 10.0.0.2' }
-    for (const [env, address] of [
-      [{}, '127.0.0.1'],
-      [{ PETSTORE_TRUST_PROXY: 'loopback,10.0.0.0/8' }, '198.51.100.7'],
+    await using behind = await startPetstore({ env: { PETSTORE_TRUST_PROXY: 'loopback,10.0.0.0/8' } })
+    const headers = { 'X-Forwarded-For': '203.0.113.9, 198.51.100.7, 10.0.0.2' }
+    for (const [each, address] of [
+      [petstore, '127.0.0.1'],
+      [behind, '198.51.100.7'],
     ] as const) {
-      await using petstore = await startPetstore({ env })
-      await petstore.call('/pets', { headers: forwarded })
-      await fetch(`${petstore.url}/livez`, { headers: forwarded })
+      await each.call('/pets', { headers })
+      await fetch(`${each.url}/livez`, { headers })
       assert.deepEqual(
-        petstore.logged.filter(({ msg }) => msg === 'request').map((line) => line['address']),
+        each.logged.filter(({ msg }) => msg === 'request').map((line) => line['address']),
         [address, address],
       )
     }
   })
 
   it('is kept where it is sane', async () => {
-    await using petstore = await startPetstore()
-    for (const id of ['a', 'trace-1:2/3.4+5=6_7', 'x'.repeat(128)]) {
-      assert.equal((await petstore.call('/pets', { headers: { 'Request-Id': id } })).headers.get('request-id'), id)
-    }
-    for (const id of ['', ' ', 'x'.repeat(129), 'a b', 'a,b', 'ÿ', '<script>', '"a"', 'a;b', petstore.key]) {
-      assert.match(
-        (await petstore.call('/pets', { headers: { 'Request-Id': id } })).headers.get('request-id') ?? '',
-        MADE,
-        id,
-      )
-    }
+    const answered = async (id: string) =>
+      (await petstore.call('/pets', { headers: { 'Request-Id': id } })).headers.get('request-id') ?? ''
+    for (const id of ['a', 'trace-1:2/3.4+5=6_7', 'x'.repeat(128)]) assert.equal(await answered(id), id)
+    for (const id of ['', ' ', 'x'.repeat(129), 'a b', 'a,b', 'ÿ', '<script>', '"a"', 'a;b', petstore.key])
+      assert.match(await answered(id), MADE, id)
   })
 
   it('names what never became a request too: on its answer and its log line, kept where it could be read', async () => {
-    await using petstore = await startPetstore()
-    const headers = 'Host: pets.example\r\nRequest-Id: trace-1\r\n'
     const cases = { 'GET / HTTP/1.1': /^trace-1$/, 'CONNECT pets.example:443 HTTP/1.1': /^trace-1$/, NONSENSE: MADE }
     for (const [line, expected] of Object.entries(cases)) {
       using connection = new RawConnection(petstore.url)
-      connection.send(`${line}\r\n${headers}Expect: a pony\r\n\r\n`)
-      const id = (await connection.answer()).headers.get('request-id')
+      const headers = 'Host: pets.example\r\nRequest-Id: trace-1\r\nExpect: a pony\r\n'
+      const id = (await connection.ask(`${line}\r\n${headers}\r\n`)).headers.get('request-id')
       assert.match(id ?? '', expected, line)
       assert.equal(petstore.logged.at(-1)?.['requestId'], id)
     }
@@ -92,7 +85,6 @@ describe('The request id', () => {
   })
 
   it('does not let a secret into the log, wherever a caller puts it', async () => {
-    await using petstore = await startPetstore({ env: { PETSTORE_LOG_LEVEL: 'debug' } })
     const { key, url } = petstore
     const foreign = generateKey('staging')
     for (const secret of [key, foreign]) {
@@ -101,12 +93,10 @@ describe('The request id', () => {
       await petstore.call(`/${secret}`)
       await petstore.add({ name: secret, categoryId: secret })
       await petstore.add(secret)
-      await petstore.add(
-        { name: 'Rex', categoryId: 1 },
-        { 'Idempotency-Key': secret, 'User-Agent': secret, 'Request-Id': secret },
-      )
-      await fetch(`${url}/v1/pets`, { headers: { Authorization: secret } })
-      await fetch(`${url}/v1/pets`, { headers: { Authorization: `Bearer ${secret}` } })
+      const headers = { 'Idempotency-Key': secret, 'User-Agent': secret, 'Request-Id': secret }
+      await petstore.add({ name: 'Rex', categoryId: 1 }, headers)
+      for (const Authorization of [secret, `Bearer ${secret}`])
+        await fetch(`${url}/v1/pets`, { headers: { Authorization } })
     }
     const log = JSON.stringify(petstore.logged)
     for (const secret of [key, foreign, PASSWORD]) assert.ok(!log.includes(secret))
@@ -114,7 +104,6 @@ describe('The request id', () => {
   })
 
   it('recognises a key in a path that was percent-encoded, however often', async () => {
-    await using petstore = await startPetstore()
     let secret = petstore.key
     for (let round = 0; round < 4; round += 1) {
       secret = secret.replaceAll(round === 0 ? '_' : '%', (character) => `%${character.charCodeAt(0).toString(16)}`)
@@ -124,19 +113,12 @@ describe('The request id', () => {
   })
 
   it('does not let a key into the failed requests that an account is shown', async () => {
-    await using database = await ENGINES[0]!.newDatabase()
-    let caller: { accountId: string }
-    {
-      await using petstore = await startPetstore({ database: database.url })
-      for (const path of [`/pets?status=${petstore.key}`, `/pets/${petstore.key}`]) await petstore.call(path)
-      caller = petstore.apiKey
-    }
-    // They are written in batches, the last of them when the service stops.
-    await using again = await startPetstore({ database: database.url })
-    const failed = await again.store.accounts.failedRequests(caller.accountId, 10)
-    assert.deepEqual(
-      failed.map(({ message }) => /"([^"]*)"/.exec(message)?.[1]),
-      ['pets_test_…', 'pets_test_…'],
-    )
+    const { key, apiKey } = await makeKey(petstore)
+    const headers = { Authorization: `Bearer ${key}` }
+    for (const path of [`/pets?status=${key}`, `/pets/${key}`]) await petstore.call(path, { headers })
+    // They are written in batches.
+    const failed = () => petstore.store.accounts.failedRequests(apiKey.accountId, 10)
+    await until(async () => (await failed()).length === 2, 'they are written')
+    for (const { message } of await failed()) assert.match(message, /"pets_test_…"/)
   })
 })
