@@ -1,9 +1,8 @@
 // Readiness where the database is slow to answer, and the steps of a stop.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
-import { Writable } from 'node:stream'
 import { describe, it, type TestContext } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { cutOff, listen } from './http/listening.ts'
@@ -26,27 +25,21 @@ it('A database that has not answered after two seconds counts as unavailable', a
 })
 
 /** A server with one request that waits for its answer. */
-async function serverWithRequest(context: TestContext): Promise<{ server: Server; response: ServerResponse }> {
+async function serverWithRequest(context: TestContext) {
   const server = createServer()
   context.after(() => cutOff(server))
   const request = once(server, 'request')
   await listen(server, { host: '127.0.0.1', port: 0, setting: '' })
   const client = connect((server.address() as AddressInfo).port, '127.0.0.1')
-  client.resume().write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n')
+  client.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n')
   const [, response] = (await request) as [IncomingMessage, ServerResponse]
-  return { server, response }
+  return { server, client, response, socket: response.req.socket }
 }
 
 describe('A stop', () => {
   it('closes a connection that becomes idle late, without waiting until the rest is cut off', async (context) => {
     const { mock } = context
-    const server = createServer()
-    context.after(() => server.closeAllConnections())
-    const asked = once(server, 'request')
-    await listen(server, { host: '127.0.0.1', port: 0, setting: '' })
-    const client = connect((server.address() as AddressInfo).port, '127.0.0.1')
-    client.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n')
-    const [, response] = (await asked) as [IncomingMessage, ServerResponse]
+    const { server, client, response, socket } = await serverWithRequest(context)
     // This answer has begun before the stop, so it does not say that it closes the connection.
     response.writeHead(200, { 'Content-Length': 2 }).write('a')
     await once(client, 'data')
@@ -58,7 +51,7 @@ describe('A stop', () => {
     response.end('b')
     await once(response, 'close')
     mock.timers.tick(50)
-    assert.ok(response.req.socket.destroyed)
+    assert.ok(socket.destroyed)
     await finished
     await once(client.resume(), 'close')
     assert.equal(cut.mock.callCount(), 0)
@@ -66,10 +59,9 @@ describe('A stop', () => {
 
   it('leaves an idle connection a quarter of a second for one more request', async (context) => {
     const { mock } = context
-    const { server, response } = await serverWithRequest(context)
+    const { server, response, socket } = await serverWithRequest(context)
     response.end()
     await once(response, 'close')
-    const { socket } = response.req
     mock.timers.enable({ apis: ['setTimeout', 'setInterval'] })
     const finished = finishRequests(server)
     for (const ms of [100, 100]) mock.timers.tick(ms)
@@ -81,8 +73,7 @@ describe('A stop', () => {
 
   it('cuts off what still runs after six seconds, so that its last steps are done within ten', async (context) => {
     const { mock } = context
-    const { server, response } = await serverWithRequest(context)
-    const { socket } = response.req
+    const { server, socket } = await serverWithRequest(context)
     mock.timers.enable({ apis: ['setTimeout', 'setInterval'] })
     const finished = finishRequests(server)
     mock.timers.tick(5999)
@@ -94,13 +85,7 @@ describe('A stop', () => {
 
   it('logs a last step that fails, and returns its error', async () => {
     const lines: { msg: string; error: { message: string } }[] = []
-    const destination = new Writable({
-      write(line: Buffer, _encoding, done) {
-        lines.push(JSON.parse(line.toString()) as (typeof lines)[number])
-        done()
-      },
-    })
-    const log = createLog('info', destination)
+    const log = createLog('info', { write: (line) => void lines.push(JSON.parse(line) as (typeof lines)[number]) })
     assert.equal(await lastStep(Promise.resolve('done'), 'it could not be done', log), undefined)
     assert.equal(lines.length, 0)
     const error = new Error('disk full')

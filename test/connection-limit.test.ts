@@ -1,7 +1,6 @@
 // The limit of connections that several processes share: here by servers of this process, which lease from the same slots.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { Writable } from 'node:stream'
 import { it } from 'node:test'
 import { TIMEOUTS } from '../src/http/app.ts'
 import { tendConnections } from '../src/http/connections.ts'
@@ -216,14 +215,9 @@ async function answerOrEnd(connection: RawConnection): Promise<boolean> {
 it('Refused connections are logged, and then their number every ten seconds', ({ mock }) => {
   mock.timers.enable({ apis: ['setInterval'] })
   const counts: unknown[] = []
-  const destination = new Writable({
-    write(line: Buffer, _encoding, done) {
-      counts.push((JSON.parse(line.toString()) as { count?: number }).count)
-      done()
-    },
-  })
+  const write = (line: string) => void counts.push((JSON.parse(line) as { count?: number }).count)
   const server = createServer()
-  const [log, monotonic] = [createLog('info', destination), () => 0]
+  const [log, monotonic] = [createLog('info', { write }), () => 0]
   tendConnections(server, { ...TIMEOUTS, maxConnections: 1, connectionLimit: undefined, monotonic, log }, () => {})
   for (let refused = 0; refused < 3; refused += 1) server.emit('drop')
   mock.timers.tick(10_000)

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import * as fc from 'fast-check'
-import { decodeCursor, encodeCursor, nextPageQuery, parseListQuery, type RawQuery } from './list-query.ts'
+import { decodeCursor, encodeCursor, nextPageQuery, parseListQuery } from './list-query.ts'
 import { INT64_MAX, INT64_MIN } from './int64.ts'
 import { PAGE_SIZE } from './limits.ts'
 import { PET_STATUSES } from './pets.ts'
@@ -22,12 +22,8 @@ describe('parseListQuery', () => {
     )
     fc.assert(
       fc.property(valid, ({ limit, status, before }) => {
-        const raw: RawQuery = {
-          limit: String(limit),
-          status,
-          cursor: before === undefined ? undefined : encodeCursor(before),
-        }
-        assert.deepEqual(parseListQuery(raw), {
+        const cursor = before === undefined ? undefined : encodeCursor(before)
+        assert.deepEqual(parseListQuery({ limit: String(limit), status, cursor }), {
           limit,
           ...(status && { status }),
           ...(before !== undefined && { before }),
@@ -41,10 +37,7 @@ describe('parseListQuery', () => {
       fc.property(fc.oneof(fc.string(), fc.integer().map(String), fc.double().map(String)), (limit) => {
         const parsed = parseListQuery({ limit })
         if (parsed instanceof Problem) assert.match(parsed.message, /^The query parameter limit must be /)
-        else
-          assert.ok(
-            /^[0-9]+$/.test(limit) && parsed.limit === Number(limit) && parsed.limit >= 1 && parsed.limit <= 100,
-          )
+        else assert.ok(/^(?:[1-9][0-9]?|100)$/.test(limit.replace(/^0+/, '')) && parsed.limit === Number(limit))
       }),
     )
   })
@@ -99,16 +92,9 @@ describe('A cursor', () => {
       }),
     )
     const cursor = encodeCursor(43n)
-    for (const other of [
-      `${cursor}=`,
-      cursor.slice(0, -1),
-      ` ${cursor}`,
-      cursor.toLowerCase(),
-      `A${cursor}`,
-      cursor.replace('A', '+'),
-    ]) {
+    const longer = [`${cursor}=`, ` ${cursor}`, `A${cursor}`]
+    for (const other of [...longer, cursor.slice(0, -1), cursor.toLowerCase(), cursor.replace('A', '+')])
       assert.equal(decodeCursor(other), undefined)
-    }
     // The same bytes in the other alphabet of base64, which the decoder takes too.
     assert.equal(decodeCursor(encodeCursor(-1n).replace('_', '/')), undefined)
   })

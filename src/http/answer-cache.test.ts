@@ -12,112 +12,103 @@ function page(body: string): CachedAnswer {
   return { route, body: body as Bytes, etag: '""', headers: [], contentHeaders: [] }
 }
 
-/** Of a store whose version the test sets. */
-function cacheOf(store: { version: number | undefined }): AnswerCache {
-  const version = () => store.version
-  const cache = new AnswerCache({ version, versionToRead: version })
-  cache.refresh()
-  return cache
-}
+const PETS = '/v1/pets'
+const THREE_MEGABYTES = page('x'.repeat(3 * 1024 * 1024))
 
-/** A page is kept when it is asked for the second time. */
-async function askTwice(cache: AnswerCache, address: string, read = page('x'), version = cache.version): Promise<void> {
-  for (let count = 0; count < 2; count += 1) await cache.readThrough(address, version, async () => read)
+/** A cache of a store whose version a write moves, or that has none. */
+function cacheOf(first: number | undefined) {
+  let version = first
+  const cache = new AnswerCache({ version: () => version, versionToRead: () => version })
+  cache.refresh()
+  const write = () => {
+    version! += 1
+    cache.refresh()
+  }
+  const ask = (address = PETS, found: CachedAnswer | Refusal = page('x')) =>
+    cache.readThrough(address, cache.version, async () => found)
+  /** A page is kept when it is asked for the second time. */
+  const askTwice = async (address = PETS, found = page('x')) => {
+    for (let count = 0; count < 2; count += 1) await ask(address, found)
+  }
+  const keeps = (address = PETS) => cache.find(address) !== undefined
+  return { cache, write, ask, askTwice, keeps }
 }
 
 describe('the answer cache', () => {
-  it('gives a page as long as the version stays, and not after', async () => {
-    const store = { version: 1 }
-    const cache = cacheOf(store)
-    await askTwice(cache, '/v1/pets')
+  it('keeps a page when it is asked for again, as long as the version stays, and not after', async () => {
+    const { cache, write, ask, keeps } = cacheOf(1)
+    for (const isKept of [false, true]) {
+      await ask()
+      assert.equal(keeps(), isKept)
+    }
+    assert.deepEqual(cache.lookups, { hits: 0, misses: 2 }, 'it counts the pages that it had to read')
     cache.refresh()
-    assert.ok(cache.find('/v1/pets'))
-    store.version = 2
-    cache.refresh()
-    assert.equal(cache.find('/v1/pets'), undefined)
+    assert.ok(keeps())
+    write()
+    assert.ok(!keeps())
   })
 
   it('reads a page once for all who ask for it at the same time, and again for who asks after a write', async () => {
-    const store = { version: 1 }
-    const cache = cacheOf(store)
-    await askTwice(cache, '/v1/pets')
-    store.version = 2
-    cache.refresh()
+    const { cache, write, askTwice } = cacheOf(1)
+    await askTwice()
+    write()
     const answers: ((read: CachedAnswer) => void)[] = []
-    const ask = () =>
-      cache.readThrough('/v1/pets', cache.version, () => new Promise((resolve) => answers.push(resolve)))
+    const ask = () => cache.readThrough(PETS, cache.version, () => new Promise((resolve) => answers.push(resolve)))
     const [first, second] = [ask(), ask()]
-    store.version = 3
-    cache.refresh()
+    write()
     const third = ask()
     assert.equal(answers.length, 2)
     const [old, current] = [page('old'), page('current')]
     answers[1]!(current)
     answers[0]!(old)
     assert.deepEqual(await Promise.all([first, second, third]), [old, old, current])
-    assert.equal(cache.find('/v1/pets'), current)
+    assert.equal(cache.find(PETS), current)
   })
 
   it('tells all who wait that a page could not be read, and reads it again for the next', async () => {
-    const cache = cacheOf({ version: 1 })
-    const fail = () => cache.readThrough('/v1/pets', 1, () => Promise.reject(new Error('no disk')))
+    const { cache, ask } = cacheOf(1)
+    const fail = () => cache.readThrough(PETS, 1, () => Promise.reject(new Error('no disk')))
     await Promise.all([fail(), fail()].map((asked) => assert.rejects(asked, /no disk/)))
     const found = page('x')
-    assert.equal(await cache.readThrough('/v1/pets', 1, async () => found), found)
+    assert.equal(await ask(PETS, found), found)
   })
 
-  it('does not keep a page that was read for a request of an older version', async () => {
-    const store = { version: 1 }
-    const cache = cacheOf(store)
-    const slow = cache.version
-    store.version = 2
-    cache.refresh()
-    await askTwice(cache, '/v1/pets', page('x'), slow)
-    assert.equal(cache.find('/v1/pets'), undefined)
-  })
-
-  it('does not keep a page when there was a write while it was read', async () => {
-    const store = { version: 1 }
-    const cache = cacheOf(store)
-    await askTwice(cache, '/v1/pets')
-    store.version = 2
-    cache.refresh()
-    await cache.readThrough('/v1/pets', 2, async () => {
-      store.version = 3
-      cache.refresh()
+  it('does not keep a page that was read for a request of an older version, or when there was a write while it was read', async () => {
+    const { cache, write, askTwice, keeps } = cacheOf(1)
+    await askTwice()
+    write()
+    for (let count = 0; count < 2; count += 1) await cache.readThrough(PETS, 1, async () => page('x'))
+    assert.ok(!keeps())
+    await cache.readThrough(PETS, 2, async () => {
+      write()
       return page('x')
     })
-    assert.equal(cache.find('/v1/pets'), undefined)
+    assert.ok(!keeps())
   })
 
   it('keeps a page that was read while a commit waited for its sync, from the moment that it is synced', async () => {
     let version = 1
     const cache = new AnswerCache({ version: () => version, versionToRead: () => 2 })
     cache.refresh()
-    await askTwice(cache, '/v1/pets')
-    assert.equal(cache.find('/v1/pets'), undefined, 'not for the version before')
-    await cache.readThrough('/v1/pets', 1, async () => {
+    for (let count = 0; count < 2; count += 1) await cache.readThrough(PETS, 1, async () => page('x'))
+    assert.equal(cache.find(PETS), undefined, 'not for the version before')
+    await cache.readThrough(PETS, 1, async () => {
       version = 2
       return page('x')
     })
     cache.refresh()
-    assert.ok(cache.find('/v1/pets'))
+    assert.ok(cache.find(PETS))
     version = 3
     cache.refresh()
-    assert.equal(cache.find('/v1/pets'), undefined)
+    assert.equal(cache.find(PETS), undefined)
   })
 
-  it('keeps nothing where the store has no version', async () => {
-    const cache = cacheOf({ version: undefined })
-    await askTwice(cache, '/v1/pets')
-    assert.equal(cache.find('/v1/pets'), undefined)
-  })
-
-  it('where the store has no version, reads a page once for all of a turn, and again for those of the next', async () => {
-    const cache = cacheOf({ version: undefined })
-    await askTwice(cache, '/v1/pets')
+  it('where the store has no version, keeps nothing, reads a page once for all of a turn, and again for those of the next', async () => {
+    const { cache, askTwice, keeps } = cacheOf(undefined)
+    await askTwice()
+    assert.ok(!keeps())
     let count = 0
-    const ask = () => cache.readThrough('/v1/pets', cache.version, async () => page(String((count += 1))))
+    const ask = () => cache.readThrough(PETS, cache.version, async () => page(String((count += 1))))
     const turn = [ask(), ask(), ask()]
     cache.refresh()
     const next = [ask(), ask()]
@@ -128,88 +119,64 @@ describe('the answer cache', () => {
   })
 
   it('keeps no refusal', async () => {
-    const cache = cacheOf({ version: 1 })
-    for (let count = 0; count < 3; count += 1)
-      await cache.readThrough('/v1/pets', 1, async () => new Refusal('invalid_parameter', ''))
-    assert.equal(cache.find('/v1/pets'), undefined)
-  })
-
-  it('keeps a page only when it is asked for again', async () => {
-    const cache = cacheOf({ version: 1 })
-    await cache.readThrough('/v1/pets', 1, async () => page('x'))
-    assert.equal(cache.find('/v1/pets'), undefined)
-    await cache.readThrough('/v1/pets', 1, async () => page('x'))
-    assert.ok(cache.find('/v1/pets'))
+    const { ask, keeps } = cacheOf(1)
+    for (let count = 0; count < 3; count += 1) await ask(PETS, new Refusal('invalid_parameter', ''))
+    assert.ok(!keeps())
   })
 
   it('holds so many pages and so many bytes, and lets the oldest go', async () => {
-    const cache = cacheOf({ version: 1 })
+    const { askTwice, keeps } = cacheOf(1)
     const addresses = Array.from({ length: 5000 }, (_, index) => `/v1/pets/${index}`)
-    for (const address of addresses) await askTwice(cache, address)
-    assert.equal(addresses.filter((address) => cache.find(address)).length, 1024)
-    assert.ok(cache.find('/v1/pets/4999'))
-    for (const address of ['/a', '/b', '/c']) await askTwice(cache, address, page('x'.repeat(3 * 1024 * 1024)))
-    assert.deepEqual(
-      ['/a', '/b', '/c'].map((address) => cache.find(address) !== undefined),
-      [false, true, true],
-    )
-    assert.equal(cache.find('/v1/pets/4999'), undefined)
+    for (const address of addresses) await askTwice(address)
+    assert.equal(addresses.filter(keeps).length, 1024)
+    assert.ok(keeps('/v1/pets/4999'))
+    for (const address of ['/a', '/b', '/c']) await askTwice(address, THREE_MEGABYTES)
+    assert.deepEqual(['/a', '/b', '/c', '/v1/pets/4999'].map(keeps), [false, true, true, false])
   })
 
   it('has all its room again for the next version', async () => {
-    const store = { version: 1 }
-    const cache = cacheOf(store)
+    const { write, askTwice, keeps } = cacheOf(1)
     for (const version of [1, 2, 3]) {
-      store.version = version
-      cache.refresh()
-      for (const address of ['/a', '/b']) await askTwice(cache, address, page('x'.repeat(3 * 1024 * 1024)))
-      assert.ok(cache.find('/a') && cache.find('/b'), `version ${version}`)
+      for (const address of ['/a', '/b']) await askTwice(address, THREE_MEGABYTES)
+      assert.ok(keeps('/a') && keeps('/b'), `version ${version}`)
+      write()
     }
   })
 
   it('remembers so many addresses that were asked for, and not all there ever were', async () => {
-    const cache = cacheOf({ version: 1 })
-    const ask = (address: string) => cache.readThrough(address, 1, async () => page('x'))
-    await ask('/v1/pets')
+    const { ask, keeps } = cacheOf(1)
+    await ask()
     for (let id = 0; id < 1024; id += 1) await ask(`/v1/pets/${id}`)
-    await ask('/v1/pets')
-    assert.equal(cache.find('/v1/pets'), undefined, 'as if it came for the first time')
+    await ask()
+    assert.ok(!keeps(), 'as if it came for the first time')
   })
 
   it('keeps pages that are asked for in turns', async () => {
-    const cache = cacheOf({ version: 1 })
-    for (const address of ['/a', '/b', '/c', '/a', '/b', '/c'])
-      await cache.readThrough(address, 1, async () => page('x'))
-    assert.ok(cache.find('/a') && cache.find('/b') && cache.find('/c'))
-  })
-
-  it('counts the pages that it had to read', async () => {
-    const cache = cacheOf({ version: 1 })
-    await askTwice(cache, '/v1/pets')
-    assert.deepEqual(cache.lookups, { hits: 0, misses: 2 })
+    const { ask, keeps } = cacheOf(1)
+    for (const address of ['/a', '/b', '/c', '/a', '/b', '/c']) await ask(address)
+    assert.ok(keeps('/a') && keeps('/b') && keeps('/c'))
   })
 
   it('may be filled by one page, to the last byte', async () => {
-    const cache = cacheOf({ version: 1 })
-    await askTwice(cache, '/a', page('x'.repeat(8 * 1024 * 1024 - 2)))
-    assert.ok(cache.find('/a'))
-    await askTwice(cache, '/b', page('x'.repeat(8 * 1024 * 1024 - 1)))
-    assert.equal(cache.find('/b'), undefined)
+    const { askTwice, keeps } = cacheOf(1)
+    await askTwice('/a', page('x'.repeat(8 * 1024 * 1024 - 2)))
+    assert.ok(keeps('/a'))
+    await askTwice('/b', page('x'.repeat(8 * 1024 * 1024 - 1)))
+    assert.ok(!keeps('/b'))
   })
 
   it('counts a page once, however often it is read beside', async () => {
-    const cache = cacheOf({ version: 1 })
-    for (let count = 0; count < 2000; count += 1)
-      await cache.readThrough('/v1/pets', 1, async () => page('x'.repeat(10_000)))
-    assert.ok(cache.find('/v1/pets'))
+    const { ask, keeps } = cacheOf(1)
+    for (let count = 0; count < 2000; count += 1) await ask(PETS, page('x'.repeat(10_000)))
+    assert.ok(keeps())
   })
 
   it('does not take an address of any length', async () => {
-    const cache = cacheOf({ version: 1 })
+    const { askTwice, keeps } = cacheOf(1)
     for (const length of [200, 201, 1000]) {
       const address = '/v1/pets?'.padEnd(length, 'x')
-      await askTwice(cache, address)
-      assert.equal(cache.find(address) !== undefined, length === 200, `${length}`)
+      await askTwice(address)
+      assert.equal(keeps(address), length === 200, `${length}`)
     }
   })
 })

@@ -3,11 +3,24 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import * as fc from 'fast-check'
 import { Refusal } from '../contract/errors.ts'
+import type { RateLimit } from '../config.ts'
 import type { OperationCall } from './call.ts'
 import { createRateLimit, createRateWindow } from './rate-limit.ts'
 
 /** The step reads the caller and leaves headers, nothing else. */
-const requestOf = (accountId: string) => ({ caller: { accountId } }) as unknown as OperationCall
+const callOf = (accountId: string) => ({ caller: { accountId } }) as unknown as OperationCall
+
+type RateWindow = ReturnType<typeof createRateWindow>
+
+/** The step of a process that leases from a window. `deliver` carries each grant to it. */
+const stepOf = (
+  limit: RateLimit,
+  monotonic: () => number,
+  window: RateWindow,
+  deliver = async (grant: ReturnType<RateWindow>) => grant,
+) => createRateLimit(limit, monotonic, async (...asked) => deliver(window(...asked)))
+
+const AT_START = () => 0
 
 describe('The rate step', () => {
   it('lets through at most the allowance of each account in each window, and exactly that under load', () => {
@@ -26,7 +39,7 @@ describe('The rate step', () => {
             const slot = `${account} ${Math.floor(now / (seconds * 1000))}`
             const count = (counts.get(slot) ?? 0) + 1
             counts.set(slot, count)
-            const verdict = step(requestOf(account))
+            const verdict = step(callOf(account))
             assert.ok(!(verdict instanceof Promise))
             assert.equal(verdict instanceof Refusal, count > requests)
           }
@@ -38,46 +51,26 @@ describe('The rate step', () => {
   it('lets through no more where a lease takes so long that its window ends on the way', async () => {
     const limit = { requests: 2, seconds: 1 }
     let now = 10_000
-    const window = createRateWindow(limit, () => now)
+    const monotonic = () => now
+    const window = createRateWindow(limit, monotonic)
     // A process whose leases arrive late, and one whose leases do not: they share the window.
-    const late = createRateLimit(
-      limit,
-      () => now,
-      async (account, wanted) => {
-        const grant = window(account, wanted)
-        await Promise.resolve()
-        if (now < 11_000) now = 11_000
-        return grant
-      },
-    )
-    const prompt = createRateLimit(
-      limit,
-      () => now,
-      async (account, wanted) => window(account, wanted),
-    )
+    const late = stepOf(limit, monotonic, window, async (grant) => {
+      await Promise.resolve()
+      if (now < 11_000) now = 11_000
+      return grant
+    })
+    const prompt = stepOf(limit, monotonic, window)
     now = 10_900
-    const verdicts = [
-      await late(requestOf('a')),
-      await prompt(requestOf('a')),
-      await prompt(requestOf('a')),
-      await late(requestOf('a')),
-    ]
-    assert.deepEqual(
-      verdicts.map((verdict) => verdict instanceof Refusal),
-      [false, false, true, true],
-    )
+    const refused: boolean[] = []
+    for (const step of [late, prompt, prompt, late]) refused.push((await step(callOf('a'))) instanceof Refusal)
+    assert.deepEqual(refused, [false, false, true, true])
   })
 
   it('refuses nobody below the limit in a burst whose requests all wait for leases', async () => {
     const limit = { requests: 10, seconds: 60 }
-    const window = createRateWindow(limit, () => 0)
-    const step = createRateLimit(
-      limit,
-      () => 0,
-      async (account, wanted) => window(account, wanted),
-    )
+    const step = stepOf(limit, AT_START, createRateWindow(limit, AT_START))
     const accounts = Array.from({ length: 21 }, (_, index) => (index % 2 === 0 ? 'a' : 'b'))
-    const verdicts = await Promise.all(accounts.map(async (account) => step(requestOf(account))))
+    const verdicts = await Promise.all(accounts.map(async (account) => step(callOf(account))))
     assert.deepEqual(
       accounts.filter((_, index) => verdicts[index] instanceof Refusal),
       ['a'],
@@ -94,9 +87,9 @@ describe('The rate step', () => {
       const window = createRateWindow(limit, monotonic)
       const rate = createRateLimit(limit, monotonic, isShared ? async (...asked) => window(...asked) : undefined)
       for (let count = 1; count <= limit.requests; count++) {
-        const request = requestOf('a')
-        assert.equal(await rate(request), undefined, `request ${count}`)
-        assert.match(request.answerHeaders![1]!, /;t=1$/)
+        const call = callOf('a')
+        assert.equal(await rate(call), undefined, `request ${count}`)
+        assert.match(call.answerHeaders![1]!, /;t=1$/)
       }
     })
     await fc.assert(property, { numRuns: 200 })
@@ -105,31 +98,22 @@ describe('The rate step', () => {
   it('loses no request of a lease that seems to have ended before its window', async () => {
     let now = 0
     const limit = { requests: 1000, seconds: 60 }
-    const window = createRateWindow(limit, () => now)
-    const step = createRateLimit(
-      limit,
-      () => now,
-      async (...asked) => ({ ...window(...asked), endsInMs: 5 }),
-    )
+    const monotonic = () => now
+    const window = createRateWindow(limit, monotonic)
+    const step = stepOf(limit, monotonic, window, async (grant) => ({ ...grant, endsInMs: 5 }))
     for (let count = 0; count <= limit.requests; count += 1) {
-      assert.equal((await step(requestOf('a'))) instanceof Refusal, count === limit.requests, `request ${count}`)
+      assert.equal((await step(callOf('a'))) instanceof Refusal, count === limit.requests, `request ${count}`)
       now += 10
     }
   })
 
   it('tells what is left of the limit in all processes that lease parts of it', async () => {
     const limit = { requests: 250, seconds: 60 }
-    const window = createRateWindow(limit, () => 0)
-    const steps = [0, 1].map(() =>
-      createRateLimit(
-        limit,
-        () => 0,
-        async (account, wanted) => window(account, wanted),
-      ),
-    )
+    const window = createRateWindow(limit, AT_START)
+    const steps = [0, 1].map(() => stepOf(limit, AT_START, window))
     const told: (string | undefined)[] = []
     for (const step of [...steps, ...steps]) {
-      const request = requestOf('a')
+      const request = callOf('a')
       assert.equal(await step(request), undefined)
       told.push(request.answerHeaders?.[1])
     }
@@ -142,25 +126,20 @@ describe('The rate step', () => {
 
   it('asks again after a lease that failed', async () => {
     const limit = { requests: 10, seconds: 60 }
-    const window = createRateWindow(limit, () => 0)
     let isBroken = true
-    const step = createRateLimit(
-      limit,
-      () => 0,
-      async (account, wanted) => {
-        if (isBroken) throw new Error('no answer')
-        return window(account, wanted)
-      },
-    )
-    await assert.rejects(async () => step(requestOf('a')), /no answer/)
+    const step = stepOf(limit, AT_START, createRateWindow(limit, AT_START), async (grant) => {
+      if (isBroken) throw new Error('no answer')
+      return grant
+    })
+    await assert.rejects(async () => step(callOf('a')), /no answer/)
     isBroken = false
-    assert.equal(await step(requestOf('a')), undefined)
+    assert.equal(await step(callOf('a')), undefined)
   })
 
   it('tells a wait of at least a second and at most the window', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 100 }), fc.integer({ min: 0, max: 10 ** 9 }), (seconds, at) => {
-        const request = requestOf('a')
+        const request = callOf('a')
         const step = createRateLimit({ requests: 1, seconds }, () => at + 1_790_000_000_000)
         void step(request)
         const refusal = step(request)
