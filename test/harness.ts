@@ -1,6 +1,5 @@
 // A whole running service for a test: real store, real sockets, on a free port.
 import assert from 'node:assert/strict'
-import { Writable } from 'node:stream'
 import { after, before, describe } from 'node:test'
 import { randomText } from '../src/accounts/api-keys.ts'
 import { type Config, readConfig } from '../src/config.ts'
@@ -55,12 +54,13 @@ export async function startPetstore(options: PetstoreOptions = {}): Promise<Pets
   const monotonic = options.monotonic ?? (options.chores === false ? () => 0 : undefined)
   const own = database === undefined ? await engine.newDatabase() : undefined
   const logged: Record<string, unknown>[] = []
+  const write = (line: string) => void logged.push(JSON.parse(line) as Record<string, unknown>)
   const settings = readConfig(
     {},
     { PORT: await portFor(env), PETSTORE_LOG_LEVEL: 'info', DATABASE_URL: database ?? own!.url, ...WORKERS, ...env },
   )
   const config = { ...settings, ...options.config }
-  const running = await startServer(config, createLog(config.logLevel, collectInto(logged)), {
+  const running = await startServer(config, createLog(config.logLevel, { write }), {
     ...(clock && { clock }),
     ...(monotonic && { monotonic }),
     timeouts,
@@ -217,15 +217,6 @@ export async function makeKey(running: Running): Promise<{ account: Account; api
   const made = await running.accounts.createKey(account, 'test', undefined, 'command line')
   if (made instanceof Problem) throw new Error(made.message)
   return { account, apiKey: made.key, key: made.secret }
-}
-
-function collectInto(lines: Record<string, unknown>[]): Writable {
-  return new Writable({
-    write(chunk: Buffer, _encoding, done) {
-      lines.push(JSON.parse(chunk.toString()) as Record<string, unknown>)
-      done()
-    },
-  })
 }
 
 /** How many animals there are. */
