@@ -11,13 +11,10 @@ import { TIMEOUTS as DEFAULT_TIMEOUTS } from '../src/http/app.ts'
 import { until } from '../assurance/harness/until.ts'
 import { Folder, serve } from './command.ts'
 import { allowedAt, countPets, type Petstore, startPetstore } from './harness.ts'
-import { createRequest, expectRawError, getRequest, keyHeader, RawConnection } from '../assurance/harness/raw-http.ts'
+import { create, expectRawError, get, list, LIVEZ, RawConnection, REX } from '../assurance/harness/raw-http.ts'
 
-const REX = '{"name":"Rex","categoryId":1}'
 const CONNECT = 'CONNECT pets.example:443 HTTP/1.1\r\nHost: pets.example\r\n\r\n'
 
-const create = ({ key }: Petstore, body = REX, more = '') => createRequest(key, body, more)
-const list = ({ key }: Petstore) => getRequest('/v1/pets', keyHeader(key))
 const newestNames = async (petstore: Petstore, limit: number) =>
   ((await (await petstore.call(`/pets?limit=${limit}`)).json()) as { name: string }[]).map(({ name }) => name)
 
@@ -39,7 +36,9 @@ describe('A connection', () => {
 
   it('carries requests one after the other without waiting, answered in their order', async () => {
     using connection = new RawConnection(petstore.url)
-    connection.send(create(petstore) + list(petstore) + create(petstore, '{') + getRequest('/nowhere') + list(petstore))
+    connection.send(
+      create(petstore.key) + list(petstore.key) + create(petstore.key, '{') + get('/nowhere') + list(petstore.key),
+    )
     for (const expected of [201, 200, 400, 404, 200]) {
       const { status, headers } = await connection.answer()
       assert.deepEqual([status, headers.get('keep-alive')], [expected, 'timeout=65'])
@@ -49,7 +48,7 @@ describe('A connection', () => {
   it('carries very many at once: none is lost, and what they add is in their order', async () => {
     using connection = new RawConnection(petstore.url)
     const added = Array.from({ length: 100 }, (_, index) => `pet ${index}`)
-    connection.send(added.map((name) => create(petstore, JSON.stringify({ name, categoryId: 1 }))).join(''))
+    connection.send(added.map((name) => create(petstore.key, JSON.stringify({ name, categoryId: 1 }))).join(''))
     for (const name of added)
       assert.equal((JSON.parse((await connection.answer()).body) as { name: string }).name, name)
     assert.deepEqual(await newestNames(petstore, 100), added.toReversed())
@@ -63,7 +62,7 @@ describe('A connection', () => {
     it(`gets the answers that are due before ${what}`, async () => {
       await mark()
       using connection = new RawConnection(petstore.url)
-      connection.send(create(petstore) + list(petstore) + last)
+      connection.send(create(petstore.key) + list(petstore.key) + last)
       assert.deepEqual(await connection.statuses(2), [201, 200])
       const refused = await connection.answer()
       expectRawError(refused, code)
@@ -75,7 +74,7 @@ describe('A connection', () => {
 
   it('may be left in the middle of a request, or reset after a refused CONNECT: nothing is stored, and the service goes on', async () => {
     await mark()
-    const whole = create(petstore)
+    const whole = create(petstore.key)
     for (const length of [1, 20, whole.length - REX.length - 2, whole.length - 10, whole.length - 1]) {
       using connection = new RawConnection(petstore.url)
       connection.send(whole.slice(0, length))
@@ -106,7 +105,7 @@ describe('A connection', () => {
   it('takes a request byte by byte', async () => {
     using connection = new RawConnection(petstore.url)
     connection.socket.setNoDelay(true)
-    for (const character of create(petstore)) {
+    for (const character of create(petstore.key)) {
       connection.send(character)
       await setImmediate()
     }
@@ -114,12 +113,12 @@ describe('A connection', () => {
   })
 
   it("leaves a line in the log with the client's address where it breaks off in a body, asked for or not yet", async () => {
-    const expecting = create(petstore, REX, 'Expect: 100-continue\r\n').slice(0, -REX.length)
-    const delayed = create(petstore, REX, 'Petstore-Rehearse: delay=100ms\r\n').slice(0, -1)
+    const expecting = create(petstore.key, REX, 'Expect: 100-continue\r\n').slice(0, -REX.length)
+    const delayed = create(petstore.key, REX, 'Petstore-Rehearse: delay=100ms\r\n').slice(0, -1)
     const broken: [bytes: string, status: number][] = [
       [expecting, 100],
       // Both come in one packet: with the answer to the first, the other request is under way.
-      [getRequest('/livez') + delayed, 200],
+      [LIVEZ + delayed, 200],
     ]
     for (const [bytes, status] of broken) {
       await mark()
@@ -138,7 +137,7 @@ describe('A connection', () => {
   it('waits for its turn with many others, and the event loop turns meanwhile', async () => {
     const open = Array.from({ length: 500 }, () => new RawConnection(petstore.url))
     const askAll = async () => {
-      for (const connection of open) connection.send(list(petstore))
+      for (const connection of open) connection.send(list(petstore.key))
       for (const connection of open) assert.equal((await connection.answer()).status, 200)
     }
     // Connections are accepted one in a turn: now all of them are.
@@ -160,15 +159,15 @@ describe('A connection', () => {
   it('takes no other request with it where its client leaves just after sending', async () => {
     using leaving = new RawConnection(petstore.url)
     using staying = new RawConnection(petstore.url)
-    for (const connection of [leaving, staying]) assert.equal((await connection.ask(getRequest('/livez'))).status, 200)
+    for (const connection of [leaving, staying]) assert.equal((await connection.ask(LIVEZ)).status, 200)
     const leave = (message: unknown) => {
       const { request, socket } = message as { request: IncomingMessage; socket: Socket }
       if (request.url === '/livez?leaving') process.nextTick(() => socket.destroy())
     }
     subscribe('http.server.request.start', leave)
     try {
-      leaving.send(getRequest('/livez?leaving'))
-      assert.equal((await staying.ask(getRequest('/livez'))).status, 200)
+      leaving.send(get('/livez?leaving'))
+      assert.equal((await staying.ask(LIVEZ)).status, 200)
       await leaving.closed()
     } finally {
       unsubscribe('http.server.request.start', leave)
@@ -187,12 +186,7 @@ describe('A connection, in time,', { concurrency: 3 }, () => {
       connectionsCheckingInterval: 50,
     }
     await using petstore = await startPetstore({ timeouts })
-    const slow = [
-      '',
-      'GET /v1/pets HTT',
-      getRequest('/v1/pets', 'X-Slow: ').slice(0, -2),
-      create(petstore).slice(0, -1),
-    ]
+    const slow = ['', 'GET /v1/pets HTT', get('/v1/pets', 'X-Slow: ').slice(0, -2), create(petstore.key).slice(0, -1)]
     for (const start of slow) {
       using connection = new RawConnection(petstore.url)
       expectRawError(await connection.ask(start), 'request_timeout')
@@ -205,7 +199,7 @@ describe('A connection, in time,', { concurrency: 3 }, () => {
       'each has one line',
     )
     using idle = new RawConnection(petstore.url)
-    assert.equal((await idle.ask(list(petstore))).status, 200)
+    assert.equal((await idle.ask(list(petstore.key))).status, 200)
     await idle.closed()
   })
 
@@ -213,7 +207,7 @@ describe('A connection, in time,', { concurrency: 3 }, () => {
     const timeouts = { ...DEFAULT_TIMEOUTS, lingerTimeout: 60_000 }
     await using petstore = await startPetstore({ timeouts, env: { PETSTORE_ADMIN_PORT: '0' } })
     using connection = new RawConnection(petstore.url, { allowHalfOpen: true })
-    assert.equal((await connection.ask(getRequest('/livez', 'Connection: close\r\n'))).status, 200)
+    assert.equal((await connection.ask(get('/livez', 'Connection: close\r\n'))).status, 200)
     await until(
       async () => /^petstore_connections 0$/m.test(await (await fetch(`${petstore.adminUrl}/metrics`)).text()),
       'the service has closed it',
@@ -223,7 +217,7 @@ describe('A connection, in time,', { concurrency: 3 }, () => {
   it('is closed at once where too many are open, and the admin port still answers', async () => {
     await using petstore = await startPetstore({ env: { PETSTORE_MAX_CONNECTIONS: '3', PETSTORE_ADMIN_PORT: '0' } })
     const open = [1, 2, 3].map(() => new RawConnection(petstore.url))
-    for (const connection of open) assert.equal((await connection.ask(list(petstore))).status, 200)
+    for (const connection of open) assert.equal((await connection.ask(list(petstore.key))).status, 200)
     for (let count = 0; count < 3; count += 1) {
       using refused = new RawConnection(petstore.url)
       await refused.closed()
@@ -246,7 +240,7 @@ describe('A connection, in time,', { concurrency: 3 }, () => {
     using tunnel = new RawConnection(petstore.url)
     expectRawError(await tunnel.ask(`${CONNECT}some bytes`), 'method_not_allowed')
     using open = new RawConnection(petstore.url)
-    open.send(create(petstore).slice(0, -5))
+    open.send(create(petstore.key).slice(0, -5))
     using scrape = new RawConnection(petstore.adminUrl!)
     scrape.send('GET /metrics HTTP/1.1\r\nHost: ')
     await setTimeout(50)
@@ -263,7 +257,7 @@ const hasLongBacklog = existsSync(SOMAXCONN) && Number(readFileSync(SOMAXCONN, '
 describe('New connections', () => {
   it('are not kept waiting by many busy ones: waiting ones are let in before requests are served', async () => {
     await using petstore = await startPetstore({ env: { PETSTORE_LOG_LEVEL: 'warn' } })
-    const request = list(petstore)
+    const request = list(petstore.key)
     const open = async (length: number) => {
       const connections = Array.from({ length }, () => new RawConnection(petstore.url))
       await Promise.all(connections.map(({ socket }) => once(socket, 'connect')))

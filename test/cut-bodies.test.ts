@@ -7,7 +7,7 @@ import { BODY_LIMIT } from '../src/contract/limits.ts'
 import { signedIn } from './console-client.ts'
 import { makeKey, type Petstore, startPetstore } from './harness.ts'
 import { postgres } from '../assurance/harness/engines.ts'
-import { getRequest, keyHeader, RawConnection } from '../assurance/harness/raw-http.ts'
+import { get, keyHeader, RawConnection } from '../assurance/harness/raw-http.ts'
 
 const ANIMAL = '{"name":"Zoë 🐕","categoryId":9223372036854775807,"status":"pending"}'
 
@@ -133,7 +133,7 @@ describe('A body in pieces', () => {
         const more = headers.replace('{random}', () => crypto.randomUUID())
         const lines = `Host: localhost\r\n${keyHeader(await keyOf())}Content-Type: application/json\r\n${more}`
         const head = `POST /v1/pets HTTP/1.1\r\n${lines}`
-        return { head, earlier: earlier && getRequest(earlier, keyHeader(petstore.key)), expect }
+        return { head, earlier: earlier && get(earlier, keyHeader(petstore.key)), expect }
       }
       for (const body of BODIES) await sameHoweverCut(sent, body, 8)
     })

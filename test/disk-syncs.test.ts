@@ -7,12 +7,12 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { freePort } from '../assurance/harness/free-port.ts'
-import { RawConnection } from '../assurance/harness/raw-http.ts'
+import { RawConnection, REX } from '../assurance/harness/raw-http.ts'
 import { until } from '../assurance/harness/until.ts'
 import type { Ended } from '../assurance/harness/processes.ts'
 import { Folder, makeKey, messages, type Served, serve } from './command.ts'
 import { expectError } from './harness.ts'
-import { beginCreate, REX } from './worker-connection.ts'
+import { beginCreate } from './worker-connection.ts'
 
 /** Fails unless a sync that failed has left the database unclosed, for the next start to recover. */
 async function assertNotClosed({ path }: Folder): Promise<void> {

@@ -10,9 +10,8 @@ import { restartAlone } from '../assurance/drills/restarts.ts'
 import { BIN, Folder, makeKey, messages, type Served, serve } from './command.ts'
 import { startCuttingProxy } from './cutting-proxy.ts'
 import { postgres } from '../assurance/harness/engines.ts'
-import { RawConnection } from '../assurance/harness/raw-http.ts'
+import { create, get, RawConnection, REX } from '../assurance/harness/raw-http.ts'
 import { until } from '../assurance/harness/until.ts'
-import { create, get, REX } from './worker-connection.ts'
 
 function logs(served: Served, message: string): Promise<void> {
   return until(() => messages(served).includes(message), message)

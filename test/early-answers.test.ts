@@ -7,7 +7,7 @@ import { TIMEOUTS } from '../src/http/app.ts'
 import { until } from '../assurance/harness/until.ts'
 import { ConsoleClient } from './console-client.ts'
 import { countPets, makeCostlyAccount, PASSWORD, type Petstore, startPetstore } from './harness.ts'
-import { createRequest, keyHeader, RawConnection } from '../assurance/harness/raw-http.ts'
+import { create, keyHeader, RawConnection } from '../assurance/harness/raw-http.ts'
 
 const HOST = 'Host: localhost\r\n'
 const FORM = 'Content-Type: application/x-www-form-urlencoded\r\n'
@@ -78,7 +78,7 @@ describe('A request that is refused while it arrives', () => {
   it('has no other request of its connection served after it', async () => {
     using connection = new RawConnection(petstore.url)
     assert.equal((await connection.ask(head(EARLY['without a key']!, 'Content-Length: 1000\r\n'))).status, 401)
-    connection.send('x'.repeat(1000) + createRequest(petstore.key, '{"name":"Rex","categoryId":1}'))
+    connection.send('x'.repeat(1000) + create(petstore.key))
     await connection.closed()
     assert.equal(await countPets(petstore), 0)
   })

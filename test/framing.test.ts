@@ -5,9 +5,8 @@ import { after, before, describe, it } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import type { ErrorCode } from '../src/contract/errors.ts'
 import { allowedAt, type Petstore, startPetstore } from './harness.ts'
-import { expectRawError, keyHeader, type RawAnswer, RawConnection } from '../assurance/harness/raw-http.ts'
+import { expectRawError, keyHeader, type RawAnswer, RawConnection, REX } from '../assurance/harness/raw-http.ts'
 
-const REX = '{"name":"Rex","categoryId":1}'
 const HOST = 'Host: pets.example\r\n'
 const JSON_TYPE = 'Content-Type: application/json\r\n'
 const TOO_MUCH = 'x'.repeat(17_000)

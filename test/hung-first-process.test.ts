@@ -1,12 +1,13 @@
 // A first process that hangs, here suspended: its workers go on, and say that it hangs.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { get, list as listWith, LIVEZ } from '../assurance/harness/raw-http.ts'
 import { childrenOf } from '../assurance/harness/process-tree.ts'
 import { until } from '../assurance/harness/until.ts'
 import { Folder, serve } from './command.ts'
 import { ConsoleClient } from './console-client.ts'
 import { PASSWORD } from './harness.ts'
-import { ask, askForAll, close, connectionsTo, get, list as listWith, LIVEZ } from './worker-connection.ts'
+import { ask, askForAll, close, connectionsTo } from './worker-connection.ts'
 
 const EMAIL = 'keeper@example.com'
 

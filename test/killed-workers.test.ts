@@ -5,6 +5,7 @@ import { closeSync, openSync, readFileSync, statSync, writeFileSync, writeSync }
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
+import { create, get, list, LIVEZ, REX } from '../assurance/harness/raw-http.ts'
 import { setTimeout } from 'node:timers/promises'
 import { until as untilWithin } from '../assurance/harness/until.ts'
 import { childrenOf, isRunning } from '../assurance/harness/process-tree.ts'
@@ -12,19 +13,7 @@ import { MAIN } from '../assurance/harness/instance.ts'
 import { Folder, makeKey, messages, type Served, serve } from './command.ts'
 import type { RawConnection } from '../assurance/harness/raw-http.ts'
 import { acceptedFrom, socketsOf } from '../assurance/harness/accepted-sockets.ts'
-import {
-  ask,
-  askForAll,
-  beginCreate,
-  close,
-  connectionsTo,
-  connectTo,
-  create,
-  get,
-  list,
-  LIVEZ,
-  REX,
-} from './worker-connection.ts'
+import { ask, askForAll, beginCreate, close, connectionsTo, connectTo } from './worker-connection.ts'
 
 interface Instance extends Served, AsyncDisposable {
   folder: Folder

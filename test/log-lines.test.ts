@@ -5,12 +5,13 @@ import { type ChildProcess, execFileSync } from 'node:child_process'
 import { closeSync, constants, openSync, readFileSync, readSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
+import { get } from '../assurance/harness/raw-http.ts'
 import { setTimeout } from 'node:timers/promises'
 import { childrenOf } from '../assurance/harness/process-tree.ts'
 import { collect, type Ended, hasEnded } from '../assurance/harness/processes.ts'
 import { until } from '../assurance/harness/until.ts'
 import { Folder } from './command.ts'
-import { ask, close, connectionsTo, get } from './worker-connection.ts'
+import { ask, close, connectionsTo } from './worker-connection.ts'
 
 /** What a pipe takes whole on Linux. */
 const PIPE_BUF = 4096

@@ -15,8 +15,7 @@ import { exampleNewPet, FIELD_NAMES } from '../src/contract/pets.ts'
 import type { PageCall } from '../src/http/call.ts'
 import { createOpenapiRoute } from '../src/http/pages.ts'
 import { describeService, restoreExample, headerNames, type Petstore, startPetstore } from './harness.ts'
-import { RawConnection } from '../assurance/harness/raw-http.ts'
-import { get } from './worker-connection.ts'
+import { get, RawConnection } from '../assurance/harness/raw-http.ts'
 import {
   assertDescribed,
   codePoint,

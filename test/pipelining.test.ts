@@ -6,10 +6,9 @@ import { after, before, describe, it } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { Folder, makeKey, serve } from './command.ts'
 import { countPets, describeService, type Petstore, startPetstore } from './harness.ts'
-import { createRequest, getRequest, keyHeader, RawConnection } from '../assurance/harness/raw-http.ts'
+import { create, get, keyHeader, list, LIVEZ, RawConnection, REX } from '../assurance/harness/raw-http.ts'
 
 const HOST = 'Host: localhost\r\n'
-const REX = '{"name":"Rex","categoryId":1}'
 /** Makes requests so long that less than a hundred of them arrive at once. */
 const PADDING = `X-Padding: ${'x'.repeat(1000)}\r\n`
 
@@ -19,7 +18,7 @@ describeService('A pipelined request', (service) => {
     using connection = new RawConnection(url)
     for (let round = 0; round < 20; round += 1) {
       const body = JSON.stringify({ name: `pet ${round}`, categoryId: 1 })
-      connection.send(createRequest(key, body) + getRequest('/v1/pets', keyHeader(key)))
+      connection.send(create(key, body) + list(key))
       assert.equal((await connection.answer()).status, 201)
       const [newest] = JSON.parse((await connection.answer()).body) as { name: string }[]
       assert.equal(newest?.name, `pet ${round}`)
@@ -36,9 +35,7 @@ describe('A pipelined request', () => {
 
   it('is not served behind one whose Expect is refused: that one is the last of its connection', async () => {
     using connection = new RawConnection(petstore.url)
-    connection.send(
-      getRequest('/livez') + getRequest('/livez', 'Expect: a pony\r\n') + createRequest(petstore.key, REX),
-    )
+    connection.send(LIVEZ + get('/livez', 'Expect: a pony\r\n') + create(petstore.key))
     assert.deepEqual(await connection.statuses(2), [200, 417])
     await connection.closed()
     assert.equal((await petstore.add(REX)).status, 201)
@@ -47,13 +44,13 @@ describe('A pipelined request', () => {
 
   it('waits as long as it takes, behind any number of others', async () => {
     using connection = new RawConnection(petstore.url)
-    connection.send(getRequest('/livez', PADDING).repeat(2000))
+    connection.send(get('/livez', PADDING).repeat(2000))
     assert.deepEqual(new Set(await connection.statuses(2000)), new Set([200]))
   })
 
   it('is answered after the client has ended its side', async () => {
     using connection = new RawConnection(petstore.url)
-    connection.socket.end(getRequest('/v1/pets').repeat(3) + getRequest('/livez'))
+    connection.socket.end(get('/v1/pets').repeat(3) + LIVEZ)
     assert.deepEqual(await connection.statuses(4), [401, 401, 401, 200])
     await connection.closed()
   })
@@ -65,43 +62,46 @@ describe('A pipelined request', () => {
     ] as const) {
       using connection = new RawConnection(petstore.url)
       await once(connection.socket, 'connect')
-      connection.send(getRequest('/livez').repeat(count))
+      connection.send(LIVEZ.repeat(count))
       assert.equal((await connection.statuses(answers)).length, answers)
       if (answers === 0) await connection.closed()
     }
   })
 
   const OFFER = 'Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n'
-  const get = (path: string) => getRequest(path, 'OFFER')
-  const list = getRequest('/v1/pets', 'KEYOFFER')
-  const create = 'POST /v1/pets HTTP/1.1\r\nHost: localhost\r\nKEYOFFERContent-Type: application/json\r\n'
+  const page = (path: string) => get(path, 'OFFER')
+  const listing = get('/v1/pets', 'KEYOFFER')
+  const creating = 'POST /v1/pets HTTP/1.1\r\nHost: localhost\r\nKEYOFFERContent-Type: application/json\r\n'
   const length = `Content-Length: ${REX.length}\r\n`
   const chunked = `Transfer-Encoding: chunked\r\n\r\n${REX.length.toString(16)}\r\n${REX}\r\n0\r\n\r\n`
 
   /** What is sent, and the statuses of the answers. */
   const cases: Record<string, [bytes: string, statuses: number[]]> = {
-    'operations and pages': [list + get('/docs') + list + get('/v1/pets') + get('/livez'), [200, 200, 200, 401, 200]],
+    'operations and pages': [
+      listing + page('/docs') + listing + page('/v1/pets') + page('/livez'),
+      [200, 200, 200, 401, 200],
+    ],
     'operations with bodies': [
-      `${create}${length}\r\n${REX}${create}${chunked}${list}${create}\r\n`,
+      `${creating}${length}\r\n${REX}${creating}${chunked}${listing}${creating}\r\n`,
       [201, 201, 200, 400],
     ],
     'a body that must be asked for': [
-      `${list}${create}${length}Expect: 100-continue\r\n\r\n${REX}${list}`,
+      `${listing}${creating}${length}Expect: 100-continue\r\n\r\n${REX}${listing}`,
       [200, 100, 201, 200],
     ],
     'a form of a page': [
-      `${get('/livez')}POST /sign-in HTTP/1.1\r\n${HOST}OFFERContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 3\r\n\r\na=b${get('/livez')}`,
+      `${page('/livez')}POST /sign-in HTTP/1.1\r\n${HOST}OFFERContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 3\r\n\r\na=b${page('/livez')}`,
       [200, 403, 200],
     ],
-    'an expectation that fails': [`${list}GET /livez HTTP/1.1\r\n${HOST}OFFERExpect: tea\r\n\r\n`, [200, 417]],
-    'many of them': [list.repeat(40), Array.from({ length: 40 }, () => 200)],
-    'HTTP/1.0': [`GET /livez HTTP/1.0\r\nConnection: keep-alive\r\nOFFER\r\n${list}`, [200, 200]],
-    'empty lines': [`${list}\r\n\r\n${list}`, [200, 200]],
-    'a CONNECT': [`${list}CONNECT pets.example:443 HTTP/1.1\r\n${HOST}\r\nmore`, [200, 405]],
-    'an unknown method': [`${list}PAT /v1/pets HTTP/1.1\r\n${HOST}\r\n`, [200, 400]],
-    'another version': [`${list}GET /livez HTTP/3.0\r\n${HOST}\r\n`, [200, 400]],
-    'a TLS handshake': [`${list}\x16\x03\x01\x02\x00`, [200, 400]],
-    'HTTP/2': [`${list}PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n${'\0'.repeat(9)}`, [200, 400]],
+    'an expectation that fails': [`${listing}GET /livez HTTP/1.1\r\n${HOST}OFFERExpect: tea\r\n\r\n`, [200, 417]],
+    'many of them': [listing.repeat(40), Array.from({ length: 40 }, () => 200)],
+    'HTTP/1.0': [`GET /livez HTTP/1.0\r\nConnection: keep-alive\r\nOFFER\r\n${listing}`, [200, 200]],
+    'empty lines': [`${listing}\r\n\r\n${listing}`, [200, 200]],
+    'a CONNECT': [`${listing}CONNECT pets.example:443 HTTP/1.1\r\n${HOST}\r\nmore`, [200, 405]],
+    'an unknown method': [`${listing}PAT /v1/pets HTTP/1.1\r\n${HOST}\r\n`, [200, 400]],
+    'another version': [`${listing}GET /livez HTTP/3.0\r\n${HOST}\r\n`, [200, 400]],
+    'a TLS handshake': [`${listing}\x16\x03\x01\x02\x00`, [200, 400]],
+    'HTTP/2': [`${listing}PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n${'\0'.repeat(9)}`, [200, 400]],
   }
 
   for (const [what, [template, statuses]] of Object.entries(cases)) {
@@ -121,32 +121,34 @@ describe('A pipelined request', () => {
 
   it('behind an offer to upgrade is answered on the admin port, too', async () => {
     using connection = new RawConnection(petstore.adminUrl!)
-    connection.send(getRequest('/livez', OFFER) + getRequest('/readyz', OFFER) + getRequest('/nowhere'))
+    connection.send(get('/livez', OFFER) + get('/readyz', OFFER) + get('/nowhere'))
     assert.deepEqual(await connection.statuses(3), [200, 200, 404])
   })
 })
 
-it('A client that does not read its answers costs little memory, however many requests it sends: the service goes on', async () => {
-  await using folder = await Folder.create()
-  const { key } = await makeKey(folder)
-  const { url, child } = await serve(folder)
-  using filling = new RawConnection(url)
-  const body = JSON.stringify({ name: 'x'.repeat(200), categoryId: 1 })
-  for (let count = 0; count < 100; count += 1) assert.equal((await filling.ask(createRequest(key, body))).status, 201)
-  const atFirst = residentMegabytes(child.pid!)
-  const requests = ['', PADDING].flatMap((padding) => [
-    getRequest('/v1/pets?limit=100', keyHeader(key) + padding),
-    getRequest('/docs/errors', padding),
-  ])
-  const unread = Array.from({ length: 40 }, (_, index) => {
-    const connection = new RawConnection(url)
-    connection.socket.pause()
-    connection.send(requests[index % 4]!.repeat(10_000))
-    return connection
+describe('A client that does not read its answers', () => {
+  it('costs little memory, however many requests it sends: the service goes on', async () => {
+    await using folder = await Folder.create()
+    const { key } = await makeKey(folder)
+    const { url, child } = await serve(folder)
+    using filling = new RawConnection(url)
+    const body = JSON.stringify({ name: 'x'.repeat(200), categoryId: 1 })
+    for (let count = 0; count < 100; count += 1) assert.equal((await filling.ask(create(key, body))).status, 201)
+    const atFirst = residentMegabytes(child.pid!)
+    const requests = ['', PADDING].flatMap((padding) => [
+      get('/v1/pets?limit=100', keyHeader(key) + padding),
+      get('/docs/errors', padding),
+    ])
+    const unread = Array.from({ length: 40 }, (_, index) => {
+      const connection = new RawConnection(url)
+      connection.socket.pause()
+      connection.send(requests[index % 4]!.repeat(10_000))
+      return connection
+    })
+    await setTimeout(3000)
+    const grown = residentMegabytes(child.pid!) - atFirst
+    assert.equal((await fetch(`${url}/livez`)).status, 200)
+    for (const { socket } of unread) socket.destroy()
+    assert.ok(grown < 150, `memory grew by ${grown} MB`)
   })
-  await setTimeout(3000)
-  const grown = residentMegabytes(child.pid!) - atFirst
-  assert.equal((await fetch(`${url}/livez`)).status, 200)
-  for (const { socket } of unread) socket.destroy()
-  assert.ok(grown < 150, `memory grew by ${grown} MB`)
 })

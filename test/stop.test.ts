@@ -6,18 +6,8 @@ import { describe, it } from 'node:test'
 import { sqlite } from '../assurance/harness/engines.ts'
 import { startPetstore } from './harness.ts'
 import { petstore as petstoreCommand } from './in-process-command.ts'
-import { RawConnection, untilRefused } from '../assurance/harness/raw-http.ts'
-import {
-  ask,
-  beginCreate,
-  close,
-  connectionsTo,
-  connectToFirstProcess,
-  connectToWorker,
-  list,
-  LIVEZ,
-  REX,
-} from './worker-connection.ts'
+import { list, LIVEZ, RawConnection, REX, untilRefused } from '../assurance/harness/raw-http.ts'
+import { ask, beginCreate, close, connectionsTo, connectToFirstProcess, connectToWorker } from './worker-connection.ts'
 
 function messagesOf(stdout: string): string[] {
   const lines = stdout.trimEnd().split('\n')

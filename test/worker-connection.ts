@@ -3,24 +3,8 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { acceptedFrom, socketsOf } from '../assurance/harness/accepted-sockets.ts'
-import { createHead, RawConnection } from '../assurance/harness/raw-http.ts'
+import { createHead, RawConnection, REX } from '../assurance/harness/raw-http.ts'
 import { until } from '../assurance/harness/until.ts'
-
-export const REX = '{"name":"Rex","categoryId":1}'
-
-export function get(path: string, headers = ''): string {
-  return `GET ${path} HTTP/1.1\r\nHost: localhost\r\n${headers}\r\n`
-}
-
-export const LIVEZ = get('/livez')
-
-export function list(key: string, query = ''): string {
-  return get(`/v1/pets${query}`, `Authorization: Bearer ${key}\r\n`)
-}
-
-export function create(key: string, body = REX): string {
-  return createHead(key, body) + body
-}
 
 /** Sends a create up to its body, which the process now waits for. */
 export async function beginCreate(connection: RawConnection, key: string): Promise<void> {

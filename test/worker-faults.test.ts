@@ -5,13 +5,14 @@ import { readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { afterEach, describe, it } from 'node:test'
+import { list as listWith, LIVEZ } from '../assurance/harness/raw-http.ts'
 import { sqlite } from '../assurance/harness/engines.ts'
 import { freePort } from '../assurance/harness/free-port.ts'
 import { childrenOf } from '../assurance/harness/process-tree.ts'
 import { until } from '../assurance/harness/until.ts'
 import { startPetstore } from './harness.ts'
 import { petstore as petstoreCommand } from './in-process-command.ts'
-import { ask, connectTo, connectToFirstProcess, connectToWorker, list as listWith, LIVEZ } from './worker-connection.ts'
+import { ask, connectTo, connectToFirstProcess, connectToWorker } from './worker-connection.ts'
 
 const TWO = { PETSTORE_WORKERS: '2' }
 const HEARTBEAT_MS = 5000

@@ -12,18 +12,9 @@ import { petstore as petstoreCommand } from './in-process-command.ts'
 import { ConsoleClient } from './console-client.ts'
 import { describeService, makeKey, PASSWORD, startPetstore } from './harness.ts'
 import { postgres, sqlite, withParameters } from '../assurance/harness/engines.ts'
-import { RawConnection } from '../assurance/harness/raw-http.ts'
+import { list, LIVEZ, RawConnection } from '../assurance/harness/raw-http.ts'
 import { until } from '../assurance/harness/until.ts'
-import {
-  ask,
-  askForAll,
-  close,
-  connectionsTo,
-  connectToFirstProcess,
-  connectToWorker,
-  list,
-  LIVEZ,
-} from './worker-connection.ts'
+import { ask, askForAll, close, connectionsTo, connectToFirstProcess, connectToWorker } from './worker-connection.ts'
 
 const TWO = { PETSTORE_WORKERS: '2' }
 

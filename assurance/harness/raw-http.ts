@@ -101,23 +101,31 @@ export class RawConnection implements Disposable {
   }
 }
 
-/** A request without a body; `more` are further header lines. */
-export function getRequest(path: string, more = ''): string {
-  return `GET ${path} HTTP/1.1\r\nHost: localhost\r\n${more}\r\n`
-}
+export const REX = '{"name":"Rex","categoryId":1}'
 
 export function keyHeader(key: string): string {
   return `Authorization: Bearer ${key}\r\n`
 }
 
-/** A whole create with this body. */
-export function createRequest(key: string, body: string, more = ''): string {
-  return createHead(key, body, more) + body
+/** A request without a body; `headers` are whole lines. */
+export function get(path: string, headers = ''): string {
+  return `GET ${path} HTTP/1.1\r\nHost: localhost\r\n${headers}\r\n`
 }
 
-/** The head of a create with this body, which is sent apart; `more` are further header lines. */
-export function createHead(key: string, body: string, more = ''): string {
-  return `POST /v1/pets HTTP/1.1\r\nHost: localhost\r\n${keyHeader(key)}${more}Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n`
+export const LIVEZ = get('/livez')
+
+export function list(key: string, query = ''): string {
+  return get(`/v1/pets${query}`, keyHeader(key))
+}
+
+/** A whole create. */
+export function create(key: string, body = REX, headers = ''): string {
+  return createHead(key, body, headers) + body
+}
+
+/** The head of a create with this body, which is sent apart. */
+export function createHead(key: string, body: string, headers = ''): string {
+  return `POST /v1/pets HTTP/1.1\r\nHost: localhost\r\n${keyHeader(key)}${headers}Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n`
 }
 
 /** Resolves when connections are refused: the service has stopped listening. */
