@@ -8,11 +8,11 @@ import { ConnectionLeases, ConnectionLimit } from '../src/http/connection-limit.
 import { addressOf, cutOff, listen } from '../src/http/listening.ts'
 import { createServer } from '../src/http/node-http.ts'
 import { createLog } from '../src/log.ts'
-import { RawConnection } from '../assurance/harness/raw-http.ts'
+import { get, RawConnection } from '../assurance/harness/raw-http.ts'
 import { until } from '../assurance/harness/until.ts'
 import { close, connectionsTo } from './worker-connection.ts'
 
-const GET = 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n'
+const GET = get('/')
 
 const atOnce = async <T>(work: () => T | Promise<T>): Promise<T> => work()
 
@@ -38,6 +38,11 @@ async function startServer(leases: ConnectionLeases, between: typeof atOnce = at
   return { server, url: addressOf(server), found, [Symbol.asyncDispose]: () => cutOff(server) }
 }
 
+async function startThree(leases: ConnectionLeases, stack: AsyncDisposableStack) {
+  const start = async () => stack.use(await startServer(leases))
+  return [await start(), await start(), await start()] as const
+}
+
 /** Opens connections one after the other, so that their order is certain; each sends a request, which arrives. */
 async function openInTurn({ url, found }: Awaited<ReturnType<typeof startServer>>, count: number) {
   const open: RawConnection[] = []
@@ -54,9 +59,7 @@ const statuses = (open: readonly RawConnection[]) =>
   Promise.all(open.map(async (connection) => (await connection.answer()).status))
 
 it('A process admits connections up to its share without asking the first process, which may hang', async () => {
-  const leases = new ConnectionLeases(6, 2)
-  const never = new Promise<never>(() => {})
-  await using hung = await startServer(leases, () => never)
+  await using hung = await startServer(new ConnectionLeases(6, 2), () => new Promise<never>(() => {}))
   const open = await openInTurn(hung, 3)
   assert.deepEqual(await statuses(open), [200, 200, 200])
   assert.equal(hung.found.asked, 0)
@@ -65,9 +68,8 @@ it('A process admits connections up to its share without asking the first proces
 
 it('A process gets the slots that the others do not use, and is refused none below the limit', async () => {
   const leases = new ConnectionLeases(12, 3)
-  await using one = await startServer(leases)
-  await using two = await startServer(leases)
-  await using three = await startServer(leases)
+  await using servers = new AsyncDisposableStack()
+  const [one, two, three] = await startThree(leases, servers)
   const [ofTwo, ofThree] = [await openInTurn(two, 1), await openInTurn(three, 2)]
   const ofOne = await openInTurn(one, 9)
   assert.deepEqual(new Set(await statuses([...ofTwo, ...ofThree, ...ofOne])), new Set([200]))
@@ -81,9 +83,7 @@ it('A process gets the slots that the others do not use, and is refused none bel
   close([ofOne[0]!])
   await until(async () => {
     using next = new RawConnection(two.url)
-    next.send(GET)
-    await until(() => next.socket.bytesRead > 0 || next.socket.destroyed)
-    return (await next.answer(0)).status === 200
+    return await answerOrEnd(next)
   }, 'the slot is free again')
   close([...ofOne, ...ofTwo, ...ofThree])
 })
@@ -106,10 +106,8 @@ it('Processes that need slots at the same time are refused none while another pr
 it('No more connections than the limit are kept in all processes, whichever gets them and in whatever order', async () => {
   const most = 30
   const leases = new ConnectionLeases(most, 3)
-  await using one = await startServer(leases)
-  await using two = await startServer(leases)
-  await using three = await startServer(leases)
-  const servers = [one, two, three]
+  await using stack = new AsyncDisposableStack()
+  const servers = await startThree(leases, stack)
   const isOpen = ({ socket }: RawConnection) => !socket.destroyed
   let open: RawConnection[] = []
   for (const [round, shares] of [
@@ -135,11 +133,7 @@ it('No more connections than the limit are kept in all processes, whichever gets
 
 it('A request waits until its connection is decided; of too many connections the newest are refused', async () => {
   const decision = Promise.withResolvers<void>()
-  const leases = new ConnectionLeases(3, 2)
-  await using one = await startServer(leases, async (work) => {
-    await decision.promise
-    return work()
-  })
+  await using one = await startServer(new ConnectionLeases(3, 2), (work) => decision.promise.then(work))
   const open = await openInTurn(one, 5)
   // The share of the process is one slot.
   await until(() => open[0]!.socket.bytesRead > 0)
@@ -154,11 +148,7 @@ it('A request waits until its connection is decided; of too many connections the
 
 it('A connection that no slot is leased for in time is refused; a lease that comes later is used', async ({ mock }) => {
   const answer = Promise.withResolvers<void>()
-  const leases = new ConnectionLeases(2, 2)
-  await using one = await startServer(leases, async (work) => {
-    await answer.promise
-    return work()
-  })
+  await using one = await startServer(new ConnectionLeases(2, 2), (work) => answer.promise.then(work))
   const [first] = await openInTurn(one, 1)
   mock.timers.enable({ apis: ['setTimeout'] })
   const [refused] = await openInTurn(one, 1)

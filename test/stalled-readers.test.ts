@@ -8,6 +8,7 @@ import { after, before, describe, it } from 'node:test'
 import { TIMEOUTS } from '../src/http/app.ts'
 import { LONGEST_STALL_MS, SLOWEST_RATE } from '../src/http/connections.ts'
 import { unsentBytes } from '../src/http/node-http.ts'
+import { get } from '../assurance/harness/raw-http.ts'
 import { until } from '../assurance/harness/until.ts'
 import { signedIn } from './console-client.ts'
 import { type Petstore, startPetstore } from './harness.ts'
@@ -27,7 +28,7 @@ const monotonic = () => {
 const checked = () => check.promise
 
 /** Sends requests, reads nothing of their answers, and returns both ends of the connection. */
-async function ask({ url }: Petstore, requests: string): Promise<{ client: Socket; server: Socket }> {
+async function ask({ url }: Petstore, requests: string): Promise<{ client: Socket; server: Socket } & Disposable> {
   const accepted = Promise.withResolvers<Socket>()
   const take = (message: unknown) => accepted.resolve((message as { socket: Socket }).socket)
   subscribe('http.server.request.start', take)
@@ -36,10 +37,9 @@ async function ask({ url }: Petstore, requests: string): Promise<{ client: Socke
   client.write(requests)
   const server = await accepted.promise
   unsubscribe('http.server.request.start', take)
-  return { client, server }
+  return { client, server, [Symbol.dispose]: () => client.destroy() }
 }
 
-const get = (path: string, headers = '') => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n${headers}\r\n`
 /** Makes requests so long that less than a hundred of them arrive at once. */
 const PADDING = `X-Padding: ${'x'.repeat(1000)}\r\n`
 /** As many requests as fill every buffer between service and client. */
@@ -84,13 +84,13 @@ describe('A connection whose client', () => {
   const logged = () => petstore.logged.filter(({ msg }) => String(msg).startsWith('a client has stopped reading'))
 
   it('takes nothing is closed in time, however much is buffered for it, and this is logged', async () => {
-    const { client, server } = await ask(petstore, many(`${LARGE}?key=secret`, 20))
+    using stalled = await ask(petstore, many(`${LARGE}?key=secret`, 20))
+    const { server } = stalled
     const buffered = await full(server)
     await closedAfter(server, Math.min(LONGEST_STALL_MS, (buffered / SLOWEST_RATE) * 1000))
     const { level, method, path, address, sentBytes } = logged()[0]!
     assert.deepEqual([level, method, path, address], ['warn', 'GET', LARGE, '127.0.0.1'])
     assert.ok(Number(sentBytes) >= buffered)
-    client.destroy()
   })
 
   it('stops after a part is closed in time', async () => {
@@ -103,19 +103,17 @@ describe('A connection whose client', () => {
     client.destroy()
   })
 
-  it('stops in a download is closed in time', async () => {
-    const { client, server } = await ask(petstore, csv)
-    await full(server)
-    await closedAfter(server, TIMEOUTS.stalledTimeout)
-    client.destroy()
-  })
-
-  for (const path of ['/v1/pets', '/docs', '/openapi.json']) {
-    it(`takes none of many short answers is closed in time: ${path}`, async () => {
-      const { client, server } = await ask(petstore, many(path, 20_000))
-      await full(server)
-      await closedAfter(server, TIMEOUTS.stalledTimeout)
-      client.destroy()
+  const unread: Record<string, () => string> = {
+    'stops in a download': () => csv,
+    'takes none of many short answers of an operation': () => many('/v1/pets', 20_000),
+    'takes none of many short pages': () => many('/docs', 20_000),
+    'takes none of many documents': () => many('/openapi.json', 20_000),
+  }
+  for (const [what, requests] of Object.entries(unread)) {
+    it(`${what} is closed in time`, async () => {
+      using stalled = await ask(petstore, requests())
+      await full(stalled.server)
+      await closedAfter(stalled.server, TIMEOUTS.stalledTimeout)
     })
   }
 

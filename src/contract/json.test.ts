@@ -189,6 +189,7 @@ describe('Broken JSON', () => {
     '{"🐈🐈":x}': 'expected a value at line 1, column 7, got "x".',
     ' ': 'expected a value at line 1, column 2, the body ends there.',
     '}': 'expected a value at line 1, column 1, got "}".',
+    '🐈': 'expected a value at line 1, column 1, got "🐈".',
     '[}': 'expected a value or "]" at line 1, column 2, got "}".',
     '{"a":1,5}': 'expected a name in double quotes at line 1, column 8, got "5".',
     '\0': 'expected a value at line 1, column 1, got "\\u0000".',
