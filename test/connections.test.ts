@@ -5,12 +5,12 @@ import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
-import { after, before, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import { setImmediate, setTimeout } from 'node:timers/promises'
 import { TIMEOUTS as DEFAULT_TIMEOUTS } from '../src/http/app.ts'
 import { until } from '../assurance/harness/until.ts'
 import { Folder, serve } from './command.ts'
-import { allowedAt, countPets, type Petstore, startPetstore } from './harness.ts'
+import { allowedAt, countPets, type Petstore, sharePetstore, startPetstore } from './harness.ts'
 import { create, expectRawError, get, list, LIVEZ, RawConnection, REX } from '../assurance/harness/raw-http.ts'
 
 const CONNECT = 'CONNECT pets.example:443 HTTP/1.1\r\nHost: pets.example\r\n\r\n'
@@ -19,25 +19,21 @@ const newestNames = async (petstore: Petstore, limit: number) =>
   ((await (await petstore.call(`/pets?limit=${limit}`)).json()) as { name: string }[]).map(({ name }) => name)
 
 describe('A connection', () => {
-  let petstore: Petstore
+  const service = sharePetstore()
   /** What was logged, and how many animals there were, before the test. */
   let linesBefore = 0
   let petsBefore = 0
-  before(async () => {
-    petstore = await startPetstore()
-  })
-  after(() => petstore[Symbol.asyncDispose]())
   const mark = async () => {
-    linesBefore = petstore.logged.length
-    petsBefore = await countPets(petstore)
+    linesBefore = service().logged.length
+    petsBefore = await countPets(service())
   }
-  const linesSince = () => petstore.logged.slice(linesBefore)
-  const petsSince = async () => (await countPets(petstore)) - petsBefore
+  const linesSince = () => service().logged.slice(linesBefore)
+  const petsSince = async () => (await countPets(service())) - petsBefore
 
   it('carries requests one after the other without waiting, answered in their order', async () => {
-    using connection = new RawConnection(petstore.url)
+    using connection = new RawConnection(service().url)
     connection.send(
-      create(petstore.key) + list(petstore.key) + create(petstore.key, '{') + get('/nowhere') + list(petstore.key),
+      create(service().key) + list(service().key) + create(service().key, '{') + get('/nowhere') + list(service().key),
     )
     for (const expected of [201, 200, 400, 404, 200]) {
       const { status, headers } = await connection.answer()
@@ -46,12 +42,12 @@ describe('A connection', () => {
   })
 
   it('carries very many at once: none is lost, and what they add is in their order', async () => {
-    using connection = new RawConnection(petstore.url)
+    using connection = new RawConnection(service().url)
     const added = Array.from({ length: 100 }, (_, index) => `pet ${index}`)
-    connection.send(added.map((name) => create(petstore.key, JSON.stringify({ name, categoryId: 1 }))).join(''))
+    connection.send(added.map((name) => create(service().key, JSON.stringify({ name, categoryId: 1 }))).join(''))
     for (const name of added)
       assert.equal((JSON.parse((await connection.answer()).body) as { name: string }).name, name)
-    assert.deepEqual(await newestNames(petstore, 100), added.toReversed())
+    assert.deepEqual(await newestNames(service(), 100), added.toReversed())
   })
 
   const LAST = {
@@ -61,8 +57,8 @@ describe('A connection', () => {
   for (const [what, [last, code, allow]] of Object.entries(LAST)) {
     it(`gets the answers that are due before ${what}`, async () => {
       await mark()
-      using connection = new RawConnection(petstore.url)
-      connection.send(create(petstore.key) + list(petstore.key) + last)
+      using connection = new RawConnection(service().url)
+      connection.send(create(service().key) + list(service().key) + last)
       assert.deepEqual(await connection.statuses(2), [201, 200])
       const refused = await connection.answer()
       expectRawError(refused, code)
@@ -74,25 +70,25 @@ describe('A connection', () => {
 
   it('may be left in the middle of a request, or reset after a refused CONNECT: nothing is stored, and the service goes on', async () => {
     await mark()
-    const whole = create(petstore.key)
+    const whole = create(service().key)
     for (const length of [1, 20, whole.length - REX.length - 2, whole.length - 10, whole.length - 1]) {
-      using connection = new RawConnection(petstore.url)
+      using connection = new RawConnection(service().url)
       connection.send(whole.slice(0, length))
       await setTimeout(20)
     }
     for (let count = 0; count < 20; count += 1) {
-      using connection = new RawConnection(petstore.url)
+      using connection = new RawConnection(service().url)
       await once(connection.socket, 'connect')
       connection.send(whole.slice(0, -1))
       connection.socket.resetAndDestroy()
     }
     for (let count = 0; count < 5; count += 1) {
-      using connection = new RawConnection(petstore.url)
+      using connection = new RawConnection(service().url)
       connection.send(CONNECT)
       connection.socket.once('data', () => connection.socket.resetAndDestroy())
       await once(connection.socket, 'close')
     }
-    using half = new RawConnection(petstore.url)
+    using half = new RawConnection(service().url)
     half.socket.end(whole.slice(0, -5))
     expectRawError(await half.answer(), 'malformed_request')
     assert.equal(await petsSince(), 0)
@@ -103,9 +99,9 @@ describe('A connection', () => {
   })
 
   it('takes a request byte by byte', async () => {
-    using connection = new RawConnection(petstore.url)
+    using connection = new RawConnection(service().url)
     connection.socket.setNoDelay(true)
-    for (const character of create(petstore.key)) {
+    for (const character of create(service().key)) {
       connection.send(character)
       await setImmediate()
     }
@@ -113,8 +109,8 @@ describe('A connection', () => {
   })
 
   it("leaves a line in the log with the client's address where it breaks off in a body, asked for or not yet", async () => {
-    const expecting = create(petstore.key, REX, 'Expect: 100-continue\r\n').slice(0, -REX.length)
-    const delayed = create(petstore.key, REX, 'Petstore-Rehearse: delay=100ms\r\n').slice(0, -1)
+    const expecting = create(service().key, REX, 'Expect: 100-continue\r\n').slice(0, -REX.length)
+    const delayed = create(service().key, REX, 'Petstore-Rehearse: delay=100ms\r\n').slice(0, -1)
     const broken: [bytes: string, status: number][] = [
       [expecting, 100],
       // Both come in one packet: with the answer to the first, the other request is under way.
@@ -122,7 +118,7 @@ describe('A connection', () => {
     ]
     for (const [bytes, status] of broken) {
       await mark()
-      using connection = new RawConnection(petstore.url)
+      using connection = new RawConnection(service().url)
       assert.equal((await connection.ask(bytes)).status, status)
       connection.socket.resetAndDestroy()
       const creates = () => linesSince().filter(({ operation }) => operation === 'createPet')
@@ -135,9 +131,9 @@ describe('A connection', () => {
   })
 
   it('waits for its turn with many others, and the event loop turns meanwhile', async () => {
-    const open = Array.from({ length: 500 }, () => new RawConnection(petstore.url))
+    const open = Array.from({ length: 500 }, () => new RawConnection(service().url))
     const askAll = async () => {
-      for (const connection of open) connection.send(list(petstore.key))
+      for (const connection of open) connection.send(list(service().key))
       for (const connection of open) assert.equal((await connection.answer()).status, 200)
     }
     // Connections are accepted one in a turn: now all of them are.
@@ -157,8 +153,8 @@ describe('A connection', () => {
   })
 
   it('takes no other request with it where its client leaves just after sending', async () => {
-    using leaving = new RawConnection(petstore.url)
-    using staying = new RawConnection(petstore.url)
+    using leaving = new RawConnection(service().url)
+    using staying = new RawConnection(service().url)
     for (const connection of [leaving, staying]) assert.equal((await connection.ask(LIVEZ)).status, 200)
     const leave = (message: unknown) => {
       const { request, socket } = message as { request: IncomingMessage; socket: Socket }

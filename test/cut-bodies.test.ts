@@ -1,11 +1,11 @@
 // A body is read whole, however the network cuts it: into chunks, segments, with or without pauses.
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import * as fc from 'fast-check'
 import { BODY_LIMIT } from '../src/contract/limits.ts'
 import { signedIn } from './console-client.ts'
-import { makeKey, type Petstore, startPetstore } from './harness.ts'
+import { makeKey, sharePetstore } from './harness.ts'
 import { postgres } from '../assurance/harness/engines.ts'
 import { get, keyHeader, RawConnection } from '../assurance/harness/raw-http.ts'
 
@@ -103,15 +103,11 @@ async function exchange(
 
 // On PostgreSQL, where every step that asks the store waits.
 describe('A body in pieces', () => {
-  let petstore: Petstore
-  before(async () => {
-    petstore = await startPetstore({ engine: postgres, env: { PETSTORE_RATE_LIMIT: '1000000/1' } })
-  })
-  after(() => petstore[Symbol.asyncDispose]())
+  const service = sharePetstore({ engine: postgres, env: { PETSTORE_RATE_LIMIT: '1000000/1' } })
 
   /** Checks that a request gets the same answer, however it is cut. `sent` makes its start anew for each try. */
   async function sameHoweverCut(sent: () => Sent | Promise<Sent>, body: Buffer, numRuns: number): Promise<number> {
-    const ask = async (cut: Cutting) => exchange(petstore.url, await sent(), body, cut)
+    const ask = async (cut: Cutting) => exchange(service().url, await sent(), body, cut)
     const uncut = await ask({ chunks: undefined, segments: [], pauses: [] })
     const examples = [0.5, 1 - 7 / body.length].map((at): [Cutting] => [{ chunks: [at], segments: [], pauses: [] }])
     const isSame = fc.asyncProperty(cutting, async (cut) => assert.deepEqual(await ask(cut), uncut))
@@ -122,10 +118,10 @@ describe('A body in pieces', () => {
   for (const [company, { headers = '', freshKey = false, earlier = '', expect = false }] of Object.entries(COMPANY)) {
     it(`of a create, ${company}: gives the answer of the uncut request`, async () => {
       // Many keys are made, and each is looked up once.
-      const { account } = await makeKey(petstore)
+      const { account } = await makeKey(service())
       const keyOf = async () => {
-        if (!freshKey) return petstore.key
-        const made = await petstore.accounts.createKey(account, 'cut', undefined, 'command line')
+        if (!freshKey) return service().key
+        const made = await service().accounts.createKey(account, 'cut', undefined, 'command line')
         if (!('secret' in made)) throw new Error(made.message)
         return made.secret
       }
@@ -133,14 +129,14 @@ describe('A body in pieces', () => {
         const more = headers.replace('{random}', () => crypto.randomUUID())
         const lines = `Host: localhost\r\n${keyHeader(await keyOf())}Content-Type: application/json\r\n${more}`
         const head = `POST /v1/pets HTTP/1.1\r\n${lines}`
-        return { head, earlier: earlier && get(earlier, keyHeader(petstore.key)), expect }
+        return { head, earlier: earlier && get(earlier, keyHeader(service().key)), expect }
       }
       for (const body of BODIES) await sameHoweverCut(sent, body, 8)
     })
   }
 
   it('of a form: gives the answer of the uncut request', async () => {
-    const client = await signedIn(petstore)
+    const client = await signedIn(service())
     const page = '/animals/new'
     const type = 'Content-Type: application/x-www-form-urlencoded\r\n'
     const lines = `Host: localhost\r\nAccept: text/html\r\nCookie: ${client.cookie}\r\n${type}Request-Id: cut\r\n`

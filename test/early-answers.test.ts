@@ -1,12 +1,12 @@
 // Answers that are given while the request is still arriving: the client gets them, whatever it goes on to send.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { after, before, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { TIMEOUTS } from '../src/http/app.ts'
 import { until } from '../assurance/harness/until.ts'
 import { ConsoleClient } from './console-client.ts'
-import { countPets, makeCostlyAccount, PASSWORD, type Petstore, startPetstore } from './harness.ts'
+import { countPets, makeCostlyAccount, PASSWORD, sharePetstore, startPetstore } from './harness.ts'
 import { create, keyHeader, RawConnection } from '../assurance/harness/raw-http.ts'
 
 const HOST = 'Host: localhost\r\n'
@@ -42,20 +42,16 @@ const ASKED_FIRST: Record<string, Early> = {
 const LARGE = `Content-Length: ${FIVE_MEGABYTES}\r\n`
 
 describe('A request that is refused while it arrives', () => {
-  let petstore: Petstore
-  before(async () => {
-    petstore = await startPetstore()
-  })
-  after(() => petstore[Symbol.asyncDispose]())
+  const service = sharePetstore()
 
   const head = ([start, headers]: Early, more: string) =>
-    `${start} HTTP/1.1\r\n${HOST}${headers.replace('KEY', keyHeader(petstore.key))}${more}\r\n`
+    `${start} HTTP/1.1\r\n${HOST}${headers.replace('KEY', keyHeader(service().key))}${more}\r\n`
 
   for (const [what, early] of Object.entries(EARLY)) {
     it(`${what}: gets its answer, may send 5 MB, and is closed without a reset`, async () => {
       for (const framing of [LARGE, 'Transfer-Encoding: chunked\r\n']) {
         const isChunked = framing !== LARGE
-        using connection = new RawConnection(petstore.url)
+        using connection = new RawConnection(service().url)
         connection.send(head(early, framing) + (isChunked ? `${FIVE_MEGABYTES.toString(16)}\r\n` : ''))
         const { status, headers } = await connection.ask('x'.repeat(20_000))
         assert.deepEqual([status, headers.get('connection')], [early[2], 'close'])
@@ -68,7 +64,7 @@ describe('A request that is refused while it arrives', () => {
 
   for (const [what, early] of Object.entries({ ...EARLY, ...ASKED_FIRST })) {
     it(`${what}: is not asked for the body that waits for 100 Continue`, async () => {
-      using connection = new RawConnection(petstore.url)
+      using connection = new RawConnection(service().url)
       const length = early[1].includes('Content-Length') ? '' : LARGE
       assert.equal((await connection.ask(head(early, `${length}Expect: 100-continue\r\n`))).status, early[2])
       await connection.closed()
@@ -76,15 +72,15 @@ describe('A request that is refused while it arrives', () => {
   }
 
   it('has no other request of its connection served after it', async () => {
-    using connection = new RawConnection(petstore.url)
+    using connection = new RawConnection(service().url)
     assert.equal((await connection.ask(head(EARLY['without a key']!, 'Content-Length: 1000\r\n'))).status, 401)
-    connection.send('x'.repeat(1000) + create(petstore.key))
+    connection.send('x'.repeat(1000) + create(service().key))
     await connection.closed()
-    assert.equal(await countPets(petstore), 0)
+    assert.equal(await countPets(service()), 0)
   })
 
   it('is asked for a form that is going to be read', async () => {
-    using connection = new RawConnection(petstore.url)
+    using connection = new RawConnection(service().url)
     const form = FORM.replace('\r\n', ' ; charset=UTF-8\r\n')
     const expecting = head(['POST /sign-in', form, 100], 'Content-Length: 3\r\nExpect: 100-continue\r\n')
     assert.equal((await connection.ask(expecting)).status, 100)
@@ -96,7 +92,7 @@ describe('A request that is refused while it arrives', () => {
       [15, false],
       [60, true],
     ] as const) {
-      using connection = new RawConnection(petstore.url, { allowHalfOpen: true })
+      using connection = new RawConnection(service().url, { allowHalfOpen: true })
       assert.equal((await connection.ask(head(['POST /nothing', '', 404], ENDLESS))).status, 404)
       for (let sent = 0; sent < megabytes && !connection.socket.destroyed; sent += 1) {
         connection.send(Buffer.alloc(1024 * 1024))

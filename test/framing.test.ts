@@ -1,10 +1,10 @@
 // Requests that break the rules of HTTP, over raw sockets: always the Error body, nothing stored, the service alive.
 import assert from 'node:assert/strict'
 import { METHODS } from 'node:http'
-import { after, before, describe, it } from 'node:test'
+import { after, describe, it } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import type { ErrorCode } from '../src/contract/errors.ts'
-import { allowedAt, type Petstore, startPetstore } from './harness.ts'
+import { allowedAt, sharePetstore } from './harness.ts'
 import { expectRawError, keyHeader, type RawAnswer, RawConnection, REX } from '../assurance/harness/raw-http.ts'
 
 const HOST = 'Host: pets.example\r\n'
@@ -132,30 +132,26 @@ const REFUSED: Record<string, Refused[]> = {
 }
 
 describe('Framing', () => {
-  let petstore: Petstore
-  before(async () => {
-    petstore = await startPetstore()
-  })
   // Whatever came before, the service lives, has nothing stored, and found no fault of its own.
   after(async () => {
-    assert.equal(await (await petstore.call('/pets')).text(), '[]')
+    assert.equal(await (await service().call('/pets')).text(), '[]')
     assert.deepEqual(
-      petstore.logged.filter(({ level }) => level === 'error'),
+      service().logged.filter(({ level }) => level === 'error'),
       [],
     )
-    await petstore[Symbol.asyncDispose]()
   })
+  const service = sharePetstore()
 
-  const bytes = (text: string) => Buffer.from(text.replaceAll('KEY', keyHeader(petstore.key)), 'latin1')
+  const bytes = (text: string) => Buffer.from(text.replaceAll('KEY', keyHeader(service().key)), 'latin1')
   /** Sends this on a new connection and returns the answer. */
   async function ask(text: string): Promise<RawAnswer> {
-    using connection = new RawConnection(petstore.url)
+    using connection = new RawConnection(service().url)
     return await connection.ask(bytes(text))
   }
 
   /** Sends this; the answer must be that error, and the connection be closed or stay usable. */
   async function refused(...[text, code, fate]: Refused): Promise<string> {
-    using connection = new RawConnection(petstore.url)
+    using connection = new RawConnection(service().url)
     const answer = await connection.ask(bytes(text))
     const message = expectRawError(answer, code)
     assert.equal(answer.headers.get('cache-control'), 'private, no-cache')
@@ -178,10 +174,10 @@ describe('Framing', () => {
   }
 
   it('serves no request that comes behind a refused one', async () => {
-    using connection = new RawConnection(petstore.url)
+    using connection = new RawConnection(service().url)
     expectRawError(await connection.ask(bytes(get('') + whole(JSON_TYPE))), 'malformed_request')
     await connection.closed()
-    assert.equal(await (await petstore.call('/pets')).text(), '[]')
+    assert.equal(await (await service().call('/pets')).text(), '[]')
   })
 
   it('names what came instead: another protocol, an Expect in any characters, a CONNECT', async () => {
@@ -196,7 +192,7 @@ describe('Framing', () => {
   })
 
   it('refuses broken framing also where the answer is cached', async () => {
-    for (let count = 0; count < 3; count += 1) assert.equal((await petstore.call('/pets?limit=7')).status, 200)
+    for (let count = 0; count < 3; count += 1) assert.equal((await service().call('/pets?limit=7')).status, 200)
     for (const hosts of ['', HOST + HOST]) await refused(get(hosts, '/v1/pets?limit=7'), 'malformed_request', 'closes')
   })
 
@@ -228,7 +224,7 @@ describe('Framing', () => {
 
   it('speaks HTTP/1.0, with a Host or without, and closes after the answer', async () => {
     for (const host of ['', HOST]) {
-      using connection = new RawConnection(petstore.url)
+      using connection = new RawConnection(service().url)
       assert.equal((await connection.ask(bytes(get(host, '/v1/pets', '1.0')))).body, '[]')
       await connection.closed()
     }

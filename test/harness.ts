@@ -142,15 +142,18 @@ export function describeService(
   options: PetstoreOptions = {},
 ): void {
   for (const engine of options.engine === undefined ? ENGINES : [options.engine]) {
-    describe(`${title}, on ${engine.name}`, () => {
-      let petstore: Petstore
-      before(async () => {
-        petstore = await startPetstore({ ...options, engine })
-      })
-      after(() => petstore[Symbol.asyncDispose]())
-      cases(() => petstore)
-    })
+    describe(`${title}, on ${engine.name}`, () => cases(sharePetstore({ ...options, engine })))
   }
+}
+
+/** One running service for the cases of the group that this is called in, on SQLite unless an engine is given. */
+export function sharePetstore(options: PetstoreOptions = {}): () => Petstore {
+  let petstore: Petstore
+  before(async () => {
+    petstore = await startPetstore(options)
+  })
+  after(() => petstore[Symbol.asyncDispose]())
+  return () => petstore
 }
 
 /** Of HTTP itself, not of an operation. */

@@ -72,8 +72,9 @@ class Logging {
     return find()!
   }
 
-  /** Reads slowly until the service has ended, and then the rest. */
-  async readToEnd(): Promise<void> {
+  /** Ends the service, reads slowly until it has ended, and then the rest. */
+  async end(signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
+    this.child.kill(signal)
     while (!hasEnded(this.child)) {
       this.readSome(PIPE_BUF)
       await setTimeout(1)
@@ -128,8 +129,7 @@ describe('The log', { concurrency: 2 }, () => {
     const started = await logging.readUntil('listening')
     // Nobody reads: the pipe is full, and the rest waits in the processes.
     await request(started, PATHS, count)
-    logging.child.kill('SIGTERM')
-    await logging.readToEnd()
+    await logging.end()
     assert.ok(logging.bytesRead > 4 * PIPE_SIZE, `${logging.bytesRead} bytes`)
     assert.equal(logging.requests(), count)
     assert.equal(logging.lines().at(-1)?.msg, 'stopped')
@@ -157,8 +157,7 @@ describe('The log', { concurrency: 2 }, () => {
     assert.equal(await droppedByMetrics(), dropped)
 
     await request(started, ['/livez'], CONNECTIONS)
-    logging.child.kill('SIGTERM')
-    await logging.readToEnd()
+    await logging.end()
     assert.equal(logging.requests() - before + Number(dropped), count + 2 + CONNECTIONS, 'it goes on with all lines')
   })
 
@@ -176,8 +175,7 @@ describe('The log', { concurrency: 2 }, () => {
       // Each process makes further lines, which it cannot write.
       await request(started, ['/livez'], count)
     }
-    logging.child.kill('SIGTERM')
-    await logging.readToEnd()
+    await logging.end()
     assert.equal(logging.lines().at(-1)?.msg, 'stopped')
     assert.equal((await logging.ended).code, 0)
   })
@@ -190,8 +188,7 @@ describe('The log', { concurrency: 2 }, () => {
     await request(started, ['/livez'], 10 * CONNECTIONS)
     logging.openReader()
     await logging.readUntil('request')
-    logging.child.kill('SIGTERM')
-    await logging.readToEnd()
+    await logging.end()
     assert.equal(logging.requests(), 10 * CONNECTIONS, 'what waited is not lost')
     const { code, stderr } = await logging.ended
     assert.equal(code, 0)
@@ -205,8 +202,7 @@ describe('The log', { concurrency: 2 }, () => {
     const started = await logging.readUntil('listening')
     const count = 10 * CONNECTIONS
     await request(started, [LONG], count)
-    logging.child.kill('SIGUSR2')
-    await logging.readToEnd()
+    await logging.end('SIGUSR2')
     assert.equal(logging.requests(), count)
     const last = logging.lines().at(-1)!
     assert.deepEqual([last.msg, (last['error'] as Error).message], ['uncaught exception; the process ends', 'a fault'])

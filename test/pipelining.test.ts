@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { residentMegabytes } from '../assurance/harness/process-tree.ts'
-import { after, before, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { Folder, makeKey, serve } from './command.ts'
-import { countPets, describeService, type Petstore, startPetstore } from './harness.ts'
+import { countPets, describeService, sharePetstore } from './harness.ts'
 import { create, get, keyHeader, list, LIVEZ, RawConnection, REX } from '../assurance/harness/raw-http.ts'
 
 const HOST = 'Host: localhost\r\n'
@@ -27,29 +27,25 @@ describeService('A pipelined request', (service) => {
 })
 
 describe('A pipelined request', () => {
-  let petstore: Petstore
-  before(async () => {
-    petstore = await startPetstore({ env: { PETSTORE_ADMIN_PORT: '0' } })
-  })
-  after(() => petstore[Symbol.asyncDispose]())
+  const service = sharePetstore({ env: { PETSTORE_ADMIN_PORT: '0' } })
 
   it('is not served behind one whose Expect is refused: that one is the last of its connection', async () => {
-    using connection = new RawConnection(petstore.url)
-    connection.send(LIVEZ + get('/livez', 'Expect: a pony\r\n') + create(petstore.key))
+    using connection = new RawConnection(service().url)
+    connection.send(LIVEZ + get('/livez', 'Expect: a pony\r\n') + create(service().key))
     assert.deepEqual(await connection.statuses(2), [200, 417])
     await connection.closed()
-    assert.equal((await petstore.add(REX)).status, 201)
-    assert.equal(await countPets(petstore), 1, 'only the one that was answered')
+    assert.equal((await service().add(REX)).status, 201)
+    assert.equal(await countPets(service()), 1, 'only the one that was answered')
   })
 
   it('waits as long as it takes, behind any number of others', async () => {
-    using connection = new RawConnection(petstore.url)
+    using connection = new RawConnection(service().url)
     connection.send(get('/livez', PADDING).repeat(2000))
     assert.deepEqual(new Set(await connection.statuses(2000)), new Set([200]))
   })
 
   it('is answered after the client has ended its side', async () => {
-    using connection = new RawConnection(petstore.url)
+    using connection = new RawConnection(service().url)
     connection.socket.end(get('/v1/pets').repeat(3) + LIVEZ)
     assert.deepEqual(await connection.statuses(4), [401, 401, 401, 200])
     await connection.closed()
@@ -60,7 +56,7 @@ describe('A pipelined request', () => {
       [129, 129],
       [130, 0],
     ] as const) {
-      using connection = new RawConnection(petstore.url)
+      using connection = new RawConnection(service().url)
       await once(connection.socket, 'connect')
       connection.send(LIVEZ.repeat(count))
       assert.equal((await connection.statuses(answers)).length, answers)
@@ -107,9 +103,9 @@ describe('A pipelined request', () => {
   for (const [what, [template, statuses]] of Object.entries(cases)) {
     it(`behind an offer to upgrade is answered as without that offer: ${what}`, async () => {
       for (const offer of ['', OFFER]) {
-        const bytes = template.replaceAll('OFFER', offer).replaceAll('KEY', keyHeader(petstore.key))
+        const bytes = template.replaceAll('OFFER', offer).replaceAll('KEY', keyHeader(service().key))
         for (const cut of [0, ...Array.from({ length: 8 }, () => Math.ceil(Math.random() * (bytes.length - 1)))]) {
-          using connection = new RawConnection(petstore.url)
+          using connection = new RawConnection(service().url)
           connection.socket.setNoDelay(true).write(bytes.slice(0, cut), 'latin1')
           await setTimeout(2)
           connection.socket.write(bytes.slice(cut), 'latin1')
@@ -120,7 +116,7 @@ describe('A pipelined request', () => {
   }
 
   it('behind an offer to upgrade is answered on the admin port, too', async () => {
-    using connection = new RawConnection(petstore.adminUrl!)
+    using connection = new RawConnection(service().adminUrl!)
     connection.send(get('/livez', OFFER) + get('/readyz', OFFER) + get('/nowhere'))
     assert.deepEqual(await connection.statuses(3), [200, 200, 404])
   })
