@@ -171,7 +171,7 @@ describe('A connection', () => {
   })
 })
 
-describe('A connection, in time,', { concurrency: 3 }, () => {
+describe('A connection with limits', { concurrency: 3 }, () => {
   it('is told 408 where the headers, or the body, take too long, and ends without a word where nothing is asked any more', async () => {
     const timeouts = {
       headersTimeout: 300,
