@@ -58,6 +58,8 @@ export class FakeServer {
   refusedHost: string | undefined
   /** The answer to every statement. */
   rows: readonly object[] = []
+  /** Holds the answer back until it resolves. */
+  answering: Promise<void> | undefined
   statements = 0
   facts: ServerFacts = { pid: 0, startedAt: 'yesterday', role: 'primary', readOnly: false }
 
@@ -71,6 +73,7 @@ export class FakeServer {
         if (this.refusal !== undefined && (this.refusedHost ?? host) === host) throw this.refusal
         const sql = (async () => {
           this.statements += 1
+          await this.answering
           return this.rows
         }) as unknown as Database
         const connection = new FakeConnection(host, { ...this.facts, pid: this.attempts }, sql, onGone)

@@ -1,11 +1,15 @@
 // A store on a PostgreSQL database of its own, behind a proxy that can fail, with a connection by hand beside it.
+import { setImmediate } from 'node:timers/promises'
 import connectTo, { type Sql } from 'postgres'
 import { newPostgresDatabase, postgres } from '../assurance/harness/engines.ts'
 import { until } from '../assurance/harness/until.ts'
 import { readConfig } from '../src/config.ts'
+import type { NewPet } from '../src/contract/pets.ts'
 import { openStore } from '../src/store/open-store.ts'
-import type { Store } from '../src/store/store.ts'
+import { type OpenOptions, type Store, StoreUnavailable } from '../src/store/store.ts'
 import { type CuttingProxy, startCuttingProxy } from './cutting-proxy.ts'
+
+export const rex: NewPet = { name: 'Rex', categoryId: 3n, status: 'available' }
 
 export interface OpenPostgres extends AsyncDisposable {
   store: Store
@@ -34,7 +38,7 @@ export async function openPostgres(parameters = '', serverUrl?: string): Promise
   const sql = connectTo(database.url, { max: 4, onnotice: () => {} })
   parts.defer(() => sql.end({ timeout: 1 }))
   const url = `${proxy.url}?${parameters}`
-  const store = await openInTime(() => openStore(readConfig({ database: url }, {}).database))
+  const store = await openInTime(() => openAt(url))
   parts.defer(() => store.close())
 
   const backends = async (blocked = false) => {
@@ -75,6 +79,10 @@ export async function openPostgres(parameters = '', serverUrl?: string): Promise
   }
 }
 
+export function openAt(url: string, options?: OpenOptions): Promise<Store> {
+  return openStore(readConfig({ database: url }, {}).database, options)
+}
+
 /** Opens something on PostgreSQL. Tests set short limits, which may elapse on a busy machine before the test begins: then it tries again. */
 export async function openInTime<T>(open: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
@@ -92,6 +100,44 @@ export function untilWorks(call: () => Promise<unknown>): Promise<void> {
     await call()
     return true
   }, 'the call works')
+}
+
+/** Whether the call succeeds. */
+export function works(call: Promise<unknown>): Promise<boolean> {
+  return call.then(
+    () => true,
+    () => false,
+  )
+}
+
+/** Checks that an error means an unavailable database, for this reason. */
+export const unavailable = (message: RegExp) => (error: unknown) =>
+  error instanceof StoreUnavailable && message.test(error.message)
+
+/** A call that lasts for as long as the accounts are locked. */
+export const slowCall = ({ store }: { store: Store }) => store.accounts.listAccounts()
+
+/** Makes the store use this many connections at once; afterwards they are idle. */
+export async function openConnections(opened: OpenPostgres, count: number): Promise<void> {
+  const unlock = await opened.lock('LOCK TABLE accounts')
+  const calls = Array.from({ length: count }, () => slowCall(opened))
+  await opened.untilBlocked(count)
+  await unlock()
+  await Promise.all(calls)
+}
+
+/** Starts creates that do not share a statement. */
+export async function startCreates({ pets }: Store, count: number): Promise<Promise<unknown>[]> {
+  const creates: Promise<unknown>[] = []
+  for (let nth = 0; nth < count; nth += 1) {
+    const create = pets.create(rex)
+    // It may fail before the test looks at it.
+    create.catch(() => {})
+    creates.push(create)
+    await setImmediate()
+    await setImmediate()
+  }
+  return creates
 }
 
 /** The time of the server's start as the table `told.start` has it. */

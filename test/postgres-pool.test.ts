@@ -1,33 +1,18 @@
-// The connections to PostgreSQL are shared fairly: never more than asked for, some always left to reads, none lost for good.
+// Calls to a real PostgreSQL: each wait has an end, some connections are always left to reads, none is lost for good, and short
+// reads share one. Which call gets which connection, when, and for how long: src/store/postgres/{connections,pool}.test.ts.
 import assert from 'node:assert/strict'
-import { syncBuiltinESMExports } from 'node:module'
+import { once } from 'node:events'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { describe, it } from 'node:test'
-import timers, { setImmediate } from 'node:timers/promises'
-import { readConfig } from '../src/config.ts'
-import type { NewPet } from '../src/contract/pets.ts'
-import { openStore } from '../src/store/open-store.ts'
-import { Connection } from '../src/store/postgres/connection.ts'
-import { type Store, StoreUnavailable } from '../src/store/store.ts'
+import { setImmediate } from 'node:timers/promises'
 import { until } from '../assurance/harness/until.ts'
-import { openPostgres, tell, TOLD_START, untilWorks } from './open-postgres.ts'
+import { parseConnection } from '../src/store/postgres/connection-settings.ts'
+import { Pool } from '../src/store/postgres/pool.ts'
+import { StoreUnavailable } from '../src/store/store.ts'
+import { openAt, openPostgres, rex, slowCall, startCreates, unavailable, untilWorks } from './open-postgres.ts'
 
-const rex: NewPet = { name: 'Rex', categoryId: 3n, status: 'available' }
-
-/** Starts creates that do not share a statement, and tells for each whether it was done. */
-async function createMany({ pets }: Store, count: number): Promise<Promise<unknown>[]> {
-  const outcomes: Promise<unknown>[] = []
-  for (let nth = 0; nth < count; nth += 1) {
-    outcomes.push(
-      pets.create(rex).then(
-        () => 'created',
-        (error: unknown) => error,
-      ),
-    )
-    await setImmediate()
-    await setImmediate()
-  }
-  return outcomes
-}
+/** Far longer than a test takes, so that nothing else ends a wait. */
+const PATIENT = 'connect_timeout=60&statement_timeout=60000'
 
 describe('connections to PostgreSQL', { concurrency: false, timeout: 120_000 }, () => {
   it('that log in and then do not answer hold up no call for good', async () => {
@@ -43,105 +28,43 @@ describe('connections to PostgreSQL', { concurrency: false, timeout: 120_000 }, 
   })
 
   it('leave a share to reads while every create waits for a lock', async () => {
-    await using opened = await openPostgres('pool_size=4&connect_timeout=60&statement_timeout=60000')
+    await using opened = await openPostgres(`pool_size=4&${PATIENT}`)
     const { store } = opened
     // Conflicts with writes only.
     const unlock = await opened.lock('LOCK TABLE pets IN SHARE ROW EXCLUSIVE MODE')
-    const creates = await createMany(store, 24)
+    const creates = await startCreates(store, 24)
     await opened.untilBlocked(3)
     for (let round = 0; round < 10; round += 1) assert.deepEqual(await store.pets.list({ limit: 21 }), [])
     // A pool that is busy is no reason to take an instance out of service.
-    await store.ping()
-    assert.deepEqual(
-      await Promise.all(Array.from({ length: 10 }, () => store.accounts.listAccounts())),
-      Array.from({ length: 10 }, () => []),
-    )
+    await Promise.all([store.ping(), ...Array.from({ length: 10 }, () => slowCall(opened))])
     await opened.untilBlocked(3)
     await unlock()
-    assert.deepEqual(new Set(await Promise.all(creates)), new Set(['created']))
-  })
-
-  it('leave a quarter to reads, not only one', async () => {
-    await using opened = await openPostgres('pool_size=8&connect_timeout=60&statement_timeout=60000')
-    const { store } = opened
-    const unlock = await opened.lock('LOCK TABLE pets IN SHARE ROW EXCLUSIVE MODE')
-    const creates = await createMany(store, 8)
-    await opened.untilBlocked(6)
-    const { inUse, idle, waiting } = store.connections()!
-    assert.deepEqual([inUse, idle, waiting], [6, 0, 2])
-    await unlock()
-    assert.deepEqual(new Set(await Promise.all(creates)), new Set(['created']))
+    await Promise.all(creates)
   })
 
   it('that the role may not have fail no call while others work; when it may, they are used', async () => {
     await using opened = await openPostgres()
     const { sql } = opened
     const role = `limited_${crypto.randomUUID().replaceAll('-', '')}`
-    await sql.unsafe(`CREATE ROLE ${role} LOGIN PASSWORD 'limited' CONNECTION LIMIT 3`)
-    await sql.unsafe(
-      `GRANT ALL ON ALL TABLES IN SCHEMA public TO ${role}; GRANT ALL ON ALL SEQUENCES IN SCHEMA public TO ${role}`,
-    )
-    const url = new URL(`${opened.url}pool_size=8&connect_timeout=60&statement_timeout=60000`)
+    await sql.unsafe(`
+      CREATE ROLE ${role} LOGIN PASSWORD 'limited' CONNECTION LIMIT 3;
+      GRANT ALL ON ALL TABLES IN SCHEMA public TO ${role}; GRANT ALL ON ALL SEQUENCES IN SCHEMA public TO ${role}`)
+    const url = new URL(`${opened.url}pool_size=8&${PATIENT}`)
     url.username = role
     url.password = 'limited'
-    const store = await openStore(readConfig({ database: url.href }, {}).database)
+    const store = await openAt(url.href)
     try {
-      for (let round = 0; round < 5; round += 1) {
-        const lists = Array.from({ length: 20 }, () => store.pets.list({ limit: 1 }))
-        const creates = await createMany(store, 20)
-        assert.deepEqual(new Set(await Promise.all(creates)), new Set(['created']))
-        await Promise.all(lists)
-      }
+      const lists = Array.from({ length: 20 }, () => store.pets.list({ limit: 1 }))
+      await Promise.all([...lists, ...(await startCreates(store, 20))])
       await sql.unsafe(`ALTER ROLE ${role} CONNECTION LIMIT 8`)
       await until(async () => {
-        await Promise.all(await createMany(store, 20))
+        await Promise.all(await startCreates(store, 20))
         return (await opened.backends()).length > 3
       }, 'more connections are used')
     } finally {
       await store.close()
-      await sql.unsafe(`DROP OWNED BY ${role}`)
-      await sql.unsafe(`DROP ROLE ${role}`)
+      await sql.unsafe(`DROP OWNED BY ${role}; DROP ROLE ${role}`)
     }
-  })
-
-  it('that are refused are tried again after pauses of half a minute at most, which are short again after a success', async ({
-    mock,
-  }) => {
-    await using opened = await openPostgres('pool_size=2&connect_timeout=60&statement_timeout=60000')
-    const { store } = opened
-    let time = performance.now()
-    mock.method(performance, 'now', () => time)
-    const [first] = await opened.backends()
-    const unlock = await opened.lock('LOCK TABLE accounts')
-    const calls = [store.accounts.listAccounts()]
-    await opened.untilBlocked(1)
-    const open = Connection.open.bind(Connection)
-    let isRefused = true
-    const opening = mock.method(Connection, 'open', (...parameters: Parameters<typeof open>) =>
-      isRefused ? Promise.reject(new Error('too many connections')) : open(...parameters),
-    )
-    /** How many connections one more call tries to open, this many milliseconds later. */
-    const triedAfter = async (ms: number) => {
-      time += ms
-      const before = opening.mock.callCount()
-      calls.push(store.accounts.listAccounts())
-      await setImmediate()
-      return opening.mock.callCount() - before
-    }
-    const assertPause = async (ms: number) => assert.deepEqual([await triedAfter(ms - 1), await triedAfter(1)], [0, 1])
-    assert.equal(await triedAfter(0), 1)
-    for (const ms of [250, 500, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000]) await assertPause(ms)
-    isRefused = false
-    assert.equal(await triedAfter(30_000), 1)
-    await opened.untilBlocked(2)
-    isRefused = true
-    const tries = opening.mock.callCount()
-    for (const pid of await opened.backends()) if (pid !== first) await opened.sql`SELECT pg_terminate_backend(${pid})`
-    await until(() => opening.mock.callCount() > tries, 'the second connection is missed')
-    await assertPause(250)
-    isRefused = false
-    await unlock()
-    await Promise.all(calls)
   })
 
   it('whose server is gone without a word do not keep their places, the second time neither', async () => {
@@ -149,49 +72,14 @@ describe('connections to PostgreSQL', { concurrency: false, timeout: 120_000 }, 
     const { store, proxy } = opened
     for (let time = 0; time < 2; time += 1) {
       const unlock = await opened.lock('LOCK TABLE pets IN SHARE ROW EXCLUSIVE MODE')
-      const creates = await createMany(store, 2)
+      const creates = await startCreates(store, 2)
       await opened.untilBlocked(2)
       proxy.silence()
-      for (const outcome of await Promise.all(creates)) assert.ok(outcome instanceof StoreUnavailable)
+      for (const create of creates) await assert.rejects(create, StoreUnavailable)
       await unlock()
       await untilWorks(() => store.pets.create(rex))
       await until(async () => store.connections()!.parked === 0, 'none is parked')
       await until(() => proxy.connections().open <= 3, 'there are no more connections than the pool has')
-    }
-  })
-
-  it('of overdue writes behind PgBouncer, which hides their processes, are closed only when the server was replaced', async ({
-    mock,
-  }) => {
-    await using opened = await openPostgres()
-    const { sql } = opened
-    await opened.store.close()
-    await tell(sql, `${TOLD_START} CREATE FUNCTION told.pg_backend_pid() RETURNS INTEGER LANGUAGE sql AS $$SELECT 1$$;`)
-    const { setTimeout: pause } = timers
-    // The pool asks about such connections every second.
-    mock.method(timers, 'setTimeout', (ms: number, value: unknown, options: object) =>
-      pause(ms === 1000 ? 10 : ms, value, options),
-    )
-    syncBuiltinESMExports()
-    const url = `${opened.url}pgbouncer=true&pool_size=2&connect_timeout=60&statement_timeout=300`
-    const store = await openStore(readConfig({ database: url }, {}).database)
-    try {
-      const unlock = await opened.lock('LOCK TABLE told.pets IN SHARE ROW EXCLUSIVE MODE')
-      await assert.rejects(store.pets.create(rex), StoreUnavailable)
-      const asking = () => sql<{ pid: number; state: string }[]>`
-        SELECT pid, state FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'petstore'
-          AND query LIKE '%SELECT pid FROM pg_stat_activity%'`
-      await until(async () => (await asking()).some(({ state }) => state === 'idle'), 'the pool has asked')
-      await sql`SELECT pg_sleep(0.1)`
-      assert.equal(store.connections()!.parked, 1)
-      await sql`UPDATE told.start SET at = at + interval '1 s'`
-      for (const { pid } of await asking()) await sql`SELECT pg_terminate_backend(${pid})`
-      await until(() => store.connections()!.parked === 0, 'it is closed')
-      await unlock()
-    } finally {
-      mock.restoreAll()
-      syncBuiltinESMExports()
-      await store.close()
     }
   })
 
@@ -206,10 +94,9 @@ describe('connections to PostgreSQL', { concurrency: false, timeout: 120_000 }, 
       [7, 4, 1],
       [2, 4, 1],
     ] as const) {
-      const url = `${opened.url}pool_size=${size}&connect_timeout=60&statement_timeout=60000`
-      const store = await openStore(readConfig({ database: url }, {}).database, { processes })
+      const store = await openAt(`${opened.url}pool_size=${size}&${PATIENT}`, { processes })
       stores.defer(() => store.close())
-      calls.push(...Array.from({ length: 3 }, () => store.accounts.listAccounts()))
+      calls.push(...Array.from({ length: 3 }, () => slowCall({ store })))
       await until(async () => store.connections()!.inUse === expected, `${expected} of ${size} are used`)
       assert.equal(store.connections()!.waiting, 3 - expected)
       open += expected
@@ -219,32 +106,101 @@ describe('connections to PostgreSQL', { concurrency: false, timeout: 120_000 }, 
     await Promise.all(calls)
   })
 
-  it('are replaced after half an hour, so that a change of DNS takes effect, and not before', async ({ mock }) => {
-    await using opened = await openPostgres('pool_size=1')
-    const { store } = opened
-    const now = performance.now.bind(performance)
-    let minutes = 29
-    mock.method(performance, 'now', () => now() + minutes * 60_000)
-    const before = await opened.backends()
-    for (let round = 0; round < 2; round += 1) await store.ping()
-    assert.deepEqual(await opened.backends(), before)
-    minutes = 31
-    for (let round = 0; round < 2; round += 1) await store.ping()
-    await until(async () => !(await opened.backends()).includes(before[0]!), 'the old connection has ended')
-    await store.ping()
+  it('are closed with the store, one that is being opened too; calls that wait are refused at once and ever after', async () => {
+    await using opened = await openPostgres(`pool_size=2&${PATIENT}`)
+    const { store, proxy } = opened
+    const unlock = await opened.lock('LOCK TABLE accounts')
+    const running = assert.rejects(slowCall(opened), unavailable(/./))
+    await opened.untilBlocked(1)
+    const held = proxy.holdNextAnswer()
+    const waiting = Array.from({ length: 5 }, () => assert.rejects(store.ping(), unavailable(/closed/)))
+    await held.arrived
+    await store.close()
+    await Promise.all([running, ...waiting])
+    held.release()
+    await unlock()
+    await assert.rejects(store.ping(), unavailable(/closed/))
+    await until(async () => proxy.connections().open === 0, 'every connection is closed')
+  })
+})
+
+describe('a call to PostgreSQL', { concurrency: false, timeout: 120_000 }, () => {
+  it('waits until every host of several was tried, and then has the reason of each', async (context) => {
+    const { timers } = context.mock
+    const silent = createServer((socket) => void sockets.push(socket))
+    const sockets: Socket[] = []
+    await once(silent.listen(0, '127.0.0.1'), 'listening')
+    const { port } = silent.address() as AddressInfo
+    const pool = new Pool(parseConnection(`postgres://127.0.0.1:${port},127.0.0.1:${port},127.0.0.1:${port}/none`))
+    context.after(async () => {
+      timers.reset()
+      await pool.end()
+      for (const socket of sockets) socket.destroy()
+      silent.close()
+    })
+    timers.enable({ apis: ['setTimeout'] })
+    const call = assert.rejects(
+      pool.read((sql) => sql`SELECT 1`),
+      unavailable(/^Cannot connect to PostgreSQL at (?:[\d.:]+: no answer within 2000 ms(?:; |$)){3}/),
+    )
+    for (let tried = 1; tried <= 3; tried += 1) {
+      // The driver connects in a later turn.
+      await setImmediate()
+      timers.tick(1)
+      while (sockets.length < tried) await setImmediate()
+      timers.tick(2000)
+    }
+    await call
   })
 
-  it('are counted for who looks: in use, idle, waiting, and which server', async () => {
-    await using opened = await openPostgres('pool_size=2&connect_timeout=60&statement_timeout=60000')
-    const { store } = opened
-    const host = new URL(opened.url).host
-    assert.deepEqual(store.connections(), { inUse: 0, idle: 1, parked: 0, waiting: 0, host, role: 'primary' })
+  it('is ended by the server itself when it takes too long, so that no statement goes on without its caller', async () => {
+    await using opened = await openPostgres('statement_timeout=300')
     const unlock = await opened.lock('LOCK TABLE accounts')
-    const calls = Array.from({ length: 5 }, () => store.accounts.listAccounts())
-    await opened.untilBlocked(2)
-    assert.deepEqual(store.connections(), { inUse: 2, idle: 0, parked: 0, waiting: 3, host, role: 'primary' })
+    await assert.rejects(slowCall(opened), unavailable(/statement timeout/))
+    await opened.untilBlocked(0)
     await unlock()
-    await Promise.all(calls)
-    assert.deepEqual(store.connections(), { inUse: 0, idle: 2, parked: 0, waiting: 0, host, role: 'primary' })
+    await slowCall(opened)
+  })
+})
+
+describe('short reads from PostgreSQL', { concurrency: false, timeout: 120_000 }, () => {
+  it('are sent together when no connection is free, up to a bound, and each gets its own answer', async ({ mock }) => {
+    /** Calls begin within the time in which one may join another, also where the system lets this process wait between them. */
+    const atOnce = <T>(begin: () => T): T => {
+      const now = performance.now()
+      const stopped = mock.method(performance, 'now', () => now)
+      const begun = begin()
+      stopped.mock.restore()
+      return begun
+    }
+    await using opened = await openPostgres('pool_size=1&connect_timeout=60')
+    const { store } = opened
+    const ids = Array.from({ length: 30 }, (_, index) => BigInt(index + 1))
+    await store.pets.createMany(ids.map(() => rex))
+    const few = atOnce(() => ids.slice(0, 8).map((id) => store.pets.get(id)))
+    assert.deepEqual([store.connections()!.inUse, store.connections()!.waiting], [1, 0])
+    assert.deepEqual(
+      (await Promise.all(few)).map((pet) => pet?.id),
+      ids.slice(0, 8),
+    )
+    const many = atOnce(() => ids.map((id) => store.pets.list({ limit: 1, before: id + 1n })))
+    assert.equal(store.connections()!.waiting, 22)
+    assert.deepEqual(
+      (await Promise.all(many)).map(([pet]) => pet?.id),
+      ids,
+    )
+    assert.deepEqual([store.connections()!.inUse, store.connections()!.idle], [0, 1])
+  })
+
+  it('that fail together with their connection are done all the same', async () => {
+    await using opened = await openPostgres('pool_size=1&connect_timeout=60')
+    const { store } = opened
+    await store.pets.create(rex)
+    await store.pets.list({ limit: 1 })
+    for (let round = 0; round < 3; round += 1) {
+      opened.proxy.cutNextAnswer()
+      const lists = await Promise.all(Array.from({ length: 8 }, () => store.pets.list({ limit: 1 })))
+      assert.ok(lists.every(({ length }) => length === 1))
+    }
   })
 })

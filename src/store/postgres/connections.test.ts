@@ -22,12 +22,20 @@ function newConnections(mock: TestContext['mock'], parameters: string, report: R
     await someTurns()
     return all
   }
+  /** Asks, and returns the connection that it got. */
+  const get = async (kind: Kind, isShared = false): Promise<Connection> => {
+    const asked = ask(kind, isShared)
+    await someTurns()
+    return asked.got ?? assert.fail(asked.state)
+  }
   /** In use, idle, parked and waiting. */
   const counts = () => {
     const { inUse, idle, parked, waiting } = connections.stats
-    return [inUse, idle, parked, waiting]
+    return [inUse, idle, parked, waiting].join()
   }
-  return { clock, server, connections, ask, askMany, counts }
+  /** Which of the connections that were ever opened are closed. */
+  const closed = () => server.opened.map((connection) => connection.closed)
+  return { clock, server, connections, ask, askMany, get, counts, closed }
 }
 
 /** A call that has asked for a connection. */
@@ -56,96 +64,81 @@ function states(calls: readonly Asked[]): string[] {
 
 describe('Connections', () => {
   it('are opened for the calls that wait, never more than the pool has, and used again', async ({ mock }) => {
-    const { server, connections, ask, askMany, counts } = newConnections(mock, 'pool_size=4')
-    assert.deepEqual(connections.stats, { inUse: 0, idle: 0, parked: 0, waiting: 0, host: undefined, role: undefined })
+    const { server, connections, askMany, get, counts } = newConnections(mock, 'pool_size=4')
+    const none = { inUse: 0, idle: 0, parked: 0, waiting: 0 }
+    assert.deepEqual(connections.stats, { ...none, host: undefined, role: undefined })
     const calls = await askMany(6, 'read')
     assert.deepEqual(states(calls), ['served', 'served', 'served', 'served', 'waiting', 'waiting'])
-    assert.deepEqual(connections.stats, {
-      inUse: 4,
-      idle: 0,
-      parked: 0,
-      waiting: 2,
-      host: 'h:5432',
-      role: 'primary',
-    })
+    assert.deepEqual(connections.stats, { ...none, inUse: 4, waiting: 2, host: 'h:5432', role: 'primary' })
     connections.release(calls[1]!.got!)
     await someTurns()
     assert.equal(calls[4]!.got, calls[1]!.got, 'the first that waits gets it')
     assert.equal(calls[5]!.state, 'waiting')
     for (const index of [0, 2, 3, 4]) connections.release(calls[index]!.got!)
     await someTurns()
-    assert.deepEqual([counts(), server.attempts], [[1, 3, 0, 0], 4])
-    const next = ask('read')
-    await someTurns()
-    assert.deepEqual([next.state, counts(), server.attempts], ['served', [2, 2, 0, 0], 4])
+    assert.deepEqual([counts(), server.attempts], ['1,3,0,0', 4])
+    await get('read')
+    assert.deepEqual([counts(), server.attempts], ['2,2,0,0', 4])
   })
 
-  it('are left to reads, a quarter of them and one at least, but not the only one', async ({ mock }) => {
-    for (const [size, forWrites] of [
-      [1, 1],
-      [2, 1],
-      [4, 3],
-      [7, 6],
-      [8, 6],
-      [20, 15],
-    ] as const) {
+  for (const [size, forWrites] of [
+    [1, 1],
+    [2, 1],
+    [4, 3],
+    [7, 6],
+    [8, 6],
+    [20, 15],
+  ] as const)
+    it(`are left to reads, a quarter of them and one at least, but not the only one: of ${size}, writes use ${forWrites}`, async ({
+      mock,
+    }) => {
       const { connections, ask, askMany, counts } = newConnections(mock, `pool_size=${size}`)
       const writes = await askMany(size + 1, 'write')
-      assert.deepEqual(counts(), [forWrites, 0, 0, size + 1 - forWrites])
+      assert.equal(counts(), `${forWrites},0,0,${size + 1 - forWrites}`)
       const read = ask('read')
       await someTurns()
       assert.equal(read.state, size === 1 ? 'waiting' : 'served')
-      if (size === 1) continue
+      if (size === 1) return
       connections.release(read.got!)
       const late = ask('write')
       await someTurns()
-      assert.deepEqual([late.state, counts()[1]], ['waiting', 1], 'an idle one is kept for reads')
+      assert.deepEqual([late.state, connections.stats.idle], ['waiting', 1], 'an idle one is kept for reads')
       connections.release(writes[0]!.got!)
       await someTurns()
       assert.equal(writes[forWrites]!.state, 'served')
-      assert.deepEqual([late.state, counts()[1]], ['waiting', 1])
-      mock.restoreAll()
-    }
-  })
+      assert.deepEqual([late.state, connections.stats.idle], ['waiting', 1])
+    })
 
   it('are shared by a short read only if all are in use, none can be opened, and no call waits that could run', async ({
     mock,
   }) => {
-    const { connections, ask } = newConnections(mock, 'pool_size=2')
-    const first = ask('read', true)
-    await someTurns()
+    const { connections, ask, get } = newConnections(mock, 'pool_size=2')
+    const first = await get('read', true)
     assert.equal(connections.join(), undefined, 'another can be opened')
-    const second = ask('read')
-    await someTurns()
-    assert.equal(connections.join(), first.got)
-    connections.release(second.got!)
+    const second = await get('read')
+    assert.equal(connections.join(), first)
+    connections.release(second)
     assert.equal(connections.join(), undefined, 'one is idle')
     const [third, waiting] = [ask('read'), ask('read')]
     await someTurns()
     assert.equal(connections.join(), undefined, 'a call waits')
     connections.release(third.got!)
     await someTurns()
-    connections.release(first.got!)
+    connections.release(first)
     await someTurns()
     assert.deepEqual([waiting.state, connections.stats.inUse], ['served', 2], 'its other read goes on')
-    connections.release(first.got!)
+    connections.release(first)
     assert.equal(connections.stats.idle, 1)
   })
 
   it('that broke are closed, with the idle ones, and others are opened for the calls that wait', async ({ mock }) => {
-    const { server, connections, askMany, counts } = newConnections(mock, 'pool_size=3')
+    const { server, connections, askMany, counts, closed } = newConnections(mock, 'pool_size=3')
     const calls = await askMany(3, 'read')
     connections.release(calls[0]!.got!)
     connections.discard(calls[1]!.got!)
-    assert.deepEqual(
-      [server.opened.map(({ closed }) => closed), counts()],
-      [
-        [true, true, false],
-        [1, 0, 0, 0],
-      ],
-    )
+    assert.deepEqual([closed(), counts()], [[true, true, false], '1,0,0,0'])
     connections.release(calls[1]!.got!)
-    assert.deepEqual(counts(), [1, 0, 0, 0], 'one that is closed is not used again')
+    assert.equal(counts(), '1,0,0,0', 'one that is closed is not used again')
     const more = await askMany(3, 'read')
     assert.deepEqual([states(more), server.open.length], [['served', 'served', 'waiting'], 3])
     server.open[0]!.destroy()
@@ -156,50 +149,42 @@ describe('Connections', () => {
   it('of overdue writes are parked until the answer comes; meanwhile writes are refused if no other is left for them', async ({
     mock,
   }) => {
-    const { server, connections, ask, counts } = newConnections(mock, 'pool_size=2')
-    const overdue = ask('write')
-    await someTurns()
+    const { server, connections, ask, get, counts } = newConnections(mock, 'pool_size=2')
+    const overdue = await get('write')
     const answer = Promise.withResolvers<void>()
     assert.equal(connections.hasOnlyParkedWrites, false)
-    connections.park(overdue.got!, answer.promise)
-    assert.deepEqual([connections.hasOnlyParkedWrites, counts(), connections.parked.length], [true, [0, 0, 1, 0], 1])
+    connections.park(overdue, answer.promise)
+    assert.deepEqual([connections.hasOnlyParkedWrites, counts(), connections.parked.length], [true, '0,0,1,0', 1])
     const [write, read] = [ask('write'), ask('read')]
     await someTurns()
     assert.deepEqual(states([write, read]), ['busy', 'served'])
     assert.match(String(write.error), /1 writes have no answer from PostgreSQL yet/)
     answer.resolve()
     await someTurns()
-    assert.deepEqual([counts(), connections.hasOnlyParkedWrites, server.open.length], [[1, 1, 0, 0], false, 2])
-    const next = ask('write')
-    await someTurns()
-    assert.equal(next.got, overdue.got)
+    assert.deepEqual([counts(), connections.hasOnlyParkedWrites, server.open.length], ['1,1,0,0', false, 2])
+    assert.equal(await get('write'), overdue)
   })
 
-  it('of overdue writes are used again after an error of their statement, and closed if they broke', async ({
+  it('of overdue writes are used again after an error of their statement, closed if they broke, and not parked if they are gone', async ({
     mock,
   }) => {
-    const { server, connections, askMany, counts } = newConnections(mock, 'pool_size=4')
-    const [one, other] = await askMany(2, 'write')
+    const { server, connections, askMany, counts, closed } = newConnections(mock, 'pool_size=4')
+    const [one, other, gone] = await askMany(3, 'write')
     connections.park(one!.got!, Promise.reject(serverSays('ERROR', '40P01')))
     connections.park(other!.got!, Promise.reject(BROKEN))
+    server.opened[2]!.destroy()
+    connections.park(gone!.got!, new Promise(() => {}))
+    assert.equal(counts(), '0,0,2,0')
     await someTurns()
-    assert.deepEqual(
-      [counts(), server.opened.map(({ closed }) => closed)],
-      [
-        [0, 1, 0, 0],
-        [false, true],
-      ],
-    )
+    assert.deepEqual([counts(), closed()], ['0,1,0,0', [false, true, true]])
   })
 
   it('of a pool of one, which is parked, leave room for another, which is closed again when it has two', async ({
     mock,
   }) => {
-    const { server, connections, ask, counts } = newConnections(mock, 'pool_size=1')
-    const overdue = ask('write')
-    await someTurns()
+    const { server, connections, ask, get, counts } = newConnections(mock, 'pool_size=1')
     const answer = Promise.withResolvers<void>()
-    connections.park(overdue.got!, answer.promise)
+    connections.park(await get('write'), answer.promise)
     const [read, waiting] = [ask('read'), ask('read')]
     await someTurns()
     assert.deepEqual(states([read, waiting]), ['served', 'waiting'])
@@ -208,7 +193,7 @@ describe('Connections', () => {
     assert.equal(waiting.got, read.got)
     answer.resolve()
     await someTurns()
-    assert.deepEqual([counts(), server.open.length], [[1, 0, 0, 0], 1], 'the parked one is spare by now')
+    assert.deepEqual([counts(), server.open.length], ['1,0,0,0', 1], 'the parked one is spare by now')
   })
 
   it('are waited for by 50 calls each at most, and for as long as connecting to every host may take', async ({
@@ -239,25 +224,36 @@ describe('Connections', () => {
   }) => {
     const reports: string[] = []
     const report: Report = ({ message }) => void reports.push(message)
-    const { clock, server, ask, askMany, counts } = newConnections(mock, 'pool_size=4', report)
+    const { clock, server, askMany, counts } = newConnections(mock, 'pool_size=4', report)
     server.refusal = BROKEN
     const calls = await askMany(3, 'read')
     assert.deepEqual(states(calls), ['refused', 'refused', 'refused'])
     assert.match(String(calls[0]!.error), /Cannot connect to PostgreSQL at h:5432: read ECONNRESET/)
     const { attempts } = server
     clock.now += 249
-    const early = ask('write')
-    await someTurns()
-    assert.deepEqual([early.state, server.attempts], ['refused', attempts])
+    assert.deepEqual([states(await askMany(1, 'write')), server.attempts], [['refused'], attempts])
     clock.now += 1
-    const again = ask('read')
-    await someTurns()
-    assert.deepEqual([again.state, server.attempts, reports], ['refused', attempts + 1, ['database lost']])
+    assert.deepEqual([states(await askMany(1, 'read')), server.attempts], [['refused'], attempts + 1])
+    assert.deepEqual(reports, ['database lost'])
     server.refusal = undefined
     clock.now += 250
-    const works = await askMany(4, 'read')
-    assert.deepEqual([states(works), counts()], [Array.from({ length: 4 }, () => 'served'), [4, 0, 0, 0]])
-    assert.deepEqual(reports, ['database lost', 'database found'])
+    await askMany(4, 'read')
+    assert.deepEqual([counts(), reports], ['4,0,0,0', ['database lost', 'database found']])
+  })
+
+  it('that were refused while the database was away may all be opened as soon as one of an overdue write has its answer', async ({
+    mock,
+  }) => {
+    const { server, connections, askMany, get, counts } = newConnections(mock, 'pool_size=4')
+    const answer = Promise.withResolvers<void>()
+    connections.park(await get('write'), answer.promise)
+    server.refusal = BROKEN
+    assert.deepEqual(states(await askMany(1, 'read')), ['refused'])
+    server.refusal = undefined
+    answer.resolve()
+    await someTurns()
+    await askMany(4, 'read')
+    assert.equal(counts(), '4,0,0,0')
   })
 
   it('that the database does not accept refuse no call while others work, and are tried again after a pause', async ({
@@ -277,21 +273,44 @@ describe('Connections', () => {
     server.refusal = undefined
     ask('read')
     await someTurns()
-    assert.deepEqual([counts(), server.open.length], [[6, 0, 0, 0], 6], 'one that works means that all may')
+    assert.deepEqual([counts(), server.open.length], ['6,0,0,0', 6], 'one that works means that all may')
     connections.release(second!.got!)
     assert.equal(connections.stats.idle, 1)
   })
 
+  it('that are refused are tried again after pauses of half a minute at most, which are short again after a success', async ({
+    mock,
+  }) => {
+    const { clock, server, askMany, get } = newConnections(mock, 'pool_size=2')
+    /** How many connections one more call tries to open, this many milliseconds later. */
+    const triedAfter = async (ms: number) => {
+      clock.now += ms
+      const { attempts } = server
+      await askMany(1, 'read')
+      return server.attempts - attempts
+    }
+    const assertPause = async (ms: number) => assert.deepEqual([await triedAfter(ms - 1), await triedAfter(1)], [0, 1])
+    await get('read')
+    server.refusal = new Error('too many connections')
+    assert.equal(await triedAfter(0), 1)
+    for (const ms of [250, 500, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000]) await assertPause(ms)
+    server.refusal = undefined
+    assert.equal(await triedAfter(30_000), 1)
+    server.refusal = new Error('too many connections')
+    server.open[1]!.destroy()
+    await someTurns()
+    await assertPause(250)
+  })
+
   it('are replaced after half an hour, and not before', async ({ mock }) => {
-    const { clock, server, connections, ask } = newConnections(mock, 'pool_size=1')
+    const { clock, server, connections, get } = newConnections(mock, 'pool_size=1')
     for (const [minutes, isClosed] of [
       [30, false],
       [0.001, true],
     ] as const) {
-      const call = ask('read')
-      await someTurns()
+      const connection = await get('read')
       clock.now += minutes * MINUTE_MS
-      connections.release(call.got!)
+      connections.release(connection)
       assert.deepEqual([server.opened[0]!.closed, connections.stats.idle], [isClosed, isClosed ? 0 : 1])
     }
   })
@@ -306,15 +325,15 @@ describe('Connections', () => {
     })
     for (const { got } of calls.slice(0, 2)) connections.release(got!)
     connections.probeIdle()
-    assert.deepEqual(counts(), [1, 0, 0, 0])
+    assert.equal(counts(), '1,0,0,0')
     probes[0]!.resolve()
     probes[1]!.reject(BROKEN)
     await someTurns()
-    assert.deepEqual([counts(), server.open.length], [[1, 1, 0, 0], 2])
+    assert.deepEqual([counts(), server.open.length], ['1,1,0,0', 2])
   })
 
   it('to a primary that was replaced are closed, at once if they are idle', async ({ mock }) => {
-    const { server, connections, ask, askMany } = newConnections(mock, 'pool_size=3')
+    const { server, connections, ask, askMany, get, closed } = newConnections(mock, 'pool_size=3')
     server.facts = { ...server.facts, timeline: { system: 'ours', number: 1 } }
     const [one, other] = await askMany(2, 'read')
     assert.ok(connections.isCurrent(one!.got!))
@@ -323,32 +342,48 @@ describe('Connections', () => {
     const call = ask('read')
     for (const { got } of [one!, other!]) connections.release(got!)
     await someTurns()
-    assert.deepEqual(
-      server.opened.map(({ closed }) => closed),
-      [false, true, false],
-    )
+    assert.deepEqual(closed(), [false, true, false])
     assert.equal(connections.isCurrent(call.got!), false)
     connections.release(call.got!)
-    assert.deepEqual([server.opened[0]!.closed, connections.stats.idle], [true, 1])
-    const last = ask('read')
+    assert.deepEqual([closed()[0], connections.stats.idle], [true, 1])
+    assert.ok(connections.isCurrent(await get('read')))
+  })
+
+  it('to a primary that was replaced are handed to no call while they are being closed', async ({ mock }) => {
+    const { clock, server, connections, ask, askMany, counts } = newConnections(mock, 'pool_size=16')
+    server.facts = { ...server.facts, timeline: { system: 'ours', number: 1 } }
+    await askMany(6, 'write')
+    const reads = await askMany(2, 'read')
+    server.refusal = new Error('too many connections')
+    // While the database accepts eight, writes may use six: another write waits beside idle connections.
+    ask('read')
     await someTurns()
-    assert.ok(connections.isCurrent(last.got!))
+    connections.release(reads[0]!.got!)
+    await someTurns()
+    server.refusal = undefined
+    server.facts = { ...server.facts, timeline: { system: 'ours', number: 2 } }
+    clock.now += 250
+    ask('read')
+    for (const { got } of [reads[0]!, ...reads]) connections.release(got!)
+    const write = ask('write')
+    assert.equal(counts(), '6,2,0,1')
+    await someTurns()
+    assert.deepEqual([write.state, write.got?.closed], ['served', false])
   })
 
   it('are closed with the store, those in use when they are released; calls that wait are refused', async ({
     mock,
   }) => {
-    const { server, connections, askMany, ask } = newConnections(mock, 'pool_size=2')
-    const calls = await askMany(3, 'read')
+    const { server, connections, askMany, ask } = newConnections(mock, 'pool_size=3')
+    const calls = await askMany(2, 'read')
     connections.release(calls[0]!.got!)
-    await someTurns()
-    const waiting = ask('read')
+    // The second of these waits while a connection is being opened for it.
+    const [, waiting] = [ask('read'), ask('read')]
     await connections.end()
     await someTurns()
-    const late = ask('read')
-    await someTurns()
-    assert.deepEqual(states([waiting, late]), ['refused', 'refused'])
-    assert.match(String(late.error), /The store is closed/)
-    assert.deepEqual([server.open.length, server.attempts], [0, 2])
+    const [late] = await askMany(1, 'read')
+    assert.deepEqual(states([waiting, late!]), ['refused', 'refused'])
+    assert.match(String(late!.error), /The store is closed/)
+    assert.deepEqual([server.open.length, server.attempts], [0, 3])
   })
 })

@@ -1,5 +1,5 @@
 // What the pool does with a call that fails or gets no answer: retries, time limits, parking. With real servers:
-// test/postgres-{recovery,waits,writes,sharing}.test.ts.
+// test/postgres-{pool,recovery,writes}.test.ts.
 import assert from 'node:assert/strict'
 import { syncBuiltinESMExports } from 'node:module'
 import { describe, it, type TestContext } from 'node:test'
@@ -30,6 +30,20 @@ function failing(...errors: Error[]) {
   }
   work.done = 0
   return work
+}
+
+/** Lets the pool ask about parked connections without pause, instead of every second. */
+function watchOften(mock: TestContext['mock']) {
+  const pause = timers.setTimeout
+  mock.method(timers, 'setTimeout', (_ms: number, value: unknown, options: object) => pause(5, value, options))
+  syncBuiltinESMExports()
+  return {
+    for: pause,
+    [Symbol.dispose]() {
+      mock.restoreAll()
+      syncBuiltinESMExports()
+    },
+  }
 }
 
 /** Waits for ever. */
@@ -155,54 +169,70 @@ describe('A call to PostgreSQL', () => {
     it(`that hangs with its write keeps its connection only while the server works on it${pgbouncer ? ', as far as PgBouncer shows' : ''}`, async ({
       mock,
     }) => {
-      const pause = timers.setTimeout
-      // The pool asks every second.
-      mock.method(timers, 'setTimeout', (_ms: number, value: unknown, options: object) => pause(5, value, options))
-      syncBuiltinESMExports()
-      try {
-        const { server, pool } = newPool(mock, `pool_size=4&statement_timeout=100&pgbouncer=${pgbouncer}`)
-        const writes = [pool.writeWithin(1, hanging), pool.writeWithin(1, hanging)]
-        server.rows = [{ pid: 1 }]
-        for (const write of writes) await assert.rejects(write)
-        assert.equal(pool.stats.parked, 2)
-        await until(() => server.statements > 1, 'the pool has asked')
-        assert.deepEqual(
-          server.opened.slice(0, 2).map(({ closed }) => closed),
-          [false, !pgbouncer],
-        )
-        server.facts = { ...server.facts, startedAt: 'today' }
-        for (const connection of server.open.slice(pgbouncer ? 2 : 1)) connection.destroy()
-        await until(() => pool.stats.parked === 0, 'the server was replaced')
-        const { statements } = server
-        await pause(30)
-        assert.equal(server.statements, statements, 'it asks no longer')
-      } finally {
-        mock.restoreAll()
-        syncBuiltinESMExports()
-      }
+      using pause = watchOften(mock)
+      const { server, pool } = newPool(mock, `pool_size=4&statement_timeout=100&pgbouncer=${pgbouncer}`)
+      const writes = [pool.writeWithin(1, hanging), pool.writeWithin(1, hanging)]
+      server.rows = [{ pid: 1 }]
+      for (const write of writes) await assert.rejects(write)
+      assert.equal(pool.stats.parked, 2)
+      await until(() => server.statements > 1, 'the pool has asked')
+      assert.deepEqual(
+        server.opened.slice(0, 2).map(({ closed }) => closed),
+        [false, !pgbouncer],
+      )
+      server.facts = { ...server.facts, startedAt: 'today' }
+      for (const connection of server.open.slice(pgbouncer ? 2 : 1)) connection.destroy()
+      await until(() => pool.stats.parked === 0, 'the server was replaced')
+      const { statements } = server
+      await pause.for(30)
+      assert.equal(server.statements, statements, 'it asks no longer')
     })
+
+  it('that hangs with its write keeps its connection if the answer comes while the pool asks about it', async ({
+    mock,
+  }) => {
+    using _pause = watchOften(mock)
+    const { server, pool } = newPool(mock, 'pool_size=4')
+    const [answer, asked] = [Promise.withResolvers<string>(), Promise.withResolvers<void>()]
+    server.answering = asked.promise
+    await assert.rejects(pool.writeWithin(1, () => answer.promise))
+    await until(() => server.statements === 1, 'the pool asks')
+    answer.resolve('late')
+    await someTurns()
+    asked.resolve()
+    await someTurns()
+    assert.deepEqual([server.opened[0]!.closed, pool.stats.idle], [false, 2])
+  })
 })
 
 describe('A short read', () => {
-  it('shares a connection in use, and is sent again on a free one after a quarter of a second', async ({ mock }) => {
+  /** A short read in progress, which others can join, and time that passes when the test says so. */
+  async function newShared(mock: TestContext['mock']) {
     stopClock(mock)
-    const { server, pool } = newPool(mock, 'pool_size=1&statement_timeout=2000')
+    const { server, pool } = newPool(mock, 'pool_size=1&statement_timeout=2000&connect_timeout=60')
     mock.timers.enable({ apis: ['setTimeout'] })
     const first = Promise.withResolvers<string>()
     const reading = pool.readShort(() => first.promise)
     await someTurns()
+    const pass = async (ms: number) => {
+      mock.timers.tick(ms)
+      await someTurns()
+    }
+    return { server, pool, first, reading, pass }
+  }
+
+  it('shares a connection in use, and is sent again on a free one after a quarter of a second', async ({ mock }) => {
+    const { server, pool, first, reading, pass } = await newShared(mock)
     const answers = [Promise.withResolvers<string>(), Promise.withResolvers<string>()]
     let sent = 0
     const shared = pool.readShort(() => answers[sent++]!.promise)
     await someTurns()
     assert.equal(sent, 1, 'though no connection is free')
-    mock.timers.tick(249)
-    await someTurns()
+    await pass(249)
     first.resolve('first')
     assert.equal(await reading, 'first')
     assert.equal(sent, 1)
-    mock.timers.tick(1)
-    await someTurns()
+    await pass(1)
     assert.equal(sent, 1, 'the connection is still in use')
     answers[0]!.resolve('too late')
     await someTurns()
@@ -213,26 +243,37 @@ describe('A short read', () => {
   })
 
   it('that gets no answer on a shared connection has it closed at the time limit of a call', async ({ mock }) => {
-    stopClock(mock)
-    const { server, pool } = newPool(mock, 'pool_size=1&statement_timeout=2000&connect_timeout=60')
-    mock.timers.enable({ apis: ['setTimeout'] })
-    const first = Promise.withResolvers<string>()
-    const reading = pool.readShort(() => first.promise)
-    await someTurns()
+    const { server, pool, first, reading, pass } = await newShared(mock)
     let sent = 0
     const shared = pool.readShort(() => (sent++ === 0 ? hanging() : Promise.resolve('again')))
-    await someTurns()
-    for (const ms of [250, 2249]) {
-      mock.timers.tick(ms)
-      first.resolve('first')
-      await someTurns()
-    }
+    await pass(250)
+    first.resolve('first')
+    await pass(2249)
     assert.equal(await reading, 'first')
     assert.deepEqual([server.open.length, sent], [1, 1])
-    mock.timers.tick(1)
-    await someTurns()
+    await pass(1)
     assert.equal(await shared, 'again')
     assert.deepEqual([server.opened.map(({ closed }) => closed), sent], [[true, false], 2])
+  })
+
+  it('that is refused by the server on a shared connection, in time or late, is sent again on the same one', async ({
+    mock,
+  }) => {
+    for (const ms of [0, 250]) {
+      const { server, pool, first, reading, pass } = await newShared(mock)
+      const answer = Promise.withResolvers<string>()
+      const work = failing()
+      const shared = pool.readShort(() => (work.done++ === 0 ? answer.promise : work()))
+      await pass(ms)
+      answer.reject(REFUSED)
+      first.resolve('first')
+      await someTurns()
+      assert.deepEqual([await reading, await shared], ['first', 'done'])
+      await pass(2500)
+      assert.deepEqual([server.open.length, server.attempts, pool.stats.idle], [1, 1, 1])
+      mock.restoreAll()
+      mock.timers.reset()
+    }
   })
 
   it('shares none behind PgBouncer', async ({ mock }) => {
