@@ -119,6 +119,11 @@ describe('an address of PostgreSQL', () => {
     for (const port of [1, 65_535]) assert.equal(parseConnection(`postgres://h:${port}/pets`).hosts[0]!.port, port)
   })
 
+  it('is refused with what to write instead of a character of its password that must be escaped', () => {
+    assert.throws(() => parseConnection('postgres://me:se/secret@127.0.0.1/pets'), /has a \/ or \? before its @/)
+    assert.throws(() => parseConnection('postgres://me:100%secret@h/pets'), /write a % as %25/)
+  })
+
   it('never has a part of its password in a message, however it is mistyped', () => {
     const mistyped = [
       'me:hunter?2secret@db',

@@ -53,4 +53,7 @@ it('A connection that breaks is an unavailable database; a mistake of this progr
 it('The operator is told what failed, without the name of the system call', () => {
   assert.equal(explain(new Error('write CONNECTION_CLOSED db:5432')), 'CONNECTION_CLOSED db:5432')
   assert.equal(explain(new Error('cannot write to db:5432')), 'cannot write to db:5432')
+  // PgBouncer's answer to a setting that it does not know.
+  const unsupported = Object.assign(serverSays('FATAL', '08P01'), { message: 'unsupported startup parameter: x' })
+  assert.match(explain(unsupported), /parameter: x \(behind PgBouncer, add pgbouncer=true to the address\)$/)
 })
