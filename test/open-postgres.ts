@@ -140,11 +140,6 @@ export async function startCreates({ pets }: Store, count: number): Promise<Prom
   return creates
 }
 
-/** The time of the server's start as the table `told.start` has it. */
-export const TOLD_START = `
-  CREATE TABLE told.start AS SELECT now() AS at;
-  CREATE FUNCTION told.pg_postmaster_start_time() RETURNS TIMESTAMPTZ LANGUAGE sql AS $$SELECT at FROM told.start$$;`
-
 /** Makes the server tell what it is not: functions that are defined in the schema `told` come before its own. */
 export async function tell(sql: Sql, definitions: string): Promise<void> {
   await sql.unsafe(`

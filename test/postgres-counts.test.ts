@@ -1,105 +1,95 @@
-// Counts on PostgreSQL stay exact while settled animals move into the kept counts.
+// What follows the animals on PostgreSQL: counts stay exact while settled animals move into the kept counts, and no former name
+// stays in the index of words.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
-import connectTo from 'postgres'
-import { readConfig } from '../src/config.ts'
-import type { NewPet, PetStatus } from '../src/contract/pets.ts'
-import { Pool } from '../src/store/postgres/pool.ts'
+import type { PetStatus } from '../src/contract/pets.ts'
 import { parseConnection } from '../src/store/postgres/connection-settings.ts'
-import { settleCounts } from '../src/store/postgres/counts-and-words.ts'
-import { openStore } from '../src/store/open-store.ts'
+import type { Database } from '../src/store/postgres/connection.ts'
+import { postgresWords, settleCounts } from '../src/store/postgres/counts-and-words.ts'
+import { Pool } from '../src/store/postgres/pool.ts'
 import { kindOf } from '../src/store/records.ts'
-import { postgres } from '../assurance/harness/engines.ts'
-import { openPostgres } from './open-postgres.ts'
+import { openPostgres, rex } from './open-postgres.ts'
 import { event, petRow } from './sample-rows.ts'
 
-const rex: NewPet = { name: 'Rex', categoryId: 3n, status: 'available' }
+/** A store, and a pool of a process beside it that settles the counts. */
+async function openCounts() {
+  await using parts = new AsyncDisposableStack()
+  const opened = parts.use(await openPostgres('statement_timeout=60000'))
+  const pool = new Pool(parseConnection(opened.url))
+  parts.defer(() => pool.end())
+  const { sql } = opened
+  const kept = async () => (await sql<{ count: number }[]>`SELECT sum(count)::int AS count FROM pet_counts`)[0]!.count
+  const disposal = parts.move()
+  return {
+    ...opened,
+    pool,
+    /** Settles the counts as `settleCounts` does. */
+    settle: (settledMs?: number) => pool.write((database) => settleCounts(database, settledMs)),
+    aMinuteLater: () => sql`UPDATE pet_counts_progress SET next_noted_at = next_noted_at - 61000`,
+    /** How many animals the kept counts have. */
+    kept,
+    [Symbol.asyncDispose]: () => disposal.disposeAsync(),
+  }
+}
 
-describe('the counts by status on PostgreSQL', () => {
+describe('the counts by status on PostgreSQL', { concurrency: false }, () => {
   it('count an animal once, settled or not, also one that is committed late, changed or removed by hand', async () => {
-    await using database = await postgres.newDatabase()
-    const store = await openStore(readConfig({ database: database.url }, {}).database)
+    await using opened = await openCounts()
+    const { store, sql, settle, kept, aMinuteLater } = opened
     const { pets } = store
-    const pool = new Pool(parseConnection(database.url))
-    const sql = connectTo(database.url, { max: 2 })
-    const aMinuteLater = () => sql`UPDATE pet_counts_progress SET next_noted_at = next_noted_at - 61000`
-    const kept = async () => Number((await sql`SELECT sum(count) AS count FROM pet_counts`)[0]!['count'])
-    try {
-      await pets.createMany(Array.from({ length: 10 }, () => rex))
-      // One with a lower id than others is committed after they are seen.
-      const late = Promise.withResolvers<void>()
-      const given = Promise.withResolvers<void>()
-      const lateOne = sql.begin(async (transaction) => {
-        await transaction`INSERT INTO pets (name, category_id, status) VALUES ('late', 1, 'sold')`
-        given.resolve()
-        await late.promise
-      })
-      await given.promise
-      await pets.create(rex)
-      await pool.write(settleCounts)
-      await pool.write(settleCounts)
-      assert.equal(await kept(), 0, 'an animal that was just added is not settled')
-      late.resolve()
-      await lateOne
+    await pets.createMany(Array.from({ length: 10 }, () => rex))
+    // One with a lower id than others is committed after they are seen.
+    const commit = await opened.lock("INSERT INTO pets (name, category_id, status) VALUES ('late', 1, 'sold')")
+    await pets.create(rex)
+    await settle()
+    await settle()
+    assert.equal(await kept(), 0, 'an animal that was just added is not settled')
+    await commit()
 
-      await aMinuteLater()
-      await pool.write(settleCounts)
-      assert.equal(await kept(), 12)
-      await pets.create({ ...rex, status: 'pending' })
-      assert.deepEqual(await pets.countByStatus(), { available: 11, pending: 1, sold: 1 })
+    await aMinuteLater()
+    await settle()
+    assert.equal(await kept(), 12)
+    await pets.create({ ...rex, status: 'pending' })
+    assert.deepEqual(await pets.countByStatus(), { available: 11, pending: 1, sold: 1 })
 
-      await sql`UPDATE pets SET status = 'pending' WHERE name = 'late'`
-      await sql`DELETE FROM pets WHERE id IN (SELECT min(id) FROM pets)`
-      await sql`DELETE FROM pets WHERE id IN (SELECT max(id) FROM pets)`
-      assert.deepEqual(await pets.countByStatus(), { available: 10, pending: 1, sold: 0 })
-    } finally {
-      await Promise.all([sql.end(), pool.end(), store.close()])
-    }
+    await sql`UPDATE pets SET status = 'pending' WHERE name = 'late'`
+    await sql`DELETE FROM pets WHERE id IN (SELECT min(id) FROM pets)`
+    await sql`DELETE FROM pets WHERE id IN (SELECT max(id) FROM pets)`
+    assert.deepEqual(await pets.countByStatus(), { available: 10, pending: 1, sold: 0 })
   })
 
   it('wait for a transaction that is older than the note, however long it stays open', async () => {
-    await using opened = await openPostgres()
-    const { store, sql } = opened
-    const pool = new Pool(parseConnection(opened.url))
-    const kept: number[] = []
-    const settle = async () => {
+    await using opened = await openCounts()
+    const { store } = opened
+    /** How many animals are kept after this long. */
+    const keptLater = async () => {
       await setTimeout(50)
-      await pool.write((database) => settleCounts(database, 20))
-      kept.push((await sql`SELECT sum(count)::int AS count FROM pet_counts`)[0]!['count'] as number)
+      await opened.settle(20)
+      return opened.kept()
     }
     const commit = await opened.lock("INSERT INTO pets (name, category_id, status) VALUES ('late', 1, 'sold')")
     await store.pets.create(rex)
-    await settle()
-    await settle()
+    assert.deepEqual([await keptLater(), await keptLater()], [0, 0])
     await commit()
-    await settle()
-    assert.deepEqual(kept, [0, 0, 2])
+    assert.equal(await keptLater(), 2)
     assert.deepEqual(await store.pets.countByStatus(), { available: 1, pending: 0, sold: 1 })
 
-    // A transaction that only reads, such as a backup, holds up nothing.
-    const end = await opened.lock('SELECT count(*) FROM pets')
-    await store.pets.create(rex)
-    await settle()
-    await settle()
-    await end()
-    assert.equal(kept.at(-1), 3)
-
-    // Nor does one that writes to another database of the same server.
+    // A transaction that only reads, such as a backup, holds up nothing, nor does one that writes to another database.
     await using other = await openPostgres()
-    const endOther = await other.lock('SELECT pg_current_xact_id()')
-    await store.pets.create(rex)
-    await settle()
-    await settle()
-    await endOther()
-    assert.equal(kept.at(-1), 4)
-    await pool.end()
+    const harmless = [() => opened.lock('SELECT count(*) FROM pets'), () => other.lock('SELECT pg_current_xact_id()')]
+    for (const [index, begin] of harmless.entries()) {
+      const end = await begin()
+      await store.pets.create(rex)
+      await keptLater()
+      assert.equal(await keptLater(), 3 + index)
+      await end()
+    }
   })
 
   it('leave new animals a minute: a transaction may have taken an id and not written yet', async () => {
-    await using opened = await openPostgres()
+    await using opened = await openCounts()
     const { store, sql } = opened
-    const pool = new Pool(parseConnection(opened.url))
     // PostgreSQL logs some ids ahead: taking the next one writes nothing.
     await store.pets.create(rex)
     const [taken, write] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
@@ -112,11 +102,10 @@ describe('the counts by status on PostgreSQL', () => {
     try {
       await taken.promise
       await store.pets.create(rex)
-      for (let times = 0; times < 2; times += 1) await pool.write(settleCounts)
+      for (let times = 0; times < 2; times += 1) await opened.settle()
     } finally {
       write.resolve()
       await late
-      await pool.end()
     }
     assert.deepEqual(await store.pets.countByStatus(), { available: 2, pending: 0, sold: 1 })
   })
@@ -137,27 +126,25 @@ describe('the counts by status on PostgreSQL', () => {
   })
 
   it('have animals that a copy writes below the counted ones, as one does that is resumed after a change', async () => {
-    await using opened = await openPostgres()
-    const { store, sql } = opened
-    const pool = new Pool(parseConnection(opened.url))
+    await using opened = await openCounts()
+    const { store, sql, settle, aMinuteLater } = opened
     const row = (id: bigint, status: PetStatus) => petRow(id, { status })
     const kind = kindOf('pets')
     await store.records.write(kind, [row(1n, 'sold'), row(2n, 'sold'), row(3n, 'pending')])
     for (let minutes = 0; minutes < 2; minutes += 1) {
-      await pool.write(settleCounts)
-      await sql`UPDATE pet_counts_progress SET next_noted_at = 0`
+      await settle()
+      await aMinuteLater()
     }
     assert.deepEqual((await sql`SELECT until_id::int FROM pet_counts_progress`)[0], { until_id: 3 })
     await store.records.remove(kind, [row(2n, 'sold'), row(3n, 'pending')])
     // A minute later no animal is as new as the counts are.
-    await pool.write(settleCounts)
-    await sql`UPDATE pet_counts_progress SET next_noted_at = 0`
+    await settle()
+    await aMinuteLater()
     await store.records.write(kind, [row(2n, 'available'), row(3n, 'available'), row(4n, 'available')])
     assert.deepEqual(await store.pets.countByStatus(), { available: 3, pending: 0, sold: 1 })
-    await pool.write(settleCounts)
-    await sql`UPDATE pet_counts_progress SET next_noted_at = 0`
-    await pool.write(settleCounts)
-    await pool.end()
+    await settle()
+    await aMinuteLater()
+    await settle()
     assert.deepEqual(await store.pets.countByStatus(), { available: 3, pending: 0, sold: 1 })
   })
 
@@ -173,37 +160,34 @@ describe('the counts by status on PostgreSQL', () => {
   })
 
   it('are moved by one instance at a time: another leaves it to the first, and does not wait for it', async () => {
-    await using opened = await openPostgres()
-    const pool = new Pool(parseConnection(opened.url))
+    await using opened = await openCounts()
+    const { settle, kept } = opened
     await opened.store.pets.createMany([rex, rex, rex])
-    await pool.write(settleCounts)
-    await opened.sql`UPDATE pet_counts_progress SET next_noted_at = 0`
+    await settle()
+    await opened.aMinuteLater()
     const unlock = await opened.lock('SELECT 1 FROM pet_counts_progress FOR UPDATE')
-    assert.equal(await pool.write(settleCounts), false)
+    assert.equal(await settle(), false)
     await unlock()
-    assert.deepEqual((await opened.sql`SELECT sum(count)::int AS kept FROM pet_counts`)[0], { kept: 0 })
-    await pool.write(settleCounts)
-    assert.deepEqual((await opened.sql`SELECT sum(count)::int AS kept FROM pet_counts`)[0], { kept: 3 })
-    await pool.end()
+    assert.equal(await kept(), 0)
+    await settle()
+    assert.equal(await kept(), 3)
   })
 
   it('are exact after each step of many, when there is more to move than one step takes', async () => {
-    await using opened = await openPostgres()
-    const { store, sql } = opened
-    const pool = new Pool(parseConnection(opened.url))
+    await using opened = await openCounts()
+    const { store, sql, settle } = opened
     // Ids a step and more apart, instead of a million animals.
     const ids = [1, 250_000, 250_001, 400_000, 750_001, 1_000_000]
     for (const id of ids)
       await sql`INSERT INTO pets (id, name, category_id, status) VALUES (${id}, 'Rex', 3, 'pending')`
-    await pool.write(settleCounts)
-    await sql`UPDATE pet_counts_progress SET next_noted_at = 0`
+    await settle()
+    await opened.aMinuteLater()
     const kept: number[] = []
     for (let more = true; more;) {
-      more = await pool.write(settleCounts)
-      kept.push((await sql`SELECT count::int FROM pet_counts WHERE status = 'pending'`)[0]!['count'] as number)
+      more = await settle()
+      kept.push(await opened.kept())
       assert.deepEqual(await store.pets.countByStatus(), { available: 0, pending: ids.length, sold: 0 })
     }
-    await pool.end()
     assert.deepEqual(kept, [2, 4, 4, 6])
   })
 
@@ -246,4 +230,26 @@ describe('the counts by status on PostgreSQL', () => {
     const [row] = await sql`SELECT deadlocks::int FROM pg_stat_database WHERE datname = current_database()`
     assert.equal(row!['deadlocks'], 0)
   })
+})
+
+it('No former name stays in the index of words on PostgreSQL if an animal is renamed while it is indexed', async () => {
+  await using opened = await openCounts()
+  const { store, sql, pool } = opened
+  await store.pets.create(rex)
+  // Of a batch, the statements about renames and about animals are the second and the third.
+  let statements = 0
+  const renameBetween = (database: Database) =>
+    (async (text: TemplateStringsArray, ...values: never[]) => {
+      statements += 1
+      if (statements === 3) await sql`UPDATE pets SET name = 'Max'`
+      return database(text, ...values)
+    }) as unknown as Database
+  const words = postgresWords({
+    readShort: pool.readShort.bind(pool),
+    read: pool.read.bind(pool),
+    writeTransaction: (work: (database: Database) => Promise<boolean>) =>
+      pool.writeTransaction((database) => work(renameBetween(database))),
+  } as unknown as Pool)
+  for (let batch = 0; batch < 3; batch += 1) await words.indexBatch()
+  assert.deepEqual([...(await sql`SELECT word FROM pet_words`)], [{ word: 'max' }])
 })

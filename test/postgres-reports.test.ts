@@ -2,41 +2,22 @@
 import assert from 'node:assert/strict'
 import { describe, it, mock } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
-import type { Sql } from 'postgres'
-import { readConfig } from '../src/config.ts'
-import { openStore } from '../src/store/open-store.ts'
-import { NoWrites, type Store, StoreUnavailable } from '../src/store/store.ts'
-import { startCuttingProxy } from './cutting-proxy.ts'
+import { NoWrites, type Report, type Store, StoreUnavailable } from '../src/store/store.ts'
 import { startPetstore } from './harness.ts'
 import { until } from '../assurance/harness/until.ts'
-import { openInTime, openPostgres, tell, TOLD_START, untilWorks } from './open-postgres.ts'
-
-interface Reported {
-  level: string
-  message: string
-  host?: string
-}
+import { openAt, openInTime, openPostgres, slowCall, tell, unavailable, untilWorks } from './open-postgres.ts'
 
 interface Watched extends AsyncDisposable {
   store: Store
-  reported: Reported[]
+  /** The level and message of each report. */
+  reported: string[]
 }
 
 async function watch(url: string): Promise<Watched> {
-  const reported: Reported[] = []
-  const store = await openStore(readConfig({ database: url }, {}).database, {
-    report: ({ level, message, details }) => reported.push({ level, message, ...details }),
-  })
+  const reported: string[] = []
+  const report: Report = ({ level, message }) => void reported.push(`${level}: ${message.replace(/:.*/, '')}`)
+  const store = await openAt(url, { report })
   return { store, reported, [Symbol.asyncDispose]: () => store.close() }
-}
-
-/** Makes the server report timeline 16, or what the test sets: the search path puts this function before PostgreSQL's own. */
-async function tellTimeline(sql: Sql): Promise<void> {
-  await tell(
-    sql,
-    `CREATE TABLE told.timeline AS SELECT 16 AS number;
-    CREATE FUNCTION told.pg_walfile_name(pg_lsn) RETURNS TEXT LANGUAGE sql AS $$SELECT lpad(to_hex(number), 8, '0') || '0000000000000001' FROM told.timeline$$;`,
-  )
 }
 
 describe('the store on PostgreSQL reports', { concurrency: false, timeout: 120_000 }, () => {
@@ -50,130 +31,59 @@ describe('the store on PostgreSQL reports', { concurrency: false, timeout: 120_0
       opened.proxy.comeBack()
       await untilWorks(() => store.ping())
     }
-    const messages = reported.map(({ level, message }) => `${level}: ${message}`)
-    assert.deepEqual(messages, [
-      'error: database lost',
-      'notice: database found',
-      'error: database lost',
-      'notice: database found',
-    ])
+    const [lost, found] = ['error: database lost', 'notice: database found']
+    assert.deepEqual(reported, [lost, found, lost, found])
   })
 
-  it('that another host is used, also the first one again', async () => {
-    await using opened = await openPostgres()
-    const direct = new URL(opened.url)
-    direct.port = String(opened.sql.options.port[0])
-    await using other = await startCuttingProxy(direct.href)
-    await using watched = await watch(opened.url.replace(/@([^/]+)/, `@$1,${new URL(other.url).host}`))
-    const { store, reported } = watched
-    assert.equal(store.connections()!.host, new URL(opened.url).host)
-    opened.proxy.goAway()
-    await untilWorks(() => store.ping())
-    assert.deepEqual(
-      reported.map(({ message, host }) => [message, host]),
-      [['database switched to another host', new URL(other.url).host]],
-    )
-    assert.equal(store.connections()!.host, new URL(other.url).host)
-    opened.proxy.comeBack()
-    other.goAway()
-    await untilWorks(() => store.ping())
-    assert.deepEqual(
-      [reported.at(-1)?.message, reported.at(-1)?.host, reported.length],
-      ['database switched to another host', new URL(opened.url).host, 2],
-    )
-  })
-
-  it('a primary that was replaced, and does not use it', async () => {
+  it('a primary that was replaced, and does not use it; nothing of other clusters, PgBouncer, or where the database does not tell', async () => {
     await using opened = await openPostgres()
     const { sql } = opened
     await opened.store.close()
-    await tellTimeline(sql)
+    await tell(
+      sql,
+      `CREATE TABLE told.server AS SELECT 16 AS timeline, 7::bigint AS identifier;
+      CREATE FUNCTION told.pg_walfile_name(pg_lsn) RETURNS TEXT LANGUAGE sql AS $$SELECT lpad(to_hex(timeline), 8, '0') || '0000000000000001' FROM told.server$$;
+      CREATE FUNCTION told.pg_control_system() RETURNS TABLE (system_identifier BIGINT) LANGUAGE sql AS $$SELECT identifier FROM told.server$$;`,
+    )
     await using watched = await watch(opened.url)
+    await using behindPgbouncer = await watch(`${opened.url}pgbouncer=true`)
     const { store, reported } = watched
-    await sql`UPDATE told.timeline SET number = 15`
+    await sql`UPDATE told.server SET timeline = 15`
     await opened.endBackends()
-    for (let call = 0; call < 3; call += 1) {
-      await assert.rejects(
-        store.ping(),
-        (error) =>
-          error instanceof StoreUnavailable && /it is on timeline 15, but 16 was seen before/.test(error.message),
-      )
-    }
+    await behindPgbouncer.store.ping()
+    await behindPgbouncer.store.close()
+    for (let call = 0; call < 3; call += 1)
+      await assert.rejects(store.ping(), unavailable(/it is on timeline 15, but 16 was seen before/))
     const { made } = opened.proxy.connections()
     await until(async () => {
       await store.ping().catch(() => {})
       return opened.proxy.connections().made > made + 1
     }, 'it is tried again')
     await until(async () => (await opened.backends()).length === 0, 'no connection to it stays open')
-    await sql`UPDATE told.timeline SET number = 17`
+    await sql`UPDATE told.server SET timeline = 17`
     await untilWorks(() => store.ping())
-    assert.deepEqual(
-      reported.map(({ message }) => message.replace(/:.*/, '')),
-      ['database outdated', 'database lost', 'database found'],
-    )
-  })
-
-  it('nothing of the lower timeline of another cluster, such as one that was set up anew, and uses it', async () => {
-    await using opened = await openPostgres()
-    const { sql } = opened
-    await opened.store.close()
-    await tellTimeline(sql)
-    await sql.unsafe(`
-      CREATE TABLE told.cluster AS SELECT 7::bigint AS identifier;
-      CREATE FUNCTION told.pg_control_system() RETURNS TABLE (system_identifier BIGINT) LANGUAGE sql AS $$SELECT identifier FROM told.cluster$$`)
-    await using watched = await watch(opened.url)
-    await sql`UPDATE told.cluster SET identifier = 8`
-    await sql`UPDATE told.timeline SET number = 1`
+    const expected = ['error: database outdated', 'error: database lost', 'notice: database found']
+    assert.deepEqual(reported, expected)
+    // A cluster that was set up anew, and a database that refuses to tell.
+    await sql`UPDATE told.server SET timeline = 1, identifier = 8`
     await opened.endBackends()
-    await watched.store.ping()
-    assert.deepEqual(watched.reported, [])
-  })
-
-  it('nothing of timelines behind PgBouncer, where each statement may reach another server', async () => {
-    await using opened = await openPostgres()
-    await opened.store.close()
-    await tellTimeline(opened.sql)
-    await using watched = await watch(`${opened.url}pgbouncer=true`)
-    await opened.sql`UPDATE told.timeline SET number = 15`
+    await store.ping()
+    await sql`CREATE OR REPLACE FUNCTION told.pg_walfile_name(pg_lsn) RETURNS TEXT LANGUAGE plpgsql AS
+      $$BEGIN RAISE insufficient_privilege; END$$`
     await opened.endBackends()
-    await watched.store.ping()
-    assert.deepEqual(watched.reported, [])
-  })
-
-  it('nothing when another primary takes over, and uses no connection to the replaced one any more', async () => {
-    await using opened = await openPostgres()
-    const { sql, proxy } = opened
-    await opened.store.close()
-    await tellTimeline(sql)
-    await using watched = await watch(`${opened.url}pool_size=3&connect_timeout=60&statement_timeout=60000`)
-    const { store, reported } = watched
-    for (const state of ['in use', 'idle'] as const) {
-      const unlock = await opened.lock('LOCK TABLE told.accounts')
-      const calls = [store.accounts.listAccounts(), store.accounts.listAccounts()]
-      await opened.untilBlocked(2)
-      const outdated = await opened.backends()
-      await sql`UPDATE told.timeline SET number = number + 1`
-      const held = state === 'idle' ? proxy.holdNextAnswer() : undefined
-      const ping = store.ping()
-      await (held?.arrived ?? ping)
-      await unlock()
-      await Promise.all([...calls, ping])
-      if (held !== undefined) assert.equal(store.connections()!.idle, 2)
-      held?.release()
-      await until(
-        async () => (await opened.backends()).every((pid) => !outdated.includes(pid)),
-        `connections that were ${state} are closed`,
-      )
-      await store.ping()
-    }
-    assert.deepEqual(reported, [])
+    await store.ping()
+    assert.deepEqual([reported, behindPgbouncer.reported], [expected, []])
   })
 
   it('that the server was replaced or restarted behind the same address', async () => {
     await using opened = await openPostgres()
     const { sql } = opened
     await opened.store.close()
-    await tell(sql, TOLD_START)
+    await tell(
+      sql,
+      `CREATE TABLE told.start AS SELECT now() AS at;
+      CREATE FUNCTION told.pg_postmaster_start_time() RETURNS TIMESTAMPTZ LANGUAGE sql AS $$SELECT at FROM told.start$$;`,
+    )
     await using watched = await watch(opened.url)
     const { store, reported } = watched
     for (const change of ['0 s', '1 s']) {
@@ -182,35 +92,10 @@ describe('the store on PostgreSQL reports', { concurrency: false, timeout: 120_0
       await opened.endBackends()
       await store.ping()
     }
-    assert.deepEqual(
-      reported.map(({ level, message }) => [level, message]),
-      [['notice', 'database server was replaced or restarted']],
-    )
+    assert.deepEqual(reported, ['notice: database server was replaced or restarted'])
   })
 
-  it('nothing of timelines where the database does not tell', async () => {
-    await using opened = await openPostgres()
-    const { sql } = opened
-    await opened.store.close()
-    await tell(
-      sql,
-      'CREATE FUNCTION told.pg_walfile_name(pg_lsn) RETURNS TEXT LANGUAGE plpgsql AS $$BEGIN RAISE insufficient_privilege; END$$;',
-    )
-    await using watched = await watch(opened.url)
-    await watched.store.ping()
-    assert.deepEqual(watched.reported, [])
-  })
-
-  it('that the role behind PgBouncer has no limit for statements, unless it has one', async () => {
-    await using opened = await openPostgres()
-    await using unlimited = await watch(`${opened.url}pgbouncer=true`)
-    assert.match(unlimited.store.opened.warnings[0] ?? '', /ALTER ROLE \w+ SET statement_timeout/)
-    await opened.sql.unsafe(`ALTER DATABASE ${opened.sql.options.database} SET statement_timeout = '5s'`)
-    await using limited = await watch(`${opened.url}pgbouncer=true`)
-    assert.deepEqual(limited.store.opened.warnings, [])
-  })
-
-  it('how to set that limit, with a statement that works as it is, whatever the name of the role', async () => {
+  it('that the role behind PgBouncer has no limit for statements, with a statement that sets one, whatever its name', async () => {
     await using opened = await openPostgres()
     const { sql } = opened
     const role = `shop-${crypto.randomUUID()}`
@@ -226,7 +111,7 @@ describe('the store on PostgreSQL reports', { concurrency: false, timeout: 120_0
         return watched.store.opened.warnings
       }
       const [warning = ''] = await warnings()
-      await sql.unsafe(/ALTER ROLE .*$/.exec(warning)![0])
+      await sql.unsafe(/ALTER ROLE .* SET statement_timeout.*$/.exec(warning)![0])
       assert.deepEqual(await warnings(), [])
     } finally {
       await sql.unsafe(`DROP OWNED BY "${role}"; DROP ROLE "${role}"`)
@@ -241,7 +126,7 @@ describe('the store on PostgreSQL reports', { concurrency: false, timeout: 120_0
     mock.timers.tick(60_000)
     mock.timers.reset()
     await until(async () => watched.reported.length === 1, 'it is reported')
-    assert.match(watched.reported[0]!.message, /counts by status could not be settled/)
+    assert.match(watched.reported[0]!, /^error: counts by status could not be settled/)
   })
 
   it('nothing of counts that are settled, to the last one, nor after it is closed', async () => {
@@ -279,7 +164,7 @@ it(
     const readiness = async () =>
       ((await (await fetch(`${petstore.url}/readyz`)).json()) as { message: string }).message
     const unlock = await opened.lock('LOCK TABLE accounts')
-    const slow = petstore.store.accounts.listAccounts()
+    const slow = slowCall(petstore)
     await opened.untilBlocked(1)
     assert.equal(await readiness(), 'All connections to the database are busy.')
     await unlock()

@@ -186,7 +186,7 @@ describe('a start on PostgreSQL', { timeout: 120_000 }, () => {
           'it asks for the lock',
         ),
       ])
-      await sql`SELECT pg_sleep(2)`
+      await sql`SELECT pg_sleep(1)`
       assert.equal((await sql`SELECT 1 FROM pg_tables WHERE tablename = 'pets'`).length, 0)
     })
     await (await started!).close()
