@@ -18,13 +18,30 @@ function newTransactions(path = IN_MEMORY, options: TransactionOptions = {}) {
   const db = new DatabaseSync(path, { timeout: 0 })
   db.exec('CREATE TABLE IF NOT EXISTS numbers (n INTEGER PRIMARY KEY CHECK (n >= 0)) STRICT')
   const insert = db.prepare('INSERT INTO numbers VALUES (?)')
-  const numbers = () =>
-    db
-      .prepare('SELECT n FROM numbers ORDER BY n')
-      .all()
-      .map(({ n }) => Number(n))
-  return { db, transactions: new Transactions(db, options), add: (n: number) => insert.run(n), numbers }
+  const select = db.prepare('SELECT n FROM numbers ORDER BY n')
+  const transactions = new Transactions(db, options)
+  const add = (n: number) => insert.run(n)
+  const numbers = () => select.all().map(({ n }) => Number(n))
+  return { db, transactions, add, write: (n: number) => transactions.write(() => add(n)), numbers }
 }
+
+/** With a log to sync, which the test syncs. */
+function newSynced(options: TransactionOptions = {}) {
+  const disk = new Disk()
+  return { disk, ...newTransactions(IN_MEMORY, { wal: disk, ...options }) }
+}
+
+/** With a first write whose sync is in progress. */
+async function duringSync(options: TransactionOptions = {}) {
+  const parts = newSynced(options)
+  const written = parts.write(1)
+  // A test that expects it to fail says so later.
+  written.catch(() => {})
+  return { ...parts, written, sync: await parts.disk.nextSync() }
+}
+
+const EIO = Object.assign(new Error('EIO: i/o error, fdatasync'), { code: 'EIO' })
+const FAILED_SYNC = Object.assign(new Error('disk I/O error'), { errcode: 1034 })
 
 describe('`Transactions`', { timeout: 20_000 }, () => {
   it('shares one transaction among the writes of one turn', async () => {
@@ -43,24 +60,21 @@ describe('`Transactions`', { timeout: 20_000 }, () => {
   })
 
   it('lets a thousand writes wait, refuses more at once, and goes on', async () => {
-    const { transactions, add, numbers } = newTransactions()
-    const waiting = Array.from({ length: 1000 }, (_, n) => transactions.write(() => add(n)))
-    await assert.rejects(
-      transactions.write(() => add(1000)),
-      StoreBusy,
-    )
+    const { numbers, write } = newTransactions()
+    const waiting = Array.from({ length: 1000 }, (_, n) => write(n))
+    await assert.rejects(write(1000), StoreBusy)
     await Promise.all(waiting)
-    await transactions.write(() => add(1001))
+    await write(1001)
     assert.deepEqual(numbers().slice(-2), [999, 1001])
   })
 
   it('answers none before its commit: what can not be committed is refused', async () => {
-    const { db, transactions, add, numbers } = newTransactions()
+    const { db, transactions, numbers, write } = newTransactions()
     // A deferred constraint fails only at COMMIT, like a disk that is full by then.
     db.exec('CREATE TABLE orphans (n INTEGER REFERENCES numbers DEFERRABLE INITIALLY DEFERRED) STRICT')
     const orphan = () => db.exec('INSERT INTO orphans VALUES (9)')
     await assert.rejects(transactions.write(orphan), /FOREIGN KEY constraint failed/)
-    const [failed, added] = await Promise.allSettled([transactions.write(orphan), transactions.write(() => add(1))])
+    const [failed, added] = await Promise.allSettled([transactions.write(orphan), write(1)])
     assert.deepEqual([failed.status, added.status], ['rejected', 'fulfilled'])
     assert.deepEqual(numbers(), [1])
   })
@@ -92,66 +106,44 @@ describe('`Transactions`', { timeout: 20_000 }, () => {
   })
 
   it('undoes all of a write that fails half way', async () => {
-    const { transactions, add, numbers } = newTransactions()
+    const { transactions, add, numbers, write } = newTransactions()
     const half = transactions.write(() => {
       add(1)
       throw new Error('half way')
     })
-    const whole = transactions.write(() => add(2))
+    const whole = write(2)
     await assert.rejects(half, /half way/)
     await whole
     assert.deepEqual(numbers(), [2])
   })
 
   it('counts a commit of data once, bookkeeping beside it or not, and neither bookkeeping alone nor what failed', async () => {
-    const { transactions, add } = newTransactions()
-    await Promise.all([
-      transactions.write(() => add(1)),
-      transactions.writeBookkeeping(() => add(2)),
-      transactions.write(() => add(3)),
-    ])
+    const { transactions, add, write } = newTransactions()
+    await Promise.all([write(1), transactions.writeBookkeeping(() => add(2)), write(3)])
     assert.deepEqual(transactions.synced, { commits: 1, writes: 2 })
     await transactions.writeBookkeeping(() => add(4))
-    await assert.rejects(transactions.write(() => add(-1)))
+    await assert.rejects(write(-1))
     assert.deepEqual(transactions.synced, { commits: 1, writes: 2 })
   })
 
   it('writes what was queued before it is closed, and takes nothing after', async () => {
-    const { db, transactions, add, numbers } = newTransactions()
-    const queued = transactions.write(() => add(1))
+    const { db, transactions, numbers, write } = newTransactions()
+    const queued = write(1)
     const closing = transactions.close()
-    await assert.rejects(
-      transactions.write(() => add(2)),
-      StoreUnavailable,
-    )
+    await assert.rejects(write(2), StoreUnavailable)
     await Promise.all([queued, closing])
     assert.deepEqual(numbers(), [1])
     await transactions.close()
     db.close()
-    await assert.rejects(
-      transactions.write(() => add(3)),
-      StoreUnavailable,
-    )
+    await assert.rejects(write(3), StoreUnavailable)
   })
 
   describe('while another process holds the lock', () => {
-    it('writes what was queued before it is closed', async () => {
-      using file = new LockedFile()
-      const { db, transactions, add } = newTransactions(file.path)
-      file.lock()
-      const queued = transactions.write(() => add(1))
-      const closed = transactions.close().then(() => db.close())
-      await setTimeout(5 * LOCK_RETRY_MS)
-      file.unlock()
-      await Promise.all([queued, closed])
-      assert.deepEqual(newTransactions(file.path).numbers(), [1])
-    })
-
     it('waits for it before it is closed, for longer than for a disk that hangs', async ({ mock }) => {
       using file = new LockedFile()
-      const { transactions, add, numbers } = newTransactions(file.path)
+      const { transactions, numbers, write } = newTransactions(file.path)
       file.lock()
-      const queued = transactions.write(() => add(1))
+      const queued = write(1)
       mock.timers.enable({ apis: ['setTimeout'] })
       const closed = transactions.close()
       mock.timers.tick(60_000)
@@ -174,10 +166,10 @@ describe('`Transactions`', { timeout: 20_000 }, () => {
 
     it('refuses a read and a write as unavailable when their time is over', async ({ mock }) => {
       using file = new LockedFile()
-      const { transactions, add, numbers } = newTransactions(file.path)
+      const { transactions, numbers, write } = newTransactions(file.path)
       const goOn = controlTime(mock)
       file.lock('EXCLUSIVE')
-      const calls = [transactions.read(numbers), transactions.write(() => add(1))]
+      const calls = [transactions.read(numbers), write(1)]
       const settled = Promise.allSettled(calls)
       await setTimeout(2 * LOCK_RETRY_MS)
       goOn(LOCK_WAIT_MS.call)
@@ -185,19 +177,19 @@ describe('`Transactions`', { timeout: 20_000 }, () => {
         await assert.rejects(call, (error) => error instanceof StoreUnavailable && /holds its lock/.test(error.message))
       await settled
       file.unlock()
-      await transactions.write(() => add(2))
+      await write(2)
       assert.deepEqual(await transactions.read(numbers), [2])
     })
 
     it('refuses only the writes whose time is over; those that came later wait on', async ({ mock }) => {
       using file = new LockedFile()
-      const { transactions, add, numbers } = newTransactions(file.path)
+      const { numbers, write } = newTransactions(file.path)
       const goOn = controlTime(mock)
       file.lock()
-      const early = transactions.write(() => add(1))
+      const early = write(1)
       await setTimeout(2 * LOCK_RETRY_MS)
       goOn(LOCK_WAIT_MS.call)
-      const late = [transactions.write(() => add(2)), transactions.write(() => add(3))]
+      const late = [write(2), write(3)]
       await assert.rejects(early, StoreUnavailable)
       file.unlock()
       await Promise.all(late)
@@ -210,15 +202,15 @@ describe('`Transactions`', { timeout: 20_000 }, () => {
       const attempts = mock.method(db, 'exec')
       const started = performance.now()
       const order: number[] = []
-      const write = (n: number) =>
+      const note = (n: number) =>
         transactions.write(() => {
           add(n)
           order.push(n)
         })
       file.lock()
-      const first = [write(1), write(2), write(3)]
+      const first = [note(1), note(2), note(3)]
       await setTimeout(3 * LOCK_RETRY_MS)
-      const second = [write(4), write(5)]
+      const second = [note(4), note(5)]
       await setTimeout(3 * LOCK_RETRY_MS)
       assert.deepEqual(order, [])
       const pauses = (performance.now() - started) / LOCK_RETRY_MS
@@ -230,7 +222,7 @@ describe('`Transactions`', { timeout: 20_000 }, () => {
 
     it('waits for it with each of the writes that are retried alone', async () => {
       using file = new LockedFile()
-      const { db, transactions, add, numbers } = newTransactions(file.path)
+      const { db, transactions, numbers, write } = newTransactions(file.path)
       let tries = 0
       const failing = transactions.write(() => {
         tries += 1
@@ -241,7 +233,7 @@ describe('`Transactions`', { timeout: 20_000 }, () => {
           if (tries === 1) file.lock()
         }
       })
-      const good = [transactions.write(() => add(1)), transactions.write(() => add(2))]
+      const good = [write(1), write(2)]
       await until(() => tries > 0, 'the writes are tried together')
       await setTimeout(5 * LOCK_RETRY_MS)
       assert.equal(tries, 1)
@@ -255,14 +247,13 @@ describe('`Transactions`', { timeout: 20_000 }, () => {
 
 describe('`Transactions` with a log to sync', { timeout: 20_000 }, () => {
   it('answers each write after a sync that began after its commit, one that changed nothing too', async () => {
-    const disk = new Disk()
-    const { db, transactions, add } = newTransactions(IN_MEMORY, { wal: disk })
+    const { disk, db, transactions, write } = newSynced()
     const answered: string[] = []
     const note = (name: string) => () => void answered.push(name)
-    const first = transactions.write(() => add(1)).then(note('first'))
+    const first = write(1).then(note('first'))
     const sync = await disk.nextSync()
     assert.equal(db.isTransaction, false, 'the sync begins after the commit')
-    const second = transactions.write(() => add(2)).then(note('second'))
+    const second = write(2).then(note('second'))
     const unchanged = transactions.write(() => 'replayed').then(note('unchanged'))
     await setTimeout(20)
     assert.deepEqual(answered, [])
@@ -276,8 +267,7 @@ describe('`Transactions` with a log to sync', { timeout: 20_000 }, () => {
   })
 
   it('answers bookkeeping after its sync, too, where it shares no commit with data', async () => {
-    const disk = new Disk()
-    const { transactions, add } = newTransactions(IN_MEMORY, { wal: disk })
+    const { disk, transactions, add } = newSynced()
     let isAnswered = false
     const written = transactions.writeBookkeeping(() => add(1)).then(() => (isAnswered = true))
     const sync = await disk.nextSync()
@@ -288,10 +278,9 @@ describe('`Transactions` with a log to sync', { timeout: 20_000 }, () => {
   })
 
   it('lets a read that sees an unsynced commit wait, and counts the commit when it is synced', async () => {
-    const disk = new Disk()
-    const { transactions, add, numbers } = newTransactions(IN_MEMORY, { wal: disk })
+    const { disk, transactions, numbers, write } = newSynced()
     assert.deepEqual(await transactions.read(numbers), [])
-    const written = transactions.write(() => add(1))
+    const written = write(1)
     const sync = await disk.nextSync()
     let found: number[] | undefined
     const reading = transactions.read(numbers).then((all) => (found = all))
@@ -306,20 +295,17 @@ describe('`Transactions` with a log to sync', { timeout: 20_000 }, () => {
 
   /** Three clients are answered and write again, one after another; two have written meanwhile. Tells whether one sync serves all. */
   async function writeForClientsThatReturn(): Promise<boolean> {
-    const disk = new Disk()
-    const { transactions, add } = newTransactions(IN_MEMORY, { wal: disk })
-    let n = 0
-    const write = () => transactions.write(() => add((n += 1)))
-    const answered = [write(), write(), write()]
+    const { disk, write } = newSynced()
+    const answered = [write(1), write(2), write(3)]
     const first = await disk.nextSync()
-    const others = [write(), write()]
+    const others = [write(4), write(5)]
     await setTimeout(5)
     first.resolve()
     await Promise.all(answered)
     const again: Promise<unknown>[] = []
     for (let turn = 1; turn <= 9; turn += 1) {
       await setImmediate()
-      if (turn % 3 === 0) again.push(write())
+      if (turn % 3 === 0) again.push(write(10 + turn))
     }
     const syncsBefore = disk.syncs
     await setImmediate()
@@ -339,11 +325,10 @@ describe('`Transactions` with a log to sync', { timeout: 20_000 }, () => {
 
   /** Two clients are answered and do not come back; a third has written meanwhile. */
   async function writeForClientsThatLeave(duringSync = () => {}): Promise<void> {
-    const disk = new Disk()
-    const { transactions, add } = newTransactions(IN_MEMORY, { wal: disk })
-    const answered = [transactions.write(() => add(1)), transactions.write(() => add(2))]
+    const { disk, write } = newSynced()
+    const answered = [write(1), write(2)]
     const first = await disk.nextSync()
-    const last = transactions.write(() => add(3))
+    const last = write(3)
     duringSync()
     first.resolve()
     await Promise.all(answered)
@@ -375,24 +360,8 @@ describe('`Transactions` with a log to sync', { timeout: 20_000 }, () => {
     assert.deepEqual(warnings, [])
   })
 
-  it('waits for the last sync before it is closed', async () => {
-    const disk = new Disk()
-    const { transactions, add } = newTransactions(IN_MEMORY, { wal: disk })
-    const written = transactions.write(() => add(1))
-    let closed = false
-    const closing = transactions.close().then(() => (closed = true))
-    const sync = await disk.nextSync()
-    await setTimeout(20)
-    assert.equal(closed, false)
-    sync.resolve()
-    await Promise.all([written, closing])
-  })
-
   it('says so if it can not be closed because the last sync hangs', async ({ mock }) => {
-    const disk = new Disk()
-    const { transactions, add } = newTransactions(IN_MEMORY, { wal: disk })
-    const written = transactions.write(() => add(1))
-    const sync = await disk.nextSync()
+    const { transactions, written, sync } = await duringSync()
     mock.timers.enable({ apis: ['setTimeout'] })
     const closing = transactions.close()
     mock.timers.tick(60_000)
@@ -403,27 +372,21 @@ describe('`Transactions` with a log to sync', { timeout: 20_000 }, () => {
   })
 
   it('is closed as soon as the last sync has failed', async () => {
-    const disk = new Disk()
-    const { transactions, add } = newTransactions(IN_MEMORY, { wal: disk })
-    const written = transactions.write(() => add(1))
-    const sync = await disk.nextSync()
+    const { transactions, written, sync } = await duringSync()
     const closing = transactions.close()
-    sync.reject(Object.assign(new Error('EIO: i/o error, fdatasync'), { code: 'EIO' }))
+    sync.reject(EIO)
     await assert.rejects(written, StoreUnavailable)
     await closing
   })
 
   it('given up while a sync is under way acknowledges nothing, shortens no log, and reports nothing', async () => {
-    const disk = new Disk()
     const broken: unknown[] = []
-    const { transactions, add } = newTransactions(IN_MEMORY, { wal: disk, onBroken: (error) => broken.push(error) })
-    const first = transactions.write(() => add(1))
-    const sync = await disk.nextSync()
-    const queued = transactions.write(() => add(2))
+    const { disk, transactions, write, written, sync } = await duringSync({ onBroken: (error) => broken.push(error) })
+    const queued = write(2)
     transactions.giveUp(new Error('elsewhere'))
     sync.resolve()
-    for (const write of [first, queued, transactions.write(() => add(3)), transactions.read(() => 1)])
-      await assert.rejects(write, /the disk did not sync: elsewhere/)
+    for (const call of [written, queued, write(3), transactions.read(() => 1)])
+      await assert.rejects(call, /the disk did not sync: elsewhere/)
     transactions.shortenWal()
     await transactions.close()
     assert.deepEqual([transactions.isBroken, disk.attempts, broken], [true, 0, []])
@@ -431,10 +394,9 @@ describe('`Transactions` with a log to sync', { timeout: 20_000 }, () => {
 
   it('given up while a sync hangs is closed at once, and stays given up when the sync is overdue and when it ends', async () => {
     for (const closesFirst of [true, false]) {
-      const disk = new Disk()
-      const { transactions, add } = newTransactions(IN_MEMORY, { wal: disk, syncWaitMs: 20 })
+      const { disk, transactions, write } = newSynced({ syncWaitMs: 20 })
       let isOverdue = false
-      const written = transactions.write(() => add(1)).finally(() => (isOverdue = true))
+      const written = write(1).finally(() => (isOverdue = true))
       const sync = await disk.nextSync()
       const closing = closesFirst ? transactions.close() : undefined
       transactions.giveUp(new Error('elsewhere'))
@@ -453,36 +415,36 @@ describe('`Transactions` with a log to sync', { timeout: 20_000 }, () => {
 
   it('given up before a batch is committed commits nothing, and shortens no log either where it was idle', async () => {
     for (const isIdle of [true, false]) {
-      const disk = new Disk()
-      const { transactions, add, numbers } = newTransactions(IN_MEMORY, { wal: disk })
-      const written = isIdle ? [] : [transactions.write(() => add(1))]
+      const { disk, transactions, numbers, write } = newSynced()
+      const written = isIdle ? [] : [write(1)]
       transactions.giveUp(new Error('elsewhere'))
       transactions.shortenWal()
-      for (const write of [...written, transactions.write(() => add(2))]) await assert.rejects(write, StoreUnavailable)
+      for (const call of [...written, write(2)]) await assert.rejects(call, StoreUnavailable)
       await transactions.close()
       assert.deepEqual([numbers(), disk.attempts], [[], 0])
     }
   })
 
-  it('writes and answers everything that was queued during a sync before it is closed', async () => {
-    const disk = new Disk()
-    const { transactions, add, numbers } = newTransactions(IN_MEMORY, { wal: disk })
-    const write = (from: number) => Array.from({ length: 100 }, (_, n) => transactions.write(() => add(from + n)))
-    const first = write(0)
-    const sync = await disk.nextSync()
-    const all = Promise.all([...first, ...write(100), transactions.close()])
+  it('writes and answers everything that was queued during a sync before it is closed, and waits for the last sync', async () => {
+    const { disk, transactions, write, numbers, written, sync } = await duringSync()
+    const queued = Array.from({ length: 100 }, (_, n) => write(100 + n))
+    let isClosed = false
+    const closing = transactions.close().then(() => (isClosed = true))
     sync.resolve()
-    ;(await disk.nextSync()).resolve()
-    await all
-    assert.equal(numbers().length, 200)
+    await written
+    const last = await disk.nextSync()
+    await setTimeout(20)
+    assert.equal(isClosed, false)
+    last.resolve()
+    await Promise.all([...queued, closing])
+    assert.equal(numbers().length, 101)
   })
 
   it('shortens the log after each batch, and tries again later if that fails', async () => {
-    const disk = new Disk()
-    const { transactions, add } = newTransactions(IN_MEMORY, { wal: disk })
+    const { disk, transactions, write } = newSynced()
     disk.failure = Object.assign(new Error('database or disk is full'), { errcode: 13 })
     for (const n of [1, 2]) {
-      const written = transactions.write(() => add(n))
+      const written = write(n)
       ;(await disk.nextSync()).resolve()
       await written
       await until(() => disk.attempts >= n, 'the log is shortened')
@@ -493,11 +455,10 @@ describe('`Transactions` with a log to sync', { timeout: 20_000 }, () => {
   })
 
   it('shortens the log for other processes only between batches', async () => {
-    const disk = new Disk()
-    const { transactions, add } = newTransactions(IN_MEMORY, { wal: disk })
+    const { disk, transactions, write } = newSynced()
     transactions.shortenWal()
     assert.equal(disk.attempts, 1)
-    const written = transactions.write(() => add(1))
+    const written = write(1)
     const sync = await disk.nextSync()
     transactions.shortenWal()
     assert.equal(disk.attempts, 1)
@@ -507,26 +468,20 @@ describe('`Transactions` with a log to sync', { timeout: 20_000 }, () => {
 
   for (const where of ['of the log', 'within a checkpoint'] as const) {
     it(`refuses every call once a sync ${where} has failed, and reports it once`, async () => {
-      const disk = new Disk()
       const broken: unknown[] = []
       const onBroken = (error: unknown) => broken.push(error)
-      const { transactions, add, numbers } = newTransactions(IN_MEMORY, { wal: disk, onBroken })
-      const written = transactions.write(() => add(1))
-      const sync = await disk.nextSync()
+      const { disk, transactions, numbers, written, sync, write } = await duringSync({ onBroken })
       if (where === 'of the log') {
-        const waiting = [written, transactions.read(numbers), transactions.write(() => add(2))]
-        sync.reject(Object.assign(new Error('EIO: i/o error, fdatasync'), { code: 'EIO' }))
+        const waiting = [written, transactions.read(numbers), write(2)]
+        sync.reject(EIO)
         for (const call of waiting) await assert.rejects(call, StoreUnavailable)
       } else {
-        disk.failure = Object.assign(new Error('disk I/O error'), { errcode: 1034 })
+        disk.failure = FAILED_SYNC
         sync.resolve()
         await written
         await until(() => disk.attempts > 0, 'the log is shortened')
       }
-      await assert.rejects(
-        transactions.write(() => add(3)),
-        StoreUnavailable,
-      )
+      await assert.rejects(write(3), StoreUnavailable)
       await assert.rejects(transactions.read(numbers), StoreUnavailable)
       // A checkpoint could now copy what the disk has lost.
       const { attempts } = disk
@@ -538,32 +493,25 @@ describe('`Transactions` with a log to sync', { timeout: 20_000 }, () => {
   }
 
   it('refuses the whole batch if a sync fails while its writes are retried alone', async () => {
-    const disk = new Disk()
-    const { transactions, add } = newTransactions(IN_MEMORY, { wal: disk })
+    const { disk, transactions, add, write } = newSynced()
     const failed = () => {
       throw Object.assign(new Error('disk I/O error'), { errcode: 1034 })
     }
     let tries = 0
     const results = await Promise.allSettled([
-      transactions.write(() => add(1)),
+      write(1),
       transactions.write(() => (tries++ === 0 ? add(-1) : failed())),
-      transactions.write(() => add(2)),
+      write(2),
     ])
     assert.ok(results.every((result) => result.status === 'rejected' && result.reason instanceof StoreUnavailable))
     assert.deepEqual([transactions.isBroken, disk.syncs], [true, 0])
   })
 
   it('refuses calls while a sync takes too long, and goes on when it ends', async () => {
-    const disk = new Disk()
-    const { transactions, add, numbers } = newTransactions(IN_MEMORY, { wal: disk, syncWaitMs: 50 })
-    const written = transactions.write(() => add(1))
-    const sync = await disk.nextSync()
-    const calls = [written, transactions.write(() => add(2)), transactions.read(numbers)]
+    const { transactions, numbers, written, sync, write } = await duringSync({ syncWaitMs: 50 })
+    const calls = [written, write(2), transactions.read(numbers)]
     for (const call of calls) await assert.rejects(call, /did not sync: no answer within 50 ms/)
-    await assert.rejects(
-      transactions.write(() => add(3)),
-      StoreUnavailable,
-    )
+    await assert.rejects(write(3), StoreUnavailable)
     await assert.rejects(transactions.read(numbers), StoreUnavailable)
     sync.resolve()
     await setTimeout(20)
@@ -572,14 +520,11 @@ describe('`Transactions` with a log to sync', { timeout: 20_000 }, () => {
   })
 
   it('refuses every call for good if a sync that took too long fails in the end', async () => {
-    const disk = new Disk()
     const broken: unknown[] = []
     const onBroken = (error: unknown) => broken.push(error)
-    const { transactions, add, numbers } = newTransactions(IN_MEMORY, { wal: disk, syncWaitMs: 20, onBroken })
-    const written = transactions.write(() => add(1))
-    const sync = await disk.nextSync()
+    const { transactions, numbers, written, sync } = await duringSync({ syncWaitMs: 20, onBroken })
     await assert.rejects(written, /did not sync: no answer within 20 ms/)
-    sync.reject(Object.assign(new Error('EIO: i/o error, fdatasync'), { code: 'EIO' }))
+    sync.reject(EIO)
     await setTimeout(20)
     assert.deepEqual([broken.length, transactions.isBroken, transactions.synced.commits], [1, true, 0])
     await assert.rejects(transactions.read(numbers), /EIO/)
