@@ -6,10 +6,9 @@ import { INT64_MAX } from '../src/contract/int64.ts'
 import type { NewPet } from '../src/contract/pets.ts'
 import { openStore } from '../src/store/open-store.ts'
 import { kindOf, type StoredRecord } from '../src/store/records.ts'
-import { FAILED_REQUESTS_KEPT } from '../src/store/account-store.ts'
 import type { Store } from '../src/store/store.ts'
 import { ENGINES, type TestDatabase } from '../assurance/harness/engines.ts'
-import { account, apiKey, event } from './sample-rows.ts'
+import { addAccount, addKey } from './sample-rows.ts'
 
 const rex: NewPet = { name: 'Rex', categoryId: 3n, status: 'available' }
 
@@ -43,51 +42,6 @@ for (const engine of ENGINES) {
         made.map((created) => ('pet' in created ? created.pet : undefined)),
         listed,
       )
-    })
-
-    it('adds up counts of the same key, hour, operation and status', async () => {
-      const { id } = account('acct_usage')
-      await store.accounts.createAccount(account(id), event(id))
-      await store.accounts.createKey({ ...apiKey('key_usage', id), hash: Buffer.alloc(32, 1) }, event(id))
-      const count = { keyId: 'key_usage', hour: 0, operation: 'getPet', status: 200, calls: 2 }
-      await store.accounts.recordUsage([count, { ...count, calls: 3 }, { ...count, status: 404 }], new Map())
-      const usage = (await store.accounts.usageSince(id, 0)).map((row) => ({ ...row }))
-      const { keyId: _key, ...hourly } = count
-      assert.deepEqual(usage, [
-        { ...hourly, calls: 5 },
-        { ...hourly, status: 404 },
-      ])
-    })
-
-    it("lets go of an account's oldest failed requests, and of nobody else's", async () => {
-      const failed = (at: number, accountId: string) => ({
-        at,
-        accountId,
-        keyId: 'k',
-        requestId: 'r',
-        operation: 'getPet',
-        status: 404,
-        code: 'c',
-        message: 'm',
-      })
-      for (const id of ['acct_quiet', 'acct_busy', 'acct_busy_too'])
-        await store.accounts.createAccount(account(id), event(id))
-      await store.accounts.recordFailures([failed(1, 'acct_quiet')])
-      for (let round = 0; round < 2; round += 1) {
-        await store.accounts.recordFailures(
-          Array.from({ length: FAILED_REQUESTS_KEPT }, (_, at) =>
-            ['acct_busy', 'acct_busy_too'].map((id) => failed(at + round * 1000, id)),
-          ).flat(),
-        )
-      }
-      for (const id of ['acct_busy', 'acct_busy_too']) {
-        const busy = await store.accounts.failedRequests(id, 1000)
-        assert.deepEqual(
-          [busy.length, busy[0]?.at, busy.at(-1)?.at],
-          [FAILED_REQUESTS_KEPT, 1000 + FAILED_REQUESTS_KEPT - 1, 1000],
-        )
-      }
-      assert.equal((await store.accounts.failedRequests('acct_quiet', 1000)).length, 1)
     })
 
     it('purges idempotency records some at a time, until none is left that is old enough', async () => {
@@ -127,11 +81,8 @@ for (const engine of ENGINES) {
       const rows = [row(1n, 200n), row(1n, 404n), row(2n, 200n), row(10n, 200n), row(10n, 400n)]
 
       it('are read page by page in the order of their whole key, each once', async () => {
-        await store.accounts.createAccount(account('acct_rows'), event('acct_rows'))
-        await store.accounts.createKey(
-          { ...apiKey('key_rows', 'acct_rows'), hash: Buffer.alloc(32, 2) },
-          event('acct_rows'),
-        )
+        await addAccount(store, 'acct_rows')
+        await addKey(store, 'key_rows', 'acct_rows', 2)
         await store.records.remove(usage, await store.records.read(usage, undefined, 100))
         await store.records.write(usage, rows.toReversed())
         const read: StoredRecord[] = []

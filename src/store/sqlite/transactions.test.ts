@@ -324,12 +324,12 @@ describe('`Transactions` with a log to sync', { timeout: 20_000 }, () => {
   })
 
   /** Two clients are answered and do not come back; a third has written meanwhile. */
-  async function writeForClientsThatLeave(duringSync = () => {}): Promise<void> {
+  async function writeForClientsThatLeave(whileSyncing = () => {}): Promise<void> {
     const { disk, write } = newSynced()
     const answered = [write(1), write(2)]
     const first = await disk.nextSync()
     const last = write(3)
-    duringSync()
+    whileSyncing()
     first.resolve()
     await Promise.all(answered)
     ;(await disk.nextSync()).resolve()
