@@ -3,7 +3,6 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { postgres } from '../assurance/harness/engines.ts'
 import { until } from '../assurance/harness/until.ts'
-import type { NewPet } from '../src/contract/pets.ts'
 import { type Migration, readMigrations } from '../src/store/migrations.ts'
 import { parseConnection } from '../src/store/postgres/connection-settings.ts'
 import { asStoreFailure } from '../src/store/postgres/failures.ts'
@@ -11,10 +10,7 @@ import { migrate } from '../src/store/postgres/migrate.ts'
 import { Pool } from '../src/store/postgres/pool.ts'
 import { StoreUnavailable } from '../src/store/store.ts'
 import { readSchema } from './database-schema.ts'
-import { type OpenPostgres, openPostgres } from './open-postgres.ts'
-
-const rex: NewPet = { name: 'Rex', categoryId: 3n, status: 'available' }
-const ROWS = 200_000
+import { type OpenPostgres, openPostgres, rex } from './open-postgres.ts'
 
 /** No create may take longer, whatever is built meanwhile: most of them wait for a commit, a few milliseconds. One that is blocked ends after 5 s. */
 const CREATE_MOST_MS = 4000
@@ -45,11 +41,10 @@ async function start(url: string, migrations = [...own, ...NEWER], pgbouncer = f
   }
 }
 
-/** A large table that lacks only the index, and a transaction on it: until that ends, no index on it can be finished. */
-async function openLarge(): Promise<OpenPostgres & { release: () => Promise<void> }> {
+/** A table that lacks only the index, and a transaction on it: until that ends, no index on it can be finished. */
+async function openUnfinished(): Promise<OpenPostgres & { release: () => Promise<void> }> {
   const opened = await openPostgres()
   await start(opened.url, [...own, NEWER[0]!])
-  await opened.sql`INSERT INTO pets (name, category_id, status) SELECT 'Rex', 1, 'sold' FROM generate_series(1, ${ROWS})`
   const release = await opened.lock("INSERT INTO pets (name, category_id, status) VALUES ('Rex', 1, 'sold')")
   return { ...opened, release }
 }
@@ -100,7 +95,7 @@ it('A migration on PostgreSQL that meets a table of its own name fails under its
 
 describe('a migration that builds an index on PostgreSQL', { concurrency: false, timeout: 300_000 }, () => {
   it('lets creates go on meanwhile, and is made by one of several instances that start at once', async () => {
-    await using opened = await openLarge()
+    await using opened = await openUnfinished()
     const starting = Promise.all([start(opened.url), start(opened.url), start(opened.url)])
     await untilBuilding(opened)
     let slowest = 0
@@ -119,7 +114,7 @@ describe('a migration that builds an index on PostgreSQL', { concurrency: false,
   })
 
   it('is made again where PostgreSQL was interrupted: what that left is invalid', async () => {
-    await using opened = await openLarge()
+    await using opened = await openUnfinished()
     const failed = assert.rejects(start(opened.url), (error) => asStoreFailure(error) instanceof StoreUnavailable)
     await opened.sql`SELECT pg_terminate_backend(${await untilBuilding(opened)})`
     await failed
@@ -131,7 +126,7 @@ describe('a migration that builds an index on PostgreSQL', { concurrency: false,
   })
 
   it('is not made again where the instance died and PostgreSQL went on: the next one waits for that', async () => {
-    await using opened = await openLarge()
+    await using opened = await openUnfinished()
     const pool = new Pool(parseConnection(opened.url))
     const options = { create: true, pgbouncer: false, migrations: [...own, ...NEWER] }
     const failed = assert.rejects(pool.writeWithin(100_000, (sql) => migrate(sql, options)))

@@ -42,31 +42,6 @@ describe('connections to PostgreSQL', { concurrency: false, timeout: 120_000 }, 
     await Promise.all(creates)
   })
 
-  it('that the role may not have fail no call while others work; when it may, they are used', async () => {
-    await using opened = await openPostgres()
-    const { sql } = opened
-    const role = `limited_${crypto.randomUUID().replaceAll('-', '')}`
-    await sql.unsafe(`
-      CREATE ROLE ${role} LOGIN PASSWORD 'limited' CONNECTION LIMIT 3;
-      GRANT ALL ON ALL TABLES IN SCHEMA public TO ${role}; GRANT ALL ON ALL SEQUENCES IN SCHEMA public TO ${role}`)
-    const url = new URL(`${opened.url}pool_size=8&${PATIENT}`)
-    url.username = role
-    url.password = 'limited'
-    const store = await openAt(url.href)
-    try {
-      const lists = Array.from({ length: 20 }, () => store.pets.list({ limit: 1 }))
-      await Promise.all([...lists, ...(await startCreates(store, 20))])
-      await sql.unsafe(`ALTER ROLE ${role} CONNECTION LIMIT 8`)
-      await until(async () => {
-        await Promise.all(await startCreates(store, 20))
-        return (await opened.backends()).length > 3
-      }, 'more connections are used')
-    } finally {
-      await store.close()
-      await sql.unsafe(`DROP OWNED BY ${role}; DROP ROLE ${role}`)
-    }
-  })
-
   it('whose server is gone without a word do not keep their places, the second time neither', async () => {
     await using opened = await openPostgres('pool_size=3&statement_timeout=2000')
     const { store, proxy } = opened

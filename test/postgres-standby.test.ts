@@ -2,13 +2,10 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import connectTo from 'postgres'
-import type { NewPet } from '../src/contract/pets.ts'
 import { NoWrites, StoreBusy, StoreUnavailable } from '../src/store/store.ts'
 import { until } from '../assurance/harness/until.ts'
-import { type OpenPostgres, openPostgres } from './open-postgres.ts'
+import { type OpenPostgres, openPostgres, rex, unavailable } from './open-postgres.ts'
 import { type PostgresServer, startPostgres } from '../assurance/harness/postgres-server.ts'
-
-const rex: NewPet = { name: 'Rex', categoryId: 3n, status: 'available' }
 
 describe('while the synchronous standby of PostgreSQL is away', { concurrency: false, timeout: 300_000 }, () => {
   let server: PostgresServer
@@ -49,10 +46,7 @@ describe('while the synchronous standby of PostgreSQL is away', { concurrency: f
       await standbyIsAway(opened)
       try {
         for (let parked = 1; parked <= writes; parked += 1) {
-          await assert.rejects(
-            store.pets.create(rex),
-            (error) => error instanceof StoreUnavailable && /no answer within/.test(error.message),
-          )
+          await assert.rejects(store.pets.create(rex), unavailable(/no answer within/))
           assert.equal(store.connections()!.parked, parked)
           await assert.rejects(store.ping(), NoWrites)
         }

@@ -6,31 +6,26 @@ import type { NewPet } from '../src/contract/pets.ts'
 import { openStore } from '../src/store/open-store.ts'
 import { kindOf, KINDS, type RecordStore } from '../src/store/records.ts'
 import { openSqliteStore } from '../src/store/sqlite/sqlite-store.ts'
-import type { AccountStore, ApiKey, AuditEvent, Session } from '../src/store/account-store.ts'
+import type { AccountStore } from '../src/store/account-store.ts'
 import type { ImportStore, PetStore, Store } from '../src/store/store.ts'
 import { ENGINES } from '../assurance/harness/engines.ts'
 import { samplePet } from '../assurance/harness/sample-pet.ts'
-import { petRow } from './sample-rows.ts'
+import {
+  account,
+  addAccount,
+  addKey,
+  event as eventOf,
+  failedRequest,
+  idempotency,
+  petRow,
+  session as sessionOf,
+} from './sample-rows.ts'
 
 const rex: NewPet = { ...samplePet, name: 'Rex', status: 'available' }
-const event: AuditEvent = { at: 1, accountId: 'acct_1', action: 'account.created', via: 'console', subject: 'someone' }
-const account = (id: string) => ({ id, email: `${id}@example.com`, passwordHash: 'hash', createdAt: 1 })
-const session: Session = { tokenHash: Buffer.alloc(32, 1), accountId: 'acct_1', createdAt: 1, lastSeenAt: 1 }
-const idempotency = { accountId: 'acct_1', key: 'k', fingerprint: Buffer.alloc(32, 1), now: 1, validSince: 0 }
+const event = eventOf('acct_1')
+const session = sessionOf(1, 'acct_1')
+const once = idempotency('acct_1', 'k', { now: 1 })
 const pets = kindOf('pets')
-
-function apiKey(id: string, byte: number): ApiKey & { hash: Buffer } {
-  const times = { createdAt: 1, expiresAt: undefined, revokedAt: undefined, lastUsedAt: undefined }
-  return {
-    id,
-    accountId: 'acct_1',
-    name: 'laptop',
-    environment: 'staging',
-    lastFour: 'abcd',
-    hash: Buffer.alloc(32, byte),
-    ...times,
-  }
-}
 
 /** What a method does to the version, and calls of it that show this on a store with something of everything. */
 interface Case {
@@ -45,7 +40,7 @@ const reads = (...calls: Case['calls']): Case => ({ kind: 'read', calls })
 const PETS: Record<keyof PetStore, Case> = {
   create: data(
     (store) => store.pets.create(rex),
-    (store) => store.pets.create(rex, { ...idempotency, key: 'other' }),
+    (store) => store.pets.create(rex, { ...once, key: 'other' }),
   ),
   createMany: data((store) => store.pets.createMany([rex])),
   get: reads((store) => store.pets.get(1n)),
@@ -64,7 +59,7 @@ const ACCOUNTS: Record<keyof AccountStore, Case> = {
   listAccounts: reads((store) => store.accounts.listAccounts()),
   setPassword: data((store) => store.accounts.setPassword('acct_1', 'new', event)),
   removeAccount: data((store) => store.accounts.removeAccount('acct_1', event)),
-  createKey: data((store) => store.accounts.createKey(apiKey('key_2', 2), event)),
+  createKey: data((store) => addKey(store, 'key_2', 'acct_1', 2)),
   keyByHash: reads((store) => store.accounts.keyByHash(Buffer.alloc(32, 1))),
   keyById: reads((store) => store.accounts.keyById('key_1')),
   listKeys: reads((store) => store.accounts.listKeys()),
@@ -79,25 +74,10 @@ const ACCOUNTS: Record<keyof AccountStore, Case> = {
   ),
   usageSince: reads((store) => store.accounts.usageSince('acct_1', 0)),
   callsSince: reads((store) => store.accounts.callsSince(['key_1'], 0)),
-  recordFailures: bookkeeping((store) =>
-    store.accounts.recordFailures([
-      {
-        at: 1,
-        accountId: 'acct_1',
-        keyId: 'key_1',
-        requestId: 'r',
-        operation: 'getPet',
-        status: 404,
-        code: 'c',
-        message: 'm',
-      },
-    ]),
-  ),
+  recordFailures: bookkeeping((store) => store.accounts.recordFailures([failedRequest('acct_1')])),
   failedRequests: reads((store) => store.accounts.failedRequests('acct_1', 5)),
   purgeUsage: bookkeeping((store) => store.accounts.purgeUsage(5)),
-  createSession: bookkeeping((store) =>
-    store.accounts.createSession({ ...session, tokenHash: Buffer.alloc(32, 2) }, 'hash', event),
-  ),
+  createSession: bookkeeping((store) => store.accounts.createSession(sessionOf(2, 'acct_1'), 'hash', event)),
   sessionByHash: reads((store) => store.accounts.sessionByHash(session.tokenHash)),
   touchSession: bookkeeping((store) => store.accounts.touchSession(session.tokenHash, 2)),
   endSession: bookkeeping((store) => store.accounts.endSession(session.tokenHash, event)),
@@ -142,10 +122,10 @@ const STORE: Record<
 
 /** Gives a call something to change. */
 async function fill(store: Store): Promise<void> {
-  await store.accounts.createAccount(account('acct_1'), event)
-  await store.accounts.createKey(apiKey('key_1', 1), event)
+  await addAccount(store, 'acct_1')
+  await addKey(store, 'key_1', 'acct_1', 1)
   await store.accounts.createSession(session, 'hash', event)
-  await store.pets.create(rex, idempotency)
+  await store.pets.create(rex, once)
   await store.imports.begin({ hash: 'hash', file: 'pets.csv', rowsTotal: 2 }, 1, false)
   // node:sqlite returns the last id that was assigned with every write, so each must work after one that is no safe integer.
   await store.records.raiseLastId(pets, 2n ** 60n)

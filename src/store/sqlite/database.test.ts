@@ -23,17 +23,18 @@ import { openDatabase, readPragma, refuseForeignFile, requireSqliteVersion } fro
 import { isFull, LOCK_RETRY_MS } from './failures.ts'
 import { APPLICATION_ID, migrate } from './migrate.ts'
 
+const serving = (checkpoints: boolean) => ({ serving: { checkpoints, onBroken: () => {} } })
+
 describe('A database file that is open', () => {
   it('syncs each commit to the disk, checks references, and waits for locks elsewhere', () => {
-    const folder = mkdtempSync(join(tmpdir(), 'petstore-test-'))
-    const { db } = openDatabase(join(folder, 'deeper', 'pets.db'))
+    using file = new File()
+    const { db } = openDatabase(join(file.folder, 'deeper', 'pets.db'))
     const value = (pragma: string) => Object.values(db.prepare(`PRAGMA ${pragma}`).get()!)[0]
     // FULL is 2: with NORMAL, a WAL file loses its last commits when the power fails.
     const settings = { journal_mode: 'wal', synchronous: 2, foreign_keys: 1, trusted_schema: 0 }
     for (const [pragma, expected] of Object.entries(settings)) assert.equal(value(pragma), expected, pragma)
     assert.ok(Number(value('busy_timeout')) <= 10, 'a wait inside SQLite stops the whole service')
     db.close()
-    rmSync(folder, { recursive: true })
   })
 
   it('leaves the sync of a commit to `Transactions` only where it serves requests', () => {
@@ -44,8 +45,7 @@ describe('A database file that is open', () => {
       [true, { synchronous: 1, fullfsync: 1, wal_autocheckpoint: 0 }],
       [false, { synchronous: 1, fullfsync: 1, wal_autocheckpoint: 0 }],
     ] as const) {
-      const serving = checkpoints !== undefined && { serving: { checkpoints, onBroken: () => {} } }
-      const { db, wal } = openDatabase(path, { ...serving })
+      const { db, wal } = openDatabase(path, checkpoints === undefined ? {} : serving(checkpoints))
       for (const [pragma, value] of Object.entries(expected)) assert.equal(readPragma(db, pragma), value, pragma)
       wal?.close()
       db.close()
@@ -66,23 +66,21 @@ describe('A database file that is open', () => {
 
 describe('A new database file', () => {
   it('is not made for a database in memory', () => {
-    const folder = mkdtempSync(join(tmpdir(), 'petstore-test-'))
+    using file = new File()
     const before = process.cwd()
-    process.chdir(folder)
+    process.chdir(file.folder)
     try {
-      openDatabase(IN_MEMORY, { serving: { checkpoints: true, onBroken: () => {} } }).db.close()
-      assert.deepEqual(readdirSync(folder), [])
+      openDatabase(IN_MEMORY, serving(true)).db.close()
+      assert.deepEqual(readdirSync(file.folder), [])
     } finally {
       process.chdir(before)
-      rmSync(folder, { recursive: true })
     }
   })
 
   it('is not created, nor is its folder, for a caller that only reads', () => {
-    const folder = mkdtempSync(join(tmpdir(), 'petstore-test-'))
-    assert.throws(() => openDatabase(join(folder, 'none', 'pets.db'), { create: false }), NoDatabase)
-    assert.deepEqual(readdirSync(folder), [])
-    rmSync(folder, { recursive: true })
+    using file = new File()
+    assert.throws(() => openDatabase(join(file.folder, 'none', 'pets.db'), { create: false }), NoDatabase)
+    assert.deepEqual(readdirSync(file.folder), [])
   })
 
   it('is not made of an empty file either', () => {
@@ -177,8 +175,7 @@ describe('A database file that can not be used safely', () => {
     reader.prepare('SELECT * FROM pets').all()
     db.exec("INSERT INTO pets (name, category_id, status) VALUES ('Rex', 1, 'available')")
     const log = openSync(`${file.path}-wal`, 'r+')
-    const open = (checkpoints: boolean) =>
-      openDatabase(file.path, { lockWaitMs: 20, serving: { checkpoints, onBroken: () => {} } })
+    const open = (checkpoints: boolean) => openDatabase(file.path, { lockWaitMs: 20, ...serving(checkpoints) })
     const intact = Buffer.alloc(1)
     readSync(log, intact, 0, 1, 100)
     writeSync(log, Buffer.from([intact[0]! ^ 1]), 0, 1, 100)
@@ -214,7 +211,7 @@ describe('A database file that can not be used safely', () => {
     const log = openSync(`${file.path}-wal`, 'r+')
     writeSync(log, Buffer.alloc(4096), 0, 4096, end - 4096)
     closeSync(log)
-    const open = () => openDatabase(file.path, { lockWaitMs: 20, serving: { checkpoints: true, onBroken: () => {} } })
+    const open = () => openDatabase(file.path, { lockWaitMs: 20, ...serving(true) })
     assert.throws(
       open,
       /while another process uses it\. Kill that process with SIGKILL: if it ends by itself, it may copy the damage/,
@@ -264,11 +261,11 @@ describe('A database file that can not be used safely', () => {
 
 /** A path for a database file, in a folder of its own. */
 class File implements Disposable {
-  readonly #folder = mkdtempSync(join(tmpdir(), 'petstore-test-'))
-  readonly path = join(this.#folder, 'pets.db');
+  readonly folder = mkdtempSync(join(tmpdir(), 'petstore-test-'))
+  readonly path = join(this.folder, 'pets.db');
 
   [Symbol.dispose](): void {
-    rmSync(this.#folder, { recursive: true })
+    rmSync(this.folder, { recursive: true })
   }
 }
 

@@ -16,8 +16,15 @@ import { platform, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, before, describe, it, type TestContext } from 'node:test'
-import { setImmediate, setTimeout } from 'node:timers/promises'
-import { CannotCloseStore, type OpenOptions, type Store, type StoreEvent, StoreUnavailable } from '../store.ts'
+import { setImmediate } from 'node:timers/promises'
+import {
+  CannotCloseStore,
+  type OpenOptions,
+  type Report,
+  type Store,
+  type StoreEvent,
+  StoreUnavailable,
+} from '../store.ts'
 import { openSqliteStore } from './sqlite-store.ts'
 import { LOCK_WAIT_MS } from './failures.ts'
 import { openWal, WAL_LIMIT } from './wal.ts'
@@ -29,10 +36,50 @@ const serving = (checkpoints: boolean): OpenOptions => ({
 })
 
 /** A database whose log grows until it is told to shorten it. */
-function newDatabase(path: string): DatabaseSync {
+function openLog(path: string, checkpoints = true, report?: Report) {
   const db = new DatabaseSync(path, { timeout: LOCK_WAIT_MS.statement })
   db.exec('PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0; CREATE TABLE filler (bytes BLOB)')
-  return db
+  const wal = openWal(db, checkpoints, report)
+  return {
+    db,
+    wal,
+    fill: (bytes: number) => db.exec(`INSERT INTO filler VALUES (zeroblob(${bytes}))`),
+    length: () => statSync(`${path}-wal`).size,
+    /** Counts the checkpoints from now on. */
+    countCheckpoints(mock: TestContext['mock']) {
+      const exec = mock.method(db, 'exec')
+      const isCheckpoint = (sql: string) => sql.startsWith('PRAGMA wal_checkpoint')
+      return () => exec.mock.calls.flatMap(({ arguments: [sql] }) => (isCheckpoint(sql) ? [sql] : []))
+    },
+    [Symbol.dispose]() {
+      wal.close()
+      db.close()
+    },
+  }
+}
+
+/** Another connection that reads from the database from now on. */
+function startReader(path: string, table = 'filler'): DatabaseSync {
+  const reader = new DatabaseSync(path)
+  reader.exec(`BEGIN; SELECT count(*) FROM ${table}`)
+  return reader
+}
+
+/** Sets the clock, which stands still otherwise. */
+function stopClock(mock: TestContext['mock']) {
+  const clock = { now: performance.now() }
+  mock.method(performance, 'now', () => clock.now)
+  return clock
+}
+
+/** Writes batches of 2000 animals; resolves with the length that the log had at most. */
+async function writeBatches(store: Store, path: string, batches: number): Promise<number> {
+  let longest = 0
+  for (let batch = 0; batch < batches; batch += 1) {
+    await store.pets.createMany(Array.from({ length: 2000 }, () => REX))
+    longest = Math.max(longest, statSync(`${path}-wal`).size)
+  }
+  return longest
 }
 
 /** Opens a store whose log is synced by this function. */
@@ -86,9 +133,7 @@ describe('The write-ahead log', () => {
     const path = join(folder, 'left.db')
     const left = openSqliteStore(path, serving(false))
     await left.pets.create(REX)
-    using reader = new DatabaseSync(path)
-    reader.exec('BEGIN')
-    reader.prepare('SELECT count(*) FROM pets').get()
+    using reader = startReader(path, 'pets')
     await left.pets.create(REX)
     const beside = openSqliteStore(path, { ...serving(true), lockWaitMs: 0 })
     await beside.pets.create(REX)
@@ -106,51 +151,35 @@ describe('The write-ahead log', () => {
   it('stays short with two that write, of which one checkpoints, also while that one writes nothing', async () => {
     const path = join(folder, 'two.db')
     const [first, second] = [openSqliteStore(path, serving(true)), openSqliteStore(path, serving(false))]
-    let longest = 0
-    const write = async (store: Store, batches: number) => {
-      for (let batch = 0; batch < batches; batch += 1) {
-        await store.pets.createMany(Array.from({ length: 2000 }, () => REX))
-        longest = Math.max(longest, statSync(`${path}-wal`).size)
-      }
-    }
+    const write = (store: Store, batches: number) => writeBatches(store, path, batches)
     // Each part writes 25 MB, which the log would have without a checkpoint.
-    await Promise.all([write(first, 10), write(second, 10)])
-    await write(second, 20)
+    const longest = Math.max(...(await Promise.all([write(first, 10), write(second, 10)])), await write(second, 20))
     assert.ok(longest < 20_000_000, `the log had ${longest} bytes`)
     assert.ok(longest > 4_000_000, 'enough was written')
     await Promise.all([first.close(), second.close()])
   })
 
   it('is not touched by a worker, however long it is: one process of an instance checkpoints', () => {
-    const path = join(folder, 'worker.db')
-    using db = newDatabase(path)
-    const wal = openWal(db, false)
-    db.exec('INSERT INTO filler VALUES (zeroblob(17000000))')
-    wal.shorten()
-    assert.equal(db.prepare('PRAGMA wal_checkpoint(NOOP)').get()!['checkpointed'], 0)
-    wal.close()
+    using log = openLog(join(folder, 'worker.db'), false)
+    log.fill(17_000_000)
+    log.wal.shorten()
+    assert.equal(log.db.prepare('PRAGMA wal_checkpoint(NOOP)').get()!['checkpointed'], 0)
   })
 
   it('is not copied again and again while a reader prevents it, only when it has become longer', ({ mock }) => {
     const path = join(folder, 'blocked.db')
-    using db = newDatabase(path)
-    const wal = openWal(db, true)
-    using reader = new DatabaseSync(path)
-    reader.exec('BEGIN; SELECT count(*) FROM filler')
-    let now = performance.now()
-    mock.method(performance, 'now', () => now)
-    const exec = mock.method(db, 'exec')
-    const checkpoints = () =>
-      exec.mock.calls.filter(({ arguments: [sql] }) => sql.startsWith('PRAGMA wal_checkpoint')).length
+    using log = openLog(path)
+    using _reader = startReader(path)
+    const clock = stopClock(mock)
+    const checkpoints = log.countCheckpoints(mock)
     for (const expected of [1, 2]) {
-      db.exec('INSERT INTO filler VALUES (zeroblob(5000000))')
+      log.fill(5_000_000)
       for (let time = 0; time < 5; time += 1) {
-        now += 1000
-        wal.shorten()
+        clock.now += 1000
+        log.wal.shorten()
       }
-      assert.equal(checkpoints(), expected)
+      assert.equal(checkpoints().length, expected)
     }
-    wal.close()
   })
 
   it('is left as it is where a sync has failed, also when the store is closed: the next start recovers it', async ({
@@ -228,67 +257,54 @@ describe('The write-ahead log', () => {
   })
 
   it('is restarted when it is long; only that may wait for others for longer than a moment', () => {
-    const path = join(folder, 'long.db')
-    using db = newDatabase(path)
-    const wal = openWal(db, true)
-    db.exec('INSERT INTO filler VALUES (zeroblob(17000000))')
-    wal.shorten()
-    assert.deepEqual({ ...db.prepare('PRAGMA busy_timeout').get() }, { timeout: LOCK_WAIT_MS.statement })
-    const length = statSync(`${path}-wal`).size
-    db.exec('INSERT INTO filler VALUES (zeroblob(9000000))')
-    assert.equal(statSync(`${path}-wal`).size, length, 'it is written again from its beginning')
-    wal.close()
+    using log = openLog(join(folder, 'long.db'))
+    log.fill(17_000_000)
+    log.wal.shorten()
+    assert.deepEqual({ ...log.db.prepare('PRAGMA busy_timeout').get() }, { timeout: LOCK_WAIT_MS.statement })
+    const length = log.length()
+    log.fill(9_000_000)
+    assert.equal(log.length(), length, 'it is written again from its beginning')
   })
 
-  it('is restarted when it is long also where a part is copied and others keep it from beginning again', async ({
-    mock,
-  }) => {
+  it('is restarted when it is long also where a part is copied and others keep it from beginning again', ({ mock }) => {
     const path = join(folder, 'read.db')
-    using db = newDatabase(path)
-    const wal = openWal(db, true)
-    db.exec('INSERT INTO filler VALUES (zeroblob(5000000))')
-    using reader = new DatabaseSync(path)
-    reader.exec('BEGIN; SELECT count(*) FROM filler')
-    db.exec('INSERT INTO filler VALUES (zeroblob(4000000))')
-    wal.shorten()
-    db.exec('INSERT INTO filler VALUES (zeroblob(9000000))')
-    await setTimeout(20)
-    const exec = mock.method(db, 'exec')
-    wal.shorten()
-    assert.ok(exec.mock.calls.some(({ arguments: [sql] }) => sql === 'PRAGMA wal_checkpoint(RESTART)'))
-    wal.close()
+    using log = openLog(path)
+    const clock = stopClock(mock)
+    log.fill(5_000_000)
+    using _reader = startReader(path)
+    log.fill(4_000_000)
+    log.wal.shorten()
+    log.fill(9_000_000)
+    clock.now += 20
+    const checkpoints = log.countCheckpoints(mock)
+    log.wal.shorten()
+    assert.deepEqual(checkpoints(), ['PRAGMA wal_checkpoint(RESTART)'])
   })
 
   it('is truncated after a process that has read for long has ended, and both is reported', ({ mock }) => {
     const path = join(folder, 'reader.db')
-    using db = newDatabase(path)
     const reports: StoreEvent[] = []
-    const wal = openWal(db, true, (event) => reports.push(event))
-    using reader = new DatabaseSync(path)
-    reader.exec('BEGIN; SELECT count(*) FROM filler')
-    let now = performance.now()
-    mock.method(performance, 'now', () => now)
-    const exec = mock.method(db, 'exec')
+    using log = openLog(path, true, (event) => reports.push(event))
+    using reader = startReader(path)
+    const clock = stopClock(mock)
     const shortenFor = (seconds: number) => {
-      for (const end = now + 1000 * seconds; now < end; now += 100) wal.shorten()
+      for (const end = clock.now + 1000 * seconds; clock.now < end; clock.now += 100) log.wal.shorten()
     }
     for (let part = 0; part < 3; part += 1) {
-      db.exec(`INSERT INTO filler VALUES (zeroblob(${WAL_LIMIT / 2}))`)
+      log.fill(WAL_LIMIT / 2)
       shortenFor(1)
     }
-    exec.mock.resetCalls()
+    const checkpoints = log.countCheckpoints(mock)
     shortenFor(3)
-    const attempts = exec.mock.calls.filter(({ arguments: [sql] }) => sql.startsWith('PRAGMA wal_checkpoint'))
-    assert.equal(attempts.length, 3, 'each attempt holds up writes, so they are rare')
-    assert.ok(statSync(`${path}-wal`).size > WAL_LIMIT)
+    assert.equal(checkpoints().length, 3, 'each attempt holds up writes, so they are rare')
+    assert.ok(log.length() > WAL_LIMIT)
     reader.exec('ROLLBACK')
     shortenFor(1.2)
-    assert.equal(statSync(`${path}-wal`).size, 0)
+    assert.equal(log.length(), 0)
     assert.deepEqual(
       reports.map(({ level }) => level),
       ['warn', 'notice'],
     )
-    wal.close()
   })
 
   it('that another process has begun anew gets short with the next write, too', async () => {
@@ -308,11 +324,7 @@ describe('The write-ahead log', () => {
   it('gets no longer from one checkpoint to the next with one that writes', async () => {
     const path = join(folder, 'one.db')
     const store = openSqliteStore(path, { ...serving(true), processes: 1 })
-    let longest = 0
-    for (let batch = 0; batch < 100; batch += 1) {
-      await store.pets.createMany(Array.from({ length: 2000 }, () => REX))
-      longest = Math.max(longest, statSync(`${path}-wal`).size)
-    }
+    const longest = await writeBatches(store, path, 100)
     await store.close()
     // A thousand frames are 4 MB, and the checkpoint begins up to a few batches later.
     assert.ok(longest > 4_000_000 && longest < 10_000_000, `the log had ${longest} bytes`)
