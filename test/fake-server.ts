@@ -1,7 +1,8 @@
 // Stands in for a PostgreSQL server where only the bookkeeping of the pool is tested: what happens to a connection is what
 // the test makes happen, at once. The tests test/postgres-*.test.ts have real servers.
+import { syncBuiltinESMExports } from 'node:module'
 import type { TestContext } from 'node:test'
-import { setImmediate } from 'node:timers/promises'
+import timers, { setImmediate } from 'node:timers/promises'
 import postgres from 'postgres'
 import { Connection, type Database, type ServerFacts } from '../src/store/postgres/connection.ts'
 import {
@@ -103,4 +104,18 @@ export function serverSays(severity: string, code: string): Error {
 /** Lets everything happen that waits for nothing but its turn. */
 export async function someTurns(): Promise<void> {
   for (let turn = 0; turn < 5; turn += 1) await setImmediate()
+}
+
+/** From now on, a wait of the code for some time ends when the test ends it. */
+export function holdTimers(mock: TestContext['mock']) {
+  const waits: { ms: number; end: () => void }[] = []
+  const held = mock.method(timers, 'setTimeout', (ms: number) => new Promise<void>((end) => waits.push({ ms, end })))
+  syncBuiltinESMExports()
+  return {
+    waits,
+    [Symbol.dispose]() {
+      held.mock.restore()
+      syncBuiltinESMExports()
+    },
+  }
 }

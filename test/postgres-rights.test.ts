@@ -1,9 +1,9 @@
 // A role of PostgreSQL that may do less than the service needs: doctor and the start name what to grant, and that suffices.
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { describe, it } from 'node:test'
+import { after, before, describe, it } from 'node:test'
 import connectTo from 'postgres'
-import { postgres } from '../assurance/harness/engines.ts'
+import { postgres, type TestDatabase } from '../assurance/harness/engines.ts'
 import { until } from '../assurance/harness/until.ts'
 import type { Check } from '../src/store/check.ts'
 import { openPostgresStore } from '../src/store/postgres/postgres-store.ts'
@@ -12,11 +12,16 @@ import { ConsoleClient } from './console-client.ts'
 import { PASSWORD, startPetstore } from './harness.ts'
 import { petstore } from './in-process-command.ts'
 
-/** A migrated database, and the address of a role that may only log in to it. */
-async function withRole(work: (parts: Parts) => Promise<void>): Promise<void> {
-  await using parts = new AsyncDisposableStack()
-  const database = parts.use(await postgres.newDatabase())
+async function newMigratedDatabase(): Promise<TestDatabase> {
+  const database = await postgres.newDatabase()
   await petstore(['migrate', '--environment', 'staging', '--database', database.url])
+  return database
+}
+
+/** A migrated database, its own or a shared one, and the address of a role that may only log in to it. */
+async function withRole(work: (parts: Parts) => Promise<void>, shared?: TestDatabase): Promise<void> {
+  await using parts = new AsyncDisposableStack()
+  const database = shared ?? parts.use(await newMigratedDatabase())
   const sql = connectTo(database.url, { max: 1, onnotice: () => {} })
   parts.defer(() => sql.end({ timeout: 1 }))
   const role = `"shop-${randomUUID()}"`
@@ -27,12 +32,10 @@ async function withRole(work: (parts: Parts) => Promise<void>): Promise<void> {
   const url = new URL(database.url)
   url.username = role.slice(1, -1)
   url.password = 'secret'
-  await work({ owner: database.url, url: url.href, role, run: async (statement) => void (await sql.unsafe(statement)) })
+  await work({ url: url.href, role, run: async (statement) => void (await sql.unsafe(statement)) })
 }
 
 interface Parts {
-  /** The address of the role that owns the tables. */
-  owner: string
   url: string
   role: string
   /** Runs a statement as the owner. */
@@ -58,6 +61,10 @@ const all = (role: string) =>
   `GRANT ALL ON ALL TABLES IN SCHEMA public TO ${role}; GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO ${role}`
 
 describe('A role that lacks rights', () => {
+  let shared: TestDatabase
+  before(async () => void (shared = await newMigratedDatabase()))
+  after(() => shared[Symbol.asyncDispose]())
+
   const cases: [what: string, rights: (role: string) => string, found: RegExp, grants: RegExp][] = [
     [
       'on the table of migrations',
@@ -106,7 +113,7 @@ describe('A role that lacks rights', () => {
         assert.match(problem!.fix!, grants)
         await follow(run, problem!.fix)
         assert.deepEqual(await examine(url), { code: 0, problem: undefined })
-      }))
+      }, shared))
   }
 
   it('on the schema of its search path is told to grant nothing on that of another store', () =>

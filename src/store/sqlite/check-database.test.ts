@@ -10,6 +10,14 @@ import { it } from 'node:test'
 import { checkSqlite, spaceCheck } from './check-database.ts'
 import { openDatabase } from './database.ts'
 
+/** A new database in a folder of its own. */
+async function newDatabase() {
+  const folder = await mkdtempDisposable(join(tmpdir(), 'petstore-test-'))
+  const path = join(folder.path, 'pets.db')
+  openDatabase(path).db.close()
+  return { path, folder: folder.path, [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose]() }
+}
+
 it('disk space is a problem below 100 MiB, and worth a warning when a copy of the database does not fit', () => {
   const mebibyte = 1024 * 1024
   assert.equal(spaceCheck(100 * mebibyte - 1, mebibyte).state, 'problem')
@@ -19,9 +27,8 @@ it('disk space is a problem below 100 MiB, and worth a warning when a copy of th
 })
 
 it('Disk space that the system keeps for root counts as full', async ({ mock }) => {
-  await using folder = await mkdtempDisposable(join(tmpdir(), 'petstore-test-'))
-  const path = join(folder.path, 'pets.db')
-  openDatabase(path).db.close()
+  await using database = await newDatabase()
+  const { path } = database
   const statfs = mock.method(fs, 'statfsSync', () => ({ bsize: 1024 * 1024, bfree: 5000, bavail: 99 }))
   syncBuiltinESMExports()
   const [space] = checkSqlite(path, Date.now())
@@ -33,25 +40,24 @@ it('Disk space that the system keeps for root counts as full', async ({ mock }) 
 it('Disk space and modes are those of the folder that the database is in, where the path is a link', async ({
   mock,
 }) => {
-  await using folder = await mkdtempDisposable(join(tmpdir(), 'petstore-test-'))
-  const [home, links] = ['home', 'links'].map((name) => join(folder.path, name)) as [string, string]
-  openDatabase(join(home, 'pets.db')).db.close()
+  await using database = await newDatabase()
+  const links = join(database.folder, 'links')
   fs.mkdirSync(links)
   fs.chmodSync(links, 0o755)
-  fs.symlinkSync('../home/pets.db', join(links, 'pets.db'))
+  fs.symlinkSync('../pets.db', join(links, 'pets.db'))
   const statfs = mock.method(fs, 'statfsSync')
   syncBuiltinESMExports()
   const checks = checkSqlite(join(links, 'pets.db'), Date.now())
   const places = statfs.mock.calls.map(({ arguments: [place] }) => place)
   statfs.mock.restore()
   syncBuiltinESMExports()
-  assert.deepEqual(places, [fs.realpathSync(home)])
+  assert.deepEqual(places, [fs.realpathSync(database.folder)])
   assert.equal(checks.find(({ name }) => name === 'File modes')?.state, 'ok')
 })
 
 it('A clock that was set right is no problem, though an earlier event lies in the future', async () => {
-  await using folder = await mkdtempDisposable(join(tmpdir(), 'petstore-test-'))
-  const path = join(folder.path, 'pets.db')
+  await using database = await newDatabase()
+  const { path } = database
   const { db } = openDatabase(path)
   const clock = () => checkSqlite(path, 1000).find(({ name }) => name === 'Clock')?.state
   const add = db.prepare(
@@ -65,9 +71,8 @@ it('A clock that was set right is no problem, though an earlier event lies in th
 })
 
 it('An SQLite that may damage the database opens none, and is a problem', async ({ mock }) => {
-  await using folder = await mkdtempDisposable(join(tmpdir(), 'petstore-test-'))
-  const path = join(folder.path, 'pets.db')
-  openDatabase(path).db.close()
+  await using database = await newDatabase()
+  const { path } = database
   const prepare = Reflect.get(DatabaseSync.prototype, 'prepare')
   mock.method(DatabaseSync.prototype, 'prepare', function (this: DatabaseSync, sql: string) {
     return prepare.call(this, sql.replace('sqlite_version()', "'3.51.2'"))

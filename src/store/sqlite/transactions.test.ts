@@ -5,9 +5,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it, type TestContext } from 'node:test'
-import { setImmediate, setTimeout } from 'node:timers/promises'
+import { setTimeout } from 'node:timers/promises'
 import * as fc from 'fast-check'
 import { until } from '../../../assurance/harness/until.ts'
+import { holdTimers, someTurns } from '../../../test/fake-server.ts'
 import { IN_MEMORY } from '../database-address.ts'
 import { CannotCloseStore, StoreBusy, StoreUnavailable } from '../store.ts'
 import { LOCK_RETRY_MS, LOCK_WAIT_MS } from './failures.ts'
@@ -293,71 +294,42 @@ describe('`Transactions` with a log to sync', { timeout: 20_000 }, () => {
     assert.deepEqual(await transactions.read(numbers), [1], 'and waits for nothing else')
   })
 
-  /** Three clients are answered and write again, one after another; two have written meanwhile. Tells whether one sync serves all. */
-  async function writeForClientsThatReturn(): Promise<boolean> {
+  it('puts a commit off until the clients that were just answered have written again: all share the next sync', async ({
+    mock,
+  }) => {
+    // Time stands still: a process that is suspended for longer than a commit waits would commit at once.
+    using _held = holdTimers(mock)
+    mock.method(performance, 'now', () => 0)
     const { disk, write } = newSynced()
     const answered = [write(1), write(2), write(3)]
     const first = await disk.nextSync()
     const others = [write(4), write(5)]
-    await setTimeout(5)
     first.resolve()
     await Promise.all(answered)
     const again: Promise<unknown>[] = []
-    for (let turn = 1; turn <= 9; turn += 1) {
-      await setImmediate()
-      if (turn % 3 === 0) again.push(write(10 + turn))
+    for (const n of [6, 7, 8]) {
+      await someTurns()
+      assert.equal(disk.syncs, 1)
+      again.push(write(n))
     }
-    const syncsBefore = disk.syncs
-    await setImmediate()
-    const isShared = syncsBefore === 1 && disk.syncs === 2
-    disk.hasInstantSyncs = true
     ;(await disk.nextSync()).resolve()
     await Promise.all([...others, ...again])
-    return isShared
-  }
-
-  it('puts a commit off until the clients that were just answered have written again: all share the next sync', async () => {
-    // Wherever the process is suspended for longer than a commit waits, they do not.
-    let isShared = false
-    for (let attempt = 0; attempt < 20 && !isShared; attempt += 1) isShared = await writeForClientsThatReturn()
-    assert.ok(isShared)
+    assert.equal(disk.syncs, 2)
   })
-
-  /** Two clients are answered and do not come back; a third has written meanwhile. */
-  async function writeForClientsThatLeave(whileSyncing = () => {}): Promise<void> {
-    const { disk, write } = newSynced()
-    const answered = [write(1), write(2)]
-    const first = await disk.nextSync()
-    const last = write(3)
-    whileSyncing()
-    first.resolve()
-    await Promise.all(answered)
-    ;(await disk.nextSync()).resolve()
-    await last
-  }
 
   it('waits for clients that do not come back only for a moment, also after a sync that took long', async ({
     mock,
   }) => {
-    await writeForClientsThatLeave()
     const goOn = controlTime(mock)
-    await writeForClientsThatLeave(() => goOn(60_000))
-  })
-
-  it('waits for no negative time, wherever the process is suspended for longer than the wait', async ({ mock }) => {
-    const warnings: Error[] = []
-    const onWarning = (warning: Error) => void warnings.push(warning)
-    process.on('warning', onWarning)
-    // From its nth look at the clock on, the process is 20 ms late.
-    for (let suspendedAt = 1; suspendedAt < 30; suspendedAt += 1) {
-      const now = performance.now.bind(performance)
-      let looks = 0
-      const clock = mock.method(performance, 'now', () => now() + ((looks += 1) < suspendedAt ? 0 : 20))
-      await writeForClientsThatLeave()
-      clock.mock.restore()
-    }
-    process.off('warning', onWarning)
-    assert.deepEqual(warnings, [])
+    const { disk, write } = newSynced()
+    const answered = [write(1), write(2)]
+    const first = await disk.nextSync()
+    const last = write(3)
+    goOn(60_000)
+    first.resolve()
+    await Promise.all(answered)
+    ;(await disk.nextSync()).resolve()
+    await last
   })
 
   it('says so if it can not be closed because the last sync hangs', async ({ mock }) => {
@@ -532,9 +504,8 @@ describe('`Transactions` with a log to sync', { timeout: 20_000 }, () => {
   })
 })
 
-/** A disk whose syncs end when the test resolves them, or at once. */
+/** A disk whose syncs end when the test resolves them. */
 class Disk implements Wal {
-  hasInstantSyncs = false
   syncs = 0
   attempts = 0
   /** The error that the next calls of `shorten` throw. */
@@ -545,7 +516,6 @@ class Disk implements Wal {
     this.syncs += 1
     const sync = Promise.withResolvers<void>()
     this.#begun.resolve(sync)
-    if (this.hasInstantSyncs) sync.resolve()
     return sync.promise
   }
 
