@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, it, mock } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
-import { NoWrites, type Report, type Store, StoreUnavailable } from '../src/store/store.ts'
+import { NoWrites, type Report, type Store } from '../src/store/store.ts'
 import { startPetstore } from './harness.ts'
 import { until } from '../assurance/harness/until.ts'
 import { openAt, openInTime, openPostgres, slowCall, tell, unavailable, untilWorks } from './open-postgres.ts'
@@ -21,20 +21,6 @@ async function watch(url: string): Promise<Watched> {
 }
 
 describe('the store on PostgreSQL reports', { concurrency: false, timeout: 120_000 }, () => {
-  it('that the database is lost, and that it is found, once each', async () => {
-    await using opened = await openPostgres()
-    await using watched = await watch(opened.url)
-    const { store, reported } = watched
-    for (let round = 0; round < 2; round += 1) {
-      opened.proxy.goAway()
-      for (let call = 0; call < 10; call += 1) await assert.rejects(store.ping(), StoreUnavailable)
-      opened.proxy.comeBack()
-      await untilWorks(() => store.ping())
-    }
-    const [lost, found] = ['error: database lost', 'notice: database found']
-    assert.deepEqual(reported, [lost, found, lost, found])
-  })
-
   it('a primary that was replaced, and does not use it; nothing of other clusters, PgBouncer, or where the database does not tell', async () => {
     await using opened = await openPostgres()
     const { sql } = opened
