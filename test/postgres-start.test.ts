@@ -21,11 +21,15 @@ import { CannotOpenStore, NoDatabase } from '../src/store/store.ts'
 import { readSchema } from './database-schema.ts'
 import { openAt as open, openPostgres } from './open-postgres.ts'
 
-const refuses = (url: string, message: RegExp) =>
-  assert.rejects(
-    open(url),
+/** Asserts that opening fails with this message, and is not reported as a lost database beside that. */
+async function refuses(url: string, message: RegExp): Promise<void> {
+  const reported: unknown[] = []
+  await assert.rejects(
+    open(url, { report: (event) => reported.push(event) }),
     (error) => error instanceof CannotOpenStore && message.test(error.message) && !error.message.includes('secret'),
   )
+  assert.deepEqual(reported, [])
+}
 
 /** Resolves with the row that a pool with this address reads. */
 async function ask(url: string, read: (sql: Database) => PromiseLike<object[]>): Promise<object> {
