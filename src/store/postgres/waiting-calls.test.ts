@@ -1,7 +1,6 @@
 // Calls that wait for a connection: each is served or refused once, and leaves nothing behind that touches another.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { setTimeout } from 'node:timers/promises'
 import { StoreUnavailable } from '../store.ts'
 import { type Kind, WaitingCalls } from './waiting-calls.ts'
 
@@ -9,7 +8,7 @@ const LIMIT_MS = 20
 const busy = () => new StoreUnavailable('busy')
 const closed = new StoreUnavailable('closed')
 
-describe('calls that wait for a connection', { timeout: 10_000 }, () => {
+describe('calls that wait for a connection', () => {
   for (const kind of ['read', 'write'] satisfies Kind[]) {
     const leave: Record<string, (calls: WaitingCalls) => void> = {
       'was served': (calls) => assert.ok(calls.next(true)),
@@ -17,12 +16,13 @@ describe('calls that wait for a connection', { timeout: 10_000 }, () => {
       'was refused after its time': () => {},
     }
     for (const [how, act] of Object.entries(leave)) {
-      it(`keep their place when the time of an earlier ${kind} is over that ${how}`, async () => {
+      it(`keep their place when the time of an earlier ${kind} is over that ${how}`, async ({ mock }) => {
+        mock.timers.enable({ apis: ['setTimeout'] })
         const calls = new WaitingCalls()
         calls.add(kind, false, LIMIT_MS, busy).catch(() => {})
         act(calls)
         const later = assert.rejects(calls.add(kind, false, 60_000, busy), closed)
-        await setTimeout(3 * LIMIT_MS)
+        mock.timers.tick(3 * LIMIT_MS)
         assert.deepEqual([calls.count(kind), calls.isEmpty], [1, false])
         calls.refuseAll(closed)
         await later
