@@ -1,4 +1,4 @@
-// Which host a connection is opened to, and what is reported of that. With real servers: test/postgres-{reports,standby}.test.ts.
+// Which host a connection is opened to, and what is reported of that. With real servers: test/postgres-reports.test.ts.
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { FakeServer, settingsOf } from '../../../test/fake-server.ts'
