@@ -276,17 +276,32 @@ describe('A short read', () => {
     }
   })
 
-  it('shares none behind PgBouncer', async ({ mock }) => {
-    stopClock(mock)
-    const { pool } = newPool(mock, 'pool_size=1&pgbouncer=true')
-    const first = Promise.withResolvers<string>()
-    const reading = pool.readShort(() => first.promise)
-    await someTurns()
-    const second = failing()
-    const waiting = pool.readShort(second)
-    await someTurns()
-    assert.equal(second.done, 0)
-    first.resolve('first')
-    assert.deepEqual([await reading, await waiting], ['first', 'done'])
-  })
+  const unshared: Record<
+    string,
+    [parameters: string, read: (pool: Pool, work: () => Promise<string>) => Promise<string>]
+  > = {
+    'behind PgBouncer': ['&pgbouncer=true', (pool, work) => pool.readShort(work)],
+    'with another read': ['', (pool, work) => pool.read(work)],
+    'with one that is done again': [
+      '',
+      (pool, work) => {
+        const breaks = failing(BROKEN)
+        return pool.readShort(() => (breaks.done === 0 ? breaks() : work()))
+      },
+    ],
+  }
+  for (const [what, [parameters, read]] of Object.entries(unshared))
+    it(`shares none ${what}`, async ({ mock }) => {
+      stopClock(mock)
+      const { pool } = newPool(mock, `pool_size=1${parameters}`)
+      const first = Promise.withResolvers<string>()
+      const reading = read(pool, () => first.promise)
+      await someTurns()
+      const second = failing()
+      const waiting = pool.readShort(second)
+      await someTurns()
+      assert.equal(second.done, 0)
+      first.resolve('first')
+      assert.deepEqual([await reading, await waiting], ['first', 'done'])
+    })
 })
