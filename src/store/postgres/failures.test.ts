@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { serverSays } from '../../../test/fake-server.ts'
 import { StoreUnavailable } from '../store.ts'
-import { asStoreFailure, breaksConnection, explain, wasRefused } from './failures.ts'
+import { asStoreFailure, breaksConnection, explain, wasRefused, wasRolledBack } from './failures.ts'
 
 it('A connection is used again after an error of a statement, unless the server ends it or no longer takes writes', () => {
   const unusable = [serverSays('FATAL', '57P01'), serverSays('ERROR', '25006'), new Error('read ECONNRESET')]
@@ -15,12 +15,19 @@ it('A connection is used again after an error of a statement, unless the server 
 it('The state of the database makes it unavailable; what it says about a statement is a bug', () => {
   for (const code of ['08006', '25006', '28P01', '3D000', '40001', '53300', '55P03', '57P01', '58030'])
     assert.ok(asStoreFailure(serverSays('ERROR', code)) instanceof StoreUnavailable, code)
-  for (const code of ['23505', '42601', '25001', '55000', 'XX000']) {
+  for (const code of ['22003', '23505', '42601', '42P01', '25001', '55000', 'P0001', 'XX000']) {
     const bug = serverSays('ERROR', code)
     assert.equal(asStoreFailure(bug), bug)
   }
   const unavailable = new StoreUnavailable('busy')
   assert.equal(asStoreFailure(unavailable), unavailable)
+})
+
+it('A write is safe to repeat where the server rolled it back, and not where its outcome is unknown', () => {
+  const rolledBack = ['40001', '40P01', '40003', '40002', '08006', '57014', '23505'].filter((code) =>
+    wasRolledBack(serverSays('ERROR', code)),
+  )
+  assert.deepEqual(rolledBack, ['40001', '40P01'])
 })
 
 it('A host with several addresses that all fail is explained address by address', () => {
