@@ -1,5 +1,6 @@
 // The entry point: runs the command line with this process's arguments, environment, streams and signals.
 import { readFileSync } from 'node:fs'
+import { isSea } from 'node:sea'
 import { fileURLToPath } from 'node:url'
 import { programName } from './cli/terminal.ts'
 import { run } from './cli/run.ts'
@@ -27,7 +28,8 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 // A failure of standard error cannot be reported, and must not end the process.
 process.stderr.on('error', () => {})
 
-const { PETSTORE_CALLED_AS: calledAs, PATH: searchPath } = process.env
+const { PETSTORE_CALLED_AS: launched, PATH: searchPath } = process.env
+const calledAs = isSea() ? process.argv0 : launched
 const envFile = readEnvFile('.env')
 // Not settings, but read from .env too. The driver of PostgreSQL looks for what an address leaves out in the environment of the process.
 for (const name of ['PGUSER', 'PGPASSWORD', 'PGDATABASE', 'NO_COLOR', 'TERM']) {

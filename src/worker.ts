@@ -1,6 +1,7 @@
 // The program of a worker: serves requests from the listening socket of the first process, until that process stops it.
 import type { Server } from 'node:net'
 import type { Config } from './config.ts'
+import { VERSION } from './contract/operations.ts'
 import type { Timeouts } from './http/app.ts'
 import { ConnectionLimit } from './http/connection-limit.ts'
 import { Lifecycle } from './lifecycle.ts'
@@ -40,7 +41,9 @@ process.on('SIGTERM', () => setTimeout(() => void leave(), GROUP_SIGNAL_MS))
 // A failed output must not end the process; the first process reports it (log.ts).
 for (const output of [process.stdout, process.stderr]) output.on('error', () => {})
 
-async function start(config: Config, timeouts: Timeouts | undefined): Promise<void> {
+async function start(version: string, config: Config, timeouts: Timeouts | undefined): Promise<void> {
+  if (version !== VERSION)
+    throw new Error(`the service runs version ${version}, but its file now has version ${VERSION}: restart the service`)
   log = createLogTo({ stdout: process.stdout, events: process }, config.logLevel)
   const monotonic = () => performance.now()
   firstProcess = new FirstProcess(process.ppid, first, log)

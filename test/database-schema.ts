@@ -5,7 +5,7 @@ import { askPostgres } from '../assurance/harness/ask-postgres.ts'
 import { readMigrations } from '../src/store/migrations.ts'
 
 /** Today's migrations: number, name and compatibility are the same on both engines (src/store/migrations.test.ts). */
-export const MIGRATIONS = readMigrations(new URL('../src/store/sqlite/migrations/', import.meta.url))
+export const MIGRATIONS = readMigrations('store/sqlite/migrations/')
 
 /** Their names, as commands list them. */
 export const MIGRATION_NAMES = MIGRATIONS.map(({ name }) => name).join(', ')

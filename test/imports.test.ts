@@ -21,6 +21,7 @@ function importsOf(file: string): string[] {
 const LAYERS = [
   'contract',
   'timing.ts',
+  'own-files.ts',
   'log-output.ts',
   'log.ts',
   'store',
@@ -35,6 +36,7 @@ const LAYERS = [
   'server.ts',
   'cli',
   'main.ts',
+  'executable.ts',
 ]
 const layerOf = (file: string) => LAYERS.findIndex((layer) => file === layer || file.startsWith(`${layer}/`))
 const within = (folder: string) => files.filter((file) => file.startsWith(folder))
@@ -123,8 +125,15 @@ describe('Imports', () => {
     }
   })
 
+  it('leave the files beside the code to own-files.ts: the executable has no such folder', () => {
+    // They find a program to start, and a module of Node.js.
+    const others = new Set(['own-files.ts', 'main.ts', 'workers/workers.ts', 'http/node-http.ts'])
+    for (const file of files.filter((name) => !others.has(name)))
+      assert.doesNotMatch(textOf(file), /import\.meta|__dirname/, file)
+  })
+
   it('leave the process to main.ts, and to those that start a worker and are one', () => {
-    const programs = new Set(['main.ts', 'workers/workers.ts', 'worker.ts'])
+    const programs = new Set(['main.ts', 'executable.ts', 'workers/workers.ts', 'worker.ts'])
     for (const file of files.filter((name) => !programs.has(name))) {
       assert.doesNotMatch(textOf(file), /\bprocess\.[a-z]|from 'node:process'/, file)
     }
@@ -142,7 +151,7 @@ describe('What nothing uses', () => {
     .map((file) => [file, readFileSync(join(ROOT, file), 'utf8')] as const)
 
   it('is no file of src', () => {
-    const reached = new Set(['main.ts', 'worker.ts', ...files.flatMap(importsOf)])
+    const reached = new Set(['executable.ts', ...files.flatMap(importsOf)])
     assert.deepEqual(
       files.filter((file) => !reached.has(file)),
       [],

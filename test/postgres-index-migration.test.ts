@@ -15,7 +15,7 @@ import { type OpenPostgres, openPostgres, rex } from './open-postgres.ts'
 /** No create may take longer, whatever is built meanwhile: most of them wait for a commit, a few milliseconds. One that is blocked ends after 5 s. */
 const CREATE_MOST_MS = 4000
 
-const own = readMigrations(new URL('../src/store/postgres/migrations/', import.meta.url))
+const own = readMigrations('store/postgres/migrations/')
 
 /** The migrations of a newer program: a column, an index on it that is built while creates go on, and a table. */
 const NEWER: readonly Migration[] = [

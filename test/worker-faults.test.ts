@@ -187,6 +187,24 @@ describe('A worker', { timeout: 120_000 }, () => {
     assert.deepEqual(await ask([connection], LIVEZ), [200])
   })
 
+  it('of another version, after the program was replaced, does not serve, and says so', async () => {
+    await using petstore = await startPetstore({ env: TWO })
+    preload(`import { registerHooks } from 'node:module'
+      registerHooks({
+        load(url, context, next) {
+          const loaded = next(url, context)
+          if (!url.endsWith('/contract/operations.ts')) return loaded
+          return { ...loaded, source: String(loaded.source).replace(/(const VERSION = ').*'/, "$19.9.9'") }
+        },
+      })`)
+    process.kill(workers()[0]!, 'SIGKILL')
+    await until(() => petstore.logged.some(({ msg }) => msg === 'a worker could not start'), 'one is refused')
+    assert.match(JSON.stringify(petstore.logged), /its file now has version 9\.9\.9: restart the service/)
+    preloadNothing()
+    using connection = await connectToWorker(petstore.url)
+    assert.deepEqual(await ask([connection], LIVEZ), [200])
+  })
+
   const ENDS: [how: string, code: string, stopSignal: NodeJS.Signals | undefined, ended: [number, string]][] = [
     [
       'by the signal of a stop does not make that stop a failure',

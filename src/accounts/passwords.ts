@@ -1,7 +1,7 @@
 // Checks new passwords, hashes passwords with argon2id, and bounds how many hashes run and wait.
 import { argon2, randomBytes, timingSafeEqual } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import { promisify } from 'node:util'
+import { readOwnFile } from '../own-files.ts'
 
 export const PASSWORD_MIN_LENGTH = 12
 const PASSWORD_MAX_LENGTH = 1024
@@ -15,11 +15,7 @@ const COST = { memory: 19_456, passes: 2, parallelism: 1, tagLength: 32 }
  * passwords: runs of digits and of keyboard keys; `password`, `admin`, `welcome` and the like followed by digits; names and
  * teams; and the same in a few other languages.
  */
-const COMMON = new Set(
-  readFileSync(new URL('common-passwords.txt', import.meta.url), 'utf8')
-    .trimEnd()
-    .split('\n'),
-)
+const COMMON = new Set(readOwnFile('accounts/common-passwords.txt').toString().trimEnd().split('\n'))
 
 /** Returns what is wrong with a new password, as a sentence; undefined if it is accepted. */
 export function passwordProblem(password: string): string | undefined {

@@ -9,6 +9,7 @@ import { copy } from './copy.ts'
 import { doctor } from './doctor.ts'
 import { ENVIRONMENT_COMMANDS } from './environment.ts'
 import { exportPets } from './export.ts'
+import { health } from './health.ts'
 import { didYouMean } from './help.ts'
 import { importPets } from './import.ts'
 import { KEY_COMMANDS } from './key.ts'
@@ -30,6 +31,7 @@ const OPERATIONAL: readonly Command[] = [
   backup,
   restore,
   doctor,
+  health,
   openapi,
 ]
 

@@ -1,16 +1,17 @@
 // petstore completion: prints the completion script of a shell. The script calls `petstore complete` for the words that may
 // come next, so that it stays valid when commands change.
+import { shellWord } from '../contract/shell-word.ts'
 import { type Command, findCommand, UsageError } from './command.ts'
 import { print } from './terminal.ts'
 
-/** Each script passes the words up to the cursor, and reads lines of a word, a tab and the word's meaning. */
+/** NAME is the name of the program. Each script passes the words up to the cursor, and reads lines of a word, a tab and the word's meaning. */
 const SCRIPTS: Record<string, string> = {
   bash: `_petstore() {
   local line
   COMPREPLY=()
   while IFS= read -r line; do COMPREPLY+=("\${line%%$'\\t'*}"); done < <("\${COMP_WORDS[0]}" complete -- "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
 }
-complete -o default -F _petstore petstore`,
+complete -o default -F _petstore NAME`,
   zsh: `#compdef petstore
 _petstore() {
   local -a found
@@ -19,12 +20,12 @@ _petstore() {
   found=("\${(@)found//$'\\t'/:}")
   _describe petstore found
 }
-compdef _petstore petstore`,
+compdef _petstore NAME`,
   fish: `function __petstore_complete
     set -l words (commandline -opc)
     $words[1] complete -- $words[2..] (commandline -ct) 2>/dev/null
 end
-complete -c petstore -f -a '(__petstore_complete)'`,
+complete -c NAME -f -a '(__petstore_complete)'`,
 }
 
 const SHELLS = Object.keys(SCRIPTS)
@@ -46,7 +47,9 @@ export function completionCommands(others: readonly Command[]): readonly Command
       const shell = positionals[0]!
       if (!Object.hasOwn(SCRIPTS, shell))
         throw new UsageError(`SHELL must be ${SHELLS.join(', ')}, got ${JSON.stringify(positionals[0])}.`)
-      print(terminal, SCRIPTS[shell]!)
+      // The executable may have any name; `program` can be a path, in quotes.
+      const [name = ''] = /[^/\\']+(?='?$)/.exec(terminal.program) ?? []
+      print(terminal, SCRIPTS[shell]!.replace('NAME', shellWord(name)))
     },
   }
   const complete: Command = {

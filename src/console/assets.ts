@@ -1,9 +1,9 @@
 // The files that pages load: styles, scripts and the icon. None comes from another host.
 import { hash } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import { acceptsGzip, type Answer, type PageCall } from '../http/call.ts'
+import { readOwnFile } from '../own-files.ts'
 
 const TYPES = {
   css: 'text/css; charset=utf-8',
@@ -63,7 +63,7 @@ async function answerWith(name: AssetName, call: PageCall): Promise<Answer> {
 function load(name: AssetName): Asset {
   const present = loaded.get(name)
   if (present !== undefined) return present
-  const plain = readFileSync(new URL(FILES[name], import.meta.url))
+  const plain = readOwnFile(`console/${FILES[name]}`)
   const asset = { plain, version: hash('sha256', plain).slice(0, 12) }
   loaded.set(name, asset)
   return asset

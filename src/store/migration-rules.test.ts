@@ -48,7 +48,7 @@ function breaksPrograms(statement: string): boolean {
 }
 
 const ENGINES = ['sqlite', 'postgres'].map((engine) => {
-  const migrations = readMigrations(new URL(`${engine}/migrations/`, import.meta.url))
+  const migrations = readMigrations(`store/${engine}/migrations/`)
   return { engine, migrations, statements: migrations.map(statementsOf) }
 })
 

@@ -13,7 +13,7 @@
 //   the next start resumes it. On a new database it runs in the transaction of all others, without CONCURRENTLY.
 // - If only one engine changes, the file of the other engine holds only a comment.
 // - New tables and columns are listed in records.ts, in `KINDS` if `petstore copy` copies them, else in `LEFT_BEHIND`.
-import { readdirSync, readFileSync } from 'node:fs'
+import { listOwnFiles, readOwnFile } from '../own-files.ts'
 import { CannotOpenStore, type Opened } from './store.ts'
 
 /** A migration as a database remembers it. */
@@ -33,14 +33,15 @@ export interface Migration extends AppliedMigration {
 /** The table in which a database remembers its migrations. */
 export const MIGRATIONS_TABLE = 'petstore_migrations'
 
-export function readMigrations(folder: URL): Migration[] {
-  const files = readdirSync(folder)
+/** Returns the migrations in a folder of `src/`, such as `store/sqlite/migrations/`. */
+export function readMigrations(folder: string): Migration[] {
+  const files = listOwnFiles(folder)
     .filter((file) => file.endsWith('.sql'))
     .toSorted()
   return files.map((file, index) => {
     const number = Number.parseInt(file, 10)
     if (number !== index + 1) throw new Error(`migration ${file} should have the number ${index + 1}`)
-    const sql = readFileSync(new URL(file, folder), 'utf8')
+    const sql = readOwnFile(folder + file).toString()
     const [, from, concurrently] = /^-- compatible from ([1-9][0-9]*)\n(-- concurrently\n)?/.exec(sql) ?? []
     const compatibleFrom = Number(from)
     if (!(compatibleFrom <= number))

@@ -46,6 +46,9 @@ export function createSharedLimits({ rateLimit, workers }: Config, monotonic: ()
   }
 }
 
+/** The argument with which the first process starts a worker where program and Node.js are one file (../executable.ts). */
+export const WORKER_ARGUMENT = 'worker'
+
 /** The methods that a worker calls in the first process. */
 export type FirstProcessMethods = { [Name in keyof SharedLimits]: NonNullable<SharedLimits[Name]> } & {
   broadcast: Shared['broadcast']
@@ -60,8 +63,8 @@ export type FirstProcessMethods = { [Name in keyof SharedLimits]: NonNullable<Sh
 
 /** The methods that the first process calls in a worker. */
 export type WorkerMethods = {
-  /** Resolves when the worker accepts connections. */
-  start(config: Config, timeouts: Timeouts | undefined): Promise<void>
+  /** Resolves when the worker accepts connections; rejects if its program has another version than the first process. */
+  start(version: string, config: Config, timeouts: Timeouts | undefined): Promise<void>
   /** Returns if the worker's event loop is not blocked, and tells the worker that the first process's is not. */
   ping(): void
   giveBackSlots(): number

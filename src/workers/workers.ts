@@ -2,10 +2,12 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import module from 'node:module'
-import { extname } from 'node:path'
 import type { Server } from 'node:net'
+import { extname } from 'node:path'
+import { isSea } from 'node:sea'
 import { fileURLToPath } from 'node:url'
 import type { Config } from '../config.ts'
+import { VERSION } from '../contract/operations.ts'
 import type { Timeouts } from '../http/app.ts'
 import type { ConnectionLeases } from '../http/connection-limit.ts'
 import type { Metrics, Snapshot } from '../http/metrics.ts'
@@ -22,6 +24,7 @@ import {
   HEARTBEAT_MS,
   type OnBroadcast,
   type Shared,
+  WORKER_ARGUMENT,
   type WorkerMethods,
 } from './shared.ts'
 
@@ -39,7 +42,15 @@ const START_WITHIN_MS = 30_000
 /** A worker that leaves two pings unanswered is replaced, 10 to 15 s after it began to hang. */
 const MOST_UNANSWERED = 2
 
-const PROGRAM = fileURLToPath(new URL(`../worker${extname(import.meta.url)}`, import.meta.url))
+const PROGRAM = isSea()
+  ? WORKER_ARGUMENT
+  : fileURLToPath(new URL(`../worker${extname(import.meta.url)}`, import.meta.url))
+
+/** The executable starts itself; on Linux the file that this process runs, even if another version has taken its place since. */
+const EXECUTABLE = process.platform === 'linux' ? '/proc/self/exe' : process.execPath
+const RUNNER = isSea()
+  ? { execPath: EXECUTABLE, argv0: process.argv0, execArgv: [] }
+  : { execArgv: process.execArgv.filter((argument) => argument.startsWith('--max-')) }
 
 export interface WorkersParts {
   config: Config
@@ -129,7 +140,7 @@ export class Workers {
     leases.add(child, () => channel.call('giveBackSlots'))
     child.once('exit', (code, signal) => this.#onExit(worker, code, signal))
     try {
-      const started = channel.call('start', config, timeouts)
+      const started = channel.call('start', VERSION, config, timeouts)
       if (lifecycle.state === 'draining') void channel.call('drain').catch(() => {})
       await withinTime(started, START_WITHIN_MS)
       worker.serves = true
@@ -168,7 +179,7 @@ export class Workers {
     const compileCache = module.getCompileCacheDir?.()
     try {
       const child = fork(PROGRAM, {
-        execArgv: process.execArgv.filter((argument) => argument.startsWith('--max-')),
+        ...RUNNER,
         env: { ...process.env, ...(compileCache !== undefined && { NODE_COMPILE_CACHE: compileCache }) },
         serialization: 'advanced',
         stdio: ['ignore', 'inherit', 'inherit', 'ipc'],

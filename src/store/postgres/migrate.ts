@@ -23,7 +23,7 @@ const POLL_EVERY_MS = 200
 
 const DUPLICATE_TABLE = '42P07'
 
-const MIGRATIONS: readonly Migration[] = readMigrations(new URL('migrations/', import.meta.url))
+const MIGRATIONS: readonly Migration[] = readMigrations('store/postgres/migrations/')
 
 interface MigrateOptions {
   /** Whether to create the tables of an empty database. */

@@ -13,7 +13,7 @@ import { explain, isFull } from './failures.ts'
 /** "PETS" in ASCII; in the header of a file it marks a petstore database. */
 export const APPLICATION_ID = 0x50455453
 
-const MIGRATIONS = readMigrations(new URL('migrations/', import.meta.url))
+const MIGRATIONS = readMigrations('store/sqlite/migrations/')
 
 /**
  * Returns the applied migrations; undefined if the database is new and must not be created. Throws
