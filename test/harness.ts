@@ -17,6 +17,7 @@ import { kindOf } from '../src/store/records.ts'
 import { freePort } from '../assurance/harness/free-port.ts'
 import { until } from '../assurance/harness/until.ts'
 import { petRow } from './sample-rows.ts'
+import { Folder, serve } from './command.ts'
 import { WORKERS } from './with-workers.ts'
 
 export const PASSWORD = 'correct horse battery'
@@ -74,8 +75,10 @@ export async function startPetstore(options: PetstoreOptions = {}): Promise<Pets
   if (options.chores === false)
     await until(() => !running.store.connections()?.inUse, 'what the service does at its start is over')
 
+  const file = await startFile(options, database ?? own!.url)
+  const { url } = file ?? running
   const call = async (path: string, init: RequestInit = {}) => {
-    const response = await fetch(`${running.url}/v1${path}`, {
+    const response = await fetch(`${url}/v1${path}`, {
       ...init,
       headers: { Authorization: `Bearer ${key}`, ...init.headers },
     })
@@ -90,15 +93,42 @@ export async function startPetstore(options: PetstoreOptions = {}): Promise<Pets
     })
   return {
     ...running,
+    ...file,
     account,
     apiKey,
     key,
-    logged,
+    logged: file?.logged ?? logged,
     call,
     add,
     async [Symbol.asyncDispose]() {
+      await file?.[Symbol.asyncDispose]()
       await running.stop()
       await own?.[Symbol.asyncDispose]()
+    },
+  }
+}
+
+/**
+ * In a run against the executable (`npm run test:executable`), starts it beside the service of this process, on the same database;
+ * the requests of the test go to it. Undefined where a test needs what no setting gives, such as another clock.
+ */
+async function startFile(
+  { env, clock, monotonic, timeouts, config, chores }: PetstoreOptions,
+  databaseUrl: string,
+): Promise<(Pick<Petstore, 'url' | 'adminUrl' | 'logged'> & AsyncDisposable) | undefined> {
+  const file = process.env['TEST_PETSTORE_EXECUTABLE']
+  if (file === undefined || [clock, monotonic, timeouts, config, chores].some((each) => each !== undefined)) return
+  const folder = await Folder.create([file])
+  const settings = { PETSTORE_LOG_LEVEL: 'info', DATABASE_URL: databaseUrl, ...env }
+  const { url, adminUrl, lines, child, ended } = await serve(folder, { env: settings })
+  return {
+    url,
+    adminUrl,
+    logged: lines,
+    async [Symbol.asyncDispose]() {
+      child.kill('SIGTERM')
+      await ended
+      await folder[Symbol.asyncDispose]()
     },
   }
 }

@@ -138,8 +138,8 @@ describe('4.4 Outside /v1', () => {
   })
 
   it('has its health on the admin port too, with the same answers', async () => {
-    // One process, since only its store is closed below.
-    await using petstore = await startPetstore({ env: { PETSTORE_ADMIN_PORT: '0', PETSTORE_WORKERS: '1' } })
+    // In this process alone, since its store is closed below.
+    await using petstore = await startPetstore({ env: { PETSTORE_ADMIN_PORT: '0' }, config: { workers: 1 } })
     const ask = async (base: string | undefined, path: string) => {
       const response = await fetch(base + path, { headers: { 'Request-Id': 'same' } })
       const headers = [...response.headers].filter(([name]) => name !== 'date' && name !== 'keep-alive')

@@ -1,48 +1,26 @@
-// Builds a replacement for the official Node.js image from Debian packages and the pinned Node.js, so that no image is downloaded.
-import { existsSync, readFileSync, realpathSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+// Builds a replacement for Debian's official image from its packages, so that no image is downloaded.
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { run } from '../harness/processes.ts'
 import { say } from '../harness/say.ts'
 
 export const MMDEBSTRAP = '/usr/bin/mmdebstrap'
 export const PODMAN = '/usr/bin/podman'
 
-/** The certificates that this machine trusts. They may include that of a proxy between it and the registry. */
-const CERTIFICATES = '/etc/ssl/certs/ca-certificates.crt'
+const NAME = 'docker.io/library/debian:bookworm-slim'
 
-/** Returns the image's name, as in the Dockerfile. Builds the image only if it does not exist yet. */
-export function makeBaseImage(folder: string, dockerfile: string): string {
-  const [, version] = /^ARG NODE_VERSION=(\S+)/m.exec(readFileSync(dockerfile, 'utf8'))!
-  const name = `docker.io/library/node:${version}-slim`
-  if (`v${version}` !== process.version)
-    throw new Error(`The Dockerfile names Node.js ${version}, this is ${process.version}`)
-  if (run(PODMAN, ['images', '--quiet', name]) !== '') return name
-  say('Making a base image of Debian packages and the pinned Node.js')
+/** How this machine reaches Debian's packages; there may be a proxy between. */
+const APT_SETTINGS = ['/etc/apt/sources.list.d', '/etc/apt/apt.conf.d', '/etc/ssl/certs']
+
+/** Builds the image that the Dockerfile begins with, only if it does not exist yet. */
+export function makeBaseImage(folder: string): void {
+  if (run(PODMAN, ['images', '--quiet', NAME]) !== '') return
+  say('Making a base image of Debian packages')
   const archive = join(folder, 'base.tar')
-  const hooks = [
-    `upload ${process.execPath} /usr/local/bin/node`,
-    ...(existsSync(CERTIFICATES) ? [`upload ${CERTIFICATES} ${CERTIFICATES}`] : []),
-    // `upload` drops the executable bit.
-    'chmod 755 "$1/usr/local/bin/node"',
-    'mkdir -p "$1/usr/local/lib/node_modules/npm"',
-    `sync-in ${npmFolder()} /usr/local/lib/node_modules/npm`,
-    'ln -s ../lib/node_modules/npm/bin/npm-cli.js "$1/usr/local/bin/npm"',
-    `mkdir -p "$1/usr/local/etc"; echo cafile=${CERTIFICATES} > "$1/usr/local/etc/npmrc"`,
-    'chroot "$1" useradd --uid 1000 --create-home node',
-  ]
-  // The pinned Node.js needs libatomic1, which a minimal Debian lacks.
-  run(MMDEBSTRAP, [
-    '--variant=minbase',
-    '--include=ca-certificates,libatomic1,libstdc++6',
-    ...hooks.map((hook) => `--customize-hook=${hook}`),
-    'bookworm',
-    archive,
-  ])
-  run(PODMAN, ['import', archive, name])
-  return name
-}
-
-function npmFolder(): string {
-  const npm = process.env['npm_execpath'] ?? run('which', ['npm']).trim()
-  return dirname(dirname(realpathSync(npm)))
+  const hooks = APT_SETTINGS.filter(existsSync).map(
+    (path) => `mkdir -p "$1${path}"; cp -aT ${path} "$1${path}"`,
+  )
+  const words = hooks.map((hook) => `--customize-hook=${hook}`)
+  run(MMDEBSTRAP, ['--variant=minbase', '--include=ca-certificates', ...words, 'bookworm', archive])
+  run(PODMAN, ['import', archive, NAME])
 }

@@ -1,0 +1,126 @@
+// npm run build:executables [-- PLATFORM…]: makes executables/petstore-VERSION-PLATFORM, each with Node.js, the program and its
+// files in it, from the build that the npm package is made of. Without a platform, for all of them.
+import { execFileSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { rolldown } from 'rolldown'
+import packageJson from '../package.json' with { type: 'json' }
+import lock from '../package-lock.json' with { type: 'json' }
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
+const OUTPUT = join(ROOT, 'executables')
+const TEMPORARY = mkdtempSync(join(tmpdir(), 'petstore-executables-'))
+const BUNDLE = 'petstore.js'
+const HERE = `${process.platform}-${process.arch}`
+
+/** The pinned packages that bring Node.js, by platform, such as `linux-x64`. */
+const NODES = new Map(
+  Object.entries(packageJson.optionalDependencies).map(([name, version]) => [
+    name.replace(/^node-(?:bin-)?/, ''),
+    { name, version },
+  ]),
+)
+
+const wanted = process.argv.length > 2 ? process.argv.slice(2) : [...NODES.keys()]
+for (const platform of wanted)
+  if (!NODES.has(platform)) {
+    process.stderr.write(`The platform ${platform} is not one of ${[...NODES.keys()].join(', ')}.\n`)
+    process.exit(2)
+  }
+
+process.once('exit', () => rmSync(TEMPORARY, { recursive: true }))
+rmSync(OUTPUT, { recursive: true, force: true })
+mkdirSync(OUTPUT)
+execFileSync('npm', ['run', '--silent', 'build'], { cwd: ROOT, stdio: 'inherit' })
+const packages = await bundleInto(join(TEMPORARY, BUNDLE))
+const executables = wanted.map(build)
+const notes = {
+  'LICENSES.txt': licences(packages),
+  'sbom.json': execFileSync('npm', ['run', '--silent', 'sbom'], { cwd: ROOT, maxBuffer: 2 ** 26 }),
+}
+for (const [name, content] of Object.entries(notes)) writeFileSync(join(OUTPUT, name), content)
+const sums = [...executables, ...Object.keys(notes)].map(
+  (name) => `${sha('sha256', join(OUTPUT, name), 'hex')}  ${name}\n`,
+)
+writeFileSync(join(OUTPUT, 'SHA256SUMS'), sums.join(''))
+
+/** Puts the program and the packages that it uses into one file; returns the folders of those packages. */
+async function bundleInto(file: string): Promise<string[]> {
+  const bundling = await rolldown({ input: join(ROOT, 'dist/executable.js'), platform: 'node' })
+  const { output } = await bundling.write({ file, format: 'esm', codeSplitting: false })
+  const folders = output[0].moduleIds.flatMap((id) => /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+/.exec(id)?.[0] ?? [])
+  return [...new Set(folders)].toSorted()
+}
+
+/** Makes the executable of a platform; returns its file name. */
+function build(platform: string): string {
+  const name = `petstore-${packageJson.version}-${platform}${platform.startsWith('win') ? '.exe' : ''}`
+  const config = join(TEMPORARY, `${platform}.json`)
+  const settings = {
+    // Relative, because it becomes part of the executable, which must not differ with the folder of the build.
+    main: BUNDLE,
+    mainFormat: 'module',
+    executable: nodeFor(platform),
+    output: join(OUTPUT, name),
+    disableExperimentalSEAWarning: true,
+    // A cache of compiled code would save 30 ms of a start, but differs with every build.
+    useCodeCache: false,
+    // As in bin/petstore.js. Node.js takes no other options: NODE_OPTIONS and arguments like --inspect are not for it.
+    execArgv: ['--max-semi-space-size=8'],
+    execArgvExtension: 'none',
+    assets: Object.fromEntries(ownFiles().map((path) => [path, join(ROOT, 'dist', path)])),
+  }
+  writeFileSync(config, JSON.stringify(settings))
+  execFileSync(process.execPath, ['--build-sea', config], { cwd: TEMPORARY, stdio: ['ignore', 'ignore', 'inherit'] })
+  process.stdout.write(`executables/${name}: ${Math.round(statSync(join(OUTPUT, name)).size / 1e6)} MB\n`)
+  return name
+}
+
+/** The files beside the code, by the paths that src/own-files.ts reads. */
+function ownFiles(): string[] {
+  return readdirSync(join(ROOT, 'src'), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && !entry.name.endsWith('.ts'))
+    .map(({ parentPath, name }) => relative(join(ROOT, 'src'), join(parentPath, name)).replaceAll('\\', '/'))
+    .toSorted()
+}
+
+/** Fetches the Node.js of a platform from npm, checks it against the lock file, and returns the path of the program. */
+function nodeFor(platform: string): string {
+  const { name, version } = NODES.get(platform)!
+  const folder = join(TEMPORARY, platform)
+  mkdirSync(folder)
+  const words = ['pack', '--silent', '--pack-destination', folder, `${name}@${version}`]
+  const file = join(folder, execFileSync('npm', words, { encoding: 'utf8' }).trim())
+  const expected = (lock.packages as Record<string, { integrity?: string }>)[`node_modules/${name}`]?.integrity
+  const integrity = `sha512-${sha('sha512', file, 'base64')}`
+  if (integrity !== expected) throw new Error(`${name}@${version} has ${integrity}, the lock file says ${expected}`)
+  execFileSync('tar', ['-xzf', file, '-C', folder])
+  return join(folder, 'package/bin', platform.startsWith('win') ? 'node.exe' : 'node')
+}
+
+/** The licences of all that an executable holds. */
+function licences(bundled: readonly string[]): string {
+  const node = join(ROOT, 'node_modules', NODES.get(HERE)!.name)
+  const others = [ROOT, ...bundled, join(ROOT, 'src/console/vendor/scalar')].map((folder) => licenceOf(folder))
+  return [...others, licenceOf(node, 'Node.js')].join('\n\n')
+}
+
+function licenceOf(folder: string, title?: string): string {
+  const description = join(folder, 'package.json')
+  const { name, version, license } = JSON.parse(existsSync(description) ? readFileSync(description, 'utf8') : '{}') as {
+    name?: string
+    version?: string
+    license?: string
+  }
+  const file = readdirSync(folder).find((each) => /^licen[cs]e/i.test(each))
+  const what = title ?? name ?? relative(ROOT, folder)
+  const text = file === undefined ? `${license}, see its README.md` : readFileSync(join(folder, file), 'utf8').trim()
+  return `=== ${what} ${version ?? ''}\n\n${text}\n`
+}
+
+function sha(algorithm: string, file: string, encoding: 'hex' | 'base64'): string {
+  return createHash(algorithm).update(readFileSync(file)).digest(encoding)
+}
