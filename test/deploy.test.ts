@@ -220,7 +220,8 @@ describe('the deployment', () => {
     for (const file of ['deploy/Dockerfile', 'deploy/compose.yaml', 'deploy/petstore.service', 'deploy/README.md']) {
       for (const [name] of read(file).matchAll(/\b(?:PETSTORE_[A-Z_]+|DATABASE_URL)\b/g)) {
         assert.ok(
-          known.has(name) || ['PETSTORE_DOMAIN', 'PETSTORE_PLATFORM', 'PETSTORE_INSTANCES', 'PETSTORE_UPSTREAMS'].includes(name),
+          known.has(name) ||
+            ['PETSTORE_DOMAIN', 'PETSTORE_PLATFORM', 'PETSTORE_INSTANCES', 'PETSTORE_UPSTREAMS'].includes(name),
           `${file} names ${name}`,
         )
       }

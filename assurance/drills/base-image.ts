@@ -17,9 +17,7 @@ export function makeBaseImage(folder: string): void {
   if (run(PODMAN, ['images', '--quiet', NAME]) !== '') return
   say('Making a base image of Debian packages')
   const archive = join(folder, 'base.tar')
-  const hooks = APT_SETTINGS.filter(existsSync).map(
-    (path) => `mkdir -p "$1${path}"; cp -aT ${path} "$1${path}"`,
-  )
+  const hooks = APT_SETTINGS.filter(existsSync).map((path) => `mkdir -p "$1${path}"; cp -aT ${path} "$1${path}"`)
   const words = hooks.map((hook) => `--customize-hook=${hook}`)
   run(MMDEBSTRAP, ['--variant=minbase', '--include=ca-certificates', ...words, 'bookworm', archive])
   run(PODMAN, ['import', archive, NAME])
