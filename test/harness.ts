@@ -117,7 +117,8 @@ async function startFile(
   databaseUrl: string,
 ): Promise<(Pick<Petstore, 'url' | 'adminUrl' | 'logged'> & AsyncDisposable) | undefined> {
   const file = process.env['TEST_PETSTORE_EXECUTABLE']
-  if (file === undefined || [clock, monotonic, timeouts, config, chores].some((each) => each !== undefined)) return
+  if (file === undefined || [clock, monotonic, timeouts, config, chores].some((each) => each !== undefined))
+    return undefined
   const folder = await Folder.create([file])
   const settings = { PETSTORE_LOG_LEVEL: 'info', DATABASE_URL: databaseUrl, ...env }
   const { url, adminUrl, lines, child, ended } = await serve(folder, { env: settings })
