@@ -42,9 +42,13 @@ export async function fillDatabase(url: string, animals: number): Promise<string
 /** Starts this service as a separate process, with the default settings except `settings`. */
 export async function startService(
   { url, key }: Pick<Database, 'url' | 'key'>,
-  { settings = [], core = 'server' }: { settings?: readonly string[]; core?: Core } = {},
+  {
+    settings = [],
+    core = 'server',
+    program = PETSTORE,
+  }: { settings?: readonly string[]; core?: Core; program?: string | undefined } = {},
 ): Promise<Service> {
-  const child = startOn(core, PETSTORE, ['serve', '--port', '0', '--database', url, ...settings])
+  const child = startOn(core, program, ['serve', '--port', '0', '--database', url, ...settings])
   const { url: base, admin } = await listening(child)
   return {
     target: ({ path }) => ({ base, path: `/v1${path}` }),
