@@ -2,8 +2,17 @@
 // files in it, from the build that the npm package is made of. Without a platform, for all of them.
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { rolldown } from 'rolldown'
@@ -11,8 +20,8 @@ import packageJson from '../package.json' with { type: 'json' }
 import lock from '../package-lock.json' with { type: 'json' }
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
-const OUTPUT = join(ROOT, 'executables')
-const TEMPORARY = mkdtempSync(join(tmpdir(), 'petstore-executables-'))
+const EXECUTABLES = join(ROOT, 'executables')
+const CACHE = join(ROOT, 'node_modules/.cache')
 const BUNDLE = 'petstore.js'
 const HERE = `${process.platform}-${process.arch}`
 
@@ -31,9 +40,17 @@ for (const platform of wanted)
     process.exit(2)
   }
 
-process.once('exit', () => rmSync(TEMPORARY, { recursive: true }))
-rmSync(OUTPUT, { recursive: true, force: true })
+if (!NODES.has(HERE)) {
+  process.stderr.write(`They can be built on Linux and macOS, this is ${HERE}.\n`)
+  process.exit(2)
+}
+
+mkdirSync(CACHE, { recursive: true })
+const TEMPORARY = mkdtempSync(join(CACHE, 'executables-'))
+const OUTPUT = join(TEMPORARY, 'output')
 mkdirSync(OUTPUT)
+process.once('exit', () => rmSync(TEMPORARY, { recursive: true }))
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
 execFileSync('npm', ['run', '--silent', 'build'], { cwd: ROOT, stdio: 'inherit' })
 const packages = await bundleInto(join(TEMPORARY, BUNDLE))
 const executables = wanted.map(build)
@@ -46,6 +63,9 @@ const sums = [...executables, ...Object.keys(notes)].map(
   (name) => `${sha('sha256', join(OUTPUT, name), 'hex')}  ${name}\n`,
 )
 writeFileSync(join(OUTPUT, 'SHA256SUMS'), sums.join(''))
+// Only now, so that a build that fails leaves the files of the last one.
+rmSync(EXECUTABLES, { recursive: true, force: true })
+renameSync(OUTPUT, EXECUTABLES)
 
 /** Puts the program and the packages that it uses into one file; returns the folders of those packages. */
 async function bundleInto(file: string): Promise<string[]> {
@@ -92,7 +112,7 @@ function nodeFor(platform: string): string {
   const { name, version } = NODES.get(platform)!
   const folder = join(TEMPORARY, platform)
   mkdirSync(folder)
-  const words = ['pack', '--silent', '--pack-destination', folder, `${name}@${version}`]
+  const words = ['pack', '--loglevel=error', '--pack-destination', folder, `${name}@${version}`]
   const file = join(folder, execFileSync('npm', words, { encoding: 'utf8' }).trim())
   const expected = (lock.packages as Record<string, { integrity?: string }>)[`node_modules/${name}`]?.integrity
   const integrity = `sha512-${sha('sha512', file, 'base64')}`

@@ -41,9 +41,8 @@ process.on('SIGTERM', () => setTimeout(() => void leave(), GROUP_SIGNAL_MS))
 // A failed output must not end the process; the first process reports it (log.ts).
 for (const output of [process.stdout, process.stderr]) output.on('error', () => {})
 
-async function start(version: string, config: Config, timeouts: Timeouts | undefined): Promise<void> {
-  if (version !== VERSION)
-    throw new Error(`the service runs version ${version}, but its file now has version ${VERSION}: restart the service`)
+async function start(version: string, config: Config, timeouts: Timeouts | undefined): Promise<string> {
+  if (version !== VERSION) return VERSION
   log = createLogTo({ stdout: process.stdout, events: process }, config.logLevel)
   const monotonic = () => performance.now()
   firstProcess = new FirstProcess(process.ppid, first, log)
@@ -64,6 +63,7 @@ async function start(version: string, config: Config, timeouts: Timeouts | undef
   })
   await serving
   firstProcess.watch()
+  return VERSION
 }
 
 /** Takes over the listening socket in the turn of the event loop in which it arrives: connections accepted earlier would be lost. */

@@ -101,7 +101,7 @@ export async function startPetstore(options: PetstoreOptions = {}): Promise<Pets
     call,
     add,
     async [Symbol.asyncDispose]() {
-      await file?.[Symbol.asyncDispose]()
+      if (file !== undefined) await file[Symbol.asyncDispose]()
       await running.stop()
       await own?.[Symbol.asyncDispose]()
     },

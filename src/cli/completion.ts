@@ -1,6 +1,7 @@
 // petstore completion: prints the completion script of a shell. The script calls `petstore complete` for the words that may
 // come next, so that it stays valid when commands change.
-import { shellWord } from '../contract/shell-word.ts'
+import { basename } from 'node:path'
+import { fromShellWord, shellWord } from '../contract/shell-word.ts'
 import { type Command, findCommand, UsageError } from './command.ts'
 import { print } from './terminal.ts'
 
@@ -9,10 +10,10 @@ const SCRIPTS: Record<string, string> = {
   bash: `_petstore() {
   local line
   COMPREPLY=()
-  while IFS= read -r line; do COMPREPLY+=("\${line%%$'\\t'*}"); done < <("\${COMP_WORDS[0]}" complete -- "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
+  while IFS= read -r line; do COMPREPLY+=("\${line%%$'\\t'*}"); done < <("\${COMP_WORDS[0]/#\~/$HOME}" complete -- "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
 }
 complete -o default -F _petstore NAME`,
-  zsh: `#compdef petstore
+  zsh: `#compdef NAME
 _petstore() {
   local -a found
   found=("\${(@f)$("\${words[1]}" complete -- "\${(@)words[2,CURRENT]}" 2>/dev/null)}")
@@ -47,9 +48,12 @@ export function completionCommands(others: readonly Command[]): readonly Command
       const shell = positionals[0]!
       if (!Object.hasOwn(SCRIPTS, shell))
         throw new UsageError(`SHELL must be ${SHELLS.join(', ')}, got ${JSON.stringify(positionals[0])}.`)
-      // The executable may have any name; `program` can be a path, in quotes.
-      const [name = ''] = /[^/\\']+(?='?$)/.exec(terminal.program) ?? []
-      print(terminal, SCRIPTS[shell]!.replace('NAME', shellWord(name)))
+      // The executable may have any name, and be called by its path.
+      const name = shellWord(basename(fromShellWord(terminal.program)))
+      print(
+        terminal,
+        SCRIPTS[shell]!.replaceAll('NAME', () => name),
+      )
     },
   }
   const complete: Command = {

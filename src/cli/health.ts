@@ -1,6 +1,14 @@
 // petstore health: asks a running instance whether it is ready, such as for the health check of a container, which has no curl.
+import { get, type IncomingMessage } from 'node:http'
 import { type Command, CommandFailed, settingOptions } from './command.ts'
 import { report } from './terminal.ts'
+
+/** Not by fetch, which refuses some ports. */
+function ask(url: string): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    get(url, { signal: AbortSignal.timeout(3000) }, (answer) => resolve(answer.destroy())).once('error', reject)
+  })
+}
 
 export const health: Command = {
   name: 'health',
@@ -12,10 +20,10 @@ export const health: Command = {
     // The admin port also answers while the public one refuses connections beyond its limit.
     const asked = adminPort === undefined ? host : adminHost
     const url = `http://${asked.includes(':') ? `[${asked}]` : asked}:${adminPort ?? port}/readyz`
-    const answer = await fetch(url, { signal: AbortSignal.timeout(3000) }).catch((error: Error) => {
-      throw new CommandFailed(`${url} does not answer: ${((error.cause ?? error) as Error).message}.`)
+    const { statusCode } = await ask(url).catch((error: Error) => {
+      throw new CommandFailed(`${url} does not answer: ${error.message}.`)
     })
-    if (!answer.ok) throw new CommandFailed(`${url} answers ${answer.status}: ${(await answer.text()).trim()}`)
+    if (statusCode !== 200) throw new CommandFailed(`${url} answers ${statusCode}: the service is not ready.`)
     report(terminal, `${url} is ready.`)
   },
 }

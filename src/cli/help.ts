@@ -61,7 +61,7 @@ function section(title: string, lines: readonly string[]): string[] {
 
 /** Names the program as the user called it. */
 function exampleSection(examples: readonly string[], program: string): string[] {
-  const lines = examples.map((example) => example.replace(/(?<=^|\s)petstore(?= )/, () => program))
+  const lines = examples.map((example) => example.replace(/(?<=^|[\s(])petstore(?= )/, () => program))
   return section('Examples', lines)
 }
 

@@ -5,3 +5,8 @@ import { sep } from 'node:path'
 export function shellWord(word: string): string {
   return /^[\w./@:+,-]+$/.test(word.replaceAll(sep, '/')) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`
 }
+
+/** Returns the word that `shellWord` has quoted. */
+export function fromShellWord(quoted: string): string {
+  return quoted.startsWith("'") ? quoted.slice(1, -1).replaceAll(String.raw`'\''`, "'") : quoted
+}

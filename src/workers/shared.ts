@@ -63,8 +63,8 @@ export type FirstProcessMethods = { [Name in keyof SharedLimits]: NonNullable<Sh
 
 /** The methods that the first process calls in a worker. */
 export type WorkerMethods = {
-  /** Resolves when the worker accepts connections; rejects if its program has another version than the first process. */
-  start(version: string, config: Config, timeouts: Timeouts | undefined): Promise<void>
+  /** Resolves with the worker's version: when it accepts connections, or without serving if it is not that of the first process. */
+  start(version: string, config: Config, timeouts: Timeouts | undefined): Promise<string>
   /** Returns if the worker's event loop is not blocked, and tells the worker that the first process's is not. */
   ping(): void
   giveBackSlots(): number

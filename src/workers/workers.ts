@@ -88,6 +88,8 @@ export class Workers {
   readonly #heartbeat: NodeJS.Timeout
   #earlyExits = 0
   #hasGivenUp = false
+  /** Whether the program is another version now than this process runs: then no worker can be started. */
+  #isReplaced = false
 
   constructor(parts: WorkersParts) {
     if (isInMemory(parts.config.database))
@@ -142,7 +144,9 @@ export class Workers {
     try {
       const started = channel.call('start', VERSION, config, timeouts)
       if (lifecycle.state === 'draining') void channel.call('drain').catch(() => {})
-      await withinTime(started, START_WITHIN_MS)
+      const version = await withinTime(started, START_WITHIN_MS)
+      if (version !== VERSION) this.#isReplaced = true
+      if (this.#isReplaced) throw new Error(`the program was replaced by version ${version}: restart the service`)
       worker.serves = true
     } catch (error) {
       child.kill('SIGKILL')
@@ -224,6 +228,10 @@ export class Workers {
     if (this.#isStopping()) return
     const { snapshot } = worker
     if (snapshot !== undefined) this.#ended = this.#ended.then((sum) => metrics!.sum([sum, withoutGauges(snapshot)]))
+    if (this.#isReplaced) {
+      log.error({ worker: worker.child.pid, code, signal }, 'a worker ended; none replaces it before a restart')
+      return
+    }
     const isYoung = performance.now() - worker.startedAt < YOUNG_MS
     this.#earlyExits = isYoung ? this.#earlyExits + 1 : 0
     log.error({ worker: worker.child.pid, code, signal }, 'a worker ended; another one replaces it')
