@@ -15,7 +15,7 @@ import {
 } from 'node:fs'
 import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { rolldown } from 'rolldown'
+import { build as bundle } from 'esbuild'
 import packageJson from '../package.json' with { type: 'json' }
 import lock from '../package-lock.json' with { type: 'json' }
 
@@ -69,10 +69,22 @@ renameSync(OUTPUT, EXECUTABLES)
 
 /** Puts the program and the packages that it uses into one file; returns the folders of those packages. */
 async function bundleInto(file: string): Promise<string[]> {
-  const bundling = await rolldown({ input: join(ROOT, 'dist/executable.js'), platform: 'node' })
-  const { output } = await bundling.write({ file, format: 'esm', codeSplitting: false })
-  const folders = output[0].moduleIds.flatMap((id) => /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+/.exec(id)?.[0] ?? [])
-  return [...new Set(folders)].toSorted()
+  const { metafile } = await bundle({
+    absWorkingDir: ROOT,
+    entryPoints: ['dist/executable.js'],
+    outfile: file,
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
+    target: 'node26',
+    metafile: true,
+    // Packages that are CommonJS modules load parts of Node.js by it.
+    banner: { js: `const require = process.getBuiltinModule('node:module').createRequire(import.meta.url);` },
+  })
+  const folders = Object.keys(metafile.inputs).flatMap(
+    (path) => /^node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path)?.[0] ?? [],
+  )
+  return [...new Set(folders)].toSorted().map((folder) => join(ROOT, folder))
 }
 
 /** Makes the executable of a platform; returns its file name. */
