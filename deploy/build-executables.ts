@@ -18,6 +18,7 @@ import { fileURLToPath } from 'node:url'
 import { build as bundle } from 'esbuild'
 import packageJson from '../package.json' with { type: 'json' }
 import lock from '../package-lock.json' with { type: 'json' }
+import { WORKER_ARGUMENT } from '../src/workers/shared.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const EXECUTABLES = join(ROOT, 'executables')
@@ -71,7 +72,11 @@ renameSync(OUTPUT, EXECUTABLES)
 async function bundleInto(file: string): Promise<string[]> {
   const { metafile } = await bundle({
     absWorkingDir: ROOT,
-    entryPoints: ['dist/executable.js'],
+    // A worker is the same file, called by the first process.
+    stdin: {
+      contents: `await (process.argv[2] === '${WORKER_ARGUMENT}' && process.connected ? import('./dist/worker.js') : import('./dist/main.js'))`,
+      resolveDir: ROOT,
+    },
     outfile: file,
     bundle: true,
     platform: 'node',

@@ -13,7 +13,7 @@ const LEFT_OPEN_MS = 500
 const SAME_SIGNAL_MS = 1000
 
 // Standard output fails if its reader closes it, as `head` does, or if its disk is full. A command that handles stop
-// signals, such as `export`, then stops gracefully; any other command exits. `serve` writes its log by log-output.ts, and goes on.
+// signals, such as `export`, then stops gracefully; any other command exits. `serve` writes its log by log.ts, and goes on.
 let outputFailed = false
 let isStopping = false
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {

@@ -22,13 +22,11 @@ const LAYERS = [
   'contract',
   'timing.ts',
   'own-files.ts',
-  'log-output.ts',
   'log.ts',
   'store',
   'config.ts',
   'accounts',
   'http',
-  'lifecycle.ts',
   'console',
   'workers',
   'serving.ts',
@@ -36,7 +34,6 @@ const LAYERS = [
   'server.ts',
   'cli',
   'main.ts',
-  'executable.ts',
 ]
 const layerOf = (file: string) => LAYERS.findIndex((layer) => file === layer || file.startsWith(`${layer}/`))
 const within = (folder: string) => files.filter((file) => file.startsWith(folder))
@@ -133,7 +130,7 @@ describe('Imports', () => {
   })
 
   it('leave the process to main.ts, and to those that start a worker and are one', () => {
-    const programs = new Set(['main.ts', 'executable.ts', 'workers/workers.ts', 'worker.ts'])
+    const programs = new Set(['main.ts', 'workers/workers.ts', 'worker.ts'])
     for (const file of files.filter((name) => !programs.has(name))) {
       assert.doesNotMatch(textOf(file), /\bprocess\.[a-z]|from 'node:process'/, file)
     }
@@ -151,7 +148,7 @@ describe('What nothing uses', () => {
     .map((file) => [file, readFileSync(join(ROOT, file), 'utf8')] as const)
 
   it('is no file of src', () => {
-    const reached = new Set(['executable.ts', ...files.flatMap(importsOf)])
+    const reached = new Set(['main.ts', 'worker.ts', ...files.flatMap(importsOf)])
     assert.deepEqual(
       files.filter((file) => !reached.has(file)),
       [],

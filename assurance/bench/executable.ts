@@ -1,9 +1,9 @@
 // npm run bench executable: the executable of this platform (`npm run build:executables`) beside the checkout: CPU time of a request,
 // time until it listens, and memory. A ratio above 1 means that the executable is better. --rounds N, --seconds N.
-import { existsSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import packageJson from '../../package.json' with { type: 'json' }
 import { inColumns } from '../harness/columns.ts'
 import { figure, spread } from '../harness/percentiles.ts'
 import { cpuSeconds, memoryOf } from '../harness/process-tree.ts'
@@ -12,15 +12,15 @@ import { requestOf } from './measure.ts'
 import { ROWS } from './rows.ts'
 import { newDatabase, type Service, startService } from './subjects.ts'
 
-const FILE = fileURLToPath(
-  new URL(`../../executables/petstore-${packageJson.version}-${process.platform}-${process.arch}`, import.meta.url),
-)
-if (!existsSync(FILE)) throw new Error(`${FILE} does not exist. Run this first: npm run build:executables`)
+const FOLDER = fileURLToPath(new URL('../../executables/', import.meta.url))
+const name =
+  existsSync(FOLDER) && readdirSync(FOLDER).find((each) => each.endsWith(`-${process.platform}-${process.arch}`))
+if (!name) throw new Error(`${FOLDER} has no executable for this machine. Run this first: npm run build:executables`)
 
 const { values } = parseArgs({
   options: { rounds: { type: 'string', default: '8' }, seconds: { type: 'string', default: '3' } },
 })
-const PROGRAMS = { checkout: undefined, executable: FILE }
+const PROGRAMS = { checkout: undefined, executable: join(FOLDER, name) }
 type Name = keyof typeof PROGRAMS
 type Found = Record<Name, number>
 

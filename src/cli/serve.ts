@@ -33,7 +33,7 @@ export const serve: Command = {
     const [{ createLogTo }, { startServer }, { RECOVERED_LATER, serveUntilStopped }] = await Promise.all([
       import('../log.ts'),
       import('../server.ts'),
-      import('../lifecycle.ts'),
+      import('../http/lifecycle.ts'),
     ])
     const { stdout, events } = terminal
     const reportFailure = (message: string) => report(terminal, `petstore: ${message}`)

@@ -46,7 +46,7 @@ export function createSharedLimits({ rateLimit, workers }: Config, monotonic: ()
   }
 }
 
-/** The argument with which the first process starts a worker where program and Node.js are one file (../executable.ts). */
+/** The argument with which the first process starts a worker where program and Node.js are one file (deploy/build-executables.ts). */
 export const WORKER_ARGUMENT = 'worker'
 
 /** The methods that a worker calls in the first process. */

@@ -5,11 +5,11 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { describe, it, type TestContext } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
-import { cutOff, listen } from './http/listening.ts'
-import { createServer } from './http/node-http.ts'
+import { cutOff, listen } from './listening.ts'
+import { createServer } from './node-http.ts'
 import { createReadiness, finishRequests, lastStep, Lifecycle } from './lifecycle.ts'
-import { createLog } from './log.ts'
-import type { Store } from './store/store.ts'
+import { createLog } from '../log.ts'
+import type { Store } from '../store/store.ts'
 
 it('A database that has not answered after two seconds counts as unavailable', async ({ mock }) => {
   mock.timers.enable({ apis: ['setTimeout'] })

@@ -20,15 +20,15 @@
 // Each process has a Lifecycle. The first process drains and stops the workers together with itself; a worker that gets a
 // signal alone stops alone and is replaced (worker.ts). Ready or not is asked each time, and not remembered.
 import type { Server } from 'node:http'
-import { Refusal } from './contract/errors.ts'
-import { RETRY_AFTER } from './contract/limits.ts'
-import { jsonContent } from './http/answer.ts'
-import type { Answer, Result } from './http/call.ts'
-import { cutOff } from './http/listening.ts'
-import { closeListener } from './http/node-http.ts'
-import type { Log } from './log.ts'
-import { CannotCloseStore, NoWrites, type Store, StoreBusy, StoreUnavailable } from './store/store.ts'
-import { withinTime } from './timing.ts'
+import { Refusal } from '../contract/errors.ts'
+import { RETRY_AFTER } from '../contract/limits.ts'
+import { jsonContent } from './answer.ts'
+import type { Answer, Result } from './call.ts'
+import { cutOff } from './listening.ts'
+import { closeListener } from './node-http.ts'
+import type { Log } from '../log.ts'
+import { CannotCloseStore, NoWrites, type Store, StoreBusy, StoreUnavailable } from '../store/store.ts'
+import { withinTime } from '../timing.ts'
 
 /** A database that takes longer counts as unavailable: load balancers and Prometheus wait only a few seconds for an answer. */
 const PING_WITHIN_MS = 2000
