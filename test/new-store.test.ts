@@ -30,6 +30,7 @@ const LINES: Record<string, [line: string, creates?: 'asks' | 'never asks']> = {
   restore: ['restore other.db', 'asks'],
   doctor: ['doctor'],
   openapi: ['openapi'],
+  health: ['health --port 1'],
   completion: ['completion bash'],
 }
 const NOTE =

@@ -100,7 +100,7 @@ describe('Rehearsed failures', () => {
     const delays: number[] = []
     const step = createRehearsal(async (ms) => delays.push(ms) > 0)
     const ask = async (what: string) =>
-      step({ raw: { headers: { 'petstore-rehearse': what } } } as unknown as OperationCall)
+      step({ request: { headers: { 'petstore-rehearse': what } } } as unknown as OperationCall)
     for (const what of ['delay=0s', 'delay=250ms', 'delay=2s', 'delay=30s', 'delay=30000ms'])
       assert.equal(await ask(what), undefined, what)
     assert.deepEqual(delays, [0, 250, 2000, 30_000, 30_000])

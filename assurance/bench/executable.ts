@@ -13,14 +13,14 @@ import { ROWS } from './rows.ts'
 import { newDatabase, type Service, startService } from './subjects.ts'
 
 const FOLDER = fileURLToPath(new URL('../../executables/', import.meta.url))
-const name =
+const file =
   existsSync(FOLDER) && readdirSync(FOLDER).find((each) => each.endsWith(`-${process.platform}-${process.arch}`))
-if (!name) throw new Error(`${FOLDER} has no executable for this machine. Run this first: npm run build:executables`)
+if (!file) throw new Error(`${FOLDER} has no executable for this machine. Run this first: npm run build:executables`)
 
 const { values } = parseArgs({
   options: { rounds: { type: 'string', default: '8' }, seconds: { type: 'string', default: '3' } },
 })
-const PROGRAMS = { checkout: undefined, executable: join(FOLDER, name) }
+const PROGRAMS = { checkout: undefined, executable: join(FOLDER, file) }
 type Name = keyof typeof PROGRAMS
 type Found = Record<Name, number>
 
