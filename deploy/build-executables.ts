@@ -1,7 +1,7 @@
 // npm run build:executables [-- PLATFORM…]: makes executables/petstore-VERSION-PLATFORM, each with Node.js, the program and its
 // files in it, from the build that the npm package is made of. Without a platform, for all of them.
 import { execFileSync } from 'node:child_process'
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import {
   existsSync,
   mkdirSync,
@@ -61,7 +61,7 @@ const notes = {
 }
 for (const [name, content] of Object.entries(notes)) writeFileSync(join(OUTPUT, name), content)
 const sums = [...executables, ...Object.keys(notes)].map(
-  (name) => `${sha('sha256', join(OUTPUT, name), 'hex')}  ${name}\n`,
+  (name) => `${hash('sha256', readFileSync(join(OUTPUT, name)))}  ${name}\n`,
 )
 writeFileSync(join(OUTPUT, 'SHA256SUMS'), sums.join(''))
 // Only now, so that a build that fails leaves the files of the last one.
@@ -132,7 +132,7 @@ function nodeFor(platform: string): string {
   const words = ['pack', '--loglevel=error', '--pack-destination', folder, `${name}@${version}`]
   const file = join(folder, execFileSync('npm', words, { encoding: 'utf8' }).trim())
   const expected = (lock.packages as Record<string, { integrity?: string }>)[`node_modules/${name}`]?.integrity
-  const integrity = `sha512-${sha('sha512', file, 'base64')}`
+  const integrity = `sha512-${hash('sha512', readFileSync(file), 'base64')}`
   if (integrity !== expected) throw new Error(`${name}@${version} has ${integrity}, the lock file says ${expected}`)
   execFileSync('tar', ['-xzf', file, '-C', folder])
   return join(folder, 'package/bin', platform.startsWith('win') ? 'node.exe' : 'node')
@@ -156,8 +156,4 @@ function licenceOf(folder: string, title?: string): string {
   const what = title ?? name ?? relative(ROOT, folder)
   const text = file === undefined ? `${license}, see its README.md` : readFileSync(join(folder, file), 'utf8').trim()
   return `=== ${what} ${version ?? ''}\n\n${text}\n`
-}
-
-function sha(algorithm: string, file: string, encoding: 'hex' | 'base64'): string {
-  return createHash(algorithm).update(readFileSync(file)).digest(encoding)
 }

@@ -145,8 +145,10 @@ export class Workers {
       const started = channel.call('start', VERSION, config, timeouts)
       if (lifecycle.state === 'draining') void channel.call('drain').catch(() => {})
       const version = await withinTime(started, START_WITHIN_MS)
-      if (version !== VERSION) this.#isReplaced = true
-      if (this.#isReplaced) throw new Error(`the program was replaced by version ${version}: restart the service`)
+      if (version !== VERSION) {
+        this.#isReplaced = true
+        throw new Error(`the program was replaced by version ${version}: restart the service`)
+      }
       worker.serves = true
     } catch (error) {
       child.kill('SIGKILL')

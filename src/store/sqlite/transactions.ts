@@ -7,7 +7,7 @@
 //     any ── a sync fails, here or elsewhere ──▶ broken   all calls are refused for good: the disk may have lost commits, and
 //                                                         the next sync may succeed nevertheless
 //
-// The phase says what the loop that writes is doing; only `#writeAll` changes it:
+// The phase says what the loop that writes is doing; only `#writeAll`, and `#sync` for it, change it:
 //
 //     idle ──▶ gathering ──▶ committing ──▶ syncing ──▶ checkpointing ──▶ idle, or gathering while writes wait
 //                   ▲             │
