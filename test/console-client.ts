@@ -122,7 +122,7 @@ export async function createKey({ accounts, account }: Petstore, name: string, e
 export async function signedIn(petstore: Petstore): Promise<ConsoleClient> {
   const client = new ConsoleClient(petstore.url)
   const { status, location } = await client.signIn(petstore.account.email, PASSWORD)
-  assert.deepEqual([status, location], [303, '/keys'])
+  assert.deepEqual([status, location], [303, '/animals'])
   return client
 }
 

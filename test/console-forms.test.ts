@@ -35,7 +35,7 @@ describeService('The forms of the console', (service) => {
       for (const csrf of ['', 'x', foreign, `${foreign.slice(1)}é`]) {
         const { status, body } = await client.post('/keys', { name: 'forged', expires: '', formId: 'x', csrf })
         assert.equal(status, 403)
-        assert.match(body, /This form is out of date.*You are signed in as.*href="\/keys">Go to your keys/s)
+        assert.match(body, /This form is out of date.*You are signed in as.*href="\/animals">Go to the animals/s)
       }
       assert.doesNotMatch((await client.get('/keys')).body, /forged/)
       const typed = { email: 'forged@example.com', password: PASSWORD, csrf: foreign }
@@ -182,7 +182,7 @@ describeService('The forms of the console', (service) => {
       const client = new ConsoleClient(service().url)
       const typed = { ...(await client.hiddenFields('/sign-up')), email: 'double@example.com', password: PASSWORD }
       const answers = await Promise.all([client.post('/sign-up', typed), client.post('/sign-up', typed)])
-      for (const { location } of answers) assert.equal(location, '/keys')
+      for (const { location } of answers) assert.equal(location, '/animals')
       assert.equal((await client.get('/keys')).status, 200)
     })
 

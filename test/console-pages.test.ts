@@ -62,8 +62,8 @@ describeService('The pages of the console', (service) => {
         const { body } = await visitor.get(page)
         assert.ok(!body.includes(email) && !body.includes('name="csrf"'), page)
       }
-      assert.match((await client.get('/')).body, /href="\/keys">Go to your keys</)
-      assert.doesNotMatch((await visitor.get('/')).body, /href="\/keys"/)
+      for (const who of [client, visitor])
+        assert.match((await who.get('/')).body, /href="\/animals">Open the animals<.*href="\/keys">Get a key</s)
     })
 
     it('says unmistakably that it is staging', async () => {
@@ -96,18 +96,19 @@ describeService('The pages of the console', (service) => {
       for (const [who, page, words] of places) {
         const { body } = await who.get(page)
         titles.add(/<title>([^<]*) · Petstore staging<\/title>/.exec(body)?.[1] ?? '')
-        const [navigation = ''] = /<nav aria-label="Main">.*?<\/nav>/s.exec(body) ?? []
+        const [navigation = ''] =
+          /<nav aria-label="Main">.*?<\/header>|<nav aria-label="Main">.*?<\/section>/s.exec(body) ?? []
         const marked = [...navigation.matchAll(/aria-current="page">([^<]*)</g)].map(([, text]) => text)
         assert.deepEqual(marked, words === undefined ? [] : [words], page)
       }
       assert.equal(titles.size, places.length)
     })
 
-    it('that is not there leads on, to the keys for who is signed in', async () => {
+    it('that is not there leads on, to the animals for who is signed in', async () => {
       assert.match((await new ConsoleClient(service().url).get('/nothing')).body, /href="\/">Go to the start page/)
       const known = await (await signedIn(service())).get('/nothing')
       assert.deepEqual([known.status, known.headers.get('cache-control')], [404, 'no-store'])
-      assert.match(known.body, /href="\/keys">Go to your keys/)
+      assert.match(known.body, /href="\/animals">Go to the animals/)
     })
   })
 

@@ -28,7 +28,7 @@ describeService(
       it('creates an account, signs in with it, and hands out a cookie that scripts and other sites cannot use', async () => {
         const client = visitor()
         const answer = await client.fillIn('/sign-up', { email: 'new@example.com', password: PASSWORD })
-        assert.deepEqual([answer.status, answer.location], [303, '/keys'])
+        assert.deepEqual([answer.status, answer.location], [303, '/animals'])
         assert.match(answer.headers.get('set-cookie') ?? '', /^petstore=[\w-]{43}; Path=\/; HttpOnly; SameSite=Lax$/)
         assert.equal((await client.get('/keys')).status, 200)
       })
@@ -36,8 +36,8 @@ describeService(
       it('takes an email address with the spaces that came along when it was pasted, and a password exactly as it was chosen', async () => {
         const password = '  correct horse battery '
         const made = await visitor().fillIn('/sign-up', { email: ' spaces@example.com\n', password })
-        assert.equal(made.location, '/keys')
-        assert.equal((await visitor().signIn('spaces@example.com', password)).location, '/keys')
+        assert.equal(made.location, '/animals')
+        assert.equal((await visitor().signIn('spaces@example.com', password)).location, '/animals')
         assert.equal((await visitor().signIn('spaces@example.com', password.trim())).status, 400)
       })
 
@@ -52,9 +52,9 @@ describeService(
         await until(async () => /Sign-in refused/.test((await owner.get('/account')).body))
       })
 
-      it('leads who is signed in from the forms for it to the keys', async () => {
+      it('leads who is signed in from the forms for it to the animals', async () => {
         const client = await signedIn(service())
-        for (const page of ['/sign-in', '/sign-up']) assert.equal((await client.get(page)).location, '/keys')
+        for (const page of ['/sign-in', '/sign-up']) assert.equal((await client.get(page)).location, '/animals')
         const asked = await client.get('/sign-in?next=%2Fanimals%3Fstatus%3Dsold')
         assert.equal(asked.location, '/animals?status=sold', 'or to the page that was asked for')
       })
@@ -157,7 +157,11 @@ describeService(
         assert.match(mistaken.body, /name="next" value="\/animals\?status=sold"/)
         // Which pages there are: src/console/visit.test.ts.
         const led = await visitor().fillIn('/sign-in', { email, password: PASSWORD, next: '//evil.example' })
-        assert.equal(led.location, '/keys')
+        assert.equal(led.location, '/animals')
+        const none = await visitor().get('/sign-in?next=%2Fkeys')
+        const [, signUp = ''] = /href="([^"]*)">Create one/.exec(none.body) ?? []
+        const made = await visitor().submit(signUp, '/sign-up', { email: 'led@example.com', password: PASSWORD })
+        assert.equal(made.location, '/keys', 'also if an account is created on the way')
       })
 
       it('ends the session of whoever was signed in before in the same browser', async () => {

@@ -105,7 +105,7 @@ for (const engine of ENGINES) {
       assert.match((await visitor.get('/activity')).body, /pet_not_found/)
       assert.match((await visitor.get('/account')).body, /Old\.Friend@example\.com/)
       const signedIn = await new ConsoleClient(petstore.url).signIn(made.email, made.password)
-      assert.deepEqual([signedIn.status, signedIn.location], [303, '/keys'])
+      assert.deepEqual([signedIn.status, signedIn.location], [303, '/animals'])
 
       const words = ['import', '-', '--format', 'csv', '--database', database.url]
       assert.match((await command(words, { input: made.imported })).stderr, /This file was imported already/)

@@ -1,9 +1,9 @@
-// Puts the frame around a page: the head, the staging band, the navigation and the footer.
+// Puts the frame around a page: the head, the staging band, the navigation with the visitor's menu, and the footer.
 import { VERSION } from '../contract/operations.ts'
 import { assetAddress } from './assets.ts'
 import { hidden } from './forms.ts'
 import { html, type Html, isolated } from '../http/html.ts'
-import { type HtmlPage, csrfTokenFor, type Section, type Visit } from './visit.ts'
+import { type HtmlPage, csrfTokenFor, HOME, type Section, type Visit } from './visit.ts'
 
 const PAW = html`<svg class="paw" viewBox="0 0 24 24" width="22" height="22" aria-hidden="true" focusable="false">
   <ellipse cx="6" cy="10.2" rx="2.1" ry="2.8"/><ellipse cx="10" cy="5.8" rx="2.1" ry="2.9"/>
@@ -53,17 +53,18 @@ function navigation(visit: Visit, section: Section | undefined): Html {
     </ul></nav>`
   }
   return html`<nav aria-label="Main"><ul>
-      ${link('keys', '/keys', 'Keys')}
-      ${link('animals', '/animals', 'Animals')}
+      ${link('animals', HOME, 'Animals')}
       ${link('activity', '/activity', 'Activity')}
+      ${link('keys', '/keys', 'Keys')}
       ${link('reference', '/docs', 'Reference')}
-      ${link('account', '/account', 'Account')}
     </ul></nav>
-    <form class="sign-out" method="post" action="/sign-out">
-      ${hidden('csrf', csrfTokenFor(visit))}
-      <span class="who">${isolated(visit.who.account.email)}</span>
-      <button class="button quiet">Sign out</button>
-    </form>`
+    <details class="menu">
+      <summary><span class="visually-hidden">Signed in as </span><span class="who">${isolated(visit.who.account.email)}</span></summary>
+      <div class="menu-box">
+        <a href="/account" ${section === 'account' && html`aria-current="page"`}>Account</a>
+        <form method="post" action="/sign-out">${hidden('csrf', csrfTokenFor(visit))}<button>Sign out</button></form>
+      </div>
+    </details>`
 }
 
 function foot({ config }: Visit): Html {

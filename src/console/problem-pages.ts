@@ -6,7 +6,7 @@ import type { Call } from '../http/call.ts'
 import { type Log, logRepeated } from '../log.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import { html, isolated } from '../http/html.ts'
-import { ClientLeft, type ConsoleRoute, type HtmlPage, type Visit } from './visit.ts'
+import { ClientLeft, type ConsoleRoute, HOME, type HtmlPage, type Visit } from './visit.ts'
 
 export function notFoundPage(visit: Visit): HtmlPage {
   return {
@@ -16,7 +16,7 @@ export function notFoundPage(visit: Visit): HtmlPage {
       <p>The address may be mistyped, or the page may have been removed.</p>
       <p>${
         visit.who
-          ? html`<a class="button primary" href="/keys">Go to your keys</a>`
+          ? html`<a class="button primary" href="${HOME}">Go to the animals</a>`
           : html`<a class="button primary" href="/">Go to the start page</a>`
       }</p>`,
   }
@@ -33,7 +33,7 @@ export function staleFormPage(visit: Visit): HtmlPage {
       <p>${
         visit.who
           ? html`You are signed in as <strong>${isolated(visit.who.account.email)}</strong>.
-              <a href="/keys">Go to your keys</a>, or open the form again.`
+              <a href="${HOME}">Go to the animals</a>, or open the form again.`
           : html`<a href="/sign-in">Sign in</a>, then open the form again.`
       }</p>`,
   }

@@ -9,14 +9,12 @@ import { isInMemory } from '../store/database-address.ts'
 import { field, form, hidden, type Problems, problemSummary, signAgain } from './forms.ts'
 import { html, type Html } from '../http/html.ts'
 import { tooManyTriesPage, TRY_AGAIN } from './problem-pages.ts'
-import { type ConsoleRoute, forAnyone, type HtmlPage, type Outcome, safeNext, type Visit } from './visit.ts'
+import { type ConsoleRoute, forAnyone, HOME, type HtmlPage, type Outcome, safeNext, type Visit } from './visit.ts'
 
 export const signInRoutes: readonly ConsoleRoute[] = [
-  forAnyone('GET', '/sign-in', (visit) =>
-    visit.who ? { redirect: safeNext(visit.query.get('next')) } : signInPage(visit),
-  ),
+  forAnyone('GET', '/sign-in', (visit) => (visit.who ? { redirect: nextOf(visit) } : signInPage(visit))),
   forAnyone('POST', '/sign-in', signIn, { ifUnavailable: TRY_AGAIN }),
-  forAnyone('GET', '/sign-up', (visit) => (visit.who ? { redirect: '/keys' } : signUpPage(visit))),
+  forAnyone('GET', '/sign-up', (visit) => (visit.who ? { redirect: nextOf(visit) } : signUpPage(visit))),
   forAnyone('POST', '/sign-up', signUp),
   forAnyone('GET', '/sign-out', () => ({ redirect: '/' })),
   forAnyone('POST', '/sign-out', signOut, { ifUnavailable: TRY_AGAIN }),
@@ -26,8 +24,18 @@ export const CURRENT_PASSWORD = { name: 'current', type: 'password', autocomplet
 export const NEW_PASSWORD = { name: 'password', type: 'password', autocomplete: 'new-password' } as const
 const SIGN_UP_HINT = `At least ${PASSWORD_MIN_LENGTH} characters; a few words work well. No other rules.`
 
+/** Returns the page to open after the sign-in or sign-up, which the address or the form names. */
+function nextOf({ form: typed, query }: Visit): string {
+  return safeNext(typed.get('next') ?? query.get('next'))
+}
+
+/** Returns the address of the other form, for the same page. */
+function otherForm(path: '/sign-in' | '/sign-up', visit: Visit): string {
+  const next = nextOf(visit)
+  return next === HOME ? path : `${path}?next=${encodeURIComponent(next)}`
+}
+
 function signInPage(visit: Visit, problems: Problems = []): HtmlPage {
-  const next = visit.form.get('next') ?? visit.query.get('next')
   return {
     title: 'Sign in',
     section: 'sign-in',
@@ -39,11 +47,11 @@ function signInPage(visit: Visit, problems: Problems = []): HtmlPage {
         action: '/sign-in',
         submit: 'Sign in',
         fields: html`
-          ${next !== null && hidden('next', safeNext(next))}
+          ${hidden('next', nextOf(visit))}
           ${emailField(visit, problems)}
           ${field({ ...CURRENT_PASSWORD, name: 'password', label: 'Password', problems })}`,
       })}
-      ${visit.signup === 'open' && html`<p class="aside">No account yet? <a href="/sign-up">Create one</a>.</p>`}
+      ${visit.signup === 'open' && html`<p class="aside">No account yet? <a href="${otherForm('/sign-up', visit)}">Create one</a>.</p>`}
       ${
         !isInMemory(visit.config.database) &&
         html`<p class="aside">Forgot your password? Whoever runs this store can set a new one.</p>`
@@ -83,7 +91,7 @@ async function signIn(visit: Visit): Promise<Outcome> {
   if (account instanceof TooManyTries) return tooManyTriesPage(account)
   if (account instanceof Problem)
     return signInPage(visit, [new FieldProblem('email', 'The email address or the password is wrong.')])
-  return openAs(visit, account, safeNext(visit.form.get('next')))
+  return openAs(visit, account, nextOf(visit))
 }
 
 /** Checks the password of an account for every form that asks for it. Without `trier`, counts a try at sign-in. */
@@ -144,10 +152,11 @@ function signUpPage(visit: Visit, problems: Problems = []): HtmlPage {
         action: '/sign-up',
         submit: 'Create account',
         fields: html`
+          ${hidden('next', nextOf(visit))}
           ${emailField(visit, problems, 'You sign in with it. No mail is sent.')}
           ${field({ ...NEW_PASSWORD, label: 'Password', hint: SIGN_UP_HINT, problems })}`,
       })}
-      <p class="aside">Already have an account? <a href="/sign-in">Sign in</a>.</p>
+      <p class="aside">Already have an account? <a href="${otherForm('/sign-in', visit)}">Sign in</a>.</p>
     </div>`,
   }
 }
@@ -171,9 +180,9 @@ async function signUp(visit: Visit): Promise<Outcome> {
   if (waitMs > 0) return tooManyTriesPage(new TooManyTries('Too many accounts were created from your address.', waitMs))
   const [email, password] = [visit.form.get('email')?.trim() ?? '', visit.form.get('password') ?? '']
   const created = await accounts.create(email, password, 'console', left)
-  if (!(created instanceof Problem)) return openAs(visit, created, '/keys')
+  if (!(created instanceof Problem)) return openAs(visit, created, nextOf(visit))
   // If the form was sent twice, the second request signs in to the account that the first one created.
   const existing = created.field === 'email' ? await checkPassword(visit, email, password) : created
   if (existing instanceof Problem) return signUpPage(visit, [created])
-  return openAs(visit, existing, '/keys')
+  return openAs(visit, existing, nextOf(visit))
 }

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { it } from 'node:test'
-import { ClientLeft, safeNext, whenLeft } from './visit.ts'
+import { ClientLeft, HOME, safeNext, whenLeft } from './visit.ts'
 
 it('A visit learns that its client leaves, and that it had left before', async () => {
   const response = new ServerResponse(new IncomingMessage(new Socket()))
@@ -52,5 +52,5 @@ it('A sign-in leads to any page of the console, with its whole query, and to no 
   ]
   const otherCharacters = [' ', '\r\n', '\u007f', 'ä', '"', '<', '>', '#'].map((character) => `/keys?a${character}b`)
   for (const next of [null, ...otherPaths, ...otherHosts, ...otherCharacters])
-    assert.equal(safeNext(next), '/keys', String(next))
+    assert.equal(safeNext(next), HOME, String(next))
 })

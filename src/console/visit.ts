@@ -174,12 +174,15 @@ export function baseAddress({ config, call }: Visit): string {
   return ownBaseUrl(config) ?? `${call.protocol}://${isOwnName(call.host) ? call.host : 'HOST'}${BASE_PATH}`
 }
 
+/** The page that a visitor starts from after the sign-in. */
+export const HOME = '/animals'
+
 /**
- * Returns the address to open after the sign-in: `next` if it is a page of the console, else the keys page. For a download
+ * Returns the address to open after the sign-in: `next` if it is a page of the console, else the home page. For a download
  * it is the page with its button: a browser that is sent a file keeps showing the sign-in form. The query may have all
  * characters that browsers send as they are, which are more than RFC 3986 allows: visible ASCII without " # < >.
  */
 export function safeNext(next: string | null): string {
   const page = next?.replace(/^\/animals\.csv(?=\?|$)/, '/animals') ?? ''
-  return /^\/(?:keys|animals|activity|account)(?:\/[\w/=&%.+*-]*)?(?:\?[!$-;=?-~]*)?$/.test(page) ? page : '/keys'
+  return /^\/(?:keys|animals|activity|account)(?:\/[\w/=&%.+*-]*)?(?:\?[!$-;=?-~]*)?$/.test(page) ? page : HOME
 }

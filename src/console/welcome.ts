@@ -1,8 +1,9 @@
-// The start page: says what the service is, its base address and state, and how to get a key.
+// The start page: says what the service is, with one door for people who keep animals and one for developers, and its base
+// address and state.
 import { BASE_PATH, EXAMPLE_PET, type Operation, OPERATIONS, VERSION } from '../contract/operations.ts'
 import { KEY_PREFIX } from '../accounts/api-keys.ts'
 import { html, type Html } from '../http/html.ts'
-import { baseAddress, type ConsoleRoute, forAnyone, type HtmlPage, type Visit } from './visit.ts'
+import { baseAddress, type ConsoleRoute, forAnyone, HOME, type HtmlPage, type Visit } from './visit.ts'
 
 export const welcomeRoutes: readonly ConsoleRoute[] = [forAnyone('GET', '/', welcomePage)]
 
@@ -21,10 +22,13 @@ async function welcomePage(visit: Visit): Promise<HtmlPage> {
   return {
     title: 'Welcome',
     body: html`<section class="hero">
-      <div><h1>A store’s animals, over HTTP</h1>
-      <p class="lead">List the animals, add one, look one up: three operations, exact and durable.
-      All you need is a key, which takes a minute to get.</p>
-      <p class="actions">${actions(visit)}</p></div>
+      <div><h1>A store’s animals, in one place</h1>
+      <div class="doors">
+        <p><strong>You keep animals?</strong> Find them, add them, reserve and sell them here in the browser.</p>
+        <a class="button primary" href="${HOME}">Open the animals</a>
+        <p><strong>You write programs?</strong> List the animals, add one, look one up: three operations over HTTP, exact and durable.</p>
+        <a class="button" href="/keys">Get a key</a>
+      </div></div>
       <div class="sample">
         <pre class="code" tabindex="0" aria-label="Example: list the animals"><code>curl -H "Authorization: Bearer ${key}" \\
   "${base}/pets?status=available"</code></pre>
@@ -66,15 +70,4 @@ async function welcomePage(visit: Visit): Promise<HtmlPage> {
 function operationLine({ method, path, summary, deprecation }: Operation): Html {
   const note = deprecation && html` (<a href="${deprecation.documentation}">deprecated</a>)`
   return html`<li><code>${method} ${BASE_PATH}${path}</code> ${summary}${note}</li>`
-}
-
-function actions({ who, signup }: Visit): Html {
-  if (who !== undefined) {
-    return html`<a class="button primary" href="/keys">Go to your keys</a> <a class="button" href="/animals">See the animals</a>`
-  }
-  const first =
-    signup === 'open'
-      ? html`<a class="button primary" href="/sign-up">Create account</a> <a class="button" href="/sign-in">Sign in</a>`
-      : html`<a class="button primary" href="/sign-in">Sign in</a>`
-  return html`${first} <a class="button" href="/docs">Read the reference</a>`
 }

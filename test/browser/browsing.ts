@@ -84,7 +84,7 @@ export async function signIn(page: Page, email: string, password: string): Promi
   await page.getByLabel('Email address').fill(email)
   await page.getByLabel('Password').fill(password)
   await page.getByRole('button', { name: 'Sign in' }).click()
-  await page.waitForURL('/keys')
+  await page.waitForURL('/animals')
 }
 
 /** Generates a key on the keys page, and gives its secret. */

@@ -31,7 +31,8 @@ describeInBrowser('the console in a browser', {}, (browsing) => {
   it('leads from nothing to an account, a key, its use, its last use and its end', async () => {
     const page = await browsing.open({ permissions: ['clipboard-read', 'clipboard-write'] })
     await page.goto('/')
-    await page.getByRole('main').getByRole('link', { name: 'Create account' }).click()
+    await page.getByRole('link', { name: 'Get a key' }).click()
+    await page.getByRole('main').getByRole('link', { name: 'Create one' }).click()
     await page.getByLabel('Email address').fill('first@example.com')
     await page.getByLabel('Password').fill(PASSWORD)
     await page.getByRole('button', { name: 'Create account' }).click()
@@ -146,7 +147,9 @@ describeInBrowser('the console in a browser', {}, (browsing) => {
   it('shows nothing of the account after signing out, not even by the back button', async () => {
     const page = await browsing.openSignedIn()
     await page.goto('/keys')
+    await openMenu(page)
     await page.getByRole('link', { name: 'Account' }).click()
+    await openMenu(page)
     await page.getByRole('button', { name: 'Sign out' }).click()
     await page.getByText('You are signed out').waitFor()
     await page.goBack()
@@ -201,6 +204,9 @@ describeInBrowser('the console in a browser', {}, (browsing) => {
     await page.keyboard.press('Tab')
     await page.keyboard.type(PASSWORD)
     await page.keyboard.press('Enter')
+    await page.waitForURL('/animals')
+    await tabTo(page, 'Keys')
+    await page.keyboard.press('Enter')
     await page.waitForURL('/keys')
     await tabTo(page, '#name')
     await page.keyboard.type('typed')
@@ -218,8 +224,24 @@ describeInBrowser('the console in a browser', {}, (browsing) => {
     browsing.assertClean()
   })
 
+  it('has a menu that Escape and a click elsewhere close', async () => {
+    const page = await browsing.openSignedIn()
+    await page.goto('/animals')
+    const signOut = page.getByRole('button', { name: 'Sign out' })
+    for (const close of [() => page.keyboard.press('Escape'), () => page.getByRole('heading', { level: 1 }).click()]) {
+      await openMenu(page)
+      await signOut.waitFor()
+      await close()
+      await signOut.waitFor({ state: 'hidden' })
+    }
+    browsing.assertClean()
+  })
+
   it('works without JavaScript', async () => {
     const page = await browsing.openSignedIn({ javaScriptEnabled: false })
+    await page.goto('/animals')
+    await openMenu(page)
+    await page.getByRole('button', { name: 'Sign out' }).waitFor()
     const key = await generateKey(page, 'plain')
     assert.equal((await list(key)).status, 200)
     assert.equal(await page.getByRole('button', { name: 'Copy' }).count(), 0)
@@ -237,6 +259,11 @@ describeInBrowser('the console in a browser', {}, (browsing) => {
     browsing.assertClean()
   })
 })
+
+/** Opens the menu that has the visitor's email address. */
+function openMenu(page: Page): Promise<void> {
+  return page.locator('summary', { hasText: 'Signed in as' }).click()
+}
 
 /** Presses Tab until what has these words, or this id, is focused; each stop on the way must be seen. */
 async function tabTo(page: Page, target: string): Promise<void> {

@@ -68,3 +68,16 @@ async function waitForFirstRequest(tries) {
 
 /** Puts the focus on the first field with a problem. */
 document.querySelector('.field.wrong input, .field.wrong select')?.focus()
+
+/** Closes an open menu by Escape, which leaves the focus on its summary, and by a click or a focus outside of it. */
+for (const menu of document.querySelectorAll('details.menu')) {
+  menu.addEventListener('keydown', ({ key }) => {
+    if (key !== 'Escape' || !menu.open) return
+    menu.open = false
+    menu.querySelector('summary').focus()
+  })
+  for (const type of ['click', 'focusin'])
+    document.addEventListener(type, ({ target }) => {
+      if (!menu.contains(target)) menu.open = false
+    })
+}
