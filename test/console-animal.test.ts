@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import type { NewPet } from '../src/contract/pets.ts'
 import { petSubject } from '../src/store/account-store.ts'
-import { hiddenIn, signedIn, signedInAs } from './console-client.ts'
+import { type ConsoleClient, hiddenIn, signedIn, signedInAs } from './console-client.ts'
 import { countPets, describeService, type Petstore } from './harness.ts'
 import { event } from './sample-rows.ts'
 
@@ -51,14 +51,18 @@ describeService('An animal in the console', (service) => {
     const id = await addTo(service(), { name: 'Rex (1) (2)' })
     const path = `/animals/${id}`
     const [one, other] = [await signedIn(service()), await signedInAs(service(), 'keeper@example.com')]
-    assert.match((await one.get(path)).body, /Not changed since it was added/)
+    assert.match(
+      (await one.get(path)).body,
+      /<ol class="timeline">\s*<li>Added <span class="quiet-text">By whom and when was not recorded/,
+    )
     await one.fillIn(path, { name: 'Max (7)', categoryId: '3', status: 'available' })
     await other.fillIn(path, { name: 'Max (7)', categoryId: '3', status: 'sold' })
-    const [, list = ''] = /<ol class="history">(.*)<\/ol>/s.exec((await one.get(path)).body) ?? []
+    const [, list = ''] = /<ol class="timeline">(.*)<\/ol>/s.exec((await one.get(path)).body) ?? []
     const items = list.split('</li>').map((item) => item.replaceAll(/(?:<[^>]*>|\s)+/g, ' ').trim())
     assert.match(items[0]!, /^Status: Available → Sold keeper@example\.com , .* UTC$/)
     assert.match(items[1]!, /^Name: Rex \(1\) \(2\) → Max \(7\) You, .* UTC$/)
-    assert.equal(items.length, 3)
+    assert.match(items[2]!, /^Added /)
+    assert.equal(items.length, 4)
     const account = (await service().store.accounts.accountByEmail('keeper@example.com'))!
     await service().accounts.remove(account, 'console')
     assert.match((await one.get(path)).body, /Sold<\/bdi> <span class="quiet-text">A deleted account, /)
@@ -83,7 +87,7 @@ describeService('An animal in the console', (service) => {
       shown,
       Array.from({ length: 20 }, (_, nth) => 20 - nth),
     )
-    assert.match(body, /Only the newest 20 are shown/)
+    assert.match(body, /Only the newest 20 changes are shown/)
   })
 
   it('that is still being added is asked for later, by the same form, so that it is added once', async ({ mock }) => {
@@ -170,5 +174,91 @@ describeService('An animal in the console', (service) => {
     const path = `/animals/${/"id":(\d+)/.exec(first)![1]}`
     await (await signedIn(service())).fillIn(path, { name: 'Other', categoryId: '4', status: 'sold' })
     assert.equal(await add(), first)
+  })
+})
+
+describeService('The next step of an animal', (service) => {
+  const stepOf = (id: bigint) => `/animals/${id}/status`
+  const statusOf = async (id: bigint) => (await service().store.pets.get(id))?.status
+  /** Takes the step that the list offers; resolves with the list that follows, and the Undo that it offers. */
+  const take = async (client: ConsoleClient, id: bigint) => {
+    const { location } = await client.submit('/animals', stepOf(id))
+    return {
+      location,
+      undo: hiddenIn((await client.get(location!)).body.split('class="notice')[1]!.split('</form>')[0]!),
+    }
+  }
+
+  for (const [status, words, to] of [
+    ['available', 'Reserve', 'pending'],
+    ['pending', 'Sell', 'sold'],
+    ['sold', 'Make available', 'available'],
+  ] as const)
+    it(`is a button in its row, and can be undone: ${words}`, async () => {
+      const id = await addTo(service(), { name: '<Rex>', status })
+      const client = await signedIn(service())
+      assert.match((await client.get('/animals')).body, new RegExp(`>${words}<span[^>]*> &lt;Rex&gt;</span></button>`))
+      const { location, undo } = await take(client, id)
+      assert.equal(await statusOf(id), to)
+      const { body } = await client.get(location!)
+      const confirmed = `<bdi>&lt;Rex&gt;</bdi> \\(${id}\\) is now <strong>${to[0]!.toUpperCase()}${to.slice(1)}</strong>`
+      assert.match(body, new RegExp(confirmed))
+      assert.equal(body.split('class="fresh"').length, 2)
+      const undone = await client.post(stepOf(id), undo)
+      assert.equal(await statusOf(id), status)
+      assert.doesNotMatch((await client.get(undone.location!)).body, />Undo</)
+      const { undo: none } = { undo: await client.post(stepOf(id), undo) }
+      assert.equal(none.location, undone.location, 'sent twice it is done once')
+      assert.equal((await service().store.accounts.changesOf(id, 9)).length, 2)
+    })
+
+  it('leads back to where it was taken: the page of the list, or that of the animal', async () => {
+    const id = await addTo(service(), { status: 'pending' })
+    const client = await signedIn(service())
+    const fields = await client.hiddenFields('/animals?status=pending&q=rex', `${stepOf(id)}?status=pending&amp;q=rex`)
+    const { location } = await client.post(`${stepOf(id)}?status=pending&q=rex`, fields)
+    assert.match(location!, new RegExp(`^/animals\\?status=pending&q=rex&step=${id}&was=pending&since=\\d+$`))
+    const onPage = await client.submit(`/animals/${id}`, stepOf(id))
+    assert.match(onPage.location!, new RegExp(`^/animals/${id}\\?step=${id}&was=sold&since=`))
+    assert.match((await client.get(onPage.location!)).body, />Undo</)
+  })
+
+  it('is not taken, nor undone, after a colleague has touched the animal: the page says who did what', async () => {
+    const [one, other] = [await signedIn(service()), await signedInAs(service(), 'colleague@example.com')]
+    const told =
+      /Nothing was changed\.<\/strong> <bdi>colleague@example\.com<\/bdi> changed it first, .*: <bdi>(.*?)<\/bdi>/
+    for (const [change, what, left] of [
+      [{ status: 'sold' }, 'Status: Pending → Sold', 'sold'],
+      [{ name: 'Rexo' }, 'Name: Rex → Rexo', 'pending'],
+    ] as const) {
+      const id = await addTo(service())
+      const { undo } = await take(one, id)
+      await other.fillIn(`/animals/${id}`, { name: 'Rex', categoryId: '3', status: 'pending', ...change })
+      const stale = await one.post(stepOf(id), undo)
+      assert.equal(told.exec((await one.get(stale.location!)).body)?.[1], what)
+      assert.equal(await statusOf(id), left)
+    }
+    const id = await addTo(service())
+    const opened = await one.hiddenFields('/animals', stepOf(id))
+    await other.fillIn(`/animals/${id}`, { name: 'Rex', categoryId: '3', status: 'sold' })
+    const { location } = await one.post(stepOf(id), opened)
+    assert.match((await one.get(location!)).body, told)
+    assert.equal(await statusOf(id), 'sold')
+    const forged = await one.post(stepOf(id), { ...opened, from: 'sold', to: 'constructor' })
+    assert.match(forged.location!, /overtaken/)
+    assert.equal((await one.post('/animals/999999/status', opened)).status, 404)
+  })
+
+  it('keeps what a colleague changes between the look at the animal and the write', async ({ mock }) => {
+    const id = await addTo(service())
+    const client = await signedIn(service())
+    const { pets } = service().store
+    const update = pets.update.bind(pets)
+    mock.method(pets, 'update').mock.mockImplementationOnce(async (...call) => {
+      await update(id, rex, { ...rex, name: 'Rexo' }, event('acct_2', 'pet.changed'))
+      return update(...call)
+    })
+    await client.submit('/animals', stepOf(id))
+    assert.deepEqual(await pets.get(id), { id, ...rex, name: 'Rexo', status: 'pending' })
   })
 })

@@ -41,6 +41,13 @@ describeService('The animals in the console', (service) => {
     assert.deepEqual(shown.flat(), sold.toReversed())
     assert.deepEqual([shown[0]?.length, shown[1]?.length], [20, 20])
     for (const { body } of [second, third]) assert.equal(linkIn(body, '← Newest'), newest)
+    const ranges = [first, second, third].map(({ body }) => /(\d+ to \d+ of \d+)</.exec(body)?.[1])
+    assert.deepEqual(ranges, ['1 to 20 of 43', '21 to 40 of 43', '41 to 43 of 43'])
+    for (const number of ['0', '-1', '24.5', '900', 'x', ''])
+      assert.doesNotMatch(
+        (await client.get(linkIn(first.body, 'Older →')!.replace('=21', `=${number}`))).body,
+        / to \d+ of /,
+      )
     const back = await client.get(linkIn(third.body, '← Newer')!)
     assert.deepEqual(namesIn(back.body), shown[1])
     for (const words of ['← Newest', 'Older →']) assert.equal(linkIn(back.body, words), linkIn(second.body, words))
@@ -57,7 +64,7 @@ describeService('The animals in the console', (service) => {
     const client = await signedIn(service())
     const { body, status } = await client.get('/animals?q=999999999')
     assert.equal(status, 404)
-    assert.match(body, /There is no animal with the id 999999999\..*name="q"[^>]*value="999999999".*No animal matches/s)
+    assert.match(body, /name="q"[^>]*value="999999999".*There is no animal with the id 999999999\..*No animal matches/s)
     const [newest] = await service().store.pets.list({ limit: 1 })
     assert.equal(
       (await client.get(`/animals?q=+${newest!.id}+&status=pending`)).location,
@@ -93,7 +100,7 @@ describeService('The animals in the console', (service) => {
     const none = await client.get('/animals?q=sold&status=pending')
     assert.match(none.body, /No animal matches.*href="\/animals\?status=pending">Show all pending animals/s)
     assert.match(none.body, /<input type="hidden" name="status" value="pending">/)
-    assert.match(none.body, /class="tab sold" href="\/animals\?status=sold&amp;q=sold"/)
+    assert.match(none.body, /href="\/animals\?status=sold&amp;q=sold"[^>]*>\s*<span>Sold</)
     const second = await client.get('/animals?status=sold&q=sold&from=1+sold')
     assert.match(second.body, /href="\/animals\/\d+\?status=sold&amp;q=sold&amp;from=1\+sold"/)
     assert.equal(linkIn(second.body, '← First'), '/animals?status=sold&q=sold')
@@ -115,12 +122,13 @@ describeService('The animals in the console', (service) => {
 
   it('are counted by status, and the chosen one is marked', async () => {
     const { body } = await (await signedIn(service())).get('/animals?status=sold')
-    const tabs = [...body.matchAll(/<a class="tab[^>]*>/g)].map(([tab]) => tab)
+    const [, segments = ''] = /<nav aria-label="By status">(.*?)<\/nav>/s.exec(body) ?? []
+    const tabs = [...segments.matchAll(/<a [^>]*>/g)].map(([tab]) => tab)
     assert.deepEqual(
       tabs.map((tab) => tab.includes('aria-current')),
       [false, false, false, true],
     )
-    const counts = [...body.matchAll(/<span class="tab-count">([^<]*)</g)].map(([, count]) => count)
+    const counts = [...body.matchAll(/<span class="segment-count">([^<]*)</g)].map(([, count]) => count)
     assert.deepEqual(counts, ['84', '21', '20', '43'])
   })
 
@@ -148,7 +156,7 @@ describeService('The animals in the console', (service) => {
     const client = await signedIn(service())
     const counts = await pets.countByStatus()
     const { body } = await client.get('/animals?status=available')
-    assert.match(body, /formula.*href="\/animals\.csv\?status=available&amp;delimiter=comma">/s)
+    assert.match(body, /href="\/animals\.csv\?status=available&amp;delimiter=comma">.*formula/s)
     const file = await client.get('/animals.csv?status=available')
     assert.deepEqual(
       ['content-type', 'content-disposition', 'cache-control'].map((name) => file.headers.get(name)),

@@ -6,6 +6,7 @@ import {
   checkField,
   DEFAULT_STATUS,
   FIELD_LIST,
+  FIELD_NAMES,
   type FieldName,
   FIELDS,
   type NewPet,
@@ -110,6 +111,9 @@ export function readField(name: FieldName, text: string): string | bigint | unde
 export function fieldText(newPet: NewPet, name: FieldName): string {
   return String(newPet[name] ?? '')
 }
+
+/** Name and status first, then the rest: the order in which an animal is shown. */
+export const SHOWN_FIELDS: readonly FieldName[] = [...new Set<FieldName>(['name', 'status', ...FIELD_NAMES])]
 
 export function labelOf(name: FieldName): string {
   return SHOWN[name].label

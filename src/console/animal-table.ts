@@ -1,57 +1,34 @@
-// The table of animals that the list and the search show, and the addresses that lead from it and back.
-import { filterQuery, type Filters, LIST_PARAMETERS } from '../contract/list-query.ts'
-import { FIELD_NAMES, type FieldName, FIELDS, type Pet } from '../contract/pets.ts'
-import { inWords, labelOf } from './animal-form.ts'
+// The table of animals that the list and the search show. On a phone each row is a block of two lines (console.css).
+import { type FieldName, FIELDS, type Pet } from '../contract/pets.ts'
+import { keepingPosition } from './animal-addresses.ts'
+import { inWords, labelOf, SHOWN_FIELDS } from './animal-form.ts'
+import { stepForm } from './animal-steps.ts'
 import { html, type Html, isolated } from '../http/html.ts'
+import type { MemberVisit } from './visit.ts'
 
-/** The parameters of listPets that the console accepts too: all except for the size of a page. */
-export const ACCEPTED = LIST_PARAMETERS.filter(({ name }) => name !== 'limit')
-
-/** The parameters that tell where in the list or search the visitor is. */
-const POSITION = [...ACCEPTED.map(({ name }) => name), 'newer', 'q', 'from']
-
-export function listAddress(filters: Filters, more: Record<string, string> = {}): string {
-  return withFilters('/animals', filters, more)
-}
-
-export function withFilters(path: string, filters: Filters, more: Record<string, string> = {}): string {
-  return withQuery(path, { ...Object.fromEntries(new URLSearchParams(filterQuery(filters))), ...more })
-}
-
-/** Returns an address that remembers the position in the list that the visitor came from. */
-export function keepingPosition(path: string, raw: URLSearchParams, more: Record<string, string> = {}): string {
-  const position = POSITION.flatMap((name) => (raw.has(name) ? [[name, raw.get(name)!]] : []))
-  return withQuery(path, { ...(Object.fromEntries(position) as Record<string, string>), ...more })
-}
-
-function withQuery(path: string, parameters: Record<string, string>): string {
-  const query = new URLSearchParams(parameters).toString()
-  return query === '' ? path : `${path}?${query}`
-}
-
-export function animalTable(caption: string, pets: readonly Pet[], raw: URLSearchParams): Html {
+/** The link of a name covers its row, except for the form of the next step. */
+export function animalTable(caption: string, pets: readonly Pet[], visit: MemberVisit): Html {
+  const isFresh = ({ id }: Pet) => ['added', 'step'].some((name) => visit.query.get(name) === String(id))
   return html`<table class="table animals">
     <caption class="visually-hidden">${caption}</caption>
     <thead><tr>
-      ${LISTED.map((name) => html`<th scope="col" class="${alignment(name)}">${labelOf(name)}</th>`)}
-      <th scope="col" class="number">Id</th>
+      ${SHOWN_FIELDS.map((name) => html`<th scope="col" class="${alignment(name)}">${labelOf(name)}</th>`)}
+      <th scope="col" class="number">Id</th><th scope="col"><span class="visually-hidden">Next step</span></th>
     </tr></thead>
     <tbody>${pets.map(
-      (pet) => html`<tr ${String(pet.id) === raw.get('added') && html`class="fresh"`}>
-        ${LISTED.map((name) => cell(pet, name, raw))}<td class="number">${pet.id}</td></tr>`,
+      (pet) => html`<tr ${isFresh(pet) && html`class="fresh"`}>
+        ${SHOWN_FIELDS.map((name) => cell(pet, name, visit.query))}<td class="number" data-label="Id">${pet.id}</td>
+        <td class="step-cell">${stepForm(visit, pet, 'list')}</td></tr>`,
     )}</tbody>
   </table>`
 }
-
-/** Name and status first, then the rest. */
-const LISTED: readonly FieldName[] = [...new Set<FieldName>(['name', 'status', ...FIELD_NAMES])]
 
 function cell(pet: Pet, name: FieldName, raw: URLSearchParams): Html {
   const words = inWords(pet, name)
   if (name === 'name')
     return html`<th scope="row"><a href="${keepingPosition(`/animals/${pet.id}`, raw)}">${isolated(words)}</a></th>`
-  if (name === 'status') return html`<td><span class="mark ${pet.status}">${words}</span></td>`
-  return html`<td class="${alignment(name)}">${words}</td>`
+  if (name === 'status') return html`<td class="status-cell"><span class="mark ${pet.status}">${words}</span></td>`
+  return html`<td class="${alignment(name)}" data-label="${labelOf(name)}">${words}</td>`
 }
 
 function alignment(name: FieldName): string {

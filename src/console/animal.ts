@@ -1,14 +1,14 @@
-// The pages of one animal: one adds it, the other changes its fields. If the animal was changed after the form was opened,
+// The pages of one animal: one adds it, the other shows its facts and its timeline, and changes its fields. If the animal was changed after the form was opened,
 // both changes are kept, and a field that both changed is asked about (animal-merge.ts).
 import { hash } from 'node:crypto'
 import { newToken } from '../accounts/sessions.ts'
 import { int64FromText } from '../contract/int64.ts'
 import { FIELD_NAMES, type NewPet, type Pet } from '../contract/pets.ts'
 import { FieldProblem, InvalidFields } from '../contract/errors.ts'
-import { type AuditEvent, petSubject } from '../store/account-store.ts'
 import { fingerprintOf, idempotencyFor } from '../store/idempotency.ts'
-import { animalField, categoriesInUse, inWords, labelOf, readAnimal } from './animal-form.ts'
-import { history, readChanges } from './animal-history.ts'
+import { keepingPosition } from './animal-addresses.ts'
+import { animalField, categoriesInUse, inWords, labelOf, readAnimal, SHOWN_FIELDS } from './animal-form.ts'
+import { difference, readChanges, saveChange, timeline } from './animal-history.ts'
 import {
   carriedFields,
   meanwhileNotice,
@@ -19,9 +19,9 @@ import {
   savedNotice,
   unansweredProblems,
 } from './animal-merge.ts'
-import { keepingPosition } from './animal-table.ts'
+import { overtakenNotice, stepForm, stepNotice, takeStep } from './animal-steps.ts'
 import { form, hidden, type Problems, problemSummary } from './forms.ts'
-import { html, isolated, withVisibleControls } from '../http/html.ts'
+import { html, type Html, isolated, withVisibleControls } from '../http/html.ts'
 import { notFoundPage } from './problem-pages.ts'
 import { type ConsoleRoute, forMembers, type HtmlPage, type MemberVisit, type Outcome } from './visit.ts'
 
@@ -35,11 +35,14 @@ export const animalRoutes: readonly ConsoleRoute[] = [
     withAnimal((visit, pet) => animalPage(visit, pet, mergeForm(visit.form, pet))),
   ),
   forMembers('POST', '/animals/{id}', withAnimal(change), { keepsTyped: true }),
+  forMembers('POST', '/animals/{id}/status', withAnimal(takeStep)),
 ]
 
 async function animalPage(visit: MemberVisit, pet: Pet, merge: Merge, invalid: Problems = []): Promise<HtmlPage> {
   const [changes, categories] = await Promise.all([readChanges(visit, pet.id), categoriesInUse(visit.store)])
   const problems = [...unansweredProblems(merge), ...invalid]
+  const isEditing =
+    problems.length > 0 || merge.asked.length > 0 || merge.changedMeanwhile.length > 0 || visit.isRestored
   const back = keepingPosition('/animals', visit.query)
   const page = keepingPosition(`/animals/${pet.id}`, visit.query)
   return {
@@ -47,21 +50,35 @@ async function animalPage(visit: MemberVisit, pet: Pet, merge: Merge, invalid: P
     section: 'animals',
     ...(problems.length > 0 && { status: 400 }),
     ...(merge.asked.length > 0 && { status: 409 }),
-    body: html`<div class="narrow">
+    body: html`<p class="back"><a href="${back}">← Animals</a></p>
       <h1>${isolated(pet.name)}</h1>
-      <p class="quiet-text">Animal ${pet.id}</p>
-      ${savedNotice(visit.query, pet, back)}
+      ${savedNotice(visit.query, pet, back)}${await stepNotice(visit, 'animal')}${overtakenNotice(visit, changes[0])}
       ${meanwhileNotice(merge, pet, changes[0], page)}${problemSummary(problems)}
-      ${form(visit, {
-        action: page,
-        submit: 'Save',
-        cancel: back,
-        fields: html`${carriedFields(merge, pet)}
-          ${mergedFields(merge, pet, changes[0], { value: (name) => merge.values[name], problems, categories })}`,
-      })}
-      ${history(changes)}
-    </div>`,
+      <div class="animal">
+        <section class="panel" aria-label="Facts">
+          ${facts(pet)}
+          ${stepForm(visit, pet, 'animal')}
+          <details class="edit" ${isEditing && html`open`}><summary class="button quiet">Edit</summary>${form(visit, {
+            action: page,
+            submit: 'Save',
+            cancel: back,
+            fields: html`${carriedFields(merge, pet)}
+              ${mergedFields(merge, pet, changes[0], { value: (name) => merge.values[name], problems, categories })}`,
+          })}</details>
+        </section>
+        ${timeline(changes)}
+      </div>`,
   }
+}
+
+/** All but the name, which is the heading. */
+function facts(pet: Pet): Html {
+  const values: [label: string, value: Html | string][] = SHOWN_FIELDS.slice(1).map((name) => {
+    const words = inWords(pet, name)
+    return [labelOf(name), name === 'status' ? html`<span class="mark ${pet.status}">${words}</span>` : words]
+  })
+  values.push(['Id', String(pet.id)], ['Added', 'Not recorded'])
+  return html`<dl class="fact-list">${values.map(([label, value]) => html`<div><dt>${label}</dt><dd>${value}</dd></div>`)}</dl>`
 }
 
 /** The query that makes `savedNotice` say so. */
@@ -73,25 +90,14 @@ async function change(visit: MemberVisit, pet: Pet): Promise<Outcome> {
   const wanted = readAnimal((name) => merge.values[name], pet)
   if (wanted instanceof InvalidFields) return animalPage(visit, pet, merge, wanted.problems)
   if (merge.asked.length > 0) return animalPage(visit, pet, merge)
-  const detail = difference(pet, wanted)
   const next = (more: Record<string, string>) => ({
     redirect: keepingPosition(`/animals/${pet.id}`, visit.query, { ...more, ...meanwhileQuery(merge) }),
   })
-  if (detail === '') return next(merge.isStoredAlready ? SAVED : {})
-  const { id: accountId } = visit.who.account
-  const subject = petSubject(pet)
-  const event: AuditEvent = { at: visit.now, accountId, action: 'pet.changed', via: 'console', subject, detail }
-  const updated = await visit.store.pets.update(pet.id, pet, wanted, event)
+  if (difference(pet, wanted) === '') return next(merge.isStoredAlready ? SAVED : {})
+  const updated = await saveChange(visit, pet, wanted)
   if (updated.outcome === 'missing') return notFoundPage(visit)
   // Changed since it was read: merges again, with what is stored now.
   return updated.outcome === 'conflict' ? change(visit, updated.pet) : next(SAVED)
-}
-
-/** Describes each changed field, such as "Status: Pending → Sold"; returns an empty text if there is none. */
-function difference(from: NewPet, to: NewPet): string {
-  return FIELD_NAMES.filter((name) => from[name] !== to[name])
-    .map((name) => `${labelOf(name)}: ${inWords(from, name)} → ${inWords(to, name)}`)
-    .join('; ')
 }
 
 /** Looks up the animal that the address names, for a page about it. */

@@ -1,19 +1,19 @@
 // The list of animals: newest first, filtered by status, a page at a time, from the same store calls as the API. The search above it
 // finds animals by id, or by the beginnings of words of the name.
 import type { Config } from '../config.ts'
-import { encodeCursor, filterQuery, type Filters, type ListQuery, parseListQuery } from '../contract/list-query.ts'
-import { PET_STATUSES, type Pet, type PetStatus } from '../contract/pets.ts'
+import { encodeCursor, filterQuery, type ListQuery, parseListQuery } from '../contract/list-query.ts'
+import type { Pet } from '../contract/pets.ts'
 import { entryOf } from '../contract/entry-of.ts'
 import { Problem } from '../contract/errors.ts'
 import { int64FromText } from '../contract/int64.ts'
-import { NAME_MAX_LENGTH } from '../contract/limits.ts'
-import { type DelimiterName, DELIMITERS, renderCsv } from '../contract/pet-csv.ts'
+import { DELIMITERS, renderCsv } from '../contract/pet-csv.ts'
 import { wordsOf } from '../store/search-pets.ts'
 import type { FoundPets, Place } from '../store/store.ts'
-import { STATUS_WORDS } from './animal-form.ts'
-import { ACCEPTED, animalTable, listAddress, withFilters } from './animal-table.ts'
+import { ACCEPTED, listAddress, withFilters } from './animal-addresses.ts'
+import { stepNotice } from './animal-steps.ts'
+import { animalTable } from './animal-table.ts'
+import { type StatusCounts, toolbar, total } from './animal-toolbar.ts'
 import { emptyState, html, type Html, isolated } from '../http/html.ts'
-import { hidden } from './forms.ts'
 import { badRequestPage } from './problem-pages.ts'
 import { count } from './times.ts'
 import { type ConsoleRoute, forMembers, type MemberVisit, type Outcome } from './visit.ts'
@@ -23,7 +23,7 @@ export const animalsRoutes: readonly ConsoleRoute[] = [
   forMembers('GET', '/animals.csv', csvFile),
 ]
 
-/** What a page of animals shows below the tiles. */
+/** What a page of animals shows around its toolbar. */
 interface Shown {
   status?: number
   notice?: Html | undefined
@@ -34,22 +34,24 @@ async function animalsPage(visit: MemberVisit): Promise<Outcome> {
   const parsed = readQuery(visit.query)
   const query = parsed instanceof Problem ? { limit: 1 } : parsed
   const typed = visit.query.get('q')?.trim() ?? ''
-  const [counts, shown] = await Promise.all([
-    visit.store.pets.countByStatus(),
-    parsed instanceof Problem ? refused(parsed.message) : show(visit, parsed, typed),
+  // The matches of a search are not counted.
+  const counting = typed === '' ? visit.store.pets.countByStatus() : undefined
+  const [counts, shown, done] = await Promise.all([
+    counting,
+    parsed instanceof Problem
+      ? refused(parsed.message)
+      : counting
+        ? list(visit, parsed, counting)
+        : search(visit, parsed, typed),
+    stepNotice(visit, 'list'),
   ])
   if ('redirect' in shown) return shown
   return {
     title: 'Animals',
     section: 'animals',
     ...(shown.status !== undefined && { status: shown.status }),
-    body: html`<div class="page-head"><h1>Animals</h1><a class="button primary" href="/animals/new">Add an animal</a></div>
-      ${shown.notice}${searchForm(typed, query)}${tiles(counts, query, typed)}${shown.content}`,
+    body: html`${toolbar(query, typed, counts)}${done}${shown.notice}${shown.content}`,
   }
-}
-
-function show(visit: MemberVisit, query: ListQuery, typed: string): Promise<Shown | { redirect: string }> {
-  return typed === '' ? list(visit, query) : search(visit, query, typed)
 }
 
 /** How many animals of a file are read at a time. */
@@ -75,17 +77,6 @@ function csvFile({ store, query: raw }: MemberVisit): Outcome {
   return { file: `animals${status ? `-${status}` : ''}.csv`, type: 'text/csv; charset=utf-8', content }
 }
 
-function downloadLink(query: ListQuery): Html {
-  const download = (delimiter: DelimiterName, words: string) =>
-    html`<a class="button" href="${withFilters('/animals.csv', query, { delimiter })}">Download with ${words}</a>`
-  return html`<details class="download"><summary>Download as CSV</summary>
-    <p>All ${query.status ?? ''} animals, newest first. Names are written exactly as they are, and a spreadsheet may take one that starts with
-    <code>=</code>, <code>+</code>, <code>-</code> or <code>@</code> for a formula: import the columns as text.</p>
-    <p>If yours shows everything in one column, as Excel does where numbers have a decimal comma, take the file with semicolons.</p>
-    <p>${download('comma', 'commas')} ${download('semicolon', 'semicolons')}</p>
-  </details>`
-}
-
 /** Reads the status and the position in the list: `cursor` is where older animals start, `newer` where newer ones end. */
 function readQuery(raw: URLSearchParams): ListQuery | Problem {
   const sent = Object.fromEntries(ACCEPTED.map(({ name }) => [name, raw.get(name) ?? undefined]))
@@ -102,19 +93,13 @@ function addedNotice(id: string | null, found: readonly Pet[]): Html | undefined
     <a href="/animals/new">Add another</a></p>`
 }
 
-function tiles(counts: Record<PetStatus, number>, chosen: Filters, typed: string): Html {
-  const all = Object.values(counts).reduce((total, each) => total + each, 0)
-  const tab = (status: PetStatus | undefined, words: string, total: number) => html`<li>
-    <a class="tab ${status}" href="${listAddress({ ...chosen, status }, typed === '' ? {} : { q: typed })}" ${status === chosen.status && html`aria-current="true"`}>
-      <span class="tab-words">${words}</span> <span class="tab-count">${count(total)}</span></a></li>`
-  return html`<nav aria-label="By status"><ul class="tabs">
-    ${tab(undefined, 'All', all)}${PET_STATUSES.map((status) => tab(status, STATUS_WORDS[status], counts[status]))}
-  </ul></nav>`
-}
-
-async function list(visit: MemberVisit, query: ListQuery): Promise<Shown | { redirect: string }> {
+async function list(
+  visit: MemberVisit,
+  query: ListQuery,
+  counting: Promise<StatusCounts>,
+): Promise<Shown | { redirect: string }> {
   const { store, query: raw, config } = visit
-  const found = await store.pets.list({ ...query, limit: query.limit + 1 })
+  const [found, counts] = await Promise.all([store.pets.list({ ...query, limit: query.limit + 1 }), counting])
   // No newer page follows: shows the first page instead, which is never shorter.
   if (query.after !== undefined && found.length <= query.limit) return { redirect: listAddress(query) }
   const notice = addedNotice(raw.get('added'), found)
@@ -122,18 +107,34 @@ async function list(visit: MemberVisit, query: ListQuery): Promise<Shown | { red
   const page = query.after === undefined ? found.slice(0, query.limit) : found.slice(-query.limit)
   if (page.length === 0) return { notice, content: nothing(query, config) }
   const hasOlder = query.after !== undefined || found.length > page.length
-  const content = html`${animalTable('Animals, newest first', page, raw)}${paging(query, page, hasOlder)}${downloadLink(query)}`
+  const isFirst = query.before === undefined && query.after === undefined
+  const all = total(counts, query.status)
+  // Counting what is newer would read it all, so the links carry the number; at both ends it is known.
+  const first = isFirst ? 1 : hasOlder ? Number(raw.get('first')) : all - page.length + 1
+  const content = html`${animalTable('Animals, newest first', page, visit)}
+    ${(!isFirst || hasOlder) && paging(query, page, { first, all, isFirst, hasOlder })}`
   return { notice, content }
 }
 
-function paging(query: ListQuery, page: readonly Pet[], hasOlder: boolean): Html | undefined {
-  const isFirst = query.before === undefined && query.after === undefined
-  if (isFirst && !hasOlder) return undefined
+interface Position {
+  /** The number of the page's first animal in the list; NaN or another wrong number if the address tells none. */
+  first: number
+  all: number
+  isFirst: boolean
+  hasOlder: boolean
+}
+
+function paging(query: ListQuery, page: readonly Pet[], { first, all, isFirst, hasOlder }: Position): Html {
+  const last = first + page.length - 1
+  const isKnown = Number.isSafeInteger(first) && first > 0 && last <= all
+  const address = (cursor: Record<string, string>, number: number) =>
+    listAddress(query, { ...cursor, ...(isKnown && { first: String(Math.max(number, 1)) }) })
   const newer = html`<a class="button" href="${listAddress(query)}">← Newest</a>
-    <a class="button" rel="prev" href="${listAddress(query, { newer: encodeCursor(page[0]!.id) })}">← Newer</a>`
-  const older = html`<a class="button" rel="next" href="${listAddress(query, { cursor: encodeCursor(page.at(-1)!.id) })}">Older →</a>`
+    <a class="button" rel="prev" href="${address({ newer: encodeCursor(page[0]!.id) }, first - query.limit)}">← Newer</a>`
+  const older = html`<a class="button" rel="next" href="${address({ cursor: encodeCursor(page.at(-1)!.id) }, last + 1)}">Older →</a>`
   return html`<nav class="paging" aria-label="Pages">
     <span class="paging-back">${!isFirst && newer}</span>
+    ${isKnown && html`<span class="quiet-text number">${count(first)} to ${count(last)} of ${count(all)}</span>`}
     ${hasOlder ? older : html`<span class="quiet-text">These are the oldest.</span>`}
   </nav>`
 }
@@ -154,15 +155,6 @@ function nothing(query: ListQuery, { environment, given }: Config): Html {
   return emptyState('No animals yet', html`<a href="/animals/new">Add the first one</a>${seed}`)
 }
 
-function searchForm(typed: string, filters: Filters): Html {
-  return html`<form class="search" method="get" action="/animals" role="search">
-    <label for="q">Find an animal</label>
-    <input id="q" name="q" type="search" value="${typed}" placeholder="Name or id" maxlength="${NAME_MAX_LENGTH}" autocomplete="off" spellcheck="false" dir="auto">
-    ${[...new URLSearchParams(filterQuery(filters))].map(([name, value]) => hidden(name, value))}
-    <button class="button">Find</button>
-  </form>`
-}
-
 /** Opens the animal whose id was typed. If there is none, searches names, also for words that are numbers. */
 async function search(visit: MemberVisit, query: ListQuery, typed: string): Promise<Shown | { redirect: string }> {
   const { store, query: raw } = visit
@@ -176,7 +168,7 @@ async function search(visit: MemberVisit, query: ListQuery, typed: string): Prom
   if (words.length === 0) return refused(html`${isolated(typed)} has no letter, digit or symbol to search for.`)
   const { before: _before, after: _after, ...filters } = query
   const found = await store.pets.search({ ...filters, words, after })
-  const content = results(found, raw, typed, filters)
+  const content = results(found, visit, typed, filters)
   if (id === undefined) return { content }
   const notice = html`<p class="notice bad" role="alert">There is no animal with the id ${id}.</p>`
   return { ...(found.pets.length === 0 && { status: 404 }), notice, content }
@@ -194,8 +186,8 @@ async function refused(message: Html | string): Promise<Shown> {
   return { status: 400, content }
 }
 
-function results({ pets, next, isWhole }: FoundPets, raw: URLSearchParams, q: string, filters: ListQuery): Html {
-  const isFirst = !raw.has('from')
+function results({ pets, next, isWhole }: FoundPets, visit: MemberVisit, q: string, filters: ListQuery): Html {
+  const isFirst = !visit.query.has('from')
   const all = html`<a href="${listAddress(filters)}">Show all${filters.status && ` ${filters.status}`} animals</a>`
   const behind =
     !isWhole &&
@@ -208,7 +200,7 @@ function results({ pets, next, isWhole }: FoundPets, raw: URLSearchParams, q: st
     html`<a class="button" rel="next" href="${listAddress(filters, { q, from: `${next.id} ${next.word}` })}">More →</a>`
   return html`${behind}
     <p class="quiet-text">Names that match ${isolated(q)}, in the order of the matching word. ${all}</p>
-    ${pets.length > 0 && animalTable('Animals that match', pets, raw)}
+    ${pets.length > 0 && animalTable('Animals that match', pets, visit)}
     ${next && pets.length < filters.limit && html`<p>There may be more: this page has looked at as many animals as one page does.</p>`}
     ${(back || more) && html`<nav class="paging" aria-label="Pages"><span class="paging-back">${back}</span>${more}</nav>`}`
 }

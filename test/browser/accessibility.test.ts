@@ -30,7 +30,9 @@ const MEMBER_PAGES = [
   '/animals?status=lost',
   '/animals?q=a',
   '/animals?q=99999',
+  '/animals?step=1240&was=sold&since=1',
   '/animals/new',
+  '/animals/40',
   '/activity',
   '/account',
   '/account/delete',
@@ -117,6 +119,8 @@ describeInBrowser('every page for everybody', { clock: () => clock.now }, (brows
       pets.update(id, { ...pet, name: from }, { ...pet, name: to }, event('acct_2', 'pet.changed'))
     await rename(pet.name, 'w'.repeat(255))
     await page.goto('/animals/40')
+    await page.getByText('Edit', { exact: true }).click()
+    await check(page, 'an animal that is edited')
     await rename('w'.repeat(255), 'x'.repeat(255))
     await page.getByLabel('Name').fill('Mine')
     for (const name of ['a question', 'a question without an answer']) {

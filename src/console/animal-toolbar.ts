@@ -1,0 +1,56 @@
+// The toolbar above the animals: the search, the statuses with their counts, the download, and the way to add one.
+import { filterQuery, type Filters } from '../contract/list-query.ts'
+import { NAME_MAX_LENGTH } from '../contract/limits.ts'
+import type { DelimiterName } from '../contract/pet-csv.ts'
+import { PET_STATUSES, type PetStatus } from '../contract/pets.ts'
+import { html, type Html } from '../http/html.ts'
+import { listAddress, withFilters } from './animal-addresses.ts'
+import { STATUS_WORDS } from './animal-form.ts'
+import { hidden } from './forms.ts'
+import { count } from './times.ts'
+
+export type StatusCounts = Record<PetStatus, number>
+
+/** `typed` is the text of the search; empty for the list. Without `counts`, the statuses are shown without numbers. */
+export function toolbar(filters: Filters, typed: string, counts: StatusCounts | undefined): Html {
+  return html`<div class="page-head"><h1>Animals</h1>
+      <div class="head-actions">${typed === '' && downloadMenu(filters)}
+        <a class="button primary" href="/animals/new">Add<span class="wide-words"> an animal</span></a></div></div>
+    <div class="toolbar">${searchForm(typed, filters)}${statusSegments(filters, typed, counts)}</div>`
+}
+
+function searchForm(typed: string, filters: Filters): Html {
+  return html`<form class="search" method="get" action="/animals" role="search">
+    <input id="q" name="q" type="search" value="${typed}" placeholder="Name or id" aria-label="Find an animal" maxlength="${NAME_MAX_LENGTH}" autocomplete="off" spellcheck="false" dir="auto">
+    ${[...new URLSearchParams(filterQuery(filters))].map(([name, value]) => hidden(name, value))}
+    <button class="button">Find</button>
+  </form>`
+}
+
+function statusSegments(chosen: Filters, typed: string, counts: StatusCounts | undefined): Html {
+  const segment = (status: PetStatus | undefined, words: string) => html`<li>
+    <a href="${listAddress({ ...chosen, status }, typed === '' ? {} : { q: typed })}" ${status === chosen.status && html`aria-current="true"`}>
+      <span>${words}</span> ${counts && html`<span class="segment-count">${count(total(counts, status))}</span>`}</a></li>`
+  return html`<nav aria-label="By status"><ul class="switch segments">
+    ${segment(undefined, 'All')}${PET_STATUSES.map((status) => segment(status, STATUS_WORDS[status]))}
+  </ul></nav>`
+}
+
+/** Returns how many animals the list of a status has; without a status, of all. */
+export function total(counts: StatusCounts, status: PetStatus | undefined): number {
+  return status === undefined ? Object.values(counts).reduce((sum, each) => sum + each, 0) : counts[status]
+}
+
+function downloadMenu(filters: Filters): Html {
+  const download = (delimiter: DelimiterName, words: string) =>
+    html`<a class="button" href="${withFilters('/animals.csv', filters, { delimiter })}">With ${words}</a>`
+  return html`<details class="menu"><summary class="button">Download</summary>
+    <div class="menu-box download">
+      <p>All ${filters.status ?? ''} animals as CSV, newest first. If your spreadsheet shows one column, as Excel does where numbers have a
+      decimal comma, take semicolons.</p>
+      <p>${download('comma', 'commas')} ${download('semicolon', 'semicolons')}</p>
+      <p class="quiet-text">Names are written exactly as they are. Import the columns as text: a spreadsheet may take a name that starts with
+      <code>=</code>, <code>+</code>, <code>-</code> or <code>@</code> for a formula.</p>
+    </div>
+  </details>`
+}
