@@ -9,6 +9,7 @@ import type { ConsoleParts } from './console/visit.ts'
 import { createRecorder, createResponder, createSend, type Responder } from './http/answer.ts'
 import { AnswerCache } from './http/answer-cache.ts'
 import { createApp, type Timeouts } from './http/app.ts'
+import { createAuthenticate } from './http/authenticate.ts'
 import type { Arrival } from './http/call.ts'
 import type { Metrics } from './http/metrics.ts'
 import type { createPages } from './http/pages.ts'
@@ -107,7 +108,7 @@ export async function startServing(parts: ServingParts) {
   const [url, reach] = [addressOf(server), reachOf(config, server.address())]
   const consoleParts = { config, ...reach, url, store, accounts, sessions, flushUsage, throttles: shared, clock, log }
   // Requests for pages wait until the pages are loaded; operations are served meanwhile.
-  setImmediate(() => pages.resolve(loadPages(consoleParts, health, responder)))
+  setImmediate(() => pages.resolve(loadPages(consoleParts, health, responder, keyring)))
 
   return {
     /** With the actual port, such as http://127.0.0.1:8080. */
@@ -151,10 +152,15 @@ async function loadMetrics({ adminPort }: Config): Promise<Metrics | undefined> 
 type ServePage = ReturnType<typeof createPages>
 
 /** Imports the pages after the server listens: they take longer to load than all other modules together. */
-async function loadPages(parts: ConsoleParts, health: Health, responder: Responder): Promise<ServePage> {
+async function loadPages(
+  parts: ConsoleParts,
+  health: Health,
+  responder: Responder,
+  keyring: Keyring,
+): Promise<ServePage> {
   const [{ createConsole }, { createPages }] = await Promise.all([
     import('./console/console.ts'),
     import('./http/pages.ts'),
   ])
-  return createPages(parts.config, health, createConsole(parts), responder)
+  return createPages(parts.config, health, createConsole(parts), responder, createAuthenticate(keyring))
 }

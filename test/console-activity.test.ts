@@ -65,26 +65,46 @@ describeService(
       assert.match((await client.get('/activity')).body, /No requests in this time.*with one of your keys/s)
     })
 
-    it('that failed is explained within the chosen time, the newest 20 requests of it', async () => {
+    it('that failed is explained within the chosen time, repeats in one entry', async () => {
       for (let call = 0; call < 21; call += 1) await service().call(`/pets/${900_000 + call}`)
-      const cards = (page: string) => page.split('class="card failure"').slice(1)
       const shown = await pageAfter(0.9, '/activity?span=day')
-      assert.equal(cards(shown).length, 20)
-      assert.match(cards(shown)[0]!, /900020/)
-      assert.match(shown, /The newest 20 of 21 failed requests\./)
+      const [, entry = '', ...others] = shown.split('<li><details>')
+      assert.deepEqual(others, [])
+      assert.match(entry, /<code>pet_not_found<\/code> × 21 <code[^>]*>GET \/v1\/pets\/\{petId\}<.*900020.*900000/s)
       assert.match(shown, /<input type="hidden" name="span" value="day">/, 'the filter stays within that time')
       assert.match(await pageAfter(1.1, '/activity?span=day'), /No failed requests/)
-      assert.equal(cards(await pageAfter(1.1, '/activity?span=week')).length, 20)
+      assert.match(await pageAfter(1.1, '/activity?span=week'), /× 21/)
     })
 
     it('that failed is explained with its Request-Id, code, message and fix', async () => {
       const failed = await service().add({ name: '<script>alert(1)</script>' })
-      const [, card = ''] = (await open('/activity')).split('class="card failure"')
+      const [, card = ''] = (await open('/activity')).split('<li><details>')
       assert.ok(card.includes(`Request-Id <code>${failed.headers.get('request-id')}</code>`))
       assert.deepEqual(codesIn(card), ['invalid_pet'])
       assert.match(card, /categoryId is missing/)
       assert.ok(card.includes(ERRORS.invalid_pet.fix))
       assert.doesNotMatch(card, /<script>alert/)
+    })
+
+    it('that found no operation is explained too, below the base path or beside it, without the secrets in its address', async () => {
+      const client = await signedInAs(service(), 'lost@example.com')
+      const { secret } = await client.generateKey('lost')
+      const send = (method: string, path: string) => fetch(service().url + path, { method, ...withKey(secret) })
+      const long = '/'.padEnd(500, 'x')
+      for (const [method, path] of [
+        ['DELETE', '/v1/pets/7'],
+        ['GET', '/pets'],
+        ['GET', `/v1/${secret}?a=b`],
+        ['GET', long],
+      ] as const)
+        await send(method, path)
+      const anonymous = await fetch(`${service().url}/v1/nothing`)
+      const { body } = await client.get('/activity')
+      assert.deepEqual(codesIn(body), ['unknown_path', 'unknown_path', 'unknown_path', 'method_not_allowed'])
+      for (const line of [`GET ${long.slice(0, 100)}…`, 'GET /v1/pets_test_…', 'GET /pets', 'DELETE /v1/pets/7'])
+        assert.ok(body.includes(`<code class="quiet-text">${line}</code>`), line)
+      assert.ok(!body.includes(secret) && !body.includes(anonymous.headers.get('request-id')!))
+      assert.match(body, /No requests in this time/, 'they are no calls of an operation')
     })
 
     it('that failed is explained also by a code that it does not know, such as one of a newer release', async () => {
@@ -137,9 +157,9 @@ describeService(
       const tried = []
       for (const { secret } of [one, one, other]) tried.push(await service().call('/pets', withKey(secret)))
       const again = (await client.get('/activity?span=month')).body
-      assert.deepEqual(codesIn(again), ['expired_api_key', 'revoked_api_key', 'revoked_api_key'])
+      assert.deepEqual(codesIn(again), ['expired_api_key', 'revoked_api_key'])
       for (const { headers } of tried) assert.ok(again.includes(headers.get('request-id')!))
-      assert.match(again, /with <bdi>to revoke<\/bdi>/)
+      assert.match(again, /revoked_api_key<\/code> × 2 .*<bdi>to revoke<\/bdi>/s)
       assert.match(again, /aria-label="2 requests: 2 succeeded, 0 client errors, 0 server errors"/)
       assert.equal((await store.accounts.keyById(revoked!.id))!.lastUsedAt, lastUse)
       clock.now = lastUse

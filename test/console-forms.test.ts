@@ -195,13 +195,14 @@ describeService('The forms of the console', (service) => {
         'Category must be a whole number in digits, such as 3 or -3',
         'Choose one of the listed statuses',
       ]
-      const keyName = /^The key's name must have 1 to 100 printable characters/
+      const keyName = /^The key's name must have at most 100 characters, all of them printable/
       const wrongPassword = 'The password is wrong.'
       for (const [who, page, action, typed, problems, kept] of [
         [client, NEW, NEW, wrongAnimal, animalProblems, ['value="1.5"']],
         [client, NEW, NEW, { name: 'Rex', status: 'sold' }, ['Enter a category'], ['value="Rex"', '"sold" selected']],
         [client, `/animals/${id}`, `/animals/${id}`, wrongAnimal, animalProblems, ['value="  "', 'value="1.5"']],
         [client, '/keys', '/keys', { name: 'tab\tbed', expires: '90' }, [keyName], ['"tab\tbed"', '"90" selected']],
+        [client, '/keys', '/keys', { name: ' ' }, ['Enter a name'], ['value=" "']],
         [client, '/keys', '/keys', { name: 'k', expires: '8' }, ['Choose one of the listed times.'], ['value="k"']],
         [client, '/account', '/account/password', { current: 'not it', password: PASSWORD }, [wrongPassword], []],
         [
@@ -230,7 +231,9 @@ describeService('The forms of the console', (service) => {
           if (typeof problem === 'string') assert.equal(told[nth], problem)
           else assert.match(told[nth]!, problem)
         for (const text of kept) assert.ok(body.includes(text), `${page}: ${text}`)
-        assert.match(body, /aria-describedby="[^"]*\b(\w+)-problem" aria-invalid="true"/)
+        assert.match(body, /aria-describedby="[^"]*\b(\w+)-problem" aria-invalid="true" autofocus/)
+        assert.equal(body.split(' autofocus').length, 2, 'the first one has the focus')
+        assert.equal(/role="alert"/.test(body), problems.length > 1, 'a summary is for several')
       }
       assert.deepEqual(await service().store.pets.get(id), { id, name: 'Rex', categoryId: 1n, status: 'sold' })
     })
@@ -298,7 +301,7 @@ describeService('The forms of the console', (service) => {
       const client = await signedIn(service())
       const refused = await client.fillIn(page, { name: ' ' })
       assert.equal(refused.status, 400)
-      assert.match(refused.body, /<title>Error: Rename a key.*name="name" type="text" value=" "/s)
+      assert.match(refused.body, /<title>Error: Rename a key.*Enter a name<.*name="name" type="text" value=" "/s)
       const { location } = await client.fillIn(page, { name: 'new name' })
       assert.match((await client.get(location!)).body, /Key renamed.*<bdi>new name<\/bdi>/s)
       const [event] = await store.accounts.auditTrail(account.id, 1)

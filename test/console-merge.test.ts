@@ -64,7 +64,7 @@ describeService('Two people who edit one animal', (service) => {
     const merged = { categoryId: '12', status: 'sold' }
     const unanswered = await answer(asked, { ...merged, name: 'Mine' })
     assert.equal(unanswered.status, 409)
-    assert.match(unanswered.body, /href="#keep_name">Name: choose which to keep<.*id="keep_name".*value="Mine"/s)
+    assert.match(unanswered.body, /Name: choose which to keep<.*id="keep_name"[^>]* autofocus.*value="Mine"/s)
     const saved = await answer(unanswered, { ...merged, name: 'Mine, after all', keep_name: 'yours' })
     assert.equal(saved.location, `${path}?changed=yes`)
     assert.deepEqual(await stored(), { id, name: 'Mine, after all', categoryId: 12n, status: 'sold' })

@@ -153,7 +153,7 @@ async function answersOf(faulty: Faulty): Promise<{ answers: Map<string, number>
   if (faulty.findCached !== undefined) cache.find = faulty.findCached
   const health = createHealth(async () => undefined)
   const notFound = faulty.page ?? (async () => ({ status: 404, headers: [], body: undefined }))
-  const pages = createPages(config, health, { routes: [], notFound }, responder)
+  const pages = createPages(config, health, { routes: [], notFound }, responder, () => undefined)
   const parts: AppParts = {
     config,
     store,

@@ -172,11 +172,12 @@ function passwordFieldProblem(password: string): FieldProblem | undefined {
 }
 
 function keyProblem(name: string, expiresAt: number | undefined, now: number): FieldProblem | undefined {
+  if (name.trim() === '') return new FieldProblem('name', 'Enter a name')
   const length = [...name].length
-  if (name.trim() === '' || length > KEY_NAME_MAX_LENGTH || /\p{Cc}/u.test(name) || !name.isWellFormed()) {
+  if (length > KEY_NAME_MAX_LENGTH || /\p{Cc}/u.test(name) || !name.isWellFormed()) {
     return new FieldProblem(
       'name',
-      `The key's name must have 1 to ${KEY_NAME_MAX_LENGTH} printable characters, not all of them white space, got ${length}.`,
+      `The key's name must have at most ${KEY_NAME_MAX_LENGTH} characters, all of them printable, got ${length} characters.`,
     )
   }
   return isExpired({ expiresAt }, now)

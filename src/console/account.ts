@@ -110,7 +110,7 @@ function deletePage(visit: MemberVisit, problems: Problems = []): HtmlPage {
         submit: 'Delete account',
         danger: true,
         cancel: '/account',
-        fields: field({ ...CURRENT_PASSWORD, label: 'Current password, to confirm', problems }),
+        fields: field({ ...CURRENT_PASSWORD, label: 'Current password, to confirm', problems, focus: true }),
       })}
     </div>`,
   }

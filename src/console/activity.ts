@@ -1,11 +1,12 @@
 // The page of an account's use of the API: its requests over time, and why requests failed and how to fix that.
 import { entryOf } from '../contract/entry-of.ts'
 import { ERRORS } from '../contract/errors.ts'
+import { BASE_PATH, OPERATIONS } from '../contract/operations.ts'
 import { type ApiKey, FAILED_REQUESTS_KEPT, type FailedRequest } from '../store/account-store.ts'
 import { firstBucket, requestCharts, type Span } from './activity-chart.ts'
 import { hidden, optionList } from './forms.ts'
 import { emptyState, html, type Html, isolated } from '../http/html.ts'
-import { counted, DAY_MS, HOUR_MS, minute } from './times.ts'
+import { DAY_MS, HOUR_MS, minute } from './times.ts'
 import { type ConsoleRoute, forMembers, type HtmlPage, type MemberVisit } from './visit.ts'
 
 export const activityRoutes: readonly ConsoleRoute[] = [forMembers('GET', '/activity', activityPage)]
@@ -54,8 +55,6 @@ function noRequests(hasKeys: boolean): Html {
   return emptyState('No requests in this time', next)
 }
 
-const FAILED_SHOWN = 20
-
 /** Reads the failed requests since that time, and renders those that match the key and the status of the address. */
 async function failedRequests({ store, who, query }: MemberVisit, span: string, since: number): Promise<Html> {
   const kept = await store.accounts.failedRequests(who.account.id, FAILED_REQUESTS_KEPT)
@@ -74,29 +73,47 @@ async function failedRequests({ store, who, query }: MemberVisit, span: string, 
   const matching = recent.filter(
     (failed) => (key === '' || failed.keyId === key) && (status === '' || String(failed.status) === status),
   )
-  const cards = matching.slice(0, FAILED_SHOWN).map((failed) => failureCard(failed, keys))
   return html`<form class="filter" method="get" action="/activity" autocomplete="off">
       ${hidden('span', span)}
       <label>Key <select name="key">${keyOptions}</select></label>
       <label>Status <select name="status">${statusOptions}</select></label>
       <button class="button">Filter</button>
     </form>
-    ${cards.length === 0 ? emptyState('None of these', 'No failed request fits the filter.') : html`<ul class="cards">${cards}</ul>`}
-    ${matching.length > FAILED_SHOWN && html`<p class="quiet-text">The newest ${FAILED_SHOWN} of ${counted(matching.length, 'failed request')}.</p>`}`
+    ${matching.length === 0 ? emptyState('None of these', 'No failed request fits the filter.') : failureLog(matching, keys)}
+    <p class="quiet-text">The newest ${FAILED_REQUESTS_KEPT} are kept.</p>`
 }
 
-function failureCard(
-  { at, keyId, requestId, operation, status, code, message }: FailedRequest,
-  keys: readonly ApiKey[],
-): Html {
+/** Renders the log, newest first. Repeats in a row, of one key with one result, are one entry, which opens to its details. */
+function failureLog(failed: readonly FailedRequest[], keys: readonly ApiKey[]): Html {
+  const groups: FailedRequest[][] = []
+  for (const each of failed) {
+    const last = groups.at(-1)
+    if (last !== undefined && GROUPED.every((name) => last[0]![name] === each[name])) last.push(each)
+    else groups.push([each])
+  }
+  return html`<ol class="log">${groups.map((group) => failureEntry(group, keys))}</ol>`
+}
+
+const GROUPED = ['code', 'status', 'operation', 'keyId'] as const
+
+function failureEntry(group: readonly FailedRequest[], keys: readonly ApiKey[]): Html {
+  const { at, keyId, operation, status, code } = group[0]!
   const key = keys.find(({ id }) => id === keyId)
   const known = entryOf(ERRORS, code)
-  return html`<li class="card failure">
-    <p class="failure-head"><span class="mark ${status < 500 ? 'pending' : 'bad'}">${status}</span>
-      ${known ? html`<a href="/docs/errors#${code}"><code>${code}</code></a>` : html`<code>${code}</code>`}
-      <span class="quiet-text"><code>${operation}</code>${key && html` with ${isolated(key.name)}`}, ${minute(at)}</span></p>
-    <p class="failure-message">${isolated(message)}</p>
-    ${known && html`<p><strong>Fix:</strong> ${known.fix}</p>`}
-    <p class="quiet-text">Request-Id <code>${requestId}</code></p>
-  </li>`
+  return html`<li><details>
+    <summary><span class="log-time">${minute(at)}</span> <span class="mark ${status < 500 ? 'pending' : 'bad'}">${status}</span>
+      <span class="log-what"><code>${code}</code>${group.length > 1 && ` × ${group.length}`} <code class="quiet-text">${requestLine(operation)}</code></span>
+      <span class="log-key quiet-text">${key && isolated(key.name)}</span></summary>
+    <ul class="log-details">${group.map(
+      ({ at: time, requestId, message }) => html`<li>${isolated(message)}
+        <span class="quiet-text">${minute(time)}, Request-Id <code>${requestId}</code></span></li>`,
+    )}</ul>
+    ${known && html`<p><strong>Fix:</strong> ${known.fix} <a href="/docs/errors#${code}">More about <code>${code}</code></a></p>`}
+  </details></li>`
+}
+
+/** Returns the method and path of an operation. A request that was for none is recorded as that. */
+function requestLine(name: string): string {
+  const operation = OPERATIONS.find(({ id }) => id === name)
+  return operation === undefined ? name : `${operation.method} ${BASE_PATH}${operation.path}`
 }

@@ -15,7 +15,7 @@ import {
 } from '../contract/pets.ts'
 import { FieldProblem, InvalidFields } from '../contract/errors.ts'
 import type { Store } from '../store/store.ts'
-import { choice, field, type FieldParts, type Problems } from './forms.ts'
+import { choice, field, type FieldParts } from './forms.ts'
 import type { Html } from '../http/html.ts'
 
 export const STATUS_WORDS: Record<PetStatus, string> = { available: 'Available', pending: 'Pending', sold: 'Sold' }
@@ -74,9 +74,8 @@ const SHOWN: Record<FieldName, ShownField> = {
 }
 
 /** `value` returns what was typed into a field, or what it starts with. */
-export interface AnimalFieldParts {
+export interface AnimalFieldParts extends Pick<FieldParts, 'problems' | 'focus'> {
   value: (name: FieldName) => string
-  problems: Problems
   categories: readonly bigint[]
 }
 

@@ -14,7 +14,7 @@ import {
   textInWords,
 } from './animal-form.ts'
 import { type Change, whoChanged } from './animal-history.ts'
-import { hidden } from './forms.ts'
+import { focusOf, hidden } from './forms.ts'
 
 type Texts = Partial<Record<FieldName, string>>
 
@@ -157,7 +157,7 @@ function question(name: FieldName, theirs: Html, was: string | undefined, parts:
     <legend>${labelOf(name)}</legend>
     ${was !== undefined && html`<p class="hint" id="${id}-hint">When you opened the form: ${isolated(textInWords(name, was))}</p>`}
     ${problem && html`<p class="problem" id="${id}-problem">${problem}</p>`}
-    <label><input type="radio" id="${id}" name="${id}" value="theirs"> <span>${theirs}</span></label>
+    <label><input type="radio" id="${id}" name="${id}" value="theirs" ${focusOf({ ...parts, name: id })}> <span>${theirs}</span></label>
     <label><input type="radio" name="${id}" value="yours"> <span>Keep yours, as in the field below</span></label>
     ${animalField(name, parts, 'Yours')}
   </fieldset>`

@@ -18,10 +18,10 @@ const STEPS: Record<PetStatus, { words: string; to: PetStatus }> = {
   sold: { words: 'Make available', to: 'available' },
 }
 
-/** `then` is the page that follows: the list, or that of the animal. An animal with a status of a newer program has no step. */
-export function stepForm(visit: MemberVisit, pet: Pet, then: 'list' | 'animal'): Html | undefined {
+/** `on` is the page that follows: the list, or that of the animal. An animal with a status of a newer program has no step. */
+export function stepForm(visit: MemberVisit, pet: Pet, on: 'list' | 'animal'): Html | undefined {
   const step = entryOf(STEPS, pet.status ?? '')
-  return step && statusForm(visit, pet, step.words, { to: step.to, then })
+  return step && statusForm(visit, pet, step.words, { to: step.to, on })
 }
 
 function statusForm(visit: MemberVisit, pet: Pet, words: string, fields: Record<string, string>): Html {
@@ -35,14 +35,14 @@ function statusForm(visit: MemberVisit, pet: Pet, words: string, fields: Record<
 /** Takes a step; with `since`, the time of the visitor's own step, undoes that one. If it was overtaken, the animal's page says by what. */
 export async function takeStep(visit: MemberVisit, pet: Pet): Promise<Outcome> {
   const { form, query, store, who, now } = visit
-  const [from, since, then] = [form.get('from'), form.get('since'), form.get('then')]
+  const [from, since, on] = [form.get('from'), form.get('since'), form.get('on')]
   const page = `/animals/${pet.id}`
   const status = (form.get('to') ?? '') as PetStatus
   const [newest] = await store.accounts.changesOf(pet.id, 1)
   const own = newest?.accountId === who.account.id ? newest.at : undefined
   const done = (at: number | undefined) => {
     const undo = at === undefined || since !== null ? {} : { was: from ?? '', since: String(at) }
-    const path = then === 'animal' ? page : '/animals'
+    const path = on === 'animal' ? page : '/animals'
     return { redirect: keepingPosition(path, query, { step: String(pet.id), ...undo }) }
   }
   // The form was sent twice, or a colleague has taken the same step.
@@ -56,7 +56,7 @@ export async function takeStep(visit: MemberVisit, pet: Pet): Promise<Outcome> {
 }
 
 /** Confirms the step that the address names, by what is stored now, and offers to undo it. */
-export async function stepNotice(visit: MemberVisit, then: 'list' | 'animal'): Promise<Html | undefined> {
+export async function stepNotice(visit: MemberVisit, on: 'list' | 'animal'): Promise<Html | undefined> {
   const { query, store } = visit
   const id = int64FromText(query.get('step') ?? '')
   const pet = id === undefined ? undefined : await store.pets.get(id)
@@ -64,7 +64,7 @@ export async function stepNotice(visit: MemberVisit, then: 'list' | 'animal'): P
   const [to, since] = [query.get('was') ?? '', query.get('since')]
   const isUndoable = since !== null && to !== pet.status && Object.hasOwn(STATUS_WORDS, to)
   return html`<div class="notice good" role="status"><span>${isolated(pet.name)} (${pet.id}) is now <strong>${inWords(pet, 'status')}</strong>.</span>
-    ${isUndoable && statusForm(visit, pet, 'Undo', { to, since, then })}</div>`
+    ${isUndoable && statusForm(visit, pet, 'Undo', { to, since, on })}</div>`
 }
 
 /** Says what happened to an animal before a step or an Undo that was not taken. */

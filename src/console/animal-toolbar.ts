@@ -21,7 +21,7 @@ export function toolbar(filters: Filters, typed: string, counts: StatusCounts | 
 
 function searchForm(typed: string, filters: Filters): Html {
   return html`<form class="search" method="get" action="/animals" role="search">
-    <input id="q" name="q" type="search" value="${typed}" placeholder="Name or id" aria-label="Find an animal" maxlength="${NAME_MAX_LENGTH}" autocomplete="off" spellcheck="false" dir="auto">
+    <input id="q" name="q" type="search" value="${typed}" placeholder="Name or id" aria-label="Find an animal" aria-keyshortcuts="/" maxlength="${NAME_MAX_LENGTH}" autocomplete="off" spellcheck="false" dir="auto">
     ${[...new URLSearchParams(filterQuery(filters))].map(([name, value]) => hidden(name, value))}
     <button class="button">Find</button>
   </form>`

@@ -123,7 +123,7 @@ async function addPage(visit: MemberVisit, problems: Problems = []): Promise<Htm
         action: '/animals/new',
         submit: 'Add animal',
         cancel: '/animals',
-        fields: html`${hidden('formId', value('formId') || newToken())}${FIELD_NAMES.map((name) => animalField(name, parts))}`,
+        fields: html`${hidden('formId', value('formId') || newToken())}${FIELD_NAMES.map((name, nth) => animalField(name, { ...parts, focus: nth === 0 }))}`,
       })}
     </div>`,
   }

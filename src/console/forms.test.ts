@@ -57,10 +57,11 @@ describe('The summary of a form', () => {
     return summary === false ? undefined : summary.text
   }
 
-  it('is absent without a problem, one line for one, and counts several, each with a link to its field', () => {
+  it('is absent for one problem that has a field, one line for another, and counts several, each with a link to its field', () => {
     assert.equal(textOf(), undefined)
     const link = '<a href="#email">It is taken.</a>'
-    assert.equal(textOf(...problems), `<p class="notice bad" role="alert">${link}</p>`)
+    assert.equal(textOf(...problems), undefined)
+    assert.equal(textOf(new FieldProblem('', 'Wait.')), `<p class="notice bad" role="alert">Wait.</p>`)
     const several = textOf(...problems, new FieldProblem('', 'Try <again>.'))
     assert.match(several ?? '', /<strong>2 fields need another look<\/strong>/)
     assert.deepEqual(several?.match(/<li>.*?<\/li>/g), [`<li>${link}</li>`, '<li>Try &lt;again&gt;.</li>'])

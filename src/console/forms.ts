@@ -38,6 +38,8 @@ export interface FieldParts {
   problems: Problems
   hint?: string | undefined
   value?: string
+  /** Whether the page opens with the focus on this field. The first problem goes before. */
+  focus?: boolean
 }
 
 interface InputParts extends FieldParts {
@@ -75,12 +77,12 @@ export function hidden(name: string, value: string): Html {
   return html`<input type="hidden" name="${name}" value="${value}">`
 }
 
-/** Lists the problems above the form, each with a link to its field. */
+/** Lists the problems above the form, each with a link to its field. A single problem is only at its field, if it has one. */
 export function problemSummary(problems: Problems): Html | false {
   const lines = problems.map(({ field: name, message }) =>
     name === '' ? html`${message}` : html`<a href="#${name}">${message}</a>`,
   )
-  if (lines.length < 2) return lines.length === 1 && html`<p class="notice bad" role="alert">${lines}</p>`
+  if (lines.length < 2) return problems[0]?.field === '' && html`<p class="notice bad" role="alert">${lines}</p>`
   return html`<div class="notice bad" role="alert">
     <p><strong>${lines.length} fields need another look</strong></p>
     <ul>${lines.map((line) => html`<li>${line}</li>`)}</ul>
@@ -103,11 +105,20 @@ function labelled(parts: FieldParts, control: Html): Html {
   </div>`
 }
 
-/** Returns the attributes that tie hint and problem to their control, for screen readers. */
+/** Returns the attribute of the control that has the focus when the page opens. */
+export function focusOf({
+  name,
+  problems,
+  focus = false,
+}: Pick<FieldParts, 'name' | 'problems' | 'focus'>): Html | false {
+  return (problems.length === 0 ? focus : problems[0]!.field === name) && html`autofocus`
+}
+
+/** Returns the attributes of a control: its focus, and those that tie hint and problem to it, for screen readers. */
 function description(parts: FieldParts): Html {
   const problem = problemOf(parts)
   const ids = [parts.hint && `${parts.name}-hint`, problem && `${parts.name}-problem`].filter(Boolean).join(' ')
-  return html`${ids && html`aria-describedby="${ids}"`} ${problem && html`aria-invalid="true"`}`
+  return html`${ids && html`aria-describedby="${ids}"`} ${problem && html`aria-invalid="true"`} ${focusOf(parts)}`
 }
 
 /** The most characters of the encoded fields: they are part of the address, and a request's headers are limited. */

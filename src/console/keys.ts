@@ -198,7 +198,7 @@ function renamePage(visit: MemberVisit, key: ApiKey, problems: Problems = []): H
         submit: 'Rename',
         cancel: '/keys',
         fields: html`${hidden('shown', key.name)}
-          ${field({ name: 'name', label: 'Name', hint: `1 to ${KEY_NAME_MAX_LENGTH} characters.`, value, problems })}`,
+          ${field({ name: 'name', label: 'Name', hint: `1 to ${KEY_NAME_MAX_LENGTH} characters.`, value, problems, focus: true })}`,
       })}
     </div>`,
   }

@@ -29,9 +29,9 @@ function nextOf({ form: typed, query }: Visit): string {
   return safeNext(typed.get('next') ?? query.get('next'))
 }
 
-/** Returns the address of the other form, for the same page. */
-function otherForm(path: '/sign-in' | '/sign-up', visit: Visit): string {
-  const next = nextOf(visit)
+/** Returns the address of the other form, for the page that the address names. */
+function otherForm(path: '/sign-in' | '/sign-up', { query }: Visit): string {
+  const next = safeNext(query.get('next'))
   return next === HOME ? path : `${path}?next=${encodeURIComponent(next)}`
 }
 
@@ -70,6 +70,7 @@ function emailField(visit: Visit, problems: Problems, hint?: string): Html {
     value,
     problems,
     hint,
+    focus: true,
   })
 }
 

@@ -1,7 +1,7 @@
 // Sends an answer, with the headers that every answer has, and records it in the log, the metrics and the usage counts. Whatever the
 // handling of a request throws, at any step and on any port, ends here as a 500 or 503 and a log line (`Responder`).
 import { randomUUID } from 'node:crypto'
-import type { ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { pipeline, Readable } from 'node:stream'
 import type { Usage } from '../accounts/usage.ts'
 import { errorBody, ERRORS, helpLink, Refusal } from '../contract/errors.ts'
@@ -207,14 +207,13 @@ export type Recorder = (call: Answered, status: number, refusal?: Refusal) => vo
 export function createRecorder(log: Log, usage: Usage, metrics: Metrics | undefined, clock: () => number): Recorder {
   function record(call: Answered, status: number, refusal?: Refusal): void {
     const { id, operation, caller, startedAt, rehearsed } = call
-    if (operation !== undefined) {
-      if (caller !== undefined) usage.count(caller, operation.id, status)
-      const key = caller ?? call.refusedKey
-      if (key !== undefined && refusal !== undefined) {
-        const { code, message } = refusal
-        const failed = { requestId: id, operation: operation.id, status, code, message: redactSecrets(message) }
-        usage.remember({ at: clock(), accountId: key.accountId, keyId: key.id, ...failed })
-      }
+    if (operation !== undefined && caller !== undefined) usage.count(caller, operation.id, status)
+    const key = caller ?? call.refusedKey
+    if (key !== undefined && refusal !== undefined) {
+      const { code, message } = refusal
+      const name = operation?.id ?? requestLine(call.request!)
+      const failed = { requestId: id, operation: name, status, code, message: redactSecrets(message) }
+      usage.remember({ at: clock(), accountId: key.accountId, keyId: key.id, ...failed })
     }
     const seconds = startedAt === undefined ? undefined : (performance.now() - startedAt) / 1000
     metrics?.answered(operation, status, seconds, rehearsed)
@@ -228,6 +227,14 @@ export function createRecorder(log: Log, usage: Usage, metrics: Metrics | undefi
       logFault(log, { requestId: call.id, error }, 'an answer could not be recorded')
     }
   }
+}
+
+/** What is kept of the address of a failed request that was for no operation. */
+const PATH_KEPT = 100
+
+function requestLine(request: IncomingMessage): string {
+  const { method, path } = loggedRequest(request)
+  return `${method} ${path.length > PATH_KEPT ? `${path.slice(0, PATH_KEPT)}…` : path}`
 }
 
 function logLine(

@@ -18,8 +18,11 @@ const REFUSALS = {
   expired_api_key: refuse('expired_api_key', INVALID_TOKEN),
 } satisfies Record<KeyProblem | 'missing_api_key' | 'malformed_authorization', Refusal>
 
+/** Checks the key of any request. */
+export type Authenticate = (call: Call) => ReturnType<Step>
+
 /** Sets `call.caller`, or refuses. */
-export function createAuthenticate(keyring: Keyring): Step {
+export function createAuthenticate(keyring: Keyring): Authenticate {
   return (call) => {
     const header = call.request.headers.authorization
     if (header === undefined) return REFUSALS.missing_api_key

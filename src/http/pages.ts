@@ -3,9 +3,11 @@
 import { gzipSync } from 'node:zlib'
 import type { Config } from '../config.ts'
 import { renderOpenapi } from '../contract/openapi.ts'
+import { Refusal } from '../contract/errors.ts'
 import { BASE_PATH } from '../contract/operations.ts'
 import type { Responder } from './answer.ts'
 import { etagOf, matchesEtag } from './answer-cache.ts'
+import type { Authenticate } from './authenticate.ts'
 import {
   acceptsGzip,
   type Answer,
@@ -15,14 +17,34 @@ import {
   createOrigin,
   type PageCall,
   requestId,
+  type Result,
 } from './call.ts'
 import { isOwnName } from './reach.ts'
 import { asksForPage, findRoute, type PageRoute, type Pages, tableOf, unrouted } from './routes.ts'
 
-export function createPages(config: Config, health: Answers, pages: Pages, { respond }: Responder) {
+export function createPages(
+  config: Config,
+  health: Answers,
+  pages: Pages,
+  { respond }: Responder,
+  authenticate: Authenticate,
+) {
   const table = tableOf([...publicRoutes(config, health), ...pages.routes])
   const clientAddress = createClientAddress(config.trustProxy)
   const originOf = createOrigin(config.trustProxy)
+
+  /** Finds out whose key came with a request that is refused, so that its owner sees it among the failed requests. */
+  async function refuse(call: PageCall, refusal: Refusal): Promise<Refusal> {
+    // Without the database the answer is the same.
+    await Promise.resolve(authenticate(call)).catch(() => undefined)
+    return refusal
+  }
+
+  function answerUnrouted(call: PageCall): Result | Promise<Result> {
+    const result = unrouted(call, table, pages)
+    const hasKey = call.request.headers.authorization !== undefined
+    return result instanceof Refusal && hasKey ? refuse(call, result) : result
+  }
 
   return ({ request, response, at }: Arrival): void => {
     const found = findRoute(table, request.method!, request.url!)
@@ -36,11 +58,7 @@ export function createPages(config: Config, health: Answers, pages: Pages, { res
       query: found?.query ?? '',
       showsPage: asksForPage(request),
     }
-    respond(
-      call,
-      response,
-      () => checkFraming(call) ?? found?.route.answer(call, response) ?? unrouted(call, table, pages),
-    )
+    respond(call, response, () => checkFraming(call) ?? found?.route.answer(call, response) ?? answerUnrouted(call))
   }
 }
 

@@ -66,8 +66,13 @@ async function waitForFirstRequest(tries) {
   } else if (tries > 0) setTimeout(() => void waitForFirstRequest(tries - 1), 2000)
 }
 
-/** Puts the focus on the first field with a problem. */
-document.querySelector('.field.wrong input, .field.wrong select')?.focus()
+/** Puts the focus on the search by `/`, as in other lists. */
+addEventListener('keydown', (event) => {
+  if (event.key !== '/' || event.ctrlKey || event.metaKey || event.target.matches('input, select, textarea')) return
+  const search = document.querySelector('[role="search"] input')
+  if (search) event.preventDefault()
+  search?.focus()
+})
 
 /** Closes an open menu by Escape, which leaves the focus on its summary, and by a click or a focus outside of it. */
 for (const menu of document.querySelectorAll('details.menu')) {
