@@ -147,8 +147,8 @@ const PLACES: Record<string, Place> = {
   })),
   'the current password': form('/account', '/account/password', (secret) => ({ current: secret, password: 'x' }), true),
   'a new password': form('/account', '/account/password', (secret) => ({ current: 'x', password: secret }), true),
-  'the id of a form': form('/keys', '/keys', (secret) => ({ name: 'canary', expires: '7', formId: secret }), true),
-  'the expiry of a key': form('/keys', '/keys', (secret) => ({ name: 'canary', expires: secret }), true),
+  'the id of a form': form('/keys/new', '/keys', (secret) => ({ name: 'canary', expires: '7', formId: secret }), true),
+  'the expiry of a key': form('/keys/new', '/keys', (secret) => ({ name: 'canary', expires: secret }), true),
   'a query of the console': {
     send: (secret, { url }) =>
       answer(fetch(`${url}/sign-in?next=${encodeURIComponent(secret)}&${encodeURIComponent(secret)}=1`)),

@@ -5,7 +5,15 @@ import { Problem } from '../src/contract/errors.ts'
 import { makeAccount, PASSWORD, type Petstore } from './harness.ts'
 
 /** Where something of an account is shown. */
-export const MEMBER_PAGES = ['/keys', '/animals', '/animals/new', '/activity', '/account', '/account/delete']
+export const MEMBER_PAGES = [
+  '/keys',
+  '/keys/new',
+  '/animals',
+  '/animals/new',
+  '/activity',
+  '/account',
+  '/account/delete',
+]
 
 export interface Answered {
   status: number
@@ -61,7 +69,7 @@ export class ConsoleClient {
 
   /** Generates a key on the page of keys; resolves with the page that shows it, and its secret. */
   async generateKey(name: string, expires = ''): Promise<Answered & { secret: string }> {
-    const shown = await this.fillIn('/keys', { name, expires })
+    const shown = await this.submit('/keys/new', '/keys', { name, expires })
     const [secret] = /pets_test_[0-9A-Za-z]{36}/.exec(shown.body) ?? []
     assert.ok(secret, shown.body)
     return { ...shown, secret }

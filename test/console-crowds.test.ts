@@ -91,7 +91,7 @@ describe('A client that leaves a form with a password', () => {
     await using petstore = await startPetstore()
     const { accounts } = petstore
     const client = await signedIn(petstore)
-    const { csrf = '' } = await client.hiddenFields('/keys')
+    const { csrf = '' } = await client.hiddenFields('/keys/new', '/keys')
     const typed = { csrf, email: 'new@example.com', current: PASSWORD, password: PASSWORD }
     for (const [path, method] of [
       ['/sign-in', 'signIn'],

@@ -31,7 +31,7 @@ describeService('The forms of the console', (service) => {
   describe('a form', () => {
     it('does nothing without the CSRF token of our own page, or with that of somebody else', async () => {
       const client = await signedIn(service())
-      const { csrf: foreign = '' } = await (await signedIn(service())).hiddenFields('/keys')
+      const { csrf: foreign = '' } = await (await signedIn(service())).hiddenFields('/keys/new', '/keys')
       for (const csrf of ['', 'x', foreign, `${foreign.slice(1)}é`]) {
         const { status, body } = await client.post('/keys', { name: 'forged', expires: '', formId: 'x', csrf })
         assert.equal(status, 403)
@@ -53,7 +53,7 @@ describeService('The forms of the console', (service) => {
         'same-origin': 200,
         none: 200,
       })) {
-        const fields = { ...(await client.hiddenFields('/keys')), name: site, expires: '' }
+        const fields = { ...(await client.hiddenFields('/keys/new', '/keys')), name: site, expires: '' }
         assert.equal((await client.post('/keys', fields, { 'Sec-Fetch-Site': site })).status, status, site)
       }
     })
@@ -83,7 +83,7 @@ describeService('The forms of the console', (service) => {
         `/keys/${service().apiKey.id}/rename`,
       ]) {
         const client = await signedIn(service())
-        const fields = await client.hiddenFields(path)
+        const fields = await client.hiddenFields(path === '/keys' ? '/keys/new' : path, path)
         const total = await countPets(service())
         await endSessions()
         const { status, location } = await client.post(path, { ...fields, name, categoryId: '12', status: 'sold' })
@@ -153,7 +153,7 @@ describeService('The forms of the console', (service) => {
 
     it('sent twice makes one key, and the second time says so', async () => {
       const client = await signedIn(service())
-      const fields = { ...(await client.hiddenFields('/keys')), name: 'once only', expires: '' }
+      const fields = { ...(await client.hiddenFields('/keys/new', '/keys')), name: 'once only', expires: '' }
       const [first, second] = [await client.post('/keys', fields), await client.post('/keys', fields)]
       assert.match(first.body, /pets_test_[0-9A-Za-z]{36}/)
       assert.equal(second.location, '/keys?made=yes')
@@ -201,9 +201,9 @@ describeService('The forms of the console', (service) => {
         [client, NEW, NEW, wrongAnimal, animalProblems, ['value="1.5"']],
         [client, NEW, NEW, { name: 'Rex', status: 'sold' }, ['Enter a category'], ['value="Rex"', '"sold" selected']],
         [client, `/animals/${id}`, `/animals/${id}`, wrongAnimal, animalProblems, ['value="  "', 'value="1.5"']],
-        [client, '/keys', '/keys', { name: 'tab\tbed', expires: '90' }, [keyName], ['"tab\tbed"', '"90" selected']],
-        [client, '/keys', '/keys', { name: ' ' }, ['Enter a name'], ['value=" "']],
-        [client, '/keys', '/keys', { name: 'k', expires: '8' }, ['Choose one of the listed times.'], ['value="k"']],
+        [client, '/keys/new', '/keys', { name: 'tab\tbed', expires: '90' }, [keyName], ['"tab\tbed"', '"90" selected']],
+        [client, '/keys/new', '/keys', { name: ' ' }, ['Enter a name'], ['value=" "']],
+        [client, '/keys/new', '/keys', { name: 'k', expires: '8' }, ['Choose one of the listed times.'], ['value="k"']],
         [client, '/account', '/account/password', { current: 'not it', password: PASSWORD }, [wrongPassword], []],
         [
           client,
@@ -254,12 +254,12 @@ describeService('The forms of the console', (service) => {
         [7, 30, 90, 365, undefined],
       )
       for (const expires of ['8', '-1', '36500', 'never'])
-        assert.equal((await client.fillIn('/keys', { name: 'other', expires })).status, 400, expires)
+        assert.equal((await client.submit('/keys/new', '/keys', { name: 'other', expires })).status, 400, expires)
     })
 
     it('is made for each account, whatever token the forms brought', async () => {
       for (const client of [await signedIn(service()), await signedInAs(service(), 'same-token@example.com')]) {
-        const { body } = await client.fillIn('/keys', { name: 'k', expires: '', formId: 'the same' })
+        const { body } = await client.submit('/keys/new', '/keys', { name: 'k', expires: '', formId: 'the same' })
         assert.match(body, /pets_test_[0-9A-Za-z]{36}/)
       }
     })
@@ -270,7 +270,7 @@ describeService('The forms of the console', (service) => {
       for (let call = 0; call < 3; call += 1) await service().call('/pets/1', withKey(secret))
       const listed = (await client.get('/keys')).body
       assert.equal(listed.split('Called <code>').length, 2, 'of the keys, that one alone')
-      const cardIn = (body: string) => body.split('<li ').find((item) => item.includes('<bdi>to be revoked<')) ?? ''
+      const cardIn = (body: string) => body.split('<tr ').find((item) => item.includes('<bdi>to be revoked<')) ?? ''
       assert.match(
         cardIn(listed),
         /Called <code>getPet<\/code> 3 times in the last 7 days.*removed on 5 December 2030/s,
@@ -281,7 +281,7 @@ describeService('The forms of the console', (service) => {
       assert.equal((await service().call('/pets', withKey(secret))).status, 401)
       assert.equal((await client.get(page)).location, '/keys?revoked=yes')
       const card = cardIn((await client.get('/keys')).body)
-      assert.match(card, /<span class="mark off">Revoked<.*Calls, 7 days<\/dt><dd class="number">3</s)
+      assert.match(card, /data-label="Calls, 7 days">3<.*<span class="mark off">Revoked </s)
       assert.doesNotMatch(card, /href="\/keys\/\w+\/revoke"|Called <code>getPet/)
     })
 
@@ -344,7 +344,7 @@ describeService('The forms of the console', (service) => {
     it('of somebody else can be neither seen nor revoked nor renamed', async () => {
       const stranger = await signedIn(service())
       const { apiKey, key } = await makeKey(service())
-      const { csrf = '' } = await stranger.hiddenFields('/keys')
+      const { csrf = '' } = await stranger.hiddenFields('/keys/new', '/keys')
       for (const none of [apiKey.id, 'none', '%00'])
         for (const page of [`/keys/${none}/revoke`, `/keys/${none}/rename`, `/keys/${none}/first-request`]) {
           assert.equal((await stranger.get(page)).status, 404, page)

@@ -177,7 +177,7 @@ describeService('The pages of the console', (service) => {
   })
 
   for (const [method, page, action, fields] of [
-    ['createKey', '/keys', '/keys', { name: 'k', expires: '' }],
+    ['createKey', '/keys/new', '/keys', { name: 'k', expires: '' }],
     ['setPassword', '/account', '/account/password', { current: PASSWORD, password: 'another horse battery' }],
   ] as const) {
     it(`lead to the sign-in where the account was deleted just before ${method}`, async ({ mock }) => {
@@ -370,7 +370,7 @@ describe('A console whose database is away', () => {
 
   it('before a form was handled says that nothing was changed', async ({ mock }) => {
     const client = await signedIn(petstore)
-    const { csrf = '' } = await client.hiddenFields('/keys')
+    const { csrf = '' } = await client.hiddenFields('/keys/new', '/keys')
     mock.method(petstore.store.accounts, 'sessionByHash', away)
     const members = ['/keys', '/animals/new', '/account/password', '/account/delete']
     for (const path of [...members, '/sign-up', '/sign-in', '/sign-out']) {
@@ -384,7 +384,7 @@ describe('A console whose database is away', () => {
   for (const [method, page, action, typed, words, again] of [
     [
       'createKey',
-      '/keys',
+      '/keys/new',
       '/keys',
       { name: 'k', expires: '' },
       /The form may have been saved all the same/,

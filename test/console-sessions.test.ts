@@ -167,7 +167,7 @@ describeService(
       it('ends the session of whoever was signed in before in the same browser', async () => {
         const client = await signedIn(service())
         const old = client.cookie
-        const { csrf = '' } = await client.hiddenFields('/keys')
+        const { csrf = '' } = await client.hiddenFields('/keys/new', '/keys')
         const typed = { csrf, email: service().account.email, password: PASSWORD }
         assert.equal((await client.post('/sign-in', { ...typed, password: 'wrong horse battery' })).status, 400)
         assert.equal((await client.get('/keys')).status, 200, 'not for a wrong password')

@@ -18,7 +18,7 @@ describeService('Text that no database can store', (service) => {
     const client = await signedIn(service())
     const { status, body } = await client.get('/activity')
     assert.equal(status, 200)
-    assert.equal(body.split('class="card failure"').length - 1, bodies.length + 2)
+    assert.equal(body.split('Request-Id <code>').length - 1, bodies.length + 2)
     assert.doesNotMatch(body, /\0/)
     for (const { message } of await service().store.accounts.failedRequests(service().account.id, 100)) {
       assert.ok(message.isWellFormed())

@@ -65,7 +65,7 @@ describeService(
       const petstore = service()
       const { account } = await makeKey(petstore)
       const client = await signedInAs(petstore, account)
-      const form = await postOf(client, '/keys', '/keys', { name: 'once only', expires: '' })
+      const form = await postOf(client, '/keys/new', '/keys', { name: 'once only', expires: '' })
       using toWorker = await connectToWorker(petstore.url)
       using toFirst = await connectToFirstProcess(petstore.url)
       toWorker.send(form)
@@ -103,7 +103,7 @@ describe('Workers', () => {
         reader.send(`GET /keys HTTP/1.1\r\nHost: localhost\r\nCookie: ${client.cookie}\r\n\r\n`)
         await setTimeout(400)
       })
-      assert.match((await reader.answer()).body, new RegExp(`Calls, 7 days</dt><dd class="number">${calls}<`))
+      assert.match((await reader.answer()).body, new RegExp(`data-label="Calls, 7 days">${calls}<`))
     }
     await sql.end()
   })

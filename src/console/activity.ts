@@ -51,7 +51,7 @@ function spanChoice(chosen: SpanName): Html {
 function noRequests(hasKeys: boolean): Html {
   const next = hasKeys
     ? html`Send one with one of your keys; <a href="/docs">the reference</a> shows how.`
-    : html`<a href="/keys">Generate a key</a>, then send a request with it.`
+    : html`<a href="/keys/new">Generate a key</a>, then send a request with it.`
   return emptyState('No requests in this time', next)
 }
 

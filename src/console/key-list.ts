@@ -1,4 +1,4 @@
-// Reads and renders an account's keys with their use, a page at a time.
+// Reads an account's keys with their use, a page at a time, and renders them as a table.
 import { redacted, stateOf } from '../accounts/api-keys.ts'
 import { OPERATIONS } from '../contract/operations.ts'
 import type { ApiKey, KeyCalls } from '../store/account-store.ts'
@@ -35,8 +35,12 @@ export async function readKeys({ store, who, now, query }: MemberVisit, active: 
 }
 
 export function keyList(visit: MemberVisit, page: KeyPage): Html {
-  return html`<ul class="cards">${page.keys.map((key) => keyCard(visit, key, page.calls.get(key.id) ?? []))}</ul>
-    ${paging(page)}`
+  return html`<table class="table keys">
+    <caption class="visually-hidden">${page.active ? 'Your keys' : 'Keys no longer in use'}</caption>
+    <thead><tr><th scope="col">Name</th><th scope="col">Created</th><th scope="col">Last used</th><th scope="col">Expires</th>
+      <th scope="col" class="number">Calls, ${CALLS_DAYS} days</th><th scope="col"><span class="visually-hidden">Actions</span></th></tr></thead>
+    <tbody>${page.keys.map((key) => keyRow(visit, key, page.calls.get(key.id) ?? []))}</tbody>
+  </table>${paging(page)}`
 }
 
 function paging({ keys, active, isFirst, hasMore }: KeyPage): Html | undefined {
@@ -52,32 +56,23 @@ function paging({ keys, active, isFirst, hasMore }: KeyPage): Html | undefined {
   </nav>`
 }
 
-function keyCard({ now }: MemberVisit, key: ApiKey, own: readonly KeyCalls[]): Html {
-  const state = stateOf(key, now)
-  return html`<li class="card" id="${key.id}">
-    <div class="card-head">
-      <div><h3>${isolated(key.name)}</h3><code class="quiet-text">${redacted(key)}</code></div>
-      ${
-        state === 'active'
-          ? html`<div class="card-actions">
-              <a class="button quiet" href="/activity?key=${key.id}">Failures<span class="visually-hidden"> of ${key.name}</span></a>
-              <a class="button quiet" href="/keys/${key.id}/rename">Rename<span class="visually-hidden"> ${key.name}</span></a>
-              <a class="button quiet" href="/keys/${key.id}/revoke">Revoke<span class="visually-hidden"> ${key.name}</span></a></div>`
-          : html`<span class="mark off">${state === 'revoked' ? 'Revoked' : 'Expired'}</span>`
-      }
-    </div>
-    <dl class="facts">
-      <div><dt>Created</dt><dd>${ago(key.createdAt, now)}</dd></div>
-      <div><dt>Last used</dt><dd>${key.lastUsedAt === undefined ? 'Never' : ago(key.lastUsedAt, now)}</dd></div>
-      ${
-        key.revokedAt === undefined
-          ? html`<div><dt>Expires</dt><dd>${key.expiresAt === undefined ? 'Never' : day(key.expiresAt)}</dd></div>`
-          : html`<div><dt>Revoked</dt><dd>${ago(key.revokedAt, now)}</dd></div>`
-      }
-      <div><dt>Calls, ${CALLS_DAYS} days</dt><dd class="number">${count(sum(own))}</dd></div>
-    </dl>
-    ${state === 'active' && DEPRECATED.map((operation) => deprecationWarning(operation, own))}
-  </li>`
+function keyRow({ now }: MemberVisit, key: ApiKey, own: readonly KeyCalls[]): Html {
+  const isActive = stateOf(key, now) === 'active'
+  const action = (path: string, words: string, danger = '') =>
+    html`<a class="button quiet ${danger}" href="${path}">${words}<span class="visually-hidden"> ${key.name}</span></a>`
+  return html`<tr id="${key.id}">
+    <th scope="row">${isolated(key.name)} <code class="quiet-text">${redacted(key)}</code>
+      ${isActive && DEPRECATED.map((operation) => deprecationWarning(operation, own))}</th>
+    <td data-label="Created">${ago(key.createdAt, now)}</td>
+    <td data-label="Last used">${key.lastUsedAt === undefined ? 'Never' : ago(key.lastUsedAt, now)}</td>
+    <td data-label="Expires">${key.expiresAt === undefined ? 'Never' : day(key.expiresAt)}</td>
+    <td class="number" data-label="Calls, ${CALLS_DAYS} days">${count(sum(own))}</td>
+    <td class="key-actions">${
+      isActive
+        ? html`${action(`/activity?key=${key.id}`, 'Failures')} ${action(`/keys/${key.id}/rename`, 'Rename')}
+            ${action(`/keys/${key.id}/revoke`, 'Revoke', 'danger-outline')}`
+        : html`<span class="mark off">${key.revokedAt === undefined ? 'Expired' : html`Revoked ${ago(key.revokedAt, now)}`}</span>`
+    }</td></tr>`
 }
 
 function deprecationWarning(
@@ -86,7 +81,7 @@ function deprecationWarning(
 ): Html | undefined {
   const calls = sum(own.filter(({ operation }) => operation === id))
   if (calls === 0) return undefined
-  return html`<p class="notice warn">Called <code>${id}</code> ${counted(calls, 'time')} in the last ${CALLS_DAYS} days.
+  return html`<p class="key-warning">Called <code>${id}</code> ${counted(calls, 'time')} in the last ${CALLS_DAYS} days.
     It will be removed on ${longDay(deprecation!.sunset)}. <a href="${deprecation!.documentation}">Migration guide</a></p>`
 }
 

@@ -22,7 +22,9 @@ const EXPIRIES = [
 ] as const
 
 export const keyRoutes: readonly ConsoleRoute[] = [
-  forMembers('GET', '/keys', (visit) => keysPage(visit)),
+  // What was typed before a sign-in comes back to this address.
+  forMembers('GET', '/keys', (visit) => (visit.isRestored ? generatePage(visit) : keysPage(visit))),
+  forMembers('GET', '/keys/new', (visit) => generatePage(visit)),
   forMembers('POST', '/keys', generate, { keepsTyped: true }),
   forMembers('GET', '/keys/{id}/first-request', withKey(firstRequestPage)),
   forMembers('GET', '/keys/{id}/rename', withKey(renamePage)),
@@ -31,7 +33,7 @@ export const keyRoutes: readonly ConsoleRoute[] = [
   forMembers('POST', '/keys/{id}/revoke', withKey(revoke)),
 ]
 
-async function keysPage(visit: MemberVisit, problems: Problems = []): Promise<HtmlPage> {
+async function keysPage(visit: MemberVisit): Promise<HtmlPage> {
   await visit.flushUsage()
   const inactiveOnly = visit.query.get('state') === 'inactive'
   const active = inactiveOnly ? undefined : await readKeys(visit, true)
@@ -39,34 +41,35 @@ async function keysPage(visit: MemberVisit, problems: Problems = []): Promise<Ht
   return {
     title: 'Keys',
     section: 'keys',
-    ...(problems.length > 0 && { status: 400 }),
-    body: html`<h1>Keys</h1>
-      ${Object.entries(NOTICES).map(([name, notice]) => visit.query.has(name) && notice)}${problemSummary(problems)}
-      <div class="with-side">
-        <section class="panel side" aria-labelledby="generate">
-          <h2 id="generate">Generate a key</h2>
-          ${generateForm(visit, problems)}
-        </section>
-        <section aria-labelledby="yours">
-          <h2 id="yours" class="visually-hidden">${inactiveOnly ? 'Your keys that are no longer in use' : 'Your keys'}</h2>
-          ${active && (active.keys.length > 0 ? keyList(visit, active) : noKeys(inactive))}
-          ${inactive && (inactiveOnly ? keyList(visit, inactive) : inactiveKeys(visit, inactive))}
-        </section>
-      </div>`,
+    body: html`<div class="page-head"><h1>Keys</h1><a class="button primary" href="/keys/new">Generate a key</a></div>
+      ${Object.entries(NOTICES).map(([name, notice]) => visit.query.has(name) && notice)}
+      ${active && (active.keys.length > 0 ? keyList(visit, active) : noKeys(inactive))}
+      ${inactive && (inactiveOnly ? keyList(visit, inactive) : inactiveKeys(visit, inactive))}`,
   }
 }
 
 const NAME_HINT = 'To recognise it by, such as laptop or nightly import.'
 
-function generateForm(visit: MemberVisit, problems: Problems): Html {
+/** The form is sent to the address of the keys, as that of earlier releases. */
+function generatePage(visit: MemberVisit, problems: Problems = []): HtmlPage {
   const typed = (name: string) => visit.form.get(name) ?? ''
-  return form(visit, {
-    action: '/keys',
-    submit: 'Generate key',
-    fields: html`${hidden('formId', newToken())}
-      ${field({ name: 'name', label: 'Name', hint: NAME_HINT, value: typed('name'), problems })}
-      ${choice({ name: 'expires', label: 'Expires', value: typed('expires'), options: EXPIRIES, problems })}`,
-  })
+  return {
+    title: 'Generate a key',
+    section: 'keys',
+    ...(problems.length > 0 && { status: 400 }),
+    body: html`<div class="narrow">
+      <h1>Generate a key</h1>
+      ${problemSummary(problems)}
+      ${form(visit, {
+        action: '/keys',
+        submit: 'Generate key',
+        cancel: '/keys',
+        fields: html`${hidden('formId', newToken())}
+          ${field({ name: 'name', label: 'Name', hint: NAME_HINT, value: typed('name'), problems, focus: true })}
+          ${choice({ name: 'expires', label: 'Expires', value: typed('expires'), options: EXPIRIES, problems })}`,
+      })}
+    </div>`,
+  }
 }
 
 function inactiveKeys(visit: MemberVisit, page: KeyPage): Html | false {
@@ -79,7 +82,7 @@ function inactiveKeys(visit: MemberVisit, page: KeyPage): Html | false {
 
 function noKeys(inactive: KeyPage | undefined): Html {
   const title = inactive?.keys.length === 0 ? 'No keys yet' : 'No active key'
-  return emptyState(title, 'Name a key and generate it. Your program sends it with every request.')
+  return emptyState(title, html`<a href="/keys/new">Generate one</a>. Your program sends it with every request.`)
 }
 
 /** Each is shown if the address has a query parameter of its name. */
@@ -93,12 +96,12 @@ const NOTICES = {
 async function generate(visit: MemberVisit): Promise<Outcome> {
   const { form: typed, accounts, who, now } = visit
   const expires = readExpiry(typed.get('expires') ?? '', now)
-  if (expires instanceof Problem) return keysPage(visit, [expires])
+  if (expires instanceof Problem) return generatePage(visit, [expires])
   const [name, formId] = [typed.get('name') ?? '', typed.get('formId') ?? '']
   const made = await accounts.createKey(who.account, name, expires, 'console', formId)
-  if (made instanceof NoAccount) return toSignIn('/keys')
+  if (made instanceof NoAccount) return toSignIn('/keys/new')
   if (made === KEY_EXISTS) return { redirect: '/keys?made=yes' }
-  return made instanceof Problem ? keysPage(visit, [made]) : newKeyPage(visit, made)
+  return made instanceof Problem ? generatePage(visit, [made]) : newKeyPage(visit, made)
 }
 
 function readExpiry(text: string, now: number): number | undefined | FieldProblem {

@@ -25,6 +25,7 @@ const OPEN_PAGES = [
 const MEMBER_PAGES = [
   '/',
   '/keys',
+  '/keys/new',
   '/animals',
   '/animals?status=sold',
   '/animals?status=lost',

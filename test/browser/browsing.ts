@@ -87,9 +87,9 @@ export async function signIn(page: Page, email: string, password: string): Promi
   await page.waitForURL('/animals')
 }
 
-/** Generates a key on the keys page, and gives its secret. */
+/** Generates a key, and gives its secret. */
 export async function generateKey(page: Page, name: string): Promise<string> {
-  await page.goto('/keys')
+  await page.goto('/keys/new')
   await page.getByLabel('Name').fill(name)
   await page.getByRole('button', { name: 'Generate key' }).click()
   await page.getByRole('heading', { name: 'Your new key' }).waitFor()
