@@ -74,5 +74,5 @@ function foot({ config }: Visit): Html {
     <li><a href="/docs/errors">Error codes</a></li>
     <li><a href="/docs/deprecations">Deprecations</a></li>
     <li><a href="/openapi.json">openapi.json</a></li>
-  </ul></footer>`
+  </ul><noscript><p>Times are in UTC.</p></noscript></footer>`
 }

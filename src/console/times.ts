@@ -1,4 +1,4 @@
-// Formats times, dates and numbers for people. Times are in UTC, and the pages say so.
+// Formats times, dates and numbers for people. Times are in UTC; the foot of a page says so where no script makes them local (console.js).
 import { html, type Html } from '../http/html.ts'
 
 const MINUTE_MS = 60_000
@@ -25,9 +25,9 @@ export function clockTime(time: number): string {
   return new Date(time).toISOString().slice(11, 16)
 }
 
-/** 5 Dec 2030, 14:00 UTC */
+/** 5 Dec 2030, 14:00 */
 function exactTime(time: number): string {
-  return `${shortDay(time)} ${new Date(time).getUTCFullYear()}, ${clockTime(time)} UTC`
+  return `${shortDay(time)} ${new Date(time).getUTCFullYear()}, ${clockTime(time)}`
 }
 
 export function day(time: number): Html {
@@ -35,12 +35,12 @@ export function day(time: number): Html {
 }
 
 export function minute(time: number): Html {
-  return timeElement(time, exactTime(time))
+  return timeElement(time, exactTime(time), html`data-local`)
 }
 
 /** "5 minutes ago", with the exact time on hover. */
 export function ago(time: number, now: number): Html {
-  return timeElement(time, sinceWords(now - time) ?? longDay(time))
+  return timeElement(time, sinceWords(now - time) ?? longDay(time), html`data-local`)
 }
 
 /** 1,240 */
@@ -53,8 +53,9 @@ export function counted(value: number, one: string): string {
   return `${count(value)} ${one}${value === 1 ? '' : 's'}`
 }
 
-function timeElement(time: number, text: string): Html {
-  return html`<time datetime="${new Date(time).toISOString()}" title="${exactTime(time)}">${text}</time>`
+/** With `data-local`, console.js shows the time relative and local. A day without a time stays that of UTC. */
+function timeElement(time: number, text: string, local?: Html): Html {
+  return html`<time datetime="${new Date(time).toISOString()}" title="${exactTime(time)} UTC" ${local}>${text}</time>`
 }
 
 function sinceWords(ms: number): string | undefined {

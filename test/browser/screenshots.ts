@@ -38,6 +38,7 @@ try {
 async function takeAll(on: Browser): Promise<void> {
   for (const scheme of ['light', 'dark'] as const) {
     const page = await on.newPage({ baseURL: running.url, colorScheme: scheme, viewport: DESKTOP })
+    await page.clock.setFixedTime(clock.now)
     await take(page, '/', `welcome-${scheme}`)
     await signIn(page, SAMPLE_EMAIL, SAMPLE_PASSWORD)
     for (const name of ['keys', 'animals', 'activity']) await take(page, `/${name}`, `${name}-${scheme}`)
@@ -45,6 +46,7 @@ async function takeAll(on: Browser): Promise<void> {
     await page.context().close()
   }
   const phone = await on.newPage({ baseURL: running.url, viewport: PHONE })
+  await phone.clock.setFixedTime(clock.now)
   await signIn(phone, SAMPLE_EMAIL, SAMPLE_PASSWORD)
   for (const name of ['keys', 'animals', 'activity']) await take(phone, `/${name}`, `${name}-phone`)
   await take(phone, '/animals/40', 'animal-phone')

@@ -86,3 +86,25 @@ for (const menu of document.querySelectorAll('details.menu')) {
       if (!menu.contains(target)) menu.open = false
     })
 }
+
+/** Shows times relative to now, or as a local date; the full local time is for hover and for screen readers. */
+const full = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short' })
+const relative = new Intl.RelativeTimeFormat('en', { numeric: 'always' })
+const UNITS = [
+  ['day', 86_400_000],
+  ['hour', 3_600_000],
+  ['minute', 60_000],
+]
+for (const time of document.querySelectorAll('time[data-local]')) {
+  const exact = full.format(new Date(time.dateTime))
+  const passed = Date.now() - Date.parse(time.dateTime)
+  const [unit, ms] = UNITS.find(([, length]) => passed >= length) ?? []
+  if (passed >= 14 * 86_400_000) time.textContent = exact
+  else {
+    const said = document.createElement('span')
+    said.className = 'visually-hidden'
+    said.textContent = `, ${exact}`
+    time.replaceChildren(unit ? relative.format(-Math.floor(passed / ms), unit) : 'just now', said)
+  }
+  time.title = exact
+}
