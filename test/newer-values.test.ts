@@ -35,6 +35,7 @@ const FREE = [
   ...['account_id', 'subject', 'detail'].map((column) => `audit_events.${column}`),
   ...['hash', 'file'].map((column) => `imports.${column}`),
   'pets.name',
+  'pets.added_by',
 ]
 
 it('Each column of text is either free or tried below with values of a newer program', () => {

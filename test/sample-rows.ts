@@ -9,7 +9,12 @@ import type { Idempotency, Store } from '../src/store/store.ts'
 /** A row of the table of animals, with every column that it has. */
 export function petRow(id: bigint, fields: Partial<NewPet> = {}): StoredRecord {
   const values = valuesOf({ ...samplePet, ...fields })
-  return { id, ...Object.fromEntries(PET_COLUMNS.map((column, index) => [column, values[index]!])) }
+  return {
+    id,
+    ...Object.fromEntries(PET_COLUMNS.map((column, index) => [column, values[index]!])),
+    added_at: null,
+    added_by: null,
+  }
 }
 
 export function account(id: string, email = `${id}@example.com`): Account {

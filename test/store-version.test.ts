@@ -7,7 +7,8 @@ import { openStore } from '../src/store/open-store.ts'
 import { kindOf, KINDS, type RecordStore } from '../src/store/records.ts'
 import { openSqliteStore } from '../src/store/sqlite/sqlite-store.ts'
 import type { AccountStore } from '../src/store/account-store.ts'
-import type { ImportStore, PetStore, Store } from '../src/store/store.ts'
+import type { ImportStore } from '../src/store/imports.ts'
+import type { PetStore, Store } from '../src/store/store.ts'
 import { ENGINES } from '../assurance/harness/engines.ts'
 import { samplePet } from '../assurance/harness/sample-pet.ts'
 import {
@@ -44,6 +45,7 @@ const PETS: Record<keyof PetStore, Case> = {
   ),
   createMany: data((store) => store.pets.createMany([rex])),
   get: reads((store) => store.pets.get(1n)),
+  addition: reads((store) => store.pets.addition(1n)),
   update: data((store) => store.pets.update(1n, rex, { ...rex, status: 'sold' }, event)),
   list: reads((store) => store.pets.list({ limit: 2 })),
   search: reads((store) => store.pets.search({ words: ['rex'], limit: 2 })),

@@ -3,7 +3,8 @@
 import { createHash } from 'node:crypto'
 import type { NewPet } from '../contract/pets.ts'
 import { isInMemory } from '../store/database-address.ts'
-import type { FileImport, ImportStore, Store } from '../store/store.ts'
+import type { FileImport, ImportStore } from '../store/imports.ts'
+import type { Store } from '../store/store.ts'
 import {
   type Command,
   CommandFailed,

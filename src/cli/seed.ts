@@ -33,7 +33,7 @@ export const seed: Command = {
         if ((await store.environment()) === 'production') throw refusedIn(database)
         for (let added = 0; added < count;) {
           const batch = Array.from({ length: Math.min(BATCH, count - added) }, madeUpPet)
-          await store.pets.createMany(batch)
+          await store.pets.createMany(batch, { at: input.terminal.clock(), by: undefined })
           added += batch.length
           showProgress(input.terminal, added, count)
         }

@@ -134,7 +134,8 @@ async function add(visit: MemberVisit): Promise<Outcome> {
   const parsed = readAnimal((name) => typed.get(name) ?? '')
   if (parsed instanceof InvalidFields) return addPage(visit, parsed.problems)
   const key = idempotencyKey(typed.get('formId') ?? '', parsed)
-  const created = await store.pets.create(parsed, idempotencyFor(who.account.id, key, parsed, now))
+  const by = who.account.id
+  const created = await store.pets.create(parsed, idempotencyFor(by, key, parsed, now), { at: now, by })
   if ('pet' in created) return { redirect: `/animals?added=${created.pet.id}` }
   return addPage(visit, [new FieldProblem('', 'This form is already being processed; send it again in a few seconds.')])
 }

@@ -54,8 +54,10 @@ function createPet(store: Store, clock: () => number, base: string): Handler {
     if (key instanceof Refusal) return key
     const newPet = await readJsonBody(call, parseNewPet)
     if (newPet instanceof Refusal) return newPet
-    const record = key === undefined ? undefined : idempotencyFor(call.caller!.accountId, key, newPet, clock())
-    return createdAnswer(await store.pets.create(newPet, record))
+    const caller = call.caller!
+    const now = clock()
+    const record = key === undefined ? undefined : idempotencyFor(caller.accountId, key, newPet, now)
+    return createdAnswer(await store.pets.create(newPet, record, { at: now, by: caller.id }))
   }
 
   function createdAnswer(created: Created): Result {

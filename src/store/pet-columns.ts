@@ -9,6 +9,7 @@ import {
   type Pet,
   type PetStatus,
 } from '../contract/pets.ts'
+import type { Addition } from './pet-changes.ts'
 
 /** A value as a database takes it; null for a field that is absent. */
 export type ColumnValue = string | bigint | null
@@ -16,13 +17,30 @@ export type ColumnValue = string | bigint | null
 /** All columns but the id, in the order of the fields. */
 export const PET_COLUMNS: readonly string[] = FIELD_LIST.map(({ column }) => column)
 
+/** What a row of `petOf` selects. */
+export const PET_ROW = ['id', ...PET_COLUMNS].map((column) => `pets.${column}`).join()
+
 export const COLUMN_TYPES: Readonly<Record<string, 'text' | 'integer'>> = Object.fromEntries(
   FIELD_LIST.map(({ column, schema }) => [column, schema.type === 'integer' ? 'integer' : 'text']),
 )
 
+/** The columns beside the fields, which only pages for people show, and the columns of a new row. */
+export const ADDITION_COLUMNS = { added_at: 'integer', added_by: 'text' } as const
+export const NEW_COLUMNS: readonly string[] = [...PET_COLUMNS, ...Object.keys(ADDITION_COLUMNS)]
+
 /** Returns the values of `PET_COLUMNS`. */
 export function valuesOf(newPet: NewPet): ColumnValue[] {
   return FIELD_NAMES.map((name) => newPet[name] ?? null)
+}
+
+/** Returns the values of `NEW_COLUMNS`. */
+export function newValuesOf(newPet: NewPet, addition: Addition | undefined): (ColumnValue | number)[] {
+  return [...valuesOf(newPet), addition?.at ?? null, addition?.by ?? null]
+}
+
+/** Converts the values of `ADDITION_COLUMNS`; undefined if they were not recorded. */
+export function additionOf([at = null, by = null]: readonly ColumnValue[]): Addition | undefined {
+  return at === null ? undefined : { at: Number(at), by: (by as string | null) ?? undefined }
 }
 
 /** The index of each optional field in a row that starts with the id. */

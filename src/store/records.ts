@@ -1,5 +1,5 @@
 // Describes every table that a store keeps, and its rows in the same form for every engine, for copies.
-import { COLUMN_TYPES } from './pet-columns.ts'
+import { ADDITION_COLUMNS, COLUMN_TYPES } from './pet-columns.ts'
 
 /** Integers are bigint, so that they stay exact. */
 export type Value = string | bigint | Buffer | null
@@ -82,7 +82,7 @@ export const KINDS: readonly Kind[] = [
     columns: { hash: 'text', file: 'text', rows_done: 'integer', rows_total: 'integer', updated_at: 'integer' },
     key: ['hash'],
   },
-  { name: 'pets', columns: { id: 'integer', ...COLUMN_TYPES }, key: ['id'] },
+  { name: 'pets', columns: { id: 'integer', ...COLUMN_TYPES, ...ADDITION_COLUMNS }, key: ['id'] },
 ]
 
 /** The tables that a copy omits, and why. Each table of an engine is either here or in `KINDS`; a test checks it. */

@@ -3,6 +3,8 @@ import type { Filters, ListQuery } from '../contract/list-query.ts'
 import type { Environment } from '../contract/operations.ts'
 import type { NewPet, Pet, PetStatus } from '../contract/pets.ts'
 import type { AccountStore, AuditEvent } from './account-store.ts'
+import type { ImportStore } from './imports.ts'
+import type { Addition } from './pet-changes.ts'
 import type { RecordStore } from './records.ts'
 
 export interface Store {
@@ -179,13 +181,16 @@ export interface PetStore {
    * Adds an animal and resolves once it is durable, never before. With `idempotency`, a retry finds the first animal
    * instead of adding another; the idempotency record is stored in the same transaction as the animal.
    */
-  create(newPet: NewPet, idempotency?: Idempotency): Promise<Created>
+  create(newPet: NewPet, idempotency?: Idempotency, addition?: Addition): Promise<Created>
 
   /** Adds many animals in one short transaction. */
-  createMany(newPets: readonly NewPet[]): Promise<void>
+  createMany(newPets: readonly NewPet[], addition?: Addition): Promise<void>
 
   /** Resolves with undefined if there is no such animal. */
   get(id: bigint): Promise<Pet | undefined>
+
+  /** Resolves with undefined if there is no such animal, or an earlier release added it and did not record this. */
+  addition(id: bigint): Promise<Addition | undefined>
 
   /**
    * Resolves with at most `limit` animals, by id descending: with that status, if given, and with the highest ids, those
@@ -253,39 +258,3 @@ export type Created =
   | { outcome: 'in progress' }
 
 export type Updated = { outcome: 'updated' } | { outcome: 'conflict'; pet: Pet } | { outcome: 'missing' }
-
-/** The progress of the import of a file; the import is finished when all rows are done. */
-export interface FileImport {
-  /** SHA-256 of the file, in hexadecimal. */
-  hash: string
-  /** Where the file was read from. */
-  file: string
-  rowsDone: number
-  rowsTotal: number
-  updatedAt: number
-}
-
-export interface ImportStore {
-  /** Resolves with undefined if no import of this file was begun. */
-  find(hash: string): Promise<FileImport | undefined>
-  /**
-   * Lists the imports that were begun and not finished, oldest first. Leaves out those of a file that was imported later
-   * with another content.
-   */
-  unfinished(): Promise<FileImport[]>
-  /**
-   * Records the start of an import, before its first row. Resolves with false if the file has a record already, unless `again`
-   * is true and that import is finished or has another `rowsTotal`.
-   */
-  begin(file: Pick<FileImport, 'hash' | 'file' | 'rowsTotal'>, now: number, again: boolean): Promise<boolean>
-  /**
-   * Adds the rows that follow the first `rowsDone` of a file, and records them as done in the same transaction. Resolves with
-   * false, and nothing is added, if the import is not at `rowsDone` of `rowsTotal`, because another process has continued it
-   * or begun it anew.
-   */
-  addRows(
-    progress: Pick<FileImport, 'hash' | 'rowsDone' | 'rowsTotal'>,
-    rows: readonly NewPet[],
-    now: number,
-  ): Promise<boolean>
-}

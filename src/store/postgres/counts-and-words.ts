@@ -21,7 +21,7 @@
 import { entryOf } from '../../contract/entry-of.ts'
 import { INT64_MAX } from '../../contract/int64.ts'
 import { PET_STATUSES, type PetStatus } from '../../contract/pets.ts'
-import { type ColumnValue, PET_COLUMNS, petOf } from '../pet-columns.ts'
+import { type ColumnValue, PET_ROW, petOf } from '../pet-columns.ts'
 import { toJson } from '../records.ts'
 import { indexedWordOf, type WordIndex, wordRows } from '../search-pets.ts'
 import { type Database, inTransaction, PREPARED } from './connection.ts'
@@ -30,18 +30,16 @@ import type { Pool } from './pool.ts'
 /** How many animals are indexed in one transaction. */
 const BATCH = 1000
 
-const COLUMNS = ['id', ...PET_COLUMNS].map((column) => `pets.${column}`).join()
-
 // The limits stand in the texts: PostgreSQL plans a prepared statement with a parameter for a tenth of the table. OFFSET 0 makes
 // it look up each animal by its id: for some hundred it may read the whole table instead.
-const newestAdded = (limit: number) => `SELECT ${COLUMNS} FROM pets WHERE id > $1 ORDER BY id DESC LIMIT ${limit}`
+const newestAdded = (limit: number) => `SELECT ${PET_ROW} FROM pets WHERE id > $1 ORDER BY id DESC LIMIT ${limit}`
 const newestRenamed = (limit: number) => `
-  SELECT ${COLUMNS} FROM (SELECT pet_id FROM pet_renames ORDER BY id DESC LIMIT ${limit}) AS r JOIN pets ON id = pet_id`
+  SELECT ${PET_ROW} FROM (SELECT pet_id FROM pet_renames ORDER BY id DESC LIMIT ${limit}) AS r JOIN pets ON id = pet_id`
 const wordsBetween = (limit: number) => `
-  SELECT word, pet_id, ${COLUMNS}
+  SELECT word, pet_id, ${PET_ROW}
   FROM (SELECT word, pet_id FROM pet_words WHERE (word, pet_id) > ($1, $2) AND word < $3
         ORDER BY word, pet_id LIMIT ${limit}) AS found
-  LEFT JOIN LATERAL (SELECT ${COLUMNS} FROM pets WHERE id = pet_id OFFSET 0) AS pets ON TRUE ORDER BY word, pet_id`
+  LEFT JOIN LATERAL (SELECT ${PET_ROW} FROM pets WHERE id = pet_id OFFSET 0) AS pets ON TRUE ORDER BY word, pet_id`
 
 export function postgresWords(pool: Pool): WordIndex {
   return {

@@ -1,13 +1,26 @@
-// Animals in PostgreSQL: the store, which creates share a statement, and imports of files. A call takes one statement, or a part of
+// Animals in PostgreSQL: the store, and which creates share a statement. A call takes one statement, or a part of
 // one, and so one transaction and one round trip; a replay, a conflicting update and a count take two, and a search and a step of
 // its index several.
 import type { ListQuery } from '../../contract/list-query.ts'
 import { FIELD_LIST, type NewPet, type Pet } from '../../contract/pets.ts'
-import { type ColumnValue, COLUMN_TYPES, filterColumns, PET_COLUMNS, petOf, valuesOf } from '../pet-columns.ts'
+import {
+  ADDITION_COLUMNS,
+  additionOf,
+  type ColumnValue,
+  COLUMN_TYPES,
+  filterColumns,
+  NEW_COLUMNS,
+  newValuesOf,
+  PET_COLUMNS,
+  PET_ROW,
+  petOf,
+  valuesOf,
+} from '../pet-columns.ts'
 import { IN_PROGRESS_WAIT_MS, PURGE_AT_ONCE } from '../idempotency.ts'
+import type { Addition } from '../pet-changes.ts'
 import { toJson } from '../records.ts'
 import { searchPets } from '../search-pets.ts'
-import type { CommitStats, Created, FileImport, Idempotency, ImportStore, PetStore } from '../store.ts'
+import type { CommitStats, Created, Idempotency, PetStore } from '../store.ts'
 import { gatherTurns } from '../../timing.ts'
 import { withEvent } from './accounts.ts'
 import { type Database, PREPARED } from './connection.ts'
@@ -17,6 +30,7 @@ import type { Pool } from './pool.ts'
 
 /** PostgreSQL's names of the column types. */
 const SQL_TYPES = { text: 'TEXT', integer: 'BIGINT' } as const
+const typeOf = (column: string) => SQL_TYPES[{ ...COLUMN_TYPES, ...ADDITION_COLUMNS }[column]!]
 
 export function postgresPets(pool: Pool, creates: Creates): PetStore {
   const words = postgresWords(pool)
@@ -29,16 +43,24 @@ export function postgresPets(pool: Pool, creates: Creates): PetStore {
   }
 
   return {
-    async create(newPet, idempotency) {
-      if (idempotency !== undefined) return pool.writeRepeatable((sql) => insertIdempotently(sql, newPet, idempotency))
-      return { outcome: 'created', pet: { id: await creates.add(newPet), ...newPet } }
+    async create(newPet, idempotency, addition) {
+      if (idempotency !== undefined)
+        return pool.writeRepeatable((sql) => insertIdempotently(sql, { newPet, addition }, idempotency))
+      return { outcome: 'created', pet: { id: await creates.add(newPet, addition), ...newPet } }
     },
 
-    async createMany(newPets) {
-      await pool.write((sql) => insert(sql, newPets))
+    async createMany(newPets, addition) {
+      const rows = newPets.map((newPet) => ({ newPet, addition }))
+      await pool.write((sql) => insert(sql, rows))
     },
 
     get,
+
+    addition: (id) =>
+      pool.readShort(async (sql) => {
+        const [row = []] = await sql.unsafe(ADDITION_BY_ID, [id], PREPARED).values()
+        return additionOf(row as ColumnValue[])
+      }),
 
     list(query) {
       const { text, parameters } = pageStatement(query)
@@ -81,8 +103,8 @@ export function postgresPets(pool: Pool, creates: Creates): PetStore {
   }
 }
 
-const COLUMNS = ['id', ...PET_COLUMNS].join()
-const BY_ID = `SELECT ${COLUMNS} FROM pets WHERE id = $1`
+const BY_ID = `SELECT ${PET_ROW} FROM pets WHERE id = $1`
+const ADDITION_BY_ID = `SELECT ${Object.keys(ADDITION_COLUMNS).join()} FROM pets WHERE id = $1`
 
 /**
  * Renders `first = … AND others = … ORDER BY id`, but words the first filter so that only the index on its column and
@@ -109,7 +131,7 @@ function pageStatement(query: ListQuery): { text: string; parameters: (string | 
 
 function page(conditions: readonly string[], order: string, limit: number): string {
   const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`
-  return `SELECT ${COLUMNS} FROM pets ${where} ORDER BY ${order} LIMIT ${limit}`
+  return `SELECT ${PET_ROW} FROM pets ${where} ORDER BY ${order} LIMIT ${limit}`
 }
 
 /** The parameters are the idempotency record, `validSince`, then the values of the animal. */
@@ -123,8 +145,8 @@ const INSERT_IDEMPOTENTLY = `
       WHERE idempotency_records.created_at < $5
     RETURNING pet_id
   )
-  INSERT INTO pets (${COLUMNS})
-  SELECT pet_id, ${PET_COLUMNS.map((column, index) => `$${index + 6}::${SQL_TYPES[COLUMN_TYPES[column]!]}`).join()} FROM claimed
+  INSERT INTO pets (id, ${NEW_COLUMNS.join()})
+  SELECT pet_id, ${NEW_COLUMNS.map((column, index) => `$${index + 6}::${typeOf(column)}`).join()} FROM claimed
   RETURNING id`
 
 /**
@@ -133,10 +155,11 @@ const INSERT_IDEMPOTENTLY = `
  * works behind PgBouncer. A replay takes only the id from the record: the same fingerprint means that the other fields are
  * the same.
  */
-async function insertIdempotently(sql: Database, newPet: NewPet, idempotency: Idempotency): Promise<Created> {
+async function insertIdempotently(sql: Database, row: NewRow, idempotency: Idempotency): Promise<Created> {
+  const { newPet, addition } = row
   const { accountId, key, fingerprint, now, validSince } = idempotency
   try {
-    const parameters = [accountId, key, fingerprint, now, validSince, ...valuesOf(newPet)]
+    const parameters = [accountId, key, fingerprint, now, validSince, ...newValuesOf(newPet, addition)]
     const [made] = await sql.unsafe<{ id: bigint }[]>(INSERT_IDEMPOTENTLY, parameters, PREPARED)
     if (made !== undefined) return { outcome: 'created', pet: { id: made.id, ...newPet } }
   } catch (error) {
@@ -146,7 +169,7 @@ async function insertIdempotently(sql: Database, newPet: NewPet, idempotency: Id
   const [record] = await sql<{ fingerprint: Buffer; petId: bigint }[]>`
     SELECT fingerprint, pet_id AS "petId" FROM idempotency_records WHERE account_id = ${accountId} AND key = ${key}`
   // The record had expired and was purged between the two statements, so this create is the first one.
-  if (record === undefined) return insertIdempotently(sql, newPet, idempotency)
+  if (record === undefined) return insertIdempotently(sql, row, idempotency)
   if (!record.fingerprint.equals(fingerprint)) return { outcome: 'mismatch' }
   return { outcome: 'replayed', pet: { id: record.petId, ...newPet } }
 }
@@ -157,9 +180,12 @@ async function insertIdempotently(sql: Database, newPet: NewPet, idempotency: Id
  */
 const CREATES_PER_STATEMENT = 1000
 
-interface Job extends PromiseWithResolvers<bigint> {
+interface NewRow {
   newPet: NewPet
+  addition: Addition | undefined
 }
+
+interface Job extends NewRow, PromiseWithResolvers<bigint> {}
 
 /** Inserts the animals that arrive in one turn of the event loop with one statement, so one round trip and one commit. */
 export class Creates {
@@ -173,16 +199,15 @@ export class Creates {
   }
 
   /** Resolves with the animal's id once it is committed. */
-  add(newPet: NewPet): Promise<bigint> {
-    const job: Job = { newPet, ...Promise.withResolvers<bigint>() }
+  add(newPet: NewPet, addition?: Addition): Promise<bigint> {
+    const job: Job = { newPet, addition, ...Promise.withResolvers<bigint>() }
     this.#queue(job)
     return job.promise
   }
 
   async #insertAll(batch: readonly Job[]): Promise<void> {
-    const newPets = batch.map(({ newPet }) => newPet)
     try {
-      const ids = await this.#pool.write((sql) => insert(sql, newPets))
+      const ids = await this.#pool.write((sql) => insert(sql, batch))
       this.commits.commits += 1
       this.commits.writes += batch.length
       for (const [index, job] of batch.entries()) job.resolve(ids[index]!)
@@ -194,68 +219,29 @@ export class Creates {
   }
 }
 
-const NEW_COLUMNS = PET_COLUMNS.join()
-const INSERT_ONE = `INSERT INTO pets (${NEW_COLUMNS}) VALUES (${PET_COLUMNS.map((_, index) => `$${index + 1}`).join()}) RETURNING id`
-const JSON_COLUMNS = FIELD_LIST.map(({ name, column }) => `"${name}" ${SQL_TYPES[COLUMN_TYPES[column]!]}`).join()
+const NEW = NEW_COLUMNS.join()
+const INSERT_ONE = `INSERT INTO pets (${NEW}) VALUES (${NEW_COLUMNS.map((_, index) => `$${index + 1}`).join()}) RETURNING id`
+const JSON_COLUMNS = [...FIELD_LIST, { name: 'at', column: 'added_at' }, { name: 'by', column: 'added_by' }]
+  .map(({ name, column }) => `"${name}" ${typeOf(column)}`)
+  .join()
 
 /** Assigns the ids before the insert, to know the id of each animal. Rows as JSON need no array types of the driver. */
 const INSERT_MANY = `
   WITH made AS MATERIALIZED (
-    SELECT nextval(pg_get_serial_sequence('pets', 'id')) AS id, ${NEW_COLUMNS}, position
+    SELECT nextval(pg_get_serial_sequence('pets', 'id')) AS id, ${NEW}, position
     FROM ROWS FROM (json_to_recordset($1::text::json) AS (${JSON_COLUMNS}))
-    WITH ORDINALITY AS pet (${NEW_COLUMNS}, position)
+    WITH ORDINALITY AS pet (${NEW}, position)
   ), stored AS (
-    INSERT INTO pets (id, ${NEW_COLUMNS}) SELECT id, ${NEW_COLUMNS} FROM made
+    INSERT INTO pets (id, ${NEW}) SELECT id, ${NEW} FROM made
   )
   SELECT id FROM made ORDER BY position`
 
 /** Inserts these animals; resolves with their ids in the same order. */
-async function insert(sql: Database, newPets: readonly NewPet[]): Promise<bigint[]> {
-  const [text, values] = newPets.length === 1 ? [INSERT_ONE, valuesOf(newPets[0]!)] : [INSERT_MANY, [toJson(newPets)]]
+export async function insert(sql: Database, newRows: readonly NewRow[]): Promise<bigint[]> {
+  const [text, values] =
+    newRows.length === 1
+      ? [INSERT_ONE, newValuesOf(newRows[0]!.newPet, newRows[0]!.addition)]
+      : [INSERT_MANY, [toJson(newRows.map((row) => ({ ...row.newPet, ...row.addition })))]]
   const rows = await sql.unsafe<{ id: bigint }[]>(text, values, PREPARED)
   return rows.map(({ id }) => id)
-}
-
-export function postgresImports(pool: Pool): ImportStore {
-  return {
-    async find(hash) {
-      const [found] = await pool.read(
-        (sql) => sql<FileImport[]>`SELECT ${importColumns(sql)} FROM imports WHERE hash = ${hash}`,
-      )
-      return found
-    },
-
-    unfinished: () =>
-      pool.read(
-        (sql) => sql<FileImport[]>`
-        SELECT ${importColumns(sql)} FROM imports WHERE rows_done < rows_total AND NOT EXISTS (
-          SELECT 1 FROM imports AS later WHERE later.file = imports.file AND later.updated_at > imports.updated_at
-        ) ORDER BY updated_at`,
-      ),
-
-    async begin({ hash, file, rowsTotal }, now, again) {
-      const { count } = await pool.write(
-        (sql) => sql`
-        INSERT INTO imports (hash, file, rows_done, rows_total, updated_at) VALUES (${hash}, ${file}, 0, ${rowsTotal}, ${now})
-        ON CONFLICT (hash) DO UPDATE
-          SET file = excluded.file, rows_done = 0, rows_total = excluded.rows_total, updated_at = excluded.updated_at
-          WHERE (imports.rows_done >= imports.rows_total OR imports.rows_total <> excluded.rows_total) AND ${again}`,
-      )
-      return count === 1
-    },
-
-    addRows: ({ hash, rowsDone, rowsTotal }, rows, now) =>
-      pool.writeTransaction(async (sql) => {
-        const { count } = await sql`
-          UPDATE imports SET rows_done = ${rowsDone + rows.length}, updated_at = ${now}
-          WHERE hash = ${hash} AND rows_done = ${rowsDone} AND rows_total = ${rowsTotal}`
-        if (count === 1) await insert(sql, rows)
-        return count === 1
-      }),
-  }
-}
-
-/** Reads counts and times as float8, which is exact: they are far below 2⁵³. */
-function importColumns(sql: Database) {
-  return sql`hash, file, rows_done::float8 AS "rowsDone", rows_total::float8 AS "rowsTotal", updated_at::float8 AS "updatedAt"`
 }

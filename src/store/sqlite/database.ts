@@ -185,6 +185,13 @@ export function prepareExact(db: DatabaseSync, sql: string): StatementSync {
   return statement
 }
 
+/** Reads rows as arrays: objects from node:sqlite are slow to access and made a page take 75 instead of 40 µs. */
+export function prepareRows(db: DatabaseSync, sql: string): StatementSync {
+  const statement = prepareExact(db, sql)
+  statement.setReturnArrays(true)
+  return statement
+}
+
 /** Returns a function that prepares a statement when its text is first used, and returns the same one from then on. */
 export function rememberStatements(prepare: (sql: string) => StatementSync): (sql: string) => StatementSync {
   const prepared = new Map<string, StatementSync>()
