@@ -1,10 +1,18 @@
 // Who added, changed and removed an animal: what people see beside the fields, on both engines.
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
+import { ENGINES } from '../assurance/harness/engines.ts'
 import { samplePet } from '../assurance/harness/sample-pet.ts'
+import { encodeCursor } from '../src/contract/list-query.ts'
+import type { Pet } from '../src/contract/pets.ts'
+import { type AuditEvent, petSubject } from '../src/store/account-store.ts'
+import { copyStore } from '../src/store/copy-store.ts'
 import type { Addition } from '../src/store/pet-changes.ts'
+import type { Removed, Store } from '../src/store/store.ts'
 import { signedIn } from './console-client.ts'
-import { describeService } from './harness.ts'
+import { describeService, expectError } from './harness.ts'
+import { event } from './sample-rows.ts'
+import { withStore } from './with-store.ts'
 
 describeService('An animal', (service) => {
   it('remembers when it was added and by which key or account, and only the store tells', async () => {
@@ -43,4 +51,84 @@ describeService('An animal', (service) => {
     assert.equal(await pets.addition(await newest()), undefined)
     assert.equal(await pets.addition(-1n), undefined)
   })
+
+  it('that is removed is gone everywhere: a 404, no list, count or search has it, and pages go on behind it', async () => {
+    const { store } = service()
+    const counts = await store.pets.countByStatus()
+    const [first, gone, last] = await addAll(['Gone 1', 'Gone 2', 'Gone 3'])
+    await store.pets.indexWords()
+    const list = async (query: string) => (await (await service().call(`/pets${query}`)).json()) as { id: number }[]
+    const idsAt = async (query: string) => (await list(query)).map(({ id }) => BigInt(id))
+    // Both are cached where the engine can tell its version.
+    assert.deepEqual(await idsAt('?limit=3'), [last!.id, gone!.id, first!.id])
+    assert.equal((await service().call(`/pets/${gone!.id}`)).status, 200)
+    assert.deepEqual(await remove(store, gone!), { outcome: 'removed' })
+
+    assert.deepEqual(await idsAt('?limit=2'), [last!.id, first!.id])
+    assert.deepEqual(await idsAt(`?limit=1&cursor=${encodeCursor(gone!.id)}`), [first!.id])
+    await expectError(await service().call(`/pets/${gone!.id}`), 'pet_not_found')
+    assert.equal(await store.pets.get(gone!.id), undefined)
+    assert.equal(await store.pets.addition(gone!.id), undefined)
+    assert.deepEqual(await store.pets.countByStatus(), { ...counts, available: counts.available + 2 })
+    for (const isIndexed of [false, true]) {
+      if (isIndexed) await store.pets.indexWords()
+      const { pets } = await store.pets.search({ words: ['gone'], limit: 9 })
+      assert.deepEqual(new Set(pets.map(({ id }) => id)), new Set([first!.id, last!.id]))
+    }
+  })
+
+  it('is removed only as the person saw it, once, and its history keeps what it was', async () => {
+    const { store } = service()
+    const [pet] = await addAll(['Otto'])
+    const sold = { ...pet!, status: 'sold' as const }
+    const changed = { ...event('acct_1', 'pet.changed'), subject: petSubject(pet!) }
+    await store.pets.update(pet!.id, pet!, sold, changed)
+    assert.deepEqual(await remove(store, pet!), { outcome: 'conflict', pet: sold })
+    assert.deepEqual(await store.accounts.changesOf(pet!.id, 9), [changed])
+    const outcomes = await Promise.all([remove(store, sold), remove(store, sold)])
+    assert.deepEqual(outcomes.map(({ outcome }) => outcome).toSorted(), ['missing', 'removed'])
+    assert.deepEqual(await store.accounts.changesOf(pet!.id, 9), [removalOf(sold), changed])
+    assert.deepEqual(await store.pets.update(pet!.id, sold, pet!, changed), { outcome: 'missing' })
+  })
+
+  it('that was removed still answers a replay of its create, and no animal ever gets its id', async () => {
+    const { store } = service()
+    const create = () => service().add({ name: 'Rex', categoryId: 3 }, { 'Idempotency-Key': 'removed' })
+    const first = await (await create()).text()
+    const id = BigInt((JSON.parse(first) as { id: number }).id)
+    await remove(store, (await store.pets.get(id))!)
+    const replay = await create()
+    assert.deepEqual([await replay.text(), replay.headers.get('idempotent-replayed')], [first, 'true'])
+    assert.equal(await store.pets.get(id), undefined)
+
+    for (const engine of ENGINES) {
+      await using target = await engine.newDatabase()
+      await withStore(target.url, async (copy) => {
+        await copyStore(store, copy, () => {})
+        await copy.imports.begin({ hash: 'h', file: 'pets.csv', rowsTotal: 1 }, 1, true)
+        await copy.imports.addRows({ hash: 'h', rowsDone: 0, rowsTotal: 1 }, [samplePet], 1)
+        assert.ok((await copy.pets.list({ limit: 1 }))[0]!.id > id, `a copy on ${engine.name}`)
+      })
+    }
+    const [next] = await addAll(['Next'])
+    assert.ok(next!.id > id)
+  })
+
+  function addAll(names: readonly string[]): Promise<Pet[]> {
+    return Promise.all(
+      names.map(async (name) => {
+        const created = await service().store.pets.create({ name, categoryId: 3n, status: 'available' })
+        assert.ok('pet' in created)
+        return created.pet
+      }),
+    )
+  }
 })
+
+function removalOf(pet: Pet): AuditEvent {
+  return { ...event('acct_1', 'pet.removed'), subject: petSubject(pet), detail: `${pet.name}, ${pet.status}` }
+}
+
+function remove({ pets }: Store, pet: Pet): Promise<Removed> {
+  return pets.remove(pet.id, pet, removalOf(pet))
+}

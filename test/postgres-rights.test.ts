@@ -82,7 +82,7 @@ describe('A role that lacks rights', () => {
       'to write anything',
       (role) => `GRANT SELECT ON ALL TABLES IN SCHEMA public TO ${role}`,
       /lacks rights on accounts, .*, usage_counts$/,
-      /GRANT INSERT ON public\.audit_events TO .*; GRANT INSERT, UPDATE ON public\.pets TO/,
+      /GRANT INSERT, UPDATE, DELETE ON .*public\.pets, .*; GRANT INSERT ON public\.audit_events TO/,
     ],
     [
       'on all tables',
@@ -196,7 +196,7 @@ describe('A role that lacks rights', () => {
 })
 
 describe('A role with no rights but those that doctor names', () => {
-  it('serves everything: lists, creates, accounts, keys, search, renames, and the chores', () =>
+  it('serves everything: lists, creates, accounts, keys, search, renames, removals, and the chores', () =>
     withRole(async ({ url, role, run }) => {
       await follow(run, (await examine(url)).problem?.fix)
       await using service = await startPetstore({ database: url, env: { PETSTORE_SIGNUP: 'open' } })
@@ -217,6 +217,8 @@ describe('A role with no rights but those that doctor names', () => {
       assert.equal(renamed.outcome, 'updated')
       while (await pets.indexWords());
       assert.equal((await pets.search({ words: ['max'], limit: 5 })).pets.length, 1)
+      const sold = { ...was, name: 'Max', status: 'sold' as const }
+      assert.equal((await pets.remove(1n, sold, event as never)).outcome, 'removed')
       await pets.purgeIdempotencyRecords(Date.now() + 1000)
       const client = new ConsoleClient(service.url)
       const fields = await client.hiddenFields('/sign-up', '/sign-up')

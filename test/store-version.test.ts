@@ -47,6 +47,7 @@ const PETS: Record<keyof PetStore, Case> = {
   get: reads((store) => store.pets.get(1n)),
   addition: reads((store) => store.pets.addition(1n)),
   update: data((store) => store.pets.update(1n, rex, { ...rex, status: 'sold' }, event)),
+  remove: data((store) => store.pets.remove(1n, rex, event)),
   list: reads((store) => store.pets.list({ limit: 2 })),
   search: reads((store) => store.pets.search({ words: ['rex'], limit: 2 })),
   indexWords: bookkeeping((store) => store.pets.indexWords()),

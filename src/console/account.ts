@@ -73,6 +73,7 @@ const EVENT_WORDS: Record<AuditEvent['action'], { words: string; kind: 'good' | 
   'key.renamed': { words: 'Key renamed', kind: 'good' },
   'key.revoked': { words: 'Key revoked', kind: 'off' },
   'pet.changed': { words: 'Animal changed', kind: 'good' },
+  'pet.removed': { words: 'Animal removed', kind: 'off' },
   'session.started': { words: 'Signed in', kind: 'good' },
   'session.refused': { words: 'Sign-in refused', kind: 'bad' },
   'session.ended': { words: 'Signed out', kind: 'off' },

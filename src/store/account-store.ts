@@ -35,6 +35,7 @@ export interface AuditEvent {
     | 'key.renamed'
     | 'key.revoked'
     | 'pet.changed'
+    | 'pet.removed'
     | 'session.started'
     | 'session.refused'
     | 'session.ended'
@@ -42,7 +43,7 @@ export interface AuditEvent {
   via: string
   /** The object of the action: an email address, or the name and id of a key or an animal. */
   subject: string
-  /** The old and the new value of each changed field. */
+  /** The old and the new value of each changed field; all values of an animal that was removed. */
   detail?: string
 }
 
@@ -165,7 +166,7 @@ export interface AccountStore {
   appendEvent(event: AuditEvent): Promise<void>
   /** The account's events, newest first. */
   auditTrail(accountId: string, limit: number): Promise<RecordedEvent[]>
-  /** The changes of an animal by any account, newest first. */
+  /** The changes of an animal by any account, its removal included, newest first. */
   changesOf(petId: bigint, limit: number): Promise<RecordedEvent[]>
 }
 
@@ -174,8 +175,11 @@ export function petSubject({ id, name }: Pet): string {
   return `${name} (${id})`
 }
 
-/** Selects the changes of one animal by comparison with its `idInSubject`. An index has this expression. */
-export const CHANGES_OF_PET = `action = 'pet.changed' AND substr(subject, length(rtrim(subject, '-0123456789)')) + 1)`
+/** Selects the events of animals; indexes have this condition. */
+export const OF_PETS = `substr(action, 1, 4) = 'pet.'`
+
+/** Selects the events of one animal by comparison with its `idInSubject`. An index has this expression. */
+export const CHANGES_OF_PET = `${OF_PETS} AND substr(subject, length(rtrim(subject, '-0123456789)')) + 1)`
 
 export function idInSubject(petId: bigint): string {
   return `${petId})`

@@ -204,6 +204,12 @@ export interface PetStore {
    */
   update(id: bigint, expected: NewPet, wanted: NewPet, event: AuditEvent): Promise<Updated>
 
+  /**
+   * Removes an animal for good if it still equals `expected`, and adds the audit event in the same transaction: its detail keeps
+   * what the animal was. The id is never assigned again, and a replay of the animal's create still gets the first answer.
+   */
+  remove(id: bigint, expected: NewPet, event: AuditEvent): Promise<Removed>
+
   /** Resolves with a page of the animals whose names have the words, by the first matching word in byte order, then by id. */
   search(query: PetSearch): Promise<FoundPets>
 
@@ -257,4 +263,7 @@ export type Created =
   /** The first request with this key is still running, after a wait of some seconds. */
   | { outcome: 'in progress' }
 
-export type Updated = { outcome: 'updated' } | { outcome: 'conflict'; pet: Pet } | { outcome: 'missing' }
+/** Nothing was written: the animal was changed since, or there is none. */
+export type NotWritten = { outcome: 'conflict'; pet: Pet } | { outcome: 'missing' }
+export type Updated = { outcome: 'updated' } | NotWritten
+export type Removed = { outcome: 'removed' } | NotWritten

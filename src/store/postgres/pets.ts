@@ -1,6 +1,7 @@
 // Animals in PostgreSQL: the store, and which creates share a statement. A call takes one statement, or a part of
 // one, and so one transaction and one round trip; a replay, a conflicting update and a count take two, and a search and a step of
 // its index several.
+import type { Fragment } from 'postgres'
 import type { ListQuery } from '../../contract/list-query.ts'
 import { FIELD_LIST, type NewPet, type Pet } from '../../contract/pets.ts'
 import {
@@ -16,11 +17,12 @@ import {
   petOf,
   valuesOf,
 } from '../pet-columns.ts'
+import type { AuditEvent } from '../account-store.ts'
 import { IN_PROGRESS_WAIT_MS, PURGE_AT_ONCE } from '../idempotency.ts'
 import type { Addition } from '../pet-changes.ts'
 import { toJson } from '../records.ts'
 import { searchPets } from '../search-pets.ts'
-import type { CommitStats, Created, Idempotency, PetStore } from '../store.ts'
+import type { CommitStats, Created, Idempotency, NotWritten, PetStore } from '../store.ts'
 import { gatherTurns } from '../../timing.ts'
 import { withEvent } from './accounts.ts'
 import { type Database, PREPARED } from './connection.ts'
@@ -40,6 +42,23 @@ export function postgresPets(pool: Pool, creates: Creates): PetStore {
       const [row] = await sql.unsafe(BY_ID, [id], PREPARED).values()
       return row && petOf(row as ColumnValue[])
     })
+  }
+
+  /** Writes with its audit event, and resolves with undefined, if the animal equals `expected`. */
+  async function writeIfSame(
+    id: bigint,
+    expected: NewPet,
+    event: AuditEvent,
+    write: (sql: Database) => Fragment,
+  ): Promise<NotWritten | undefined> {
+    const values = valuesOf(expected)
+    const isWritten = await pool.write((sql) => {
+      const isSame = PET_COLUMNS.map((column, index) => sql`AND ${sql(column)} IS NOT DISTINCT FROM ${values[index]!}`)
+      return withEvent(sql, event, sql`${write(sql)} WHERE id = ${id} ${isSame}`)
+    })
+    if (isWritten) return undefined
+    const pet = await get(id)
+    return pet === undefined ? { outcome: 'missing' } : { outcome: 'conflict', pet }
   }
 
   return {
@@ -72,18 +91,15 @@ export function postgresPets(pool: Pool, creates: Creates): PetStore {
     },
 
     async update(id, expected, wanted, event) {
-      const [before, after] = [valuesOf(expected), valuesOf(wanted)]
-      const isUpdated = await pool.write((sql) => {
-        const values = Object.fromEntries(PET_COLUMNS.map((column, index) => [column, after[index]!]))
-        const isSame = PET_COLUMNS.map(
-          (column, index) => sql`AND ${sql(column)} IS NOT DISTINCT FROM ${before[index]!}`,
-        )
-        return withEvent(sql, event, sql`UPDATE pets SET ${sql(values)} WHERE id = ${id} ${isSame}`)
-      })
-      if (isUpdated) return { outcome: 'updated' }
-      const pet = await get(id)
-      return pet === undefined ? { outcome: 'missing' } : { outcome: 'conflict', pet }
+      const values = valuesOf(wanted)
+      const set = Object.fromEntries(PET_COLUMNS.map((column, index) => [column, values[index]!]))
+      return (
+        (await writeIfSame(id, expected, event, (sql) => sql`UPDATE pets SET ${sql(set)}`)) ?? { outcome: 'updated' }
+      )
     },
+
+    remove: async (id, expected, event) =>
+      (await writeIfSame(id, expected, event, (sql) => sql`DELETE FROM pets`)) ?? { outcome: 'removed' },
 
     search: (query) => searchPets(words, query),
 

@@ -8,7 +8,6 @@ const ALL_RIGHTS = ['SELECT', 'INSERT', 'UPDATE', 'DELETE'] as const
 /** The rights on the tables of which the service uses fewer. */
 const FEWER_RIGHTS: Record<string, readonly string[]> = {
   [MIGRATIONS_TABLE]: ['SELECT'],
-  pets: ['SELECT', 'INSERT', 'UPDATE'],
   ...Object.fromEntries(KINDS.filter(({ appendOnly }) => appendOnly).map(({ name }) => [name, ['SELECT', 'INSERT']])),
 }
 

@@ -13,10 +13,11 @@ import {
   petOf,
   valuesOf,
 } from '../pet-columns.ts'
+import type { AuditEvent } from '../account-store.ts'
 import { PURGE_AT_ONCE } from '../idempotency.ts'
 import type { Addition } from '../pet-changes.ts'
 import { searchPets } from '../search-pets.ts'
-import type { Created, Idempotency, PetStore } from '../store.ts'
+import type { Created, Idempotency, NotWritten, PetStore } from '../store.ts'
 import { prepareAppendEvent } from './accounts.ts'
 import { prepareExact, prepareRows, rememberStatements } from './database.ts'
 import type { Transactions } from './transactions.ts'
@@ -51,6 +52,16 @@ export function sqlitePets(db: DatabaseSync, transactions: Transactions): PetSto
     const created = insert(newPet, addition)
     statements.addRecord.run(accountId, key, fingerprint, created.pet.id, now)
     return created
+  }
+
+  /** Writes with its audit event, and returns undefined, if the animal equals `expected`. */
+  function writeIfSame(id: bigint, expected: NewPet, event: AuditEvent, write: () => void): NotWritten | undefined {
+    const pet = find(id)
+    if (pet === undefined) return { outcome: 'missing' }
+    if (!isSamePet(pet, expected)) return { outcome: 'conflict', pet }
+    write()
+    appendEvent(event)
+    return undefined
   }
 
   return {
@@ -89,13 +100,14 @@ export function sqlitePets(db: DatabaseSync, transactions: Transactions): PetSto
 
     update: (id, expected, wanted, event) =>
       transactions.write(() => {
-        const pet = find(id)
-        if (pet === undefined) return { outcome: 'missing' }
-        if (!isSamePet(pet, expected)) return { outcome: 'conflict', pet }
-        statements.update.run(...valuesOf(wanted), id)
-        appendEvent(event)
-        return { outcome: 'updated' }
+        const write = () => statements.update.run(...valuesOf(wanted), id)
+        return writeIfSame(id, expected, event, write) ?? { outcome: 'updated' }
       }),
+
+    remove: (id, expected, event) =>
+      transactions.write(
+        () => writeIfSame(id, expected, event, () => statements.remove.run(id)) ?? { outcome: 'removed' },
+      ),
 
     search: (query) => searchPets(words, query),
 
@@ -127,6 +139,7 @@ function prepareStatements(db: DatabaseSync) {
     page: rememberStatements((end) => prepareRows(db, `SELECT ${PET_ROW} FROM pets ${end} LIMIT 0 + ?`)),
     insert: prepareExact(db, INSERT_PET),
     update: prepareExact(db, `UPDATE pets SET ${PET_COLUMNS.map((column) => `${column} = ?`).join()} WHERE id = ?`),
+    remove: prepareExact(db, 'DELETE FROM pets WHERE id = ?'),
     get: prepareRows(db, `SELECT ${PET_ROW} FROM pets WHERE id = ?`),
     addition: prepareRows(db, `SELECT ${Object.keys(ADDITION_COLUMNS).join()} FROM pets WHERE id = ?`),
     count: db.prepare('SELECT status, count FROM pet_counts'),
