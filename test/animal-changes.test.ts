@@ -1,13 +1,14 @@
 // Who added, changed and removed an animal: what people see beside the fields, on both engines.
 import assert from 'node:assert/strict'
-import { it } from 'node:test'
+import { describe, it } from 'node:test'
 import { ENGINES } from '../assurance/harness/engines.ts'
 import { samplePet } from '../assurance/harness/sample-pet.ts'
 import { encodeCursor } from '../src/contract/list-query.ts'
 import type { Pet } from '../src/contract/pets.ts'
 import { type AuditEvent, petSubject } from '../src/store/account-store.ts'
 import { copyStore } from '../src/store/copy-store.ts'
-import type { Addition } from '../src/store/pet-changes.ts'
+import type { ChangePlace, ChangeQuery, PetChanges } from '../src/store/pet-changes.ts'
+import type { Addition } from '../src/store/pet-columns.ts'
 import type { Removed, Store } from '../src/store/store.ts'
 import { signedIn } from './console-client.ts'
 import { describeService, expectError } from './harness.ts'
@@ -124,6 +125,68 @@ describeService('An animal', (service) => {
     )
   }
 })
+
+for (const engine of ENGINES) {
+  describe(`The changes of all animals on ${engine.name}`, () => {
+    const shown = ({ changes }: PetChanges) =>
+      changes.map((change) =>
+        change.kind === 'added' ? `added ${change.pet.id}` : `${change.event.action} ${change.event.subject}`,
+      )
+    const all = async ({ pets }: Store, query: ChangeQuery) => {
+      const found: string[] = []
+      for (let after: ChangePlace | undefined; ;) {
+        const page = await pets.changes({ ...query, after })
+        assert.ok(page.changes.length === query.limit || page.next === undefined)
+        found.push(...shown(page))
+        if (page.next === undefined) return found
+        after = page.next
+      }
+    }
+
+    it('come newest first, page by page, of everybody, of one person and of one key', async () => {
+      await using database = await engine.newDatabase()
+      await withStore(database.url, async (store) => {
+        const add = (at: number, by: string) => store.pets.create(samplePet, undefined, { at, by })
+        const changed = (at: number, accountId: string, id: bigint) =>
+          store.accounts.appendEvent({
+            ...event(accountId, 'pet.changed'),
+            at,
+            subject: petSubject({ ...samplePet, id }),
+          })
+        // An earlier release added the first two, and the fifth while it ran beside this one.
+        await store.pets.createMany([samplePet, samplePet])
+        await changed(5, 'acct_1', 1n)
+        await add(10, 'key_1')
+        await add(20, 'acct_1')
+        await store.pets.createMany([samplePet])
+        await changed(20, 'acct_1', 4n)
+        await store.accounts.appendEvent({ ...event('acct_1', 'session.started'), at: 25 })
+        await add(30, 'acct_2')
+        await store.pets.remove(3n, samplePet, { ...event('acct_2', 'pet.removed'), at: 40, subject: 'Rex (3)' })
+        const name = (id: number) => petSubject({ ...samplePet, id: BigInt(id) })
+        const expected = [
+          'pet.removed Rex (3)',
+          'added 6',
+          `pet.changed ${name(4)}`,
+          'added 5',
+          'added 4',
+          `pet.changed ${name(1)}`,
+          'added 2',
+          'added 1',
+        ]
+        for (const limit of [1, 2, 3, 8, 9]) assert.deepEqual(await all(store, { limit }), expected, `by ${limit}`)
+        const byOne = [`pet.changed ${name(4)}`, 'added 4', `pet.changed ${name(1)}`]
+        for (const limit of [1, 9]) assert.deepEqual(await all(store, { by: 'acct_1', limit }), byOne)
+        assert.deepEqual(await all(store, { by: 'acct_2', limit: 2 }), ['pet.removed Rex (3)', 'added 6'])
+        await add(50, 'key_1')
+        assert.deepEqual(await all(store, { by: 'key_1', limit: 1 }), ['added 7'])
+        const { changes } = await store.pets.changes({ limit: 1 })
+        const addition: Addition = { at: 50, by: 'key_1' }
+        assert.deepEqual(changes, [{ kind: 'added', pet: { id: 7n, ...samplePet }, addition }])
+      })
+    })
+  })
+}
 
 function removalOf(pet: Pet): AuditEvent {
   return { ...event('acct_1', 'pet.removed'), subject: petSubject(pet), detail: `${pet.name}, ${pet.status}` }

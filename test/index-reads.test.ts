@@ -7,6 +7,7 @@ import { readConfig } from '../src/config.ts'
 import type { PetStatus } from '../src/contract/pets.ts'
 import { CHANGES_OF_PET } from '../src/store/account-store.ts'
 import { openStore } from '../src/store/open-store.ts'
+import { pagesOfChanges } from '../src/store/pet-changes.ts'
 import { kindOf } from '../src/store/records.ts'
 import { openDatabase } from '../src/store/sqlite/database.ts'
 import { postgres } from '../assurance/harness/engines.ts'
@@ -81,4 +82,53 @@ describe('The history of an animal on SQLite', () => {
       .map(({ detail }) => String(detail))
     assert.match(plan.join(), /^SEARCH audit_events USING INDEX \w+ \(<expr>=\?\)$/)
   })
+})
+
+describe('The changes of one person or key', () => {
+  it('are read on PostgreSQL without those of others, also where its own are all old', async () => {
+    await using database = await postgres.newDatabase()
+    const store = await openStore(readConfig({}, { DATABASE_URL: database.url }).database)
+    const { pets, records } = store
+    const animal = { name: 'Rex', categoryId: 1n, status: 'sold' as const }
+    await pets.createMany(Array.from({ length: SOLD }, () => animal), { at: 1, by: 'acct_1' })
+    await pets.createMany(Array.from({ length: ALL }, () => animal), { at: 2, by: 'acct_2' })
+    const events = Array.from({ length: 2 * SOLD }, (_, index) => ({
+      id: BigInt(index + 1),
+      at: 3n,
+      account_id: index < SOLD ? 'acct_1' : 'acct_2',
+      action: index % 2 === 0 ? 'pet.changed' : 'session.started',
+      via: 'console',
+      subject: 'Rex (1)',
+      detail: null,
+    }))
+    await records.write(kindOf('audit_events'), events)
+    const sql = connectTo(database.url, { max: 1 })
+    await sql`ANALYZE pets, audit_events`
+    for (const after of [undefined, { petId: BigInt(ALL), eventId: BigInt(ALL) }])
+      assert.equal((await pets.changes({ by: 'acct_1', limit: limit - 1, after })).changes.length, limit - 1)
+    assert.equal((await pets.changes({ limit: limit - 1 })).changes.length, limit - 1)
+    await store.close()
+    const read = await sql<{ name: string; entries: number }[]>`
+      SELECT indexrelname AS name, idx_tup_read::int AS entries FROM pg_stat_user_indexes
+      WHERE relname IN ('pets', 'audit_events') AND idx_tup_read > 0 ORDER BY 1`
+    await sql.end()
+    assert.deepEqual(Object.fromEntries(read.map(({ name, entries }) => [name, entries])), {
+      audit_events_of_pets: limit,
+      audit_events_of_pets_by_account: 2 * limit,
+      pets_by_adder: 2 * limit,
+      pets_pkey: limit,
+    })
+  })
+
+  for (const by of [undefined, 'acct_1']) {
+    it(`are found and sorted by an index on SQLite, ${by === undefined ? 'all' : 'its own'}`, () => {
+      using db = openDatabase(':memory:').db
+      for (const { select, where = [], filters } of pagesOfChanges({ by, limit })) {
+        const conditions = [...where, ...filters.map(({ column }) => `${column} = ?`), 'id < ?'].join(' AND ')
+        const plan = db.prepare(`EXPLAIN QUERY PLAN ${select} WHERE ${conditions} ORDER BY id DESC LIMIT ?`).all()
+        const found = plan.map(({ detail }) => String(detail)).join()
+        assert.match(found, /^SEARCH \w+ USING (INTEGER PRIMARY KEY|INDEX (\w+_of_pets|pets_by_adder)\w*) \(.*<\?\)$/)
+      }
+    })
+  }
 })

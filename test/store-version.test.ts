@@ -47,6 +47,7 @@ const PETS: Record<keyof PetStore, Case> = {
   get: reads((store) => store.pets.get(1n)),
   addition: reads((store) => store.pets.addition(1n)),
   update: data((store) => store.pets.update(1n, rex, { ...rex, status: 'sold' }, event)),
+  changes: reads((store) => store.pets.changes({ limit: 2 })),
   remove: data((store) => store.pets.remove(1n, rex, event)),
   list: reads((store) => store.pets.list({ limit: 2 })),
   search: reads((store) => store.pets.search({ words: ['rex'], limit: 2 })),

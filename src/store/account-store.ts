@@ -176,7 +176,7 @@ export function petSubject({ id, name }: Pet): string {
 }
 
 /** Selects the events of animals; indexes have this condition. */
-export const OF_PETS = `substr(action, 1, 4) = 'pet.'`
+export const OF_PETS = `action IN ('pet.changed', 'pet.removed')`
 
 /** Selects the events of one animal by comparison with its `idInSubject`. An index has this expression. */
 export const CHANGES_OF_PET = `${OF_PETS} AND substr(subject, length(rtrim(subject, '-0123456789)')) + 1)`

@@ -7,6 +7,8 @@ import { type Migration, readMigrations } from './migrations.ts'
 const BUILT_AT_ONCE: Record<string, string> = {
   audit_events_by_animal: 'creates write no audit event, so none waits for it',
   audit_events_by_pet: 'creates write no audit event, so none waits for it',
+  audit_events_of_pets: 'creates write no audit event, so none waits for it',
+  audit_events_of_pets_by_account: 'creates write no audit event, so none waits for it',
 }
 
 /** Migrations that only add, but that the program before can't use, each with its reason. */

@@ -9,7 +9,6 @@ import {
   type Pet,
   type PetStatus,
 } from '../contract/pets.ts'
-import type { Addition } from './pet-changes.ts'
 
 /** A value as a database takes it; null for a field that is absent. */
 export type ColumnValue = string | bigint | null
@@ -23,6 +22,13 @@ export const PET_ROW = ['id', ...PET_COLUMNS].map((column) => `pets.${column}`).
 export const COLUMN_TYPES: Readonly<Record<string, 'text' | 'integer'>> = Object.fromEntries(
   FIELD_LIST.map(({ column, schema }) => [column, schema.type === 'integer' ? 'integer' : 'text']),
 )
+
+/** When and by whom an animal was added. Operations, files and fingerprints do not have it. */
+export interface Addition {
+  at: number
+  /** The id of a key (`key_…`) or of an account in the console (`acct_…`); undefined for a file that was imported. */
+  by: string | undefined
+}
 
 /** The columns beside the fields, which only pages for people show, and the columns of a new row. */
 export const ADDITION_COLUMNS = { added_at: 'integer', added_by: 'text' } as const
@@ -61,6 +67,18 @@ function withOptional(pet: Pet, row: readonly ColumnValue[]): Pet {
 /** Converts a row of the table of animals, keyed by column. */
 export function petOfRecord(record: Record<string, unknown>): Pet {
   return petOf(['id', ...PET_COLUMNS].map((column) => record[column] as ColumnValue))
+}
+
+/** A page of a table with an id: `limit` rows by id descending, those below `before`, or ascending those above `after`. */
+export interface Page {
+  /** `SELECT … FROM …`. */
+  select: string
+  /** Conditions without parameters. */
+  where?: readonly string[]
+  filters: readonly { column: string; value: string | bigint }[]
+  before?: bigint | undefined
+  after?: bigint | undefined
+  limit: number
 }
 
 /** Returns the columns and values of the filters that are given. */

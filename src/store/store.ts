@@ -4,7 +4,8 @@ import type { Environment } from '../contract/operations.ts'
 import type { NewPet, Pet, PetStatus } from '../contract/pets.ts'
 import type { AccountStore, AuditEvent } from './account-store.ts'
 import type { ImportStore } from './imports.ts'
-import type { Addition } from './pet-changes.ts'
+import type { ChangeQuery, PetChanges } from './pet-changes.ts'
+import type { Addition } from './pet-columns.ts'
 import type { RecordStore } from './records.ts'
 
 export interface Store {
@@ -209,6 +210,9 @@ export interface PetStore {
    * what the animal was. The id is never assigned again, and a replay of the animal's create still gets the first answer.
    */
   remove(id: bigint, expected: NewPet, event: AuditEvent): Promise<Removed>
+
+  /** Resolves with a page of who added, changed and removed animals, newest first. */
+  changes(query: ChangeQuery): Promise<PetChanges>
 
   /** Resolves with a page of the animals whose names have the words, by the first matching word in byte order, then by id. */
   search(query: PetSearch): Promise<FoundPets>

@@ -2,9 +2,9 @@
 // one, and so one transaction and one round trip; a replay, a conflicting update and a count take two, and a search and a step of
 // its index several.
 import type { Fragment } from 'postgres'
-import type { ListQuery } from '../../contract/list-query.ts'
 import { FIELD_LIST, type NewPet, type Pet } from '../../contract/pets.ts'
 import {
+  type Addition,
   ADDITION_COLUMNS,
   additionOf,
   type ColumnValue,
@@ -12,6 +12,7 @@ import {
   filterColumns,
   NEW_COLUMNS,
   newValuesOf,
+  type Page,
   PET_COLUMNS,
   PET_ROW,
   petOf,
@@ -19,7 +20,7 @@ import {
 } from '../pet-columns.ts'
 import type { AuditEvent } from '../account-store.ts'
 import { IN_PROGRESS_WAIT_MS, PURGE_AT_ONCE } from '../idempotency.ts'
-import type { Addition } from '../pet-changes.ts'
+import { mergeChanges, pagesOfChanges } from '../pet-changes.ts'
 import { toJson } from '../records.ts'
 import { searchPets } from '../search-pets.ts'
 import type { CommitStats, Created, Idempotency, NotWritten, PetStore } from '../store.ts'
@@ -28,6 +29,7 @@ import { withEvent } from './accounts.ts'
 import { type Database, PREPARED } from './connection.ts'
 import { countPets, postgresWords } from './counts-and-words.ts'
 import { isBadRow, isLockTimeout } from './failures.ts'
+import { pageStatement } from './page-statement.ts'
 import type { Pool } from './pool.ts'
 
 /** PostgreSQL's names of the column types. */
@@ -41,6 +43,14 @@ export function postgresPets(pool: Pool, creates: Creates): PetStore {
     return pool.readShort(async (sql) => {
       const [row] = await sql.unsafe(BY_ID, [id], PREPARED).values()
       return row && petOf(row as ColumnValue[])
+    })
+  }
+
+  function readPage(page: Page): Promise<ColumnValue[][]> {
+    const { text, parameters } = pageStatement(page)
+    return pool.readShort(async (sql) => {
+      const rows: unknown = await sql.unsafe(text, parameters, PREPARED).values()
+      return rows as ColumnValue[][]
     })
   }
 
@@ -81,13 +91,14 @@ export function postgresPets(pool: Pool, creates: Creates): PetStore {
         return additionOf(row as ColumnValue[])
       }),
 
-    list(query) {
-      const { text, parameters } = pageStatement(query)
-      return pool.readShort(async (sql) => {
-        const rows = await sql.unsafe(text, parameters, PREPARED).values()
-        const found = (rows as unknown as ColumnValue[][]).map(petOf)
-        return query.after === undefined ? found : found.toReversed()
-      })
+    async list(query) {
+      const found = (await readPage({ ...query, select: SELECT_PETS, filters: filterColumns(query) })).map(petOf)
+      return query.after === undefined ? found : found.toReversed()
+    },
+
+    async changes(query) {
+      const [added, events] = await Promise.all(pagesOfChanges(query).map(readPage))
+      return mergeChanges(added!, events!, query)
     },
 
     async update(id, expected, wanted, event) {
@@ -119,36 +130,9 @@ export function postgresPets(pool: Pool, creates: Creates): PetStore {
   }
 }
 
-const BY_ID = `SELECT ${PET_ROW} FROM pets WHERE id = $1`
+const SELECT_PETS = `SELECT ${PET_ROW} FROM pets`
+const BY_ID = `${SELECT_PETS} WHERE id = $1`
 const ADDITION_BY_ID = `SELECT ${Object.keys(ADDITION_COLUMNS).join()} FROM pets WHERE id = $1`
-
-/**
- * Renders `first = … AND others = … ORDER BY id`, but words the first filter so that only the index on its column and
- * the id provides this order. For an equality, PostgreSQL may scan all animals from the newest down and skip the others:
- * if the animals of one status are all old, that reads nearly the whole table. The limit is part of the text, not a
- * parameter: with an unknown limit, PostgreSQL plans every page again.
- */
-function pageStatement(query: ListQuery): { text: string; parameters: (string | bigint)[] } {
-  const { after, limit } = query
-  const cursor = after ?? query.before
-  const [side, order] = after === undefined ? ['<', 'DESC'] : ['>', 'ASC']
-  const [first, ...others] = filterColumns(query)
-  const parameters = [first, ...others].flatMap((filter) => (filter === undefined ? [] : [filter.value]))
-  if (cursor !== undefined) parameters.push(cursor)
-  const last = `$${parameters.length}`
-  const equal = others.map(({ column }, index) => `${column} = $${index + 2}`)
-  const beyond = cursor === undefined ? [] : [`id ${side} ${last}`]
-  if (first === undefined) return { text: page(beyond, `id ${order}`, limit), parameters }
-  const { column } = first
-  const from = `${column} ${after === undefined ? '>=' : '<='} $1`
-  const to = cursor === undefined ? `${column} <= $1` : `(${column}, id) ${side} ($1, ${last})`
-  return { text: page([from, to, ...equal], `${column} ${order}, id ${order}`, limit), parameters }
-}
-
-function page(conditions: readonly string[], order: string, limit: number): string {
-  const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`
-  return `SELECT ${PET_ROW} FROM pets ${where} ORDER BY ${order} LIMIT ${limit}`
-}
 
 /** The parameters are the idempotency record, `validSince`, then the values of the animal. */
 const INSERT_IDEMPOTENTLY = `
