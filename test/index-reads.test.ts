@@ -4,10 +4,11 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import connectTo from 'postgres'
 import { readConfig } from '../src/config.ts'
-import type { PetStatus } from '../src/contract/pets.ts'
+import { PET_STATUSES, type PetStatus } from '../src/contract/pets.ts'
 import { CHANGES_OF_PET } from '../src/store/account-store.ts'
 import { openStore } from '../src/store/open-store.ts'
 import { pagesOfChanges } from '../src/store/pet-changes.ts'
+import { pagesOfList } from '../src/store/pet-list.ts'
 import { kindOf } from '../src/store/records.ts'
 import { openDatabase } from '../src/store/sqlite/database.ts'
 import { postgres } from '../assurance/harness/engines.ts'
@@ -90,8 +91,14 @@ describe('The changes of one person or key', () => {
     const store = await openStore(readConfig({}, { DATABASE_URL: database.url }).database)
     const { pets, records } = store
     const animal = { name: 'Rex', categoryId: 1n, status: 'sold' as const }
-    await pets.createMany(Array.from({ length: SOLD }, () => animal), { at: 1, by: 'acct_1' })
-    await pets.createMany(Array.from({ length: ALL }, () => animal), { at: 2, by: 'acct_2' })
+    await pets.createMany(
+      Array.from({ length: SOLD }, () => animal),
+      { at: 1, by: 'acct_1' },
+    )
+    await pets.createMany(
+      Array.from({ length: ALL }, () => animal),
+      { at: 2, by: 'acct_2' },
+    )
     const events = Array.from({ length: 2 * SOLD }, (_, index) => ({
       id: BigInt(index + 1),
       at: 3n,
@@ -131,4 +138,39 @@ describe('The changes of one person or key', () => {
       }
     })
   }
+})
+
+describe('A page of one category', () => {
+  it('reads no other animal on PostgreSQL, of all statuses and of one, also deep where its own are all old', async () => {
+    await using database = await postgres.newDatabase()
+    const store = await openStore(readConfig({}, { DATABASE_URL: database.url }).database)
+    const animal = (index: number) => ({
+      name: 'Rex',
+      categoryId: index < SOLD ? 1n : 2n,
+      status: PET_STATUSES[index % 3]!,
+    })
+    await store.pets.createMany(Array.from({ length: ALL }, (_, index) => animal(index)))
+    const sql = connectTo(database.url, { max: 1 })
+    await sql`ANALYZE pets`
+    for (const place of [{}, { before: BigInt(SOLD / 2) }, { after: BigInt(SOLD / 2) }]) {
+      assert.equal((await store.pets.list({ categoryId: 1n, status: 'sold', limit, ...place })).length, limit)
+      assert.equal((await store.pets.list({ categoryId: 1n, limit, ...place })).length, limit)
+    }
+    await store.close()
+    const read = await sql<{ name: string; entries: number }[]>`
+      SELECT indexrelname AS name, idx_tup_read::int AS entries FROM pg_stat_user_indexes
+      WHERE relname = 'pets' AND idx_tup_read > 0`
+    await sql.end()
+    assert.deepEqual([...read], [{ name: 'pets_by_category', entries: 3 * (1 + 3) * limit }])
+  })
+
+  it('is found and sorted by an index on SQLite, in each status', () => {
+    using db = openDatabase(':memory:').db
+    for (const { select, filters } of pagesOfList({ categoryId: 1n, limit })) {
+      const conditions = [...filters.map(({ column }) => `${column} = ?`), 'id < ?'].join(' AND ')
+      const plan = db.prepare(`EXPLAIN QUERY PLAN ${select} WHERE ${conditions} ORDER BY id DESC LIMIT ?`).all()
+      assert.match(String(plan[0]!['detail']), /^SEARCH pets USING COVERING INDEX pets_by_category \(.* AND id<\?\)$/)
+      assert.equal(plan.length, 1)
+    }
+  })
 })

@@ -36,6 +36,8 @@ const FREE = [
   ...['hash', 'file'].map((column) => `imports.${column}`),
   'pets.name',
   'pets.added_by',
+  'categories.name',
+  'categories.name_folded',
 ]
 
 it('Each column of text is either free or tried below with values of a newer program', () => {

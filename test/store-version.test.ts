@@ -7,6 +7,7 @@ import { openStore } from '../src/store/open-store.ts'
 import { kindOf, KINDS, type RecordStore } from '../src/store/records.ts'
 import { openSqliteStore } from '../src/store/sqlite/sqlite-store.ts'
 import type { AccountStore } from '../src/store/account-store.ts'
+import type { CategoryStore } from '../src/store/category-store.ts'
 import type { ImportStore } from '../src/store/imports.ts'
 import type { PetStore, Store } from '../src/store/store.ts'
 import { ENGINES } from '../assurance/harness/engines.ts'
@@ -53,7 +54,17 @@ const PETS: Record<keyof PetStore, Case> = {
   search: reads((store) => store.pets.search({ words: ['rex'], limit: 2 })),
   indexWords: bookkeeping((store) => store.pets.indexWords()),
   countByStatus: reads((store) => store.pets.countByStatus()),
+  countInCategory: reads((store) => store.pets.countInCategory(3n)),
   purgeIdempotencyRecords: bookkeeping((store) => store.pets.purgeIdempotencyRecords(2)),
+}
+
+const CATEGORIES: Record<keyof CategoryStore, Case> = {
+  add: data((store) => store.categories.add({ number: 4n, name: 'Dogs' }, event)),
+  rename: data((store) => store.categories.rename({ number: 3n, name: 'Cats' }, 'Felines', event)),
+  list: reads((store) => store.categories.list({ limit: 5 })),
+  names: reads((store) => store.categories.names([3n])),
+  byName: reads((store) => store.categories.byName('cats')),
+  freeNumber: reads((store) => store.categories.freeNumber()),
 }
 
 const ACCOUNTS: Record<keyof AccountStore, Case> = {
@@ -109,7 +120,7 @@ const RECORDS: Record<keyof RecordStore, Case> = {
 }
 
 const STORE: Record<
-  Exclude<keyof Store, 'opened' | 'pets' | 'accounts' | 'imports' | 'records' | 'giveUp' | 'close'>,
+  Exclude<keyof Store, 'opened' | 'pets' | 'accounts' | 'categories' | 'imports' | 'records' | 'giveUp' | 'close'>,
   Case
 > = {
   version: reads((store) => store.version()),
@@ -130,6 +141,7 @@ async function fill(store: Store): Promise<void> {
   await addKey(store, 'key_1', 'acct_1', 1)
   await store.accounts.createSession(session, 'hash', event)
   await store.pets.create(rex, once)
+  await store.categories.add({ number: 3n, name: 'Cats' }, event)
   await store.imports.begin({ hash: 'hash', file: 'pets.csv', rowsTotal: 2 }, 1, false)
   // node:sqlite returns the last id that was assigned with every write, so each must work after one that is no safe integer.
   await store.records.raiseLastId(pets, 2n ** 60n)
@@ -162,6 +174,7 @@ describe('the version of a store', { concurrency: false }, () => {
         for (const [part, cases] of [
           [store.pets, PETS],
           [store.accounts, ACCOUNTS],
+          [store.categories, CATEGORIES],
           [store.imports, IMPORTS],
           [store.records, RECORDS],
         ] as const) {
@@ -169,7 +182,17 @@ describe('the version of a store', { concurrency: false }, () => {
         }
         assert.deepEqual(
           methodsOf(store).toSorted(),
-          ['accounts', 'close', 'giveUp', 'imports', 'opened', 'pets', 'records', ...Object.keys(STORE)].toSorted(),
+          [
+            'accounts',
+            'categories',
+            'close',
+            'giveUp',
+            'imports',
+            'opened',
+            'pets',
+            'records',
+            ...Object.keys(STORE),
+          ].toSorted(),
         )
       } finally {
         await store.close()
@@ -177,7 +200,8 @@ describe('the version of a store', { concurrency: false }, () => {
     })
   }
 
-  for (const [name, { kind, calls }] of Object.entries({ ...PETS, ...ACCOUNTS, ...IMPORTS, ...RECORDS, ...STORE })) {
+  const cases = [PETS, ACCOUNTS, CATEGORIES, IMPORTS, RECORDS, STORE].flatMap((part) => Object.entries<Case>(part))
+  for (const [name, { kind, calls }] of cases) {
     it(`${kind === 'data' ? 'moves' : 'stays'} with ${name}, which ${kind === 'read' ? 'reads' : `writes ${kind}`}`, async () => {
       const store = openSqliteStore(':memory:')
       try {

@@ -72,6 +72,8 @@ const EVENT_WORDS: Record<AuditEvent['action'], { words: string; kind: 'good' | 
   'key.created': { words: 'Key generated', kind: 'good' },
   'key.renamed': { words: 'Key renamed', kind: 'good' },
   'key.revoked': { words: 'Key revoked', kind: 'off' },
+  'category.added': { words: 'Category named', kind: 'good' },
+  'category.renamed': { words: 'Category renamed', kind: 'good' },
   'pet.changed': { words: 'Animal changed', kind: 'good' },
   'pet.removed': { words: 'Animal removed', kind: 'off' },
   'session.started': { words: 'Signed in', kind: 'good' },

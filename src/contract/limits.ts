@@ -9,6 +9,9 @@ export const HEADERS_LIMIT = 16 * 1024
 /** The longest name of an animal, in Unicode code points. */
 export const NAME_MAX_LENGTH = 255
 
+/** The longest name of a category, in Unicode code points. */
+export const CATEGORY_NAME_MAX_LENGTH = 100
+
 /** How many animals one page of a list has. */
 export const PAGE_SIZE = { minimum: 1, maximum: 100, default: 20 } as const
 

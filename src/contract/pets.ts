@@ -56,7 +56,7 @@ export const FIELDS = {
       examples: ['Rex', 'Mittens'],
     },
     required: true,
-    check: isName,
+    check: (value) => isName(value),
     expected: `a string of 1 to ${NAME_MAX_LENGTH} characters, not all of them white space, without U+0000 or lone surrogates`,
     column: 'name',
   },
@@ -143,10 +143,10 @@ export function exampleNewPet(which: 0 | 1): Record<string, unknown> {
 
 const namePattern = new RegExp(NAME_PATTERN)
 
-function isName(value: unknown): value is string {
+export function isName(value: unknown, most = NAME_MAX_LENGTH): value is string {
   // Length counts code points; a string has at least half as many as UTF-16 units.
-  if (typeof value !== 'string' || value.length > 2 * NAME_MAX_LENGTH) return false
-  if (value.length > NAME_MAX_LENGTH && [...value].length > NAME_MAX_LENGTH) return false
+  if (typeof value !== 'string' || value.length > 2 * most) return false
+  if (value.length > most && [...value].length > most) return false
   return namePattern.test(value) && value.isWellFormed()
 }
 

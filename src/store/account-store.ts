@@ -34,6 +34,8 @@ export interface AuditEvent {
     | 'key.created'
     | 'key.renamed'
     | 'key.revoked'
+    | 'category.added'
+    | 'category.renamed'
     | 'pet.changed'
     | 'pet.removed'
     | 'session.started'
@@ -41,7 +43,7 @@ export interface AuditEvent {
     | 'session.ended'
   /** Where the action was taken: `console` or `command line`. */
   via: string
-  /** The object of the action: an email address, or the name and id of a key or an animal. */
+  /** The object of the action: an email address, or the name and id of a key, an animal or a category. */
   subject: string
   /** The old and the new value of each changed field; all values of an animal that was removed. */
   detail?: string

@@ -129,6 +129,9 @@ function waitFor(open: () => Promise<Store>, firstReason: string, report: Report
       get pets() {
         return requireOpen().pets
       },
+      get categories() {
+        return requireOpen().categories
+      },
       get accounts() {
         return requireOpen().accounts
       },

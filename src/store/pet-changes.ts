@@ -2,15 +2,8 @@
 // the audit trail tells the rest: a page reads the next of both, each by an index, and merges them by time.
 import type { Pet } from '../contract/pets.ts'
 import { asEvent, OF_PETS, type RecordedEvent } from './account-store.ts'
-import {
-  type Addition,
-  ADDITION_COLUMNS,
-  additionOf,
-  type ColumnValue,
-  type Page,
-  PET_ROW,
-  petOf,
-} from './pet-columns.ts'
+import { type Addition, ADDITION_COLUMNS, additionOf, type ColumnValue, PET_ROW, petOf } from './pet-columns.ts'
+import type { Page } from './pet-list.ts'
 
 /** Which changes to list. */
 export interface ChangeQuery {

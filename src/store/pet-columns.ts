@@ -1,14 +1,5 @@
 // Derives the columns of an animal from the table of its fields, for the statements of both engines and for copies.
-import { type Filters, FILTER_NAMES } from '../contract/list-query.ts'
-import {
-  FIELD_LIST,
-  FIELD_NAMES,
-  FIELDS,
-  type NewPet,
-  OPTIONAL_FIELDS,
-  type Pet,
-  type PetStatus,
-} from '../contract/pets.ts'
+import { FIELD_LIST, FIELD_NAMES, type NewPet, OPTIONAL_FIELDS, type Pet, type PetStatus } from '../contract/pets.ts'
 
 /** A value as a database takes it; null for a field that is absent. */
 export type ColumnValue = string | bigint | null
@@ -67,26 +58,4 @@ function withOptional(pet: Pet, row: readonly ColumnValue[]): Pet {
 /** Converts a row of the table of animals, keyed by column. */
 export function petOfRecord(record: Record<string, unknown>): Pet {
   return petOf(['id', ...PET_COLUMNS].map((column) => record[column] as ColumnValue))
-}
-
-/** A page of a table with an id: `limit` rows by id descending, those below `before`, or ascending those above `after`. */
-export interface Page {
-  /** `SELECT … FROM …`. */
-  select: string
-  /** Conditions without parameters. */
-  where?: readonly string[]
-  filters: readonly { column: string; value: string | bigint }[]
-  before?: bigint | undefined
-  after?: bigint | undefined
-  limit: number
-}
-
-/** Returns the columns and values of the filters that are given. */
-export function filterColumns(filters: Filters): { column: string; value: string | bigint }[] {
-  const given: { column: string; value: string | bigint }[] = []
-  for (const name of FILTER_NAMES) {
-    const value: string | bigint | undefined = filters[name]
-    if (value !== undefined) given.push({ column: FIELDS[name].column, value })
-  }
-  return given
 }

@@ -82,6 +82,7 @@ export const KINDS: readonly Kind[] = [
     columns: { hash: 'text', file: 'text', rows_done: 'integer', rows_total: 'integer', updated_at: 'integer' },
     key: ['hash'],
   },
+  { name: 'categories', columns: { number: 'integer', name: 'text', name_folded: 'text' }, key: ['number'] },
   { name: 'pets', columns: { id: 'integer', ...COLUMN_TYPES, ...ADDITION_COLUMNS }, key: ['id'] },
 ]
 
@@ -132,7 +133,7 @@ export function titleOf({ name }: Pick<Kind, 'name'>): string {
 }
 
 /** The kinds whose ids the database assigns. */
-export const COUNTED_KINDS = KINDS.filter(({ key, columns }) => key.length === 1 && columns[key[0]!] === 'integer')
+export const COUNTED_KINDS = KINDS.filter(({ key, columns }) => key.join() === 'id' && columns['id'] === 'integer')
 
 export interface RecordStore {
   /** The tables and columns of the database that this program does not know, and so can neither copy nor compare. */

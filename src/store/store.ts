@@ -1,17 +1,20 @@
 // The interface that the service requires of a database engine. SQLite and PostgreSQL implement it; one suite tests both.
-import type { Filters, ListQuery } from '../contract/list-query.ts'
+import type { Filters } from '../contract/list-query.ts'
 import type { Environment } from '../contract/operations.ts'
 import type { NewPet, Pet, PetStatus } from '../contract/pets.ts'
 import type { AccountStore, AuditEvent } from './account-store.ts'
+import type { CategoryStore } from './category-store.ts'
 import type { ImportStore } from './imports.ts'
 import type { ChangeQuery, PetChanges } from './pet-changes.ts'
 import type { Addition } from './pet-columns.ts'
+import type { PetList } from './pet-list.ts'
 import type { RecordStore } from './records.ts'
 
 export interface Store {
   /** What opening the database has done, with warnings for the operator. */
   opened: Opened
   pets: PetStore
+  categories: CategoryStore
   accounts: AccountStore
   imports: ImportStore
   /** Everything in the store, row by row, for copies. */
@@ -194,10 +197,10 @@ export interface PetStore {
   addition(id: bigint): Promise<Addition | undefined>
 
   /**
-   * Resolves with at most `limit` animals, by id descending: with that status, if given, and with the highest ids, those
-   * below `before`, or the lowest ones above `after`. A query has `before` or `after`, or neither.
+   * Resolves with at most `limit` animals, by id descending: with that status and category, if given, and with the highest ids,
+   * those below `before`, or the lowest ones above `after`. A query has `before` or `after`, or neither.
    */
-  list(query: ListQuery): Promise<Pet[]>
+  list(query: PetList): Promise<Pet[]>
 
   /**
    * Changes an animal if it still equals `expected`, and adds the audit event in the same transaction. After a concurrent
@@ -222,6 +225,9 @@ export interface PetStore {
 
   /** Counts the animals of each status; as fast with ten million as with ten. */
   countByStatus(): Promise<Record<PetStatus, number>>
+
+  /** Counts the animals of each status in a category, each at most up to `COUNTED_MOST`, which means so many or more. */
+  countInCategory(categoryId: bigint): Promise<Record<PetStatus, number>>
 
   /** Removes a batch of the idempotency records made before `before`; resolves with how many, 0 when none is left. */
   purgeIdempotencyRecords(before: number): Promise<number>

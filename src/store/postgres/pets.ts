@@ -2,25 +2,25 @@
 // one, and so one transaction and one round trip; a replay, a conflicting update and a count take two, and a search and a step of
 // its index several.
 import type { Fragment } from 'postgres'
-import { FIELD_LIST, type NewPet, type Pet } from '../../contract/pets.ts'
+import { FIELD_LIST, type NewPet, type Pet, PET_STATUSES, type PetStatus } from '../../contract/pets.ts'
 import {
   type Addition,
   ADDITION_COLUMNS,
   additionOf,
   type ColumnValue,
   COLUMN_TYPES,
-  filterColumns,
   NEW_COLUMNS,
   newValuesOf,
-  type Page,
   PET_COLUMNS,
   PET_ROW,
   petOf,
   valuesOf,
 } from '../pet-columns.ts'
 import type { AuditEvent } from '../account-store.ts'
+import { COUNTED_MOST } from '../category-store.ts'
 import { IN_PROGRESS_WAIT_MS, PURGE_AT_ONCE } from '../idempotency.ts'
 import { mergeChanges, pagesOfChanges } from '../pet-changes.ts'
+import { listOf, type Page, pagesOfList } from '../pet-list.ts'
 import { toJson } from '../records.ts'
 import { searchPets } from '../search-pets.ts'
 import type { CommitStats, Created, Idempotency, NotWritten, PetStore } from '../store.ts'
@@ -91,10 +91,7 @@ export function postgresPets(pool: Pool, creates: Creates): PetStore {
         return additionOf(row as ColumnValue[])
       }),
 
-    async list(query) {
-      const found = (await readPage({ ...query, select: SELECT_PETS, filters: filterColumns(query) })).map(petOf)
-      return query.after === undefined ? found : found.toReversed()
-    },
+    list: async (query) => listOf(await Promise.all(pagesOfList(query).map(readPage)), query),
 
     async changes(query) {
       const [added, events] = await Promise.all(pagesOfChanges(query).map(readPage))
@@ -118,6 +115,13 @@ export function postgresPets(pool: Pool, creates: Creates): PetStore {
 
     countByStatus: () => pool.read(countPets),
 
+    async countInCategory(categoryId) {
+      const rows = await pool.read((sql) =>
+        sql.unsafe<{ status: string; count: number }[]>(COUNT_IN_CATEGORY, [categoryId]),
+      )
+      return Object.fromEntries(rows.map(({ status, count }) => [status, count])) as Record<PetStatus, number>
+    },
+
     async purgeIdempotencyRecords(before) {
       const { count } = await pool.write(
         (sql) => sql`
@@ -130,8 +134,12 @@ export function postgresPets(pool: Pool, creates: Creates): PetStore {
   }
 }
 
-const SELECT_PETS = `SELECT ${PET_ROW} FROM pets`
-const BY_ID = `${SELECT_PETS} WHERE id = $1`
+const BY_ID = `SELECT ${PET_ROW} FROM pets WHERE id = $1`
+const COUNT_IN_CATEGORY = PET_STATUSES.map(
+  (status) => `
+  SELECT '${status}' AS status, count(*)::int AS count
+  FROM (SELECT 1 FROM pets WHERE category_id = $1 AND status = '${status}' LIMIT ${COUNTED_MOST}) AS found`,
+).join(' UNION ALL ')
 const ADDITION_BY_ID = `SELECT ${Object.keys(ADDITION_COLUMNS).join()} FROM pets WHERE id = $1`
 
 /** The parameters are the idempotency record, `validSince`, then the values of the animal. */

@@ -4,6 +4,7 @@ import { type Facts, factsOfStore } from '../environment.ts'
 import { type Migration, openedBy } from '../migrations.ts'
 import { CannotOpenStore, NoDatabase, type OpenOptions, type Report, type Store, StoreUnavailable } from '../store.ts'
 import { postgresAccounts } from './accounts.ts'
+import { postgresCategories } from './categories.ts'
 import type { Database } from './connection.ts'
 import { parseConnection } from './connection-settings.ts'
 import { SETTLED_MS, settleCounts } from './counts-and-words.ts'
@@ -54,6 +55,7 @@ export async function openPostgresStore(
     opened: openedBy(applied, warnings),
     pets: postgresPets(pool, creates),
     accounts: postgresAccounts(pool),
+    categories: postgresCategories(pool),
     imports: postgresImports(pool),
     records: postgresRecords(pool),
     ...factsOfStore(postgresFacts(pool)),

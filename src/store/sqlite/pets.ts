@@ -1,23 +1,23 @@
 // Animals in SQLite: reads and changes.
 import type { DatabaseSync } from 'node:sqlite'
-import { isSamePet, type NewPet, type Pet, type PetStatus } from '../../contract/pets.ts'
+import { isSamePet, type NewPet, type Pet, PET_STATUSES, type PetStatus } from '../../contract/pets.ts'
 import {
   type Addition,
   ADDITION_COLUMNS,
   additionOf,
   type ColumnValue,
-  filterColumns,
   NEW_COLUMNS,
   newValuesOf,
-  type Page,
   PET_COLUMNS,
   PET_ROW,
   petOf,
   valuesOf,
 } from '../pet-columns.ts'
 import type { AuditEvent } from '../account-store.ts'
+import { COUNTED_MOST } from '../category-store.ts'
 import { PURGE_AT_ONCE } from '../idempotency.ts'
 import { mergeChanges, pagesOfChanges } from '../pet-changes.ts'
+import { listOf, type Page, pagesOfList } from '../pet-list.ts'
 import { searchPets } from '../search-pets.ts'
 import type { Created, Idempotency, NotWritten, PetStore } from '../store.ts'
 import { prepareAppendEvent } from './accounts.ts'
@@ -37,9 +37,10 @@ export function sqlitePets(db: DatabaseSync, transactions: Transactions): PetSto
     return row && petOf(row)
   }
 
-  function readPage({ select, where = [], filters, before, after, limit }: Page): PetRow[] {
-    const conditions = [...where, ...filters.map(({ column }) => `${column} = ?`)]
-    const values = filters.map(({ value }): string | bigint => value)
+  function readPage({ select, where = [], filters, others = [], before, after, limit }: Page): PetRow[] {
+    const equal = [...filters, ...others]
+    const conditions = [...where, ...equal.map(({ column }) => `${column} = ?`)]
+    const values = equal.map(({ value }): string | bigint => value)
     const bound = after ?? before
     if (bound !== undefined) {
       conditions.push(after === undefined ? 'id < ?' : 'id > ?')
@@ -94,11 +95,7 @@ export function sqlitePets(db: DatabaseSync, transactions: Transactions): PetSto
 
     addition: (id) => transactions.read(() => additionOf((statements.addition.get(id) as unknown as PetRow) ?? [])),
 
-    list: (query) =>
-      transactions.read(() => {
-        const found = readPage({ ...query, select: SELECT_PETS, filters: filterColumns(query) }).map(petOf)
-        return query.after === undefined ? found : found.toReversed()
-      }),
+    list: (query) => transactions.read(() => listOf(pagesOfList(query).map(readPage), query)),
 
     changes: (query) =>
       transactions.read(() => {
@@ -126,6 +123,13 @@ export function sqlitePets(db: DatabaseSync, transactions: Transactions): PetSto
       return Object.fromEntries(rows.map(({ status, count }) => [status, count])) as Record<PetStatus, number>
     },
 
+    async countInCategory(categoryId) {
+      const count = (status: PetStatus) =>
+        (statements.countInCategory.get(categoryId, status) as unknown as [bigint])[0]
+      const counts = await transactions.read(() => PET_STATUSES.map((status) => [status, Number(count(status))]))
+      return Object.fromEntries(counts) as Record<PetStatus, number>
+    },
+
     purgeIdempotencyRecords: (before) =>
       transactions.writeBookkeeping(() =>
         Number(statements.purgeIdempotencyRecords.run(before, PURGE_AT_ONCE).changes),
@@ -134,8 +138,6 @@ export function sqlitePets(db: DatabaseSync, transactions: Transactions): PetSto
 }
 
 type PetRow = ColumnValue[]
-
-const SELECT_PETS = `SELECT ${PET_ROW} FROM pets`
 
 interface IdempotencyRecord {
   fingerprint: Uint8Array
@@ -153,6 +155,10 @@ function prepareStatements(db: DatabaseSync) {
     get: prepareRows(db, `SELECT ${PET_ROW} FROM pets WHERE id = ?`),
     addition: prepareRows(db, `SELECT ${Object.keys(ADDITION_COLUMNS).join()} FROM pets WHERE id = ?`),
     count: db.prepare('SELECT status, count FROM pet_counts'),
+    countInCategory: prepareRows(
+      db,
+      `SELECT count(*) FROM (SELECT 1 FROM pets WHERE category_id = ? AND status = ? LIMIT ${COUNTED_MOST})`,
+    ),
     findRecord: prepareExact(
       db,
       'SELECT fingerprint, pet_id AS "petId", created_at AS "createdAt" FROM idempotency_records WHERE account_id = ? AND key = ?',

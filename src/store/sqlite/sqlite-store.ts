@@ -3,6 +3,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { type Facts, factsOfStore } from '../environment.ts'
 import { CannotCloseStore, type OpenOptions, type Store } from '../store.ts'
 import { sqliteAccounts } from './accounts.ts'
+import { sqliteCategories } from './categories.ts'
 import { openDatabase, prepareExact } from './database.ts'
 import { sqliteImports } from './imports.ts'
 import { sqlitePets } from './pets.ts'
@@ -26,6 +27,7 @@ export function openSqliteStore(path: string, options: OpenOptions = {}): Store 
     opened,
     pets: sqlitePets(db, transactions),
     accounts: sqliteAccounts(db, transactions),
+    categories: sqliteCategories(db, transactions),
     imports: sqliteImports(db, transactions),
     records: sqliteRecords(db, transactions),
     ...factsOfStore(sqliteFacts(db, transactions)),

@@ -1,0 +1,158 @@
+// The names of categories, and the animals of one category: what every engine promises.
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { readConfig } from '../src/config.ts'
+import { INT64_MAX, INT64_MIN } from '../src/contract/int64.ts'
+import { PET_STATUSES, type PetStatus } from '../src/contract/pets.ts'
+import type { AuditEvent } from '../src/store/account-store.ts'
+import { COUNTED_MOST } from '../src/store/category-store.ts'
+import { copyStore } from '../src/store/copy-store.ts'
+import { openStore } from '../src/store/open-store.ts'
+import type { Store } from '../src/store/store.ts'
+import { ENGINES, type TestDatabase } from '../assurance/harness/engines.ts'
+import { event } from './sample-rows.ts'
+import { withStore } from './with-store.ts'
+
+const added = (accountId: string): AuditEvent => event(accountId, 'category.added')
+const renamed = (accountId: string): AuditEvent => event(accountId, 'category.renamed')
+const pets = (count: number, categoryId: bigint, status: PetStatus) =>
+  Array.from({ length: count }, () => ({ name: 'Rex', categoryId, status }))
+
+for (const engine of ENGINES) {
+  describe(`categories on ${engine.name}`, { concurrency: false }, () => {
+    let database: TestDatabase
+    let store: Store
+    before(async () => {
+      database = await engine.newDatabase()
+      store = await openStore(readConfig({ database: database.url }, {}).database)
+    })
+    after(async () => {
+      await store.close()
+      await database[Symbol.asyncDispose]()
+    })
+
+    it('name a number once, with a name that no other has, whatever its case, and record who did', async () => {
+      const cats = { number: 3n, name: 'Cats' }
+      const { categories } = store
+      assert.deepEqual(await categories.add(cats, added('acct_add')), { outcome: 'written' })
+      const twice = await categories.add({ number: 3n, name: 'Dogs' }, added('acct_add'))
+      assert.deepEqual(twice, { outcome: 'number taken', category: cats })
+      for (const name of ['CATS', ' cats ', 'Cats'])
+        assert.deepEqual(await categories.add({ number: 4n, name }, added('acct_add')), {
+          outcome: 'name taken',
+          category: cats,
+        })
+      const same = ['Ärzte', 'a\u0308rzte']
+      const outcomes = await Promise.all(
+        same.map((name, index) => categories.add({ number: BigInt(index + 10), name }, added('acct_add'))),
+      )
+      assert.deepEqual(outcomes.map(({ outcome }) => outcome).toSorted(), ['name taken', 'written'])
+      assert.equal((await store.accounts.auditTrail('acct_add', 9)).length, 2)
+    })
+
+    it('are renamed only as the person saw them, and never to the name of another', async () => {
+      const { categories } = store
+      const [hens, ducks] = [
+        { number: INT64_MAX, name: 'Hens' },
+        { number: INT64_MIN, name: 'Ducks' },
+      ]
+      for (const one of [hens, ducks]) await categories.add(one, added('acct_1'))
+      assert.deepEqual(await categories.rename(hens, 'DUCKS', renamed('acct_2')), {
+        outcome: 'name taken',
+        category: ducks,
+      })
+      assert.deepEqual(await categories.rename(hens, 'hens', renamed('acct_2')), { outcome: 'written' })
+      const now = { ...hens, name: 'hens' }
+      assert.deepEqual(await categories.rename(hens, 'Geese', renamed('acct_2')), {
+        outcome: 'conflict',
+        category: now,
+      })
+      const missing = await categories.rename({ number: 99n, name: 'Hens' }, 'Geese', renamed('acct_2'))
+      assert.deepEqual(missing, { outcome: 'missing' })
+      assert.deepEqual(await categories.byName('HENS'), now)
+      assert.equal(await categories.byName('Geese\0'), undefined)
+      assert.deepEqual(
+        await categories.names([INT64_MAX, INT64_MIN, 77n]),
+        new Map([now, ducks].map(({ number, name }) => [number, name])),
+      )
+      assert.deepEqual(await categories.names([]), new Map())
+      assert.equal((await store.accounts.auditTrail('acct_2', 9)).length, 1)
+    })
+
+    it('list their animals, also of one status, page by page in both directions, as the list without filters would', async () => {
+      await store.pets.createMany(
+        Array.from({ length: 60 }, (_, index) => ({
+          name: 'Rex',
+          categoryId: index % 4 === 0 ? 500n : 501n,
+          status: PET_STATUSES[(index * 7) % 3]!,
+        })),
+      )
+      const all = await store.pets.list({ limit: 60 })
+      const outside = (await store.pets.list({ limit: 61 }))[60]
+      assert.ok(outside === undefined || outside.categoryId !== 500n)
+      for (const status of [undefined, ...PET_STATUSES]) {
+        const own = all.filter((pet) => pet.categoryId === 500n && (status === undefined || pet.status === status))
+        assert.ok(own.length >= 4)
+        for (const limit of [1, 3, 100]) {
+          const query = { categoryId: 500n, status, limit }
+          assert.deepEqual(await store.pets.list(query), own.slice(0, limit))
+          for (const [index, { id }] of own.entries()) {
+            assert.deepEqual(await store.pets.list({ ...query, before: id }), own.slice(index + 1, index + 1 + limit))
+            assert.deepEqual(
+              await store.pets.list({ ...query, after: id }),
+              own.slice(Math.max(0, index - limit), index),
+            )
+          }
+        }
+      }
+    })
+
+    it('count their animals up to a bound, all and by status, and come by name, page by page', async () => {
+      const { categories } = store
+      for (const [number, name] of [
+        [600n, 'zz none'],
+        [601n, 'ZZ some'],
+        [602n, 'zz too many'],
+      ] as const)
+        await categories.add({ number, name }, added('acct_1'))
+      await store.pets.createMany([...pets(2, 601n, 'sold'), ...pets(COUNTED_MOST + 1, 602n, 'available')])
+      const listed: { number: bigint; name: string; animals: number }[] = []
+      for (let last: string | undefined; ;) {
+        const page = await categories.list({ limit: 2, after: last })
+        listed.push(...page)
+        if (page.length < 2) break
+        last = page.at(-1)!.name
+      }
+      assert.deepEqual(
+        listed.filter(({ name }) => /^zz/i.test(name)),
+        [
+          { number: 600n, name: 'zz none', animals: 0 },
+          { number: 601n, name: 'ZZ some', animals: 2 },
+          { number: 602n, name: 'zz too many', animals: COUNTED_MOST },
+        ],
+      )
+      const numbers = listed.map(({ number }) => number)
+      assert.equal(new Set(numbers).size, numbers.length)
+      assert.deepEqual(await store.pets.countInCategory(601n), { available: 0, pending: 0, sold: 2 })
+      assert.deepEqual(await store.pets.countInCategory(602n), { available: COUNTED_MOST, pending: 0, sold: 0 })
+    })
+
+    it('have a free number: one without a name and without animals', async () => {
+      assert.equal(await store.categories.freeNumber(), 1n)
+      await store.categories.add({ number: 1n, name: 'First' }, added('acct_1'))
+      await store.pets.createMany(pets(1, 2n, 'sold'))
+      // The number 3 has a name since the first test.
+      assert.equal(await store.categories.freeNumber(), 4n)
+    })
+
+    it('go with a copy to any engine', async () => {
+      for (const to of ENGINES) {
+        await using target = await to.newDatabase()
+        await withStore(target.url, async (copy) => {
+          await copyStore(store, copy, () => {})
+          assert.deepEqual(await copy.categories.list({ limit: 100 }), await store.categories.list({ limit: 100 }))
+        })
+      }
+    })
+  })
+}
