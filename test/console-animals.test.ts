@@ -96,7 +96,7 @@ describeService('The animals in the console', (service) => {
       next = linkIn(body, 'More →')
     }
     assert.deepEqual([found.length, new Set(found).size], [43, 43])
-    assert.deepEqual(namesIn((await client.get('/animals?q=sold+4')).body), ['sold 4', 'sold 40', 'sold 41', 'sold 42'])
+    assert.deepEqual(namesIn((await client.get('/animals?q=sold+4')).body), ['sold 42', 'sold 41', 'sold 40', 'sold 4'])
     const none = await client.get('/animals?q=sold&status=pending')
     assert.match(none.body, /No animal matches.*href="\/animals\?status=pending">Show all pending animals/s)
     assert.match(none.body, /<input type="hidden" name="status" value="pending">/)
@@ -217,7 +217,7 @@ describeService('The animals in the console', (service) => {
 it('A page of a search that has looked at many animals and found none leads on to those that match', async () => {
   await using petstore = await startPetstore()
   const { pets } = petstore.store
-  await pets.createMany([...alike(600), ...alike(1, 'sold', 'Rex the last')])
+  await pets.createMany([...alike(999), ...alike(1, 'sold', 'Rex the last')])
   while (await pets.indexWords());
   const client = await signedIn(petstore)
   const { body } = await client.get('/animals?q=rex&status=sold')

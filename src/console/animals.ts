@@ -176,9 +176,9 @@ async function search(visit: MemberVisit, query: ListQuery, typed: string): Prom
 
 /** Parses a place that `results` has put into an address; returns null for any other text. */
 function placeFrom(text: string): Place | null {
-  const [, digits = '', word = ''] = /^(\S+) (\S+)$/.exec(text) ?? []
+  const [, digits = '', word = ''] = /^(\S+) (\S*)$/.exec(text) ?? []
   const id = int64FromText(digits)
-  return id !== undefined && wordsOf(word)[0] === word ? { id, word } : null
+  return id !== undefined && (wordsOf(word)[0] ?? '') === word ? { id, word } : null
 }
 
 async function refused(message: Html | string): Promise<Shown> {
@@ -186,7 +186,7 @@ async function refused(message: Html | string): Promise<Shown> {
   return { status: 400, content }
 }
 
-function results({ pets, next, isWhole }: FoundPets, visit: MemberVisit, q: string, filters: ListQuery): Html {
+function results({ pets, next, isWhole, order }: FoundPets, visit: MemberVisit, q: string, filters: ListQuery): Html {
   const isFirst = !visit.query.has('from')
   const all = html`<a href="${listAddress(filters)}">Show all${filters.status && ` ${filters.status}`} animals</a>`
   const behind =
@@ -199,7 +199,7 @@ function results({ pets, next, isWhole }: FoundPets, visit: MemberVisit, q: stri
     next &&
     html`<a class="button" rel="next" href="${listAddress(filters, { q, from: `${next.id} ${next.word}` })}">More →</a>`
   return html`${behind}
-    <p class="quiet-text">Names that match ${isolated(q)}, in the order of the matching word. ${all}</p>
+    <p class="quiet-text">Names that match ${isolated(q)}, ${order === 'newest' ? 'newest first' : 'in the order of the matching word'}. ${all}</p>
     ${pets.length > 0 && animalTable('Animals that match', pets, visit)}
     ${next && pets.length < filters.limit && html`<p>There may be more: this page has looked at as many animals as one page does.</p>`}
     ${(back || more) && html`<nav class="paging" aria-label="Pages"><span class="paging-back">${back}</span>${more}</nav>`}`

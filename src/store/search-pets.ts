@@ -2,10 +2,12 @@
 //
 // The index is a table of (word, animal id), which a chore fills some time after the animals were added or renamed. So a search
 // also looks through the animals that the chore has not reached, and checks every animal that the index yields against its
-// present name. An animal has one place among the results, at its first matching word in byte order.
+// present name.
+import { entryOf } from '../contract/entry-of.ts'
 import { INT64_MIN } from '../contract/int64.ts'
 import { FILTER_NAMES } from '../contract/list-query.ts'
-import type { Pet } from '../contract/pets.ts'
+import { type Pet, PET_STATUSES, type PetStatus } from '../contract/pets.ts'
+import { COUNTED_MOST } from './category-store.ts'
 import { type ColumnValue, petOf } from './pet-columns.ts'
 import type { FoundPets, PetSearch, Place } from './store.ts'
 import { inSlices } from '../timing.ts'
@@ -42,37 +44,81 @@ const UNINDEXED = 1000
 /** How many words of the index a page examines at most. */
 const EXAMINED = 500
 
+/**
+ * Looks at no more than `COUNTED_MOST` words of the index to count. If these are all that begin like the query, every match is known,
+ * and a page is newest first. Otherwise only the order of the index can be paged within a bound: by word.
+ */
 export async function searchPets(index: WordIndex, query: PetSearch): Promise<FoundPets> {
-  const { after, limit } = query
   // The longest word of the query usually has the fewest matches.
   const prefix = query.words.reduce((longest, word) => (word.length > longest.length ? word : longest))
-  const found = new Map<bigint, Match>()
   // Before the index is read: an animal that the chore adds in between is found in either.
   const { pets, isWhole } = await index.unindexed(UNINDEXED)
-  await inSlices(pets, (pet) => {
-    const place = placeOf(pet, prefix, query)
-    if (place !== undefined && (after === undefined || comparePlaces(place, after) > 0))
-      found.set(pet.id, { pet, place })
-  })
+  const newest = await matchesAmong(pets, prefix, query)
+  const first = { word: prefix, id: INT64_MIN }
+  const words = await index.words(first, prefix + LAST_CHARACTER, COUNTED_MOST)
+  const indexed = await matchesAmong(
+    words.flatMap(({ pet }) => pet ?? []),
+    prefix,
+    query,
+  )
+  const matches = [...new Map([...newest, ...indexed].map((match) => [match.pet.id, match])).values()]
+  const counts = Object.fromEntries(PET_STATUSES.map((status) => [status, 0])) as Record<PetStatus, number>
+  for (const { pet } of matches) counts[pet.status] = (entryOf(counts, pet.status) ?? 0) + 1
+  const isCounted = isWhole && words.length < COUNTED_MOST
+  const { after } = query
+  const isByWord = words.length === COUNTED_MOST || (after !== undefined && after.word !== NEWEST_FIRST)
+  const page = isByWord ? await pageByWord(index, query, prefix, newest) : pageByAge(query, matches)
+  return { ...page, isWhole, counts, isCounted, order: isByWord ? 'word' : 'newest' }
+}
+
+/** The word of a place in a list that is newest first. */
+const NEWEST_FIRST = ''
+
+function pageByAge(query: PetSearch, matches: readonly Match[]): Pick<FoundPets, 'pets' | 'next'> {
+  const { limit, after } = query
+  const pets = matches.map(({ pet }) => pet).filter((pet) => hasFilters(pet, query) && (!after || pet.id < after.id))
+  const page = pets.toSorted((one, other) => (one.id < other.id ? 1 : -1)).slice(0, limit)
+  return { pets: page, next: pets.length > limit ? { word: NEWEST_FIRST, id: page.at(-1)!.id } : undefined }
+}
+
+/** A search that has grown past the bound since its last page starts anew. */
+async function pageByWord(
+  index: WordIndex,
+  query: PetSearch,
+  prefix: string,
+  newest: readonly Match[],
+): Promise<Pick<FoundPets, 'pets' | 'next'>> {
+  const { limit } = query
+  const after = query.after?.word === NEWEST_FIRST ? undefined : query.after
+  const isBehind = ({ place }: Match) => after === undefined || comparePlaces(place, after) > 0
+  const found = new Map(newest.filter(isBehind).map((match) => [match.pet.id, match]))
   let matches: Match[] = []
   let end: Place | undefined = after ?? { word: prefix, id: INT64_MIN }
   // Usually all words of the first read match; if not, one more read bounds the time of the page.
-  for (const count of [limit + 1, EXAMINED - limit - 1]) {
+  for (const count of [limit + 1, Math.max(1, EXAMINED - limit - 1)]) {
     const words: IndexedWord[] = await index.words(end, prefix + LAST_CHARACTER, count)
     await inSlices(words, ({ place, pet }) => {
       const own = pet && placeOf(pet, prefix, query)
       if (own?.word === place.word) found.set(place.id, { pet: pet!, place })
     })
     end = words.length < count ? undefined : words.at(-1)!.place
-    matches = [...found.values()].filter(({ place }) => end === undefined || comparePlaces(place, end) <= 0)
+    matches = [...found.values()].filter(
+      ({ pet, place }) => hasFilters(pet, query) && (end === undefined || comparePlaces(place, end) <= 0),
+    )
     if (end === undefined || matches.length > limit) break
   }
   const page = matches.toSorted((one, other) => comparePlaces(one.place, other.place)).slice(0, limit)
-  return {
-    pets: page.map(({ pet }) => pet),
-    next: matches.length > limit ? page.at(-1)!.place : end,
-    isWhole,
-  }
+  return { pets: page.map(({ pet }) => pet), next: matches.length > limit ? page.at(-1)!.place : end }
+}
+
+/** Resolves with the animals that have all words, whatever their status. */
+async function matchesAmong(pets: readonly Pet[], prefix: string, query: PetSearch): Promise<Match[]> {
+  const found = await inSlices(pets, (pet) => ({ pet, place: placeOf(pet, prefix, query) }))
+  return found.filter((match): match is Match => match.place !== undefined)
+}
+
+function hasFilters(pet: Pet, query: PetSearch): boolean {
+  return FILTER_NAMES.every((name) => query[name] === undefined || query[name] === pet[name])
 }
 
 interface Match {
@@ -83,9 +129,9 @@ interface Match {
 /** Sorts after every character that a word can have: no character is assigned to this code point. */
 const LAST_CHARACTER = '\u{10FFFF}'
 
-/** Returns the animal's place if it matches the query, else undefined. */
+/** Returns the animal's place if it has the words, and the category, of the query, else undefined. */
 function placeOf(pet: Pet, prefix: string, query: PetSearch): Place | undefined {
-  if (FILTER_NAMES.some((name) => query[name] !== undefined && query[name] !== pet[name])) return undefined
+  if (query.categoryId !== undefined && query.categoryId !== pet.categoryId) return undefined
   const words = wordsOf(pet.name)
   if (!query.words.every((sought) => words.some((word) => word.startsWith(sought)))) return undefined
   const places = words.filter((word) => word.startsWith(prefix)).map((word) => ({ word, id: pet.id }))

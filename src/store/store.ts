@@ -217,7 +217,7 @@ export interface PetStore {
   /** Resolves with a page of who added, changed and removed animals, newest first. */
   changes(query: ChangeQuery): Promise<PetChanges>
 
-  /** Resolves with a page of the animals whose names have the words, by the first matching word in byte order, then by id. */
+  /** Resolves with a page of the animals whose names have the words, newest first, or by word if there are too many (`FoundPets.order`). */
   search(query: PetSearch): Promise<FoundPets>
 
   /** Adds a batch of animals that were added or renamed to the index of the search; resolves with whether more wait. */
@@ -233,7 +233,7 @@ export interface PetStore {
   purgeIdempotencyRecords(before: number): Promise<number>
 }
 
-/** The place of an animal in the search: by its first word that matches, then by its id. */
+/** The place of an animal in the search: its first word that matches, empty where the order is newest first, and its id. */
 export interface Place {
   word: string
   id: bigint
@@ -242,6 +242,7 @@ export interface Place {
 /** A search by filters and at least one word. Each word, as `wordsOf` folds it, must begin a word of the name. */
 export interface PetSearch extends Filters {
   words: readonly string[]
+  categoryId?: bigint | undefined
   limit: number
   /** Only animals behind this place, the `next` of the previous page. */
   after?: Place | undefined
@@ -254,6 +255,12 @@ export interface FoundPets {
   next: Place | undefined
   /** Whether all animals were searched; false while the index may lack more of the newest or renamed ones than a search looks through. */
   isWhole: boolean
+  /** How many animals with the words, and the category, have each status, whichever status was asked for. */
+  counts: Record<PetStatus, number>
+  /** False if there may be more than `counts`: counting stops after `COUNTED_MOST` words of the index. */
+  isCounted: boolean
+  /** `word`: by the first matching word in byte order, then by id, because not every match is known. */
+  order: 'newest' | 'word'
 }
 
 /** What makes a create safe to repeat: the account's idempotency key, the fingerprint of the animal, and the time. */
