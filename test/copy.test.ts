@@ -43,7 +43,7 @@ for (const [from, to] of ROUTES) {
       assert.equal(code, 0, stderr)
       assert.match(
         stdout,
-        /^accounts +3\napi keys +2\nusage counts +1\nfailed requests +1\nidempotency records +3\naudit events +7\nimports +1\nanimals +9\n$/,
+        /^accounts +3\napi keys +2\nusage counts +1\nfailed requests +1\nidempotency records +3\naudit events +8\nimports +1\ncategories +1\nanimals +9\n$/,
       )
       assert.match(stderr, /compared; all records match/)
       const [before, told, ids] = await withStore(source.url, (store) =>
@@ -314,7 +314,8 @@ function firstTime(index: number): Idempotency {
 }
 
 /** Some of everything; tells the last id that was given to an animal. */
-async function fill({ accounts, imports, pets, records }: Store): Promise<bigint> {
+async function fill({ accounts, categories, imports, pets, records }: Store): Promise<bigint> {
+  await categories.add({ number: 3n, name: 'Cats' }, event('acct_A', 'category.added'))
   for (const [index, id] of ['acct_A', 'acct_a', 'acct_Ä'].entries()) {
     await accounts.createAccount(
       { id, email: `Person${index}@Example.com`, passwordHash: `hash ${index}`, createdAt: index },
