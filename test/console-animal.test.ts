@@ -3,14 +3,15 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import type { NewPet } from '../src/contract/pets.ts'
 import { petSubject } from '../src/store/account-store.ts'
+import type { Addition } from '../src/store/pet-columns.ts'
 import { type ConsoleClient, hiddenIn, signedIn, signedInAs } from './console-client.ts'
 import { countPets, describeService, type Petstore } from './harness.ts'
 import { event } from './sample-rows.ts'
 
 const rex: NewPet = { name: 'Rex', categoryId: 3n, status: 'available' }
 
-async function addTo({ store }: Petstore, pet: Partial<NewPet> = {}): Promise<bigint> {
-  const created = await store.pets.create({ ...rex, ...pet })
+async function addTo({ store }: Petstore, pet: Partial<NewPet> = {}, addition?: Addition): Promise<bigint> {
+  const created = await store.pets.create({ ...rex, ...pet }, undefined, addition)
   assert.equal(created.outcome, 'created')
   return created.outcome === 'created' ? created.pet.id : 0n
 }
@@ -51,21 +52,60 @@ describeService('An animal in the console', (service) => {
     const id = await addTo(service(), { name: 'Rex (1) (2)' })
     const path = `/animals/${id}`
     const [one, other] = [await signedIn(service()), await signedInAs(service(), 'keeper@example.com')]
-    assert.match(
-      (await one.get(path)).body,
-      /<ol class="timeline">\s*<li>Added <span class="quiet-text">By whom and when was not recorded/,
-    )
     await one.fillIn(path, { name: 'Max (7)', categoryId: '3', status: 'available' })
     await other.fillIn(path, { name: 'Max (7)', categoryId: '3', status: 'sold' })
     const [, list = ''] = /<ol class="timeline">(.*)<\/ol>/s.exec((await one.get(path)).body) ?? []
     const items = list.split('</li>').map((item) => item.replaceAll(/(?:<[^>]*>|\s)+/g, ' ').trim())
     assert.match(items[0]!, /^Status: Available → Sold keeper@example\.com , .*:\d\d$/)
     assert.match(items[1]!, /^Name: Rex \(1\) \(2\) → Max \(7\) You, .*:\d\d$/)
-    assert.match(items[2]!, /^Added /)
+    assert.match(items[2]!, /^Added Not recorded$/)
     assert.equal(items.length, 4)
     const account = (await service().store.accounts.accountByEmail('keeper@example.com'))!
     await service().accounts.remove(account, 'console')
     assert.match((await one.get(path)).body, /Sold<\/bdi> <span class="quiet-text">A deleted account, /)
+  })
+
+  it('says by whom and when it was added, also when the account is gone or the key was revoked', async () => {
+    const { store, accounts } = service()
+    const [one, other] = [await signedIn(service()), await signedInAs(service(), 'adder@example.com')]
+    const form = await other.fillIn('/animals/new', { name: 'Max', categoryId: '3' })
+    const { secret } = await other.generateKey('Their till')
+    const addWith = async (headers?: Record<string, string>) => {
+      const answer = await service().add({ name: 'Max', categoryId: 3 }, headers)
+      return ((await answer.json()) as { id: number }).id
+    }
+    const pages = {
+      person: `/animals/${/added=(\d+)/.exec(form.location ?? '')![1]}`,
+      key: `/animals/${await addWith({ Authorization: `Bearer ${secret}` })}`,
+      ownKey: `/animals/${await addWith()}`,
+      file: `/animals/${await addTo(service(), {}, { at: 1_790_000_000_000, by: undefined })}`,
+      older: `/animals/${await addTo(service())}`,
+    }
+    const expectWords = async (client: ConsoleClient, page: keyof typeof pages, words: string) => {
+      const { body } = await client.get(pages[page])
+      const shown = [/<dt>Added<\/dt><dd>(.*?)<\/dd>/s, /<li>Added <span class="quiet-text">(.*?)<\/span><\/li>/s]
+      for (const place of shown)
+        assert.equal(
+          place
+            .exec(body)?.[1]
+            ?.replaceAll(/<[^>]*>/g, '')
+            .replace(/\d.*, \d\d:\d\d$/, 'TIME'),
+          words,
+        )
+    }
+    await expectWords(one, 'person', 'adder@example.com, TIME')
+    await expectWords(other, 'person', 'You, TIME')
+    await expectWords(one, 'key', 'adder@example.com, with the key Their till, TIME')
+    await expectWords(one, 'ownKey', 'You, with the key test, TIME')
+    await expectWords(one, 'file', 'On the command line, TIME')
+    await expectWords(one, 'older', 'Not recorded')
+    const adder = (await store.accounts.accountByEmail('adder@example.com'))!
+    const [key] = await store.accounts.listKeys(adder.id)
+    await accounts.revokeKey(key!, 'console')
+    await expectWords(one, 'key', 'adder@example.com, with the key Their till, TIME')
+    await accounts.remove(adder, 'console')
+    await expectWords(one, 'person', 'A deleted account, TIME')
+    await expectWords(one, 'key', 'A key of a deleted account, TIME')
   })
 
   it('shows the newest 20 changes of many, and says that they are not all', async () => {

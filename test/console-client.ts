@@ -4,11 +4,12 @@ import type { MadeKey } from '../src/accounts/accounts.ts'
 import { Problem } from '../src/contract/errors.ts'
 import { makeAccount, PASSWORD, type Petstore } from './harness.ts'
 
-/** Where something of an account is shown. */
+/** Where something of an account is shown: every page whose address names nothing. */
 export const MEMBER_PAGES = [
   '/keys',
   '/keys/new',
   '/animals',
+  '/animals/changes',
   '/animals/new',
   '/activity',
   '/account',

@@ -4,6 +4,8 @@ import { readFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { after, before, describe, it } from 'node:test'
 import { ERRORS } from '../src/contract/errors.ts'
+import { ROUTES } from '../src/console/console.ts'
+import type { ConsoleRoute } from '../src/console/visit.ts'
 import { StoreUnavailable } from '../src/store/store.ts'
 import { until } from '../assurance/harness/until.ts'
 import { ConsoleClient, hiddenIn, MEMBER_PAGES, signedIn, signedInAs } from './console-client.ts'
@@ -70,6 +72,14 @@ describeService('The pages of the console', (service) => {
       assert.match((await new ConsoleClient(service().url).get('/')).body, /class="band"><strong>Staging<\/strong>/)
     })
 
+    it('of an account is among those that these tests open', () => {
+      const isPage = ({ method, access, path }: ConsoleRoute) =>
+        method === 'GET' && access === 'session' && !/[{.]/.test(path)
+      const paths = ROUTES.filter(isPage).map(({ path }) => path)
+      // The last one only redirects.
+      assert.deepEqual([...MEMBER_PAGES, '/account/password'].toSorted(), paths.toSorted())
+    })
+
     it('asks for a sign-in where it shows something of an account', async () => {
       for (const page of MEMBER_PAGES) {
         const { status, location } = await new ConsoleClient(service().url).get(page)
@@ -83,6 +93,7 @@ describeService('The pages of the console', (service) => {
         [client, '/keys', 'Keys'],
         [client, '/animals', 'Animals'],
         [client, '/animals/new', 'Animals'],
+        [client, '/animals/changes', 'Animals'],
         [client, '/activity', 'Activity'],
         [client, '/account', 'Account'],
         [client, '/account/delete', 'Account'],

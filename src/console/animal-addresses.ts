@@ -21,7 +21,8 @@ export function keepingPosition(path: string, raw: URLSearchParams, more: Record
   return withQuery(path, { ...(Object.fromEntries(position) as Record<string, string>), ...more })
 }
 
-function withQuery(path: string, parameters: Record<string, string>): string {
-  const query = new URLSearchParams(parameters).toString()
+/** Leaves out parameters that are empty. */
+export function withQuery(path: string, parameters: Record<string, string>): string {
+  const query = new URLSearchParams(Object.entries(parameters).filter(([, value]) => value !== '')).toString()
   return query === '' ? path : `${path}?${query}`
 }

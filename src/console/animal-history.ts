@@ -1,6 +1,7 @@
-// The changes of an animal in the audit trail: writes one with its change, and shows who changed what, and when.
+// The history of an animal: writes a change with its audit event, and shows who added it, who changed what, and when.
 import { FIELD_NAMES, type NewPet, type Pet } from '../contract/pets.ts'
 import { petSubject, type RecordedEvent } from '../store/account-store.ts'
+import type { Addition } from '../store/pet-columns.ts'
 import type { Updated } from '../store/store.ts'
 import { html, type Html, isolated } from '../http/html.ts'
 import { inWords, labelOf } from './animal-form.ts'
@@ -29,32 +30,56 @@ export function difference(from: NewPet, to: NewPet): string {
     .join('; ')
 }
 
-export async function readChanges({ store, who }: MemberVisit, petId: bigint): Promise<Change[]> {
+/** Resolves with the changes of an animal, and with the words for by whom and when it was added. */
+export async function readHistory(visit: MemberVisit, petId: bigint): Promise<{ changes: Change[]; added: Html }> {
+  const { store, who } = visit
   // Reads one change more than the page shows, to see whether there are more.
-  const events = await store.accounts.changesOf(petId, CHANGES_SHOWN + 1)
-  const ids = new Set(events.map(({ accountId }) => accountId))
-  const found = await Promise.all(Array.from(ids, (id) => store.accounts.accountById(id)))
-  return events.map((event) => {
-    const byVisitor = event.accountId === who.account.id
-    const author = found.find((account) => account?.id === event.accountId)
-    const by = byVisitor ? html`You` : author === undefined ? html`A deleted account` : isolated(author.email)
-    return { ...event, byVisitor, by }
+  const changing = store.accounts.changesOf(petId, CHANGES_SHOWN + 1)
+  const [events, addition] = await Promise.all([changing, store.pets.addition(petId)])
+  const nameOf = await readNames(visit, [addition?.by, ...events.map(({ accountId }) => accountId)])
+  const changes = events.map((event) => {
+    return { ...event, byVisitor: event.accountId === who.account.id, by: nameOf(event.accountId) }
   })
+  return { changes, added: byWhom(addition, nameOf) }
+}
+
+/** Returns the words for the id of an account or a key. What has none was imported from a file, or made up. */
+export type NameOf = (id: string | undefined) => Html
+
+/** Reads the names of these accounts and keys, each once. A deleted account takes its keys along; a revoked key keeps its name. */
+export async function readNames({ store, who }: MemberVisit, ids: readonly (string | undefined)[]): Promise<NameOf> {
+  const isKey = (id = '') => id.startsWith('key_')
+  const keys = await Promise.all(Array.from(new Set(ids.filter(isKey)), (id) => store.accounts.keyById(id!)))
+  const owners = keys.map((key) => key?.accountId)
+  const people = new Set([...ids, ...owners].filter((id) => id !== undefined && id !== who.account.id && !isKey(id)))
+  const accounts = await Promise.all(Array.from(people, (id) => store.accounts.accountById(id!)))
+  const nameOf: NameOf = (id) => {
+    if (id === who.account.id) return html`You`
+    const key = keys.find((each) => each?.id === id)
+    if (key !== undefined) return html`${nameOf(key.accountId)}, with the key ${isolated(key.name)}`
+    const email = accounts.find((account) => account?.id === id)?.email
+    return email === undefined ? html`${isKey(id) ? 'A key of a' : 'A'} deleted account` : isolated(email)
+  }
+  return (id) => (id === undefined ? html`On the command line` : nameOf(id))
+}
+
+/** Says by whom and when something was done; "Not recorded" for animals of earlier releases. */
+export function byWhom(done: Addition | undefined, nameOf: NameOf): Html {
+  return done === undefined ? html`Not recorded` : html`${nameOf(done.by)}, ${minute(done.at)}`
+}
+
+export function timelineEntry(what: Html | string, done: Html): Html {
+  return html`<li>${what} <span class="quiet-text">${done}</span></li>`
 }
 
 /** Renders the changes, newest first, down to the day the animal was added. */
-export function timeline(changes: readonly Change[]): Html {
-  const items = changes
-    .slice(0, CHANGES_SHOWN)
-    .map(
-      ({ by, at, detail }) =>
-        html`<li>${isolated(detail ?? '')} <span class="quiet-text">${by}, ${minute(at)}</span></li>`,
-    )
+export function timeline(changes: readonly Change[], added: Html): Html {
+  const shown = changes.slice(0, CHANGES_SHOWN)
   return html`<section aria-labelledby="timeline">
     <h2 id="timeline">Timeline</h2>
-    <ol class="timeline">${items}
+    <ol class="timeline">${shown.map(({ by, at, detail }) => timelineEntry(isolated(detail ?? ''), html`${by}, ${minute(at)}`))}
       ${changes.length > CHANGES_SHOWN && html`<li class="quiet-text">Only the newest ${CHANGES_SHOWN} changes are shown.</li>`}
-      <li>Added <span class="quiet-text">By whom and when was not recorded.</span></li></ol>
+      ${timelineEntry('Added', added)}</ol>
   </section>`
 }
 

@@ -3,18 +3,20 @@ import { filterQuery, type Filters } from '../contract/list-query.ts'
 import { NAME_MAX_LENGTH } from '../contract/limits.ts'
 import type { DelimiterName } from '../contract/pet-csv.ts'
 import { PET_STATUSES, type PetStatus } from '../contract/pets.ts'
+import type { FoundPets } from '../store/store.ts'
 import { html, type Html } from '../http/html.ts'
 import { listAddress, withFilters } from './animal-addresses.ts'
 import { STATUS_WORDS } from './animal-form.ts'
 import { hidden } from './forms.ts'
 import { count } from './times.ts'
 
-export type StatusCounts = Record<PetStatus, number>
+/** Without `counts`, the statuses are shown without numbers. If `isCounted` is false, there may be more. */
+export type StatusCounts = Partial<Pick<FoundPets, 'counts' | 'isCounted'>>
 
-/** `typed` is the text of the search; empty for the list. Without `counts`, the statuses are shown without numbers. */
-export function toolbar(filters: Filters, typed: string, counts: StatusCounts | undefined): Html {
+/** `typed` is the text of the search; empty for the list. */
+export function toolbar(filters: Filters, typed: string, counts: StatusCounts): Html {
   return html`<div class="page-head"><h1>Animals</h1>
-      <div class="head-actions">${typed === '' && downloadMenu(filters)}
+      <div class="head-actions"><a class="button" href="/animals/changes">Changes</a> ${downloadMenu(filters, typed)}
         <a class="button primary" href="/animals/new">Add<span class="wide-words"> an animal</span></a></div></div>
     <div class="toolbar">${searchForm(typed, filters)}${statusSegments(filters, typed, counts)}</div>`
 }
@@ -27,26 +29,26 @@ function searchForm(typed: string, filters: Filters): Html {
   </form>`
 }
 
-function statusSegments(chosen: Filters, typed: string, counts: StatusCounts | undefined): Html {
+function statusSegments(chosen: Filters, typed: string, { counts, isCounted }: StatusCounts): Html {
   const segment = (status: PetStatus | undefined, words: string) => html`<li>
-    <a href="${listAddress({ ...chosen, status }, typed === '' ? {} : { q: typed })}" ${status === chosen.status && html`aria-current="true"`}>
-      <span>${words}</span> ${counts && html`<span class="segment-count">${count(total(counts, status))}</span>`}</a></li>`
+    <a href="${listAddress({ ...chosen, status }, { q: typed })}" ${status === chosen.status && html`aria-current="true"`}>
+      <span>${words}</span> ${counts && html`<span class="segment-count">${count(total(counts, status))}${isCounted === false && '+'}</span>`}</a></li>`
   return html`<nav aria-label="By status"><ul class="switch segments">
     ${segment(undefined, 'All')}${PET_STATUSES.map((status) => segment(status, STATUS_WORDS[status]))}
   </ul></nav>`
 }
 
 /** Returns how many animals the list of a status has; without a status, of all. */
-export function total(counts: StatusCounts, status: PetStatus | undefined): number {
+export function total(counts: Record<PetStatus, number>, status: PetStatus | undefined): number {
   return status === undefined ? Object.values(counts).reduce((sum, each) => sum + each, 0) : counts[status]
 }
 
-function downloadMenu(filters: Filters): Html {
+function downloadMenu(filters: Filters, typed: string): Html {
   const download = (delimiter: DelimiterName, words: string) =>
-    html`<a class="button" href="${withFilters('/animals.csv', filters, { delimiter })}">With ${words}</a>`
+    html`<a class="button" href="${withFilters('/animals.csv', filters, { q: typed, delimiter })}">With ${words}</a>`
   return html`<details class="menu"><summary class="button">Download</summary>
     <div class="menu-box download">
-      <p>All ${filters.status ?? ''} animals as CSV, newest first. If your spreadsheet shows one column, as Excel does where numbers have a
+      <p>All ${filters.status ?? ''} animals ${typed !== '' && 'that match'} as CSV, in the order of the list. If your spreadsheet shows one column, as Excel does where numbers have a
       decimal comma, take semicolons.</p>
       <p>${download('comma', 'commas')} ${download('semicolon', 'semicolons')}</p>
       <p class="quiet-text">Names are written exactly as they are. Import the columns as text: a spreadsheet may take a name that starts with

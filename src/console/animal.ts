@@ -8,7 +8,7 @@ import { FieldProblem, InvalidFields } from '../contract/errors.ts'
 import { fingerprintOf, idempotencyFor } from '../store/idempotency.ts'
 import { keepingPosition } from './animal-addresses.ts'
 import { animalField, categoriesInUse, inWords, labelOf, readAnimal, SHOWN_FIELDS } from './animal-form.ts'
-import { difference, readChanges, saveChange, timeline } from './animal-history.ts'
+import { difference, readHistory, saveChange, timeline } from './animal-history.ts'
 import {
   carriedFields,
   meanwhileNotice,
@@ -39,7 +39,7 @@ export const animalRoutes: readonly ConsoleRoute[] = [
 ]
 
 async function animalPage(visit: MemberVisit, pet: Pet, merge: Merge, invalid: Problems = []): Promise<HtmlPage> {
-  const [changes, categories] = await Promise.all([readChanges(visit, pet.id), categoriesInUse(visit.store)])
+  const [{ changes, added }, categories] = await Promise.all([readHistory(visit, pet.id), categoriesInUse(visit.store)])
   const problems = [...unansweredProblems(merge), ...invalid]
   const isEditing =
     problems.length > 0 || merge.asked.length > 0 || merge.changedMeanwhile.length > 0 || visit.isRestored
@@ -56,7 +56,7 @@ async function animalPage(visit: MemberVisit, pet: Pet, merge: Merge, invalid: P
       ${meanwhileNotice(merge, pet, changes[0], page)}${problemSummary(problems)}
       <div class="animal">
         <section class="panel" aria-label="Facts">
-          ${facts(pet)}
+          ${facts(pet, added)}
           ${stepForm(visit, pet, 'animal')}
           <details class="edit" ${isEditing && html`open`}><summary class="button quiet">Edit</summary>${form(visit, {
             action: page,
@@ -66,18 +66,18 @@ async function animalPage(visit: MemberVisit, pet: Pet, merge: Merge, invalid: P
               ${mergedFields(merge, pet, changes[0], { value: (name) => merge.values[name], problems, categories })}`,
           })}</details>
         </section>
-        ${timeline(changes)}
+        ${timeline(changes, added)}
       </div>`,
   }
 }
 
 /** All but the name, which is the heading. */
-function facts(pet: Pet): Html {
+function facts(pet: Pet, added: Html): Html {
   const values: [label: string, value: Html | string][] = SHOWN_FIELDS.slice(1).map((name) => {
     const words = inWords(pet, name)
     return [labelOf(name), name === 'status' ? html`<span class="mark ${pet.status}">${words}</span>` : words]
   })
-  values.push(['Id', String(pet.id)], ['Added', 'Not recorded'])
+  values.push(['Id', String(pet.id)], ['Added', added])
   return html`<dl class="fact-list">${values.map(([label, value]) => html`<div><dt>${label}</dt><dd>${value}</dd></div>`)}</dl>`
 }
 

@@ -8,12 +8,13 @@ import { Problem } from '../contract/errors.ts'
 import { int64FromText } from '../contract/int64.ts'
 import { DELIMITERS, renderCsv } from '../contract/pet-csv.ts'
 import { wordsOf } from '../store/search-pets.ts'
-import type { FoundPets, Place } from '../store/store.ts'
+import type { FoundPets, PetSearch, Place } from '../store/store.ts'
 import { ACCEPTED, listAddress, withFilters } from './animal-addresses.ts'
 import { stepNotice } from './animal-steps.ts'
 import { animalTable } from './animal-table.ts'
 import { type StatusCounts, toolbar, total } from './animal-toolbar.ts'
 import { emptyState, html, type Html, isolated } from '../http/html.ts'
+import { paging } from './paging.ts'
 import { badRequestPage } from './problem-pages.ts'
 import { count } from './times.ts'
 import { type ConsoleRoute, forMembers, type MemberVisit, type Outcome } from './visit.ts'
@@ -23,8 +24,8 @@ export const animalsRoutes: readonly ConsoleRoute[] = [
   forMembers('GET', '/animals.csv', csvFile),
 ]
 
-/** What a page of animals shows around its toolbar. */
-interface Shown {
+/** What a page of animals shows below its toolbar, and the counts in that. */
+interface Shown extends StatusCounts {
   status?: number
   notice?: Html | undefined
   content: Html
@@ -34,14 +35,11 @@ async function animalsPage(visit: MemberVisit): Promise<Outcome> {
   const parsed = readQuery(visit.query)
   const query = parsed instanceof Problem ? { limit: 1 } : parsed
   const typed = visit.query.get('q')?.trim() ?? ''
-  // The matches of a search are not counted.
-  const counting = typed === '' ? visit.store.pets.countByStatus() : undefined
-  const [counts, shown, done] = await Promise.all([
-    counting,
+  const [shown, done] = await Promise.all([
     parsed instanceof Problem
       ? refused(parsed.message)
-      : counting
-        ? list(visit, parsed, counting)
+      : typed === ''
+        ? list(visit, parsed)
         : search(visit, parsed, typed),
     stepNotice(visit, 'list'),
   ])
@@ -50,14 +48,14 @@ async function animalsPage(visit: MemberVisit): Promise<Outcome> {
     title: 'Animals',
     section: 'animals',
     ...(shown.status !== undefined && { status: shown.status }),
-    body: html`${toolbar(query, typed, counts)}${done}${shown.notice}${shown.content}`,
+    body: html`${toolbar(query, typed, shown)}${done}${shown.notice}${shown.content}`,
   }
 }
 
 /** How many animals of a file are read at a time. */
 const BATCH = 1000
 
-/** Returns all animals that the list shows, page after page, in its order. */
+/** Returns all animals that the list or the search shows, page after page, in its order. */
 function csvFile({ store, query: raw }: MemberVisit): Outcome {
   const parsed = readQuery(raw)
   if (parsed instanceof Problem) return badRequestPage(400, parsed.message)
@@ -66,15 +64,28 @@ function csvFile({ store, query: raw }: MemberVisit): Outcome {
   const delimiter = entryOf(DELIMITERS, raw.get('delimiter') ?? 'comma')
   if (delimiter === undefined)
     return badRequestPage(400, `The delimiter must be one of ${Object.keys(DELIMITERS).join(', ')}.`)
-  async function* batches(): AsyncGenerator<Pet[]> {
+  const typed = raw.get('q')?.trim() ?? ''
+  const words = wordsOf(typed)
+  if (typed !== '' && words.length === 0) return badRequestPage(400, 'A search needs a letter, digit or symbol.')
+  async function* found(): AsyncGenerator<Pet[]> {
+    // More than a search that is newest first can have: if one grows past that, its next page starts anew.
+    const query: PetSearch = { ...filters, words, limit: 3 * BATCH }
+    do {
+      const { pets, next } = await store.pets.search(query)
+      yield pets
+      query.after = next
+    } while (query.after !== undefined)
+  }
+  async function* listed(): AsyncGenerator<Pet[]> {
     const query: ListQuery = { ...filters, limit: BATCH }
     for (let page = await store.pets.list(query); page.length > 0; page = await store.pets.list(query)) {
       yield page
       query.before = page.at(-1)!.id
     }
   }
-  const content = renderCsv(batches(), delimiter)
-  return { file: `animals${status ? `-${status}` : ''}.csv`, type: 'text/csv; charset=utf-8', content }
+  const content = renderCsv(typed === '' ? listed() : found(), delimiter)
+  const file = `animals${status ? `-${status}` : ''}${typed && '-found'}.csv`
+  return { file, type: 'text/csv; charset=utf-8', content }
 }
 
 /** Reads the status and the position in the list: `cursor` is where older animals start, `newer` where newer ones end. */
@@ -93,50 +104,34 @@ function addedNotice(id: string | null, found: readonly Pet[]): Html | undefined
     <a href="/animals/new">Add another</a></p>`
 }
 
-async function list(
-  visit: MemberVisit,
-  query: ListQuery,
-  counting: Promise<StatusCounts>,
-): Promise<Shown | { redirect: string }> {
-  const { store, query: raw, config } = visit
-  const [found, counts] = await Promise.all([store.pets.list({ ...query, limit: query.limit + 1 }), counting])
+async function list(visit: MemberVisit, query: ListQuery): Promise<Shown | { redirect: string }> {
+  const { query: raw, config } = visit
+  const { pets } = visit.store
+  const [found, counts] = await Promise.all([pets.list({ ...query, limit: query.limit + 1 }), pets.countByStatus()])
   // No newer page follows: shows the first page instead, which is never shorter.
   if (query.after !== undefined && found.length <= query.limit) return { redirect: listAddress(query) }
   const notice = addedNotice(raw.get('added'), found)
   // The one animal too many is at the end that the query goes towards.
   const page = query.after === undefined ? found.slice(0, query.limit) : found.slice(-query.limit)
-  if (page.length === 0) return { notice, content: nothing(query, config) }
+  if (page.length === 0) return { notice, content: nothing(query, config), counts }
   const hasOlder = query.after !== undefined || found.length > page.length
   const isFirst = query.before === undefined && query.after === undefined
   const all = total(counts, query.status)
   // Counting what is newer would read it all, so the links carry the number; at both ends it is known.
   const first = isFirst ? 1 : hasOlder ? Number(raw.get('first')) : all - page.length + 1
-  const content = html`${animalTable('Animals, newest first', page, visit)}
-    ${(!isFirst || hasOlder) && paging(query, page, { first, all, isFirst, hasOlder })}`
-  return { notice, content }
-}
-
-interface Position {
-  /** The number of the page's first animal in the list; NaN or another wrong number if the address tells none. */
-  first: number
-  all: number
-  isFirst: boolean
-  hasOlder: boolean
-}
-
-function paging(query: ListQuery, page: readonly Pet[], { first, all, isFirst, hasOlder }: Position): Html {
   const last = first + page.length - 1
   const isKnown = Number.isSafeInteger(first) && first > 0 && last <= all
   const address = (cursor: Record<string, string>, number: number) =>
-    listAddress(query, { ...cursor, ...(isKnown && { first: String(Math.max(number, 1)) }) })
-  const newer = html`<a class="button" href="${listAddress(query)}">← Newest</a>
-    <a class="button" rel="prev" href="${address({ newer: encodeCursor(page[0]!.id) }, first - query.limit)}">← Newer</a>`
-  const older = html`<a class="button" rel="next" href="${address({ cursor: encodeCursor(page.at(-1)!.id) }, last + 1)}">Older →</a>`
-  return html`<nav class="paging" aria-label="Pages">
-    <span class="paging-back">${!isFirst && newer}</span>
-    ${isKnown && html`<span class="quiet-text number">${count(first)} to ${count(last)} of ${count(all)}</span>`}
-    ${hasOlder ? older : html`<span class="quiet-text">These are the oldest.</span>`}
-  </nav>`
+    listAddress(query, { ...cursor, first: isKnown ? String(Math.max(number, 1)) : '' })
+  const pages = {
+    ...(!isFirst && {
+      newest: listAddress(query),
+      newer: address({ newer: encodeCursor(page[0]!.id) }, first - query.limit),
+    }),
+    ...(hasOlder && { older: address({ cursor: encodeCursor(page.at(-1)!.id) }, last + 1) }),
+  }
+  const range = isKnown && `${count(first)} to ${count(last)} of ${count(all)}`
+  return { notice, content: html`${animalTable('Animals, newest first', page, visit)}${paging(pages, range)}`, counts }
 }
 
 function nothing(query: ListQuery, { environment, given }: Config): Html {
@@ -168,10 +163,10 @@ async function search(visit: MemberVisit, query: ListQuery, typed: string): Prom
   if (words.length === 0) return refused(html`${isolated(typed)} has no letter, digit or symbol to search for.`)
   const { before: _before, after: _after, ...filters } = query
   const found = await store.pets.search({ ...filters, words, after })
-  const content = results(found, visit, typed, filters)
-  if (id === undefined) return { content }
+  const shown = { ...found, content: results(found, visit, typed, filters) }
+  if (id === undefined) return shown
   const notice = html`<p class="notice bad" role="alert">There is no animal with the id ${id}.</p>`
-  return { ...(found.pets.length === 0 && { status: 404 }), notice, content }
+  return { ...shown, ...(found.pets.length === 0 && { status: 404 }), notice }
 }
 
 /** Parses a place that `results` has put into an address; returns null for any other text. */
@@ -186,7 +181,8 @@ async function refused(message: Html | string): Promise<Shown> {
   return { status: 400, content }
 }
 
-function results({ pets, next, isWhole, order }: FoundPets, visit: MemberVisit, q: string, filters: ListQuery): Html {
+function results(found: FoundPets, visit: MemberVisit, q: string, filters: ListQuery): Html {
+  const { pets, next, isWhole, counts, isCounted, order } = found
   const isFirst = !visit.query.has('from')
   const all = html`<a href="${listAddress(filters)}">Show all${filters.status && ` ${filters.status}`} animals</a>`
   const behind =
@@ -199,7 +195,7 @@ function results({ pets, next, isWhole, order }: FoundPets, visit: MemberVisit, 
     next &&
     html`<a class="button" rel="next" href="${listAddress(filters, { q, from: `${next.id} ${next.word}` })}">More →</a>`
   return html`${behind}
-    <p class="quiet-text">Names that match ${isolated(q)}, ${order === 'newest' ? 'newest first' : 'in the order of the matching word'}. ${all}</p>
+    <p class="quiet-text">${count(total(counts, filters.status))} ${!isCounted && 'or more'} found for ${isolated(q)}, ${order === 'newest' ? 'newest first' : 'in the order of the matching word'}. ${all}</p>
     ${pets.length > 0 && animalTable('Animals that match', pets, visit)}
     ${next && pets.length < filters.limit && html`<p>There may be more: this page has looked at as many animals as one page does.</p>`}
     ${(back || more) && html`<nav class="paging" aria-label="Pages"><span class="paging-back">${back}</span>${more}</nav>`}`

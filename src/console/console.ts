@@ -21,6 +21,7 @@ import { readTyped, withTyped } from './forms.ts'
 import { keyRoutes } from './keys.ts'
 import { layout } from './layout.ts'
 import { badRequestPage, errorPage, misdirectedPage, notFoundPage, staleFormPage } from './problem-pages.ts'
+import { recentChangesRoutes } from './recent-changes.ts'
 import { referenceRoutes } from './reference.ts'
 import { SECURITY_HEADERS } from '../http/security-headers.ts'
 import { signInRoutes, toSignIn } from './sign-in.ts'
@@ -38,11 +39,12 @@ import {
 import { welcomeRoutes } from './welcome.ts'
 
 /** The first route that matches a request handles it. */
-const ROUTES: readonly ConsoleRoute[] = [
+export const ROUTES: readonly ConsoleRoute[] = [
   ...welcomeRoutes,
   ...signInRoutes,
   ...keyRoutes,
   ...animalsRoutes,
+  ...recentChangesRoutes,
   ...animalRoutes,
   ...activityRoutes,
   ...accountRoutes,

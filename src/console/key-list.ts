@@ -3,6 +3,7 @@ import { redacted, stateOf } from '../accounts/api-keys.ts'
 import { OPERATIONS } from '../contract/operations.ts'
 import type { ApiKey, KeyCalls } from '../store/account-store.ts'
 import { html, type Html, isolated } from '../http/html.ts'
+import { paging } from './paging.ts'
 import { ago, count, counted, day, DAY_MS, longDay } from './times.ts'
 import type { MemberVisit } from './visit.ts'
 
@@ -34,26 +35,15 @@ export async function readKeys({ store, who, now, query }: MemberVisit, active: 
   return { keys, calls: byKey, active, isFirst: after === undefined, hasMore: found.length > keys.length }
 }
 
-export function keyList(visit: MemberVisit, page: KeyPage): Html {
+export function keyList(visit: MemberVisit, { keys, calls, active, isFirst, hasMore }: KeyPage): Html {
+  const older = hasMore ? `/keys?${active ? '' : 'state=inactive&'}after=${keys.at(-1)!.id}` : undefined
+  const label = active ? 'Pages' : 'Pages of keys no longer in use'
   return html`<table class="table keys">
-    <caption class="visually-hidden">${page.active ? 'Your keys' : 'Keys no longer in use'}</caption>
+    <caption class="visually-hidden">${active ? 'Your keys' : 'Keys no longer in use'}</caption>
     <thead><tr><th scope="col">Name</th><th scope="col">Created</th><th scope="col">Last used</th><th scope="col">Expires</th>
       <th scope="col" class="number">Calls, ${CALLS_DAYS} days</th><th scope="col"><span class="visually-hidden">Actions</span></th></tr></thead>
-    <tbody>${page.keys.map((key) => keyRow(visit, key, page.calls.get(key.id) ?? []))}</tbody>
-  </table>${paging(page)}`
-}
-
-function paging({ keys, active, isFirst, hasMore }: KeyPage): Html | undefined {
-  if (isFirst && !hasMore) return undefined
-  const state = active ? '' : 'state=inactive&'
-  return html`<nav class="paging" aria-label="${active ? 'Pages' : 'Pages of keys no longer in use'}">
-    ${isFirst ? html`<span></span>` : html`<a class="button" href="/keys">← Newest</a>`}
-    ${
-      hasMore
-        ? html`<a class="button" rel="next" href="/keys?${state}after=${keys.at(-1)!.id}">Older →</a>`
-        : html`<span class="quiet-text">These are the oldest.</span>`
-    }
-  </nav>`
+    <tbody>${keys.map((key) => keyRow(visit, key, calls.get(key.id) ?? []))}</tbody>
+  </table>${paging({ newest: isFirst ? undefined : '/keys', older }, false, label)}`
 }
 
 function keyRow({ now }: MemberVisit, key: ApiKey, own: readonly KeyCalls[]): Html {

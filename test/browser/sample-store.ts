@@ -46,8 +46,12 @@ export async function fillStore({ accounts, store }: Running, clock: SettableClo
     keys.push(made.key)
   }
   clock.now = now
-  await store.pets.createMany(Array.from({ length: 1240 }, (_, index) => samplePet(index)))
   const [till, nightly, shop] = keys as [ApiKey, ApiKey, ApiKey]
+  const addition = { at: now - 31 * HOUR_MS, by: nightly.id }
+  await store.pets.createMany(
+    Array.from({ length: 1240 }, (_, index) => samplePet(index)),
+    addition,
+  )
   await store.accounts.recordUsage(
     sampleUsage(now, till, nightly, shop),
     new Map([
