@@ -8,7 +8,7 @@ import { Problem } from '../contract/errors.ts'
 import { int64FromText } from '../contract/int64.ts'
 import { DELIMITERS, renderCsv } from '../contract/pet-csv.ts'
 import { wordsOf } from '../store/search-pets.ts'
-import type { FoundPets, PetSearch, Place } from '../store/store.ts'
+import type { FoundPets, Place } from '../store/store.ts'
 import { ACCEPTED, listAddress, withFilters } from './animal-addresses.ts'
 import { stepNotice } from './animal-steps.ts'
 import { animalTable } from './animal-table.ts'
@@ -67,23 +67,19 @@ function csvFile({ store, query: raw }: MemberVisit): Outcome {
   const typed = raw.get('q')?.trim() ?? ''
   const words = wordsOf(typed)
   if (typed !== '' && words.length === 0) return badRequestPage(400, 'A search needs a letter, digit or symbol.')
-  async function* found(): AsyncGenerator<Pet[]> {
+  async function read(after?: Place): Promise<Pick<FoundPets, 'pets' | 'next'>> {
     // More than a search that is newest first can have: if one grows past that, its next page starts anew.
-    const query: PetSearch = { ...filters, words, limit: 3 * BATCH }
-    do {
-      const { pets, next } = await store.pets.search(query)
-      yield pets
-      query.after = next
-    } while (query.after !== undefined)
+    if (typed !== '') return store.pets.search({ ...filters, words, after, limit: 3 * BATCH })
+    const pets = await store.pets.list({ ...filters, limit: BATCH, ...(after && { before: after.id }) })
+    return { pets, next: pets.length < BATCH ? undefined : { word: '', id: pets.at(-1)!.id } }
   }
-  async function* listed(): AsyncGenerator<Pet[]> {
-    const query: ListQuery = { ...filters, limit: BATCH }
-    for (let page = await store.pets.list(query); page.length > 0; page = await store.pets.list(query)) {
-      yield page
-      query.before = page.at(-1)!.id
+  async function* batches(): AsyncGenerator<Pet[]> {
+    for (let page = await read(); ; page = await read(page.next)) {
+      yield page.pets
+      if (page.next === undefined) return
     }
   }
-  const content = renderCsv(typed === '' ? listed() : found(), delimiter)
+  const content = renderCsv(batches(), delimiter)
   const file = `animals${status ? `-${status}` : ''}${typed && '-found'}.csv`
   return { file, type: 'text/csv; charset=utf-8', content }
 }

@@ -102,6 +102,13 @@ describeInBrowser('the console in a browser', {}, (browsing) => {
     assert.deepEqual(await browsing.petstore.store.pets.get(id), { id, ...rex })
     await row.getByText(String(id), { exact: true }).click({ force: true })
     await page.waitForURL(`**/animals/${id}`)
+    await page.goto('/animals')
+    await page.getByRole('link', { name: 'Changes' }).click()
+    await page.getByLabel('By').fill(browsing.petstore.account.email)
+    await page.getByRole('button', { name: 'Filter' }).click()
+    assert.match(await page.locator('.timeline li').first().innerText(), /Status: Pending → Available\s+You, /)
+    await page.locator('.timeline a').first().click()
+    await page.waitForURL(`**/animals/${id}`)
     browsing.assertClean()
   })
 
