@@ -84,7 +84,7 @@ describeService(
         const planted = Array.from({ length: 9 }, (_, index) => `petstore=${String(index).repeat(43)}`)
         for (const place of [0, 1, 9]) {
           const Cookie = planted.toSpliced(place, 0, 'petstore=', token, 'petstore=').join('; ')
-          const page = await visitor().get('/keys', { Cookie })
+          const page = await visitor().get('/keys/new', { Cookie })
           assert.equal(page.status, 200, `at ${place}`)
           const typed = { ...hiddenIn(page.body), name: 'k', expires: '' }
           assert.equal((await visitor().post('/keys', typed, { Cookie })).status, 200, `form at ${place}`)
