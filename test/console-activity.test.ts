@@ -26,11 +26,14 @@ describeService(
       }
     }
 
-    it('is counted over 7 days on the page of keys, and the last use stays', async () => {
+    it('is counted and drawn over 7 days on the page of keys, as on that of activity, and the last use stays', async () => {
       for (let call = 0; call < 2; call += 1) await service().call('/pets')
-      assert.match(await pageAfter(6.9, '/keys'), /data-label="Calls, 7 days">2</)
+      const within = await pageAfter(6.7, '/keys')
+      assert.match(within, /data-label="Calls, 7 days">2</)
+      assert.equal(chartIn(within), chartIn(await pageAfter(6.7, '/activity')))
+      assert.match(within, /<svg [^>]*>\s*<g><title>[^<]*: 2 succeeded<\/title><rect class="success" x="[1-9]/)
       const later = await pageAfter(7.1, '/keys')
-      assert.match(later, /data-label="Calls, 7 days">0</)
+      assert.match(later, /data-label="Calls, 7 days">0<\/td>/)
       assert.match(later, />7 days ago</)
     })
 
@@ -54,7 +57,8 @@ describeService(
         return [...row.matchAll(/class="number">(\d+)</g)].map(([, count]) => count).join(' ')
       }
       assert.deepEqual([countsOf('listPets'), countsOf('getPet')], ['2 0 0', '0 0 0'], 'each operation with its own')
-      const table = '<details class="chart-table">.*<caption class="visually-hidden">Requests over time, UTC</caption>'
+      const table =
+        '<details class="chart-table">.*<caption class="visually-hidden">Requests over time</caption>.*From [(]UTC[)]'
       assert.match(body, new RegExp(`${table}.*<td class="number">[1-9]`, 's'), 'also as a table')
     })
 

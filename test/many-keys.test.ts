@@ -133,17 +133,21 @@ describeService('An account with many keys', (service) => {
       usage(1, 2 * HOUR, 'listPets', 200, 8),
       usage(2, 2 * HOUR, 'getPet', 200, 16),
       usage(3, 2 * HOUR, 'getPet', 200, 32),
+      usage(1, 3 * HOUR, 'getPet', 200, 64),
+      usage(1, 4 * HOUR, 'getPet', 200, 128),
     ]
     await accounts.recordUsage(counts, new Map())
-    const since = await accounts.callsSince([keyOf(id, 1).id, keyOf(id, 2).id], 2 * HOUR)
+    const since = await accounts.callsSince([keyOf(id, 1).id, keyOf(id, 2).id], 2 * HOUR, 2 * HOUR)
     const sorted = since.map((row) => ({ ...row })).toSorted((one, other) => other.calls - one.calls)
     assert.deepEqual(sorted, [
-      { keyId: keyOf(id, 2).id, operation: 'getPet', calls: 16 },
-      { keyId: keyOf(id, 1).id, operation: 'listPets', calls: 8 },
-      { keyId: keyOf(id, 1).id, operation: 'getPet', calls: 6 },
+      usage(1, 4 * HOUR, 'getPet', 200, 128),
+      usage(1, 2 * HOUR, 'getPet', 200, 66),
+      usage(2, 2 * HOUR, 'getPet', 200, 16),
+      usage(1, 2 * HOUR, 'listPets', 200, 8),
+      usage(1, 2 * HOUR, 'getPet', 404, 4),
     ])
-    assert.deepEqual(await accounts.callsSince([], 0), [])
-    const hourly = await accounts.usageSince(id, 2 * HOUR)
+    assert.deepEqual(await accounts.callsSince([], 0, HOUR), [])
+    const hourly = (await accounts.usageSince(id, 2 * HOUR)).filter(({ hour }) => hour === 2 * HOUR)
     assert.deepEqual(
       hourly.map(({ operation, status, calls }) => `${operation} ${status}: ${calls}`),
       ['getPet 200: 50', 'getPet 404: 4', 'listPets 200: 8'],

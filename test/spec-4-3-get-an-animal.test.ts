@@ -119,12 +119,11 @@ describe('4.3 The use of getPet', () => {
       }
       // Counts are written in batches, the last of them when the service stops.
       await using again = await startPetstore({ database: database.url })
-      const counts = (await again.store.accounts.callsSince([used.id], 0)).filter(
-        ({ operation }) => operation === 'getPet',
-      )
-      assert.deepEqual(
-        counts.map((count) => ({ ...count })),
-        [{ keyId: used.id, operation: 'getPet', calls: 2 }],
+      const counts = await again.store.accounts.callsSince([used.id], 0, 1)
+      const ofPets = counts.filter(({ operation }) => operation === 'getPet')
+      assert.equal(
+        ofPets.reduce((sum, { calls }) => sum + calls, 0),
+        2,
       )
     })
   }

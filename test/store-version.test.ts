@@ -88,7 +88,7 @@ const ACCOUNTS: Record<keyof AccountStore, Case> = {
     ),
   ),
   usageSince: reads((store) => store.accounts.usageSince('acct_1', 0)),
-  callsSince: reads((store) => store.accounts.callsSince(['key_1'], 0)),
+  callsSince: reads((store) => store.accounts.callsSince(['key_1'], 0, 1)),
   recordFailures: bookkeeping((store) => store.accounts.recordFailures([failedRequest('acct_1')])),
   failedRequests: reads((store) => store.accounts.failedRequests('acct_1', 5)),
   purgeUsage: bookkeeping((store) => store.accounts.purgeUsage(5)),

@@ -9,7 +9,7 @@ import { field, form, type Problems, problemSummary } from './forms.ts'
 import { html, type Html, isolated } from '../http/html.ts'
 import { tooManyTriesPage, TRY_AGAIN } from './problem-pages.ts'
 import { checkPassword, CURRENT_PASSWORD, NEW_PASSWORD, openAs, toSignIn } from './sign-in.ts'
-import { day, minute } from './times.ts'
+import { localDay, minute } from './times.ts'
 import { type ConsoleRoute, forMembers, type MemberVisit, type Outcome, type HtmlPage } from './visit.ts'
 
 const EVENTS_SHOWN = 50
@@ -38,7 +38,7 @@ async function accountPage(visit: MemberVisit, problems: Problems = []): Promise
     body: html`<h1>Account</h1>
       ${query.has('changed') && html`<p class="notice good" role="status">Password changed. All other sessions have ended.</p>`}
       ${problemSummary(problems)}
-      <p class="lead">Signed in as <strong>${isolated(account.email)}</strong>. Account created on ${day(account.createdAt)}.</p>
+      <p class="lead">Signed in as <strong>${isolated(account.email)}</strong>. Account created on ${localDay(account.createdAt)}.</p>
       <div class="with-side">
         <section aria-labelledby="log">
           <h2 id="log">Security log</h2>

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { HourlyCount } from '../store/account-store.ts'
-import { barChart, bucketsOf, chartWords, firstBucket, niceTop, totalsOf } from './activity-chart.ts'
+import { barChart, bucketsOf, chartWords, firstBucket, niceTop, SPANS, totalsOf } from './activity-chart.ts'
 
 const HOUR = 3_600_000
 const now = Date.UTC(2026, 10, 15, 9, 24)
-const span = { words: '7 days', bucketMs: 6 * HOUR, buckets: 28 }
+const span = SPANS.week
 
 function calls(hoursAgo: number, status: number, many: number): HourlyCount {
   return { hour: now - (now % HOUR) - hoursAgo * HOUR, operation: 'listPets', status, calls: many }
@@ -29,13 +29,13 @@ describe('the chart of requests', () => {
   })
 
   it('lets no failed request vanish beside thousands of good ones', () => {
-    const chart = barChart(bucketsOf([calls(0, 200, 100_000), calls(0, 500, 1)], span, now), span.bucketMs, '').text
+    const chart = barChart(bucketsOf([calls(0, 200, 100_000), calls(0, 500, 1)], span, now), '', now).text
     const [, height] = /class="server-error"[^>]*height="([\d.]+)"/.exec(chart) ?? []
     assert.ok(Number(height) >= 2)
   })
 
   it('puts the failed requests of a bar on top of the good ones, not over them', () => {
-    const chart = barChart(bucketsOf([calls(0, 200, 3), calls(0, 404, 2)], span, now), span.bucketMs, '').text
+    const chart = barChart(bucketsOf([calls(0, 200, 3), calls(0, 404, 2)], span, now), '', now).text
     const parts = [...chart.matchAll(/<rect class="([\w-]+)"[^>]* y="([\d.]+)"[^>]*height="([\d.]+)"/g)]
     assert.deepEqual(
       parts.map(([, name, y, height]) => [name, Number(y), Number(height)]),

@@ -2,7 +2,7 @@
 import { OPERATIONS } from '../contract/operations.ts'
 import type { HourlyCount } from '../store/account-store.ts'
 import { html, type Html } from '../http/html.ts'
-import { clockTime, count, counted, DAY_MS, shortDay } from './times.ts'
+import { ago, clockTime, count, counted, DAY_MS, HOUR_MS, shortDay } from './times.ts'
 
 /** The classes of statuses; each is one part of a bar. */
 const CLASSES = [
@@ -19,11 +19,17 @@ interface Bucket {
 }
 
 /** The time that a chart shows; each bar is a bucket. */
-export interface Span {
+interface Span {
   words: string
   bucketMs: number
   buckets: number
 }
+
+export const SPANS = {
+  day: { words: '24 hours', bucketMs: HOUR_MS, buckets: 24 },
+  week: { words: '7 days', bucketMs: 6 * HOUR_MS, buckets: 28 },
+  month: { words: '30 days', bucketMs: DAY_MS, buckets: 30 },
+} as const satisfies Record<string, Span>
 
 /** Renders a chart of all requests, and a table of the operations. */
 export function requestCharts(counts: readonly HourlyCount[], span: Span, now: number): Html {
@@ -35,7 +41,7 @@ export function requestCharts(counts: readonly HourlyCount[], span: Span, now: n
         ({ name, title }) => html`<li><span class="swatch ${name}"></span>${title}
           <strong class="number">${count(totals[name])}</strong></li>`,
       )}</ul></div>
-    ${barChart(buckets, span.bucketMs, chartWords(totals))}
+    ${barChart(buckets, chartWords(totals), now)}
     <details class="chart-table"><summary>Show the numbers</summary>${bucketTable(buckets)}</details>
     ${operationTable(counts, span, now)}
   </section>`
@@ -47,17 +53,17 @@ function operationTable(counts: readonly HourlyCount[], span: Span, now: number)
   const rows = Array.from(ids, (id) => {
     const own = counts.filter(({ operation }) => operation === id)
     const deprecation = OPERATIONS.find((operation) => operation.id === id)?.deprecation
-    return { id, deprecation, totals: totalsOf(own), buckets: bucketsOf(own, span, now) }
+    return { id, deprecation, own, totals: totalsOf(own) }
   })
   return html`<table class="table operations">
     <caption class="visually-hidden">Requests by operation</caption>
     <thead><tr><th scope="col">Operation</th><th scope="col" class="spark-head">Over time</th>
       ${CLASSES.map(({ title }) => html`<th scope="col" class="number">${title}</th>`)}</tr></thead>
     <tbody>${rows.map(
-      ({ id, deprecation, totals, buckets }) => html`<tr>
+      ({ id, deprecation, own, totals }) => html`<tr>
         <th scope="row"><code>${id}</code>
           ${deprecation && html`<a class="mark pending" href="${deprecation.documentation}">deprecated</a>`}</th>
-        <td class="spark">${sparkline(buckets, chartWords(totals))}</td>
+        <td class="spark">${sparkline(own, span, now)}</td>
         ${CLASSES.map(({ name }) => html`<td class="number">${count(totals[name])}</td>`)}</tr>`,
     )}</tbody></table>`
 }
@@ -88,14 +94,14 @@ function sumOf(totals: Totals): number {
 }
 
 /** Renders the chart. Its bars stretch to the width of the page; its labels are HTML, so that they keep their size. */
-export function barChart(buckets: readonly Bucket[], bucketMs: number, label: string): Html {
+export function barChart(buckets: readonly Bucket[], label: string, now: number): Html {
   const top = niceTop(highestOf(buckets))
   const middle = buckets[Math.floor(buckets.length / 2)]!
   return html`<figure class="chart">
     <div class="chart-top" aria-hidden="true">${count(top)}</div>
     ${bars(buckets, top, label, 100)}
     <div class="chart-ends" aria-hidden="true">
-      <span>${startWords(buckets[0]!, bucketMs)}</span><span>${startWords(middle, bucketMs)}</span><span>now</span>
+      <span>${ago(buckets[0]!.start, now)}</span><span>${ago(middle.start, now)}</span><span>now</span>
     </div>
   </figure>`
 }
@@ -104,8 +110,8 @@ export function barChart(buckets: readonly Bucket[], bucketMs: number, label: st
 function bucketTable(buckets: readonly Bucket[]): Html {
   const used = buckets.filter(({ totals }) => sumOf(totals) > 0)
   return html`<table class="table">
-    <caption class="visually-hidden">Requests over time, UTC</caption>
-    <thead><tr><th scope="col">From</th>${CLASSES.map(({ title }) => html`<th scope="col" class="number">${title}</th>`)}</tr></thead>
+    <caption class="visually-hidden">Requests over time</caption>
+    <thead><tr><th scope="col">From (UTC)</th>${CLASSES.map(({ title }) => html`<th scope="col" class="number">${title}</th>`)}</tr></thead>
     <tbody>${used.map(
       ({ start, totals }) => html`<tr><th scope="row">${shortDay(start)}, ${clockTime(start)}</th>
         ${CLASSES.map(({ name }) => html`<td class="number">${count(totals[name])}</td>`)}</tr>`,
@@ -113,8 +119,9 @@ function bucketTable(buckets: readonly Bucket[]): Html {
 }
 
 /** Renders a small chart with its own scale: it shows when requests came; the numbers beside it show how many. */
-function sparkline(buckets: readonly Bucket[], label: string): Html {
-  return bars(buckets, highestOf(buckets), label, 40)
+export function sparkline(counts: readonly HourlyCount[], span: Span, now: number): Html {
+  const buckets = bucketsOf(counts, span, now)
+  return bars(buckets, highestOf(buckets), chartWords(totalsOf(counts)), 40)
 }
 
 function highestOf(buckets: readonly Bucket[]): number {
@@ -147,10 +154,6 @@ function barWords(start: number, totals: Totals): string {
 /** Describes the chart for screen readers. */
 export function chartWords(totals: Totals): string {
   return `${counted(sumOf(totals), 'request')}: ${CLASSES.map(({ name, words }) => words(totals[name])).join(', ')}`
-}
-
-function startWords({ start }: Bucket, bucketMs: number): string {
-  return bucketMs < DAY_MS / 4 ? clockTime(start) : shortDay(start)
 }
 
 /** Returns the smallest of 1, 2, 5, 10, 20, 50 … that is at least as high as the highest bar. */

@@ -3,19 +3,13 @@ import { entryOf } from '../contract/entry-of.ts'
 import { ERRORS } from '../contract/errors.ts'
 import { BASE_PATH, OPERATIONS } from '../contract/operations.ts'
 import { type ApiKey, FAILED_REQUESTS_KEPT, type FailedRequest } from '../store/account-store.ts'
-import { firstBucket, requestCharts, type Span } from './activity-chart.ts'
+import { firstBucket, requestCharts, SPANS } from './activity-chart.ts'
 import { hidden, optionList } from './forms.ts'
 import { emptyState, html, type Html, isolated } from '../http/html.ts'
-import { DAY_MS, HOUR_MS, minute } from './times.ts'
+import { minute } from './times.ts'
 import { type ConsoleRoute, forMembers, type HtmlPage, type MemberVisit } from './visit.ts'
 
 export const activityRoutes: readonly ConsoleRoute[] = [forMembers('GET', '/activity', activityPage)]
-
-const SPANS = {
-  day: { words: '24 hours', bucketMs: HOUR_MS, buckets: 24 },
-  week: { words: '7 days', bucketMs: 6 * HOUR_MS, buckets: 28 },
-  month: { words: '30 days', bucketMs: DAY_MS, buckets: 30 },
-} as const satisfies Record<string, Span>
 
 type SpanName = keyof typeof SPANS
 

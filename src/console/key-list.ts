@@ -1,20 +1,21 @@
 // Reads an account's keys with their use, a page at a time, and renders them as a table.
 import { redacted, stateOf } from '../accounts/api-keys.ts'
 import { OPERATIONS } from '../contract/operations.ts'
-import type { ApiKey, KeyCalls } from '../store/account-store.ts'
+import type { ApiKey, UsageCount } from '../store/account-store.ts'
 import { html, type Html, isolated } from '../http/html.ts'
+import { firstBucket, sparkline, SPANS } from './activity-chart.ts'
 import { paging } from './paging.ts'
-import { ago, count, counted, day, DAY_MS, longDay } from './times.ts'
+import { ago, count, counted, localDay, longDay } from './times.ts'
 import type { MemberVisit } from './visit.ts'
 
 const KEYS_SHOWN = 20
-const CALLS_DAYS = 7
+const WEEK = SPANS.week
 
 const DEPRECATED = OPERATIONS.filter(({ deprecation }) => deprecation !== undefined)
 
 export interface KeyPage {
   keys: readonly ApiKey[]
-  calls: ReadonlyMap<string, readonly KeyCalls[]>
+  calls: ReadonlyMap<string, readonly UsageCount[]>
   active: boolean
   isFirst: boolean
   hasMore: boolean
@@ -29,7 +30,8 @@ export async function readKeys({ store, who, now, query }: MemberVisit, active: 
   const keys = found.slice(0, KEYS_SHOWN)
   const calls = await store.accounts.callsSince(
     keys.map(({ id }) => id),
-    now - CALLS_DAYS * DAY_MS,
+    firstBucket(WEEK, now),
+    WEEK.bucketMs,
   )
   const byKey = Map.groupBy(calls, ({ keyId }) => keyId)
   return { keys, calls: byKey, active, isFirst: after === undefined, hasMore: found.length > keys.length }
@@ -41,12 +43,12 @@ export function keyList(visit: MemberVisit, { keys, calls, active, isFirst, hasM
   return html`<table class="table keys">
     <caption class="visually-hidden">${active ? 'Your keys' : 'Keys no longer in use'}</caption>
     <thead><tr><th scope="col">Name</th><th scope="col">Created</th><th scope="col">Last used</th><th scope="col">Expires</th>
-      <th scope="col" class="number">Calls, ${CALLS_DAYS} days</th><th scope="col"><span class="visually-hidden">Actions</span></th></tr></thead>
+      <th scope="col" class="number">Calls, ${WEEK.words}</th><th scope="col"><span class="visually-hidden">Actions</span></th></tr></thead>
     <tbody>${keys.map((key) => keyRow(visit, key, calls.get(key.id) ?? []))}</tbody>
   </table>${paging({ newest: isFirst ? undefined : '/keys', older }, false, label)}`
 }
 
-function keyRow({ now }: MemberVisit, key: ApiKey, own: readonly KeyCalls[]): Html {
+function keyRow({ now }: MemberVisit, key: ApiKey, own: readonly UsageCount[]): Html {
   const isActive = stateOf(key, now) === 'active'
   const action = (path: string, words: string, danger = '') =>
     html`<a class="button quiet ${danger}" href="${path}">${words}<span class="visually-hidden"> ${key.name}</span></a>`
@@ -55,8 +57,8 @@ function keyRow({ now }: MemberVisit, key: ApiKey, own: readonly KeyCalls[]): Ht
       ${isActive && DEPRECATED.map((operation) => deprecationWarning(operation, own))}</th>
     <td data-label="Created">${ago(key.createdAt, now)}</td>
     <td data-label="Last used">${key.lastUsedAt === undefined ? 'Never' : ago(key.lastUsedAt, now)}</td>
-    <td data-label="Expires">${key.expiresAt === undefined ? 'Never' : day(key.expiresAt)}</td>
-    <td class="number" data-label="Calls, ${CALLS_DAYS} days">${count(sum(own))}</td>
+    <td data-label="Expires">${key.expiresAt === undefined ? 'Never' : localDay(key.expiresAt)}</td>
+    <td class="number spark" data-label="Calls, ${WEEK.words}">${count(sum(own))}${own.length > 0 && sparkline(own, WEEK, now)}</td>
     <td class="key-actions">${
       isActive
         ? html`${action(`/activity?key=${key.id}`, 'Failures')} ${action(`/keys/${key.id}/rename`, 'Rename')}
@@ -67,14 +69,14 @@ function keyRow({ now }: MemberVisit, key: ApiKey, own: readonly KeyCalls[]): Ht
 
 function deprecationWarning(
   { id, deprecation }: (typeof DEPRECATED)[number],
-  own: readonly KeyCalls[],
+  own: readonly UsageCount[],
 ): Html | undefined {
   const calls = sum(own.filter(({ operation }) => operation === id))
   if (calls === 0) return undefined
-  return html`<p class="key-warning">Called <code>${id}</code> ${counted(calls, 'time')} in the last ${CALLS_DAYS} days.
+  return html`<p class="key-warning">Called <code>${id}</code> ${counted(calls, 'time')} in the last ${WEEK.words}.
     It will be removed on ${longDay(deprecation!.sunset)}. <a href="${deprecation!.documentation}">Migration guide</a></p>`
 }
 
-function sum(counts: readonly KeyCalls[]): number {
+function sum(counts: readonly UsageCount[]): number {
   return counts.reduce((total, { calls }) => total + calls, 0)
 }

@@ -10,7 +10,7 @@ import { emptyState, html, type Html, isolated } from '../http/html.ts'
 import { keyList, type KeyPage, readKeys } from './key-list.ts'
 import { notFoundPage } from './problem-pages.ts'
 import { toSignIn } from './sign-in.ts'
-import { ago, counted, day, DAY_MS } from './times.ts'
+import { ago, counted, DAY_MS, localDay } from './times.ts'
 import { baseAddress, type ConsoleRoute, forMembers, type HtmlPage, type MemberVisit, type Outcome } from './visit.ts'
 
 const EXPIRIES = [
@@ -129,7 +129,7 @@ function newKeyPage(visit: MemberVisit, { key, secret }: MadeKey): HtmlPage {
       <pre class="code" tabindex="0" aria-label="Example: list the animals with this key"><code data-copy>${list}</code></pre>
       ${firstRequest(key, 0)}
       <noscript><p><a href="/keys/${key.id}/first-request">See whether it has arrived</a></p></noscript>
-      ${key.expiresAt !== undefined && html`<p>It expires on ${day(key.expiresAt)}.</p>`}
+      ${key.expiresAt !== undefined && html`<p>It expires on ${localDay(key.expiresAt)}.</p>`}
       <p class="actions"><a class="button primary" href="/keys">I’ve saved this key</a>
         <a class="button" href="/docs">Open the reference</a></p>`,
   }
@@ -140,7 +140,7 @@ const REFRESH_SECONDS = 3
 /** Says whether a request with the key has arrived, and reloads itself. console.js shows its notice in `newKeyPage`. */
 async function firstRequestPage(visit: MemberVisit, key: ApiKey): Promise<HtmlPage> {
   await visit.flushUsage()
-  const calls = await visit.store.accounts.callsSince([key.id], 0)
+  const calls = await visit.store.accounts.callsSince([key.id], 0, DAY_MS)
   const total = calls.reduce((sum, count) => sum + count.calls, 0)
   return {
     title: total === 0 ? 'Waiting for the first request' : 'The first request has arrived',

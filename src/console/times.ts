@@ -34,6 +34,11 @@ export function day(time: number): Html {
   return timeElement(time, longDay(time))
 }
 
+/** The same, of the browser's time zone. */
+export function localDay(time: number): Html {
+  return timeElement(time, longDay(time), html`data-local="day"`)
+}
+
 export function minute(time: number): Html {
   return timeElement(time, exactTime(time), html`data-local`)
 }
@@ -53,7 +58,7 @@ export function counted(value: number, one: string): string {
   return `${count(value)} ${one}${value === 1 ? '' : 's'}`
 }
 
-/** With `data-local`, console.js shows the time relative and local. A day without a time stays that of UTC. */
+/** With `data-local`, console.js shows the time relative and local. */
 function timeElement(time: number, text: string, local?: Html): Html {
   return html`<time datetime="${new Date(time).toISOString()}" title="${exactTime(time)} UTC" ${local}>${text}</time>`
 }

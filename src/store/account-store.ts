@@ -101,9 +101,6 @@ export interface KeyQuery {
   after?: Pick<ApiKey, 'createdAt' | 'id'> | undefined
 }
 
-/** How often a key called an operation. */
-export type KeyCalls = Pick<UsageCount, 'keyId' | 'operation' | 'calls'>
-
 /** Each change and its audit event are one transaction. */
 export interface AccountStore {
   /** Resolves with false if the email address, compared without case, is taken. */
@@ -144,8 +141,8 @@ export interface AccountStore {
   recordUsage(counts: readonly UsageCount[], lastUsed: ReadonlyMap<string, number>): Promise<void>
   /** Adds up the counts of an account's keys since `hour`, oldest hour first. */
   usageSince(accountId: string, hour: number): Promise<HourlyCount[]>
-  /** Adds up the calls of these keys since `hour`. */
-  callsSince(keyIds: readonly string[], hour: number): Promise<KeyCalls[]>
+  /** Adds up the counts of each of these keys since `hour`, to one per `bucketMs`; the `hour` of each is where its bucket begins. */
+  callsSince(keyIds: readonly string[], hour: number, bucketMs: number): Promise<UsageCount[]>
   /** Adds failed requests; keeps the newest `FAILED_REQUESTS_KEPT` of each account. Drops those of removed accounts. */
   recordFailures(failed: readonly FailedRequest[]): Promise<void>
   /** Newest first. */

@@ -263,6 +263,10 @@ describeInBrowser('the console in a browser', {}, (browsing) => {
     const time = local.locator('.timeline time')
     assert.equal(await time.textContent(), `2 hours ago, ${words('Asia/Kolkata')}`)
     assert.equal(await time.getAttribute('title'), words('Asia/Kolkata'))
+    const { accounts, account } = browsing.petstore
+    await accounts.createKey(account, 'Expires late', Date.UTC(2096, 0, 1, 20), 'console')
+    await local.goto('/keys')
+    await local.getByRole('row', { name: 'Expires late' }).getByText('2 Jan 2096', { exact: false }).first().waitFor()
     const plain = await browsing.openSignedIn({ ...zone, javaScriptEnabled: false })
     await plain.goto(`/animals/${id}`)
     assert.equal(await plain.locator('.timeline time').textContent(), words('UTC'))

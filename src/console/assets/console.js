@@ -88,6 +88,7 @@ for (const menu of document.querySelectorAll('details.menu')) {
 }
 
 /** Shows times relative to now, or as a local date; the full local time is for hover and for screen readers. */
+const date = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium' })
 const full = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short' })
 const relative = new Intl.RelativeTimeFormat('en', { numeric: 'always' })
 const UNITS = [
@@ -96,15 +97,14 @@ const UNITS = [
   ['minute', 60_000],
 ]
 for (const time of document.querySelectorAll('time[data-local]')) {
-  const exact = full.format(new Date(time.dateTime))
-  const passed = Date.now() - Date.parse(time.dateTime)
+  const at = new Date(time.dateTime)
+  const passed = Date.now() - at
   const [unit, ms] = UNITS.find(([, length]) => passed >= length) ?? []
-  if (passed >= 14 * 86_400_000) time.textContent = exact
-  else {
-    const said = document.createElement('span')
-    said.className = 'visually-hidden'
-    said.textContent = `, ${exact}`
-    time.replaceChildren(unit ? relative.format(-Math.floor(passed / ms), unit) : 'just now', said)
-  }
-  time.title = exact
+  const isDate = time.dataset.local === 'day' || passed >= 14 * 86_400_000
+  const past = unit ? relative.format(-Math.floor(passed / ms), unit) : 'just now'
+  const said = document.createElement('span')
+  said.className = 'visually-hidden'
+  time.title = full.format(at)
+  said.textContent = `, ${time.title}`
+  time.replaceChildren(isDate ? date.format(at) : past, said)
 }

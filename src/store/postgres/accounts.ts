@@ -171,12 +171,13 @@ export function postgresAccounts(pool: Pool): AccountStore {
         GROUP BY u.hour, u.operation, u.status ORDER BY u.hour, u.operation, u.status`,
       ),
 
-    callsSince: (keyIds, hour) =>
+    callsSince: (keyIds, hour, bucketMs) =>
       rows(
         (sql) => sql`
-        SELECT key_id AS "keyId", operation, sum(calls)::float8 AS calls FROM usage_counts
+        SELECT key_id AS "keyId", (hour - hour % ${bucketMs})::float8 AS hour, operation, status, sum(calls)::float8 AS calls
+        FROM usage_counts
         WHERE key_id IN (SELECT json_array_elements_text(${JSON.stringify(keyIds)}::text::json)) AND hour >= ${hour}
-        GROUP BY key_id, operation`,
+        GROUP BY 1, 2, 3, 4`,
       ),
 
     /**

@@ -146,10 +146,11 @@ export function sqliteAccounts(db: DatabaseSync, transactions: Transactions): Ac
         hour,
       ),
 
-    callsSince: (keyIds, hour) =>
+    callsSince: (keyIds, hour, bucketMs) =>
       rows(
-        `SELECT key_id AS "keyId", operation, sum(calls) AS calls FROM usage_counts
-         WHERE key_id IN (SELECT value FROM json_each(?)) AND hour >= ? GROUP BY key_id, operation`,
+        `SELECT key_id AS "keyId", hour - hour % ? AS hour, operation, status, sum(calls) AS calls FROM usage_counts
+         WHERE key_id IN (SELECT value FROM json_each(?)) AND hour >= ? GROUP BY 1, 2, 3, 4`,
+        bucketMs,
         JSON.stringify(keyIds),
         hour,
       ),
