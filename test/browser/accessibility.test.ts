@@ -71,7 +71,7 @@ describeInBrowser('every page for everybody', { clock: () => clock.now }, (brows
   })
 
   const PROMISE =
-    'has no accessibility violation in light and dark, on a phone and on a desktop, and no sideways scrolling'
+    'has no accessibility violation in light and dark, on a phone and on a desktop, no sideways scrolling, and on a phone its navigation on one line'
 
   const openMember = () => browsing.openSignedIn({}, SAMPLE_EMAIL, SAMPLE_PASSWORD)
   // A test for each page, since axe takes seconds for one.
@@ -142,8 +142,17 @@ async function check(page: Page, name: string, inDark = COLOR_RULES): Promise<vo
       const found = await violations(page, colorScheme === 'dark' ? inDark : {})
       assert.deepEqual(found, [], `${name} in ${colorScheme}, ${width} pixels wide`)
     }
-    assert.equal(await excessWidth(page), 0, `${name} scrolls sideways, ${width} pixels wide`)
   }
+  for (const width of [320, 360, 660, 820, 1280]) {
+    await page.setViewportSize({ width, height: 900 })
+    assert.equal(await excessWidth(page), 0, `${name} scrolls sideways, ${width} pixels wide`)
+    if (width === 360) assert.equal(await navigationLines(page), 1, `${name} has its navigation on one line`)
+  }
+}
+
+function navigationLines(page: Page): Promise<unknown> {
+  const tops = `Array.from(document.querySelectorAll('[aria-label="Main"] li'), (item) => item.getBoundingClientRect().top)`
+  return page.evaluate(`new Set(${tops}).size`)
 }
 
 function excessWidth(page: Page): Promise<unknown> {
