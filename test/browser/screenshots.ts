@@ -12,7 +12,7 @@ import { fillStore, SAMPLE_EMAIL, SAMPLE_PASSWORD } from './sample-store.ts'
 
 const FOLDER = new URL('../../docs/screenshots/', import.meta.url).pathname
 const DESKTOP = { width: 1280, height: 860 }
-const PHONE = { width: 390, height: 844 }
+const PHONE = { width: 360, height: 740 }
 
 /** A Sunday morning, so that the pictures change only with the pages. */
 const clock = { now: Date.parse('2026-11-15T09:24:00Z') }
@@ -42,6 +42,7 @@ async function takeAll(on: Browser): Promise<void> {
     await take(page, '/', `welcome-${scheme}`)
     await signIn(page, SAMPLE_EMAIL, SAMPLE_PASSWORD)
     for (const name of ['keys', 'animals', 'activity']) await take(page, `/${name}`, `${name}-${scheme}`)
+    await take(page, '/animals/40', `animal-${scheme}`)
     await takeReference(page, `docs-${scheme}`)
     await page.context().close()
   }
