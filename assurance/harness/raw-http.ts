@@ -47,9 +47,9 @@ export class RawConnection implements Disposable {
     this.socket.write(bytes)
   }
 
-  /** Returns the next answer; rejects if none arrives in time. Cannot read answers to HEAD. */
+  /** Returns the next answer; rejects if none arrives in time, or before the connection is closed. Cannot read answers to HEAD. */
   async answer(withinMs = 30_000): Promise<RawAnswer> {
-    const answer = await this.#until(() => this.#takeAnswer(), withinMs)
+    const answer = await this.#until(() => this.#takeAnswer() ?? (this.#closed ? null : undefined), withinMs)
     assert.ok(answer, `no answer came, only ${JSON.stringify(this.#received)}`)
     return answer
   }
