@@ -315,7 +315,7 @@ function firstTime(index: number): Idempotency {
 
 /** Some of everything; tells the last id that was given to an animal. */
 async function fill({ accounts, categories, imports, pets, records }: Store): Promise<bigint> {
-  await categories.add({ number: 3n, name: 'Cats' }, event('acct_A', 'category.added'))
+  await categories.save({ number: 3n, name: 'Cats' }, undefined, event('acct_A', 'category.added'))
   for (const [index, id] of ['acct_A', 'acct_a', 'acct_Ä'].entries()) {
     await accounts.createAccount(
       { id, email: `Person${index}@Example.com`, passwordHash: `hash ${index}`, createdAt: index },

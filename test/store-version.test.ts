@@ -59,8 +59,7 @@ const PETS: Record<keyof PetStore, Case> = {
 }
 
 const CATEGORIES: Record<keyof CategoryStore, Case> = {
-  add: data((store) => store.categories.add({ number: 4n, name: 'Dogs' }, event)),
-  rename: data((store) => store.categories.rename({ number: 3n, name: 'Cats' }, 'Felines', event)),
+  save: data((store) => store.categories.save({ number: 3n, name: 'Felines' }, 'Cats', event)),
   list: reads((store) => store.categories.list({ limit: 5 })),
   names: reads((store) => store.categories.names([3n])),
   byName: reads((store) => store.categories.byName('cats')),
@@ -141,7 +140,7 @@ async function fill(store: Store): Promise<void> {
   await addKey(store, 'key_1', 'acct_1', 1)
   await store.accounts.createSession(session, 'hash', event)
   await store.pets.create(rex, once)
-  await store.categories.add({ number: 3n, name: 'Cats' }, event)
+  await store.categories.save({ number: 3n, name: 'Cats' }, undefined, event)
   await store.imports.begin({ hash: 'hash', file: 'pets.csv', rowsTotal: 2 }, 1, false)
   // node:sqlite returns the last id that was assigned with every write, so each must work after one that is no safe integer.
   await store.records.raiseLastId(pets, 2n ** 60n)

@@ -1,7 +1,8 @@
 // The port for categories: people give names to the numbers that animals have. Numbers are never changed or reused, so nothing
-// removes a category.
+// removes a category. What only reads is the same statement in both engines.
 import { foldCategoryName } from '../contract/category-name.ts'
 import type { AuditEvent } from './account-store.ts'
+import type { Read } from './pet-columns.ts'
 
 export interface Category {
   number: bigint
@@ -12,18 +13,14 @@ export interface Category {
 /** Where counting stops: this count means "1,000 or more". */
 export const COUNTED_MOST = 1000
 
-/** `category` is the one that has the number or the name already, or as it is now. */
-export type CategoryWritten =
-  | { outcome: 'written' }
-  | { outcome: 'number taken' | 'name taken' | 'conflict'; category: Category }
-  | { outcome: 'missing' }
-
-/** Each change and its audit event are one transaction. Names are compared by `foldCategoryName`. */
+/** Names are compared by `foldCategoryName`. */
 export interface CategoryStore {
-  /** Names a number; animals may have it already. */
-  add(category: Category, event: AuditEvent): Promise<CategoryWritten>
-  /** Renames a category if it still equals `expected`. */
-  rename(expected: Category, name: string, event: AuditEvent): Promise<CategoryWritten>
+  /**
+   * Gives a number its name, if it still has the name `former`, undefined for none, and adds the audit event in the same
+   * transaction. If not, resolves with the category in the way: the number with the name that it has now, or another number
+   * that has the new name.
+   */
+  save(category: Category, former: string | undefined, event: AuditEvent): Promise<Category | undefined>
   /** Lists categories by name, those behind the name `after`, with how many animals each has, at most `COUNTED_MOST`. */
   list(query: { limit: number; after?: string | undefined }): Promise<(Category & { animals: number })[]>
   /** Resolves with the names of those of these numbers that have one. */
@@ -34,36 +31,57 @@ export interface CategoryStore {
   freeNumber(): Promise<bigint | undefined>
 }
 
-export const SELECT_CATEGORIES = `
-  SELECT number, name, (SELECT count(*) FROM (SELECT 1 FROM pets WHERE category_id = number LIMIT ${COUNTED_MOST}) AS found)
-  FROM categories`
+export const SAME_NUMBER_OR_NAME = 'SELECT number, name FROM categories WHERE number = $1 OR name_folded = $2'
 
-export type CountedRow = [number: bigint, name: string, animals: bigint]
+/** Returns the category, of those with the same number or name, that forbids to save this one. */
+export function inTheWay(
+  found: readonly Row[],
+  { number }: Category,
+  former: string | undefined,
+): Category | undefined {
+  return found.map(categoryOf).find((other) => other.number !== number || other.name !== former)
+}
 
-/** Converts rows of `SELECT_CATEGORIES`. */
-export function countedOf(rows: readonly CountedRow[]): (Category & { animals: number })[] {
-  return rows.map(([number, name, animals]) => ({ number, name, animals: Number(animals) }))
+type Row = readonly unknown[]
+
+function categoryOf([number, name]: Row): Category {
+  return { number: number as bigint, name: name as string }
 }
 
 /** Counts up while a number is taken. */
-export const FREE_NUMBER = `
+const FREE_NUMBER = `
   WITH RECURSIVE tried (number) AS (
-    SELECT 1 UNION ALL SELECT number + 1 FROM tried WHERE number <= 10000
+    SELECT CAST(1 AS BIGINT) UNION ALL SELECT number + 1 FROM tried WHERE number <= 10000
       AND (EXISTS (SELECT 1 FROM categories AS c WHERE c.number = tried.number)
         OR EXISTS (SELECT 1 FROM pets WHERE category_id = tried.number))
   ) SELECT max(number) FROM tried HAVING max(number) <= 10000`
 
-/** Says why a category was not added, or not renamed, by those that have its number or the new name now. */
-export function whyNotWritten(
-  found: readonly Category[],
-  expected: Category,
-  name: string,
-  isNew: boolean,
-): CategoryWritten {
-  const own = found.find(({ number }) => number === expected.number)
-  if (own !== undefined && isNew) return { outcome: 'number taken', category: own }
-  if (own === undefined && !isNew) return { outcome: 'missing' }
-  if (own !== undefined && own.name !== expected.name) return { outcome: 'conflict', category: own }
-  const folded = foldCategoryName(name)
-  return { outcome: 'name taken', category: found.find((other) => foldCategoryName(other.name) === folded)! }
+/** `numbersIn` selects the numbers of a JSON array, which is its parameter $1. */
+export function readCategories(read: Read, numbersIn: string): Omit<CategoryStore, 'save'> {
+  return {
+    async list({ limit, after = '' }) {
+      const animals = `SELECT count(*) FROM (SELECT 1 FROM pets WHERE category_id = number LIMIT ${COUNTED_MOST}) AS counted`
+      const page = `WHERE name_folded > $1 ORDER BY name_folded LIMIT ${limit}`
+      const rows = await read(`SELECT number, name, (${animals}) FROM categories ${page}`, [foldCategoryName(after)])
+      return rows.map((row) => ({ ...categoryOf(row), animals: Number(row[2]) }))
+    },
+
+    async names(numbers) {
+      const named = `SELECT number, name FROM categories WHERE number IN (${numbersIn})`
+      return new Map((await read(named, [`[${numbers.join()}]`])) as [bigint, string][])
+    },
+
+    async byName(name) {
+      const folded = foldCategoryName(name)
+      // PostgreSQL can't compare with U+0000.
+      if (folded.includes('\0')) return undefined
+      const [found] = await read('SELECT number, name FROM categories WHERE name_folded = $1', [folded])
+      return found && categoryOf(found)
+    },
+
+    async freeNumber() {
+      const [found] = await read(FREE_NUMBER, [])
+      return found?.[0] as bigint | undefined
+    },
+  }
 }

@@ -4,6 +4,9 @@ import { FIELD_LIST, FIELD_NAMES, type NewPet, OPTIONAL_FIELDS, type Pet, type P
 /** A value as a database takes it; null for a field that is absent. */
 export type ColumnValue = string | bigint | null
 
+/** Reads rows by a statement with the parameters $1, $2 …, which both engines understand. */
+export type Read = (text: string, values: (string | bigint)[]) => Promise<ColumnValue[][]>
+
 /** All columns but the id, in the order of the fields. */
 export const PET_COLUMNS: readonly string[] = FIELD_LIST.map(({ column }) => column)
 

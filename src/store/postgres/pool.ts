@@ -25,8 +25,9 @@
 // connections.ts keeps the connections and bounds the wait for one; this file decides about running calls: time limits,
 // retries, parking.
 import { setTimeout } from 'node:timers/promises'
+import type { ColumnValue } from '../pet-columns.ts'
 import { type ConnectionStats, NoWrites, type Report, StoreUnavailable } from '../store.ts'
-import { type Connection, type Database, inTransaction } from './connection.ts'
+import { type Connection, type Database, inTransaction, PREPARED } from './connection.ts'
 import type { ConnectionSettings } from './connection-settings.ts'
 import { Connections } from './connections.ts'
 import { asStoreFailure, breaksConnection, wasRolledBack } from './failures.ts'
@@ -62,6 +63,14 @@ export class Pool {
   /** Runs a read, and retries it once if its connection broke, because an idle connection may have been dead already. */
   read<T>(work: Work<T>): Promise<T> {
     return this.#attempt('read', work, breaksConnection)
+  }
+
+  /** Reads rows as arrays, by a statement that is prepared. */
+  rows(text: string, values: (string | bigint)[]): Promise<ColumnValue[][]> {
+    return this.read(async (sql) => {
+      const rows: unknown = await sql.unsafe(text, values, PREPARED).values()
+      return rows as ColumnValue[][]
+    })
   }
 
   /** Runs a read of one short statement, which may share a connection with others. */

@@ -4,6 +4,7 @@ import { dirname } from 'node:path'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { IN_MEMORY } from '../database-address.ts'
 import { openedBy } from '../migrations.ts'
+import type { ColumnValue } from '../pet-columns.ts'
 import {
   CannotOpenStore,
   NoDatabase,
@@ -199,5 +200,14 @@ export function rememberStatements(prepare: (sql: string) => StatementSync): (sq
     const statement = prepared.get(sql) ?? prepare(sql)
     prepared.set(sql, statement)
     return statement
+  }
+}
+
+/** Returns a function that reads rows by a statement with the parameters $1, $2 …, as PostgreSQL names them. */
+export function rowsOf(db: DatabaseSync): (text: string, values: readonly (string | bigint)[]) => ColumnValue[][] {
+  const prepare = rememberStatements((sql) => prepareRows(db, sql))
+  return (text, values) => {
+    const named = Object.fromEntries(values.map((value, index) => [index + 1, value]))
+    return prepare(text).all(named) as unknown[] as ColumnValue[][]
   }
 }
