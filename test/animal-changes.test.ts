@@ -143,7 +143,7 @@ for (const engine of ENGINES) {
       }
     }
 
-    it('come newest first, page by page, of everybody, of one person and of one key', async () => {
+    it('come newest first, page by page, of everybody and of one person', async () => {
       await using database = await engine.newDatabase()
       await withStore(database.url, async (store) => {
         const add = (at: number, by: string) => store.pets.create(samplePet, undefined, { at, by })
@@ -179,7 +179,6 @@ for (const engine of ENGINES) {
         for (const limit of [1, 9]) assert.deepEqual(await all(store, { by: 'acct_1', limit }), byOne)
         assert.deepEqual(await all(store, { by: 'acct_2', limit: 2 }), ['pet.removed Rex (3)', 'added 6'])
         await add(50, 'key_1')
-        assert.deepEqual(await all(store, { by: 'key_1', limit: 1 }), ['added 7'])
         const { changes } = await store.pets.changes({ limit: 1 })
         const addition: Addition = { at: 50, by: 'key_1' }
         assert.deepEqual(changes, [{ kind: 'added', pet: { id: 7n, ...samplePet }, addition }])

@@ -8,9 +8,10 @@ import { PET_STATUSES, type PetStatus } from '../src/contract/pets.ts'
 import { CHANGES_OF_PET } from '../src/store/account-store.ts'
 import { openStore } from '../src/store/open-store.ts'
 import { pagesOfChanges } from '../src/store/pet-changes.ts'
-import { pagesOfList } from '../src/store/pet-list.ts'
+import { COUNT_IN_CATEGORY, type Page, pagesOfList } from '../src/store/pet-list.ts'
 import { kindOf } from '../src/store/records.ts'
 import { openDatabase } from '../src/store/sqlite/database.ts'
+import { sqlitePage } from '../src/store/sqlite/pets.ts'
 import { postgres } from '../assurance/harness/engines.ts'
 
 const SOLD = 4000
@@ -122,19 +123,17 @@ describe('The changes of one person or key', () => {
     assert.deepEqual(Object.fromEntries(read.map(({ name, entries }) => [name, entries])), {
       audit_events_of_pets: limit,
       audit_events_of_pets_by_account: 2 * limit,
-      pets_by_adder: 2 * limit,
+      pets_added_in_console: 2 * limit,
       pets_pkey: limit,
     })
   })
 
   for (const by of [undefined, 'acct_1']) {
     it(`are found and sorted by an index on SQLite, ${by === undefined ? 'all' : 'its own'}`, () => {
-      using db = openDatabase(':memory:').db
-      for (const { select, where = [], filters } of pagesOfChanges({ by, limit })) {
-        const conditions = [...where, ...filters.map(({ column }) => `${column} = ?`), 'id < ?'].join(' AND ')
-        const plan = db.prepare(`EXPLAIN QUERY PLAN ${select} WHERE ${conditions} ORDER BY id DESC LIMIT ?`).all()
-        const found = plan.map(({ detail }) => String(detail)).join()
-        assert.match(found, /^SEARCH \w+ USING (INTEGER PRIMARY KEY|INDEX (\w+_of_pets|pets_by_adder)\w*) \(.*<\?\)$/)
+      for (const page of pagesOfChanges({ by, limit, after: { petId: 9n, eventId: 9n } })) {
+        const index =
+          /^SEARCH \w+ USING (INTEGER PRIMARY KEY|INDEX (\w+_of_pets\w*|pets_added_in_console)) \(.*id<\?\)$/
+        assert.match(planOf(page), index)
       }
     })
   }
@@ -164,13 +163,25 @@ describe('A page of one category', () => {
     assert.deepEqual([...read], [{ name: 'pets_by_category', entries: 3 * (1 + 3) * limit }])
   })
 
-  it('is found and sorted by an index on SQLite, in each status', () => {
-    using db = openDatabase(':memory:').db
-    for (const { select, filters } of pagesOfList({ categoryId: 1n, limit })) {
-      const conditions = [...filters.map(({ column }) => `${column} = ?`), 'id < ?'].join(' AND ')
-      const plan = db.prepare(`EXPLAIN QUERY PLAN ${select} WHERE ${conditions} ORDER BY id DESC LIMIT ?`).all()
-      assert.match(String(plan[0]!['detail']), /^SEARCH pets USING COVERING INDEX pets_by_category \(.* AND id<\?\)$/)
-      assert.equal(plan.length, 1)
-    }
+  it('is found and sorted by an index on SQLite, in each status, and counted by it', () => {
+    const pages = pagesOfList({ categoryId: 1n, limit, before: 9n })
+    assert.equal(pages.length, PET_STATUSES.length)
+    const found = 'INDEX pets_by_category (category_id=? AND status=?'
+    for (const page of pages) assert.equal(planOf(page), `SEARCH pets USING ${found} AND rowid<?)`)
+    for (const line of explain(COUNT_IN_CATEGORY).filter((step) => step.includes('pets')))
+      assert.equal(line, `SEARCH pets USING COVERING ${found})`)
   })
 })
+
+/** Returns the plan of a page on SQLite, in one line. */
+function planOf(page: Page): string {
+  return explain(sqlitePage(page).text).join()
+}
+
+function explain(text: string): string[] {
+  using db = openDatabase(':memory:').db
+  return db
+    .prepare(`EXPLAIN QUERY PLAN ${text}`)
+    .all()
+    .map(({ detail }) => String(detail))
+}

@@ -6,9 +6,9 @@ import { type Migration, readMigrations } from './migrations.ts'
 /** Indexes on PostgreSQL that are built in a transaction although their table is an old one, each with its reason. */
 const BUILT_AT_ONCE: Record<string, string> = {
   audit_events_by_animal: 'creates write no audit event, so none waits for it',
-  audit_events_by_pet: 'creates write no audit event, so none waits for it',
-  audit_events_of_pets: 'creates write no audit event, so none waits for it',
-  audit_events_of_pets_by_account: 'creates write no audit event, so none waits for it',
+  audit_events_by_pet: 'only the console and commands write audit events, so there are few',
+  audit_events_of_pets: 'only the console and commands write audit events, so there are few',
+  audit_events_of_pets_by_account: 'only the console and commands write audit events, so there are few',
 }
 
 /** Migrations that only add, but that the program before can't use, each with its reason. */

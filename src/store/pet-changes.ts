@@ -1,13 +1,13 @@
 // Who added, changed and removed animals, newest first, in the same way for every engine. The rows of animals tell who added them,
 // the audit trail tells the rest: a page reads the next of both, each by an index, and merges them by time.
 import type { Pet } from '../contract/pets.ts'
-import { asEvent, OF_PETS, type RecordedEvent } from './account-store.ts'
-import { type Addition, ADDITION_COLUMNS, additionOf, type ColumnValue, PET_ROW, petOf } from './pet-columns.ts'
+import { asEvent, type EventRow, OF_PETS, type RecordedEvent } from './account-store.ts'
+import { type Addition, ADDITION_ROW, additionOf, type ColumnValue, PET_ROW, petOf } from './pet-columns.ts'
 import type { Page } from './pet-list.ts'
 
 /** Which changes to list. */
 export interface ChangeQuery {
-  /** Only what this account did in the console, or only the animals that were added with this key: the id of either. */
+  /** Only what this account did in the console. */
   by?: string | undefined
   limit: number
   /** The `next` of the page before. */
@@ -32,24 +32,27 @@ export interface PetChanges {
   next: ChangePlace | undefined
 }
 
+/** Selects the animals that were added in the console, by an account (`acct_…`) and not by a key (`key_…`). An index has this condition. */
+const ADDED_IN_CONSOLE = `added_by < 'key'`
+
 /** Returns what a page reads: animals and events, each one more than it may list, to see whether another page follows. */
 export function pagesOfChanges({ by, limit, after }: ChangeQuery): [Page, Page] {
-  const filters = (column: string) => (by === undefined ? [] : [{ column, value: by }])
-  return [
-    {
-      select: `SELECT ${PET_ROW}, ${Object.keys(ADDITION_COLUMNS).join()} FROM pets`,
-      filters: filters('added_by'),
-      before: after?.petId,
-      limit: limit + 1,
-    },
-    {
-      select: 'SELECT id, at, account_id, action, via, subject, detail FROM audit_events',
-      where: [OF_PETS],
-      filters: filters('account_id'),
-      before: after?.eventId,
-      limit: limit + 1,
-    },
-  ]
+  const own = (column: string) => (by === undefined ? [] : [{ column, value: by }])
+  const pets = {
+    select: `SELECT ${PET_ROW}, ${ADDITION_ROW} FROM pets`,
+    ...(by === undefined ? {} : { where: ADDED_IN_CONSOLE }),
+    filters: own('added_by'),
+    before: after?.petId,
+    limit: limit + 1,
+  }
+  const events = {
+    select: 'SELECT id, at, account_id, action, via, subject, detail FROM audit_events',
+    where: OF_PETS,
+    filters: own('account_id'),
+    before: after?.eventId,
+    limit: limit + 1,
+  }
+  return [pets, events]
 }
 
 /** Merges the rows of both reads by time. An animal was added before it was changed, also in the same millisecond. */
@@ -58,31 +61,22 @@ export function mergeChanges(
   events: readonly ColumnValue[][],
   { limit, after }: ChangeQuery,
 ): PetChanges {
-  const added = pets.map((row) => ({ pet: petOf(row), addition: additionOf(row.slice(-2)) }))
-  const times = timesOf(added.map(({ addition }) => addition?.at))
+  const added = pets.map((row) => ({ kind: 'added' as const, pet: petOf(row), addition: additionOf(row.slice(-2)) }))
+  const others = events.map((row) => ({ kind: 'event' as const, event: eventOf(row) }))
   const changes: PetChange[] = []
-  let [petId, eventId] = [after?.petId, after?.eventId]
-  for (let [pet, event] = [0, 0]; pet + event < Math.min(limit, pets.length + events.length);) {
-    if (event === events.length || times[pet]! > Number(events[event]![1])) {
-      changes.push({ kind: 'added', ...added[pet]! })
-      petId = added[pet]!.pet.id
-      pet += 1
-    } else {
-      const row = events[event]!
-      changes.push({ kind: 'event', event: eventOf(row) })
-      eventId = row[0] as bigint
-      event += 1
-    }
+  while (changes.length < limit && added.length + others.length > 0) {
+    // An animal whose time was not recorded has that of the next older one.
+    const addedAt = added.find(({ addition }) => addition !== undefined)?.addition?.at ?? Number.NEGATIVE_INFINITY
+    const isAddition = others[0] === undefined || addedAt > others[0].event.at
+    changes.push((isAddition ? added.shift() : others.shift())!)
   }
-  return { changes, next: pets.length + events.length > limit ? { petId, eventId } : undefined }
-}
-
-/** Gives an animal whose time was not recorded that of the next older one. */
-function timesOf(recorded: readonly (number | undefined)[]): number[] {
-  return recorded.map((_, index) => recorded.slice(index).find((at) => at !== undefined) ?? Number.NEGATIVE_INFINITY)
+  if (added.length + others.length === 0) return { changes, next: undefined }
+  const lastId = (rows: readonly ColumnValue[][], left: number) =>
+    rows[rows.length - left - 1]?.[0] as bigint | undefined
+  const petId = lastId(pets, added.length) ?? after?.petId
+  return { changes, next: { petId, eventId: lastId(events, others.length) ?? after?.eventId } }
 }
 
 function eventOf([, at, accountId, action, via, subject, detail]: readonly ColumnValue[]): RecordedEvent {
-  const texts = { accountId, action, via, subject, detail } as Record<keyof RecordedEvent, string>
-  return asEvent({ ...texts, at: Number(at), detail: detail as string | null })
+  return asEvent({ at: Number(at), accountId, action, via, subject, detail } as EventRow)
 }

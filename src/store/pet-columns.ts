@@ -24,8 +24,9 @@ export interface Addition {
   by: string | undefined
 }
 
-/** The columns beside the fields, which only pages for people show, and the columns of a new row. */
+/** The columns beside the fields, which only pages for people show. */
 export const ADDITION_COLUMNS = { added_at: 'integer', added_by: 'text' } as const
+export const ADDITION_ROW = Object.keys(ADDITION_COLUMNS).join()
 export const NEW_COLUMNS: readonly string[] = [...PET_COLUMNS, ...Object.keys(ADDITION_COLUMNS)]
 
 /** Returns the values of `PET_COLUMNS`. */
@@ -35,11 +36,13 @@ export function valuesOf(newPet: NewPet): ColumnValue[] {
 
 /** Returns the values of `NEW_COLUMNS`. */
 export function newValuesOf(newPet: NewPet, addition: Addition | undefined): (ColumnValue | number)[] {
-  return [...valuesOf(newPet), addition?.at ?? null, addition?.by ?? null]
+  const values: (ColumnValue | number)[] = valuesOf(newPet)
+  values.push(addition?.at ?? null, addition?.by ?? null)
+  return values
 }
 
-/** Converts the values of `ADDITION_COLUMNS`; undefined if they were not recorded. */
-export function additionOf([at = null, by = null]: readonly ColumnValue[]): Addition | undefined {
+/** Converts the values of `ADDITION_ROW`; returns undefined if they were not recorded. */
+export function additionOf([at = null, by = null]: readonly ColumnValue[] = []): Addition | undefined {
   return at === null ? undefined : { at: Number(at), by: (by as string | null) ?? undefined }
 }
 

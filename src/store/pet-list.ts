@@ -1,6 +1,7 @@
 // What a list reads from the table of animals, in the same way for every engine: pages by id, from an index on the filters and the id.
 import { type Filters, FILTER_NAMES, type ListQuery } from '../contract/list-query.ts'
-import { FIELDS, type Pet, PET_STATUSES } from '../contract/pets.ts'
+import { FIELDS, type Pet, PET_STATUSES, type PetStatus } from '../contract/pets.ts'
+import { COUNTED_MOST } from './category-store.ts'
 import { type ColumnValue, PET_ROW, petOf } from './pet-columns.ts'
 
 /** A list for the console, which can also ask for one category. */
@@ -17,8 +18,10 @@ interface Filter {
 export interface Page {
   /** `SELECT … FROM …`. */
   select: string
-  /** Conditions without parameters. */
-  where?: readonly string[]
+  /** The index that SQLite must be told to use. */
+  index?: string
+  /** A condition without parameters. */
+  where?: string
   /** What rows must equal. An index has these columns, in this order, and then the id. */
   filters: readonly Filter[]
   /** What rows must equal besides. */
@@ -36,19 +39,18 @@ export function pagesOfList(query: PetList): Page[] {
   if (categoryId !== undefined && status === undefined)
     return PET_STATUSES.flatMap((each) => pagesOfList({ ...query, status: each }))
   const [first, ...others] = filterColumns(query)
-  const page = { ...query, select: SELECT_PETS }
-  if (first === undefined) return [{ ...page, filters: [] }]
-  const category = categoryId === undefined ? [] : [{ column: FIELDS.categoryId.column, value: categoryId }]
-  return [{ ...page, filters: [...category, first], others }]
+  const page = { ...query, select: SELECT_PETS, filters: first === undefined ? [] : [first], others }
+  if (categoryId === undefined) return [page]
+  const category = { column: FIELDS.categoryId.column, value: categoryId }
+  return [{ ...page, index: 'pets_by_category', filters: [category, ...page.filters] }]
 }
 
 /** Makes the list of the rows of its pages. */
-export function listOf(pages: readonly ColumnValue[][][], { after, limit }: PetList): Pet[] {
-  const found = pages.flat().map(petOf)
-  const direction = after === undefined ? -1 : 1
-  if (pages.length > 1) found.sort((one, other) => (one.id < other.id ? -direction : direction))
-  const list = found.slice(0, limit)
-  return after === undefined ? list : list.toReversed()
+export function listOf(rows: readonly ColumnValue[][], { categoryId, after, limit }: PetList): Pet[] {
+  const found = rows.map(petOf)
+  if (categoryId === undefined) return after === undefined ? found : found.toReversed()
+  const newestFirst = found.toSorted((one, other) => (one.id < other.id ? 1 : -1))
+  return after === undefined ? newestFirst.slice(0, limit) : newestFirst.slice(-limit)
 }
 
 /** Returns the columns and values of the filters that are given. */
@@ -59,4 +61,15 @@ function filterColumns(filters: Filters): Filter[] {
     if (value !== undefined) given.push({ column: FIELDS[name].column, value })
   }
   return given
+}
+
+/** Counts the animals of the category $1. */
+export const COUNT_IN_CATEGORY = PET_STATUSES.map((status) => {
+  const counted = `SELECT 1 FROM pets WHERE category_id = $1 AND status = '${status}' LIMIT ${COUNTED_MOST}`
+  return `SELECT '${status}', count(*) FROM (${counted}) AS counted`
+}).join(' UNION ALL ')
+
+/** Converts rows of a status and a count. */
+export function countsOf(rows: readonly ColumnValue[][]): Record<PetStatus, number> {
+  return Object.fromEntries(rows.map(([status, count]) => [status, Number(count)])) as Record<PetStatus, number>
 }

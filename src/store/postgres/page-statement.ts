@@ -1,5 +1,12 @@
-// Renders the statement of a page, by id, so that PostgreSQL reads it from the index on its filters and the id.
+// Renders the statement of pages by id, so that PostgreSQL reads each from the index on its filters and the id.
 import type { Page } from '../pet-list.ts'
+
+/** Renders pages of the same columns; the rows of several are in no order. */
+export function pageStatement(pages: readonly Page[]): { text: string; parameters: (string | bigint)[] } {
+  const parameters: (string | bigint)[] = []
+  const parameter = (value: string | bigint) => `$${parameters.push(value)}`
+  return { text: pages.map((page) => `(${render(page, parameter)})`).join(' UNION ALL '), parameters }
+}
 
 /**
  * Renders `filters = … AND others = … ORDER BY id`, but words the filters so that only the index on their columns and
@@ -7,21 +14,18 @@ import type { Page } from '../pet-list.ts'
  * if the animals of one status are all old, that reads nearly the whole table. The limit is part of the text, not a
  * parameter: with an unknown limit, PostgreSQL plans every page again.
  */
-export function pageStatement(page: Page): { text: string; parameters: (string | bigint)[] } {
-  const { select, where = [], filters, others = [], after, limit } = page
-  const cursor = after ?? page.before
+function render(page: Page, parameter: (value: string | bigint) => string): string {
+  const { select, where, filters, others = [], before, after, limit } = page
   const [side, back, order] = after === undefined ? ['<', '>', 'DESC'] : ['>', '<', 'ASC']
-  const parameters = [...filters, ...others].map(({ value }): string | bigint => value)
-  if (cursor !== undefined) parameters.push(cursor)
   const columns = filters.map(({ column }) => column)
-  const values = columns.map((_, index) => `$${index + 1}`)
-  const conditions = [...where, ...others.map(({ column }, index) => `${column} = $${filters.length + index + 1}`)]
-  const tuple = (parts: readonly string[], more: readonly string[] = []) => `(${[...parts, ...more].join()})`
-  if (columns.length > 0) conditions.push(`${tuple(columns)} ${back}= ${tuple(values)}`)
+  const values = filters.map(({ value }) => parameter(value))
+  const conditions = others.map(({ column, value }) => `${column} = ${parameter(value)}`)
+  if (where !== undefined) conditions.push(where)
+  const cursor = after ?? before
+  if (columns.length > 0) conditions.push(`(${columns.join()}) ${back}= (${values.join()})`)
   if (cursor !== undefined)
-    conditions.push(`${tuple(columns, ['id'])} ${side} ${tuple(values, [`$${parameters.length}`])}`)
-  else if (columns.length > 0) conditions.push(`${tuple(columns)} ${side}= ${tuple(values)}`)
-  const by = [...columns, 'id'].map((column) => `${column} ${order}`).join()
+    conditions.push(`(${[...columns, 'id'].join()}) ${side} (${[...values, parameter(cursor)].join()})`)
+  else if (columns.length > 0) conditions.push(`(${columns.join()}) ${side}= (${values.join()})`)
   const all = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`
-  return { text: `${select} ${all} ORDER BY ${by} LIMIT ${limit}`, parameters }
+  return `${select} ${all} ORDER BY ${[...columns, 'id'].map((column) => `${column} ${order}`).join()} LIMIT ${limit}`
 }

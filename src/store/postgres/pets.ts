@@ -2,10 +2,11 @@
 // one, and so one transaction and one round trip; a replay, a conflicting update and a count take two, and a search and a step of
 // its index several.
 import type { Fragment } from 'postgres'
-import { FIELD_LIST, type NewPet, type Pet, PET_STATUSES, type PetStatus } from '../../contract/pets.ts'
+import { FIELD_LIST, type NewPet, type Pet } from '../../contract/pets.ts'
 import {
   type Addition,
   ADDITION_COLUMNS,
+  ADDITION_ROW,
   additionOf,
   type ColumnValue,
   COLUMN_TYPES,
@@ -17,10 +18,9 @@ import {
   valuesOf,
 } from '../pet-columns.ts'
 import type { AuditEvent } from '../account-store.ts'
-import { COUNTED_MOST } from '../category-store.ts'
 import { IN_PROGRESS_WAIT_MS, PURGE_AT_ONCE } from '../idempotency.ts'
 import { mergeChanges, pagesOfChanges } from '../pet-changes.ts'
-import { listOf, type Page, pagesOfList } from '../pet-list.ts'
+import { COUNT_IN_CATEGORY, countsOf, listOf, type Page, pagesOfList } from '../pet-list.ts'
 import { toJson } from '../records.ts'
 import { searchPets } from '../search-pets.ts'
 import type { CommitStats, Created, Idempotency, NotWritten, PetStore } from '../store.ts'
@@ -46,8 +46,9 @@ export function postgresPets(pool: Pool, creates: Creates): PetStore {
     })
   }
 
-  function readPage(page: Page): Promise<ColumnValue[][]> {
-    const { text, parameters } = pageStatement(page)
+  /** Reads pages of the same columns by one statement. */
+  function readPages(...pages: readonly Page[]): Promise<ColumnValue[][]> {
+    const { text, parameters } = pageStatement(pages)
     return pool.readShort(async (sql) => {
       const rows: unknown = await sql.unsafe(text, parameters, PREPARED).values()
       return rows as ColumnValue[][]
@@ -85,17 +86,13 @@ export function postgresPets(pool: Pool, creates: Creates): PetStore {
 
     get,
 
-    addition: (id) =>
-      pool.readShort(async (sql) => {
-        const [row = []] = await sql.unsafe(ADDITION_BY_ID, [id], PREPARED).values()
-        return additionOf(row as ColumnValue[])
-      }),
+    addition: async (id) => additionOf((await pool.rows(`SELECT ${ADDITION_ROW} FROM pets WHERE id = $1`, [id]))[0]),
 
-    list: async (query) => listOf(await Promise.all(pagesOfList(query).map(readPage)), query),
+    list: async (query) => listOf(await readPages(...pagesOfList(query)), query),
 
     async changes(query) {
-      const [added, events] = await Promise.all(pagesOfChanges(query).map(readPage))
-      return mergeChanges(added!, events!, query)
+      const [added, events] = pagesOfChanges(query)
+      return mergeChanges(...(await Promise.all([readPages(added), readPages(events)])), query)
     },
 
     async update(id, expected, wanted, event) {
@@ -115,12 +112,7 @@ export function postgresPets(pool: Pool, creates: Creates): PetStore {
 
     countByStatus: () => pool.read(countPets),
 
-    async countInCategory(categoryId) {
-      const rows = await pool.read((sql) =>
-        sql.unsafe<{ status: string; count: number }[]>(COUNT_IN_CATEGORY, [categoryId]),
-      )
-      return Object.fromEntries(rows.map(({ status, count }) => [status, count])) as Record<PetStatus, number>
-    },
+    countInCategory: async (categoryId) => countsOf(await pool.rows(COUNT_IN_CATEGORY, [categoryId])),
 
     async purgeIdempotencyRecords(before) {
       const { count } = await pool.write(
@@ -135,12 +127,6 @@ export function postgresPets(pool: Pool, creates: Creates): PetStore {
 }
 
 const BY_ID = `SELECT ${PET_ROW} FROM pets WHERE id = $1`
-const COUNT_IN_CATEGORY = PET_STATUSES.map(
-  (status) => `
-  SELECT '${status}' AS status, count(*)::int AS count
-  FROM (SELECT 1 FROM pets WHERE category_id = $1 AND status = '${status}' LIMIT ${COUNTED_MOST}) AS found`,
-).join(' UNION ALL ')
-const ADDITION_BY_ID = `SELECT ${Object.keys(ADDITION_COLUMNS).join()} FROM pets WHERE id = $1`
 
 /** The parameters are the idempotency record, `validSince`, then the values of the animal. */
 const INSERT_IDEMPOTENTLY = `

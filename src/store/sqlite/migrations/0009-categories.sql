@@ -1,8 +1,0 @@
--- compatible from 1
-
--- The names that people give to the numbers of categories. A category without a name has no row.
-CREATE TABLE categories (
-  number INTEGER PRIMARY KEY,
-  name TEXT NOT NULL,
-  name_folded TEXT NOT NULL UNIQUE
-) STRICT;
