@@ -2,7 +2,7 @@
 // the audit trail tells the rest: a page reads the next of both, each by an index, and merges them by time.
 import type { Pet } from '../contract/pets.ts'
 import { asEvent, type EventRow, OF_PETS, type RecordedEvent } from './account-store.ts'
-import { type Addition, ADDITION_ROW, additionOf, type ColumnValue, PET_ROW, petOf } from './pet-columns.ts'
+import { type Addition, ADDITION_ROW, additionOf, type ColumnValue, PET_ROW, petOf, type Read } from './pet-columns.ts'
 import type { Page } from './pet-list.ts'
 
 /** Which changes to list. */
@@ -79,4 +79,9 @@ export function mergeChanges(
 
 function eventOf([, at, accountId, action, via, subject, detail]: readonly ColumnValue[]): RecordedEvent {
   return asEvent({ at: Number(at), accountId, action, via, subject, detail } as EventRow)
+}
+
+export async function readAddition(read: Read, id: bigint): Promise<Addition | undefined> {
+  const [row] = await read(`SELECT ${ADDITION_ROW} FROM pets WHERE id = $1`, [id])
+  return additionOf(row)
 }

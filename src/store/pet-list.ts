@@ -31,7 +31,7 @@ export interface Page {
   limit: number
 }
 
-const SELECT_PETS = `SELECT ${PET_ROW} FROM pets`
+export const SELECT_PETS = `SELECT ${PET_ROW} FROM pets`
 
 /** Returns the page that a list reads. A category without a status has one for each: its index has the status before the id. */
 export function pagesOfList(query: PetList): Page[] {

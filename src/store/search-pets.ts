@@ -3,7 +3,6 @@
 // The index is a table of (word, animal id), which a chore fills some time after the animals were added or renamed. So a search
 // also looks through the animals that the chore has not reached, and checks every animal that the index yields against its
 // present name.
-import { entryOf } from '../contract/entry-of.ts'
 import { INT64_MIN } from '../contract/int64.ts'
 import { FILTER_NAMES } from '../contract/list-query.ts'
 import { type Pet, PET_STATUSES, type PetStatus } from '../contract/pets.ts'
@@ -53,45 +52,49 @@ export async function searchPets(index: WordIndex, query: PetSearch): Promise<Fo
   const prefix = query.words.reduce((longest, word) => (word.length > longest.length ? word : longest))
   // Before the index is read: an animal that the chore adds in between is found in either.
   const { pets, isWhole } = await index.unindexed(UNINDEXED)
-  const newest = await matchesAmong(pets, prefix, query)
-  const first = { word: prefix, id: INT64_MIN }
-  const words = await index.words(first, prefix + LAST_CHARACTER, COUNTED_MOST)
-  const indexed = await matchesAmong(
-    words.flatMap(({ pet }) => pet ?? []),
-    prefix,
-    query,
-  )
-  const matches = [...new Map([...newest, ...indexed].map((match) => [match.pet.id, match])).values()]
-  const counts = Object.fromEntries(PET_STATUSES.map((status) => [status, 0])) as Record<PetStatus, number>
-  for (const { pet } of matches) counts[pet.status] = (entryOf(counts, pet.status) ?? 0) + 1
-  const isCounted = isWhole && words.length < COUNTED_MOST
-  const { after } = query
-  const isByWord = words.length === COUNTED_MOST || (after !== undefined && after.word !== NEWEST_FIRST)
-  const page = isByWord ? await pageByWord(index, query, prefix, newest) : pageByAge(query, matches)
-  return { ...page, isWhole, counts, isCounted, order: isByWord ? 'word' : 'newest' }
+  const words = await index.words({ word: prefix, id: INT64_MIN }, prefix + LAST_CHARACTER, COUNTED_MOST)
+  const candidates = new Map([...pets, ...words.flatMap(({ pet }) => pet ?? [])].map((pet) => [pet.id, pet]))
+  const ofAnyStatus = { ...query, status: undefined }
+  const matches = (
+    await inSlices([...candidates.values()], (pet) => (placeOf(pet, prefix, ofAnyStatus) ? [pet] : []))
+  ).flat()
+  const counts = Object.fromEntries(
+    PET_STATUSES.map((status) => [status, matches.filter((pet) => pet.status === status).length]),
+  ) as Record<PetStatus, number>
+  const isEveryWord = words.length < COUNTED_MOST
+  const isNewestFirst = isEveryWord && (query.after === undefined || query.after.word === NEWEST_FIRST)
+  const page = isNewestFirst ? pageByAge(query, matches) : await pageByWord(index, query, prefix, pets)
+  const order = isNewestFirst ? 'newest' : 'word'
+  return { ...page, isWhole, counts, isCounted: isWhole && isEveryWord, order }
 }
 
 /** The word of a place in a list that is newest first. */
 const NEWEST_FIRST = ''
 
-function pageByAge(query: PetSearch, matches: readonly Match[]): Pick<FoundPets, 'pets' | 'next'> {
+type FoundPage = Pick<FoundPets, 'pets' | 'next'>
+
+function pageByAge(query: PetSearch, matches: readonly Pet[]): FoundPage {
   const { limit, after } = query
-  const pets = matches.map(({ pet }) => pet).filter((pet) => hasFilters(pet, query) && (!after || pet.id < after.id))
-  const page = pets.toSorted((one, other) => (one.id < other.id ? 1 : -1)).slice(0, limit)
-  return { pets: page, next: pets.length > limit ? { word: NEWEST_FIRST, id: page.at(-1)!.id } : undefined }
+  const found = matches.filter((pet) => hasFilters(pet, query) && (after === undefined || pet.id < after.id))
+  const pets = found.toSorted((one, other) => (one.id < other.id ? 1 : -1)).slice(0, limit)
+  return { pets, next: found.length > limit ? { word: NEWEST_FIRST, id: pets.at(-1)!.id } : undefined }
 }
 
-/** A search that has grown past the bound since its last page starts anew. */
+/** Has each animal at its first matching word in byte order. A search that has grown past the bound since its last page starts anew. */
 async function pageByWord(
   index: WordIndex,
   query: PetSearch,
   prefix: string,
-  newest: readonly Match[],
-): Promise<Pick<FoundPets, 'pets' | 'next'>> {
+  unindexed: readonly Pet[],
+): Promise<FoundPage> {
   const { limit } = query
   const after = query.after?.word === NEWEST_FIRST ? undefined : query.after
-  const isBehind = ({ place }: Match) => after === undefined || comparePlaces(place, after) > 0
-  const found = new Map(newest.filter(isBehind).map((match) => [match.pet.id, match]))
+  const found = new Map<bigint, Match>()
+  await inSlices(unindexed, (pet) => {
+    const place = placeOf(pet, prefix, query)
+    if (place !== undefined && (after === undefined || comparePlaces(place, after) > 0))
+      found.set(pet.id, { pet, place })
+  })
   let matches: Match[] = []
   let end: Place | undefined = after ?? { word: prefix, id: INT64_MIN }
   // Usually all words of the first read match; if not, one more read bounds the time of the page.
@@ -102,23 +105,16 @@ async function pageByWord(
       if (own?.word === place.word) found.set(place.id, { pet: pet!, place })
     })
     end = words.length < count ? undefined : words.at(-1)!.place
-    matches = [...found.values()].filter(
-      ({ pet, place }) => hasFilters(pet, query) && (end === undefined || comparePlaces(place, end) <= 0),
-    )
+    matches = [...found.values()].filter(({ place }) => end === undefined || comparePlaces(place, end) <= 0)
     if (end === undefined || matches.length > limit) break
   }
   const page = matches.toSorted((one, other) => comparePlaces(one.place, other.place)).slice(0, limit)
   return { pets: page.map(({ pet }) => pet), next: matches.length > limit ? page.at(-1)!.place : end }
 }
 
-/** Resolves with the animals that have all words, whatever their status. */
-async function matchesAmong(pets: readonly Pet[], prefix: string, query: PetSearch): Promise<Match[]> {
-  const found = await inSlices(pets, (pet) => ({ pet, place: placeOf(pet, prefix, query) }))
-  return found.filter((match): match is Match => match.place !== undefined)
-}
-
 function hasFilters(pet: Pet, query: PetSearch): boolean {
-  return FILTER_NAMES.every((name) => query[name] === undefined || query[name] === pet[name])
+  const isCategory = query.categoryId === undefined || query.categoryId === pet.categoryId
+  return isCategory && FILTER_NAMES.every((name) => query[name] === undefined || query[name] === pet[name])
 }
 
 interface Match {
@@ -129,9 +125,9 @@ interface Match {
 /** Sorts after every character that a word can have: no character is assigned to this code point. */
 const LAST_CHARACTER = '\u{10FFFF}'
 
-/** Returns the animal's place if it has the words, and the category, of the query, else undefined. */
+/** Returns the animal's place if it matches the query, else undefined. */
 function placeOf(pet: Pet, prefix: string, query: PetSearch): Place | undefined {
-  if (query.categoryId !== undefined && query.categoryId !== pet.categoryId) return undefined
+  if (!hasFilters(pet, query)) return undefined
   const words = wordsOf(pet.name)
   if (!query.words.every((sought) => words.some((word) => word.startsWith(sought)))) return undefined
   const places = words.filter((word) => word.startsWith(prefix)).map((word) => ({ word, id: pet.id }))

@@ -15,17 +15,16 @@ export function pageStatement(pages: readonly Page[]): { text: string; parameter
  * parameter: with an unknown limit, PostgreSQL plans every page again.
  */
 function render(page: Page, parameter: (value: string | bigint) => string): string {
-  const { select, where, filters, others = [], before, after, limit } = page
+  const { select, where = 'TRUE', filters, others = [], before, after, limit } = page
   const [side, back, order] = after === undefined ? ['<', '>', 'DESC'] : ['>', '<', 'ASC']
   const columns = filters.map(({ column }) => column)
   const values = filters.map(({ value }) => parameter(value))
-  const conditions = others.map(({ column, value }) => `${column} = ${parameter(value)}`)
-  if (where !== undefined) conditions.push(where)
+  const conditions = [where, ...others.map(({ column, value }) => `${column} = ${parameter(value)}`)]
   const cursor = after ?? before
   if (columns.length > 0) conditions.push(`(${columns.join()}) ${back}= (${values.join()})`)
   if (cursor !== undefined)
     conditions.push(`(${[...columns, 'id'].join()}) ${side} (${[...values, parameter(cursor)].join()})`)
   else if (columns.length > 0) conditions.push(`(${columns.join()}) ${side}= (${values.join()})`)
-  const all = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`
-  return `${select} ${all} ORDER BY ${[...columns, 'id'].map((column) => `${column} ${order}`).join()} LIMIT ${limit}`
+  const by = [...columns, 'id'].map((column) => `${column} ${order}`)
+  return `${select} WHERE ${conditions.join(' AND ')} ORDER BY ${by.join()} LIMIT ${limit}`
 }

@@ -1,4 +1,4 @@
-// Animals in PostgreSQL: the store, and which creates share a statement. A call takes one statement, or a part of
+// Animals in PostgreSQL: the store, which creates share a statement, and imports of files. A call takes one statement, or a part of
 // one, and so one transaction and one round trip; a replay, a conflicting update and a count take two, and a search and a step of
 // its index several.
 import type { Fragment } from 'postgres'
@@ -6,21 +6,20 @@ import { FIELD_LIST, type NewPet, type Pet } from '../../contract/pets.ts'
 import {
   type Addition,
   ADDITION_COLUMNS,
-  ADDITION_ROW,
-  additionOf,
   type ColumnValue,
   COLUMN_TYPES,
   NEW_COLUMNS,
   newValuesOf,
   PET_COLUMNS,
-  PET_ROW,
   petOf,
+  type Read,
   valuesOf,
 } from '../pet-columns.ts'
 import type { AuditEvent } from '../account-store.ts'
 import { IN_PROGRESS_WAIT_MS, PURGE_AT_ONCE } from '../idempotency.ts'
-import { mergeChanges, pagesOfChanges } from '../pet-changes.ts'
-import { COUNT_IN_CATEGORY, countsOf, listOf, type Page, pagesOfList } from '../pet-list.ts'
+import type { FileImport, ImportStore } from '../imports.ts'
+import { mergeChanges, pagesOfChanges, readAddition } from '../pet-changes.ts'
+import { COUNT_IN_CATEGORY, countsOf, listOf, type Page, pagesOfList, SELECT_PETS } from '../pet-list.ts'
 import { toJson } from '../records.ts'
 import { searchPets } from '../search-pets.ts'
 import type { CommitStats, Created, Idempotency, NotWritten, PetStore } from '../store.ts'
@@ -39,20 +38,17 @@ const typeOf = (column: string) => SQL_TYPES[{ ...COLUMN_TYPES, ...ADDITION_COLU
 export function postgresPets(pool: Pool, creates: Creates): PetStore {
   const words = postgresWords(pool)
 
-  function get(id: bigint): Promise<Pet | undefined> {
-    return pool.readShort(async (sql) => {
-      const [row] = await sql.unsafe(BY_ID, [id], PREPARED).values()
-      return row && petOf(row as ColumnValue[])
-    })
+  const read: Read = (text, values) => pool.rows(text, values)
+
+  async function get(id: bigint): Promise<Pet | undefined> {
+    const [row] = await read(BY_ID, [id])
+    return row && petOf(row)
   }
 
   /** Reads pages of the same columns by one statement. */
   function readPages(...pages: readonly Page[]): Promise<ColumnValue[][]> {
     const { text, parameters } = pageStatement(pages)
-    return pool.readShort(async (sql) => {
-      const rows: unknown = await sql.unsafe(text, parameters, PREPARED).values()
-      return rows as ColumnValue[][]
-    })
+    return read(text, parameters)
   }
 
   /** Writes with its audit event, and resolves with undefined, if the animal equals `expected`. */
@@ -86,7 +82,7 @@ export function postgresPets(pool: Pool, creates: Creates): PetStore {
 
     get,
 
-    addition: async (id) => additionOf((await pool.rows(`SELECT ${ADDITION_ROW} FROM pets WHERE id = $1`, [id]))[0]),
+    addition: (id) => readAddition(read, id),
 
     list: async (query) => listOf(await readPages(...pagesOfList(query)), query),
 
@@ -112,7 +108,7 @@ export function postgresPets(pool: Pool, creates: Creates): PetStore {
 
     countByStatus: () => pool.read(countPets),
 
-    countInCategory: async (categoryId) => countsOf(await pool.rows(COUNT_IN_CATEGORY, [categoryId])),
+    countInCategory: async (categoryId) => countsOf(await read(COUNT_IN_CATEGORY, [categoryId])),
 
     async purgeIdempotencyRecords(before) {
       const { count } = await pool.write(
@@ -126,7 +122,7 @@ export function postgresPets(pool: Pool, creates: Creates): PetStore {
   }
 }
 
-const BY_ID = `SELECT ${PET_ROW} FROM pets WHERE id = $1`
+const BY_ID = `${SELECT_PETS} WHERE id = $1`
 
 /** The parameters are the idempotency record, `validSince`, then the values of the animal. */
 const INSERT_IDEMPOTENTLY = `
@@ -231,11 +227,59 @@ const INSERT_MANY = `
   SELECT id FROM made ORDER BY position`
 
 /** Inserts these animals; resolves with their ids in the same order. */
-export async function insert(sql: Database, newRows: readonly NewRow[]): Promise<bigint[]> {
+async function insert(sql: Database, newRows: readonly NewRow[]): Promise<bigint[]> {
   const [text, values] =
     newRows.length === 1
       ? [INSERT_ONE, newValuesOf(newRows[0]!.newPet, newRows[0]!.addition)]
       : [INSERT_MANY, [toJson(newRows.map((row) => ({ ...row.newPet, ...row.addition })))]]
   const rows = await sql.unsafe<{ id: bigint }[]>(text, values, PREPARED)
   return rows.map(({ id }) => id)
+}
+
+export function postgresImports(pool: Pool): ImportStore {
+  return {
+    async find(hash) {
+      const [found] = await pool.read(
+        (sql) => sql<FileImport[]>`SELECT ${importColumns(sql)} FROM imports WHERE hash = ${hash}`,
+      )
+      return found
+    },
+
+    unfinished: () =>
+      pool.read(
+        (sql) => sql<FileImport[]>`
+        SELECT ${importColumns(sql)} FROM imports WHERE rows_done < rows_total AND NOT EXISTS (
+          SELECT 1 FROM imports AS later WHERE later.file = imports.file AND later.updated_at > imports.updated_at
+        ) ORDER BY updated_at`,
+      ),
+
+    async begin({ hash, file, rowsTotal }, now, again) {
+      const { count } = await pool.write(
+        (sql) => sql`
+        INSERT INTO imports (hash, file, rows_done, rows_total, updated_at) VALUES (${hash}, ${file}, 0, ${rowsTotal}, ${now})
+        ON CONFLICT (hash) DO UPDATE
+          SET file = excluded.file, rows_done = 0, rows_total = excluded.rows_total, updated_at = excluded.updated_at
+          WHERE (imports.rows_done >= imports.rows_total OR imports.rows_total <> excluded.rows_total) AND ${again}`,
+      )
+      return count === 1
+    },
+
+    addRows: ({ hash, rowsDone, rowsTotal }, rows, now) =>
+      pool.writeTransaction(async (sql) => {
+        const { count } = await sql`
+          UPDATE imports SET rows_done = ${rowsDone + rows.length}, updated_at = ${now}
+          WHERE hash = ${hash} AND rows_done = ${rowsDone} AND rows_total = ${rowsTotal}`
+        if (count === 1)
+          await insert(
+            sql,
+            rows.map((newPet) => ({ newPet, addition: { at: now, by: undefined } })),
+          )
+        return count === 1
+      }),
+  }
+}
+
+/** Reads counts and times as float8, which is exact: they are far below 2⁵³. */
+function importColumns(sql: Database) {
+  return sql`hash, file, rows_done::float8 AS "rowsDone", rows_total::float8 AS "rowsTotal", updated_at::float8 AS "updatedAt"`
 }

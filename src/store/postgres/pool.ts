@@ -65,9 +65,9 @@ export class Pool {
     return this.#attempt('read', work, breaksConnection)
   }
 
-  /** Reads rows as arrays, by a statement that is prepared. */
+  /** Reads rows as arrays by a short statement, which is prepared. */
   rows(text: string, values: (string | bigint)[]): Promise<ColumnValue[][]> {
-    return this.read(async (sql) => {
+    return this.readShort(async (sql) => {
       const rows: unknown = await sql.unsafe(text, values, PREPARED).values()
       return rows as ColumnValue[][]
     })

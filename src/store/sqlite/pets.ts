@@ -1,10 +1,9 @@
-// Animals in SQLite: reads and changes.
+// Animals in SQLite: reads and changes, the index of the search, and imports of files.
 import type { DatabaseSync } from 'node:sqlite'
 import { isSamePet, type NewPet, type Pet } from '../../contract/pets.ts'
+import { inSlices } from '../../timing.ts'
 import {
   type Addition,
-  ADDITION_ROW,
-  additionOf,
   type ColumnValue,
   NEW_COLUMNS,
   newValuesOf,
@@ -15,16 +14,16 @@ import {
 } from '../pet-columns.ts'
 import type { AuditEvent } from '../account-store.ts'
 import { PURGE_AT_ONCE } from '../idempotency.ts'
-import { mergeChanges, pagesOfChanges } from '../pet-changes.ts'
-import { COUNT_IN_CATEGORY, countsOf, listOf, type Page, pagesOfList } from '../pet-list.ts'
-import { searchPets } from '../search-pets.ts'
+import type { FileImport, ImportStore } from '../imports.ts'
+import { mergeChanges, pagesOfChanges, readAddition } from '../pet-changes.ts'
+import { COUNT_IN_CATEGORY, countsOf, listOf, type Page, pagesOfList, SELECT_PETS } from '../pet-list.ts'
+import { indexedWordOf, searchPets, type WordIndex, wordRows, wordsOf } from '../search-pets.ts'
 import type { Created, Idempotency, NotWritten, PetStore } from '../store.ts'
 import { prepareAppendEvent } from './accounts.ts'
 import { prepareExact, prepareRows, rememberStatements, rowsOf } from './database.ts'
 import type { Transactions } from './transactions.ts'
-import { sqliteWords } from './words.ts'
 
-export const INSERT_PET = `INSERT INTO pets (${NEW_COLUMNS.join()}) VALUES (${NEW_COLUMNS.map(() => '?').join()})`
+const INSERT_PET = `INSERT INTO pets (${NEW_COLUMNS.join()}) VALUES (${NEW_COLUMNS.map(() => '?').join()})`
 
 export function sqlitePets(db: DatabaseSync, transactions: Transactions): PetStore {
   const statements = prepareStatements(db)
@@ -84,8 +83,7 @@ export function sqlitePets(db: DatabaseSync, transactions: Transactions): PetSto
 
     get: (id) => transactions.read(() => find(id)),
 
-    addition: (id) =>
-      transactions.read(() => additionOf(rows(`SELECT ${ADDITION_ROW} FROM pets WHERE id = $1`, [id])[0])),
+    addition: (id) => readAddition(async (...query) => transactions.read(() => rows(...query)), id),
 
     list: (query) => transactions.read(() => listOf(pagesOfList(query).flatMap(readPage), query)),
 
@@ -122,20 +120,19 @@ export function sqlitePets(db: DatabaseSync, transactions: Transactions): PetSto
 }
 
 /** Renders the statement of a page; the limit is its last parameter. */
-export function sqlitePage({ select, index, where, filters, others = [], before, after }: Page) {
+export function sqlitePage({ select, index, where = 'TRUE', filters, others = [], before, after }: Page) {
   const equal = [...filters, ...others]
-  const conditions = equal.map(({ column }) => `${column} = ?`)
   const values = equal.map(({ value }): string | bigint => value)
+  const conditions = [where, ...equal.map(({ column }) => `${column} = ?`)]
   const bound = after ?? before
-  if (where !== undefined) conditions.push(where)
   if (bound !== undefined) {
     conditions.push(after === undefined ? 'id < ?' : 'id > ?')
     values.push(bound)
   }
   const from = index === undefined ? select : `${select} INDEXED BY ${index}`
-  const all = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`
+  const order = after === undefined ? 'DESC' : 'ASC'
   // With a plain `LIMIT ?`, SQLite prepares the statement again each time it is bound: a page takes 33 instead of 23 µs.
-  return { text: `${from} ${all} ORDER BY id ${after === undefined ? 'DESC' : 'ASC'} LIMIT 0 + ?`, values }
+  return { text: `${from} WHERE ${conditions.join(' AND ')} ORDER BY id ${order} LIMIT 0 + ?`, values }
 }
 
 type PetRow = ColumnValue[]
@@ -152,7 +149,7 @@ function prepareStatements(db: DatabaseSync) {
     insert: prepareExact(db, INSERT_PET),
     update: prepareExact(db, `UPDATE pets SET ${PET_COLUMNS.map((column) => `${column} = ?`).join()} WHERE id = ?`),
     remove: prepareExact(db, 'DELETE FROM pets WHERE id = ?'),
-    get: prepareRows(db, `SELECT ${PET_ROW} FROM pets WHERE id = ?`),
+    get: prepareRows(db, `${SELECT_PETS} WHERE id = ?`),
     findRecord: prepareExact(
       db,
       'SELECT fingerprint, pet_id AS "petId", created_at AS "createdAt" FROM idempotency_records WHERE account_id = ? AND key = ?',
@@ -167,5 +164,114 @@ function prepareStatements(db: DatabaseSync) {
       `DELETE FROM idempotency_records WHERE (account_id, key) IN
          (SELECT account_id, key FROM idempotency_records WHERE created_at < ? ORDER BY created_at LIMIT ?)`,
     ),
+  }
+}
+
+/** How many animals are indexed at a time: few, because creates wait for it. */
+const INDEX_AT_ONCE = 500
+
+const BEYOND = 'id > (SELECT until_id FROM pet_words_progress)'
+const NEWEST = `${SELECT_PETS} WHERE ${BEYOND} ORDER BY id DESC LIMIT ?`
+const RENAMED = `SELECT ${PET_ROW} FROM pet_renames AS r JOIN pets ON pets.id = r.pet_id ORDER BY r.id DESC LIMIT ?`
+const RENAMES = `
+  SELECT r.id, r.pet_id, r.name, pets.name FROM pet_renames AS r LEFT JOIN pets ON pets.id = r.pet_id ORDER BY r.id LIMIT ?`
+const WORDS = `
+  SELECT word, pet_id, ${PET_ROW}
+  FROM (SELECT word, pet_id FROM pet_words WHERE (word, pet_id) > (?, ?) AND word < ? ORDER BY word, pet_id LIMIT ?)
+  LEFT JOIN pets ON pets.id = pet_id ORDER BY word, pet_id`
+
+/** The index of the search. The triggers of migrations/0004-search.sql note renames in pet_renames. */
+function sqliteWords(db: DatabaseSync, transactions: Transactions): WordIndex {
+  const prepare = rememberStatements((sql) => prepareRows(db, sql))
+
+  function all(sql: string, ...values: (string | bigint | number)[]): PetRow[] {
+    return prepare(sql).all(...values) as unknown[] as PetRow[]
+  }
+
+  function add(word: string, id: bigint): void {
+    prepare('INSERT OR IGNORE INTO pet_words (word, pet_id) VALUES (?, ?)').run(word, id)
+  }
+
+  /** `folded` has the words of most names. */
+  function rename(renameId: bigint, petId: bigint, former: string, folded: Map<string, string[]>): void {
+    const fold = (name: string) => folded.get(name) ?? wordsOf(name)
+    const present = fold(String(all('SELECT name FROM pets WHERE id = ?', petId)[0]?.[0] ?? ''))
+    const remove = prepare('DELETE FROM pet_words WHERE word = ? AND pet_id = ?')
+    for (const word of fold(former)) if (!present.includes(word)) remove.run(word, petId)
+    for (const word of present) add(word, petId)
+    prepare('DELETE FROM pet_renames WHERE id = ?').run(renameId)
+  }
+
+  return {
+    unindexed: (limit) =>
+      transactions.read(() => {
+        const both = [NEWEST, RENAMED].map((sql) => all(sql, limit))
+        return { pets: both.flat().map(petOf), isWhole: both.every(({ length }) => length < limit) }
+      }),
+
+    words: ({ word, id }, end, limit) => transactions.read(() => all(WORDS, word, id, end, limit).map(indexedWordOf)),
+
+    /**
+     * Folds the names before the transaction: creates may share it, and would wait. Only an animal that is renamed in between
+     * is folded within. Ids are committed in order, so `until_id` passes no animal that appears later.
+     */
+    async indexBatch() {
+      const { pets, renamed } = await transactions.read(() => ({
+        pets: all(`SELECT id, name FROM pets WHERE ${BEYOND} ORDER BY id LIMIT ?`, INDEX_AT_ONCE),
+        renamed: all(RENAMES, INDEX_AT_ONCE),
+      }))
+      if (pets.length + renamed.length === 0) return false
+      const rows = await wordRows(pets.map(([id, name]) => ({ id: id as bigint, name: name as string })))
+      const names = new Set(renamed.flatMap(([, , former, present]) => [former as string, String(present ?? '')]))
+      const folded = new Map(await inSlices([...names], (name) => [name, wordsOf(name)] as const))
+      await transactions.writeBookkeeping(() => {
+        for (const { word, id } of rows) add(word, id)
+        const last = pets.at(-1)?.[0] as bigint | undefined
+        if (last !== undefined) prepare('UPDATE pet_words_progress SET until_id = max(until_id, ?)').run(last)
+        for (const [id, petId, name] of renamed) rename(id as bigint, petId as bigint, name as string, folded)
+      })
+      return pets.length === INDEX_AT_ONCE || renamed.length === INDEX_AT_ONCE
+    },
+  }
+}
+
+const SELECT_IMPORT =
+  'SELECT hash, file, rows_done AS "rowsDone", rows_total AS "rowsTotal", updated_at AS "updatedAt" FROM imports'
+
+export function sqliteImports(db: DatabaseSync, transactions: Transactions): ImportStore {
+  const find = db.prepare(`${SELECT_IMPORT} WHERE hash = ?`)
+  const unfinished = db.prepare(
+    `${SELECT_IMPORT} WHERE rows_done < rows_total AND NOT EXISTS (
+       SELECT 1 FROM imports AS later WHERE later.file = imports.file AND later.updated_at > imports.updated_at
+     ) ORDER BY updated_at`,
+  )
+  const begin = prepareExact(
+    db,
+    `INSERT INTO imports (hash, file, rows_done, rows_total, updated_at) VALUES (?, ?, 0, ?, ?)
+     ON CONFLICT (hash) DO UPDATE
+       SET file = excluded.file, rows_done = 0, rows_total = excluded.rows_total, updated_at = excluded.updated_at
+       WHERE (imports.rows_done >= imports.rows_total OR imports.rows_total <> excluded.rows_total) AND ?`,
+  )
+  const advance = prepareExact(
+    db,
+    'UPDATE imports SET rows_done = ?, updated_at = ? WHERE hash = ? AND rows_done = ? AND rows_total = ?',
+  )
+  const insert = prepareExact(db, INSERT_PET)
+
+  return {
+    find: (hash) => transactions.read(() => find.get(hash) as FileImport | undefined),
+
+    unfinished: () => transactions.read(() => unfinished.all() as unknown as FileImport[]),
+
+    begin: ({ hash, file, rowsTotal }, now, again) =>
+      transactions.writeBookkeeping(() => Number(begin.run(hash, file, rowsTotal, now, Number(again)).changes) === 1),
+
+    addRows: ({ hash, rowsDone, rowsTotal }, rows, now) =>
+      transactions.write(() => {
+        const { changes } = advance.run(rowsDone + rows.length, now, hash, rowsDone, rowsTotal)
+        if (Number(changes) === 0) return false
+        for (const row of rows) insert.run(...newValuesOf(row, { at: now, by: undefined }))
+        return true
+      }),
   }
 }
