@@ -34,8 +34,13 @@ export function valuesOf(newPet: NewPet): ColumnValue[] {
   return FIELD_NAMES.map((name) => newPet[name] ?? null)
 }
 
+export interface NewRow {
+  newPet: NewPet
+  addition?: Addition | undefined
+}
+
 /** Returns the values of `NEW_COLUMNS`. */
-export function newValuesOf(newPet: NewPet, addition: Addition | undefined): (ColumnValue | number)[] {
+export function newValuesOf({ newPet, addition }: NewRow): (ColumnValue | number)[] {
   const values: (ColumnValue | number)[] = valuesOf(newPet)
   values.push(addition?.at ?? null, addition?.by ?? null)
   return values

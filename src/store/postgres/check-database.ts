@@ -34,8 +34,8 @@ export async function checkPostgres(url: string, clock: () => number): Promise<C
         ...checkServer(facts),
         missing === undefined
           ? fine('Rights', 'the role may use all tables')
-          : problem('Rights', missing.found, missing.fix),
-        ...(missing === undefined ? await checkSchema(sql) : []),
+          : (missing.isMinor ? warning : problem)('Rights', missing.found, missing.fix),
+        ...(missing === undefined || missing.isMinor ? await checkSchema(sql) : []),
         checkConnections(facts, settings.poolSize),
         checkClock(facts, clock()),
       ]

@@ -9,6 +9,7 @@ import {
   type ColumnValue,
   COLUMN_TYPES,
   NEW_COLUMNS,
+  type NewRow,
   newValuesOf,
   PET_COLUMNS,
   petOf,
@@ -146,10 +147,10 @@ const INSERT_IDEMPOTENTLY = `
  * the same.
  */
 async function insertIdempotently(sql: Database, row: NewRow, idempotency: Idempotency): Promise<Created> {
-  const { newPet, addition } = row
+  const { newPet } = row
   const { accountId, key, fingerprint, now, validSince } = idempotency
   try {
-    const parameters = [accountId, key, fingerprint, now, validSince, ...newValuesOf(newPet, addition)]
+    const parameters = [accountId, key, fingerprint, now, validSince, ...newValuesOf(row)]
     const [made] = await sql.unsafe<{ id: bigint }[]>(INSERT_IDEMPOTENTLY, parameters, PREPARED)
     if (made !== undefined) return { outcome: 'created', pet: { id: made.id, ...newPet } }
   } catch (error) {
@@ -169,11 +170,6 @@ async function insertIdempotently(sql: Database, row: NewRow, idempotency: Idemp
  * together: a thousand of the longest names are a parameter of about a megabyte.
  */
 const CREATES_PER_STATEMENT = 1000
-
-interface NewRow {
-  newPet: NewPet
-  addition: Addition | undefined
-}
 
 interface Job extends NewRow, PromiseWithResolvers<bigint> {}
 
@@ -230,7 +226,7 @@ const INSERT_MANY = `
 async function insert(sql: Database, newRows: readonly NewRow[]): Promise<bigint[]> {
   const [text, values] =
     newRows.length === 1
-      ? [INSERT_ONE, newValuesOf(newRows[0]!.newPet, newRows[0]!.addition)]
+      ? [INSERT_ONE, newValuesOf(newRows[0]!)]
       : [INSERT_MANY, [toJson(newRows.map((row) => ({ ...row.newPet, ...row.addition })))]]
   const rows = await sql.unsafe<{ id: bigint }[]>(text, values, PREPARED)
   return rows.map(({ id }) => id)

@@ -36,10 +36,12 @@ export async function openPostgresStore(
   try {
     // A command may need less, such as to read.
     const missing = serving && (await pool.read(findMissingRights))
-    if (missing) throw new CannotOpenStore(`PostgreSQL: ${missing.found}. ${missing.fix}`, { transient: true })
+    const lacks = missing && `PostgreSQL: ${missing.found}. ${missing.fix}`
+    if (lacks && !missing.isMinor) throw new CannotOpenStore(lacks, { transient: true })
     applied = await pool.writeWithin(START_WITHIN_MS, (sql) => migrate(sql, { create, pgbouncer: settings.pgbouncer }))
     if (applied === undefined) throw new NoDatabase(describeDatabase({ engine: 'postgres', url }))
     warnings = settings.pgbouncer ? await warningsBehindPgbouncer(pool) : []
+    if (lacks) warnings.push(lacks)
   } catch (error) {
     await pool.end()
     const failure = asStoreFailure(error)

@@ -31,6 +31,8 @@ interface Lacking {
 export interface MissingRights {
   found: string
   fix: string
+  /** Whether the service works without, except for removing animals: earlier releases did not need that right. */
+  isMinor?: true
 }
 
 /** Resolves with undefined if nothing is missing, or the database has no tables yet. */
@@ -76,8 +78,11 @@ export async function findMissingRights(sql: Database): Promise<MissingRights | 
   grants.push(
     `ALTER DEFAULT PRIVILEGES FOR ROLE ${owner} IN SCHEMA ${schema} GRANT ${ALL_RIGHTS.join(', ')} ON TABLES TO ${role};`,
   )
+  const fix = `Run as ${owner}: ${grants.join(' ')}`
+  if (lacking.every(({ name, right }) => name === 'pets' && right === 'DELETE'))
+    return { found: `the role ${role} lacks the right to remove animals`, fix, isMinor: true }
   const found = `the role ${role} lacks rights on ${mayUseSchema ? [...rightsOf.keys()].join(', ') : `the schema ${schema}`}`
-  return { found, fix: `Run as ${owner}: ${grants.join(' ')}` }
+  return { found, fix }
 }
 
 /** Row-level security without a policy shows the role an empty table, and lets it add nothing, whatever was granted. */

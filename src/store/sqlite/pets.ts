@@ -3,9 +3,9 @@ import type { DatabaseSync } from 'node:sqlite'
 import { isSamePet, type NewPet, type Pet } from '../../contract/pets.ts'
 import { inSlices } from '../../timing.ts'
 import {
-  type Addition,
   type ColumnValue,
   NEW_COLUMNS,
+  type NewRow,
   newValuesOf,
   PET_COLUMNS,
   PET_ROW,
@@ -23,10 +23,33 @@ import { prepareAppendEvent } from './accounts.ts'
 import { prepareExact, prepareRows, rememberStatements, rowsOf } from './database.ts'
 import type { Transactions } from './transactions.ts'
 
-const INSERT_PET = `INSERT INTO pets (${NEW_COLUMNS.join()}) VALUES (${NEW_COLUMNS.map(() => '?').join()})`
+/** How many rows a statement inserts. Of 16 creates in a batch, each takes 8 µs by one statement, and 13 µs alone. */
+const INSERTED_AT_ONCE = [64, 16, 4, 1]
+const NEW_ROW = `(${NEW_COLUMNS.map(() => '?').join()})`
+
+/** Returns a function that inserts animals, and returns each with its id. */
+function prepareInsert(db: DatabaseSync): (rows: readonly NewRow[]) => { outcome: 'created'; pet: Pet }[] {
+  const statements = INSERTED_AT_ONCE.map((count) => {
+    const values = Array.from({ length: count }, () => NEW_ROW).join()
+    return { count, statement: prepareExact(db, `INSERT INTO pets (${NEW_COLUMNS.join()}) VALUES ${values}`) }
+  })
+  return (rows) => {
+    const created: { outcome: 'created'; pet: Pet }[] = []
+    while (created.length < rows.length) {
+      const { count, statement } = statements.find((each) => each.count <= rows.length - created.length)!
+      const batch = rows.slice(created.length, created.length + count)
+      const { lastInsertRowid } = statement.run(...batch.flatMap(newValuesOf))
+      // The ids of a statement are consecutive.
+      let id = BigInt(lastInsertRowid) - BigInt(count)
+      for (const { newPet } of batch) created.push({ outcome: 'created', pet: { id: (id += 1n), ...newPet } })
+    }
+    return created
+  }
+}
 
 export function sqlitePets(db: DatabaseSync, transactions: Transactions): PetStore {
   const statements = prepareStatements(db)
+  const insert = prepareInsert(db)
   const appendEvent = prepareAppendEvent(db)
   const words = sqliteWords(db, transactions)
   const rows = rowsOf(db)
@@ -41,13 +64,8 @@ export function sqlitePets(db: DatabaseSync, transactions: Transactions): PetSto
     return statements.page(text).all(...values, page.limit) as unknown[] as PetRow[]
   }
 
-  function insert(newPet: NewPet, addition?: Addition): { outcome: 'created'; pet: Pet } {
-    const { lastInsertRowid } = statements.insert.run(...newValuesOf(newPet, addition))
-    return { outcome: 'created', pet: { id: BigInt(lastInsertRowid), ...newPet } }
-  }
-
   /** A replay takes only the id from the record: the same fingerprint means that the other fields are the same. */
-  function insertIdempotently(newPet: NewPet, idempotency: Idempotency, addition?: Addition): Created {
+  function insertIdempotently({ newPet, addition }: NewRow, idempotency: Idempotency): Created {
     const { accountId, key, fingerprint, now, validSince } = idempotency
     const record = statements.findRecord.get(accountId, key) as IdempotencyRecord | undefined
     if (record !== undefined && record.createdAt >= validSince) {
@@ -55,7 +73,7 @@ export function sqlitePets(db: DatabaseSync, transactions: Transactions): PetSto
       return { outcome: 'replayed', pet: { id: record.petId, ...newPet } }
     }
     statements.removeRecord.run(accountId, key)
-    const created = insert(newPet, addition)
+    const created = insert([{ newPet, addition }])[0]!
     statements.addRecord.run(accountId, key, fingerprint, created.pet.id, now)
     return created
   }
@@ -71,15 +89,14 @@ export function sqlitePets(db: DatabaseSync, transactions: Transactions): PetSto
   }
 
   return {
-    create: (newPet, idempotency, addition) =>
-      transactions.write(() =>
-        idempotency === undefined ? insert(newPet, addition) : insertIdempotently(newPet, idempotency, addition),
-      ),
+    create(newPet, idempotency, addition) {
+      const row = { newPet, addition }
+      if (idempotency === undefined) return transactions.writeTogether<NewRow, Created>(row, insert)
+      return transactions.write(() => insertIdempotently(row, idempotency))
+    },
 
     createMany: (newPets, addition) =>
-      transactions.write(() => {
-        for (const newPet of newPets) insert(newPet, addition)
-      }),
+      transactions.write(() => void insert(newPets.map((newPet) => ({ newPet, addition })))),
 
     get: (id) => transactions.read(() => find(id)),
 
@@ -146,7 +163,6 @@ interface IdempotencyRecord {
 function prepareStatements(db: DatabaseSync) {
   return {
     page: rememberStatements((sql) => prepareRows(db, sql)),
-    insert: prepareExact(db, INSERT_PET),
     update: prepareExact(db, `UPDATE pets SET ${PET_COLUMNS.map((column) => `${column} = ?`).join()} WHERE id = ?`),
     remove: prepareExact(db, 'DELETE FROM pets WHERE id = ?'),
     get: prepareRows(db, `${SELECT_PETS} WHERE id = ?`),
@@ -256,7 +272,7 @@ export function sqliteImports(db: DatabaseSync, transactions: Transactions): Imp
     db,
     'UPDATE imports SET rows_done = ?, updated_at = ? WHERE hash = ? AND rows_done = ? AND rows_total = ?',
   )
-  const insert = prepareExact(db, INSERT_PET)
+  const insert = prepareInsert(db)
 
   return {
     find: (hash) => transactions.read(() => find.get(hash) as FileImport | undefined),
@@ -270,7 +286,7 @@ export function sqliteImports(db: DatabaseSync, transactions: Transactions): Imp
       transactions.write(() => {
         const { changes } = advance.run(rowsDone + rows.length, now, hash, rowsDone, rowsTotal)
         if (Number(changes) === 0) return false
-        for (const row of rows) insert.run(...newValuesOf(row, { at: now, by: undefined }))
+        insert(rows.map((newPet) => ({ newPet, addition: { at: now, by: undefined } })))
         return true
       }),
   }

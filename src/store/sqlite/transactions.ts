@@ -21,7 +21,7 @@ import { withinTime } from '../../timing.ts'
 import { CannotCloseStore, type CommitStats, StoreUnavailable } from '../store.ts'
 import { asStoreFailure, explain, isBusy, isFailedSync, LOCK_RETRY_MS, LOCK_WAIT_MS } from './failures.ts'
 import type { Wal } from './wal.ts'
-import { type Write, WriteQueue } from './write-queue.ts'
+import { type Write, writeBatch, WriteQueue } from './write-queue.ts'
 
 /** How long `close` waits for the last sync. */
 const LAST_SYNC_MS = 1000
@@ -75,12 +75,17 @@ export class Transactions {
 
   /** Runs `work` inside a transaction and resolves with its result once the commit is durable. Moves the store's version. */
   write<T>(work: () => T): Promise<T> {
-    return this.#add(work, true)
+    return this.#add(work, runEach<T>, true)
+  }
+
+  /** Like `write`, for items that `all` writes together at less cost; it returns the result of each. */
+  writeTogether<I, T>(item: I, all: (items: readonly I[]) => readonly T[]): Promise<T> {
+    return this.#add(item, all, true)
   }
 
   /** Like `write`, but does not move the version: for bookkeeping, which no cached response shows (see `Store.version`). */
   writeBookkeeping<T>(work: () => T): Promise<T> {
-    return this.#add(work, false)
+    return this.#add(work, runEach<T>, false)
   }
 
   /**
@@ -123,11 +128,11 @@ export class Transactions {
     this.#refuse('broken', error)
   }
 
-  #add<T>(work: () => T, isData: boolean): Promise<T> {
+  #add<I, T>(item: I, all: (items: readonly I[]) => readonly T[], isData: boolean): Promise<T> {
     if (this.#state.name !== 'open') return Promise.reject(this.#state.refusal)
     if (this.#closed !== undefined) return Promise.reject(new StoreUnavailable('the database is closed'))
     return new Promise<T>((resolve, reject) => {
-      this.#queue.add({ work, isData, resolve, reject, deadline: performance.now() + LOCK_WAIT_MS.call })
+      this.#queue.add({ item, all, isData, resolve, reject, deadline: performance.now() + LOCK_WAIT_MS.call })
       if (this.#phase === 'idle') void this.#writeAll()
     })
   }
@@ -178,13 +183,13 @@ export class Transactions {
   #commit(batch: readonly Write[]): Committed[] {
     try {
       this.#db.exec('BEGIN IMMEDIATE')
-      const committed = batch.map((write) => ({ write, result: write.work() }))
+      const results = writeBatch(batch)
       // Counted before COMMIT, because a COMMIT that fails may have taken effect.
       const dataWrites = batch.filter(({ isData }) => isData).length
       if (dataWrites > 0) this.unsynced.commits += 1
       this.#db.exec('COMMIT')
       this.unsynced.writes += dataWrites
-      return committed
+      return batch.map((write, index) => ({ write, result: results[index] }))
     } catch (error) {
       if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
       if (isFailedSync(error)) throw error
@@ -245,4 +250,8 @@ export class Transactions {
       if (isFailedSync(error)) this.#break(error)
     }
   }
+}
+
+function runEach<T>(works: readonly (() => T)[]): T[] {
+  return works.map((work) => work())
 }

@@ -4,7 +4,14 @@ import { describe, it, type TestContext } from 'node:test'
 import { holdTimers, someTurns } from '../../../test/fake-server.ts'
 import { type Write, WriteQueue } from './write-queue.ts'
 
-const newWrite = (): Write => ({ work: () => {}, isData: true, resolve: () => {}, reject: () => {}, deadline: 0 })
+const newWrite = (): Write => ({
+  item: undefined,
+  all: () => [],
+  isData: true,
+  resolve: () => {},
+  reject: () => {},
+  deadline: 0,
+})
 
 /** A queue with one write, after a batch of this size and time, which began to gather more after so many milliseconds. */
 async function gatherAfter(mock: TestContext['mock'], batch: number, batchMs: number, afterMs = 0) {

@@ -16,7 +16,10 @@ const QUEUE_LIMIT = 1000
 const NEXT_WRITES_WAIT_MS = { least: 1, most: 5 }
 
 export interface Write {
-  work: () => unknown
+  /** What to write. */
+  item: unknown
+  /** Writes the items of neighbours in a batch that have the same function, by one call, and returns the result of each. */
+  all: (items: readonly never[]) => readonly unknown[]
   /** Whether its commit moves the store's version. */
   isData: boolean
   resolve: (result: never) => void
@@ -75,4 +78,17 @@ export class WriteQueue {
     const until = performance.now() + Math.min(Math.max(batchMs, least), most)
     this.#expected = { writes: length + this.#writes.length, until }
   }
+}
+
+/** Writes a batch; returns the result of each write. */
+export function writeBatch(batch: readonly Write[]): unknown[] {
+  const results: unknown[] = []
+  while (results.length < batch.length) {
+    const from = results.length
+    const { all } = batch[from]!
+    const next = batch.findIndex((write, index) => index > from && write.all !== all)
+    const neighbours = batch.slice(from, next === -1 ? batch.length : next)
+    results.push(...all(neighbours.map(({ item }) => item as never)))
+  }
+  return results
 }
