@@ -230,20 +230,14 @@ describe('A role with no rights but those that doctor names', () => {
       assert.equal((await service.call('/pets?status=available')).status, 200)
       assert.equal((await service.call('/pets/1')).status, 200)
       const { pets, accounts } = service.store
-      const event = {
-        at: Date.now(),
-        accountId: service.account.id,
-        action: 'pet.changed',
-        via: 'console',
-        subject: '1',
-      }
+      const changed = event(service.account.id, 'pet.changed')
       const was = { name: 'Rex', categoryId: 1n, status: 'available' as const }
-      const renamed = await pets.update(1n, was, { ...was, name: 'Max', status: 'sold' }, event as never)
+      const renamed = await pets.update(1n, was, { ...was, name: 'Max', status: 'sold' }, changed)
       assert.equal(renamed.outcome, 'updated')
       while (await pets.indexWords());
       assert.equal((await pets.search({ words: ['max'], limit: 5 })).pets.length, 1)
       const sold = { ...was, name: 'Max', status: 'sold' as const }
-      assert.equal((await pets.remove(1n, sold, event as never)).outcome, 'removed')
+      assert.equal((await pets.remove(1n, sold, changed)).outcome, 'removed')
       await pets.purgeIdempotencyRecords(Date.now() + 1000)
       const client = new ConsoleClient(service.url)
       const fields = await client.hiddenFields('/sign-up', '/sign-up')
