@@ -11,6 +11,8 @@ export const MEMBER_PAGES = [
   '/animals',
   '/animals/changes',
   '/animals/new',
+  '/categories',
+  '/categories/new',
   '/activity',
   '/account',
   '/account/delete',

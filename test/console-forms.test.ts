@@ -81,6 +81,7 @@ describeService('The forms of the console', (service) => {
         `/animals/${await addRex()}?q=rex+the*`,
         '/keys',
         `/keys/${service().apiKey.id}/rename`,
+        '/categories/new',
       ]) {
         const client = await signedIn(service())
         const fields = await client.hiddenFields(path === '/keys' ? '/keys/new' : path, path)
@@ -192,7 +193,7 @@ describeService('The forms of the console', (service) => {
       const wrongAnimal = { name: '  ', categoryId: '1.5', status: 'lost' }
       const animalProblems = [
         'Enter a name',
-        'Category must be a whole number in digits, such as 3 or -3',
+        'No category is named "1.5". Enter a name of the list, or a whole number such as 3 or -3',
         'Choose one of the listed statuses',
       ]
       const keyName = /^The key's name must have at most 100 characters, all of them printable/

@@ -138,7 +138,7 @@ describeService('Two people who edit one animal', (service) => {
     await changeTo({ name: 'Theirs', status: 'sold' })
     const asked = await one.post(path, { ...opened, name: ' ', categoryId: 'cats' })
     assert.equal(asked.status, 409)
-    assert.match(asked.body, /Enter a name.*Category must be a whole number/s)
+    assert.match(asked.body, /Enter a name.*No category is named/s)
     assert.match(asked.body, /Keep theirs: <bdi>Theirs<.*value=" ".*value="cats".*value="sold" selected/s)
     const wrong = await answer(asked, { name: ' ', categoryId: '4', status: 'sold', keep_name: 'yours' })
     assert.deepEqual([wrong.status, questionsIn(wrong)], [400, []], 'the question was answered')

@@ -94,6 +94,7 @@ describeService('The pages of the console', (service) => {
         [client, '/animals', 'Animals'],
         [client, '/animals/new', 'Animals'],
         [client, '/animals/changes', 'Animals'],
+        [client, '/categories', 'Animals'],
         [client, '/activity', 'Activity'],
         [client, '/account', 'Account'],
         [client, '/account/delete', 'Account'],

@@ -20,6 +20,8 @@ const PATHS: Record<string, { status: number; allow: string; type?: string }> = 
   '/sign-in': { status: 200, allow: WITH_FORM, type: PAGE },
   '/keys': { status: 303, allow: WITH_FORM },
   '/keys/1/rename': { status: 303, allow: WITH_FORM },
+  '/categories': { status: 303, allow: READ_ONLY },
+  '/categories/1': { status: 303, allow: WITH_FORM },
   '/activity': { status: 303, allow: READ_ONLY },
   '/docs': { status: 200, allow: READ_ONLY, type: PAGE },
   '/docs/errors': { status: 200, allow: READ_ONLY, type: PAGE },

@@ -7,6 +7,7 @@ import { Readable } from 'node:stream'
 import { after, describe, it } from 'node:test'
 import * as fc from 'fast-check'
 import { CSV_COLUMNS, FREE_TEXT } from '../contract/pet-csv.ts'
+import { CategoryNames } from '../contract/category-name.ts'
 import { INT64_MAX, INT64_MIN } from '../contract/int64.ts'
 import { PET_STATUSES } from '../contract/pets.ts'
 import { type CsvOptions, delimiterOf, recogniseCsv } from './csv-dialect.ts'
@@ -22,7 +23,7 @@ async function read(content: string | Buffer, options?: CsvOptions) {
   writeFileSync(path, content)
   await using file = await PetFile.open(path, Readable.from([]))
   const dialect = recogniseCsv(await file.start(), options)
-  const rows = (await Array.fromAsync(readCsv(file.chunks(), dialect))).flat()
+  const rows = (await Array.fromAsync(readCsv(file.chunks(), dialect, new CategoryNames()))).flat()
   return { ...dialect, encoding: await file.encoding(), rows }
 }
 
@@ -147,7 +148,7 @@ describe('a CSV file', () => {
       '',
       /^line 1: the header has no column name and categoryId; got nothing, read with commas .* Nothing was written\.$/,
     ],
-    ['name;category\n', /^line 1: the header has no column categoryId; got "name;category", read with semicolons/],
+    ['name;kind\n', /^line 1: the header has no column categoryId; got "name;kind", read with semicolons/],
     ['sep=;\nname,categoryId\n', /^line 2: the header has no column name and categoryId; got "name,categoryId"/],
     ['"sep=;\nname;categoryId\n', /^line 1: a quote is not closed until the end of the file\./],
     ['name|categoryId\n', /got "name\|categoryId", read with commas \(--delimiter names another delimiter\)/],

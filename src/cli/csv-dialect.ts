@@ -3,7 +3,7 @@ import { CsvError, parse } from 'csv-parse/sync'
 import { entryOf } from '../contract/entry-of.ts'
 import { quote } from '../contract/json.ts'
 import { CommandFailed, type Option, UsageError } from './command.ts'
-import { CSV_COLUMNS, DELIMITERS } from '../contract/pet-csv.ts'
+import { CATEGORY, CSV_COLUMNS, DELIMITERS } from '../contract/pet-csv.ts'
 import { type CsvDialect, explain, OPTIONAL, REQUIRED, ROW_ENDS } from './pet-rows.ts'
 
 export const DELIMITER_OPTION: Option = {
@@ -55,7 +55,8 @@ export function recogniseCsv(start: Buffer, { delimiter: chosen, ignoreColumns }
     )
   const columns = names.map((name) => columnOf(name) ?? (name.trim() === '' && !ignoreColumns ? '' : undefined))
 
-  const missing = REQUIRED.filter((column) => !columns.includes(column))
+  const isNamed = columns.includes(CATEGORY)
+  const missing = REQUIRED.filter((column) => !columns.includes(column) && !(column === 'categoryId' && isNamed))
   if (missing.length > 0) {
     const read = names.length === 0 ? 'nothing' : quote(names.join(delimiter))
     throw wrongHeader(
@@ -99,6 +100,6 @@ function readHeader(text: string, delimiter: string, line: number): readonly str
 
 function wrongHeader(line: number, reason: string): CommandFailed {
   return new CommandFailed(
-    `line ${line}: ${reason}. The columns are ${REQUIRED.join(' and ')}, and optionally ${OPTIONAL.join(' and ')}. Nothing was written.`,
+    `line ${line}: ${reason}. The columns are ${REQUIRED.join(' and ')} or ${CATEGORY}, and optionally ${OPTIONAL.join(' and ')}. Nothing was written.`,
   )
 }

@@ -4,8 +4,10 @@ import { Readable, type Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { entryOf } from '../contract/entry-of.ts'
 import { quote } from '../contract/json.ts'
-import { DELIMITERS, renderCsv } from '../contract/pet-csv.ts'
+import type { CategoryNames } from '../contract/category-name.ts'
+import { CATEGORY, DELIMITERS, renderCsv } from '../contract/pet-csv.ts'
 import { type Pet, renderPet } from '../contract/pets.ts'
+import { readCategoryNames } from '../store/category-names.ts'
 import { petOfRecord } from '../store/pet-columns.ts'
 import { kindOf, readBatches } from '../store/records.ts'
 import { partOfDatabase } from '../store/sqlite/database-files.ts'
@@ -18,7 +20,7 @@ import { clearProgress, counted, Interrupted, showProgress, startRate, type Term
 const DELIMITER_NAMES = Object.keys(DELIMITERS)
 
 /** Renders animals as the text of a file. */
-type Render = (batches: AsyncIterable<readonly Pet[]>) => AsyncIterable<string>
+type Render = (batches: AsyncIterable<readonly Pet[]>, categories: CategoryNames) => AsyncIterable<string>
 
 export const exportPets: Command = {
   name: 'export',
@@ -68,11 +70,16 @@ function rendererOf(format: Format, delimiter: string | undefined): Render {
   const character = entryOf(DELIMITERS, delimiter ?? 'comma')
   if (character === undefined)
     throw new UsageError(`--delimiter must be one of ${DELIMITER_NAMES.join(', ')}, got ${quote(delimiter!)}.`)
-  return (batches) => renderCsv(batches, character)
+  return (batches, categories) => renderCsv(batches, categories, character)
 }
 
-async function* renderJsonLines(batches: AsyncIterable<readonly Pet[]>): AsyncGenerator<string> {
-  for await (const batch of batches) yield batch.map((pet) => `${renderPet(pet)}\n`).join('')
+const renderJsonLines: Render = async function* (batches, categories) {
+  const line = (pet: Pet) => {
+    const name = categories.names.get(pet.categoryId)
+    const json = renderPet(pet)
+    return name === undefined ? `${json}\n` : `${json.slice(0, -1)},"${CATEGORY}":${JSON.stringify(name)}}\n`
+  }
+  for await (const batch of batches) yield batch.map(line).join('')
 }
 
 async function writeFile(terminal: Terminal, store: Store, render: Render, path: string): Promise<number> {
@@ -112,8 +119,12 @@ async function writeTo(
       showProgress(terminal, count, total, rate(count, total))
     }
   }
+  const content = Readable.from(render(batches(), await readCategoryNames(store)))
   // Opened when the pipeline begins, which handles its errors: a stream opens its file at once.
   const target = openTarget()
-  await pipeline(Readable.from(render(batches())), target, { end: target !== terminal.stdout, signal })
+  await pipeline(content, target, {
+    end: target !== terminal.stdout,
+    signal,
+  })
   return count
 }

@@ -1,4 +1,4 @@
-// Renders the help, and suggests a known word for a mistyped one. Examples come first: most people look for a line to copy.
+// Renders the help. Examples come first: most people look for a line to copy.
 import { VERSION } from '../contract/operations.ts'
 import type { Command } from './command.ts'
 import { alignColumns } from './terminal.ts'
@@ -63,33 +63,4 @@ function section(title: string, lines: readonly string[]): string[] {
 function exampleSection(examples: readonly string[], program: string): string[] {
   const lines = examples.map((example) => example.replace(/(?<=^|[\s(])petstore(?= )/, () => program))
   return section('Examples', lines)
-}
-
-/** Suggests the known word that is nearest to a mistyped one; returns '' if more than one letter in three differs. */
-export function didYouMean(word: string, known: readonly string[]): string {
-  const [best] = known
-    .map((candidate) => ({ candidate, far: distance(word, candidate) }))
-    .toSorted((a, b) => a.far - b.far)
-  const isNear = best !== undefined && best.far <= Math.max(1, Math.floor(best.candidate.length / 3))
-  return isNear ? ` Did you mean ${best.candidate}?` : ''
-}
-
-/** Counts the letters to add, remove, replace or swap with their neighbour (optimal string alignment distance). */
-function distance(from: string, to: string): number {
-  let [before, last]: [number[], number[]] = [[], Array.from({ length: to.length + 1 }, (_, index) => index)]
-  for (let row = 1; row <= from.length; row += 1) {
-    const current = [row]
-    for (let column = 1; column <= to.length; column += 1) {
-      const same = from[row - 1] === to[column - 1]
-      const swapped = from[row - 1] === to[column - 2] && from[row - 2] === to[column - 1]
-      current[column] = Math.min(
-        last[column]! + 1,
-        current[column - 1]! + 1,
-        last[column - 1]! + (same ? 0 : 1),
-        swapped ? before[column - 2]! + 1 : Number.POSITIVE_INFINITY,
-      )
-    }
-    ;[before, last] = [last, current]
-  }
-  return last[to.length]!
 }

@@ -1,7 +1,9 @@
 // petstore import: adds the animals of a file if every row is valid, or with --skip-bad those of the valid rows. Adds
 // them in short transactions, which also record the progress, so that an interrupted import continues where it stopped.
 import { createHash } from 'node:crypto'
+import { CategoryNames } from '../contract/category-name.ts'
 import type { NewPet } from '../contract/pets.ts'
+import { readCategoryNames } from '../store/category-names.ts'
 import { isInMemory } from '../store/database-address.ts'
 import type { FileImport, ImportStore } from '../store/imports.ts'
 import type { Store } from '../store/store.ts'
@@ -73,7 +75,10 @@ export const importPets: Command = {
     const csv = format === 'csv' ? recogniseCsv(await file.start(), options) : undefined
     if (csv !== undefined && csv.ignored.length > 0)
       report(terminal, `Warning: animals do not have these columns, which are left out: ${csv.ignored.join(', ')}.`)
-    const read: Reader = csv === undefined ? readJsonLines : (chunks) => readCsv(chunks, csv)
+    const isNew = isInMemory(input.config.database)
+    const categories = (isNew ? undefined : await withExistingStore(input, readCategoryNames)) ?? new CategoryNames()
+    const read: Reader = (chunks) =>
+      csv === undefined ? readJsonLines(chunks, categories) : readCsv(chunks, csv, categories)
     const recognised = csv === undefined ? encoding : `${delimiterWords(csv.delimiter)}, ${encoding}`
     const { hash, valid, bad } = await check(terminal, file, read)
     const rows = counted(valid + bad, 'row')

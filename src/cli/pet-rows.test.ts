@@ -4,19 +4,26 @@ import { Readable } from 'node:stream'
 import { describe, it } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import * as fc from 'fast-check'
+import { CategoryNames } from '../contract/category-name.ts'
 import { INT64_MAX, INT64_MIN } from '../contract/int64.ts'
 import { BODY_LIMIT, NAME_MAX_LENGTH } from '../contract/limits.ts'
 import { type NewPet, PET_STATUSES, renderPet } from '../contract/pets.ts'
 import { DELIMITERS, renderCsv } from '../contract/pet-csv.ts'
 import { recogniseCsv } from './csv-dialect.ts'
-import { readCsv as readCsvOf, readJsonLines, type Row } from './pet-rows.ts'
+import { readCsv as readCsvOf, readJsonLines as readJsonLinesOf, type Row } from './pet-rows.ts'
 
 type Reader = (chunks: AsyncIterable<Buffer>) => AsyncGenerator<Row[]>
 
+const categories = new CategoryNames([
+  { number: 3n, name: 'Cats' },
+  { number: 4n, name: 'Small; "dogs"' },
+])
+
 const readCsv: Reader = async function* (chunks) {
   const all = await Array.fromAsync(chunks)
-  yield* readCsvOf(Readable.from(all), recogniseCsv(Buffer.concat(all)))
+  yield* readCsvOf(Readable.from(all), recogniseCsv(Buffer.concat(all)), categories)
 }
+const readJsonLines: Reader = (chunks) => readJsonLinesOf(chunks, categories)
 
 async function read(reader: Reader, content: string | Buffer, size = 7): Promise<Row[]> {
   const bytes = Buffer.from(content)
@@ -57,7 +64,7 @@ describe('rows of a file', () => {
       fc.asyncProperty(fc.array(pets, { maxLength: 6 }), fc.integer({ min: 1, max: 50 }), async (given, size) => {
         const withIds = given.map((pet, index) => ({ id: BigInt(index), ...pet }))
         for (const delimiter of Object.values(DELIMITERS)) {
-          const parts = await Array.fromAsync(renderCsv(Readable.from([withIds]), delimiter))
+          const parts = await Array.fromAsync(renderCsv(Readable.from([withIds]), categories, delimiter))
           assert.deepEqual(petsOf(await read(readCsv, parts.join('').replace(/^\uFEFF/, ''), size)), given)
         }
         const lines = withIds.map((pet) => `${renderPet(pet)}\n`).join('')

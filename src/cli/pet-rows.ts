@@ -1,11 +1,20 @@
 // Reads the rows of a file of animals, in CSV or JSON Lines, from chunks of any size.
 import { isUtf8 } from 'node:buffer'
 import { CsvError, parse } from 'csv-parse'
+import type { CategoryNames } from '../contract/category-name.ts'
 import { Problem } from '../contract/errors.ts'
-import { describe, parseJson } from '../contract/json.ts'
+import { describe, type JsonSource, parseJson } from '../contract/json.ts'
 import { BODY_LIMIT, kibibytes } from '../contract/limits.ts'
-import { CSV_COLUMNS, FREE_TEXT } from '../contract/pet-csv.ts'
-import { fieldFromText, FIELD_NAMES, FIELDS, type NewPet, NewPetSchema, parseNewPet } from '../contract/pets.ts'
+import { CATEGORY, CSV_COLUMNS, FREE_TEXT } from '../contract/pet-csv.ts'
+import {
+  type FieldName,
+  fieldFromText,
+  FIELD_NAMES,
+  FIELDS,
+  type NewPet,
+  NewPetSchema,
+  parseNewPet,
+} from '../contract/pets.ts'
 import { CommandFailed } from './command.ts'
 
 /** A row of a file: an animal, or the problem with it. */
@@ -23,7 +32,7 @@ export interface CsvDialect {
 
 export const REQUIRED: readonly string[] = NewPetSchema.required
 /** Includes `id`, so that an export can be imported; its values are ignored, because the store assigns new ids. */
-export const OPTIONAL: readonly string[] = CSV_COLUMNS.filter((column) => !REQUIRED.includes(column))
+export const OPTIONAL: readonly string[] = CSV_COLUMNS.filter((column) => ![...REQUIRED, CATEGORY].includes(column))
 
 /** The most bytes that a row may have before the import gives up: bounds the memory. */
 const LONGEST_ROW = 1024 * 1024
@@ -38,6 +47,7 @@ const NEW_LINE = '\n'.charCodeAt(0)
 export async function* readCsv(
   chunks: AsyncIterable<Buffer>,
   { delimiter, columns, headerLine }: CsvDialect,
+  categories: CategoryNames,
 ): AsyncGenerator<Row[]> {
   let isHeader = true
   let rows: Row[] = []
@@ -52,7 +62,7 @@ export async function* readCsv(
     // Returns null, so that no record goes through the stream, which is slow. Without an encoding, fields are buffers.
     on_record(record) {
       const fields = record as unknown as Buffer[]
-      if (!isHeader && !isBlank(fields)) rows.push(readRow(line, columns, fields))
+      if (!isHeader && !isBlank(fields)) rows.push(readRow(line, columns, fields, categories))
       isHeader = false
       line += 1 + newLinesIn(fields)
       bytesSinceRow = 0
@@ -85,7 +95,12 @@ export async function* readCsv(
   }
 }
 
-function readRow(line: number, columns: CsvDialect['columns'], fields: readonly Buffer[]): Row {
+function readRow(
+  line: number,
+  columns: CsvDialect['columns'],
+  fields: readonly Buffer[],
+  categories: CategoryNames,
+): Row {
   if (fields.length !== columns.length) {
     return {
       line,
@@ -101,14 +116,31 @@ function readRow(line: number, columns: CsvDialect['columns'], fields: readonly 
     if (!isUtf8(field)) return { line, problem: `${column} is not valid UTF-8; save the file as UTF-8.` }
     texts[column] = FREE_TEXT.has(column) ? field.toString() : field.toString().trim()
   }
-  const pet = parseCsvPet(texts)
+  return rowOf(line, parseCsvPet(texts, categories))
+}
+
+function rowOf(line: number, pet: NewPet | Problem): Row {
   return pet instanceof Problem ? { line, problem: pet.message } : { line, pet }
 }
 
 /** Treats an empty field that is not required as absent. */
-function parseCsvPet(texts: Record<string, string>): NewPet | Problem {
-  const given = FIELD_NAMES.filter((name) => name in texts && (FIELDS[name].required || texts[name] !== ''))
-  return parseNewPet(Object.fromEntries(given.map((name) => [name, fieldFromText(name, texts[name]!)])))
+function parseCsvPet(texts: Record<string, string>, categories: CategoryNames): NewPet | Problem {
+  const { [CATEGORY]: category = '' } = texts
+  const isOptional = (name: FieldName) => !FIELDS[name].required || (name === 'categoryId' && category.trim() !== '')
+  const given = FIELD_NAMES.filter((name) => name in texts && (texts[name] !== '' || !isOptional(name)))
+  const values = given.map((name) => [name, fieldFromText(name, texts[name]!)])
+  return parseNamed({ ...Object.fromEntries(values), [CATEGORY]: category }, categories)
+}
+
+/** Parses an animal whose category may be named. A number beside a name counts, unless the name is that of another number. */
+function parseNamed(values: unknown, categories: CategoryNames, source?: JsonSource): NewPet | Problem {
+  const { categoryId, [CATEGORY]: name } = { ...(values as Record<string, unknown>) }
+  if (typeof name !== 'string' || name.trim() === '') return parseNewPet(values, source)
+  const named = categories.numberOf(name)
+  if (categoryId === undefined && named === undefined) return new Problem(categories.unknown(name))
+  if (typeof categoryId === 'bigint' && named !== undefined && named !== categoryId)
+    return new Problem(`categoryId is ${categories.words(categoryId)}, but category is ${categories.words(named)}.`)
+  return parseNewPet({ ...(values as object), categoryId: categoryId ?? named }, source)
 }
 
 /** Whether the row has no values: spreadsheets write empty rows as delimiters alone. */
@@ -144,7 +176,7 @@ function unreadable(line: number, reason: string): CommandFailed {
 }
 
 /** Reads JSON Lines: one JSON object a line, as the body of a create. */
-export async function* readJsonLines(chunks: AsyncIterable<Buffer>): AsyncGenerator<Row[]> {
+export async function* readJsonLines(chunks: AsyncIterable<Buffer>, categories: CategoryNames): AsyncGenerator<Row[]> {
   let line = 1
   /** The start of a line that continues in the next chunk, cut to one byte more than the longest line. */
   let rest = Buffer.alloc(0)
@@ -152,7 +184,7 @@ export async function* readJsonLines(chunks: AsyncIterable<Buffer>): AsyncGenera
     const rows: Row[] = []
     let from = 0
     for (let end = chunk.indexOf(NEW_LINE); end >= 0; end = chunk.indexOf(NEW_LINE, from)) {
-      rows.push(...readLine(line, join(rest, chunk.subarray(from, end))))
+      rows.push(...readLine(line, join(rest, chunk.subarray(from, end)), categories))
       rest = Buffer.alloc(0)
       from = end + 1
       line += 1
@@ -160,7 +192,7 @@ export async function* readJsonLines(chunks: AsyncIterable<Buffer>): AsyncGenera
     rest = join(rest, chunk.subarray(from))
     yield rows
   }
-  yield readLine(line, rest)
+  yield readLine(line, rest, categories)
 }
 
 function join(start: Buffer, more: Buffer): Buffer<ArrayBuffer> {
@@ -168,10 +200,9 @@ function join(start: Buffer, more: Buffer): Buffer<ArrayBuffer> {
 }
 
 /** Returns no row for a blank line. */
-function readLine(line: number, bytes: Buffer): Row[] {
+function readLine(line: number, bytes: Buffer, categories: CategoryNames): Row[] {
   if (bytes.length > BODY_LIMIT) return [{ line, problem: `The line is larger than ${kibibytes(BODY_LIMIT)}.` }]
   if (bytes.every((byte) => byte === 0x20 || byte === 0x09 || byte === 0x0d)) return []
   const json = parseJson(bytes, 'line')
-  const pet = json instanceof Problem ? json : parseNewPet(json.value, 'line')
-  return [pet instanceof Problem ? { line, problem: pet.message } : { line, pet }]
+  return [rowOf(line, json instanceof Problem ? json : parseNamed(json.value, categories, 'line'))]
 }

@@ -2,11 +2,12 @@
 import { BadSetting, readConfig, SETTINGS, unknownVariables, VARIABLES } from '../config.ts'
 import { holdsPassword } from '../store/database-address.ts'
 import { VERSION } from '../contract/operations.ts'
+import { didYouMean } from '../contract/did-you-mean.ts'
 import { redactCredentials, redactSecrets } from '../contract/redact.ts'
 import { CannotOpenStore, StoreUnavailable } from '../store/store.ts'
 import { type Command, CommandFailed, findCommand, type Input, UsageError } from './command.ts'
 import { COMMANDS, commandsOf, parseWords, unknownCommand } from './commands.ts'
-import { didYouMean, groupHelp, helpFor, overview } from './help.ts'
+import { groupHelp, helpFor, overview } from './help.ts'
 import { nextCommand } from './next-command.ts'
 import { Interrupted, print, report, reportAsIs, type Terminal } from './terminal.ts'
 

@@ -1,18 +1,30 @@
 // The addresses of the list of animals and of an animal, which remember the filters and the position in the list.
 import { filterQuery, type Filters, LIST_PARAMETERS } from '../contract/list-query.ts'
+import type { PetList } from '../store/pet-list.ts'
+
+/** What the animals of a list have in common. */
+export type Chosen = Filters & Pick<PetList, 'categoryId'>
 
 /** The parameters of listPets that the console accepts too: all except for the size of a page. */
 export const ACCEPTED = LIST_PARAMETERS.filter(({ name }) => name !== 'limit')
 
-/** The parameters that tell where in the list or search the visitor is. */
-const POSITION = [...ACCEPTED.map(({ name }) => name), 'newer', 'first', 'q', 'from']
+/** The parameter of the category, which only the console has. */
+export const CATEGORY = 'category'
 
-export function listAddress(filters: Filters, more: Record<string, string> = {}): string {
-  return withFilters('/animals', filters, more)
+/** The parameters that tell where in the list or search the visitor is. */
+const POSITION = [...ACCEPTED.map(({ name }) => name), CATEGORY, 'newer', 'first', 'q', 'from']
+
+export function listAddress(chosen: Chosen, more: Record<string, string> = {}): string {
+  return withFilters('/animals', chosen, more)
 }
 
-export function withFilters(path: string, filters: Filters, more: Record<string, string> = {}): string {
-  return withQuery(path, { ...Object.fromEntries(new URLSearchParams(filterQuery(filters))), ...more })
+export function withFilters(path: string, chosen: Chosen, more: Record<string, string> = {}): string {
+  return withQuery(path, { ...chosenQuery(chosen), ...more })
+}
+
+export function chosenQuery(chosen: Chosen): Record<string, string> {
+  const category = chosen.categoryId === undefined ? {} : { [CATEGORY]: String(chosen.categoryId) }
+  return { ...Object.fromEntries(new URLSearchParams(filterQuery(chosen))), ...category }
 }
 
 /** Returns an address that remembers the position in the list that the visitor came from. */

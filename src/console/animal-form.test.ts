@@ -1,14 +1,19 @@
 // The form of an animal: what is read of what was typed, and what people are told about it.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { samplePet } from '../../assurance/harness/sample-pet.ts'
-import { withStore } from '../../test/with-store.ts'
+import { CategoryNames } from '../contract/category-name.ts'
 import { InvalidFields } from '../contract/errors.ts'
 import type { FieldName } from '../contract/pets.ts'
-import { animalField, categoriesInUse, readAnimal } from './animal-form.ts'
+import { animalField, readAnimal } from './animal-form.ts'
 
 const typed = { name: 'Rex', categoryId: '3', status: 'sold' }
-const read = (changes: Partial<typeof typed>) => readAnimal((name) => ({ ...typed, ...changes })[name])
+const categories = new CategoryNames(
+  Object.entries({ 3: 'Cats', 4: 'Dogs', 5: 'Cats (12)', 7: '1e2' }).map(([number, name]) => ({
+    number: BigInt(number),
+    name,
+  })),
+)
+const read = (changes: Partial<typeof typed>) => readAnimal((name) => ({ ...typed, ...changes })[name], categories)
 
 describe('The form of an animal', () => {
   it('is read as the API reads an animal; blanks around a number do not count, and an empty status is the default', () => {
@@ -20,7 +25,8 @@ describe('The form of an animal', () => {
     })
   })
 
-  const DIGITS = 'Category must be a whole number in digits, such as 3 or -3'
+  const unknown = (text: string, nearest = '') =>
+    `No category is named "${text}".${nearest} Enter a name of the list, or a whole number such as 3 or -3`
   const RANGE = 'Category must be from -9223372036854775808 to 9223372036854775807'
   const UNSTORABLE = 'The name has the character U+0000, which cannot be stored. Remove it'
   const wrong: [FieldName, text: string, message: string][] = [
@@ -32,11 +38,13 @@ describe('The form of an animal', () => {
     ['name', `${'🐈'.repeat(254)}\0`, UNSTORABLE],
     ['categoryId', '', 'Enter a category'],
     ['categoryId', '  ', 'Enter a category'],
-    ['categoryId', 'cats', DIGITS],
-    ['categoryId', '3.5', DIGITS],
-    ['categoryId', '+3', DIGITS],
-    ['categoryId', '1e30', DIGITS],
-    ['categoryId', '٣', DIGITS],
+    ['categoryId', 'catz', unknown('catz', ' Did you mean Cats?')],
+    ['categoryId', 'Dogs (3)', unknown('Dogs (3)')],
+    ['categoryId', 'Hens (9)', unknown('Hens (9)')],
+    ['categoryId', '3.5', unknown('3.5')],
+    ['categoryId', '+3', unknown('+3')],
+    ['categoryId', '1e30', unknown('1e30')],
+    ['categoryId', '٣', unknown('٣')],
     ['categoryId', ' 9223372036854775808 ', RANGE],
     ['categoryId', '-9223372036854775809', RANGE],
     ['status', 'lost', 'Choose one of the listed statuses'],
@@ -52,18 +60,29 @@ describe('The form of an animal', () => {
     }
   })
 
-  it('asks for digits on a phone, suggests categories, and begins with the default status', () => {
-    const field = (name: FieldName) => animalField(name, { value: () => '', problems: [], categories: [3n, 12n] }).text
-    assert.doesNotMatch(field('name'), /inputmode|list/)
-    assert.match(field('categoryId'), /inputmode="numeric"/)
-    assert.deepEqual(field('categoryId').match(/<option value="\d+">/g), ['<option value="3">', '<option value="12">'])
-    assert.match(field('status'), /<option value="available" selected>/)
+  it('reads a category by its number, its name in any case, or both; a name that is not all digits wins', () => {
+    const meant: [string, bigint][] = [
+      ['3', 3n],
+      ['12', 12n],
+      [' cats ', 3n],
+      ['CATS (3)', 3n],
+      ['Kittens (3)', 3n],
+      ['Cats (12)', 5n],
+      ['1e2', 7n],
+      ['1e3', 1000n],
+    ]
+    for (const [categoryId, number] of meant)
+      assert.partialDeepStrictEqual(read({ categoryId }), { categoryId: number }, categoryId)
   })
 
-  it('suggests each category in use once, in the order of the numbers', async () => {
-    await withStore('sqlite::memory:', async (store) => {
-      await store.pets.createMany([12n, -3n, 7n, 12n].map((categoryId) => ({ ...samplePet, categoryId })))
-      assert.deepEqual(await categoriesInUse(store), [-3n, 7n, 12n])
-    })
+  it('suggests categories by name, shows a number with its name, and begins with the default status', () => {
+    const field = (name: FieldName, value = '') => animalField(name, { value: () => value, problems: [], categories })
+    assert.doesNotMatch(field('name').text, /inputmode|list/)
+    assert.deepEqual(
+      [...field('categoryId').text.matchAll(/<option value="([^"]*)">/g)].map(([, value]) => value),
+      ['1e2 (7)', 'Cats (3)', 'Cats (12) (5)', 'Dogs (4)'],
+    )
+    assert.match(field('categoryId', '3').text, / value="Cats \(3\)"/)
+    assert.match(field('status').text, /<option value="available" selected>/)
   })
 })

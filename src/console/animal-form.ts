@@ -1,7 +1,8 @@
 // The fields of an animal in a form, and messages about invalid values for the people who fill it in.
+import type { CategoryNames } from '../contract/category-name.ts'
 import { entryOf } from '../contract/entry-of.ts'
-import { INT64_MAX, INT64_MIN, int64FromJsonNumber } from '../contract/int64.ts'
-import { PAGE_SIZE, NAME_MAX_LENGTH } from '../contract/limits.ts'
+import { INT64_MAX, INT64_MIN, int64FromJsonNumber, int64FromText } from '../contract/int64.ts'
+import { NAME_MAX_LENGTH } from '../contract/limits.ts'
 import {
   checkField,
   DEFAULT_STATUS,
@@ -14,7 +15,6 @@ import {
   type PetStatus,
 } from '../contract/pets.ts'
 import { FieldProblem, InvalidFields } from '../contract/errors.ts'
-import type { Store } from '../store/store.ts'
 import { choice, field, type FieldParts } from './forms.ts'
 import type { Html } from '../http/html.ts'
 
@@ -24,12 +24,12 @@ const STATUS_OPTIONS = PET_STATUSES.map((status) => [status, STATUS_WORDS[status
 
 interface ShownField {
   label: string
-  /** Renders the input. `categories` are suggested for the category, but any number can be typed. */
-  input: (parts: FieldParts & { categories: readonly bigint[] }) => Html
+  /** Renders the input. */
+  input: (parts: FieldParts & { categories: CategoryNames }) => Html
   /** Says why what was typed is invalid. */
-  problem: (typed: string) => string
+  problem: (typed: string, categories: CategoryNames) => string
   /** Returns the words for a value; without it, the value is shown as it is. */
-  words?: (value: string) => string
+  words?: (value: string, categories: CategoryNames) => string
 }
 
 const SHOWN: Record<FieldName, ShownField> = {
@@ -46,19 +46,19 @@ const SHOWN: Record<FieldName, ShownField> = {
   },
   categoryId: {
     label: 'Category',
-    input: ({ categories, ...parts }) =>
+    input: ({ categories, value = '', ...parts }) =>
       field({
         ...parts,
-        hint: 'The number of its category, such as 3.',
-        numeric: true,
-        suggestions: categories.map(String),
+        value: categoryWords(value, categories),
+        hint: 'A name, or a number such as 3.',
+        suggestions: [...categories.names.keys()].map((number) => categories.words(number)),
       }),
-    problem: (typed) => {
+    problem: (typed, categories) => {
       if (typed.trim() === '') return 'Enter a category'
-      return /^\s*-?\d+\s*$/.test(typed)
-        ? `Category must be from ${INT64_MIN} to ${INT64_MAX}`
-        : 'Category must be a whole number in digits, such as 3 or -3'
+      if (/^\s*-?\d+\s*$/.test(typed)) return `Category must be from ${INT64_MIN} to ${INT64_MAX}`
+      return `${categories.unknown(typed)} Enter a name of the list, or a whole number such as 3 or -3`
     },
+    words: categoryWords,
   },
   status: {
     label: 'Status',
@@ -76,7 +76,7 @@ const SHOWN: Record<FieldName, ShownField> = {
 /** `value` returns what was typed into a field, or what it starts with. */
 export interface AnimalFieldParts extends Pick<FieldParts, 'problems' | 'focus'> {
   value: (name: FieldName) => string
-  categories: readonly bigint[]
+  categories: CategoryNames
 }
 
 export function animalField(name: FieldName, { value, ...parts }: AnimalFieldParts, label = SHOWN[name].label): Html {
@@ -87,23 +87,28 @@ export function animalField(name: FieldName, { value, ...parts }: AnimalFieldPar
  * Reads the fields with the checks of the API, so that both accept the same animals. An empty field counts as absent. A field that
  * has the text of `stored` is not checked: what is stored stays, also if a newer program allowed it.
  */
-export function readAnimal(typed: (name: FieldName) => string, stored?: NewPet): NewPet | InvalidFields {
+export function readAnimal(
+  typed: (name: FieldName) => string,
+  categories: CategoryNames,
+  stored?: NewPet,
+): NewPet | InvalidFields {
   const newPet: Record<string, unknown> = {}
   const problems: FieldProblem[] = []
   for (const entry of FIELD_LIST) {
     const { name } = entry
     const text = typed(name)
     const isStored = stored !== undefined && text === fieldText(stored, name)
-    const value = isStored ? stored[name] : checkField(entry, readField(name, text))
-    if (value instanceof FieldProblem) problems.push(new FieldProblem(name, SHOWN[name].problem(text)))
+    const value = isStored ? stored[name] : checkField(entry, readField(name, text, categories))
+    if (value instanceof FieldProblem) problems.push(new FieldProblem(name, SHOWN[name].problem(text, categories)))
     else if (value !== undefined) newPet[name] = value
   }
   return problems.length === 0 ? (newPet as NewPet) : new InvalidFields(problems)
 }
 
-export function readField(name: FieldName, text: string): string | bigint | undefined {
+export function readField(name: FieldName, text: string, categories: CategoryNames): string | bigint | undefined {
   if (FIELDS[name].schema.type !== 'integer') return text || undefined
-  return int64FromJsonNumber(text.trim()) ?? (text.trim() || undefined)
+  const chosen = name === 'categoryId' ? categories.numberOf(text) : undefined
+  return chosen ?? int64FromJsonNumber(text.trim()) ?? (text.trim() || undefined)
 }
 
 /** Returns the value of a field as its input has it, empty if it is absent. */
@@ -118,18 +123,17 @@ export function labelOf(name: FieldName): string {
   return SHOWN[name].label
 }
 
-/** Returns the value of a field as people read it, such as "Sold". */
-export function inWords(newPet: NewPet, name: FieldName): string {
-  return textInWords(name, fieldText(newPet, name))
+/** Returns the value of a field as people read it, such as "Sold" or "Cats (3)". */
+export function inWords(newPet: NewPet, name: FieldName, categories: CategoryNames): string {
+  return textInWords(name, fieldText(newPet, name), categories)
 }
 
-export function textInWords(name: FieldName, text: string): string {
+export function textInWords(name: FieldName, text: string, categories: CategoryNames): string {
   const { words = String } = SHOWN[name]
-  return text === '' ? '–' : words(text)
+  return text === '' ? '–' : words(text, categories)
 }
 
-/** Returns the categories of the newest animals, to suggest them: the store has no records of categories. */
-export async function categoriesInUse({ pets }: Store): Promise<bigint[]> {
-  const newest = await pets.list({ limit: PAGE_SIZE.maximum })
-  return [...new Set(newest.map(({ categoryId }) => categoryId))].toSorted((a, b) => (a < b ? -1 : 1))
+function categoryWords(text: string, categories: CategoryNames): string {
+  const number = int64FromText(text)
+  return number === undefined ? text : categories.words(number)
 }

@@ -1,4 +1,5 @@
 // The history of an animal: writes a change with its audit event, and shows who added it, who changed what, and when.
+import type { CategoryNames } from '../contract/category-name.ts'
 import { FIELD_NAMES, type NewPet, type Pet } from '../contract/pets.ts'
 import { petSubject, type RecordedEvent } from '../store/account-store.ts'
 import type { Addition } from '../store/pet-columns.ts'
@@ -17,16 +18,17 @@ export interface Change extends RecordedEvent {
 }
 
 /** Changes an animal if it still equals `pet`, with the event that says who changed what. */
-export function saveChange({ store, who, now: at }: MemberVisit, pet: Pet, wanted: NewPet): Promise<Updated> {
-  const [accountId, subject, detail] = [who.account.id, petSubject(pet), difference(pet, wanted)]
+export function saveChange(visit: MemberVisit, pet: Pet, wanted: NewPet): Promise<Updated> {
+  const { store, who, now: at, categories } = visit
+  const [accountId, subject, detail] = [who.account.id, petSubject(pet), difference(pet, wanted, categories)]
   const event = { at, accountId, action: 'pet.changed', via: 'console', subject, detail } as const
   return store.pets.update(pet.id, pet, wanted, event)
 }
 
 /** Describes each changed field, such as "Status: Pending → Sold"; returns an empty text if there is none. */
-export function difference(from: NewPet, to: NewPet): string {
+export function difference(from: NewPet, to: NewPet, categories: CategoryNames): string {
   return FIELD_NAMES.filter((name) => from[name] !== to[name])
-    .map((name) => `${labelOf(name)}: ${inWords(from, name)} → ${inWords(to, name)}`)
+    .map((name) => `${labelOf(name)}: ${inWords(from, name, categories)} → ${inWords(to, name, categories)}`)
     .join('; ')
 }
 

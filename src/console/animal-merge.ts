@@ -15,6 +15,7 @@ import {
 } from './animal-form.ts'
 import { type Change, whoChanged } from './animal-history.ts'
 import { focusOf, hidden } from './forms.ts'
+import type { MemberVisit } from './visit.ts'
 
 type Texts = Partial<Record<FieldName, string>>
 
@@ -34,7 +35,7 @@ export interface Merge {
 }
 
 /** Merges what was sent with the animal. Returns the animal unchanged if nothing was sent. */
-export function mergeForm(form: URLSearchParams, pet: Pet): Merge {
+export function mergeForm({ form, categories }: MemberVisit, pet: Pet): Merge {
   const [sentShown, theirs] = [readTexts(form.get('shown')), readTexts(form.get('theirs'))]
   const [values, shown, changed] = [{} as Record<FieldName, string>, {} as Texts, new Set<FieldName>()]
   let isStoredAlready = false
@@ -44,7 +45,9 @@ export function mergeForm(form: URLSearchParams, pet: Pet): Merge {
     const isAnswered = answer === 'theirs' || answer === 'yours'
     // The visitor has answered, and so has seen what was stored then.
     const base = isAnswered ? theirs[name] : sentShown[name]
-    const typed = answer === 'theirs' ? base! : typedText(name, form.get(name), [base, stored])
+    const sent = form.get(name)
+    const read = sent === null ? undefined : String(readField(name, sent, categories) ?? '')
+    const typed = answer === 'theirs' ? base! : (knownText(read, [base, stored]) ?? sent ?? undefined)
     const isLeftAlone = typed === undefined || typed === base || typed === stored
     if (base !== undefined) shown[name] = base
     const hasChanged = base !== undefined && base !== stored
@@ -68,14 +71,9 @@ function answerName(name: FieldName): string {
   return `keep_${name}`
 }
 
-/**
- * Returns what was typed, or the known text that it is another spelling of: browsers drop line breaks in a text field, and a
- * number may have blanks around it. Returns undefined if the form has no such field.
- */
-function typedText(name: FieldName, typed: string | null, known: readonly (string | undefined)[]): string | undefined {
-  if (typed === null) return undefined
-  const value = String(readField(name, typed) ?? '')
-  return known.find((text) => text === value || text?.replaceAll(/[\r\n]/g, '') === value) ?? typed
+/** Returns the known text that a value is another spelling of: browsers drop line breaks in a text field. */
+function knownText(value: string | undefined, known: readonly (string | undefined)[]): string | undefined {
+  return known.find((text) => text !== undefined && (text === value || text.replaceAll(/[\r\n]/g, '') === value))
 }
 
 /** Reads texts of fields from JSON, in which line breaks pass through a browser unchanged. */
@@ -95,17 +93,20 @@ export function meanwhileQuery({ changedMeanwhile }: Merge): Record<string, stri
   return changedMeanwhile.length === 0 ? {} : { meanwhile: changedMeanwhile.join() }
 }
 
-export function savedNotice(query: URLSearchParams, pet: Pet, back: string): Html | undefined {
+/** Returns the stored value of a field, as people read it. */
+type Words = (name: FieldName) => string
+
+export function savedNotice(query: URLSearchParams, words: Words, back: string): Html | undefined {
   const meanwhile = FIELD_NAMES.filter((name) => query.get('meanwhile')?.split(',').includes(name))
   const isSaved = query.has('changed')
   if (!isSaved && meanwhile.length === 0) return undefined
   return html`<div class="notice good" role="status">
     <p>${isSaved ? 'Saved.' : 'There was nothing to save.'} <a href="${back}">Back to the list</a></p>
-    ${meanwhile.length > 0 && html`<p>Changed while you were editing, and kept:</p>${valueList(meanwhile, pet)}`}
+    ${meanwhile.length > 0 && html`<p>Changed while you were editing, and kept:</p>${valueList(meanwhile, words)}`}
   </div>`
 }
 
-export function meanwhileNotice(merge: Merge, pet: Pet, last: Change | undefined, page: string): Html | undefined {
+export function meanwhileNotice(merge: Merge, words: Words, last: Change | undefined, page: string): Html | undefined {
   const { asked, changedMeanwhile } = merge
   if (asked.length === 0 && changedMeanwhile.length === 0) return undefined
   const isUnknown = hasUnknownStart(merge)
@@ -113,7 +114,7 @@ export function meanwhileNotice(merge: Merge, pet: Pet, last: Change | undefined
   const reason = isUnknown ? 'This form was opened before the service was upgraded.' : whoChanged(last)
   return html`<div class="notice warn" role="alert">
     <p><strong>${reason}</strong> Nothing of this form was saved yet.</p>
-    ${changedMeanwhile.length > 0 && html`<p>What changed is in the form below:</p>${valueList(changedMeanwhile, pet)}`}
+    ${changedMeanwhile.length > 0 && html`<p>What changed is in the form below:</p>${valueList(changedMeanwhile, words)}`}
     ${asked.length > 0 && html`<p>${isUnknown ? `It differs from what is stored in ${both}` : `You changed ${both} here, too`}: choose which to keep.</p>`}
     <p>Save, or <a href="${page}">start from what is stored</a>.</p>
   </div>`
@@ -124,8 +125,8 @@ function hasUnknownStart({ asked, shown }: Merge): boolean {
   return asked.some((name) => shown[name] === undefined)
 }
 
-function valueList(names: readonly FieldName[], pet: Pet): Html {
-  return html`<ul>${names.map((name) => html`<li>${labelOf(name)}: ${isolated(inWords(pet, name))}</li>`)}</ul>`
+function valueList(names: readonly FieldName[], words: Words): Html {
+  return html`<ul>${names.map((name) => html`<li>${labelOf(name)}: ${isolated(words(name))}</li>`)}</ul>`
 }
 
 export function unansweredProblems({ unanswered }: Merge): FieldProblem[] {
@@ -144,7 +145,7 @@ export function mergedFields(merge: Merge, pet: Pet, last: Change | undefined, p
   const theirs = last?.byVisitor || hasUnknownStart(merge) ? 'Keep what is stored' : 'Keep theirs'
   return FIELD_NAMES.map((name) => {
     if (!merge.asked.includes(name)) return animalField(name, parts)
-    return question(name, html`${theirs}: ${isolated(inWords(pet, name))}`, merge.shown[name], parts)
+    return question(name, html`${theirs}: ${isolated(inWords(pet, name, parts.categories))}`, merge.shown[name], parts)
   })
 }
 
@@ -155,7 +156,7 @@ function question(name: FieldName, theirs: Html, was: string | undefined, parts:
   const describedBy = [was !== undefined && `${id}-hint`, problem !== undefined && `${id}-problem`].filter(Boolean)
   return html`<fieldset class="question${problem && ' wrong'}" ${describedBy.length > 0 && html`aria-describedby="${describedBy.join(' ')}"`}>
     <legend>${labelOf(name)}</legend>
-    ${was !== undefined && html`<p class="hint" id="${id}-hint">When you opened the form: ${isolated(textInWords(name, was))}</p>`}
+    ${was !== undefined && html`<p class="hint" id="${id}-hint">When you opened the form: ${isolated(textInWords(name, was, parts.categories))}</p>`}
     ${problem && html`<p class="problem" id="${id}-problem">${problem}</p>`}
     <label><input type="radio" id="${id}" name="${id}" value="theirs" ${focusOf({ ...parts, name: id })}> <span>${theirs}</span></label>
     <label><input type="radio" name="${id}" value="yours"> <span>Keep yours, as in the field below</span></label>

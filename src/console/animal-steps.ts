@@ -63,7 +63,7 @@ export async function stepNotice(visit: MemberVisit, on: 'list' | 'animal'): Pro
   if (pet === undefined) return undefined
   const [to, since] = [query.get('was') ?? '', query.get('since')]
   const isUndoable = since !== null && to !== pet.status && Object.hasOwn(STATUS_WORDS, to)
-  return html`<div class="notice good" role="status"><span>${isolated(pet.name)} (${pet.id}) is now <strong>${inWords(pet, 'status')}</strong>.</span>
+  return html`<div class="notice good" role="status"><span>${isolated(pet.name)} (${pet.id}) is now <strong>${inWords(pet, 'status', visit.categories)}</strong>.</span>
     ${isUndoable && statusForm(visit, pet, 'Undo', { to, since, on })}</div>`
 }
 

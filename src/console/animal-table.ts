@@ -17,20 +17,20 @@ export function animalTable(caption: string, pets: readonly Pet[], visit: Member
     </tr></thead>
     <tbody>${pets.map(
       (pet) => html`<tr ${isFresh(pet) && html`class="fresh"`}>
-        ${SHOWN_FIELDS.map((name) => cell(pet, name, visit.query))}<td class="number" data-label="Id">${pet.id}</td>
+        ${SHOWN_FIELDS.map((name) => cell(pet, name, visit))}<td class="number" data-label="Id">${pet.id}</td>
         <td class="step-cell">${stepForm(visit, pet, 'list')}</td></tr>`,
     )}</tbody>
   </table>`
 }
 
-function cell(pet: Pet, name: FieldName, raw: URLSearchParams): Html {
-  const words = inWords(pet, name)
+function cell(pet: Pet, name: FieldName, { query, categories }: MemberVisit): Html {
+  const words = inWords(pet, name, categories)
   if (name === 'name')
-    return html`<th scope="row"><a href="${keepingPosition(`/animals/${pet.id}`, raw)}">${isolated(words)}</a></th>`
+    return html`<th scope="row"><a href="${keepingPosition(`/animals/${pet.id}`, query)}">${isolated(words)}</a></th>`
   if (name === 'status') return html`<td class="status-cell"><span class="mark ${pet.status}">${words}</span></td>`
-  return html`<td class="${alignment(name)}" data-label="${labelOf(name)}">${words}</td>`
+  return html`<td class="${alignment(name)}" data-label="${labelOf(name)}">${isolated(words)}</td>`
 }
 
 function alignment(name: FieldName): string {
-  return FIELDS[name].schema.type === 'integer' ? 'number' : ''
+  return FIELDS[name].schema.type === 'integer' && name !== 'categoryId' ? 'number' : ''
 }

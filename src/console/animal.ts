@@ -3,12 +3,12 @@
 import { hash } from 'node:crypto'
 import { newToken } from '../accounts/sessions.ts'
 import { int64FromText } from '../contract/int64.ts'
-import { FIELD_NAMES, type NewPet, type Pet } from '../contract/pets.ts'
+import { FIELD_NAMES, type FieldName, isSamePet, type NewPet, type Pet } from '../contract/pets.ts'
 import { FieldProblem, InvalidFields } from '../contract/errors.ts'
 import { fingerprintOf, idempotencyFor } from '../store/idempotency.ts'
-import { keepingPosition } from './animal-addresses.ts'
-import { animalField, categoriesInUse, inWords, labelOf, readAnimal, SHOWN_FIELDS } from './animal-form.ts'
-import { difference, readHistory, saveChange, timeline } from './animal-history.ts'
+import { keepingPosition, listAddress } from './animal-addresses.ts'
+import { animalField, inWords, labelOf, readAnimal, SHOWN_FIELDS } from './animal-form.ts'
+import { readHistory, saveChange, timeline } from './animal-history.ts'
 import {
   carriedFields,
   meanwhileNotice,
@@ -32,14 +32,16 @@ export const animalRoutes: readonly ConsoleRoute[] = [
     'GET',
     '/animals/{id}',
     // The form has fields only if it was typed before a sign-in.
-    withAnimal((visit, pet) => animalPage(visit, pet, mergeForm(visit.form, pet))),
+    withAnimal((visit, pet) => animalPage(visit, pet, mergeForm(visit, pet))),
   ),
   forMembers('POST', '/animals/{id}', withAnimal(change), { keepsTyped: true }),
   forMembers('POST', '/animals/{id}/status', withAnimal(takeStep)),
 ]
 
 async function animalPage(visit: MemberVisit, pet: Pet, merge: Merge, invalid: Problems = []): Promise<HtmlPage> {
-  const [{ changes, added }, categories] = await Promise.all([readHistory(visit, pet.id), categoriesInUse(visit.store)])
+  const { categories } = visit
+  const { changes, added } = await readHistory(visit, pet.id)
+  const words = (name: FieldName) => inWords(pet, name, categories)
   const problems = [...unansweredProblems(merge), ...invalid]
   const isEditing =
     problems.length > 0 || merge.asked.length > 0 || merge.changedMeanwhile.length > 0 || visit.isRestored
@@ -52,11 +54,11 @@ async function animalPage(visit: MemberVisit, pet: Pet, merge: Merge, invalid: P
     ...(merge.asked.length > 0 && { status: 409 }),
     body: html`<p class="back"><a href="${back}">← Animals</a></p>
       <h1>${isolated(pet.name)}</h1>
-      ${savedNotice(visit.query, pet, back)}${await stepNotice(visit, 'animal')}${overtakenNotice(visit, changes[0])}
-      ${meanwhileNotice(merge, pet, changes[0], page)}${problemSummary(problems)}
+      ${savedNotice(visit.query, words, back)}${await stepNotice(visit, 'animal')}${overtakenNotice(visit, changes[0])}
+      ${meanwhileNotice(merge, words, changes[0], page)}${problemSummary(problems)}
       <div class="animal">
         <section class="panel" aria-label="Facts">
-          ${facts(pet, added)}
+          ${facts(pet, words, added)}
           ${stepForm(visit, pet, 'animal')}
           <details class="edit" ${isEditing && html`open`}><summary class="button quiet">Edit</summary>${form(visit, {
             action: page,
@@ -72,10 +74,14 @@ async function animalPage(visit: MemberVisit, pet: Pet, merge: Merge, invalid: P
 }
 
 /** All but the name, which is the heading. */
-function facts(pet: Pet, added: Html): Html {
+function facts(pet: Pet, words: (name: FieldName) => string, added: Html): Html {
   const values: [label: string, value: Html | string][] = SHOWN_FIELDS.slice(1).map((name) => {
-    const words = inWords(pet, name)
-    return [labelOf(name), name === 'status' ? html`<span class="mark ${pet.status}">${words}</span>` : words]
+    const value = isolated(words(name))
+    if (name === 'status') return [labelOf(name), html`<span class="mark ${pet.status}">${value}</span>`]
+    return [
+      labelOf(name),
+      name === 'categoryId' ? html`<a href="${listAddress({ categoryId: pet.categoryId })}">${value}</a>` : value,
+    ]
   })
   values.push(['Id', String(pet.id)], ['Added', added])
   return html`<dl class="fact-list">${values.map(([label, value]) => html`<div><dt>${label}</dt><dd>${value}</dd></div>`)}</dl>`
@@ -86,14 +92,14 @@ const SAVED = { changed: 'yes' }
 
 /** Saves what was changed in the form. What others changed meanwhile stays, and the page that follows names it. */
 async function change(visit: MemberVisit, pet: Pet): Promise<Outcome> {
-  const merge = mergeForm(visit.form, pet)
-  const wanted = readAnimal((name) => merge.values[name], pet)
+  const merge = mergeForm(visit, pet)
+  const wanted = readAnimal((name) => merge.values[name], visit.categories, pet)
   if (wanted instanceof InvalidFields) return animalPage(visit, pet, merge, wanted.problems)
   if (merge.asked.length > 0) return animalPage(visit, pet, merge)
   const next = (more: Record<string, string>) => ({
     redirect: keepingPosition(`/animals/${pet.id}`, visit.query, { ...more, ...meanwhileQuery(merge) }),
   })
-  if (difference(pet, wanted) === '') return next(merge.isStoredAlready ? SAVED : {})
+  if (isSamePet(pet, wanted)) return next(merge.isStoredAlready ? SAVED : {})
   const updated = await saveChange(visit, pet, wanted)
   if (updated.outcome === 'missing') return notFoundPage(visit)
   // Changed since it was read: merges again, with what is stored now.
@@ -109,9 +115,9 @@ function withAnimal(handle: (visit: MemberVisit, pet: Pet) => Promise<Outcome>) 
   }
 }
 
-async function addPage(visit: MemberVisit, problems: Problems = []): Promise<HtmlPage> {
+function addPage(visit: MemberVisit, problems: Problems = []): HtmlPage {
   const value = (name: string) => visit.form.get(name) ?? ''
-  const parts = { value, problems, categories: await categoriesInUse(visit.store) }
+  const parts = { value, problems, categories: visit.categories }
   return {
     title: 'Add an animal',
     section: 'animals',
@@ -131,7 +137,7 @@ async function addPage(visit: MemberVisit, problems: Problems = []): Promise<Htm
 
 async function add(visit: MemberVisit): Promise<Outcome> {
   const { form: typed, store, who, now } = visit
-  const parsed = readAnimal((name) => typed.get(name) ?? '')
+  const parsed = readAnimal((name) => typed.get(name) ?? '', visit.categories)
   if (parsed instanceof InvalidFields) return addPage(visit, parsed.problems)
   const key = idempotencyKey(typed.get('formId') ?? '', parsed)
   const by = who.account.id

@@ -1,15 +1,18 @@
 // The list of animals: newest first, filtered by status, a page at a time, from the same store calls as the API. The search above it
 // finds animals by id, or by the beginnings of words of the name.
 import type { Config } from '../config.ts'
-import { encodeCursor, filterQuery, type ListQuery, parseListQuery } from '../contract/list-query.ts'
+import { encodeCursor, parseListQuery } from '../contract/list-query.ts'
 import type { Pet } from '../contract/pets.ts'
 import { entryOf } from '../contract/entry-of.ts'
 import { Problem } from '../contract/errors.ts'
 import { int64FromText } from '../contract/int64.ts'
+import { quote } from '../contract/json.ts'
 import { DELIMITERS, renderCsv } from '../contract/pet-csv.ts'
+import { COUNTED_MOST } from '../store/category-store.ts'
+import type { PetList } from '../store/pet-list.ts'
 import { wordsOf } from '../store/search-pets.ts'
 import type { FoundPets, Place } from '../store/store.ts'
-import { ACCEPTED, listAddress, withFilters } from './animal-addresses.ts'
+import { ACCEPTED, CATEGORY, chosenQuery, listAddress, withFilters } from './animal-addresses.ts'
 import { stepNotice } from './animal-steps.ts'
 import { animalTable } from './animal-table.ts'
 import { type StatusCounts, toolbar, total } from './animal-toolbar.ts'
@@ -33,7 +36,7 @@ interface Shown extends StatusCounts {
 
 async function animalsPage(visit: MemberVisit): Promise<Outcome> {
   const parsed = readQuery(visit.query)
-  const query = parsed instanceof Problem ? { limit: 1 } : parsed
+  const query: PetList = parsed instanceof Problem ? { limit: 1 } : parsed
   const typed = visit.query.get('q')?.trim() ?? ''
   const [shown, done] = await Promise.all([
     parsed instanceof Problem
@@ -48,7 +51,7 @@ async function animalsPage(visit: MemberVisit): Promise<Outcome> {
     title: 'Animals',
     section: 'animals',
     ...(shown.status !== undefined && { status: shown.status }),
-    body: html`${toolbar(query, typed, shown)}${done}${shown.notice}${shown.content}`,
+    body: html`${toolbar(visit, query, typed, shown)}${done}${shown.notice}${shown.content}`,
   }
 }
 
@@ -56,11 +59,11 @@ async function animalsPage(visit: MemberVisit): Promise<Outcome> {
 const BATCH = 1000
 
 /** Returns all animals that the list or the search shows, page after page, in its order. */
-function csvFile({ store, query: raw }: MemberVisit): Outcome {
+function csvFile({ store, categories, query: raw }: MemberVisit): Outcome {
   const parsed = readQuery(raw)
   if (parsed instanceof Problem) return badRequestPage(400, parsed.message)
   const { before: _before, after: _after, ...filters } = parsed
-  const { status } = filters
+  const { status, categoryId } = filters
   const delimiter = entryOf(DELIMITERS, raw.get('delimiter') ?? 'comma')
   if (delimiter === undefined)
     return badRequestPage(400, `The delimiter must be one of ${Object.keys(DELIMITERS).join(', ')}.`)
@@ -79,18 +82,23 @@ function csvFile({ store, query: raw }: MemberVisit): Outcome {
       if (page.next === undefined) return
     }
   }
-  const content = renderCsv(batches(), delimiter)
-  const file = `animals${status ? `-${status}` : ''}${typed && '-found'}.csv`
+  const content = renderCsv(batches(), categories, delimiter)
+  const category = categoryId === undefined ? '' : `-category-${categoryId}`
+  const file = `animals${category}${status ? `-${status}` : ''}${typed && '-found'}.csv`
   return { file, type: 'text/csv; charset=utf-8', content }
 }
 
-/** Reads the status and the position in the list: `cursor` is where older animals start, `newer` where newer ones end. */
-function readQuery(raw: URLSearchParams): ListQuery | Problem {
+/** Reads status, category and position in the list: `cursor` is where older animals start, `newer` where newer ones end. */
+function readQuery(raw: URLSearchParams): PetList | Problem {
+  const category = raw.get(CATEGORY) ?? ''
+  const categoryId = int64FromText(category)
+  if (category !== '' && categoryId === undefined)
+    return new Problem(`category must be a number, got ${quote(category)}.`)
   const sent = Object.fromEntries(ACCEPTED.map(({ name }) => [name, raw.get(name) ?? undefined]))
   const parsed = parseListQuery({ ...sent, cursor: raw.get('newer') ?? sent['cursor'] })
-  if (parsed instanceof Problem || !raw.has('newer')) return parsed
+  if (parsed instanceof Problem) return parsed
   const { before, ...query } = parsed
-  return { ...query, after: before! }
+  return { ...query, categoryId, ...(before !== undefined && (raw.has('newer') ? { after: before } : { before })) }
 }
 
 function addedNotice(id: string | null, found: readonly Pet[]): Html | undefined {
@@ -100,23 +108,26 @@ function addedNotice(id: string | null, found: readonly Pet[]): Html | undefined
     <a href="/animals/new">Add another</a></p>`
 }
 
-async function list(visit: MemberVisit, query: ListQuery): Promise<Shown | { redirect: string }> {
+async function list(visit: MemberVisit, query: PetList): Promise<Shown | { redirect: string }> {
   const { query: raw, config } = visit
   const { pets } = visit.store
-  const [found, counts] = await Promise.all([pets.list({ ...query, limit: query.limit + 1 }), pets.countByStatus()])
+  const { categoryId } = query
+  const counting = categoryId === undefined ? pets.countByStatus() : pets.countInCategory(categoryId)
+  const [found, counts] = await Promise.all([pets.list({ ...query, limit: query.limit + 1 }), counting])
+  const isCounted = categoryId === undefined || Object.values(counts).every((each) => each < COUNTED_MOST)
   // No newer page follows: shows the first page instead, which is never shorter.
   if (query.after !== undefined && found.length <= query.limit) return { redirect: listAddress(query) }
   const notice = addedNotice(raw.get('added'), found)
   // The one animal too many is at the end that the query goes towards.
   const page = query.after === undefined ? found.slice(0, query.limit) : found.slice(-query.limit)
-  if (page.length === 0) return { notice, content: nothing(query, config), counts }
+  if (page.length === 0) return { notice, content: nothing(query, config), counts, isCounted }
   const hasOlder = query.after !== undefined || found.length > page.length
   const isFirst = query.before === undefined && query.after === undefined
   const all = total(counts, query.status)
   // Counting what is newer would read it all, so the links carry the number; at both ends it is known.
   const first = isFirst ? 1 : hasOlder ? Number(raw.get('first')) : all - page.length + 1
   const last = first + page.length - 1
-  const isKnown = Number.isSafeInteger(first) && first > 0 && last <= all
+  const isKnown = Number.isSafeInteger(first) && first > 0 && last <= all && isCounted
   const address = (cursor: Record<string, string>, number: number) =>
     listAddress(query, { ...cursor, first: isKnown ? String(Math.max(number, 1)) : '' })
   const pages = {
@@ -127,15 +138,16 @@ async function list(visit: MemberVisit, query: ListQuery): Promise<Shown | { red
     ...(hasOlder && { older: address({ cursor: encodeCursor(page.at(-1)!.id) }, last + 1) }),
   }
   const range = isKnown && `${count(first)} to ${count(last)} of ${count(all)}`
-  return { notice, content: html`${animalTable('Animals, newest first', page, visit)}${paging(pages, range)}`, counts }
+  const content = html`${animalTable('Animals, newest first', page, visit)}${paging(pages, range)}`
+  return { notice, content, counts, isCounted }
 }
 
-function nothing(query: ListQuery, { environment, given }: Config): Html {
+function nothing(query: PetList, { environment, given }: Config): Html {
   if (query.before !== undefined)
     return emptyState('No older animals', html`<a href="${listAddress(query)}">Go to the newest</a>`)
-  const filters = filterQuery(query)
-  if (filters !== '') {
-    const title = filters === `status=${query.status}` ? `No animal is ${query.status}` : 'No animal matches'
+  const chosen = Object.keys(chosenQuery(query))
+  if (chosen.length > 0) {
+    const title = chosen.join() === 'status' ? `No animal is ${query.status}` : 'No animal matches'
     return emptyState(title, html`<a href="/animals">Show all animals</a>`)
   }
   // Without a name the command reaches only the default database, and no page names one.
@@ -147,7 +159,7 @@ function nothing(query: ListQuery, { environment, given }: Config): Html {
 }
 
 /** Opens the animal whose id was typed. If there is none, searches names, also for words that are numbers. */
-async function search(visit: MemberVisit, query: ListQuery, typed: string): Promise<Shown | { redirect: string }> {
+async function search(visit: MemberVisit, query: PetList, typed: string): Promise<Shown | { redirect: string }> {
   const { store, query: raw } = visit
   const from = raw.get('from')
   const id = from === null ? int64FromText(typed) : undefined
@@ -177,7 +189,7 @@ async function refused(message: Html | string): Promise<Shown> {
   return { status: 400, content }
 }
 
-function results(found: FoundPets, visit: MemberVisit, q: string, filters: ListQuery): Html {
+function results(found: FoundPets, visit: MemberVisit, q: string, filters: PetList): Html {
   const { pets, next, isWhole, counts, isCounted, order } = found
   const isFirst = !visit.query.has('from')
   const all = html`<a href="${listAddress(filters)}">Show all${filters.status && ` ${filters.status}`} animals</a>`

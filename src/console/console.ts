@@ -18,6 +18,7 @@ import { animalRoutes } from './animal.ts'
 import { animalsRoutes } from './animals.ts'
 import { assetAnswer } from './assets.ts'
 import { readTyped, withTyped } from './forms.ts'
+import { categoryRoutes } from './categories.ts'
 import { keyRoutes } from './keys.ts'
 import { layout } from './layout.ts'
 import { badRequestPage, errorPage, misdirectedPage, notFoundPage, staleFormPage } from './problem-pages.ts'
@@ -46,6 +47,7 @@ export const ROUTES: readonly ConsoleRoute[] = [
   ...animalsRoutes,
   ...recentChangesRoutes,
   ...animalRoutes,
+  ...categoryRoutes,
   ...activityRoutes,
   ...accountRoutes,
   ...referenceRoutes,

@@ -25,6 +25,7 @@ it('A sign-in leads to any page of the console, with its whole query, and to no 
     '/animals/7?status=sold&q=%22a%22',
     '/activity?span=day&key=key_1&status=404',
     '/account/delete',
+    '/categories/3?saved=3',
     "/animals?q=-._~!$&'()*+,;=:@/?%41",
     '/animals?q=[\\]^`{|}',
   ])

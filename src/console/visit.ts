@@ -9,7 +9,9 @@ import { BASE_PATH } from '../contract/operations.ts'
 import { isOwnName, type Reach } from '../http/reach.ts'
 import type { Call, PageCall } from '../http/call.ts'
 import type { PageRoute } from '../http/routes.ts'
+import type { CategoryNames } from '../contract/category-name.ts'
 import type { Log } from '../log.ts'
+import { readCategoryNames } from '../store/category-names.ts'
 import type { Store } from '../store/store.ts'
 import type { Html } from '../http/html.ts'
 
@@ -52,7 +54,8 @@ export interface Visit extends ConsoleParts {
   afterwards: (() => Promise<void>)[]
 }
 
-export type MemberVisit = Visit & { who: SignedIn }
+/** The names of categories were read once for the page. */
+export type MemberVisit = Visit & { who: SignedIn; categories: CategoryNames }
 
 /** layout.ts puts the frame around the body. */
 export interface HtmlPage {
@@ -98,7 +101,9 @@ export function forMembers(
   handle: Handle<MemberVisit>,
   options: FormOptions = {},
 ): ConsoleRoute {
-  return { method, path, access: 'session', handle: handle as Handle<Visit>, ...options }
+  const withNames = async (visit: Visit) =>
+    handle(Object.assign(visit as MemberVisit, { categories: await readCategoryNames(visit.store) }))
+  return { method, path, access: 'session', handle: withNames, ...options }
 }
 
 export function forAnyone(
@@ -184,5 +189,7 @@ export const HOME = '/animals'
  */
 export function safeNext(next: string | null): string {
   const page = next?.replace(/^\/animals\.csv(?=\?|$)/, '/animals') ?? ''
-  return /^\/(?:keys|animals|activity|account)(?:\/[\w/=&%.+*-]*)?(?:\?[!$-;=?-~]*)?$/.test(page) ? page : HOME
+  return /^\/(?:keys|animals|categories|activity|account)(?:\/[\w/=&%.+*-]*)?(?:\?[!$-;=?-~]*)?$/.test(page)
+    ? page
+    : HOME
 }

@@ -1,6 +1,15 @@
 // The names of categories, for people and files: the interface knows only their numbers.
+import { didYouMean } from './did-you-mean.ts'
+import { int64FromText } from './int64.ts'
+import { quote } from './json.ts'
 import { CATEGORY_NAME_MAX_LENGTH } from './limits.ts'
 import { isName } from './pets.ts'
+
+export interface Category {
+  number: bigint
+  /** Checked by `categoryNameProblem`. */
+  name: string
+}
 
 /** Says what is wrong with a name, without a full stop; undefined if nothing is. */
 export function categoryNameProblem(name: string): string | undefined {
@@ -17,4 +26,38 @@ export function categoryNameProblem(name: string): string | undefined {
 /** Returns the same text for names that differ only in case, in white space around them, or in how Unicode composes them. */
 export function foldCategoryName(name: string): string {
   return name.trim().normalize('NFKC').toLowerCase()
+}
+
+/** The named categories of a store, read once for a page or a file. */
+export class CategoryNames {
+  /** By number, in the order of the names. */
+  readonly names: ReadonlyMap<bigint, string>
+  readonly #numbers: ReadonlyMap<string, bigint>
+
+  constructor(categories: readonly Category[] = []) {
+    const folded = categories.map(({ number, name }) => ({ number, name, key: foldCategoryName(name) }))
+    const sorted = folded.toSorted((one, other) => (one.key < other.key ? -1 : 1))
+    this.names = new Map(sorted.map(({ number, name }) => [number, name]))
+    this.#numbers = new Map(sorted.map(({ number, key }) => [key, number]))
+  }
+
+  /** Returns "Cats (3)", or "3" without a name. */
+  words(number: bigint): string {
+    const name = this.names.get(number)
+    return name === undefined ? String(number) : `${name} (${number})`
+  }
+
+  /** Returns the number that a text means: digits, a name, or both as in "Cats (3)", where the name may be an earlier one. */
+  numberOf(text: string): bigint | undefined {
+    const found = int64FromText(text.trim()) ?? this.#numbers.get(foldCategoryName(text))
+    const [, name = '', digits = ''] = /^(.*) \((-?\d+)\)$/s.exec(text.trim()) ?? []
+    const number = int64FromText(digits)
+    if (found !== undefined || number === undefined || !this.names.has(number)) return found
+    return (this.#numbers.get(foldCategoryName(name)) ?? number) === number ? number : undefined
+  }
+
+  /** Says that no category has this name, and which one has nearly it. */
+  unknown(name: string): string {
+    return `No category is named ${quote(name.trim())}.${didYouMean(name, [...this.names.values()], foldCategoryName)}`
+  }
 }

@@ -12,6 +12,9 @@ export const NAME_MAX_LENGTH = 255
 /** The longest name of a category, in Unicode code points. */
 export const CATEGORY_NAME_MAX_LENGTH = 100
 
+/** How many categories can have a name: pages read all of them. */
+export const CATEGORIES_MOST = 1000
+
 /** How many animals one page of a list has. */
 export const PAGE_SIZE = { minimum: 1, maximum: 100, default: 20 } as const
 

@@ -1,8 +1,12 @@
 // The CSV of animals: the columns of every file, and the one writer of an export and a download.
+import { CategoryNames } from './category-name.ts'
 import { FIELD_NAMES, FIELDS, type Pet } from './pets.ts'
 
+/** The column, or member of an object, with the name of the category. */
+export const CATEGORY = 'category'
+
 /** The columns in the order in which they are written. */
-export const CSV_COLUMNS = ['id', ...FIELD_NAMES] as const
+export const CSV_COLUMNS = ['id', ...FIELD_NAMES, CATEGORY] as const
 
 export const CSV_HEADER = CSV_COLUMNS.join()
 
@@ -15,23 +19,25 @@ export type DelimiterName = keyof typeof DELIMITERS
 type Delimiter = (typeof DELIMITERS)[DelimiterName]
 
 /** The fields that may contain a delimiter, a quote or a line break: quoted unless absent, and kept exactly as they are. */
-export const FREE_TEXT: ReadonlySet<string> = new Set(
-  FIELD_NAMES.filter((name) => FIELDS[name].schema.type === 'string' && !('enum' in FIELDS[name].schema)),
-)
+export const FREE_TEXT: ReadonlySet<string> = new Set([
+  ...FIELD_NAMES.filter((name) => FIELDS[name].schema.type === 'string' && !('enum' in FIELDS[name].schema)),
+  CATEGORY,
+])
 
 /** Renders a file, batch by batch. It starts with a byte order mark, by which spreadsheets recognise UTF-8. */
 export async function* renderCsv(
   batches: AsyncIterable<readonly Pet[]>,
+  categories: CategoryNames,
   delimiter: Delimiter = ',',
 ): AsyncGenerator<string> {
   yield `\uFEFF${CSV_COLUMNS.join(delimiter)}\n`
-  for await (const batch of batches) yield batch.map((pet) => `${csvLine(pet, delimiter)}\n`).join('')
+  for await (const batch of batches) yield batch.map((pet) => `${csvLine(pet, delimiter, categories)}\n`).join('')
 }
 
 /** Renders one row; an absent field is empty. */
-export function csvLine(pet: Pet, delimiter: Delimiter = ','): string {
+export function csvLine(pet: Pet, delimiter: Delimiter = ',', categories = new CategoryNames()): string {
   return CSV_COLUMNS.map((column) => {
-    const text = String(pet[column] ?? '')
+    const text = String((column === CATEGORY ? categories.names.get(pet.categoryId) : pet[column]) ?? '')
     const isQuoted = text !== '' && (FREE_TEXT.has(column) || /["\r\n,;\t]/.test(text))
     return isQuoted ? `"${text.replaceAll('"', '""')}"` : text
   }).join(delimiter)

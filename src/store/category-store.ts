@@ -1,14 +1,10 @@
 // The port for categories: people give names to the numbers that animals have. Numbers are never changed or reused, so nothing
 // removes a category. What only reads is the same statement in both engines.
-import { foldCategoryName } from '../contract/category-name.ts'
+import { type Category, foldCategoryName } from '../contract/category-name.ts'
 import type { AuditEvent } from './account-store.ts'
 import type { Read } from './pet-columns.ts'
 
-export interface Category {
-  number: bigint
-  /** Checked by `categoryNameProblem`. */
-  name: string
-}
+export type { Category }
 
 /** Where counting stops: this count means "1,000 or more". */
 export const COUNTED_MOST = 1000

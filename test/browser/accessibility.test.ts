@@ -33,6 +33,13 @@ const SEEN_BY_MEMBERS = [
   '/animals?step=1240&was=sold&since=1',
   '/animals/40',
   '/animals/changes?person=nobody',
+  '/animals?category=4',
+  '/categories?saved=1',
+  '/categories/new',
+  '/categories/1',
+  '/activity',
+  '/account',
+  '/account/delete',
 ]
 
 describeInBrowser('every page for everybody', { clock: () => clock.now }, (browsing) => {

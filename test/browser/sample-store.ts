@@ -16,6 +16,8 @@ const NAMES = [
   ),
   ...'Biscuit, Hazel, Rosie, Toby, Olive, Maple, Jasper, Poppy, Willow, Leo, كعكة, 雪'.split(', '),
 ]
+/** The names of the numbers from 1; 11 and 12 have none. */
+const CATEGORIES = 'Cats, Dogs, Rabbits, Guinea pigs, Hamsters, Budgies, Tortoises, Fish, Geckos, Hens'.split(', ')
 const STATUSES = ['available', 'available', 'pending', 'available', 'sold', 'available', 'available', 'sold'] as const
 
 export interface Sample {
@@ -52,6 +54,10 @@ export async function fillStore({ accounts, store }: Running, clock: SettableClo
     Array.from({ length: 1240 }, (_, index) => samplePet(index)),
     addition,
   )
+  for (const [index, name] of CATEGORIES.entries()) {
+    const event = { at: now, accountId: account.id, action: 'category.added', via: 'console', subject: name } as const
+    await store.categories.save({ number: BigInt(index + 1), name }, undefined, event)
+  }
   await store.accounts.recordUsage(
     sampleUsage(now, till, nightly, shop),
     new Map([

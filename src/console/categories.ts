@@ -1,0 +1,136 @@
+// The pages of categories: list them with how many animals each has, add one, rename one. The numbers never change.
+import { type Category, categoryNameProblem } from '../contract/category-name.ts'
+import { FieldProblem } from '../contract/errors.ts'
+import { int64FromText } from '../contract/int64.ts'
+import { CATEGORIES_MOST } from '../contract/limits.ts'
+import { COUNTED_MOST } from '../store/category-store.ts'
+import { emptyState, html, type Html, isolated } from '../http/html.ts'
+import { listAddress } from './animal-addresses.ts'
+import { field, form, hidden, type Problems, problemSummary } from './forms.ts'
+import { notFoundPage } from './problem-pages.ts'
+import { count } from './times.ts'
+import { type ConsoleRoute, forMembers, type HtmlPage, type MemberVisit, type Outcome } from './visit.ts'
+
+export const categoryRoutes: readonly ConsoleRoute[] = [
+  forMembers('GET', '/categories', listPage),
+  forMembers('GET', '/categories/new', (visit) => formPage(visit)),
+  forMembers('POST', '/categories/new', (visit) => save(visit), { keepsTyped: true }),
+  forMembers('GET', '/categories/{number}', withCategory(formPage)),
+  forMembers('POST', '/categories/{number}', withCategory(save), { keepsTyped: true }),
+]
+
+const SHOWN = 50
+
+async function listPage({ store, query, categories }: MemberVisit): Promise<HtmlPage> {
+  const [after, saved] = ['after', 'saved'].map((name) => int64FromText(query.get(name) ?? ''))
+  const found = await store.categories.list({ limit: SHOWN + 1, after: categories.names.get(after!) })
+  const page = found.slice(0, SHOWN)
+  return {
+    title: 'Categories',
+    section: 'animals',
+    body: html`<p class="back"><a href="/animals">← Animals</a></p>
+      <div class="page-head"><h1>Categories</h1><a class="button primary" href="/categories/new">Add a category</a></div>
+      ${saved !== undefined && html`<p class="notice good" role="status">Saved: ${isolated(categories.words(saved))}.</p>`}
+      ${
+        page.length === 0
+          ? emptyState('No category has a name yet', 'Animals show the number of their category until it has one.')
+          : html`<table class="table animals">
+        <caption class="visually-hidden">Categories, by name</caption>
+        <thead><tr><th scope="col">Name</th><th scope="col" class="number">Number</th><th scope="col" class="number">Animals</th>
+          <th scope="col"><span class="visually-hidden">Actions</span></th></tr></thead>
+        <tbody>${page.map(row)}</tbody></table>`
+      }
+      ${
+        (after !== undefined || found.length > SHOWN) &&
+        html`<nav class="paging" aria-label="Pages">${after === undefined ? html`<span></span>` : html`<a class="button" href="/categories">← First</a>`}
+          ${found.length > SHOWN && html`<a class="button" rel="next" href="/categories?after=${page.at(-1)!.number}">More →</a>`}</nav>`
+      }`,
+  }
+}
+
+function row({ number, name, animals }: Category & { animals: number }): Html {
+  return html`<tr><th scope="row"><a href="${listAddress({ categoryId: number })}">${isolated(name)}</a></th>
+    <td class="number" data-label="Number">${number}</td>
+    <td class="number" data-label="Animals">${count(animals)}${animals === COUNTED_MOST && ' or more'}</td>
+    <td class="step-cell"><a class="button quiet" href="/categories/${number}">Rename<span class="visually-hidden"> ${name}</span></a></td></tr>`
+}
+
+/** Adds a category, or renames the given one. */
+function formPage(visit: MemberVisit, category?: Category, problems: Problems = []): HtmlPage {
+  const typed = (name: string, start = '') => visit.form.get(name) ?? start
+  const title = category === undefined ? 'Add a category' : 'Rename a category'
+  return {
+    title,
+    section: 'animals',
+    ...(problems.length > 0 && { status: 400 }),
+    body: html`<div class="narrow"><h1>${category === undefined ? title : html`Rename ${isolated(category.name)} (${category.number})`}</h1>
+      ${problemSummary(problems)}
+      ${form(visit, {
+        action: category === undefined ? '/categories/new' : `/categories/${category.number}`,
+        submit: category === undefined ? 'Add category' : 'Rename',
+        cancel: '/categories',
+        fields: html`${category && hidden('shown', visit.isRestored ? typed('shown') : category.name)}
+          ${field({ name: 'name', label: 'Name', hint: 'Such as Cats.', value: typed('name', category?.name), problems, focus: true })}
+          ${
+            category === undefined &&
+            field({
+              name: 'number',
+              label: 'Number',
+              hint: 'The number that animals of this category have. Leave it empty to take a free one.',
+              value: typed('number'),
+              problems,
+              numeric: true,
+            })
+          }`,
+      })}</div>`,
+  }
+}
+
+function renamedPage(visit: MemberVisit, category: Category): HtmlPage {
+  const message = 'The category was renamed to the name above while you were editing. Rename it again to replace that'
+  return formPage(visit, category, [new FieldProblem('name', message)])
+}
+
+/** Adds a category, or renames the given one. Takes back no rename that happened since the form was opened. */
+async function save(visit: MemberVisit, category?: Category): Promise<Outcome> {
+  const { form: sent, now, who } = visit
+  const { categories } = visit.store
+  const [name = '', digits = ''] = ['name', 'number'].map((each) => sent.get(each)?.trim() ?? '')
+  // Left alone, or sent twice.
+  const isSame = category !== undefined && [sent.get('shown'), category.name].includes(name)
+  if (isSame) return { redirect: `/categories?saved=${category.number}` }
+  if (category !== undefined && sent.get('shown') !== category.name) return renamedPage(visit, category)
+  const number = category?.number ?? (digits === '' ? await categories.freeNumber() : int64FromText(digits))
+  const isFull = category === undefined && visit.categories.names.size >= CATEGORIES_MOST
+  const wrongName = isFull ? `At most ${count(CATEGORIES_MOST)} categories can have a name` : categoryNameProblem(name)
+  const wrong = (at: 'name' | 'number', message: string) => formPage(visit, category, [new FieldProblem(at, message)])
+  if (wrongName !== undefined) return wrong('name', wrongName)
+  if (number === undefined) return wrong('number', 'Enter a whole number in digits, such as 3 or -3')
+  const action = category === undefined ? 'category.added' : 'category.renamed'
+  const detail = category && { detail: `${category.name} → ${name}` }
+  const event = {
+    at: now,
+    accountId: who.account.id,
+    action,
+    via: 'console',
+    subject: `${name} (${number})`,
+    ...detail,
+  } as const
+  const found = (await categories.save({ number, name }, category?.name, event)) ?? { number, name }
+  // A form that was sent twice finds what it has written.
+  if (found.number === number && found.name === name) return { redirect: `/categories?saved=${number}` }
+  const taken = `${found.name} (${found.number})`
+  if (found.number !== number) return wrong('name', `${taken} has this name already`)
+  if (category !== undefined) return renamedPage(visit, found)
+  // Another person was given the free number first.
+  return digits === '' ? save(visit) : wrong('number', `There is ${taken} already: rename it, or enter another number`)
+}
+
+/** Looks up the category that the address names. */
+function withCategory(handle: (visit: MemberVisit, category: Category) => Outcome | Promise<Outcome>) {
+  return (visit: MemberVisit) => {
+    const number = int64FromText(visit.call.parameters['number']!)
+    const name = number === undefined ? undefined : visit.categories.names.get(number)
+    return number === undefined || name === undefined ? notFoundPage(visit) : handle(visit, { number, name })
+  }
+}
