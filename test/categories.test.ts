@@ -57,13 +57,11 @@ for (const engine of ENGINES) {
       assert.equal(await rename('hens', 'Hens'), undefined)
       const now = { ...hens, name: 'hens' }
       assert.deepEqual(await rename('Geese', 'Hens'), now)
-      assert.deepEqual(await categories.byName('HENS'), now)
-      assert.equal(await categories.byName('Geese\0'), undefined)
+      const { names } = await categories.names()
       assert.deepEqual(
-        await categories.names([INT64_MAX, INT64_MIN, 77n]),
-        new Map([now, ducks].map(({ number, name }) => [number, name])),
+        [INT64_MAX, INT64_MIN, 77n].map((number) => names.get(number)),
+        ['hens', 'Ducks', undefined],
       )
-      assert.deepEqual(await categories.names([]), new Map())
       assert.equal((await store.accounts.auditTrail('acct_2', 9)).length, 1)
     })
 
@@ -95,32 +93,8 @@ for (const engine of ENGINES) {
       }
     })
 
-    it('count their animals up to a bound, all and by status, and come by name, page by page', async () => {
-      const { categories } = store
-      for (const [number, name] of [
-        [600n, 'zz none'],
-        [601n, 'ZZ some'],
-        [602n, 'zz too many'],
-      ] as const)
-        await categories.save({ number, name }, undefined, added('acct_1'))
+    it('count their animals of each status, up to a bound', async () => {
       await store.pets.createMany([...pets(2, 601n, 'sold'), ...pets(COUNTED_MOST + 1, 602n, 'available')])
-      const listed: { number: bigint; name: string; animals: number }[] = []
-      for (let last: string | undefined; ;) {
-        const page = await categories.list({ limit: 2, after: last })
-        listed.push(...page)
-        if (page.length < 2) break
-        last = page.at(-1)!.name
-      }
-      assert.deepEqual(
-        listed.filter(({ name }) => /^zz/i.test(name)),
-        [
-          { number: 600n, name: 'zz none', animals: 0 },
-          { number: 601n, name: 'ZZ some', animals: 2 },
-          { number: 602n, name: 'zz too many', animals: COUNTED_MOST },
-        ],
-      )
-      const numbers = listed.map(({ number }) => number)
-      assert.equal(new Set(numbers).size, numbers.length)
       assert.deepEqual(await store.pets.countInCategory(601n), { available: 0, pending: 0, sold: 2 })
       assert.deepEqual(await store.pets.countInCategory(602n), { available: COUNTED_MOST, pending: 0, sold: 0 })
     })
@@ -138,7 +112,7 @@ for (const engine of ENGINES) {
         await using target = await to.newDatabase()
         await withStore(target.url, async (copy) => {
           await copyStore(store, copy, () => {})
-          assert.deepEqual(await copy.categories.list({ limit: 100 }), await store.categories.list({ limit: 100 }))
+          assert.deepEqual(await copy.categories.names(), await store.categories.names())
         })
       }
     })

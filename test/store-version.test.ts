@@ -60,9 +60,7 @@ const PETS: Record<keyof PetStore, Case> = {
 
 const CATEGORIES: Record<keyof CategoryStore, Case> = {
   save: data((store) => store.categories.save({ number: 3n, name: 'Felines' }, 'Cats', event)),
-  list: reads((store) => store.categories.list({ limit: 5 })),
-  names: reads((store) => store.categories.names([3n])),
-  byName: reads((store) => store.categories.byName('cats')),
+  names: reads((store) => store.categories.names()),
   freeNumber: reads((store) => store.categories.freeNumber()),
 }
 

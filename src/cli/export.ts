@@ -7,7 +7,6 @@ import { quote } from '../contract/json.ts'
 import type { CategoryNames } from '../contract/category-name.ts'
 import { CATEGORY, DELIMITERS, renderCsv } from '../contract/pet-csv.ts'
 import { type Pet, renderPet } from '../contract/pets.ts'
-import { readCategoryNames } from '../store/category-names.ts'
 import { petOfRecord } from '../store/pet-columns.ts'
 import { kindOf, readBatches } from '../store/records.ts'
 import { partOfDatabase } from '../store/sqlite/database-files.ts'
@@ -119,7 +118,7 @@ async function writeTo(
       showProgress(terminal, count, total, rate(count, total))
     }
   }
-  const content = Readable.from(render(batches(), await readCategoryNames(store)))
+  const content = Readable.from(render(batches(), await store.categories.names()))
   // Opened when the pipeline begins, which handles its errors: a stream opens its file at once.
   const target = openTarget()
   await pipeline(content, target, {

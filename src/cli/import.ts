@@ -3,7 +3,6 @@
 import { createHash } from 'node:crypto'
 import { CategoryNames } from '../contract/category-name.ts'
 import type { NewPet } from '../contract/pets.ts'
-import { readCategoryNames } from '../store/category-names.ts'
 import { isInMemory } from '../store/database-address.ts'
 import type { FileImport, ImportStore } from '../store/imports.ts'
 import type { Store } from '../store/store.ts'
@@ -76,7 +75,8 @@ export const importPets: Command = {
     if (csv !== undefined && csv.ignored.length > 0)
       report(terminal, `Warning: animals do not have these columns, which are left out: ${csv.ignored.join(', ')}.`)
     const isNew = isInMemory(input.config.database)
-    const categories = (isNew ? undefined : await withExistingStore(input, readCategoryNames)) ?? new CategoryNames()
+    const categories =
+      (isNew ? undefined : await withExistingStore(input, (store) => store.categories.names())) ?? new CategoryNames()
     const read: Reader = (chunks) =>
       csv === undefined ? readJsonLines(chunks, categories) : readCsv(chunks, csv, categories)
     const recognised = csv === undefined ? encoding : `${delimiterWords(csv.delimiter)}, ${encoding}`

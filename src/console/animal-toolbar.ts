@@ -3,6 +3,7 @@ import type { CategoryNames } from '../contract/category-name.ts'
 import { NAME_MAX_LENGTH } from '../contract/limits.ts'
 import type { DelimiterName } from '../contract/pet-csv.ts'
 import { PET_STATUSES, type PetStatus } from '../contract/pets.ts'
+import { COUNTED_MOST } from '../store/category-store.ts'
 import type { FoundPets } from '../store/store.ts'
 import { html, type Html, isolated, withVisibleControls } from '../http/html.ts'
 import { CATEGORY, type Chosen, chosenQuery, listAddress, withFilters } from './animal-addresses.ts'
@@ -58,8 +59,13 @@ function statusSegments(chosen: Chosen, typed: string, { counts, isCounted }: St
 }
 
 /** Returns how many animals the list of a status has; without a status, of all. */
-export function total(counts: Record<PetStatus, number>, status: PetStatus | undefined): number {
+export function total(counts: Record<PetStatus, number>, status?: PetStatus): number {
   return status === undefined ? Object.values(counts).reduce((sum, each) => sum + each, 0) : counts[status]
+}
+
+/** Returns whether the animals of a category were counted to the last one. */
+export function isExact(counts: Record<PetStatus, number>): boolean {
+  return Object.values(counts).every((each) => each < COUNTED_MOST)
 }
 
 function downloadMenu(filters: Chosen, typed: string, categories: CategoryNames): Html {

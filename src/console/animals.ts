@@ -8,14 +8,13 @@ import { Problem } from '../contract/errors.ts'
 import { int64FromText } from '../contract/int64.ts'
 import { quote } from '../contract/json.ts'
 import { DELIMITERS, renderCsv } from '../contract/pet-csv.ts'
-import { COUNTED_MOST } from '../store/category-store.ts'
 import type { PetList } from '../store/pet-list.ts'
 import { wordsOf } from '../store/search-pets.ts'
 import type { FoundPets, Place } from '../store/store.ts'
 import { ACCEPTED, CATEGORY, chosenQuery, listAddress, withFilters } from './animal-addresses.ts'
 import { stepNotice } from './animal-steps.ts'
 import { animalTable } from './animal-table.ts'
-import { type StatusCounts, toolbar, total } from './animal-toolbar.ts'
+import { isExact, type StatusCounts, toolbar, total } from './animal-toolbar.ts'
 import { emptyState, html, type Html, isolated } from '../http/html.ts'
 import { paging } from './paging.ts'
 import { badRequestPage } from './problem-pages.ts'
@@ -114,7 +113,7 @@ async function list(visit: MemberVisit, query: PetList): Promise<Shown | { redir
   const { categoryId } = query
   const counting = categoryId === undefined ? pets.countByStatus() : pets.countInCategory(categoryId)
   const [found, counts] = await Promise.all([pets.list({ ...query, limit: query.limit + 1 }), counting])
-  const isCounted = categoryId === undefined || Object.values(counts).every((each) => each < COUNTED_MOST)
+  const isCounted = categoryId === undefined || isExact(counts)
   // No newer page follows: shows the first page instead, which is never shorter.
   if (query.after !== undefined && found.length <= query.limit) return { redirect: listAddress(query) }
   const notice = addedNotice(raw.get('added'), found)
@@ -198,13 +197,13 @@ function results(found: FoundPets, visit: MemberVisit, q: string, filters: PetLi
     html`<p class="notice warn" role="status">The search may not know all animals yet; it is being brought up to date.</p>`
   if (pets.length === 0 && next === undefined)
     return html`${behind}${emptyState(isFirst ? 'No animal matches' : 'No more animals match', all)}`
-  const back = !isFirst && html`<a class="button" href="${listAddress(filters, { q })}">← First</a>`
-  const more =
-    next &&
-    html`<a class="button" rel="next" href="${listAddress(filters, { q, from: `${next.id} ${next.word}` })}">More →</a>`
+  const pages = {
+    first: isFirst ? undefined : listAddress(filters, { q }),
+    more: next && listAddress(filters, { q, from: `${next.id} ${next.word}` }),
+  }
   return html`${behind}
     <p class="quiet-text">${count(total(counts, filters.status))} ${!isCounted && 'or more'} found for ${isolated(q)}, ${order === 'newest' ? 'newest first' : 'in the order of the matching word'}. ${all}</p>
     ${pets.length > 0 && animalTable('Animals that match', pets, visit)}
     ${next && pets.length < filters.limit && html`<p>There may be more: this page has looked at as many animals as one page does.</p>`}
-    ${(back || more) && html`<nav class="paging" aria-label="Pages"><span class="paging-back">${back}</span>${more}</nav>`}`
+    ${paging(pages)}`
 }

@@ -3,10 +3,13 @@ import { type Category, categoryNameProblem } from '../contract/category-name.ts
 import { FieldProblem } from '../contract/errors.ts'
 import { int64FromText } from '../contract/int64.ts'
 import { CATEGORIES_MOST } from '../contract/limits.ts'
-import { COUNTED_MOST } from '../store/category-store.ts'
+import type { AuditEvent } from '../store/account-store.ts'
+import type { Store } from '../store/store.ts'
 import { emptyState, html, type Html, isolated } from '../http/html.ts'
 import { listAddress } from './animal-addresses.ts'
+import { isExact, total } from './animal-toolbar.ts'
 import { field, form, hidden, type Problems, problemSummary } from './forms.ts'
+import { paging } from './paging.ts'
 import { notFoundPage } from './problem-pages.ts'
 import { count } from './times.ts'
 import { type ConsoleRoute, forMembers, type HtmlPage, type MemberVisit, type Outcome } from './visit.ts'
@@ -19,12 +22,18 @@ export const categoryRoutes: readonly ConsoleRoute[] = [
   forMembers('POST', '/categories/{number}', withCategory(save), { keepsTyped: true }),
 ]
 
-const SHOWN = 50
+const SHOWN = 20
 
 async function listPage({ store, query, categories }: MemberVisit): Promise<HtmlPage> {
   const [after, saved] = ['after', 'saved'].map((name) => int64FromText(query.get(name) ?? ''))
-  const found = await store.categories.list({ limit: SHOWN + 1, after: categories.names.get(after!) })
-  const page = found.slice(0, SHOWN)
+  const all = [...categories.names]
+  const start = all.findIndex(([number]) => number === after) + 1
+  const shown = all.slice(start, start + SHOWN)
+  const rows = await Promise.all(shown.map(async ([number, name]) => row(number, name, await countIn(store, number))))
+  const pages = {
+    first: start > 0 ? '/categories' : undefined,
+    more: start + SHOWN < all.length ? `/categories?after=${shown.at(-1)![0]}` : undefined,
+  }
   return {
     title: 'Categories',
     section: 'animals',
@@ -32,26 +41,26 @@ async function listPage({ store, query, categories }: MemberVisit): Promise<Html
       <div class="page-head"><h1>Categories</h1><a class="button primary" href="/categories/new">Add a category</a></div>
       ${saved !== undefined && html`<p class="notice good" role="status">Saved: ${isolated(categories.words(saved))}.</p>`}
       ${
-        page.length === 0
+        rows.length === 0
           ? emptyState('No category has a name yet', 'Animals show the number of their category until it has one.')
           : html`<table class="table animals">
         <caption class="visually-hidden">Categories, by name</caption>
         <thead><tr><th scope="col">Name</th><th scope="col" class="number">Number</th><th scope="col" class="number">Animals</th>
           <th scope="col"><span class="visually-hidden">Actions</span></th></tr></thead>
-        <tbody>${page.map(row)}</tbody></table>`
-      }
-      ${
-        (after !== undefined || found.length > SHOWN) &&
-        html`<nav class="paging" aria-label="Pages">${after === undefined ? html`<span></span>` : html`<a class="button" href="/categories">← First</a>`}
-          ${found.length > SHOWN && html`<a class="button" rel="next" href="/categories?after=${page.at(-1)!.number}">More →</a>`}</nav>`
+        <tbody>${rows}</tbody></table>${paging(pages)}`
       }`,
   }
 }
 
-function row({ number, name, animals }: Category & { animals: number }): Html {
+async function countIn({ pets }: Store, number: bigint): Promise<string> {
+  const counts = await pets.countInCategory(number)
+  return `${count(total(counts))}${isExact(counts) ? '' : ' or more'}`
+}
+
+function row(number: bigint, name: string, animals: string): Html {
   return html`<tr><th scope="row"><a href="${listAddress({ categoryId: number })}">${isolated(name)}</a></th>
     <td class="number" data-label="Number">${number}</td>
-    <td class="number" data-label="Animals">${count(animals)}${animals === COUNTED_MOST && ' or more'}</td>
+    <td class="number" data-label="Animals">${animals}</td>
     <td class="step-cell"><a class="button quiet" href="/categories/${number}">Rename<span class="visually-hidden"> ${name}</span></a></td></tr>`
 }
 
@@ -86,45 +95,40 @@ function formPage(visit: MemberVisit, category?: Category, problems: Problems = 
   }
 }
 
-function renamedPage(visit: MemberVisit, category: Category): HtmlPage {
-  const message = 'The category was renamed to the name above while you were editing. Rename it again to replace that'
-  return formPage(visit, category, [new FieldProblem('name', message)])
-}
-
 /** Adds a category, or renames the given one. Takes back no rename that happened since the form was opened. */
 async function save(visit: MemberVisit, category?: Category): Promise<Outcome> {
   const { form: sent, now, who } = visit
   const { categories } = visit.store
   const [name = '', digits = ''] = ['name', 'number'].map((each) => sent.get(each)?.trim() ?? '')
-  // Left alone, or sent twice.
-  const isSame = category !== undefined && [sent.get('shown'), category.name].includes(name)
-  if (isSame) return { redirect: `/categories?saved=${category.number}` }
-  if (category !== undefined && sent.get('shown') !== category.name) return renamedPage(visit, category)
-  const number = category?.number ?? (digits === '' ? await categories.freeNumber() : int64FromText(digits))
+  const [former, shown] = [category?.name, sent.get('shown')]
+  const saved = (number: bigint) => ({ redirect: `/categories?saved=${number}` })
+  const wrong = (at: 'name' | 'number', message: string, stored = category) =>
+    formPage(visit, stored, [new FieldProblem(at, message)])
+  if (category !== undefined) {
+    // Left alone, or sent twice.
+    if (name === shown || name === former) return saved(category.number)
+    if (shown !== former) return wrong('name', RENAMED)
+  }
   const isFull = category === undefined && visit.categories.names.size >= CATEGORIES_MOST
   const wrongName = isFull ? `At most ${count(CATEGORIES_MOST)} categories can have a name` : categoryNameProblem(name)
-  const wrong = (at: 'name' | 'number', message: string) => formPage(visit, category, [new FieldProblem(at, message)])
   if (wrongName !== undefined) return wrong('name', wrongName)
+  const number = category?.number ?? (digits === '' ? await categories.freeNumber() : int64FromText(digits))
   if (number === undefined) return wrong('number', 'Enter a whole number in digits, such as 3 or -3')
-  const action = category === undefined ? 'category.added' : 'category.renamed'
-  const detail = category && { detail: `${category.name} → ${name}` }
-  const event = {
-    at: now,
-    accountId: who.account.id,
-    action,
-    via: 'console',
-    subject: `${name} (${number})`,
-    ...detail,
-  } as const
-  const found = (await categories.save({ number, name }, category?.name, event)) ?? { number, name }
+  const [accountId, subject] = [who.account.id, `${name} (${number})`]
+  const done =
+    former === undefined ? { action: 'category.added' } : { action: 'category.renamed', detail: `${former} → ${name}` }
+  const event = { at: now, accountId, via: 'console', subject, ...done } as AuditEvent
+  const found = await categories.save({ number, name }, former, event)
   // A form that was sent twice finds what it has written.
-  if (found.number === number && found.name === name) return { redirect: `/categories?saved=${number}` }
+  if (found === undefined || (found.number === number && found.name === name)) return saved(number)
   const taken = `${found.name} (${found.number})`
   if (found.number !== number) return wrong('name', `${taken} has this name already`)
-  if (category !== undefined) return renamedPage(visit, found)
+  if (category !== undefined) return wrong('name', RENAMED, found)
   // Another person was given the free number first.
   return digits === '' ? save(visit) : wrong('number', `There is ${taken} already: rename it, or enter another number`)
 }
+
+const RENAMED = 'The category was renamed to the name above while you were editing. Rename it again to replace that'
 
 /** Looks up the category that the address names. */
 function withCategory(handle: (visit: MemberVisit, category: Category) => Outcome | Promise<Outcome>) {

@@ -11,7 +11,6 @@ import type { Call, PageCall } from '../http/call.ts'
 import type { PageRoute } from '../http/routes.ts'
 import type { CategoryNames } from '../contract/category-name.ts'
 import type { Log } from '../log.ts'
-import { readCategoryNames } from '../store/category-names.ts'
 import type { Store } from '../store/store.ts'
 import type { Html } from '../http/html.ts'
 
@@ -102,7 +101,7 @@ export function forMembers(
   options: FormOptions = {},
 ): ConsoleRoute {
   const withNames = async (visit: Visit) =>
-    handle(Object.assign(visit as MemberVisit, { categories: await readCategoryNames(visit.store) }))
+    handle(Object.assign(visit as MemberVisit, { categories: await visit.store.categories.names() }))
   return { method, path, access: 'session', handle: withNames, ...options }
 }
 

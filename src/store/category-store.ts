@@ -1,6 +1,6 @@
 // The port for categories: people give names to the numbers that animals have. Numbers are never changed or reused, so nothing
 // removes a category. What only reads is the same statement in both engines.
-import { type Category, foldCategoryName } from '../contract/category-name.ts'
+import { type Category, CategoryNames } from '../contract/category-name.ts'
 import type { AuditEvent } from './account-store.ts'
 import type { Read } from './pet-columns.ts'
 
@@ -17,12 +17,8 @@ export interface CategoryStore {
    * that has the new name.
    */
   save(category: Category, former: string | undefined, event: AuditEvent): Promise<Category | undefined>
-  /** Lists categories by name, those behind the name `after`, with how many animals each has, at most `COUNTED_MOST`. */
-  list(query: { limit: number; after?: string | undefined }): Promise<(Category & { animals: number })[]>
-  /** Resolves with the names of those of these numbers that have one. */
-  names(numbers: readonly bigint[]): Promise<Map<bigint, string>>
-  /** Resolves with undefined if no category has this name. */
-  byName(name: string): Promise<Category | undefined>
+  /** Resolves with all names: there are at most `CATEGORIES_MOST`. */
+  names(): Promise<CategoryNames>
   /** Resolves with the lowest number from 1 that has neither a name nor animals; undefined if the first 10,000 are taken. */
   freeNumber(): Promise<bigint | undefined>
 }
@@ -52,27 +48,11 @@ const FREE_NUMBER = `
         OR EXISTS (SELECT 1 FROM pets WHERE category_id = tried.number))
   ) SELECT max(number) FROM tried HAVING max(number) <= 10000`
 
-/** `numbersIn` selects the numbers of a JSON array, which is its parameter $1. */
-export function readCategories(read: Read, numbersIn: string): Omit<CategoryStore, 'save'> {
+export function readCategories(read: Read): Omit<CategoryStore, 'save'> {
   return {
-    async list({ limit, after = '' }) {
-      const animals = `SELECT count(*) FROM (SELECT 1 FROM pets WHERE category_id = number LIMIT ${COUNTED_MOST}) AS counted`
-      const page = `WHERE name_folded > $1 ORDER BY name_folded LIMIT ${limit}`
-      const rows = await read(`SELECT number, name, (${animals}) FROM categories ${page}`, [foldCategoryName(after)])
-      return rows.map((row) => ({ ...categoryOf(row), animals: Number(row[2]) }))
-    },
-
-    async names(numbers) {
-      const named = `SELECT number, name FROM categories WHERE number IN (${numbersIn})`
-      return new Map((await read(named, [`[${numbers.join()}]`])) as [bigint, string][])
-    },
-
-    async byName(name) {
-      const folded = foldCategoryName(name)
-      // PostgreSQL can't compare with U+0000.
-      if (folded.includes('\0')) return undefined
-      const [found] = await read('SELECT number, name FROM categories WHERE name_folded = $1', [folded])
-      return found && categoryOf(found)
+    async names() {
+      const rows = await read('SELECT number, name FROM categories', [])
+      return new CategoryNames(rows.map(categoryOf))
     },
 
     async freeNumber() {

@@ -29,6 +29,5 @@ export function postgresCategories(pool: Pool): CategoryStore {
     return inTheWay(found, category, former) ?? save(category, former, event)
   }
 
-  const numbersIn = 'SELECT value::bigint FROM json_array_elements_text($1::text::json)'
-  return { save, ...readCategories((text, values) => pool.rows(text, values), numbersIn) }
+  return { save, ...readCategories((text, values) => pool.rows(text, values)) }
 }

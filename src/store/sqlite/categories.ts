@@ -22,6 +22,6 @@ export function sqliteCategories(db: DatabaseSync, transactions: Transactions): 
       })
     },
 
-    ...readCategories((text, values) => transactions.read(() => rows(text, values)), 'SELECT value FROM json_each($1)'),
+    ...readCategories((text, values) => transactions.read(() => rows(text, values))),
   }
 }
