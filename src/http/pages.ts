@@ -34,16 +34,11 @@ export function createPages(
   const originOf = createOrigin(config.trustProxy)
 
   /** Finds out whose key came with a request that is refused, so that its owner sees it among the failed requests. */
-  async function refuse(call: PageCall, refusal: Refusal): Promise<Refusal> {
-    // Without the database the answer is the same.
-    await Promise.resolve(authenticate(call)).catch(() => undefined)
-    return refusal
-  }
-
-  function answerUnrouted(call: PageCall): Result | Promise<Result> {
+  async function answerUnrouted(call: PageCall): Promise<Result> {
     const result = unrouted(call, table, pages)
-    const hasKey = call.request.headers.authorization !== undefined
-    return result instanceof Refusal && hasKey ? refuse(call, result) : result
+    // Without the database the answer is the same.
+    if (result instanceof Refusal) await Promise.resolve(authenticate(call)).catch(() => undefined)
+    return result
   }
 
   return ({ request, response, at }: Arrival): void => {

@@ -24,8 +24,6 @@ export interface Page {
   where?: string
   /** What rows must equal. An index has these columns, in this order, and then the id. */
   filters: readonly Filter[]
-  /** What rows must equal besides. */
-  others?: readonly Filter[]
   before?: bigint | undefined
   after?: bigint | undefined
   limit: number
@@ -38,8 +36,7 @@ export function pagesOfList(query: PetList): Page[] {
   const { categoryId, status } = query
   if (categoryId !== undefined && status === undefined)
     return PET_STATUSES.flatMap((each) => pagesOfList({ ...query, status: each }))
-  const [first, ...others] = filterColumns(query)
-  const page = { ...query, select: SELECT_PETS, filters: first === undefined ? [] : [first], others }
+  const page = { ...query, select: SELECT_PETS, filters: filterColumns(query) }
   if (categoryId === undefined) return [page]
   const category = { column: FIELDS.categoryId.column, value: categoryId }
   return [{ ...page, index: 'pets_by_category', filters: [category, ...page.filters] }]

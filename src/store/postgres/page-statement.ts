@@ -9,17 +9,17 @@ export function pageStatement(pages: readonly Page[]): { text: string; parameter
 }
 
 /**
- * Renders `filters = … AND others = … ORDER BY id`, but words the filters so that only the index on their columns and
+ * Renders `filters = … ORDER BY id`, but words the filters so that only the index on their columns and
  * the id provides this order. For an equality, PostgreSQL may scan all animals from the newest down and skip the others:
  * if the animals of one status are all old, that reads nearly the whole table. The limit is part of the text, not a
  * parameter: with an unknown limit, PostgreSQL plans every page again.
  */
 function render(page: Page, parameter: (value: string | bigint) => string): string {
-  const { select, where = 'TRUE', filters, others = [], before, after, limit } = page
+  const { select, where = 'TRUE', filters, before, after, limit } = page
   const [side, back, order] = after === undefined ? ['<', '>', 'DESC'] : ['>', '<', 'ASC']
   const columns = filters.map(({ column }) => column)
   const values = filters.map(({ value }) => parameter(value))
-  const conditions = [where, ...others.map(({ column, value }) => `${column} = ${parameter(value)}`)]
+  const conditions = [where]
   const cursor = after ?? before
   if (columns.length > 0) conditions.push(`(${columns.join()}) ${back}= (${values.join()})`)
   if (cursor !== undefined)

@@ -137,10 +137,9 @@ export function sqlitePets(db: DatabaseSync, transactions: Transactions): PetSto
 }
 
 /** Renders the statement of a page; the limit is its last parameter. */
-export function sqlitePage({ select, index, where = 'TRUE', filters, others = [], before, after }: Page) {
-  const equal = [...filters, ...others]
-  const values = equal.map(({ value }): string | bigint => value)
-  const conditions = [where, ...equal.map(({ column }) => `${column} = ?`)]
+export function sqlitePage({ select, index, where = 'TRUE', filters, before, after }: Page) {
+  const values = filters.map(({ value }): string | bigint => value)
+  const conditions = [where, ...filters.map(({ column }) => `${column} = ?`)]
   const bound = after ?? before
   if (bound !== undefined) {
     conditions.push(after === undefined ? 'id < ?' : 'id > ?')
