@@ -1,11 +1,10 @@
 // The page of recent changes: who added, changed and removed which animals, newest first, of everybody or of one person.
+import { entryOf } from '../contract/entry-of.ts'
 import { int64FromText } from '../contract/int64.ts'
 import { PAGE_SIZE } from '../contract/limits.ts'
 import { decodeCursor, encodeCursor } from '../contract/list-query.ts'
 import { emptyState, html, type Html, isolated } from '../http/html.ts'
-import { petSubject } from '../store/account-store.ts'
 import type { ChangePlace, PetChange } from '../store/pet-changes.ts'
-import type { Addition } from '../store/pet-columns.ts'
 import { withQuery } from './animal-addresses.ts'
 import { byWhom, readNames, timelineEntry } from './animal-history.ts'
 import { paging } from './paging.ts'
@@ -24,7 +23,7 @@ async function changesPage(visit: MemberVisit): Promise<Outcome> {
   // An unknown address finds nothing, like that of somebody who changed nothing: the page tells nobody who has an account.
   const by = person === '' ? undefined : ((await store.accounts.accountByEmail(person))?.id ?? '')
   const { changes, next } = await store.pets.changes({ by, after, limit: PAGE_SIZE.default })
-  const entries = await entriesOf(visit, changes.map(done))
+  const entries = await entriesOf(visit, changes)
   const newest = from === null ? undefined : withQuery(PATH, { person })
   return {
     title: 'Recent changes',
@@ -39,25 +38,22 @@ async function changesPage(visit: MemberVisit): Promise<Outcome> {
   }
 }
 
-/** Returns the animal as the subject of an event, what was done to it, and by whom and when. */
-function done(change: PetChange): readonly [subject: string, what: string, Addition | undefined] {
-  if (change.kind === 'added') return [petSubject(change.pet), 'Added', change.addition]
-  const { subject, action, detail = '', accountId: by, at } = change.event
-  return [subject, action === 'pet.removed' ? `Removed: ${detail}` : detail, { at, by }]
-}
-
 /** Renders changes, each with a link to its animal, which has no page once it was removed. */
-async function entriesOf(visit: MemberVisit, changes: ReturnType<typeof done>[]): Promise<Html[]> {
-  const authors = changes.map(([, , addition]) => addition?.by)
+async function entriesOf(visit: MemberVisit, changes: readonly PetChange[]): Promise<Html[]> {
+  const authors = changes.map(({ done }) => done?.by)
   const nameOf = await readNames(visit, authors)
-  const entries = changes.map(async ([subject, what, addition]) => {
+  const entries = changes.map(async ({ action, subject, detail = '', done }) => {
     const id = int64FromText(/\((-?\d+)\)$/.exec(subject)?.[1] ?? '')
     const hasPage = id !== undefined && (await visit.store.pets.get(id)) !== undefined
     const animal = hasPage ? html`<a href="/animals/${id}">${isolated(subject)}</a>` : isolated(subject)
-    return timelineEntry(html`${animal} · ${isolated(what)}`, byWhom(addition, nameOf))
+    const what = `${entryOf(WORDS, action) ?? ''}${detail}`
+    return timelineEntry(html`${animal} · ${isolated(what)}`, byWhom(done, nameOf))
   })
   return Promise.all(entries)
 }
+
+/** What comes before the detail of a change. */
+const WORDS = { 'pet.added': 'Added', 'pet.removed': 'Removed: ' }
 
 /** Writes a place for an address: two cursors, of which one may be missing. */
 function placeText({ petId, eventId }: ChangePlace): string {

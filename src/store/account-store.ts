@@ -174,6 +174,9 @@ export function petSubject({ id, name }: Pet): string {
   return `${name} (${id})`
 }
 
+/** The same in SQL. */
+export const PET_SUBJECT = `name || ' (' || id || ')'`
+
 /** Selects the events of animals; indexes have this condition. */
 export const OF_PETS = `action IN ('pet.changed', 'pet.removed')`
 

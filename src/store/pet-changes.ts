@@ -1,8 +1,7 @@
 // Who added, changed and removed animals, newest first, in the same way for every engine. The rows of animals tell who added them,
 // the audit trail tells the rest: a page reads the next of both, each by an index, and merges them by time.
-import type { Pet } from '../contract/pets.ts'
-import { asEvent, type EventRow, OF_PETS, type RecordedEvent } from './account-store.ts'
-import { type Addition, ADDITION_ROW, additionOf, type ColumnValue, PET_ROW, petOf, type Read } from './pet-columns.ts'
+import { OF_PETS, PET_SUBJECT } from './account-store.ts'
+import { type Addition, ADDITION_ROW, additionOf, type ColumnValue, type Read } from './pet-columns.ts'
 import type { Page } from './pet-list.ts'
 
 /** Which changes to list. */
@@ -20,11 +19,15 @@ export interface ChangePlace {
   eventId: bigint | undefined
 }
 
-export type PetChange =
-  /** The animal as it is now. Additions that were not recorded come after all that happened later, and at the end. */
-  | { kind: 'added'; pet: Pet; addition: Addition | undefined }
-  /** A change or a removal; `accountId` says whose, the subject ends with the animal's id (`petSubject`). */
-  | { kind: 'event'; event: RecordedEvent }
+export interface PetChange {
+  /** `pet.added`, or the action of an event. */
+  action: string
+  /** The animal, as `petSubject` names it. */
+  subject: string
+  detail: string | undefined
+  /** When and by whom. Additions that were not recorded come after all that happened later, and at the end. */
+  done: Addition | undefined
+}
 
 export interface PetChanges {
   changes: PetChange[]
@@ -39,14 +42,14 @@ const ADDED_IN_CONSOLE = `added_by < 'key'`
 export function pagesOfChanges({ by, limit, after }: ChangeQuery): [Page, Page] {
   const own = (column: string) => (by === undefined ? [] : [{ column, value: by }])
   const pets = {
-    select: `SELECT ${PET_ROW}, ${ADDITION_ROW} FROM pets`,
+    select: `SELECT id, 'pet.added', ${PET_SUBJECT}, NULL, ${ADDITION_ROW} FROM pets`,
     ...(by === undefined ? {} : { where: ADDED_IN_CONSOLE }),
     filters: own('added_by'),
     before: after?.petId,
     limit: limit + 1,
   }
   const events = {
-    select: 'SELECT id, at, account_id, action, via, subject, detail FROM audit_events',
+    select: 'SELECT id, action, subject, detail, at, account_id FROM audit_events',
     where: OF_PETS,
     filters: own('account_id'),
     before: after?.eventId,
@@ -61,13 +64,12 @@ export function mergeChanges(
   events: readonly ColumnValue[][],
   { limit, after }: ChangeQuery,
 ): PetChanges {
-  const added = pets.map((row) => ({ kind: 'added' as const, pet: petOf(row), addition: additionOf(row.slice(-2)) }))
-  const others = events.map((row) => ({ kind: 'event' as const, event: eventOf(row) }))
+  const [added, others] = [pets.map(changeOf), events.map(changeOf)]
   const changes: PetChange[] = []
   while (changes.length < limit && added.length + others.length > 0) {
     // An animal whose time was not recorded has that of the next older one.
-    const addedAt = added.find(({ addition }) => addition !== undefined)?.addition?.at ?? Number.NEGATIVE_INFINITY
-    const isAddition = others[0] === undefined || addedAt > others[0].event.at
+    const addedAt = added.find(({ done }) => done !== undefined)?.done?.at ?? Number.NEGATIVE_INFINITY
+    const isAddition = others[0] === undefined || addedAt > others[0].done!.at
     changes.push((isAddition ? added.shift() : others.shift())!)
   }
   if (added.length + others.length === 0) return { changes, next: undefined }
@@ -77,8 +79,8 @@ export function mergeChanges(
   return { changes, next: { petId, eventId: lastId(events, others.length) ?? after?.eventId } }
 }
 
-function eventOf([, at, accountId, action, via, subject, detail]: readonly ColumnValue[]): RecordedEvent {
-  return asEvent({ at: Number(at), accountId, action, via, subject, detail } as EventRow)
+function changeOf([, action, subject, detail, ...addition]: readonly ColumnValue[]): PetChange {
+  return { action, subject, detail: detail ?? undefined, done: additionOf(addition) } as PetChange
 }
 
 export async function readAddition(read: Read, id: bigint): Promise<Addition | undefined> {
