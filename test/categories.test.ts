@@ -99,14 +99,6 @@ for (const engine of ENGINES) {
       assert.deepEqual(await store.pets.countInCategory(602n), { available: COUNTED_MOST, pending: 0, sold: 0 })
     })
 
-    it('have a free number: one without a name and without animals', async () => {
-      assert.equal(await store.categories.freeNumber(), 1n)
-      await store.categories.save({ number: 1n, name: 'First' }, undefined, added('acct_1'))
-      await store.pets.createMany(pets(1, 2n, 'sold'))
-      // The number 3 has a name since the first test.
-      assert.equal(await store.categories.freeNumber(), 4n)
-    })
-
     it('go with a copy to any engine', async () => {
       for (const to of ENGINES) {
         await using target = await to.newDatabase()

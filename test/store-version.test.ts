@@ -61,7 +61,6 @@ const PETS: Record<keyof PetStore, Case> = {
 const CATEGORIES: Record<keyof CategoryStore, Case> = {
   save: data((store) => store.categories.save({ number: 3n, name: 'Felines' }, 'Cats', event)),
   names: reads((store) => store.categories.names()),
-  freeNumber: reads((store) => store.categories.freeNumber()),
 }
 
 const ACCOUNTS: Record<keyof AccountStore, Case> = {

@@ -112,7 +112,7 @@ async function save(visit: MemberVisit, category?: Category): Promise<Outcome> {
   const isFull = category === undefined && visit.categories.names.size >= CATEGORIES_MOST
   const wrongName = isFull ? `At most ${count(CATEGORIES_MOST)} categories can have a name` : categoryNameProblem(name)
   if (wrongName !== undefined) return wrong('name', wrongName)
-  const number = category?.number ?? (digits === '' ? await categories.freeNumber() : int64FromText(digits))
+  const number = category?.number ?? (digits === '' ? await freeNumber(visit) : int64FromText(digits))
   if (number === undefined) return wrong('number', 'Enter a whole number in digits, such as 3 or -3')
   const [accountId, subject] = [who.account.id, `${name} (${number})`]
   const done =
@@ -124,8 +124,16 @@ async function save(visit: MemberVisit, category?: Category): Promise<Outcome> {
   const taken = `${found.name} (${found.number})`
   if (found.number !== number) return wrong('name', `${taken} has this name already`)
   if (category !== undefined) return wrong('name', RENAMED, found)
-  // Another person was given the free number first.
-  return digits === '' ? save(visit) : wrong('number', `There is ${taken} already: rename it, or enter another number`)
+  return wrong('number', `There is ${taken} already: rename it, or enter another number`)
+}
+
+/** Resolves with the lowest number from 1 that has neither a name nor animals; undefined if the first hundreds are taken. */
+async function freeNumber({ store, categories }: MemberVisit): Promise<bigint | undefined> {
+  for (let number = 1n; number <= CATEGORIES_MOST; number += 1n) {
+    const isTaken = categories.names.has(number) || (await store.pets.list({ categoryId: number, limit: 1 })).length > 0
+    if (!isTaken) return number
+  }
+  return undefined
 }
 
 const RENAMED = 'The category was renamed to the name above while you were editing. Rename it again to replace that'

@@ -1,5 +1,5 @@
 // The port for categories: people give names to the numbers that animals have. Numbers are never changed or reused, so nothing
-// removes a category. What only reads is the same statement in both engines.
+// removes a category.
 import { type Category, CategoryNames } from '../contract/category-name.ts'
 import type { AuditEvent } from './account-store.ts'
 import type { Read } from './pet-columns.ts'
@@ -19,8 +19,6 @@ export interface CategoryStore {
   save(category: Category, former: string | undefined, event: AuditEvent): Promise<Category | undefined>
   /** Resolves with all names: there are at most `CATEGORIES_MOST`. */
   names(): Promise<CategoryNames>
-  /** Resolves with the lowest number from 1 that has neither a name nor animals; undefined if the first 10,000 are taken. */
-  freeNumber(): Promise<bigint | undefined>
 }
 
 export const SAME_NUMBER_OR_NAME = 'SELECT number, name FROM categories WHERE number = $1 OR name_folded = $2'
@@ -40,24 +38,7 @@ function categoryOf([number, name]: Row): Category {
   return { number: number as bigint, name: name as string }
 }
 
-/** Counts up while a number is taken. */
-const FREE_NUMBER = `
-  WITH RECURSIVE tried (number) AS (
-    SELECT CAST(1 AS BIGINT) UNION ALL SELECT number + 1 FROM tried WHERE number <= 10000
-      AND (EXISTS (SELECT 1 FROM categories AS c WHERE c.number = tried.number)
-        OR EXISTS (SELECT 1 FROM pets WHERE category_id = tried.number))
-  ) SELECT max(number) FROM tried HAVING max(number) <= 10000`
-
-export function readCategories(read: Read): Omit<CategoryStore, 'save'> {
-  return {
-    async names() {
-      const rows = await read('SELECT number, name FROM categories', [])
-      return new CategoryNames(rows.map(categoryOf))
-    },
-
-    async freeNumber() {
-      const [found] = await read(FREE_NUMBER, [])
-      return found?.[0] as bigint | undefined
-    },
-  }
+export async function readNames(read: Read): Promise<CategoryNames> {
+  const rows = await read('SELECT number, name FROM categories', [])
+  return new CategoryNames(rows.map(categoryOf))
 }

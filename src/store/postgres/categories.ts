@@ -1,6 +1,6 @@
 // Categories in PostgreSQL.
 import { foldCategoryName } from '../../contract/category-name.ts'
-import { type CategoryStore, inTheWay, readCategories, SAME_NUMBER_OR_NAME } from '../category-store.ts'
+import { type CategoryStore, inTheWay, readNames, SAME_NUMBER_OR_NAME } from '../category-store.ts'
 import { withEvent } from './accounts.ts'
 import { sqlState } from './failures.ts'
 import type { Pool } from './pool.ts'
@@ -29,5 +29,5 @@ export function postgresCategories(pool: Pool): CategoryStore {
     return inTheWay(found, category, former) ?? save(category, former, event)
   }
 
-  return { save, ...readCategories((text, values) => pool.rows(text, values)) }
+  return { save, names: () => readNames((text, values) => pool.rows(text, values)) }
 }

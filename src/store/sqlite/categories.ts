@@ -1,7 +1,7 @@
 // Categories in SQLite.
 import type { DatabaseSync } from 'node:sqlite'
 import { foldCategoryName } from '../../contract/category-name.ts'
-import { type CategoryStore, inTheWay, readCategories, SAME_NUMBER_OR_NAME } from '../category-store.ts'
+import { type CategoryStore, inTheWay, readNames, SAME_NUMBER_OR_NAME } from '../category-store.ts'
 import { prepareAppendEvent } from './accounts.ts'
 import { prepareExact, rowsOf } from './database.ts'
 import type { Transactions } from './transactions.ts'
@@ -22,6 +22,6 @@ export function sqliteCategories(db: DatabaseSync, transactions: Transactions): 
       })
     },
 
-    ...readCategories((text, values) => transactions.read(() => rows(text, values))),
+    names: () => readNames((text, values) => transactions.read(() => rows(text, values))),
   }
 }
