@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { CATEGORIES_MOST } from '../src/contract/limits.ts'
-import type { Category } from '../src/store/category-store.ts'
+import { type Category, COUNTED_MOST } from '../src/store/category-store.ts'
 import { ENGINES } from '../assurance/harness/engines.ts'
 import { hiddenIn, problemsIn, signedIn, signedInAs } from './console-client.ts'
-import { describeService, type Petstore, startPetstore } from './harness.ts'
+import { describeService, PASSWORD, type Petstore, startPetstore } from './harness.ts'
 import { event } from './sample-rows.ts'
 
 const NEW = '/categories/new'
@@ -48,6 +48,16 @@ describeService('Categories in the console', (service) => {
     const twice = await client.post(page, { ...hiddenIn(overtaken.body), name: 'Felines' })
     assert.equal(twice.location, '/categories?saved=1', 'the form that was sent twice')
     assert.equal((await newestEvent())!.detail, 'Tomcats → Felines')
+    // A form that comes back after a sign-in still shows what it was opened with.
+    const opened = await client.hiddenFields(page)
+    const renamed = event(service().account.id, 'category.renamed')
+    await service().store.categories.save({ number: 1n, name: 'Kittens' }, 'Felines', renamed)
+    await service().store.accounts.purgeSessions(0, 0, 0)
+    const ended = await client.post(page, { ...opened, name: 'Lions' })
+    const back = await client.signIn(service().account.email, PASSWORD, ended.location!)
+    const restored = await client.get(back.location!)
+    const sent = await client.post(page, { ...hiddenIn(restored.body), name: 'Lions' })
+    assert.match(sent.body, /<h1>Rename <bdi>Kittens<.*value="Lions"/s)
     for (const missing of ['/categories/99', '/categories/x']) assert.equal((await client.get(missing)).status, 404)
   })
 
@@ -136,14 +146,18 @@ describeService('Categories in the console', (service) => {
 
 for (const engine of ENGINES)
   describe(`Many categories in the console, on ${engine.name}`, () => {
-    it('are listed page by page, all of them can be chosen, and there is a limit', async () => {
+    it('are listed page by page, are counted up to a bound, all of them can be chosen, and there is a limit', async () => {
       await using petstore = await startPetstore({ engine })
       const names = Array.from({ length: CATEGORIES_MOST }, (_, nth) => `Kind ${String(nth).padStart(4, '0')}`)
       await nameAll(
         petstore,
         names.map((name, nth) => ({ number: BigInt(nth + 1), name })),
       )
+      const animal = { name: 'Rex', categoryId: 1n, status: 'sold' } as const
+      await petstore.store.pets.createMany(Array.from({ length: COUNTED_MOST }, () => animal))
       const client = await signedIn(petstore)
+      assert.match((await client.get('/categories')).body, /Kind 0000<.*?data-label="Animals">1,000 or more</s)
+      assert.match((await client.get('/animals?category=1')).body, /Sold<\/span> <span class="segment-count">1,000\+</)
       const seen: string[] = []
       for (let path: string | undefined = '/categories'; path !== undefined;) {
         const { body } = await client.get(path)
