@@ -324,6 +324,12 @@ describeService('The forms of the console', (service) => {
       assert.equal(await nameNow(), 'theirs')
       await client.post(path, { ...hiddenIn(asked.body), name: 'mine' })
       assert.equal(await nameNow(), 'mine')
+      // A form that comes back after a sign-in still shows what it was opened with.
+      await service().store.accounts.purgeSessions(0, 0, 0)
+      const ended = await client.post(path, { ...form, name: 'late' })
+      const back = await client.signIn(service().account.email, PASSWORD, ended.location!)
+      const sent = await client.post(path, { ...hiddenIn((await client.get(back.location!)).body), name: 'late' })
+      assert.match(sent.body, /renamed to mine while you were editing/)
     })
 
     it('that is new is shown with a create first, and says when its first request has come', async () => {

@@ -106,9 +106,12 @@ describe('A request that goes wrong after its answer has begun', { timeout: 120_
 describe('A download that fails after its answer has begun', () => {
   it('is cut off, so that no client takes a part for the whole, and is logged', async (context) => {
     await using petstore = await startPetstore()
-    await petstore.add({ name: 'Rex', categoryId: 1 })
     const client = await signedIn(petstore)
     const { pets } = petstore.store
+    // As many as are read at a time, so that more may follow.
+    await pets.createMany(
+      Array.from({ length: 1000 }, () => ({ name: 'Rex', categoryId: 1n, status: 'sold' as const })),
+    )
     const list = pets.list.bind(pets)
     const begun = Promise.withResolvers<void>()
     context.mock.method(pets, 'list', async (query: ListQuery) => {

@@ -115,7 +115,7 @@ for (const engine of ENGINES) {
         ...Object.fromEntries(
           animals.map((id, index) => [`/animals/${id}`, [new RegExp(`selected>${NEWER[index]}<`)]]),
         ),
-        '/animals.csv': NEWER.map((value) => new RegExp(`,${value}\n`)),
+        '/animals.csv': NEWER.map((value) => new RegExp(`,${value},\n`)),
         '/keys/key_0/rename': [new RegExp(`${NEWER[0]}…abcd`)],
         '/keys/key_0/revoke': [new RegExp(`${NEWER[0]}…abcd`)],
       }

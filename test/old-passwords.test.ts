@@ -50,7 +50,7 @@ describe('A password that is changed', () => {
     await elsewhere.accounts.changePassword(petstore.account, NEW_PASSWORD, 'console')
     lookUp.release()
     const { status, location } = await signIn
-    assert.deepEqual([status, location], [303, '/sign-in?next=%2Fkeys'])
+    assert.deepEqual([status, location], [303, '/sign-in?next=%2Fanimals'])
     assert.equal((await client.get('/keys')).status, 303)
   })
 })

@@ -200,7 +200,7 @@ function renamePage(visit: MemberVisit, key: ApiKey, problems: Problems = []): H
         action: `/keys/${key.id}/rename`,
         submit: 'Rename',
         cancel: '/keys',
-        fields: html`${hidden('shown', key.name)}
+        fields: html`${hidden('shown', visit.isRestored ? (visit.form.get('shown') ?? '') : key.name)}
           ${field({ name: 'name', label: 'Name', hint: `1 to ${KEY_NAME_MAX_LENGTH} characters.`, value, problems, focus: true })}`,
       })}
     </div>`,
