@@ -8,7 +8,8 @@ const [kind, name, ...words] = process.argv.slice(2)
 const HEAD = new RegExp(`^// npm run ${kind} ([\\w-]+): ((?:.|\n// )*?)[.:;](?:\\s|$)`)
 
 const programs = new Map<string, { file: string; purpose: string }>()
-for (const path of globSync('{drills,bench,generated-clients}/**/*.ts', { cwd: import.meta.dirname }).toSorted()) {
+const search = { cwd: import.meta.dirname, exclude: ['**/node_modules'] }
+for (const path of globSync('{drills,bench,generated-clients,kubernetes}/**/*.ts', search).toSorted()) {
   const file = join(import.meta.dirname, path)
   const [, named, purpose] = HEAD.exec(readFileSync(file, 'utf8')) ?? []
   if (named !== undefined) programs.set(named, { file, purpose: purpose!.replaceAll('\n//', '') })

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, mkdtempDisposableSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs'
+import { cpSync, globSync, mkdtempDisposableSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -11,8 +11,10 @@ import { describe, it } from 'node:test'
 import { parseEnv } from 'node:util'
 import { SETTINGS } from '../src/config.ts'
 import { type ErrorBody, ERRORS } from '../src/contract/errors.ts'
+import { createHealth } from '../src/http/lifecycle.ts'
 import { PROXIES } from '../assurance/drills/proxy-servers.ts'
 import { deployed } from '../assurance/harness/deployed.ts'
+import { buildManifests, hasKubectl } from '../assurance/harness/manifests.ts'
 import { killAll } from '../assurance/harness/processes.ts'
 import { CERTIFICATE, KEY } from '../assurance/harness/test-certificate.ts'
 import { BIN, Folder } from './command.ts'
@@ -49,10 +51,15 @@ function run(program: string, parameters: readonly string[], env: NodeJS.Process
   return spawnSync(program, parameters, { env, encoding: 'utf8' })
 }
 
+/** The manifests of Kubernetes, by file. */
+const MANIFESTS = globSync('deploy/kubernetes/**/*.yaml', { cwd: new URL('..', import.meta.url) })
+const [BASE, PODS] = [read('deploy/kubernetes/base/kustomization.yaml'), read('deploy/kubernetes/base/petstore.yaml')]
+
 describe('the deployment', () => {
   it('closes sign-up, whatever the settings around it', () => {
     assert.match(read('deploy/petstore.service'), /^Environment=PETSTORE_SIGNUP=closed$/m)
     assert.match(read('deploy/compose.yaml'), /^ {4}PETSTORE_SIGNUP: \$\{PETSTORE_SIGNUP:-closed\}$/m)
+    assert.match(BASE, /^ +- PETSTORE_SIGNUP=closed$/m)
   })
 
   it('starts under systemd only with an environment that was chosen, also where the steps are pasted as they are', () => {
@@ -81,6 +88,7 @@ describe('the deployment', () => {
     for (const [drain, limit] of [
       [seconds(unit, /^Environment=PETSTORE_DRAIN_SECONDS=(\d+)$/m), seconds(unit, /^TimeoutStopSec=(\d+)$/m)],
       [seconds(compose, /PETSTORE_DRAIN_SECONDS: (\d+)$/m), seconds(compose, /stop_grace_period: (\d+)s$/m)],
+      [seconds(BASE, /PETSTORE_DRAIN_SECONDS=(\d+)$/m), seconds(PODS, /terminationGracePeriodSeconds: (\d+)$/m)],
     ] as const) {
       assert.ok(limit > drain + 15)
       assert.ok(drain >= 3 * seconds(proxy, /health_interval (\d+)s$/m), 'proxies ask several times during the drain')
@@ -120,6 +128,62 @@ describe('the deployment', () => {
     assert.match(compose, /^ +PETSTORE_INSTANCES: two$/m)
     assert.equal(/^ +PETSTORE_UPSTREAMS: (.+)$/m.exec(compose)?.[1], services.join(' '))
   })
+
+  const all = (text: string, pattern: RegExp) => Array.from(text.matchAll(pattern), ([, found = '']) => found)
+
+  it('probes pods where they answer, and runs them confined, as the user of the image', () => {
+    const [, port] = /^ +PORT=(\d+)/m.exec(deployed('Dockerfile')) ?? []
+    const [, adminPort] = /PETSTORE_ADMIN_PORT=(\d+)$/m.exec(BASE) ?? []
+    assert.deepEqual(all(PODS, /name: (\w+, containerPort: \d+)/g), [
+      `http, containerPort: ${port}`,
+      `admin, containerPort: ${adminPort}`,
+    ])
+    const paths = Object.keys(createHealth(async () => undefined))
+    const probes = all(PODS, /Probe:\n +httpGet: \{ path: (.+), port: admin \}/g)
+    assert.deepEqual([probes.length, new Set(probes)], [3, new Set(paths)])
+    const pods = PODS + read('deploy/kubernetes/postgres/postgres.yaml')
+    const containers = all(pods, /^ +image: (.+)$/gm)
+    const [, user, group] = /^USER (\d+):(\d+)$/m.exec(deployed('Dockerfile')) ?? []
+    for (const line of [
+      'runAsNonRoot: true',
+      `runAsUser: ${user}`,
+      `runAsGroup: ${group}`,
+      'seccompProfile: { type: RuntimeDefault }',
+      'allowPrivilegeEscalation: false',
+      'readOnlyRootFilesystem: true',
+      'capabilities: { drop: [ALL] }',
+      'automountServiceAccountToken: false',
+      'enableServiceLinks: false',
+    ])
+      assert.equal(pods.split(`${line}\n`).length - 1, containers.length, line)
+  })
+
+  it('takes the password of Kubernetes from a file that is not committed, and serves no other database without it', () => {
+    assert.match(
+      read('deploy/kubernetes/postgres/kustomization.yaml'),
+      /name: petstore-database, envs: \[secret\.env\]/,
+    )
+    assert.match(read('.gitignore'), /^secret\.env$/m)
+    const texts = MANIFESTS.map(read).join('')
+    assert.doesNotMatch(texts, /postgres:\/\/|kind: Secret|secretRef/)
+    const references = all(texts, /secretKeyRef: \{ name: petstore-database, key: (.+) \}/g)
+    assert.deepEqual(references, ['DATABASE_URL', 'DATABASE_URL'])
+  })
+
+  for (const engine of ['postgres', 'sqlite'] as const) {
+    const skip = hasKubectl ? false : 'kubectl is not installed'
+    it(`has manifests for ${engine} that kubectl builds, with all that they refer to`, { skip }, () => {
+      using folder = temporaryFolder()
+      const built = buildManifests(folder.path, engine)
+      // kustomize renames what it generates, and each reference to it.
+      for (const name of all(
+        built,
+        /(?:configMapRef|secretKeyRef|persistentVolumeClaim):\n(?: +key: .+\n)? +(?:claimN|n)ame: (.+)$/gm,
+      ))
+        assert.ok(built.includes(`\n  name: ${name}\n`), name)
+      assert.match(built, engine === 'postgres' ? /^ {2}replicas: 2$/m : /^ {2}replicas: 1\n[^]*^ {4}type: Recreate$/m)
+    })
+  }
 
   for (const instances of ['one', 'two'] as const) {
     for (const [program, check] of Object.entries(PROXY_CHECKS)) {
@@ -217,7 +281,8 @@ describe('the deployment', () => {
 
   it('names only settings that exist', () => {
     const known = new Set(Object.values(SETTINGS).map(({ variable }) => variable))
-    for (const file of ['deploy/Dockerfile', 'deploy/compose.yaml', 'deploy/petstore.service', 'deploy/README.md']) {
+    const files = ['deploy/Dockerfile', 'deploy/compose.yaml', 'deploy/petstore.service', 'deploy/README.md']
+    for (const file of [...files, ...MANIFESTS]) {
       for (const [name] of read(file).matchAll(/\b(?:PETSTORE_[A-Z_]+|DATABASE_URL)\b/g)) {
         assert.ok(
           known.has(name) ||

@@ -12,6 +12,7 @@ const NOT_RUN: readonly [program: RegExp, reason: string][] = [
   [/\bnpm (?:ci|start|test|run check)\b/, 'it installs everything, or runs this test; the gate runs it'],
   [/\b(?:useradd|systemctl|runuser|apt-get)\b| \/(?:etc|opt|usr|var)\//, 'it needs root, and changes the machine'],
   [/\bdocker\b/, 'it needs a Docker engine'],
+  [/\bkubectl\b/, 'it needs a Kubernetes cluster'],
 ]
 
 /** More than a page has. */

@@ -1,14 +1,15 @@
 // npm run drill generated-clients: generates clients and a Postman collection from the document that a running service serves,
 // compiles the clients strictly, and runs all of them against that service. The generators are installed on demand, in this folder alone.
 import assert from 'node:assert/strict'
-import { execFile, execFileSync } from 'node:child_process'
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { execFile } from 'node:child_process'
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { OPERATIONS } from '../../src/contract/operations.ts'
+import { installOnDemand } from '../harness/install-on-demand.ts'
 import { BLOCKS, runBlock } from '../../test/documented-commands.ts'
 import { type Petstore, startPetstore } from '../../test/harness.ts'
 
@@ -36,11 +37,7 @@ describe('A client generated from /openapi.json', () => {
   const work = mkdtempSync(join(tmpdir(), 'petstore-generated-'))
   let service: Petstore
   before(async () => {
-    if (!existsSync(MODULES))
-      execFileSync('npm', ['install', '--no-package-lock', '--no-audit', '--no-fund', '--ignore-scripts'], {
-        cwd: HERE,
-        stdio: 'inherit',
-      })
+    installOnDemand(HERE)
     service = await startPetstore()
   })
   after(async () => {
