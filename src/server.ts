@@ -140,6 +140,10 @@ export function createAdmin(
   return createServer((request, response) => guard({ request, response, at: performance.now() }, serve))
 }
 
+/** After an upgrade all accounts are members if there are several. */
+const NO_MANAGER =
+  'no account is a manager, who invites people and removes animals; name one: petstore account manager EMAIL'
+
 const CHORES_EVERY_MS = 600_000
 
 /** How long indexing pauses: when up to date, after a failure, and after a batch, as a multiple of the batch's time. */
@@ -151,17 +155,19 @@ const INDEX_REST = { upToDateMs: 2000, failedMs: 60_000, factor: 40 }
  */
 function startChores({ store, usage, sessions }: Serving, log: Log, clock: () => number): () => Promise<void> {
   const stop = new AbortController()
-  const purge = async () => {
+  const purge = async (isStart = false) => {
     try {
       while (!stop.signal.aborted && (await store.pets.purgeIdempotencyRecords(clock() - IDEMPOTENCY_KEPT_MS)) > 0);
       if (!stop.signal.aborted) await usage.purge()
       if (!stop.signal.aborted) await sessions.purge()
+      if (!stop.signal.aborted) await store.accounts.purgeLinks(clock())
+      if (isStart && !stop.signal.aborted && (await store.accounts.lacksManager())) log.notice(NO_MANAGER)
     } catch (error) {
       log.error({ error }, 'old records could not be purged; this is retried later')
     }
   }
   const indexing = keepIndex(store, log, stop.signal)
-  let running = purge()
+  let running = purge(true)
   const timer = setInterval(() => void (running = purge()), CHORES_EVERY_MS).unref()
   return async () => {
     stop.abort()

@@ -224,7 +224,7 @@ describe('petstore account', () => {
       await commands.refused(1, taken, message, { input: '' })
       const { id, ...other } = await commands.json('account create b@example.com --password-stdin')
       assert.match(String(id), /^acct_\w{16}$/)
-      assert.deepEqual(other, { email: 'b@example.com', createdAt: iso(0) })
+      assert.deepEqual(other, { email: 'b@example.com', createdAt: iso(0), role: 'member' })
     }))
 
   it('list shows each account, or what to do next where there is nothing to list', () =>
@@ -240,7 +240,8 @@ describe('petstore account', () => {
       }
       for (const [index, name] of ['a', 'b'].entries())
         await commands.call(0, `account create ${name}@example.com --password-stdin`, at(index))
-      const rows = 'acct_…  a@example.com  2026-11-15 12:00 UTC\nacct_…  b@example.com  2026-11-15 13:00 UTC\n'
+      const rows =
+        'acct_…  a@example.com  2026-11-15 12:00 UTC  Manager\nacct_…  b@example.com  2026-11-15 13:00 UTC  Member\n'
       assert.deepEqual(await told('account list'), [0, rows, ''])
       const listed = await commands.json<{ email: string; createdAt: string }[]>('account list')
       assert.deepEqual(
@@ -264,6 +265,7 @@ describe('petstore account', () => {
         input: 'short',
       })
       await commands.refused(2, `account remove ${EMAIL}`, /for good; add --yes to confirm\.\n/)
+      await commands.call(0, 'account manager b@example.com')
       const removed = [0, '', `Removed the account ${EMAIL} and its keys.\n`]
       assert.deepEqual(await told(`account remove ${EMAIL} --yes`), removed)
       const missing = `petstore: There is no account for ${EMAIL} in ${path}; see petstore account list --database ${url}\n`

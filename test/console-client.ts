@@ -137,6 +137,15 @@ export async function signedIn(petstore: Petstore): Promise<ConsoleClient> {
   return client
 }
 
+/** The same, as a manager. */
+export async function signedInManager(petstore: Petstore): Promise<ConsoleClient> {
+  const { store, account } = petstore
+  const [role, via] = ['manager', 'command line'] as const
+  if ((await store.accounts.accountById(account.id))?.role !== role)
+    assert.equal(await petstore.accounts.setRole(account, role, via), undefined)
+  return signedIn(petstore)
+}
+
 /** Somebody who is signed in to another account, which is created for that. */
 export async function signedInAs(petstore: Petstore, email: string): Promise<ConsoleClient> {
   await makeAccount(petstore, email)

@@ -43,7 +43,7 @@ for (const [from, to] of ROUTES) {
       assert.equal(code, 0, stderr)
       assert.match(
         stdout,
-        /^accounts +3\napi keys +2\nusage counts +1\nfailed requests +1\nidempotency records +3\naudit events +8\nimports +1\ncategories +1\nanimals +9\n$/,
+        /^accounts +3\napi keys +2\naccount links +1\nusage counts +1\nfailed requests +1\nidempotency records +3\naudit events +9\nimports +1\ncategories +1\nanimals +9\n$/,
       )
       assert.match(stderr, /compared; all records match/)
       const [before, told, ids] = await withStore(source.url, (store) =>
@@ -318,10 +318,12 @@ async function fill({ accounts, categories, imports, pets, records }: Store): Pr
   await categories.save({ number: 3n, name: 'Cats' }, undefined, event('acct_A', 'category.added'))
   for (const [index, id] of ['acct_A', 'acct_a', 'acct_Ä'].entries()) {
     await accounts.createAccount(
-      { id, email: `Person${index}@Example.com`, passwordHash: `hash ${index}`, createdAt: index },
+      { id, email: `Person${index}@Example.com`, passwordHash: `hash ${index}`, createdAt: index, role: 'manager' },
       event(id),
     )
   }
+  const link = { hash: 'hash', accountId: 'acct_a', madeBy: 'acct_A', expiresAt: 1 }
+  assert.ok(await accounts.createLink(link, event('acct_A', 'account.link_made')))
   for (const [index, name] of ['laptop 💻', 'revoked'].entries()) {
     const environment = (['production', 'staging'] as const)[index]!
     const own = { name, environment, lastFour: `abc${index}`, createdAt: index, expiresAt: index || undefined }

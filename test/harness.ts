@@ -11,7 +11,7 @@ import type { Timeouts } from '../src/http/app.ts'
 import { findOperation, originForm } from '../src/http/routes.ts'
 import { createLog } from '../src/log.ts'
 import { type Running, startServer } from '../src/server.ts'
-import type { Account, ApiKey } from '../src/store/account-store.ts'
+import type { Account, ApiKey, Role } from '../src/store/account-store.ts'
 import { ENGINES, type TestEngine } from '../assurance/harness/engines.ts'
 import { kindOf } from '../src/store/records.ts'
 import { freePort } from '../assurance/harness/free-port.ts'
@@ -226,10 +226,14 @@ export async function expectError(response: Response, code: ErrorCode): Promise<
 /** The hash of PASSWORD at the lowest cost that argon2 has: a real one takes 50 ms to make, and again at each sign-in. */
 const CHEAP_HASH = '$argon2id$v=19$m=8,t=1,p=1$cGV0c3RvcmUgdGVzdHMhIQ$fmz8pPu6ceOQhaLrKEEJS9L3keo86rn7SCX6gLp9TgM'
 
-/** An account with PASSWORD, as if it had been created by a command. */
-export async function makeAccount({ store }: Running, email: string): Promise<Account> {
+/** An account with PASSWORD; the role of a manager is given to whoever is the first. */
+export async function makeAccount(
+  { store }: Pick<Running, 'store'>,
+  email: string,
+  role: Role = 'member',
+): Promise<Account> {
   const at = Date.now()
-  const account = { id: `acct_${randomText(16)}`, email, passwordHash: CHEAP_HASH, createdAt: at }
+  const account = { id: `acct_${randomText(16)}`, email, passwordHash: CHEAP_HASH, createdAt: at, role }
   const event = { at, accountId: account.id, action: 'account.created', via: 'command line', subject: email } as const
   assert.ok(await store.accounts.createAccount(account, event), `there is already an account for ${email}`)
   return account

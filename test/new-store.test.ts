@@ -16,6 +16,7 @@ const LINES: Record<string, [line: string, creates?: 'asks' | 'never asks']> = {
   'account create': ['account create you@example.com --password-stdin', 'asks'],
   'account list': ['account list'],
   'account password': ['account password you@example.com --password-stdin'],
+  'account manager': ['account manager you@example.com'],
   'account remove': ['account remove you@example.com --yes'],
   'key create': ['key create --account you@example.com --name x'],
   'key list': ['key list'],

@@ -24,11 +24,13 @@ const LISTED = {
   'failed_requests.code': NEWER,
   'usage_counts.operation': NEWER,
   'api_keys.environment': NEWER,
+  'accounts.role': NEWER,
   'pets.status': NEWER,
 }
 const FREE = [
   ...['id', 'email', 'email_folded', 'password_hash'].map((column) => `accounts.${column}`),
   ...['id', 'account_id', 'name', 'last_four'].map((column) => `api_keys.${column}`),
+  ...['hash', 'account_id', 'made_by'].map((column) => `account_links.${column}`),
   'usage_counts.key_id',
   ...['account_id', 'key_id', 'request_id', 'message'].map((column) => `failed_requests.${column}`),
   ...['account_id', 'key'].map((column) => `idempotency_records.${column}`),

@@ -82,13 +82,13 @@ describe('A role that lacks rights', () => {
     [
       'to write anything',
       (role) => `GRANT SELECT ON ALL TABLES IN SCHEMA public TO ${role}`,
-      /lacks rights on accounts, .*, usage_counts$/,
+      /lacks rights on account_links, .*, usage_counts$/,
       /GRANT INSERT, UPDATE, DELETE ON .*public\.pets, .*; GRANT INSERT ON public\.audit_events TO/,
     ],
     [
       'on all tables',
       () => 'SELECT 1',
-      /lacks rights on accounts, .*petstore_migrations/,
+      /lacks rights on account_links, .*petstore_migrations/,
       /GRANT SELECT ON public\.petstore_mig/,
     ],
     [

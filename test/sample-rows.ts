@@ -18,7 +18,7 @@ export function petRow(id: bigint, fields: Partial<NewPet> = {}): StoredRecord {
 }
 
 export function account(id: string, email = `${id}@example.com`): Account {
-  return { id, email, passwordHash: 'hash', createdAt: 1_790_000_000_000 }
+  return { id, email, passwordHash: 'hash', createdAt: 1_790_000_000_000, role: 'member' }
 }
 
 export function apiKey(id: string, accountId: string): ApiKey {

@@ -26,6 +26,7 @@ import {
 const rex: NewPet = { ...samplePet, name: 'Rex', status: 'available' }
 const event = eventOf('acct_1')
 const session = sessionOf(1, 'acct_1')
+const link = { hash: 'hash', accountId: null, madeBy: 'acct_0', expiresAt: 5 }
 const once = idempotency('acct_1', 'k', { now: 1 })
 const pets = kindOf('pets')
 
@@ -70,6 +71,12 @@ const ACCOUNTS: Record<keyof AccountStore, Case> = {
   listAccounts: reads((store) => store.accounts.listAccounts()),
   setPassword: data((store) => store.accounts.setPassword('acct_1', 'new', event)),
   removeAccount: data((store) => store.accounts.removeAccount('acct_1', event)),
+  pageOfPeople: reads((store) => store.accounts.pageOfPeople({ limit: 5 })),
+  setRole: data((store) => store.accounts.setRole(account('acct_1'), 'keyless', event)),
+  lacksManager: reads((store) => store.accounts.lacksManager()),
+  createLink: bookkeeping((store) => store.accounts.createLink({ ...link, hash: 'other' }, event)),
+  linkByHash: reads((store) => store.accounts.linkByHash('hash', 1)),
+  purgeLinks: bookkeeping((store) => store.accounts.purgeLinks(5)),
   createKey: data((store) => addKey(store, 'key_2', 'acct_1', 2)),
   keyByHash: reads((store) => store.accounts.keyByHash(Buffer.alloc(32, 1))),
   keyById: reads((store) => store.accounts.keyById('key_1')),
@@ -133,6 +140,8 @@ const STORE: Record<
 
 /** Gives a call something to change. */
 async function fill(store: Store): Promise<void> {
+  await store.accounts.createAccount({ ...account('acct_0'), role: 'manager' }, event)
+  await store.accounts.createLink(link, event)
   await addAccount(store, 'acct_1')
   await addKey(store, 'key_1', 'acct_1', 1)
   await store.accounts.createSession(session, 'hash', event)
@@ -144,7 +153,14 @@ async function fill(store: Store): Promise<void> {
   await store.pets.create(rex)
 }
 
-const BOOKKEEPING = new Set(['usage_counts', 'failed_requests', 'idempotency_records', 'imports', 'audit_events'])
+const BOOKKEEPING = new Set([
+  'usage_counts',
+  'failed_requests',
+  'account_links',
+  'idempotency_records',
+  'imports',
+  'audit_events',
+])
 
 /** All that is not bookkeeping. */
 async function allData({ records }: Store): Promise<unknown> {

@@ -1,7 +1,8 @@
 // Creates, changes and removes accounts and keys for the console and the command line. Each change writes an audit event.
 import type { Environment } from '../contract/operations.ts'
+import { entryOf } from '../contract/entry-of.ts'
 import { FieldProblem } from '../contract/errors.ts'
-import { type Account, ACTIVE_KEYS_MOST, type ApiKey, type AuditEvent } from '../store/account-store.ts'
+import { type Account, ACTIVE_KEYS_MOST, type ApiKey, type AuditEvent, type Role } from '../store/account-store.ts'
 import type { Store } from '../store/store.ts'
 import { generateKey, hashKey, isExpired, randomText, textFrom } from './api-keys.ts'
 import { hashPassword, isTooLongPassword, passwordProblem, verifyPassword } from './passwords.ts'
@@ -19,6 +20,12 @@ interface AccountsParts {
   clock: () => number
   /** Called when a key is revoked or an account is removed. Resolves when this instance refuses the revoked keys. */
   onRevoked?: () => Promise<void>
+}
+
+export const ROLE_WORDS: Record<Role, string> = {
+  manager: 'Manager',
+  member: 'Member',
+  keyless: 'Member without keys',
 }
 
 export interface MadeKey {
@@ -39,17 +46,25 @@ export class Accounts {
     this.#onRevoked = onRevoked
   }
 
-  /** Creates an account. Here and below, aborting `signal` ends the wait for the password hash and rejects. */
-  async create(email: string, password: string, via: Via, signal?: AbortSignal): Promise<Account | FieldProblem> {
+  /**
+   * Creates an account. The first person becomes the manager if `wanted` says so, as by default on the command line. Here and below,
+   * aborting `signal` ends the wait for the password hash and rejects.
+   */
+  async create(
+    email: string,
+    password: string,
+    via: Via,
+    signal?: AbortSignal,
+    wanted: Role = via === 'command line' ? 'manager' : 'member',
+  ): Promise<Account | FieldProblem> {
     const problem = emailProblem(email) ?? passwordFieldProblem(password)
     if (problem !== undefined) return problem
     const passwordHash = await hashPassword(password, signal)
-    const account = { id: `acct_${randomText(ID_LENGTH)}`, email, passwordHash, createdAt: this.#clock() }
-    const created = await this.#store.accounts.createAccount(
-      account,
-      this.#event(account.id, 'account.created', via, email),
-    )
-    return created ? account : new FieldProblem('email', `There is already an account for ${email}.`)
+    const id = `acct_${randomText(ID_LENGTH)}`
+    const account = { id, email, passwordHash, createdAt: this.#clock(), role: wanted }
+    const isCreated = await this.#store.accounts.createAccount(account, this.#event(id, 'account.created', via, email))
+    const created = isCreated && (await this.#store.accounts.accountById(id))
+    return created || new FieldProblem('email', `There is already an account for ${email}.`)
   }
 
   /** Resolves with undefined if the password is wrong or, after the same time, if no account has this email address. */
@@ -76,10 +91,29 @@ export class Accounts {
       : new FieldProblem('current', 'The password was changed meanwhile. Try again.')
   }
 
-  /** Removes the account and its keys. */
-  async remove(account: Account, via: Via): Promise<void> {
-    await this.#store.accounts.removeAccount(account.id, this.#event(account.id, 'account.removed', via, account.email))
+  /** Removes the account and its keys. Here and below, `by` is the account that does it in the console. */
+  async remove(account: Account, via: Via, by = account): Promise<FieldProblem | undefined> {
+    const event = this.#event(by.id, 'account.removed', via, account.email)
+    const isRemoved = await this.#store.accounts.removeAccount(account.id, event, account.role)
     await this.#onRevoked()
+    return isRemoved ? undefined : this.#whyNotChanged(account)
+  }
+
+  /** Changes the role. An account that becomes `keyless` loses its keys. */
+  async setRole(account: Account, role: Role, via: Via, by = account): Promise<FieldProblem | undefined> {
+    const detail = `Role: ${roleWords(account)} → ${ROLE_WORDS[role]}`
+    const event = { ...this.#event(by.id, 'account.role_changed', via, account.email), detail }
+    const isChanged = account.role === role || (await this.#store.accounts.setRole(account, role, event))
+    await this.#onRevoked()
+    return isChanged ? undefined : this.#whyNotChanged(account)
+  }
+
+  async #whyNotChanged(account: Account): Promise<FieldProblem> {
+    const now = await this.#store.accounts.accountById(account.id)
+    if (now === undefined) return new NoAccount(account)
+    return now.role === account.role
+      ? LAST_MANAGER
+      : new FieldProblem('', `${account.email} is now: ${roleWords(now)}.`)
   }
 
   /**
@@ -111,6 +145,7 @@ export class Accounts {
     const outcome = await this.#store.accounts.createKey({ ...key, hash: hashKey(secret) }, event)
     if (outcome === 'no account') return new NoAccount(account)
     if (outcome === 'too many') return TOO_MANY_KEYS
+    if (outcome === 'no right') return NO_RIGHT_TO_KEYS
     return outcome === 'created' ? { key, secret } : KEY_EXISTS
   }
 
@@ -146,6 +181,14 @@ export class NoAccount extends FieldProblem {
 }
 
 export const KEY_EXISTS = new FieldProblem('', 'This form has already created its key.')
+
+export function roleWords({ role }: Account): string {
+  return entryOf(ROLE_WORDS, role) ?? role
+}
+
+const LAST_MANAGER = new FieldProblem('', 'This is the only manager. Make another person a manager first.')
+
+export const NO_RIGHT_TO_KEYS = new FieldProblem('', 'A manager has taken away the right to keys from this account.')
 
 const TOO_MANY_KEYS = new FieldProblem(
   '',

@@ -1,5 +1,5 @@
 // petstore account …: manages accounts, for deployments where sign-up is closed.
-import { Accounts, emailProblem } from '../accounts/accounts.ts'
+import { Accounts, emailProblem, roleWords } from '../accounts/accounts.ts'
 import { PASSWORD_MIN_LENGTH, passwordProblem } from '../accounts/passwords.ts'
 import { Problem } from '../contract/errors.ts'
 import { escapeControls } from '../contract/json.ts'
@@ -78,8 +78,8 @@ const list: Command = {
       const command = nextCommand(input, 'account', 'create', 'EMAIL')
       return reportAsIs(terminal, `No accounts yet in ${describeDatabase(config.database)}. Create one: ${command}`)
     }
-    const rows = accounts.map(({ id, email, createdAt }) => [id, email, formatTime(createdAt)])
-    printTable(terminal, ['Id', 'Email', 'Created'], rows)
+    const rows = accounts.map((each) => [each.id, each.email, formatTime(each.createdAt), roleWords(each)])
+    printTable(terminal, ['Id', 'Email', 'Created', 'Role'], rows)
   },
 }
 
@@ -114,13 +114,37 @@ const remove: Command = {
     if (!switches['yes']) throw new UsageError('This removes the account and its keys for good; add --yes to confirm.')
     await withStore(input, async (store) => {
       const account = await findAccount(input, store, positionals[0]!)
-      await accountsOf(input, store).remove(account, 'command line')
+      const problem = await accountsOf(input, store).remove(account, 'command line')
+      if (problem !== undefined) throw new CommandFailed(problem.message)
       conclude(input, accountJson(account), `Removed the account ${account.email} and its keys.`)
     })
   },
 }
 
-export const ACCOUNT_COMMANDS: readonly Command[] = [create, list, changePassword, remove]
+const manager: Command = {
+  name: 'account manager',
+  summary: 'Make an account a manager, or a member again',
+  takes: ['EMAIL'],
+  options: { remove: { meaning: 'Make a manager a member; one manager must remain' }, ...STORE_OPTIONS },
+  examples: ['petstore account manager you@example.com', 'petstore account manager you@example.com --remove'],
+  async run(input) {
+    const role = input.switches['remove'] ? 'member' : 'manager'
+    await withStore(input, async (store) => {
+      const account = await findAccount(input, store, input.positionals[0]!)
+      // A member stays one, with or without the right to keys.
+      const isChange = role === 'manager' || account.role === 'manager'
+      const problem = isChange && (await accountsOf(input, store).setRole(account, role, 'command line'))
+      if (problem) throw new CommandFailed(problem.message)
+      conclude(
+        input,
+        accountJson({ ...account, role: isChange ? role : account.role }),
+        `${account.email} is a ${role}.`,
+      )
+    })
+  },
+}
+
+export const ACCOUNT_COMMANDS: readonly Command[] = [create, list, changePassword, remove, manager]
 
 /** `environment` is the environment of the keys that are created. */
 export function accountsOf({ terminal, config }: Input, store: Store, environment = config.environment): Accounts {
@@ -135,8 +159,8 @@ export async function findAccount(input: Input, store: Store, email: string): Pr
   })
 }
 
-function accountJson({ id, email, createdAt }: Account): object {
-  return { id, email, createdAt: isoTime(createdAt) }
+function accountJson({ id, email, createdAt, role }: Account): object {
+  return { id, email, createdAt: isoTime(createdAt), role }
 }
 
 /** Reads a new password: from standard input with --password-stdin, else asks on the terminal, twice, until it is valid. */

@@ -67,8 +67,11 @@ async function accountPage(visit: MemberVisit, problems: Problems = []): Promise
 
 const EVENT_WORDS: Record<AuditEvent['action'], { words: string; kind: 'good' | 'bad' | 'off' }> = {
   'account.created': { words: 'Account created', kind: 'good' },
+  'account.invited': { words: 'Invitation made', kind: 'good' },
+  'account.link_made': { words: 'Password link made', kind: 'good' },
   'account.password_changed': { words: 'Password changed', kind: 'good' },
   'account.removed': { words: 'Account deleted', kind: 'off' },
+  'account.role_changed': { words: 'Role changed', kind: 'good' },
   'key.created': { words: 'Key generated', kind: 'good' },
   'key.renamed': { words: 'Key renamed', kind: 'good' },
   'key.revoked': { words: 'Key revoked', kind: 'off' },
@@ -122,7 +125,8 @@ function deletePage(visit: MemberVisit, problems: Problems = []): HtmlPage {
 async function deleteAccount(visit: MemberVisit): Promise<Outcome> {
   const refusal = await refuseUnlessPassword(visit, (problem) => deletePage(visit, [problem]))
   if (refusal !== undefined) return refusal
-  await visit.accounts.remove(visit.who.account, 'console')
+  const problem = await visit.accounts.remove(visit.who.account, 'console')
+  if (problem !== undefined && !(problem instanceof NoAccount)) return deletePage(visit, [problem])
   return { redirect: '/sign-in?removed=yes', session: 'end' }
 }
 

@@ -23,7 +23,7 @@ import { overtakenNotice, stepForm, stepNotice, takeStep } from './animal-steps.
 import { form, hidden, type Problems, problemSummary } from './forms.ts'
 import { html, type Html, isolated, withVisibleControls } from '../http/html.ts'
 import { notFoundPage } from './problem-pages.ts'
-import { type ConsoleRoute, forMembers, type HtmlPage, type MemberVisit, type Outcome } from './visit.ts'
+import { type ConsoleRoute, forMembers, type HtmlPage, isManager, type MemberVisit, type Outcome } from './visit.ts'
 
 export const animalRoutes: readonly ConsoleRoute[] = [
   forMembers('GET', '/animals/new', (visit) => addPage(visit)),
@@ -60,6 +60,7 @@ async function animalPage(visit: MemberVisit, pet: Pet, merge: Merge, invalid: P
         <section class="panel" aria-label="Facts">
           ${facts(pet, words, added)}
           ${stepForm(visit, pet, 'animal')}
+          ${isManager(visit) && html`<a class="button quiet danger-outline" href="${keepingPosition(`/animals/${pet.id}/remove`, visit.query)}">Remove…</a>`}
           <details class="edit" ${isEditing && html`open`}><summary class="button quiet">Edit</summary>${form(visit, {
             action: page,
             submit: 'Save',
@@ -107,7 +108,7 @@ async function change(visit: MemberVisit, pet: Pet): Promise<Outcome> {
 }
 
 /** Looks up the animal that the address names, for a page about it. */
-function withAnimal(handle: (visit: MemberVisit, pet: Pet) => Promise<Outcome>) {
+export function withAnimal(handle: (visit: MemberVisit, pet: Pet) => Promise<Outcome>) {
   return async (visit: MemberVisit): Promise<Outcome> => {
     const id = int64FromText(visit.call.parameters['id']!)
     const pet = id === undefined ? undefined : await visit.store.pets.get(id)

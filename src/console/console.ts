@@ -15,13 +15,21 @@ import { StoreUnavailable } from '../store/store.ts'
 import { accountRoutes } from './account.ts'
 import { activityRoutes } from './activity.ts'
 import { animalRoutes } from './animal.ts'
+import { animalRemovalRoutes } from './animal-removal.ts'
 import { animalsRoutes } from './animals.ts'
 import { assetAnswer } from './assets.ts'
 import { readTyped, withTyped } from './forms.ts'
 import { categoryRoutes } from './categories.ts'
 import { keyRoutes } from './keys.ts'
 import { layout } from './layout.ts'
-import { badRequestPage, errorPage, misdirectedPage, notFoundPage, staleFormPage } from './problem-pages.ts'
+import {
+  badRequestPage,
+  errorPage,
+  MANAGERS_ONLY_PAGE,
+  misdirectedPage,
+  notFoundPage,
+  staleFormPage,
+} from './problem-pages.ts'
 import { recentChangesRoutes } from './recent-changes.ts'
 import { referenceRoutes } from './reference.ts'
 import { SECURITY_HEADERS } from '../http/security-headers.ts'
@@ -32,6 +40,7 @@ import {
   cookieHeader,
   type Download,
   forgetCookieHeader,
+  isManager,
   type Outcome,
   readCookies,
   type Visit,
@@ -48,6 +57,7 @@ export const ROUTES: readonly ConsoleRoute[] = [
   ...recentChangesRoutes,
   ...animalRoutes,
   ...categoryRoutes,
+  ...animalRemovalRoutes,
   ...activityRoutes,
   ...accountRoutes,
   ...referenceRoutes,
@@ -180,6 +190,7 @@ export function createConsole(parts: ConsoleParts): Pages {
 async function outcomeOf(route: ConsoleRoute, visit: Visit): Promise<Outcome> {
   const isAllowed = visit.who !== undefined || route.access === 'public'
   const isGenuine = route.method === 'GET' || passesCsrfCheck(visit)
+  if (isAllowed && route.managersOnly && !isManager(visit)) return MANAGERS_ONLY_PAGE
   if (isAllowed && isGenuine) return route.handle(visit)
   // A page that was opened before the last sign-in has an old CSRF token: what was typed there is kept, too.
   const kept = route.keepsTyped && (isGenuine || isSameOrigin(visit)) ? withTyped(visit) : undefined

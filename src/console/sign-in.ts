@@ -180,7 +180,7 @@ async function signUp(visit: Visit): Promise<Outcome> {
   const waitMs = await throttles.takeSignUp(visit.address)
   if (waitMs > 0) return tooManyTriesPage(new TooManyTries('Too many accounts were created from your address.', waitMs))
   const [email, password] = [visit.form.get('email')?.trim() ?? '', visit.form.get('password') ?? '']
-  const created = await accounts.create(email, password, 'console', left)
+  const created = await accounts.create(email, password, 'console', left, visit.atHome ? 'manager' : 'member')
   if (!(created instanceof Problem)) return openAs(visit, created, nextOf(visit))
   // If the form was sent twice, the second request signs in to the account that the first one created.
   const existing = created.field === 'email' ? await checkPassword(visit, email, password) : created

@@ -86,13 +86,15 @@ type Handle<V> = (visit: V) => Outcome | Promise<Outcome>
 
 export interface ConsoleRoute extends Pick<PageRoute, 'method' | 'path' | 'access'> {
   handle: Handle<Visit>
+  /** Whether only managers may open it; other accounts get a page that says so. */
+  managersOnly?: boolean
   /** Whether the page at the same address shows again what was typed if the session had ended. Never set for passwords. */
   keepsTyped?: boolean
   /** What the page says, instead of MAYBE_CHANGED, if the database fails while it handles the form (problem-pages.ts). */
   ifUnavailable?: string
 }
 
-type FormOptions = Pick<ConsoleRoute, 'keepsTyped' | 'ifUnavailable'>
+type FormOptions = Pick<ConsoleRoute, 'keepsTyped' | 'ifUnavailable' | 'managersOnly'>
 
 export function forMembers(
   method: 'GET' | 'POST',
@@ -103,6 +105,14 @@ export function forMembers(
   const withNames = async (visit: Visit) =>
     handle(Object.assign(visit as MemberVisit, { categories: await visit.store.categories.names() }))
   return { method, path, access: 'session', handle: withNames, ...options }
+}
+
+export function forManagers(method: 'GET' | 'POST', path: string, handle: Handle<MemberVisit>): ConsoleRoute {
+  return forMembers(method, path, handle, { managersOnly: true })
+}
+
+export function isManager({ who }: Visit): boolean {
+  return who?.account.role === 'manager'
 }
 
 export function forAnyone(
@@ -188,7 +198,7 @@ export const HOME = '/animals'
  */
 export function safeNext(next: string | null): string {
   const page = next?.replace(/^\/animals\.csv(?=\?|$)/, '/animals') ?? ''
-  return /^\/(?:keys|animals|categories|activity|account)(?:\/[\w/=&%.+*-]*)?(?:\?[!$-;=?-~]*)?$/.test(page)
+  return /^\/(?:keys|animals|categories|activity|account|people)(?:\/[\w/=&%.+*-]*)?(?:\?[!$-;=?-~]*)?$/.test(page)
     ? page
     : HOME
 }

@@ -9,6 +9,8 @@ const BUILT_AT_ONCE: Record<string, string> = {
   audit_events_by_pet: 'only the console and commands write audit events, so there are few',
   audit_events_of_pets: 'only the console and commands write audit events, so there are few',
   audit_events_of_pets_by_account: 'only the console and commands write audit events, so there are few',
+  audit_events_of_sessions: 'creates write no audit event, so none waits for it',
+  accounts_by_age: 'creates write no account, so none waits for it',
 }
 
 /** Migrations that only add, but that the program before can't use, each with its reason. */

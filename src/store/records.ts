@@ -19,7 +19,14 @@ export interface Kind {
 export const KINDS: readonly Kind[] = [
   {
     name: 'accounts',
-    columns: { id: 'text', email: 'text', email_folded: 'text', password_hash: 'text', created_at: 'integer' },
+    columns: {
+      id: 'text',
+      email: 'text',
+      email_folded: 'text',
+      password_hash: 'text',
+      created_at: 'integer',
+      role: 'text',
+    },
     key: ['id'],
   },
   {
@@ -37,6 +44,11 @@ export const KINDS: readonly Kind[] = [
       last_used_at: 'integer',
     },
     key: ['id'],
+  },
+  {
+    name: 'account_links',
+    columns: { hash: 'text', account_id: 'text', made_by: 'text', expires_at: 'integer' },
+    key: ['hash'],
   },
   {
     name: 'usage_counts',

@@ -22,8 +22,8 @@ export interface Store {
   /**
    * Returns a number that differs whenever data may have changed since the last call, in this or another process. So a
    * response cached for one version is never stale. Every write moves the version, except for bookkeeping, which must
-   * not be cached: usage counts, failed requests, sessions, idempotency records, imports, the audit trail and the index
-   * of the search. Returns undefined if the engine can't tell cheaply.
+   * not be cached: usage counts, failed requests, sessions, links, idempotency records, imports, the audit trail and the
+   * index of the search. Returns undefined if the engine can't tell cheaply.
    */
   version(): number | undefined
   /**

@@ -11,6 +11,7 @@ import { SETTLED_MS, settleCounts } from './counts-and-words.ts'
 import { asStoreFailure } from './failures.ts'
 import { migrate } from './migrate.ts'
 import { Creates, postgresImports, postgresPets } from './pets.ts'
+import { postgresPeople } from './people.ts'
 import { Pool } from './pool.ts'
 import { postgresRecords } from './records.ts'
 import { findMissingRights } from './rights.ts'
@@ -55,7 +56,7 @@ export async function openPostgresStore(
   return {
     opened: openedBy(applied, warnings),
     pets: postgresPets(pool, creates),
-    accounts: postgresAccounts(pool),
+    accounts: { ...postgresAccounts(pool), ...postgresPeople(pool) },
     categories: postgresCategories(pool),
     imports: postgresImports(pool),
     records: postgresRecords(pool),

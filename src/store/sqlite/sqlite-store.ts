@@ -6,6 +6,7 @@ import { sqliteAccounts } from './accounts.ts'
 import { sqliteCategories } from './categories.ts'
 import { openDatabase, prepareExact } from './database.ts'
 import { sqliteImports, sqlitePets } from './pets.ts'
+import { sqlitePeople } from './people.ts'
 import { sqliteRecords } from './records.ts'
 import { Transactions } from './transactions.ts'
 
@@ -25,7 +26,7 @@ export function openSqliteStore(path: string, options: OpenOptions = {}): Store 
   return {
     opened,
     pets: sqlitePets(db, transactions),
-    accounts: sqliteAccounts(db, transactions),
+    accounts: { ...sqliteAccounts(db, transactions), ...sqlitePeople(db, transactions) },
     categories: sqliteCategories(db, transactions),
     imports: sqliteImports(db, transactions),
     records: sqliteRecords(db, transactions),
