@@ -7,7 +7,7 @@ import { describe, it } from 'node:test'
 import connectTo from 'postgres'
 import { generateKey } from '../src/accounts/api-keys.ts'
 import { newToken } from '../src/accounts/sessions.ts'
-import { ConsoleClient, signedIn } from './console-client.ts'
+import { ConsoleClient, signedInManager } from './console-client.ts'
 import { ENGINES } from '../assurance/harness/engines.ts'
 import { PASSWORD, type Petstore, startPetstore } from './harness.ts'
 import { RawConnection } from '../assurance/harness/raw-http.ts'
@@ -149,6 +149,9 @@ const PLACES: Record<string, Place> = {
   'a new password': form('/account', '/account/password', (secret) => ({ current: 'x', password: secret }), true),
   'the id of a form': form('/keys/new', '/keys', (secret) => ({ name: 'canary', expires: '7', formId: secret }), true),
   'the expiry of a key': form('/keys/new', '/keys', (secret) => ({ name: 'canary', expires: secret }), true),
+  'the token of a link': {
+    send: (secret, { url }) => answer(fetch(`${url}/link?token=${encodeURIComponent(secret)}`)),
+  },
   'a query of the console': {
     send: (secret, { url }) =>
       answer(fetch(`${url}/sign-in?next=${encodeURIComponent(secret)}&${encodeURIComponent(secret)}=1`)),
@@ -195,13 +198,14 @@ describe('A secret that a client sends', () => {
         database: database.url,
         env: { PETSTORE_LOG_LEVEL: 'debug', PETSTORE_ADMIN_PORT: '0', PETSTORE_SIGNUP: 'open' },
       })
-      const client = await signedIn(petstore)
+      const client = await signedInManager(petstore)
       const token = client.cookies.get('petstore')!
       const secrets = [
         petstore.key,
         generateKey('staging'),
         generateKey('production'),
         token,
+        (await petstore.accounts.makeLink(petstore.account))!,
         newToken(),
         WRONG_PASSWORD,
       ]

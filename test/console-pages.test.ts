@@ -73,8 +73,8 @@ describeService('The pages of the console', (service) => {
     })
 
     it('of an account is among those that these tests open', () => {
-      const isPage = ({ method, access, path }: ConsoleRoute) =>
-        method === 'GET' && access === 'session' && !/[{.]/.test(path)
+      const isPage = ({ method, access, path, managersOnly }: ConsoleRoute) =>
+        method === 'GET' && access === 'session' && !managersOnly && !/[{.]/.test(path)
       const paths = ROUTES.filter(isPage).map(({ path }) => path)
       // The last one only redirects.
       assert.deepEqual([...MEMBER_PAGES, '/account/password'].toSorted(), paths.toSorted())
@@ -213,12 +213,12 @@ describe('A deployment', () => {
     const client = new ConsoleClient(petstore.url)
     const page = await client.get('/sign-up')
     assert.equal(page.status, 403)
-    assert.match(page.body, /Ask whoever runs this store for an account\./)
+    assert.match(page.body, /Ask a manager of this store for an invitation\./)
     for (const path of ['/', '/sign-in', '/docs/errors'])
       assert.ok(!(await client.get(path)).body.includes('/sign-up'), path)
     assert.match(
       (await client.get('/sign-in')).body,
-      /Forgot your password\? Whoever runs this store can set a new one\./,
+      /Forgot your password\? Ask a manager of this store for a link to set a new one\./,
     )
     const { csrf = '' } = await client.hiddenFields('/sign-in')
     const tried = await client.post('/sign-up', { csrf, email: 'a@example.com', password: PASSWORD })

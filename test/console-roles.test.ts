@@ -1,9 +1,7 @@
 // Who may open and send what in the console: every page and form, as a stranger, a member and a manager.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { createConsole } from '../src/console/console.ts'
-import type { ConsoleParts } from '../src/console/visit.ts'
-import { readConfig } from '../src/config.ts'
+import { ROUTES } from '../src/console/console.ts'
 import { ConsoleClient, hiddenIn, signedInAs, signedInManager } from './console-client.ts'
 import { describeService } from './harness.ts'
 
@@ -20,7 +18,8 @@ const FOR: Record<'anyone' | 'members' | 'managers', readonly string[]> = {
     'GET /docs',
     'GET /docs/errors',
     'GET /docs/deprecations',
-    'GET /assets/{name}',
+    'GET /link',
+    'POST /link',
   ],
   members: [
     'GET /keys',
@@ -38,6 +37,7 @@ const FOR: Record<'anyone' | 'members' | 'managers', readonly string[]> = {
     'GET /animals/{id}',
     'POST /animals/{id}',
     'POST /animals/{id}/status',
+    'GET /animals/changes',
     'GET /activity',
     'GET /account',
     'GET /account/password',
@@ -45,12 +45,18 @@ const FOR: Record<'anyone' | 'members' | 'managers', readonly string[]> = {
     'GET /account/delete',
     'POST /account/delete',
   ],
-  managers: ['GET /animals/{id}/remove', 'POST /animals/{id}/remove'],
+  managers: [
+    'GET /animals/{id}/remove',
+    'POST /animals/{id}/remove',
+    'GET /people',
+    'POST /people',
+    'GET /people/{id}',
+    'GET /people/{id}/{action}',
+    'POST /people/{id}/{action}',
+  ],
 }
 
-const routes = createConsole({ config: readConfig({}, {}) } as ConsoleParts).routes.map(
-  ({ method, path }) => `${method} ${path}`,
-)
+const routes = ROUTES.map(({ method, path }) => `${method} ${path}`)
 
 describe('Every page and form of the console', () => {
   it('is for anyone, for members or for managers', () => {

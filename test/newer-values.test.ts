@@ -8,7 +8,7 @@ import { after, before, describe, it } from 'node:test'
 import { ENGINES, type TestDatabase } from '../assurance/harness/engines.ts'
 import { FILTER_NAMES } from '../src/contract/list-query.ts'
 import { KINDS } from '../src/store/records.ts'
-import { type ConsoleClient, MEMBER_PAGES, signedIn } from './console-client.ts'
+import { type ConsoleClient, MEMBER_PAGES, signedInManager } from './console-client.ts'
 import { askDatabase } from './database-schema.ts'
 import { type Petstore, startPetstore } from './harness.ts'
 import { petstore } from './in-process-command.ts'
@@ -94,9 +94,11 @@ for (const engine of ENGINES) {
         `INSERT INTO api_keys (id, account_id, name, hash, environment, last_four, created_at)
            VALUES ('key_${index}', '${account.id}', 'of ${value}', ${bytes(value)}, '${value}', 'abcd', ${now})`,
         `UPDATE pets SET status = '${value}' WHERE id = ${animals[index]}`,
+        `INSERT INTO accounts (id, email, email_folded, password_hash, created_at, role)
+           VALUES ('acct_${index}', '${value}', '${value}', 'x', 1, '${value}')`,
       ])
       await askDatabase(database.url, ...rows)
-      person = await signedIn(service)
+      person = await signedInManager(service)
     })
     after(async () => {
       await service[Symbol.asyncDispose]()
@@ -118,6 +120,9 @@ for (const engine of ENGINES) {
           animals.map((id, index) => [`/animals/${id}`, [new RegExp(`selected>${NEWER[index]}<`)]]),
         ),
         '/animals.csv': NEWER.map((value) => new RegExp(`,${value},\n`)),
+        '/people': NEWER.map((value) => new RegExp(`data-label="Role">${value}<`)),
+        '/people/acct_0': [/later\.added\. Account created/],
+        '/people/acct_1/remove': [/\(constructor\)/],
         '/keys/key_0/rename': [new RegExp(`${NEWER[0]}…abcd`)],
         '/keys/key_0/revoke': [new RegExp(`${NEWER[0]}…abcd`)],
       }

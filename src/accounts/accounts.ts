@@ -1,10 +1,12 @@
 // Creates, changes and removes accounts and keys for the console and the command line. Each change writes an audit event.
+import { hash } from 'node:crypto'
 import type { Environment } from '../contract/operations.ts'
 import { entryOf } from '../contract/entry-of.ts'
 import { FieldProblem } from '../contract/errors.ts'
 import { type Account, ACTIVE_KEYS_MOST, type ApiKey, type AuditEvent, type Role } from '../store/account-store.ts'
 import type { Store } from '../store/store.ts'
 import { generateKey, hashKey, isExpired, randomText, textFrom } from './api-keys.ts'
+import { newToken } from './sessions.ts'
 import { hashPassword, isTooLongPassword, passwordProblem, verifyPassword } from './passwords.ts'
 
 const EMAIL_MAX_LENGTH = 254
@@ -28,6 +30,17 @@ export const ROLE_WORDS: Record<Role, string> = {
   keyless: 'Member without keys',
 }
 
+/** How long a link of a manager works. */
+export const LINK_DAYS = 7
+
+/** A link that works. With an account it sets its password, else it is an invitation. */
+export interface Link {
+  hash: string
+  /** The email address of the manager who made it. */
+  maker: string
+  account: Account | undefined
+}
+
 export interface MadeKey {
   key: ApiKey
   secret: string
@@ -48,7 +61,7 @@ export class Accounts {
 
   /**
    * Creates an account. The first person becomes the manager if `wanted` says so, as by default on the command line. Here and below,
-   * aborting `signal` ends the wait for the password hash and rejects.
+   * aborting `signal` ends the wait for the password hash and rejects, and a link is used up by a success.
    */
   async create(
     email: string,
@@ -56,15 +69,18 @@ export class Accounts {
     via: Via,
     signal?: AbortSignal,
     wanted: Role = via === 'command line' ? 'manager' : 'member',
+    link?: Link,
   ): Promise<Account | FieldProblem> {
     const problem = emailProblem(email) ?? passwordFieldProblem(password)
     if (problem !== undefined) return problem
     const passwordHash = await hashPassword(password, signal)
     const id = `acct_${randomText(ID_LENGTH)}`
     const account = { id, email, passwordHash, createdAt: this.#clock(), role: wanted }
-    const isCreated = await this.#store.accounts.createAccount(account, this.#event(id, 'account.created', via, email))
-    const created = isCreated && (await this.#store.accounts.accountById(id))
-    return created || new FieldProblem('email', `There is already an account for ${email}.`)
+    const event = this.#event(id, 'account.created', via, email, link)
+    const isCreated = await this.#store.accounts.createAccount(account, event, link?.hash)
+    const found = await this.#store.accounts.accountByEmail(email)
+    if (isCreated || found === undefined) return found ?? NO_LINK
+    return new FieldProblem('email', `There is already an account for ${email}.`)
   }
 
   /** Resolves with undefined if the password is wrong or, after the same time, if no account has this email address. */
@@ -79,13 +95,16 @@ export class Accounts {
     password: string,
     via: Via,
     signal?: AbortSignal,
+    link?: Link,
   ): Promise<Account | FieldProblem> {
     const problem = passwordFieldProblem(password)
     if (problem !== undefined) return problem
-    const event = this.#event(account.id, 'account.password_changed', via, account.email)
+    const event = this.#event(account.id, 'account.password_changed', via, account.email, link)
     const passwordHash = await hashPassword(password, signal)
-    const changed = await this.#store.accounts.setPassword(account.id, passwordHash, event, account.passwordHash)
-    if (changed) return { ...account, passwordHash }
+    const { accounts } = this.#store
+    const isChanged = await accounts.setPassword(account.id, passwordHash, event, account.passwordHash, link?.hash)
+    if (isChanged) return { ...account, passwordHash }
+    if (link !== undefined) return NO_LINK
     return (await this.#store.accounts.accountById(account.id)) === undefined
       ? new NoAccount(account)
       : new FieldProblem('current', 'The password was changed meanwhile. Try again.')
@@ -106,6 +125,23 @@ export class Accounts {
     const isChanged = account.role === role || (await this.#store.accounts.setRole(account, role, event))
     await this.#onRevoked()
     return isChanged ? undefined : this.#whyNotChanged(account)
+  }
+
+  /** Resolves with the token of a new link, which a manager passes on; with undefined if `by` is no longer a manager. */
+  async makeLink(by: Account, account?: Account): Promise<string | undefined> {
+    const token = newToken()
+    const link = { hash: hash('sha256', token), accountId: account?.id ?? null, madeBy: by.id }
+    const event = account
+      ? this.#event(by.id, 'account.link_made', 'console', account.email)
+      : this.#event(by.id, 'account.invited', 'console', `valid for ${LINK_DAYS} days`)
+    const expiresAt = event.at + LINK_DAYS * 86_400_000
+    return (await this.#store.accounts.createLink({ ...link, expiresAt }, event)) ? token : undefined
+  }
+
+  async findLink(token: string): Promise<Link | undefined> {
+    const link = await this.#store.accounts.linkByHash(hash('sha256', token), this.#clock())
+    const account = link?.accountId ? await this.#store.accounts.accountById(link.accountId) : undefined
+    return link && { hash: link.hash, maker: link.maker, account }
   }
 
   async #whyNotChanged(account: Account): Promise<FieldProblem> {
@@ -168,8 +204,9 @@ export class Accounts {
     return undefined
   }
 
-  #event(accountId: string, action: AuditEvent['action'], via: Via, subject: string): AuditEvent {
-    return { at: this.#clock(), accountId, action, via, subject }
+  #event(accountId: string, action: AuditEvent['action'], via: Via, subject: string, link?: Link): AuditEvent {
+    const event = { at: this.#clock(), accountId, action, via, subject }
+    return link === undefined ? event : { ...event, detail: `by a link of ${link.maker}` }
   }
 }
 
@@ -185,6 +222,9 @@ export const KEY_EXISTS = new FieldProblem('', 'This form has already created it
 export function roleWords({ role }: Account): string {
   return entryOf(ROLE_WORDS, role) ?? role
 }
+
+/** The link was used, has expired or was voided meanwhile. */
+export const NO_LINK = new FieldProblem('', 'The link does not work any more.')
 
 const LAST_MANAGER = new FieldProblem('', 'This is the only manager. Make another person a manager first.')
 

@@ -138,8 +138,8 @@ export function addressGroup(address: string): string {
   return `${[...before, ...zeros, ...after].slice(0, 4).join(':')}::/64`
 }
 
-/** Who tries a password: a client at sign-in, or a signed-in person. Plain data, which a worker can send to the first process. */
-export type Trier = { email: string; address: string } | { session: string }
+/** Who tries a password, or a link: a client at sign-in, a signed-in person, or the client at an address. Plain data, which a worker can send to the first process. */
+export type Trier = { email: string; address: string } | { session: string } | { link: string }
 
 /** The throttles of the console's forms. The functions of a worker call those of the first process, so they return promises. */
 export interface Throttles {
@@ -165,6 +165,7 @@ export function createThrottles(monotonic: () => number): Throttles {
   /** Returns the counters of a trier: those shared with other people or accounts, and the person's own. */
   function countersOf(trier: Trier): { shared: Counter[]; own: Counter } {
     if ('session' in trier) return { shared: [], own: [bySession, trier.session] }
+    if ('link' in trier) return { shared: [], own: [byAddress, addressGroup(trier.link)] }
     const [account, group] = [foldEmail(trier.email), addressGroup(trier.address)]
     const shared: Counter[] = [
       [byAddress, group],

@@ -60,7 +60,6 @@ async function animalPage(visit: MemberVisit, pet: Pet, merge: Merge, invalid: P
         <section class="panel" aria-label="Facts">
           ${facts(pet, words, added)}
           ${stepForm(visit, pet, 'animal')}
-          ${isManager(visit) && html`<a class="button quiet danger-outline" href="${keepingPosition(`/animals/${pet.id}/remove`, visit.query)}">Remove…</a>`}
           <details class="edit" ${isEditing && html`open`}><summary class="button quiet">Edit</summary>${form(visit, {
             action: page,
             submit: 'Save',
@@ -68,6 +67,7 @@ async function animalPage(visit: MemberVisit, pet: Pet, merge: Merge, invalid: P
             fields: html`${carriedFields(merge, pet)}
               ${mergedFields(merge, pet, changes[0], { value: (name) => merge.values[name], problems, categories })}`,
           })}</details>
+          ${isManager(visit) && html`<a class="button quiet danger-outline" href="${keepingPosition(`/animals/${pet.id}/remove`, visit.query)}">Remove…</a>`}
         </section>
         ${timeline(changes, added)}
       </div>`,

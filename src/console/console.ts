@@ -22,6 +22,8 @@ import { readTyped, withTyped } from './forms.ts'
 import { categoryRoutes } from './categories.ts'
 import { keyRoutes } from './keys.ts'
 import { layout } from './layout.ts'
+import { linkRoutes } from './link.ts'
+import { peopleRoutes } from './people.ts'
 import {
   badRequestPage,
   errorPage,
@@ -60,6 +62,8 @@ export const ROUTES: readonly ConsoleRoute[] = [
   ...animalRemovalRoutes,
   ...activityRoutes,
   ...accountRoutes,
+  ...peopleRoutes,
+  ...linkRoutes,
   ...referenceRoutes,
 ]
 
@@ -239,11 +243,12 @@ function render(visit: Visit, outcome: Outcome): Answer {
   }
   if ('file' in outcome) return download(visit, outcome)
   const { headers, body } = htmlContent(layout(visit, outcome))
-  visit.call.answerHeaders = headerList({ ...SECURITY_HEADERS, ...outcome.headers })
+  const referrer = outcome.secretAddress && { 'Referrer-Policy': 'no-referrer' }
+  visit.call.answerHeaders = headerList({ ...SECURITY_HEADERS, ...referrer, ...outcome.headers })
   return {
     status: outcome.status ?? 200,
     // No cache may store a page of an account, or one with a CSRF token.
-    ...((visit.who !== undefined || visit.token !== undefined) && { cache: 'no-store' }),
+    ...((visit.who ?? visit.token ?? outcome.secretAddress) && { cache: 'no-store' }),
     headers: [...headers, ...setCookie(visit, outcome)],
     body,
   }

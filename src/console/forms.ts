@@ -73,6 +73,12 @@ export function optionList(options: Options, chosen: string): Html[] {
   )
 }
 
+/** A secret that is shown once, with a button that copies it (console.js). */
+export function secretField(label: string, secret: string): Html {
+  return html`<div class="secret"><label for="secret">${label}</label>
+    <input id="secret" class="code-input" readonly value="${secret}" spellcheck="false" autocomplete="off" data-copy-field></div>`
+}
+
 export function hidden(name: string, value: string): Html {
   return html`<input type="hidden" name="${name}" value="${value}">`
 }

@@ -5,7 +5,7 @@ import { newToken } from '../accounts/sessions.ts'
 import { FieldProblem, Problem } from '../contract/errors.ts'
 import type { ApiKey } from '../store/account-store.ts'
 import { POLLING_POLICY } from '../http/security-headers.ts'
-import { choice, field, form, hidden, type Problems, problemSummary } from './forms.ts'
+import { choice, field, form, hidden, type Problems, problemSummary, secretField } from './forms.ts'
 import { emptyState, html, type Html, isolated } from '../http/html.ts'
 import { keyList, type KeyPage, readKeys } from './key-list.ts'
 import { notFoundPage } from './problem-pages.ts'
@@ -35,15 +35,17 @@ export const keyRoutes: readonly ConsoleRoute[] = [
 
 async function keysPage(visit: MemberVisit): Promise<HtmlPage> {
   await visit.flushUsage()
+  const mayHave = visit.who.account.role !== 'keyless'
   const inactiveOnly = visit.query.get('state') === 'inactive'
   const active = inactiveOnly ? undefined : await readKeys(visit, true)
   const inactive = active === undefined || active.isFirst ? await readKeys(visit, false) : undefined
   return {
     title: 'Keys',
     section: 'keys',
-    body: html`<div class="page-head"><h1>Keys</h1><a class="button primary" href="/keys/new">Generate a key</a></div>
+    body: html`<div class="page-head"><h1>Keys</h1>${mayHave && html`<a class="button primary" href="/keys/new">Generate a key</a>`}</div>
+      ${!mayHave && html`<p class="notice warn" role="status">A manager has taken away your right to keys. Ask a manager if you need one.</p>`}
       ${Object.entries(NOTICES).map(([name, notice]) => visit.query.has(name) && notice)}
-      ${active && (active.keys.length > 0 ? keyList(visit, active) : noKeys(inactive))}
+      ${active && (active.keys.length > 0 ? keyList(visit, active) : mayHave && noKeys(inactive))}
       ${inactive && (inactiveOnly ? keyList(visit, inactive) : inactiveKeys(visit, inactive))}`,
   }
 }
@@ -121,8 +123,7 @@ function newKeyPage(visit: MemberVisit, { key, secret }: MadeKey): HtmlPage {
     body: html`<h1>Your new key</h1>
       <p class="notice good" role="status"><strong>${isolated(key.name)}</strong> is ready to use. It is shown only
       once: copy it now, and keep it where you keep passwords.</p>
-      <div class="secret"><label for="secret">API key</label>
-        <input id="secret" class="code-input" readonly value="${secret}" spellcheck="false" autocomplete="off" data-copy-field></div>
+      ${secretField('API key', secret)}
       <h2>Try it</h2>
       <p>Add an animal, then list them:</p>
       <pre class="code" tabindex="0" aria-label="Example: add an animal with this key"><code data-copy>${create}</code></pre>

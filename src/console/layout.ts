@@ -3,7 +3,7 @@ import { VERSION } from '../contract/operations.ts'
 import { assetAddress } from './assets.ts'
 import { hidden } from './forms.ts'
 import { html, type Html, isolated } from '../http/html.ts'
-import { type HtmlPage, csrfTokenFor, HOME, type Section, type Visit } from './visit.ts'
+import { type HtmlPage, csrfTokenFor, HOME, isManager, type Section, type Visit } from './visit.ts'
 
 const PAW = html`<svg class="paw" viewBox="0 0 24 24" width="22" height="22" aria-hidden="true" focusable="false">
   <ellipse cx="6" cy="10.2" rx="2.1" ry="2.8"/><ellipse cx="10" cy="5.8" rx="2.1" ry="2.9"/>
@@ -61,6 +61,7 @@ function navigation(visit: Visit, section: Section | undefined): Html {
     <details class="menu">
       <summary><span class="visually-hidden">Signed in as </span><span class="who">${isolated(visit.who.account.email)}</span></summary>
       <div class="menu-box">
+        ${isManager(visit) && html`<a href="/people" ${section === 'people' && html`aria-current="page"`}>People</a>`}
         <a href="/account" ${section === 'account' && html`aria-current="page"`}>Account</a>
         <form method="post" action="/sign-out">${hidden('csrf', csrfTokenFor(visit))}<button>Sign out</button></form>
       </div>

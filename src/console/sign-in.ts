@@ -1,6 +1,6 @@
 // Signs in, signs out, and creates an account, which also signs in. A refused sign-in reads the same and takes the same time
 // whether or not the account exists.
-import { isTooLongToSignIn } from '../accounts/accounts.ts'
+import { isTooLongToSignIn, type Link } from '../accounts/accounts.ts'
 import { PASSWORD_MIN_LENGTH } from '../accounts/passwords.ts'
 import { TooManyTries, type Trier } from '../accounts/throttle.ts'
 import { FieldProblem, Problem } from '../contract/errors.ts'
@@ -22,7 +22,7 @@ export const signInRoutes: readonly ConsoleRoute[] = [
 
 export const CURRENT_PASSWORD = { name: 'current', type: 'password', autocomplete: 'current-password' } as const
 export const NEW_PASSWORD = { name: 'password', type: 'password', autocomplete: 'new-password' } as const
-const SIGN_UP_HINT = `At least ${PASSWORD_MIN_LENGTH} characters; a few words work well. No other rules.`
+export const SIGN_UP_HINT = `At least ${PASSWORD_MIN_LENGTH} characters; a few words work well. No other rules.`
 
 /** Returns the page to open after the sign-in or sign-up, which the address or the form names. */
 function nextOf({ form: typed, query }: Visit): string {
@@ -54,7 +54,7 @@ function signInPage(visit: Visit, problems: Problems = []): HtmlPage {
       ${visit.signup === 'open' && html`<p class="aside">No account yet? <a href="${otherForm('/sign-up', visit)}">Create one</a>.</p>`}
       ${
         !isInMemory(visit.config.database) &&
-        html`<p class="aside">Forgot your password? Whoever runs this store can set a new one.</p>`
+        html`<p class="aside">Forgot your password? Ask a manager of this store for a link to set a new one.</p>`
       }
     </div>`,
   }
@@ -152,14 +152,16 @@ function signUpPage(visit: Visit, problems: Problems = []): HtmlPage {
       ${form(visit, {
         action: '/sign-up',
         submit: 'Create account',
-        fields: html`
-          ${hidden('next', nextOf(visit))}
-          ${emailField(visit, problems, 'You sign in with it. No mail is sent.')}
-          ${field({ ...NEW_PASSWORD, label: 'Password', hint: SIGN_UP_HINT, problems })}`,
+        fields: html`${hidden('next', nextOf(visit))}${signUpFields(visit, problems)}`,
       })}
       <p class="aside">Already have an account? <a href="${otherForm('/sign-in', visit)}">Sign in</a>.</p>
     </div>`,
   }
+}
+
+export function signUpFields(visit: Visit, problems: Problems): Html {
+  return html`${emailField(visit, problems, 'You sign in with it. No mail is sent.')}
+    ${field({ ...NEW_PASSWORD, label: 'Password', hint: SIGN_UP_HINT, problems })}`
 }
 
 /** Names no command: a visitor who runs one elsewhere would create another store. */
@@ -169,21 +171,29 @@ const CLOSED_PAGE: HtmlPage = {
   status: 403,
   body: html`<div class="narrow">
       <h1>Sign-up is closed</h1>
-      <p>Ask whoever runs this store for an account.</p>
+      <p>Ask a manager of this store for an invitation.</p>
       <p>Already have an account? <a href="/sign-in">Sign in</a>.</p>
     </div>`,
 }
 
-async function signUp(visit: Visit): Promise<Outcome> {
-  if (visit.signup === 'closed') return CLOSED_PAGE
+function signUp(visit: Visit): Outcome | Promise<Outcome> {
+  return visit.signup === 'closed' ? CLOSED_PAGE : createAndOpen(visit, (problem) => signUpPage(visit, [problem]))
+}
+
+/** Creates the account that the form describes, and signs in to it. */
+export async function createAndOpen(
+  visit: Visit,
+  refuse: (problem: FieldProblem) => Outcome,
+  link?: Link,
+): Promise<Outcome> {
   const { accounts, throttles, left } = visit
   const waitMs = await throttles.takeSignUp(visit.address)
   if (waitMs > 0) return tooManyTriesPage(new TooManyTries('Too many accounts were created from your address.', waitMs))
   const [email, password] = [visit.form.get('email')?.trim() ?? '', visit.form.get('password') ?? '']
-  const created = await accounts.create(email, password, 'console', left, visit.atHome ? 'manager' : 'member')
+  const created = await accounts.create(email, password, 'console', left, visit.atHome ? 'manager' : 'member', link)
   if (!(created instanceof Problem)) return openAs(visit, created, nextOf(visit))
   // If the form was sent twice, the second request signs in to the account that the first one created.
   const existing = created.field === 'email' ? await checkPassword(visit, email, password) : created
-  if (existing instanceof Problem) return signUpPage(visit, [created])
+  if (existing instanceof Problem) return refuse(created)
   return openAs(visit, existing, nextOf(visit))
 }

@@ -66,11 +66,13 @@ export interface HtmlPage {
   section?: Section
   /** Style sheets and scripts beyond those that every page has. */
   head?: Html
+  /** Whether the address has a secret: no cache may keep the page, and no request may name it as its referrer. */
+  secretAddress?: boolean
   /** For a page whose content has its own width and its own landmarks. */
   wide?: boolean
 }
 
-export type Section = 'animals' | 'keys' | 'activity' | 'reference' | 'account' | 'sign-in' | 'sign-up'
+export type Section = 'animals' | 'keys' | 'activity' | 'reference' | 'account' | 'people' | 'sign-in' | 'sign-up'
 
 /** A file that the browser saves. The content is sent while it is read from the store. */
 export interface Download {

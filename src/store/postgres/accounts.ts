@@ -78,7 +78,10 @@ export function postgresAccounts(pool: Pool): Omit<AccountStore, keyof PeopleSto
       return first((sql) => sql`SELECT ${account(sql)} FROM accounts WHERE email_folded = ${foldEmail(email)}`)
     },
 
-    accountById: (id) => first((sql) => sql`SELECT ${account(sql)} FROM accounts WHERE id = ${id}`),
+    async accountById(id) {
+      if (isUnknownText(id)) return undefined
+      return first((sql) => sql`SELECT ${account(sql)} FROM accounts WHERE id = ${id}`)
+    },
 
     listAccounts: () => rows((sql) => sql`SELECT ${account(sql)} FROM accounts ORDER BY created_at, id`),
 

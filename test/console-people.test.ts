@@ -1,0 +1,273 @@
+// People in the console: managers see who has an account, change roles, remove accounts, and make links for invitations and passwords.
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { ENGINES } from '../assurance/harness/engines.ts'
+import { LINK_DAYS } from '../src/accounts/accounts.ts'
+import { SIGN_IN_BY_ADDRESS } from '../src/accounts/throttle.ts'
+import { ConsoleClient, hiddenIn, signedInAs, signedInManager, withKey } from './console-client.ts'
+import {
+  describeService,
+  expectError,
+  makeAccount,
+  makeKey,
+  PASSWORD,
+  type Petstore,
+  startPetstore,
+} from './harness.ts'
+
+const NEW_PASSWORD = 'another long password'
+
+/** Returns the address in a page that shows a new link. */
+function linkIn(body: string): string {
+  const [, link] = /value="[^"]*(\/link\?token=[\w-]{43})"/.exec(body) ?? []
+  assert.ok(link, body)
+  return link
+}
+
+const invite = async (manager: ConsoleClient) => linkIn((await manager.fillIn('/people')).body)
+const passwordLink = async (manager: ConsoleClient, id: string) =>
+  linkIn((await manager.fillIn(`/people/${id}/password`)).body)
+
+/** Sends the form of a link. */
+const use = (client: ConsoleClient, link: string, fields: Record<string, string>) =>
+  client.submit(link, '/link', fields)
+const join = (client: ConsoleClient, link: string, email: string) =>
+  use(client, link, { email, password: NEW_PASSWORD })
+
+const visitor = ({ url }: Petstore) => new ConsoleClient(url)
+const GONE = /<h1>This link does not work<\/h1>\s*<p>.*Ask a manager of this store for another\./
+
+describeService('A manager', (service) => {
+  it('sees who has an account, since when, last seen and in which role; a member does not see the page in the menu', async () => {
+    const manager = await signedInManager(service())
+    const member = await signedInAs(service(), 'seen@example.com')
+    await makeAccount(service(), 'never@example.com')
+    const { body } = await manager.get('/people')
+    const row = (email: string) =>
+      body
+        .split('<tr>')
+        .find((part) => part.includes(`${email}</bdi></a>`))
+        ?.replaceAll(/(?:<[^>]*>|\s)+/g, ' ')
+    assert.match(row('seen@example.com')!, / seen@example\.com Member \d+ \w+ \d{4} just now /)
+    assert.match(row('never@example.com')!, / Member .* Never /)
+    assert.match(row(service().account.email)!, / Manager .* just now /)
+    assert.match((await manager.get('/animals')).body, /<a href="\/people" >People<\/a>/)
+    assert.doesNotMatch((await member.get('/animals')).body, /href="\/people"/)
+  })
+
+  it('sees many people page by page', async () => {
+    const manager = await signedInManager(service())
+    const emails = Array.from({ length: 25 }, (_, nth) => `many${nth}@example.com`)
+    for (const email of emails) await makeAccount(service(), email)
+    const first = (await manager.get('/people')).body
+    const [, next] = /rel="next" href="([^"]*)"/.exec(first) ?? []
+    const second = (await manager.get(next!)).body
+    for (const email of emails) assert.ok(first.includes(email) !== second.includes(email), email)
+  })
+
+  it('makes and unmakes managers at once for every page, and can’t take the last one away', async () => {
+    const { account, store } = service()
+    const [manager, member] = [await signedInManager(service()), await signedInAs(service(), 'deputy@example.com')]
+    const { id } = (await store.accounts.accountByEmail('deputy@example.com'))!
+    const own = `/people/${account.id}/member`
+    const last = await manager.fillIn(own)
+    assert.equal(last.status, 409)
+    assert.match(last.body, /This is the only manager\. Make another person a manager first\./)
+    const gone = await manager.fillIn('/account/delete', { current: PASSWORD })
+    assert.match(gone.body, /This is the only manager/)
+    assert.equal((await member.get('/people')).status, 403)
+    assert.equal((await manager.fillIn(`/people/${id}/manager`)).location, `/people/${id}?changed=yes`)
+    assert.equal((await member.get('/people')).status, 200)
+    assert.equal((await member.fillIn(`/people/${account.id}/member`)).status, 303)
+    assert.equal((await manager.get('/people')).status, 403)
+    await member.fillIn(`/people/${account.id}/manager`)
+    assert.equal((await manager.fillIn(own.replace(account.id, id))).status, 303)
+    const [newest] = await store.accounts.auditTrail(account.id, 1)
+    assert.deepEqual(
+      [newest?.action, newest?.subject, newest?.detail],
+      ['account.role_changed', 'deputy@example.com', 'Role: Manager → Member'],
+    )
+  })
+
+  it('is asked again where a colleague was faster', async () => {
+    const manager = await signedInManager(service())
+    const person = await makeAccount(service(), 'raced@example.com')
+    for (const action of ['remove', 'manager', 'password']) {
+      const page = `/people/${person.id}/${action}`
+      const fields = await manager.hiddenFields(page)
+      await service().accounts.setRole(person, 'keyless', 'console')
+      const asked = await manager.post(page, fields)
+      assert.equal(asked.status, 409, action)
+      assert.match(asked.body, /Nothing was changed: meanwhile the role became Member without keys/)
+      await service().accounts.setRole({ ...person, role: 'keyless' }, 'member', 'console')
+    }
+    // An action that is no longer for this role leads to the person.
+    const { csrf = '' } = await manager.hiddenFields(`/people/${person.id}/no-keys`)
+    const { location } = await manager.post(`/people/${person.id}/keys`, { csrf, shown: 'member' })
+    assert.equal(location, `/people/${person.id}`)
+  })
+
+  it('removes an account: its keys, sessions and links end at once, and what it did stays readable', async () => {
+    const { store, url } = service()
+    const { account, key } = await makeKey(service())
+    const manager = await signedInManager(service())
+    const gone = visitor(service())
+    await gone.signIn(account.email, PASSWORD)
+    const created = await store.pets.create({ name: 'Rex', categoryId: 1n, status: 'available' })
+    assert.ok('pet' in created)
+    const animal = `/animals/${created.pet.id}`
+    await gone.fillIn(animal, { name: 'Rexo', categoryId: '1', status: 'available' })
+    const link = await passwordLink(manager, account.id)
+    assert.equal((await manager.fillIn(`/people/${account.id}/remove`)).location, '/people?removed=yes')
+    await expectError(await service().call('/pets', withKey(key)), 'unknown_api_key')
+    assert.match((await gone.get('/animals')).location!, /^\/sign-in/)
+    assert.match((await new ConsoleClient(url).get(link)).body, GONE)
+    assert.match((await manager.get(animal)).body, /Rexo<\/bdi> <span class="quiet-text">A deleted account/)
+    assert.match(
+      (await manager.get('/account')).body,
+      new RegExp(`Account deleted</span> <span[^>]*><bdi>${account.email}`),
+    )
+    assert.equal((await manager.get(`/people/${account.id}`)).status, 404)
+  })
+
+  it('deletes their own account only with the password', async () => {
+    const manager = await signedInManager(service())
+    const page = `/people/${service().account.id}/remove`
+    assert.equal((await manager.get(page)).location, '/account/delete')
+    const { csrf = '' } = await manager.hiddenFields('/people')
+    assert.equal((await manager.post(page, { csrf, shown: 'manager' })).location, '/account/delete')
+  })
+
+  it('takes the right to keys away, which revokes them, and gives it back', async () => {
+    const { account, key } = await makeKey(service())
+    const manager = await signedInManager(service())
+    const member = visitor(service())
+    await member.signIn(account.email, PASSWORD)
+    const fields = await member.hiddenFields('/keys/new', '/keys')
+    await manager.fillIn(`/people/${account.id}/no-keys`)
+    await expectError(await service().call('/pets', withKey(key)), 'revoked_api_key')
+    const { body } = await member.get('/keys')
+    assert.match(body, /A manager has taken away your right to keys\./)
+    assert.ok(!body.includes('href="/keys/new"'))
+    const refused = await member.post('/keys', { ...fields, name: 'x', expires: '' })
+    assert.match(refused.body, /A manager has taken away the right to keys from this account\./)
+    await manager.fillIn(`/people/${account.id}/keys`)
+    await member.generateKey('again')
+  })
+})
+
+describeService(
+  'An invitation',
+  (service) => {
+    it('creates one account where sign-up is closed, also when it is used twice at once', async () => {
+      const manager = await signedInManager(service())
+      const link = await invite(manager)
+      const clients = [visitor(service()), visitor(service())]
+      for (const client of clients) assert.match((await client.get(link)).body, /<h1>Create account<\/h1>/)
+      const answers = await Promise.all(clients.map((client, nth) => join(client, link, `new${nth}@example.com`)))
+      assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([303, 404]))
+      const winner = answers.findIndex(({ status }) => status === 303)
+      assert.equal((await clients[winner]!.get('/animals')).status, 200)
+      assert.match((await visitor(service()).get(link)).body, GONE)
+      const account = await service().store.accounts.accountByEmail(`new${winner}@example.com`)
+      const [, created] = await service().store.accounts.auditTrail(account!.id, 2)
+      assert.equal(created?.detail, `by a link of ${service().account.email}`)
+      assert.match((await visitor(service()).get('/sign-up')).body, /Ask a manager of this store for an invitation\./)
+    })
+
+    it('keeps to the rules of a sign-up, and is not used up by a refused form', async () => {
+      const link = await invite(await signedInManager(service()))
+      const client = visitor(service())
+      const token = link.split('=')[1]!
+      const short = await use(client, link, { email: 'ruled@example.com', password: 'short' })
+      assert.equal(short.status, 400)
+      assert.equal(hiddenIn(short.body)['token'], token)
+      assert.match((await join(client, link, service().account.email)).body, /There is already an account for/)
+      assert.equal((await join(client, link, 'ruled@example.com')).location, '/animals')
+    })
+
+    it('stops working when its manager is one no more', async () => {
+      const { accounts, store } = service()
+      await signedInManager(service())
+      const other = await makeAccount(service(), 'former@example.com')
+      await accounts.setRole(other, 'manager', 'console')
+      const former = visitor(service())
+      await former.signIn('former@example.com', PASSWORD)
+      const link = await invite(former)
+      await accounts.setRole({ ...other, role: 'manager' }, 'member', 'console')
+      assert.match((await visitor(service()).get(link)).body, GONE)
+      assert.equal(await accounts.makeLink((await store.accounts.accountById(other.id))!), undefined)
+    })
+  },
+  { env: { PETSTORE_SIGNUP: 'closed' } },
+)
+
+describeService('A link for a new password', (service) => {
+  it('sets it once, ends the sessions of that person, and voids their other links', async () => {
+    const manager = await signedInManager(service())
+    const person = await makeAccount(service(), 'forgot@example.com')
+    const old = visitor(service())
+    await old.signIn(person.email, PASSWORD)
+    const [link, other] = [await passwordLink(manager, person.id), await passwordLink(manager, person.id)]
+    const clients = [visitor(service()), visitor(service())]
+    const answers = await Promise.all(clients.map((client) => use(client, link, { password: NEW_PASSWORD })))
+    assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([303, 404]))
+    assert.match((await old.get('/animals')).location!, /^\/sign-in/)
+    for (const used of [link, other]) assert.match((await visitor(service()).get(used)).body, GONE)
+    assert.equal((await visitor(service()).signIn(person.email, NEW_PASSWORD)).status, 303)
+    const trail = await service().store.accounts.auditTrail(person.id, 5)
+    const changed = trail.find(({ action }) => action === 'account.password_changed')
+    assert.equal(changed?.detail, `by a link of ${service().account.email}`)
+  })
+
+  it('creates no account, whatever its form is given', async () => {
+    const manager = await signedInManager(service())
+    const person = await makeAccount(service(), 'target@example.com')
+    await join(visitor(service()), await passwordLink(manager, person.id), 'sneaky@example.com')
+    assert.equal(await service().store.accounts.accountByEmail('sneaky@example.com'), undefined)
+  })
+})
+
+for (const engine of ENGINES) {
+  describe(`A link on ${engine.name}`, () => {
+    it(`works for ${LINK_DAYS} days, and is purged then`, async () => {
+      let now = Date.now()
+      await using petstore = await startPetstore({ engine, clock: () => now })
+      const manager = await signedInManager(petstore)
+      const link = await invite(manager)
+      const page = visitor(petstore)
+      const fields = await page.hiddenFields(link, '/link')
+      now += LINK_DAYS * 86_400_000 - 1
+      assert.equal((await page.get(link)).status, 200)
+      now += 1
+      const late = await page.post('/link', { ...fields, email: 'late@example.com', password: NEW_PASSWORD })
+      assert.match(late.body, GONE)
+      await petstore.store.accounts.purgeLinks(now)
+      now -= 1
+      assert.match((await page.get(link)).body, GONE)
+    })
+
+    it('is in no log line, referrer or cache, and wrong ones are throttled', async () => {
+      await using petstore = await startPetstore({ engine, env: { PETSTORE_LOG_LEVEL: 'debug' } })
+      const manager = await signedInManager(petstore)
+      const link = await invite(manager)
+      const token = link.split('=')[1]!
+      const client = visitor(petstore)
+      const wrong = link.slice(0, -1) + (link.endsWith('A') ? 'B' : 'A')
+      for (const address of [link, wrong, '/link', `/link/${token}`, `/${token}`]) {
+        const { headers, status } = await client.get(address)
+        assert.equal(headers.get('cache-control'), 'no-store', address)
+        if (address.startsWith('/link?')) assert.equal(headers.get('referrer-policy'), 'no-referrer', `${status}`)
+      }
+      await join(client, link, 'logged@example.com')
+      assert.ok(petstore.logged.length > 10)
+      assert.ok(!JSON.stringify(petstore.logged).includes(token.slice(5, 30)))
+      let tries = 0
+      for (; (await client.get(wrong)).status === 404; tries += 1);
+      assert.ok(tries <= SIGN_IN_BY_ADDRESS.tries && tries > 10, `${tries}`)
+      const refused = await client.get(wrong)
+      assert.deepEqual([refused.status, refused.headers.get('referrer-policy')], [429, 'no-referrer'])
+      assert.equal((await client.get(await invite(manager))).status, 200, 'a link that works is not throttled')
+    })
+  })
+}
