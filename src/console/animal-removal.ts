@@ -21,9 +21,11 @@ export const animalRemovalRoutes: readonly ConsoleRoute[] = [
 ]
 
 const shownOf = (pet: Pet) => fingerprintOf(pet).toString('hex')
-const describe = (pet: Pet) => SHOWN_FIELDS.map((name) => `${labelOf(name)}: ${inWords(pet, name)}`).join('; ')
+const describe = (pet: Pet, { categories }: MemberVisit) =>
+  SHOWN_FIELDS.map((name) => `${labelOf(name)}: ${inWords(pet, name, categories)}`).join('; ')
 
-function confirmPage({ query, ...visit }: MemberVisit, pet: Pet, isChanged = false): HtmlPage {
+function confirmPage(visit: MemberVisit, pet: Pet, isChanged = false): HtmlPage {
+  const { query } = visit
   return {
     title: 'Remove an animal',
     section: 'animals',
@@ -31,18 +33,15 @@ function confirmPage({ query, ...visit }: MemberVisit, pet: Pet, isChanged = fal
     body: html`<div class="narrow">
       <h1>Remove ${isolated(pet.name)} (${pet.id})?</h1>
       ${isChanged && html`<p class="notice warn" role="alert"><strong>Nothing was removed.</strong> The animal was changed meanwhile. This is what it is now.</p>`}
-      <p>${isolated(describe(pet))}</p>
+      <p>${isolated(describe(pet, visit))}</p>
       <p>Only for an animal that was entered by mistake: it can’t be brought back, and its id is never used again. Its history stays.</p>
-      ${form(
-        { ...visit, query },
-        {
-          action: keepingPosition(`/animals/${pet.id}/remove`, query),
-          submit: 'Remove animal',
-          danger: true,
-          cancel: keepingPosition(`/animals/${pet.id}`, query),
-          fields: hidden('shown', shownOf(pet)),
-        },
-      )}
+      ${form(visit, {
+        action: keepingPosition(`/animals/${pet.id}/remove`, query),
+        submit: 'Remove animal',
+        danger: true,
+        cancel: keepingPosition(`/animals/${pet.id}`, query),
+        fields: hidden('shown', shownOf(pet)),
+      })}
     </div>`,
   }
 }
@@ -51,7 +50,7 @@ function confirmPage({ query, ...visit }: MemberVisit, pet: Pet, isChanged = fal
 async function remove(visit: MemberVisit, pet: Pet): Promise<Outcome> {
   const { store, who, now: at, query } = visit
   if (visit.form.get('shown') !== shownOf(pet)) return confirmPage(visit, pet, true)
-  const [accountId, subject, detail] = [who.account.id, petSubject(pet), describe(pet)]
+  const [accountId, subject, detail] = [who.account.id, petSubject(pet), describe(pet, visit)]
   const event = { at, accountId, action: 'pet.removed', via: 'console', subject, detail } as const
   const removed = await store.pets.remove(pet.id, pet, event)
   if (removed.outcome === 'conflict') return confirmPage(visit, removed.pet, true)
