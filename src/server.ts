@@ -17,6 +17,7 @@ import { Lifecycle } from './http/lifecycle.ts'
 import type { Log } from './log.ts'
 import { type Serving, startServing } from './serving.ts'
 import { IDEMPOTENCY_KEPT_MS } from './store/idempotency.ts'
+import { isPerson } from './store/people-store.ts'
 import { type Store, StoreUnavailable } from './store/store.ts'
 import { createSharedLimits, type Shared } from './workers/shared.ts'
 import type { Workers } from './workers/workers.ts'
@@ -160,8 +161,8 @@ function startChores({ store, usage, sessions }: Serving, log: Log, clock: () =>
       while (!stop.signal.aborted && (await store.pets.purgeIdempotencyRecords(clock() - IDEMPOTENCY_KEPT_MS)) > 0);
       if (!stop.signal.aborted) await usage.purge()
       if (!stop.signal.aborted) await sessions.purge()
-      if (!stop.signal.aborted) await store.accounts.purgeLinks(clock())
-      if (isStart && !stop.signal.aborted && (await store.accounts.lacksManager())) log.notice(NO_MANAGER)
+      const people = isStart && !stop.signal.aborted ? (await store.accounts.listAccounts()).filter(isPerson) : []
+      if (people.length > 0 && !people.some(({ role }) => role === 'manager')) log.notice(NO_MANAGER)
     } catch (error) {
       log.error({ error }, 'old records could not be purged; this is retried later')
     }

@@ -56,8 +56,10 @@ const FOR: Record<'anyone' | 'members' | 'managers', readonly string[]> = {
     'GET /people',
     'POST /people',
     'GET /people/{id}',
-    'GET /people/{id}/{action}',
-    'POST /people/{id}/{action}',
+    'POST /people/{id}',
+    'POST /people/{id}/link',
+    'GET /people/{id}/remove',
+    'POST /people/{id}/remove',
   ],
 }
 

@@ -322,8 +322,7 @@ async function fill({ accounts, categories, imports, pets, records }: Store): Pr
       event(id),
     )
   }
-  const link = { hash: 'hash', accountId: 'acct_a', madeBy: 'acct_A', expiresAt: 1 }
-  assert.ok(await accounts.createLink(link, event('acct_A', 'account.link_made')))
+  assert.ok(await accounts.createLink('hash', 'acct_a', 1, { ...event('acct_A', 'account.link_made'), at: 0 }))
   for (const [index, name] of ['laptop 💻', 'revoked'].entries()) {
     const environment = (['production', 'staging'] as const)[index]!
     const own = { name, environment, lastFour: `abc${index}`, createdAt: index, expiresAt: index || undefined }

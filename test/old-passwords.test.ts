@@ -3,7 +3,8 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { Sessions } from '../src/accounts/sessions.ts'
 import { Problem } from '../src/contract/errors.ts'
-import type { AccountStore, Session } from '../src/store/account-store.ts'
+import type { Session } from '../src/store/account-store.ts'
+import type { Store } from '../src/store/store.ts'
 import { ConsoleClient } from './console-client.ts'
 import { startCuttingProxy } from './cutting-proxy.ts'
 import { ENGINES, postgres } from '../assurance/harness/engines.ts'
@@ -59,7 +60,7 @@ describe('On PostgreSQL, where transactions overlap,', () => {
   const session: Session = { tokenHash: Buffer.alloc(32, 1), accountId: 'acct', createdAt: 1, lastSeenAt: 1 }
 
   /** Runs `work` into the locks of a transaction of another process, then commits that. */
-  async function overlapping<T>(statements: string, work: (accounts: AccountStore) => Promise<T>) {
+  async function overlapping<T>(statements: string, work: (accounts: Store['accounts']) => Promise<T>) {
     await using opened = await openPostgres()
     const { accounts } = opened.store
     await accounts.createAccount(account('acct'), event('acct'))

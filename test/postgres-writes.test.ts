@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import type { Sql } from 'postgres'
-import { type AccountStore, FAILED_REQUESTS_KEPT } from '../src/store/account-store.ts'
+import { FAILED_REQUESTS_KEPT } from '../src/store/account-store.ts'
 import { parseConnection } from '../src/store/postgres/connection-settings.ts'
 import { Creates, postgresPets } from '../src/store/postgres/pets.ts'
 import { Pool } from '../src/store/postgres/pool.ts'
@@ -124,7 +124,7 @@ describe('a write for an account that another process is removing', { concurrenc
   after(() => opened[Symbol.asyncDispose]())
 
   const count = { ...usage, keyId: 'key_1' }
-  const writes: Record<string, [(accounts: AccountStore) => Promise<unknown>, outcome: unknown]> = {
+  const writes: Record<string, [(accounts: Store['accounts']) => Promise<unknown>, outcome: unknown]> = {
     'a key': [
       (accounts) => accounts.createKey({ ...apiKey('key_2', 'acct'), hash: Buffer.alloc(32, 9) }, event('acct')),
       'no account',

@@ -6,7 +6,6 @@ import type { NewPet } from '../src/contract/pets.ts'
 import { openStore } from '../src/store/open-store.ts'
 import { kindOf, KINDS, type RecordStore } from '../src/store/records.ts'
 import { openSqliteStore } from '../src/store/sqlite/sqlite-store.ts'
-import type { AccountStore } from '../src/store/account-store.ts'
 import type { CategoryStore } from '../src/store/category-store.ts'
 import type { ImportStore } from '../src/store/imports.ts'
 import type { PetStore, Store } from '../src/store/store.ts'
@@ -26,7 +25,6 @@ import {
 const rex: NewPet = { ...samplePet, name: 'Rex', status: 'available' }
 const event = eventOf('acct_1')
 const session = sessionOf(1, 'acct_1')
-const link = { hash: 'hash', accountId: null, madeBy: 'acct_0', expiresAt: 5 }
 const once = idempotency('acct_1', 'k', { now: 1 })
 const pets = kindOf('pets')
 
@@ -64,7 +62,7 @@ const CATEGORIES: Record<keyof CategoryStore, Case> = {
   names: reads((store) => store.categories.names()),
 }
 
-const ACCOUNTS: Record<keyof AccountStore, Case> = {
+const ACCOUNTS: Record<keyof Store['accounts'], Case> = {
   createAccount: data((store) => store.accounts.createAccount(account('acct_2'), event)),
   accountByEmail: reads((store) => store.accounts.accountByEmail('acct_1@example.com')),
   accountById: reads((store) => store.accounts.accountById('acct_1')),
@@ -73,10 +71,8 @@ const ACCOUNTS: Record<keyof AccountStore, Case> = {
   removeAccount: data((store) => store.accounts.removeAccount('acct_1', event)),
   pageOfPeople: reads((store) => store.accounts.pageOfPeople({ limit: 5 })),
   setRole: data((store) => store.accounts.setRole(account('acct_1'), 'keyless', event)),
-  lacksManager: reads((store) => store.accounts.lacksManager()),
-  createLink: bookkeeping((store) => store.accounts.createLink({ ...link, hash: 'other' }, event)),
+  createLink: data((store) => store.accounts.createLink('other', undefined, 5, event)),
   linkByHash: reads((store) => store.accounts.linkByHash('hash', 1)),
-  purgeLinks: bookkeeping((store) => store.accounts.purgeLinks(5)),
   createKey: data((store) => addKey(store, 'key_2', 'acct_1', 2)),
   keyByHash: reads((store) => store.accounts.keyByHash(Buffer.alloc(32, 1))),
   keyById: reads((store) => store.accounts.keyById('key_1')),
@@ -141,8 +137,8 @@ const STORE: Record<
 /** Gives a call something to change. */
 async function fill(store: Store): Promise<void> {
   await store.accounts.createAccount({ ...account('acct_0'), role: 'manager' }, event)
-  await store.accounts.createLink(link, event)
   await addAccount(store, 'acct_1')
+  await store.accounts.createLink('hash', undefined, 5, event)
   await addKey(store, 'key_1', 'acct_1', 1)
   await store.accounts.createSession(session, 'hash', event)
   await store.pets.create(rex, once)

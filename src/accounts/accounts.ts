@@ -4,6 +4,7 @@ import type { Environment } from '../contract/operations.ts'
 import { entryOf } from '../contract/entry-of.ts'
 import { FieldProblem } from '../contract/errors.ts'
 import { type Account, ACTIVE_KEYS_MOST, type ApiKey, type AuditEvent, type Role } from '../store/account-store.ts'
+import { isPerson, type Link } from '../store/people-store.ts'
 import type { Store } from '../store/store.ts'
 import { generateKey, hashKey, isExpired, randomText, textFrom } from './api-keys.ts'
 import { newToken } from './sessions.ts'
@@ -33,14 +34,6 @@ export const ROLE_WORDS: Record<Role, string> = {
 /** How long a link of a manager works. */
 export const LINK_DAYS = 7
 
-/** A link that works. With an account it sets its password, else it is an invitation. */
-export interface Link {
-  hash: string
-  /** The email address of the manager who made it. */
-  maker: string
-  account: Account | undefined
-}
-
 export interface MadeKey {
   key: ApiKey
   secret: string
@@ -60,26 +53,28 @@ export class Accounts {
   }
 
   /**
-   * Creates an account. The first person becomes the manager if `wanted` says so, as by default on the command line. Here and below,
-   * aborting `signal` ends the wait for the password hash and rejects, and a link is used up by a success.
+   * Creates an account, for the first person that of a manager if `isTrusted`. Here and below, aborting `signal` ends the wait
+   * for the password hash and rejects, and a success uses up the link.
    */
   async create(
     email: string,
     password: string,
     via: Via,
     signal?: AbortSignal,
-    wanted: Role = via === 'command line' ? 'manager' : 'member',
+    isTrusted = via === 'command line',
     link?: Link,
   ): Promise<Account | FieldProblem> {
+    const { accounts } = this.#store
     const problem = emailProblem(email) ?? passwordFieldProblem(password)
     if (problem !== undefined) return problem
     const passwordHash = await hashPassword(password, signal)
     const id = `acct_${randomText(ID_LENGTH)}`
-    const account = { id, email, passwordHash, createdAt: this.#clock(), role: wanted }
+    const isFirst = isTrusted && isPerson({ email }) && !(await accounts.listAccounts()).some(isPerson)
+    const role: Role = isFirst ? 'manager' : 'member'
+    const account = { id, email, passwordHash, createdAt: this.#clock(), role }
     const event = this.#event(id, 'account.created', via, email, link)
-    const isCreated = await this.#store.accounts.createAccount(account, event, link?.hash)
-    const found = await this.#store.accounts.accountByEmail(email)
-    if (isCreated || found === undefined) return found ?? NO_LINK
+    if (await accounts.createAccount(account, event, link?.hash)) return account
+    if (link !== undefined && (await accounts.accountByEmail(email)) === undefined) return NO_LINK
     return new FieldProblem('email', `There is already an account for ${email}.`)
   }
 
@@ -127,29 +122,26 @@ export class Accounts {
     return isChanged ? undefined : this.#whyNotChanged(account)
   }
 
-  /** Resolves with the token of a new link, which a manager passes on; with undefined if `by` is no longer a manager. */
-  async makeLink(by: Account, account?: Account): Promise<string | undefined> {
+  /** Resolves with the token of a new link for this account; without one, of an invitation. */
+  async makeLink(by: Account, account?: Account): Promise<string> {
     const token = newToken()
-    const link = { hash: hash('sha256', token), accountId: account?.id ?? null, madeBy: by.id }
     const event = account
       ? this.#event(by.id, 'account.link_made', 'console', account.email)
       : this.#event(by.id, 'account.invited', 'console', `valid for ${LINK_DAYS} days`)
     const expiresAt = event.at + LINK_DAYS * 86_400_000
-    return (await this.#store.accounts.createLink({ ...link, expiresAt }, event)) ? token : undefined
+    await this.#store.accounts.createLink(hash('sha256', token), account?.id, expiresAt, event)
+    return token
   }
 
-  async findLink(token: string): Promise<Link | undefined> {
-    const link = await this.#store.accounts.linkByHash(hash('sha256', token), this.#clock())
-    const account = link?.accountId ? await this.#store.accounts.accountById(link.accountId) : undefined
-    return link && { hash: link.hash, maker: link.maker, account }
+  findLink(token: string): Promise<Link | undefined> {
+    return this.#store.accounts.linkByHash(hash('sha256', token), this.#clock())
   }
 
   async #whyNotChanged(account: Account): Promise<FieldProblem> {
     const now = await this.#store.accounts.accountById(account.id)
     if (now === undefined) return new NoAccount(account)
-    return now.role === account.role
-      ? LAST_MANAGER
-      : new FieldProblem('', `${account.email} is now: ${roleWords(now)}.`)
+    if (now.role === account.role) return LAST_MANAGER
+    return new FieldProblem('', `Nothing was changed: meanwhile the role became ${roleWords(now)}.`)
   }
 
   /**

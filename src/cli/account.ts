@@ -123,23 +123,16 @@ const remove: Command = {
 
 const manager: Command = {
   name: 'account manager',
-  summary: 'Make an account a manager, or a member again',
+  summary: 'Make an account a manager',
   takes: ['EMAIL'],
-  options: { remove: { meaning: 'Make a manager a member; one manager must remain' }, ...STORE_OPTIONS },
-  examples: ['petstore account manager you@example.com', 'petstore account manager you@example.com --remove'],
+  options: STORE_OPTIONS,
+  examples: ['petstore account manager you@example.com'],
   async run(input) {
-    const role = input.switches['remove'] ? 'member' : 'manager'
     await withStore(input, async (store) => {
       const account = await findAccount(input, store, input.positionals[0]!)
-      // A member stays one, with or without the right to keys.
-      const isChange = role === 'manager' || account.role === 'manager'
-      const problem = isChange && (await accountsOf(input, store).setRole(account, role, 'command line'))
-      if (problem) throw new CommandFailed(problem.message)
-      conclude(
-        input,
-        accountJson({ ...account, role: isChange ? role : account.role }),
-        `${account.email} is a ${role}.`,
-      )
+      const problem = await accountsOf(input, store).setRole(account, 'manager', 'command line')
+      if (problem !== undefined) throw new CommandFailed(problem.message)
+      conclude(input, accountJson({ ...account, role: 'manager' }), `${account.email} is a manager.`)
     })
   },
 }

@@ -7,7 +7,7 @@ import { describeDatabase, isInMemory } from '../store/database-address.ts'
 import { CannotListen, inheritedSocket } from '../http/listening.ts'
 import type { Log } from '../log.ts'
 import type { Running } from '../server.ts'
-import { FIRST_RUN_EMAIL } from '../store/account-store.ts'
+import { FIRST_RUN_EMAIL } from '../store/people-store.ts'
 import { CannotCloseStore, CannotOpenStore, StoreUnavailable } from '../store/store.ts'
 import { PeerEnded } from '../workers/channel.ts'
 import { type Command, CommandFailed, type Input, settingOptions } from './command.ts'
@@ -115,7 +115,7 @@ function explainListenFailure({ where, cause }: CannotListen): CommandFailed {
 /** Creates a key for a first try if there is no account yet. The password of its account is random and not kept. */
 async function firstRunKey({ accounts, store }: Running, now: number): Promise<string | undefined> {
   if ((await store.accounts.listAccounts()).length > 0) return undefined
-  const account = await accounts.create(FIRST_RUN_EMAIL, randomText(40), 'command line', undefined, 'member')
+  const account = await accounts.create(FIRST_RUN_EMAIL, randomText(40), 'command line')
   if (account instanceof Problem) return undefined
   const made = await accounts.createKey(account, 'first run', now + FIRST_KEY_DAYS * 86_400_000, 'command line')
   return made instanceof Problem ? undefined : made.secret

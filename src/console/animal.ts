@@ -108,7 +108,7 @@ async function change(visit: MemberVisit, pet: Pet): Promise<Outcome> {
 }
 
 /** Looks up the animal that the address names, for a page about it. */
-export function withAnimal(handle: (visit: MemberVisit, pet: Pet) => Promise<Outcome>) {
+export function withAnimal(handle: (visit: MemberVisit, pet: Pet) => Outcome | Promise<Outcome>) {
   return async (visit: MemberVisit): Promise<Outcome> => {
     const id = int64FromText(visit.call.parameters['id']!)
     const pet = id === undefined ? undefined : await visit.store.pets.get(id)

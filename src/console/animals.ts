@@ -13,7 +13,6 @@ import { wordsOf } from '../store/search-pets.ts'
 import type { FoundPets, Place } from '../store/store.ts'
 import { ACCEPTED, CATEGORY, chosenQuery, listAddress, withFilters } from './animal-addresses.ts'
 import { stepNotice } from './animal-steps.ts'
-import { removedNotice } from './animal-removal.ts'
 import { animalTable } from './animal-table.ts'
 import { isExact, type StatusCounts, toolbar, total } from './animal-toolbar.ts'
 import { emptyState, html, type Html, isolated } from '../http/html.ts'
@@ -34,25 +33,27 @@ interface Shown extends StatusCounts {
   content: Html
 }
 
+const REMOVED = html`<p class="notice good" role="status">The animal was removed. <a href="/animals/changes">Recent changes</a> show
+  what it was.</p>`
+
 async function animalsPage(visit: MemberVisit): Promise<Outcome> {
   const parsed = readQuery(visit.query)
   const query: PetList = parsed instanceof Problem ? { limit: 1 } : parsed
   const typed = visit.query.get('q')?.trim() ?? ''
-  const [shown, ...done] = await Promise.all([
+  const [shown, done] = await Promise.all([
     parsed instanceof Problem
       ? refused(parsed.message)
       : typed === ''
         ? list(visit, parsed)
         : search(visit, parsed, typed),
     stepNotice(visit, 'list'),
-    removedNotice(visit),
   ])
   if ('redirect' in shown) return shown
   return {
     title: 'Animals',
     section: 'animals',
     ...(shown.status !== undefined && { status: shown.status }),
-    body: html`${toolbar(visit, query, typed, shown)}${done}${shown.notice}${shown.content}`,
+    body: html`${toolbar(visit, query, typed, shown)}${done}${visit.query.has('removed') && REMOVED}${shown.notice}${shown.content}`,
   }
 }
 

@@ -24,14 +24,7 @@ import { keyRoutes } from './keys.ts'
 import { layout } from './layout.ts'
 import { linkRoutes } from './link.ts'
 import { peopleRoutes } from './people.ts'
-import {
-  badRequestPage,
-  errorPage,
-  MANAGERS_ONLY_PAGE,
-  misdirectedPage,
-  notFoundPage,
-  staleFormPage,
-} from './problem-pages.ts'
+import { badRequestPage, errorPage, misdirectedPage, notFoundPage, staleFormPage } from './problem-pages.ts'
 import { recentChangesRoutes } from './recent-changes.ts'
 import { referenceRoutes } from './reference.ts'
 import { SECURITY_HEADERS } from '../http/security-headers.ts'
@@ -42,7 +35,6 @@ import {
   cookieHeader,
   type Download,
   forgetCookieHeader,
-  isManager,
   type Outcome,
   readCookies,
   type Visit,
@@ -194,7 +186,6 @@ export function createConsole(parts: ConsoleParts): Pages {
 async function outcomeOf(route: ConsoleRoute, visit: Visit): Promise<Outcome> {
   const isAllowed = visit.who !== undefined || route.access === 'public'
   const isGenuine = route.method === 'GET' || passesCsrfCheck(visit)
-  if (isAllowed && route.managersOnly && !isManager(visit)) return MANAGERS_ONLY_PAGE
   if (isAllowed && isGenuine) return route.handle(visit)
   // A page that was opened before the last sign-in has an old CSRF token: what was typed there is kept, too.
   const kept = route.keepsTyped && (isGenuine || isSameOrigin(visit)) ? withTyped(visit) : undefined
@@ -243,12 +234,11 @@ function render(visit: Visit, outcome: Outcome): Answer {
   }
   if ('file' in outcome) return download(visit, outcome)
   const { headers, body } = htmlContent(layout(visit, outcome))
-  const referrer = outcome.secretAddress && { 'Referrer-Policy': 'no-referrer' }
-  visit.call.answerHeaders = headerList({ ...SECURITY_HEADERS, ...referrer, ...outcome.headers })
+  visit.call.answerHeaders = headerList({ ...SECURITY_HEADERS, ...outcome.headers })
   return {
     status: outcome.status ?? 200,
     // No cache may store a page of an account, or one with a CSRF token.
-    ...((visit.who ?? visit.token ?? outcome.secretAddress) && { cache: 'no-store' }),
+    ...((visit.who !== undefined || visit.token !== undefined) && { cache: 'no-store' }),
     headers: [...headers, ...setCookie(visit, outcome)],
     body,
   }

@@ -39,14 +39,6 @@ export function staleFormPage(visit: Visit): HtmlPage {
   }
 }
 
-export const MANAGERS_ONLY_PAGE: HtmlPage = {
-  status: 403,
-  title: 'For managers',
-  body: html`<h1>Only managers can do this</h1>
-    <p>Nothing was changed. Ask a manager of this store to do it, or to make you one.</p>
-    <p><a class="button primary" href="${HOME}">Go to the animals</a></p>`,
-}
-
 export function tooManyTriesPage({ message, waitMs }: TooManyTries): HtmlPage {
   const minutes = Math.ceil(waitMs / 60_000)
   return {

@@ -1,11 +1,12 @@
 // Signs in, signs out, and creates an account, which also signs in. A refused sign-in reads the same and takes the same time
 // whether or not the account exists.
-import { isTooLongToSignIn, type Link } from '../accounts/accounts.ts'
+import { isTooLongToSignIn } from '../accounts/accounts.ts'
 import { PASSWORD_MIN_LENGTH } from '../accounts/passwords.ts'
 import { TooManyTries, type Trier } from '../accounts/throttle.ts'
 import { FieldProblem, Problem } from '../contract/errors.ts'
 import type { Account } from '../store/account-store.ts'
 import { isInMemory } from '../store/database-address.ts'
+import type { Link } from '../store/people-store.ts'
 import { field, form, hidden, type Problems, problemSummary, signAgain } from './forms.ts'
 import { html, type Html } from '../http/html.ts'
 import { tooManyTriesPage, TRY_AGAIN } from './problem-pages.ts'
@@ -190,7 +191,7 @@ export async function createAndOpen(
   const waitMs = await throttles.takeSignUp(visit.address)
   if (waitMs > 0) return tooManyTriesPage(new TooManyTries('Too many accounts were created from your address.', waitMs))
   const [email, password] = [visit.form.get('email')?.trim() ?? '', visit.form.get('password') ?? '']
-  const created = await accounts.create(email, password, 'console', left, visit.atHome ? 'manager' : 'member', link)
+  const created = await accounts.create(email, password, 'console', left, visit.atHome, link)
   if (!(created instanceof Problem)) return openAs(visit, created, nextOf(visit))
   // If the form was sent twice, the second request signs in to the account that the first one created.
   const existing = created.field === 'email' ? await checkPassword(visit, email, password) : created

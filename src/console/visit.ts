@@ -66,8 +66,6 @@ export interface HtmlPage {
   section?: Section
   /** Style sheets and scripts beyond those that every page has. */
   head?: Html
-  /** Whether the address has a secret: no cache may keep the page, and no request may name it as its referrer. */
-  secretAddress?: boolean
   /** For a page whose content has its own width and its own landmarks. */
   wide?: boolean
 }
@@ -88,15 +86,13 @@ type Handle<V> = (visit: V) => Outcome | Promise<Outcome>
 
 export interface ConsoleRoute extends Pick<PageRoute, 'method' | 'path' | 'access'> {
   handle: Handle<Visit>
-  /** Whether only managers may open it; other accounts get a page that says so. */
-  managersOnly?: boolean
   /** Whether the page at the same address shows again what was typed if the session had ended. Never set for passwords. */
   keepsTyped?: boolean
   /** What the page says, instead of MAYBE_CHANGED, if the database fails while it handles the form (problem-pages.ts). */
   ifUnavailable?: string
 }
 
-type FormOptions = Pick<ConsoleRoute, 'keepsTyped' | 'ifUnavailable' | 'managersOnly'>
+type FormOptions = Pick<ConsoleRoute, 'keepsTyped' | 'ifUnavailable'>
 
 export function forMembers(
   method: 'GET' | 'POST',
@@ -107,10 +103,6 @@ export function forMembers(
   const withNames = async (visit: Visit) =>
     handle(Object.assign(visit as MemberVisit, { categories: await visit.store.categories.names() }))
   return { method, path, access: 'session', handle: withNames, ...options }
-}
-
-export function forManagers(method: 'GET' | 'POST', path: string, handle: Handle<MemberVisit>): ConsoleRoute {
-  return forMembers(method, path, handle, { managersOnly: true })
 }
 
 export function isManager({ who }: Visit): boolean {

@@ -1,12 +1,9 @@
-// The port for accounts: people, their API keys, sessions, usage, failed requests and the audit trail.
+// The port for what accounts have: API keys, sessions, usage, failed requests and the audit trail.
 import type { Environment } from '../contract/operations.ts'
 import type { Pet } from '../contract/pets.ts'
 
 /** What an account may do in the console; `keyless` is a member without the right to keys. A newer program may have written another. */
 export type Role = 'manager' | 'member' | 'keyless'
-
-/** The account of the key that a first start prints (cli/serve.ts). Nobody can sign in to it, so it never counts as a person. */
-export const FIRST_RUN_EMAIL = 'first-run@localhost'
 
 export interface Account {
   id: string
@@ -111,65 +108,8 @@ export interface KeyQuery {
   after?: Pick<ApiKey, 'createdAt' | 'id'> | undefined
 }
 
-/** A link that a manager passes on: an invitation or, with an account, a way to set its password. The token is not stored, only its hash. */
-export interface AccountLink {
-  hash: string
-  accountId: string | null
-  /** The id of the manager. The link works only as long as they are one. */
-  madeBy: string
-  expiresAt: number
-}
-
-/** `lastSeenAt` is the last use of a session that has not been purged, else the last sign-in or sign-out. */
-export type Person = Account & { lastSeenAt: number | null }
-
-/** What managers do. Each change and its audit event are one transaction. */
-export interface PeopleStore {
-  /** Lists accounts, newest first, those behind the account `after`. */
-  pageOfPeople(query: { limit: number; after?: Account | undefined }): Promise<Person[]>
-  /**
-   * Gives an account another role; one that becomes `keyless` loses its keys. Resolves with false, without a change, if its role is
-   * no longer `account.role`, or if it is the last manager.
-   */
-  setRole(account: Pick<Account, 'id' | 'role'>, role: Role, event: AuditEvent): Promise<boolean>
-  /**
-   * Removes the account with its keys, but not its audit trail. Resolves with false if there is no such account, `role` is given
-   * and no longer its role, or it is the last manager and not the last person.
-   */
-  removeAccount(accountId: string, event: AuditEvent, role?: Role): Promise<boolean>
-  /** Whether there are people, but no manager. */
-  lacksManager(): Promise<boolean>
-  /** Resolves with false if the account that makes it is not a manager. */
-  createLink(link: AccountLink, event: AuditEvent): Promise<boolean>
-  /** Resolves with undefined if the link does not work at `now`. `maker` is the manager's email address. */
-  linkByHash(hash: string, now: number): Promise<(AccountLink & { maker: string }) | undefined>
-  purgeLinks(before: number): Promise<void>
-}
-
 /** Each change and its audit event are one transaction. */
-export interface AccountStore extends PeopleStore {
-  /**
-   * Creates an account; one with the role of a manager becomes a member unless it is the first. Resolves with false if the email
-   * address, compared without case, is taken, or if there is no link `link`, which is used up.
-   */
-  createAccount(account: Account, event: AuditEvent, link?: string): Promise<boolean>
-  /** Compares without case. Resolves with undefined if there is no such account. */
-  accountByEmail(email: string): Promise<Account | undefined>
-  accountById(id: string): Promise<Account | undefined>
-  /** Lists all accounts, oldest first. */
-  listAccounts(): Promise<Account[]>
-  /**
-   * Changes the password, ends all sessions of the account and voids its links, in one transaction. Resolves with false, without a
-   * change, if `currentHash` is given and no longer the hash of the password, or if there is no such account or link.
-   */
-  setPassword(
-    accountId: string,
-    passwordHash: string,
-    event: AuditEvent,
-    currentHash?: string,
-    link?: string,
-  ): Promise<boolean>
-
+export interface AccountStore {
   /**
    * Resolves with 'exists' if there is a key with this id, because the same form was sent twice; with 'too many' past
    * `ACTIVE_KEYS_MOST`; with 'no account' if the account no longer exists, with 'no right' if it may not have keys.
@@ -243,24 +183,6 @@ export function idInSubject(petId: bigint): string {
 export function foldEmail(email: string): string {
   return email.toLowerCase()
 }
-
-/** The role of a new account: the one that is given, but a manager's only for the first person. */
-export const ROLE_OF_NEW = `CASE WHEN EXISTS (SELECT 1 FROM accounts WHERE email_folded <> '${FIRST_RUN_EMAIL}') THEN 'member' ELSE`
-
-/** Whether an account may cease to be a manager. */
-export const MANAGER_REMAINS = `(role <> 'manager'
-  OR EXISTS (SELECT 1 FROM accounts AS other WHERE other.role = 'manager' AND other.id <> accounts.id))`
-
-/** Whether an account may be removed. */
-export const MAY_BE_REMOVED = `(${MANAGER_REMAINS} OR NOT EXISTS
-  (SELECT 1 FROM accounts AS other WHERE other.id <> accounts.id AND other.email_folded <> '${FIRST_RUN_EMAIL}'))`
-
-export const LACKS_MANAGER = `EXISTS (SELECT 1 FROM accounts WHERE email_folded <> '${FIRST_RUN_EMAIL}')
-  AND NOT EXISTS (SELECT 1 FROM accounts WHERE role = 'manager')`
-
-export const LAST_SEEN = `(SELECT max(at) FROM (SELECT last_seen_at AS at FROM sessions WHERE account_id = accounts.id UNION ALL
-  SELECT at FROM (SELECT at FROM audit_events WHERE account_id = accounts.id AND action IN ('session.started', 'session.ended')
-    ORDER BY id DESC LIMIT 1) AS event) AS seen)`
 
 /** Rows as databases return them, where a missing value is NULL. */
 export type KeyRow = { [Field in keyof ApiKey]: ApiKey[Field] | null }

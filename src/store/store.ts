@@ -3,6 +3,7 @@ import type { Filters } from '../contract/list-query.ts'
 import type { Environment } from '../contract/operations.ts'
 import type { NewPet, Pet, PetStatus } from '../contract/pets.ts'
 import type { AccountStore, AuditEvent } from './account-store.ts'
+import type { PeopleStore } from './people-store.ts'
 import type { CategoryStore } from './category-store.ts'
 import type { ImportStore } from './imports.ts'
 import type { ChangeQuery, PetChanges } from './pet-changes.ts'
@@ -15,15 +16,15 @@ export interface Store {
   opened: Opened
   pets: PetStore
   categories: CategoryStore
-  accounts: AccountStore
+  accounts: AccountStore & PeopleStore
   imports: ImportStore
   /** Everything in the store, row by row, for copies. */
   records: RecordStore
   /**
    * Returns a number that differs whenever data may have changed since the last call, in this or another process. So a
    * response cached for one version is never stale. Every write moves the version, except for bookkeeping, which must
-   * not be cached: usage counts, failed requests, sessions, links, idempotency records, imports, the audit trail and the
-   * index of the search. Returns undefined if the engine can't tell cheaply.
+   * not be cached: usage counts, failed requests, sessions, idempotency records, imports, the audit trail and the index
+   * of the search. Returns undefined if the engine can't tell cheaply.
    */
   version(): number | undefined
   /**

@@ -10,11 +10,8 @@ import {
   CHANGES_OF_PET,
   type EventRow,
   FAILED_REQUESTS_KEPT,
-  foldEmail,
   idInSubject,
   type KeyRow,
-  type PeopleStore,
-  ROLE_OF_NEW,
 } from '../account-store.ts'
 import type { Database } from './connection.ts'
 import type { Pool } from './pool.ts'
@@ -22,8 +19,6 @@ import type { Pool } from './pool.ts'
 type Part = (sql: Database) => Fragment
 
 /** Times are read as float8, which is exact for milliseconds and becomes a plain number. */
-export const account: Part = (sql) =>
-  sql`id, email, password_hash AS "passwordHash", created_at::float8 AS "createdAt", role`
 const apiKey: Part = (sql) => sql`
   id, account_id AS "accountId", name, environment, last_four AS "lastFour", created_at::float8 AS "createdAt",
   expires_at::float8 AS "expiresAt", revoked_at::float8 AS "revokedAt", last_used_at::float8 AS "lastUsedAt"`
@@ -33,7 +28,7 @@ const isUnknownText = (text: string): boolean => text.includes('\0')
 
 const active = (sql: Database, now: number): Fragment => sql`revoked_at IS NULL AND coalesce(expires_at > ${now}, TRUE)`
 
-export function postgresAccounts(pool: Pool): Omit<AccountStore, keyof PeopleStore> {
+export function postgresAccounts(pool: Pool): AccountStore {
   /** Makes a change and adds its audit event; resolves with false, without an event, if nothing was changed. */
   const change = (event: AuditEvent, part: Part) => pool.write((sql) => withEvent(sql, event, part(sql)))
 
@@ -59,45 +54,6 @@ export function postgresAccounts(pool: Pool): Omit<AccountStore, keyof PeopleSto
   }
 
   return {
-    /** Locks the link, so that of two uses at once the second waits, and finds it gone. */
-    createAccount: ({ id, email, passwordHash, createdAt, role }, event, link) =>
-      pool.writeTransaction(async (sql) => {
-        const found = link && (await sql`SELECT 1 FROM account_links WHERE hash = ${link} FOR UPDATE`)
-        if (found?.length === 0) return false
-        const insert = sql`
-          INSERT INTO accounts (id, email, email_folded, password_hash, created_at, role)
-          VALUES (${id}, ${email}, ${foldEmail(email)}, ${passwordHash}, ${createdAt}, ${sql.unsafe(ROLE_OF_NEW)} ${role} END)
-          ON CONFLICT (email_folded) DO NOTHING`
-        const isCreated = await withEvent(sql, event, insert)
-        if (isCreated && link) await sql`DELETE FROM account_links WHERE hash = ${link}`
-        return isCreated
-      }),
-
-    async accountByEmail(email) {
-      if (isUnknownText(email)) return undefined
-      return first((sql) => sql`SELECT ${account(sql)} FROM accounts WHERE email_folded = ${foldEmail(email)}`)
-    },
-
-    async accountById(id) {
-      if (isUnknownText(id)) return undefined
-      return first((sql) => sql`SELECT ${account(sql)} FROM accounts WHERE id = ${id}`)
-    },
-
-    listAccounts: () => rows((sql) => sql`SELECT ${account(sql)} FROM accounts ORDER BY created_at, id`),
-
-    /** Runs two statements: only the second one sees a session that was created while the first waited for the account's row. */
-    setPassword: (accountId, passwordHash, event, instead, link) =>
-      pool.writeTransaction(async (sql) => {
-        const update = sql`
-          UPDATE accounts SET password_hash = ${passwordHash}
-          WHERE id = ${accountId} AND password_hash = coalesce(${instead ?? null}, password_hash) AND (${link ?? null}::text IS NULL
-            OR EXISTS (SELECT 1 FROM account_links WHERE hash = ${link ?? null} AND account_id = ${accountId}))`
-        const isChanged = await withEvent(sql, event, update)
-        for (const table of isChanged ? ['sessions', 'account_links'] : [])
-          await sql`DELETE FROM ${sql(table)} WHERE account_id = ${accountId}`
-        return isChanged
-      }),
-
     /** Locks the account, so that its keys are created one after the other: each transaction must count the earlier keys. */
     createKey: ({ id, accountId, name, hash, environment, lastFour, createdAt, expiresAt }, event) =>
       pool.writeTransaction(async (sql) => {
@@ -284,7 +240,7 @@ export async function withEvent(sql: Database, event: AuditEvent, change: Fragme
 }
 
 /** Ends in a SELECT, so that the caller can append a FROM. */
-function insertEvent(sql: Database, { at, accountId, action, via, subject, detail }: AuditEvent) {
+export function insertEvent(sql: Database, { at, accountId, action, via, subject, detail }: AuditEvent) {
   return sql`
     INSERT INTO audit_events (at, account_id, action, via, subject, detail)
     SELECT ${at}::bigint, ${accountId}, ${action}, ${via}, ${subject}, ${detail ?? null}::text`

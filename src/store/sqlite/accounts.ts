@@ -10,24 +10,20 @@ import {
   CHANGES_OF_PET,
   type EventRow,
   FAILED_REQUESTS_KEPT,
-  foldEmail,
   idInSubject,
   type KeyRow,
-  type PeopleStore,
-  ROLE_OF_NEW,
   type Session,
 } from '../account-store.ts'
 import { prepareExact, rememberStatements } from './database.ts'
 import type { Transactions } from './transactions.ts'
 
-export const ACCOUNT = 'id, email, password_hash AS "passwordHash", created_at AS "createdAt", role'
 const KEY = `id, account_id AS "accountId", name, environment, last_four AS "lastFour", created_at AS "createdAt",
   expires_at AS "expiresAt", revoked_at AS "revokedAt", last_used_at AS "lastUsedAt"`
 
 /** Whether a key is active at the time that is bound to the parameter. */
 const ACTIVE = 'revoked_at IS NULL AND coalesce(expires_at > ?, TRUE)'
 
-export function sqliteAccounts(db: DatabaseSync, transactions: Transactions): Omit<AccountStore, keyof PeopleStore> {
+export function sqliteAccounts(db: DatabaseSync, transactions: Transactions): AccountStore {
   const select = rememberStatements((text) => db.prepare(text))
   const write = rememberStatements((text) => prepareExact(db, text))
   const appendEvent = prepareAppendEvent(db)
@@ -61,39 +57,6 @@ export function sqliteAccounts(db: DatabaseSync, transactions: Transactions): Om
   }
 
   return {
-    createAccount({ id, email, passwordHash, createdAt, role }, event, link) {
-      const insert = `INSERT INTO accounts (id, email, email_folded, password_hash, created_at, role)
-        VALUES (?, ?, ?, ?, ?, ${ROLE_OF_NEW} ? END) ON CONFLICT (email_folded) DO NOTHING`
-      const values = [id, email, foldEmail(email), passwordHash, createdAt, role]
-      const create = withEvent(event, () => write(insert).run(...values))
-      return transactions.write(() => {
-        if (link === undefined) return create()
-        const isLink = select('SELECT 1 FROM account_links WHERE hash = ?').get(link) !== undefined
-        if (!isLink || !create()) return false
-        write('DELETE FROM account_links WHERE hash = ?').run(link)
-        return true
-      })
-    },
-
-    accountByEmail: (email) => first(`SELECT ${ACCOUNT} FROM accounts WHERE email_folded = ?`, foldEmail(email)),
-
-    accountById: (id) => first(`SELECT ${ACCOUNT} FROM accounts WHERE id = ?`, id),
-
-    listAccounts: () => rows(`SELECT ${ACCOUNT} FROM accounts ORDER BY created_at, id`),
-
-    setPassword(accountId, passwordHash, event, currentHash, link) {
-      const update = `UPDATE accounts SET password_hash = ?1 WHERE id = ?2 AND password_hash = coalesce(?3, password_hash)
-        AND (?4 IS NULL OR EXISTS (SELECT 1 FROM account_links WHERE hash = ?4 AND account_id = ?2))`
-      const values = [passwordHash, accountId, currentHash ?? null, link ?? null]
-      const change = withEvent(event, () => write(update).run(...values))
-      return transactions.write(() => {
-        const isChanged = change()
-        for (const table of isChanged ? ['sessions', 'account_links'] : [])
-          write(`DELETE FROM ${table} WHERE account_id = ?`).run(accountId)
-        return isChanged
-      })
-    },
-
     createKey({ id, accountId, name, hash, environment, lastFour, createdAt, expiresAt }, event) {
       const countActive = `SELECT count(*) AS active FROM api_keys WHERE account_id = ? AND ${ACTIVE}`
       const insert = `INSERT INTO api_keys (id, account_id, name, hash, environment, last_four, created_at, expires_at)

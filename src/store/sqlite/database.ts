@@ -1,7 +1,7 @@
 // Opens the database file. Refuses another program's file, an SQLite with the WAL bug, and settings that do not take effect.
 import { accessSync, constants, existsSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { DatabaseSync, type StatementSync } from 'node:sqlite'
+import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
 import { IN_MEMORY } from '../database-address.ts'
 import { openedBy } from '../migrations.ts'
 import type { ColumnValue } from '../pet-columns.ts'
@@ -206,8 +206,9 @@ export function rememberStatements(prepare: (sql: string) => StatementSync): (sq
 /** Returns a function that reads rows by a statement with the parameters $1, $2 …, as PostgreSQL names them. */
 export function rowsOf(db: DatabaseSync): (text: string, values: readonly (string | bigint)[]) => ColumnValue[][] {
   const prepare = rememberStatements((sql) => prepareRows(db, sql))
-  return (text, values) => {
-    const named = Object.fromEntries(values.map((value, index) => [index + 1, value]))
-    return prepare(text).all(named) as unknown[] as ColumnValue[][]
-  }
+  return (text, values) => prepare(text).all(namedValues(values)) as unknown[] as ColumnValue[][]
+}
+
+export function namedValues(values: readonly SQLInputValue[]): Record<string, SQLInputValue> {
+  return Object.fromEntries(values.map((value, index) => [index + 1, value]))
 }
