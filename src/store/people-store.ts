@@ -81,7 +81,7 @@ export type Statement = readonly [text: string, ...values: (string | number | nu
  * Runs statements and adds the event in one transaction, one such transaction after the other. Resolves with false, without an
  * event, if the first statement changes nothing.
  */
-type Change = (event: AuditEvent, ...statements: Statement[]) => Promise<boolean>
+type Change = (event: AuditEvent, first: Statement, ...others: Statement[]) => Promise<boolean>
 
 export function peopleStore(read: Read, change: Change): PeopleStore {
   async function find(which: string, ...values: string[]): Promise<Account[]> {

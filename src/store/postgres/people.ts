@@ -11,7 +11,7 @@ export function postgresPeople(pool: Pool): PeopleStore {
         const run = ([text, ...values]: Statement) => sql.unsafe(text, values)
         // Each sees what the one before has left: the managers that remain, and a link that was used.
         await sql`SELECT pg_advisory_xact_lock(hashtext('petstore people'))`
-        if ((await run(first!)).count === 0) return false
+        if ((await run(first)).count === 0) return false
         for (const statement of others) await run(statement)
         await insertEvent(sql, event)
         return true

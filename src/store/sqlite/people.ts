@@ -14,7 +14,7 @@ export function sqlitePeople(db: DatabaseSync, transactions: Transactions): Peop
     (text, values) => transactions.read(() => rows(text, values)),
     (event, first, ...others) =>
       transactions.write(() => {
-        if (run(first!) === 0) return false
+        if (run(first) === 0) return false
         others.forEach(run)
         appendEvent(event)
         return true
