@@ -97,10 +97,12 @@ export class ConsoleClient {
   }
 }
 
-/** The hidden fields of a page, or of a part of it. */
+/** The hidden fields of a page, or of a part of it, with line breaks as a browser sends them. */
 export function hiddenIn(body: string): Record<string, string> {
   const inputs = body.matchAll(/<input type="hidden" name="(\w+)" value="([^"]*)">/g)
-  return Object.fromEntries([...inputs].map(([, name, value]) => [name, unescaped(value!)]))
+  return Object.fromEntries(
+    [...inputs].map(([, name, value]) => [name, unescaped(value!).replaceAll(/\r?\n|\r/g, '\r\n')]),
+  )
 }
 
 function unescaped(text: string): string {

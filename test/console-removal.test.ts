@@ -6,7 +6,7 @@ import type { NewPet } from '../src/contract/pets.ts'
 import { signedInAs, signedInManager } from './console-client.ts'
 import { describeService, expectError, type Petstore } from './harness.ts'
 
-const rex: NewPet = { ...samplePet, name: 'Rex <i>', categoryId: 3n, status: 'available' }
+const rex: NewPet = { ...samplePet, name: 'Rex\n<i>', categoryId: 3n, status: 'available' }
 
 async function add({ store }: Petstore): Promise<bigint> {
   const created = await store.pets.create(rex)
@@ -23,7 +23,7 @@ describeService('An animal that was entered by mistake', (service) => {
     assert.match(
       (await manager.get(page)).body,
       new RegExp(
-        `<h1>Remove <bdi>Rex &lt;i&gt;</bdi> \\(${id}\\)\\?</h1>[^]*Name: Rex &lt;i&gt;; Status: Available; Category: 3`,
+        `<h1>Remove <bdi>Rex\n&lt;i&gt;</bdi> \\(${id}\\)\\?</h1>[^]*Name: Rex\n&lt;i&gt;; Status: Available; Category: 3`,
       ),
     )
     const { location } = await manager.fillIn(page)
@@ -33,7 +33,7 @@ describeService('An animal that was entered by mistake', (service) => {
     const [event] = await service().store.accounts.auditTrail(service().account.id, 1)
     assert.deepEqual(
       [event?.action, event?.subject, event?.detail],
-      ['pet.removed', `Rex <i> (${id})`, 'Name: Rex <i>; Status: Available; Category: 3'],
+      ['pet.removed', `Rex\n<i> (${id})`, 'Name: Rex\n<i>; Status: Available; Category: 3'],
     )
     assert.equal((await manager.get(page)).status, 404)
   })

@@ -35,7 +35,7 @@ function confirmPage(visit: MemberVisit, pet: Pet, isChanged = false): HtmlPage 
         submit: 'Remove animal',
         danger: true,
         cancel: keepingPosition(`/animals/${pet.id}`, visit.query),
-        fields: hidden('shown', shown),
+        fields: hidden('shown', JSON.stringify(shown)),
       })}
     </div>`,
   }
@@ -44,7 +44,7 @@ function confirmPage(visit: MemberVisit, pet: Pet, isChanged = false): HtmlPage 
 /** Removes the animal if it still is what the page showed. */
 async function remove(visit: MemberVisit, pet: Pet): Promise<Outcome> {
   const detail = describe(visit, pet)
-  if (visit.form.get('shown') !== detail) return confirmPage(visit, pet, true)
+  if (visit.form.get('shown') !== JSON.stringify(detail)) return confirmPage(visit, pet, true)
   const by = { at: visit.now, accountId: visit.who.account.id, via: 'console' }
   const removed = await visit.store.pets.remove(pet.id, pet, {
     ...by,

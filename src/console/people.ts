@@ -89,9 +89,10 @@ function asShown({ form: sent }: MemberVisit, person: Account): Account {
 async function changeRole(visit: MemberVisit, person: Account): Promise<Outcome> {
   const role = visit.form.get('role') as Role
   const { account } = visit.who
-  const problem = Object.hasOwn(ROLE_WORDS, role)
-    ? await visit.accounts.setRole(asShown(visit, person), role, 'console', account)
-    : new FieldProblem('role', 'Choose one of the listed roles')
+  const problem =
+    Object.hasOwn(ROLE_WORDS, role) || role === person.role
+      ? await visit.accounts.setRole(asShown(visit, person), role, 'console', account)
+      : new FieldProblem('role', 'Choose one of the listed roles')
   if (problem !== undefined) return personPage(visit, person, [problem])
   // Managers who give up their role may no longer open the page of a person.
   return { redirect: person.id === account.id ? '/account' : `/people/${person.id}?changed=yes` }
