@@ -129,6 +129,28 @@ for (const engine of ENGINES) {
       })
     })
 
+    it('use a link only for what it is for: an invitation sets no password, and a link for a password adds no account', async () => {
+      await using database = await engine.newDatabase()
+      await withStore(database.url, async (store) => {
+        const { accounts } = store
+        await fill(store, { boss: 'manager', b: 'member', c: 'member' })
+        await accounts.createLink('invitation', undefined, 1e15, event('boss', 'account.invited'))
+        await accounts.createLink('password', 'b', 1e15, event('boss', 'account.link_made'))
+        const join = (link: string) => accounts.createAccount(account(`new-${link}`), event('new'), link)
+        const set = (id: string, link: string) =>
+          accounts.setPassword(id, 'another', event(id, 'account.password_changed'), undefined, link)
+        for (const link of ['password', 'none']) assert.equal(await join(link), false, link)
+        for (const [id, link] of [
+          ['b', 'invitation'],
+          ['c', 'password'],
+          ['b', 'none'],
+        ] as const)
+          assert.equal(await set(id, link), false, `${id} ${link}`)
+        assert.deepEqual([await join('invitation'), await set('b', 'password')], [true, true])
+        assert.deepEqual([await join('invitation'), await set('b', 'password')], [false, false])
+      })
+    })
+
     it('are listed newest first, page by page, with when they were last seen', async () => {
       await using database = await engine.newDatabase()
       await withStore(database.url, async (store) => {

@@ -5,7 +5,9 @@ import { before, it } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import type { Page } from '@playwright/test'
 import type { AxeResults, RunOptions } from 'axe-core'
+import { linkAddress } from '../../src/console/link.ts'
 import { MEMBER_PAGES } from '../console-client.ts'
+import { makeAccount } from '../harness.ts'
 import { event } from '../sample-rows.ts'
 import { describeInBrowser, generateKey, signIn } from './browsing.ts'
 import { fillStore, SAMPLE_EMAIL, SAMPLE_PASSWORD, type Sample } from './sample-store.ts'
@@ -117,6 +119,34 @@ describeInBrowser('every page for everybody', { clock: () => clock.now }, (brows
     await check(page, 'a form with problems')
     browsing.assertClean()
   })
+
+  it(`for managers ${PROMISE}: a person, and links for them`, async () => {
+    const person = await makeAccount(browsing.petstore, `${'long-'.repeat(20)}@example.com`)
+    const page = await openMember()
+    for (const end of ['/remove', '']) {
+      await page.goto(`/people/${person.id}${end}`)
+      await check(page, `a person${end}`)
+    }
+    await page.getByRole('button', { name: 'Make a link' }).click()
+    await page.getByRole('heading', { name: 'A link for' }).waitFor()
+    await check(page, 'a new link')
+    browsing.assertClean()
+  })
+
+  for (const [kind, button, isFor] of [
+    ['an invitation', 'Create account', () => undefined],
+    ['a new password', 'Set password', () => sample.account],
+  ] as const)
+    it(`for visitors ${PROMISE}: the link for ${kind}, which works although its page sends no referrer`, async () => {
+      const page = await browsing.open()
+      await page.goto(linkAddress(await browsing.petstore.accounts.makeLink(sample.account, isFor())))
+      await check(page, kind)
+      if (isFor() === undefined) await page.getByLabel('Email address').fill('invited@example.com')
+      await page.getByLabel('assword').fill(SAMPLE_PASSWORD)
+      await page.getByRole('button', { name: button }).click()
+      await page.waitForURL('/animals')
+      browsing.assertClean()
+    })
 
   it(`for who is signed in ${PROMISE}: questions about what two people changed`, async () => {
     const { pets } = browsing.petstore.store
