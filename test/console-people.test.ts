@@ -218,7 +218,8 @@ describeService('A link for a new password', (service) => {
   it('creates no account, whatever its form is given', async () => {
     const manager = await signedInManager(service())
     const person = await makeAccount(service(), 'target@example.com')
-    await join(visitor(service()), await passwordLink(manager, person.id), 'sneaky@example.com')
+    const used = await join(visitor(service()), await passwordLink(manager, person.id), 'sneaky@example.com')
+    assert.equal(used.location, '/animals')
     assert.equal(await service().store.accounts.accountByEmail('sneaky@example.com'), undefined)
   })
 })

@@ -231,6 +231,30 @@ describe('the deployment', () => {
     )
   }
 
+  const skipNginx = spawnSync('which', ['nginx']).status === 0 ? false : 'nginx is not installed'
+  it('lets nginx log no token of a link, whether or not an instance answers', { skip: skipNginx }, async (test) => {
+    using folder = temporaryFolder()
+    test.after(killAll)
+    const instance = createServer((_, response) => response.end())
+    await once(instance.listen(0, '127.0.0.1'), 'listening')
+    const url = await PROXIES['nginx']!(folder.path, [(instance.address() as AddressInfo).port])
+    const askAll = () =>
+      Promise.all(
+        ['/link?token=secret', '/%6cink?token=secret', '//link?token=secret', '/keys?shown'].flatMap((path) =>
+          [BROWSER, '*/*'].map(async (accept) => (await fetch(url + path, { headers: { Accept: accept } })).status),
+        ),
+      )
+    assert.deepEqual(new Set(await askAll()), new Set([200]))
+    instance.close().closeAllConnections()
+    assert.deepEqual(new Set(await askAll()), new Set([503]))
+    await killAll()
+    for (const name of ['access.log', 'error.log']) {
+      const logged = readFileSync(join(folder.path, 'logs', name), 'utf8')
+      assert.match(logged, /shown/, name)
+      assert.doesNotMatch(logged, /secret/, name)
+    }
+  })
+
   const skipUnits = spawnSync('systemd-analyze', ['--version']).status === 0 ? false : 'systemd is not installed'
   it('has units that systemd accepts without a complaint', { skip: skipUnits }, () => {
     using folder = temporaryFolder()

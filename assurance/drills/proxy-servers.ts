@@ -32,7 +32,7 @@ async function startNginx(folder: string, ports: readonly number[]): Promise<str
   // Only the drill's user can read its folder. If that is root, nginx would run its workers as another user.
   writeFileSync(
     file,
-    `user root; daemon off; pid ${folder}/nginx.pid; events {}\nhttp { access_log off; ${temporary.join(' ')}\n${site}}\n`,
+    `user root; daemon off; pid ${folder}/nginx.pid; events {}\nhttp { access_log logs/access.log; ${temporary.join(' ')}\n${site}}\n`,
   )
   start(NGINX, ['-p', folder, '-c', file, '-e', join(folder, 'logs/error.log')], { log: join(folder, 'nginx.log') })
   return ready(`http://127.0.0.1:${port}`)
