@@ -5,7 +5,8 @@ import type { Pool } from './pool.ts'
 
 export function postgresPeople(pool: Pool): PeopleStore {
   return peopleStore(
-    (text, values) => pool.rows(text, values),
+    // There may be many accounts.
+    (text, values) => pool.rows(text, values, false),
     (event, first, ...others) =>
       pool.writeTransaction(async (sql) => {
         const run = ([text, ...values]: Statement) => sql.unsafe(text, values)

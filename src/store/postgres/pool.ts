@@ -65,12 +65,13 @@ export class Pool {
     return this.#attempt('read', work, breaksConnection)
   }
 
-  /** Reads rows as arrays by a short statement, which is prepared. */
-  rows(text: string, values: (string | bigint)[]): Promise<ColumnValue[][]> {
-    return this.readShort(async (sql) => {
+  /** Reads rows as arrays by a statement, which is prepared; a short one may share a connection. */
+  rows(text: string, values: (string | bigint)[], isShort = true): Promise<ColumnValue[][]> {
+    const work: Work<ColumnValue[][]> = async (sql) => {
       const rows: unknown = await sql.unsafe(text, values, PREPARED).values()
       return rows as ColumnValue[][]
-    })
+    }
+    return isShort ? this.readShort(work) : this.read(work)
   }
 
   /** Runs a read of one short statement, which may share a connection with others. */
