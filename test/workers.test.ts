@@ -9,7 +9,7 @@ import { hashPassword } from '../src/accounts/passwords.ts'
 import { SIGN_IN_BY_ACCOUNT_AND_ADDRESS, SIGN_UP_BY_ADDRESS } from '../src/accounts/throttle.ts'
 import { Folder, serve } from './command.ts'
 import { petstore as petstoreCommand } from './in-process-command.ts'
-import { ConsoleClient } from './console-client.ts'
+import { ConsoleClient, signedInManager } from './console-client.ts'
 import { describeService, makeKey, PASSWORD, startPetstore } from './harness.ts'
 import { postgres, sqlite, withParameters } from '../assurance/harness/engines.ts'
 import { list, LIVEZ, RawConnection } from '../assurance/harness/raw-http.ts'
@@ -46,6 +46,26 @@ describeService(
     })
 
     for (const where of ['the first process', 'a worker']) {
+      it(`refuse a role that was taken away and a removed account on every connection, also where a worker does it (${where})`, async () => {
+        const petstore = service()
+        const manager = await signedInManager(petstore)
+        const { account, key } = await makeKey(petstore)
+        assert.equal(await petstore.accounts.setRole(account, 'manager', 'command line'), undefined)
+        const other = await signedInAs(petstore, account)
+        const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: localhost\r\nCookie: ${other.cookie}\r\n\r\n`
+        const connections = connectionsTo(petstore)
+        await askForAll(connections, get('/people'), 200)
+        using changing = await (where === 'a worker' ? connectToWorker : connectToFirstProcess)(petstore.url)
+        const page = `/people/${account.id}`
+        await askForAll([changing], await postOf(manager, page, page, { role: 'member' }), 303)
+        await askForAll(connections, get('/people'), 403)
+        await askForAll(connections, list(key), 200)
+        await askForAll([changing], await postOf(manager, `${page}/remove`, `${page}/remove`), 303)
+        await askForAll(connections, get('/animals'), 303)
+        await askForAll(connections, list(key), 401)
+        close(connections)
+      })
+
       it(`refuse a key from its revocation on, on every connection, also where a worker revokes it (${where})`, async () => {
         const petstore = service()
         const { account, apiKey, key } = await makeKey(petstore)
