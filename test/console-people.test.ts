@@ -145,6 +145,7 @@ describeService('A manager', (service) => {
     const { body } = await member.get('/keys')
     assert.match(body, /A manager has taken away your right to keys\./)
     assert.ok(!body.includes('href="/keys/new"'))
+    assert.equal((await member.get('/keys/new')).location, '/keys')
     const refused = await member.post('/keys', { ...fields, name: 'x', expires: '' })
     assert.match(refused.body, /A manager has taken away the right to keys from this account\./)
     await setRole(manager, account.id, 'member')

@@ -24,7 +24,7 @@ const EXPIRIES = [
 export const keyRoutes: readonly ConsoleRoute[] = [
   // What was typed before a sign-in comes back to this address.
   forMembers('GET', '/keys', (visit) => (visit.isRestored ? generatePage(visit) : keysPage(visit))),
-  forMembers('GET', '/keys/new', (visit) => generatePage(visit)),
+  forMembers('GET', '/keys/new', (visit) => (mayHaveKeys(visit) ? generatePage(visit) : { redirect: '/keys' })),
   forMembers('POST', '/keys', generate, { keepsTyped: true }),
   forMembers('GET', '/keys/{id}/first-request', withKey(firstRequestPage)),
   forMembers('GET', '/keys/{id}/rename', withKey(renamePage)),
@@ -33,9 +33,11 @@ export const keyRoutes: readonly ConsoleRoute[] = [
   forMembers('POST', '/keys/{id}/revoke', withKey(revoke)),
 ]
 
+const mayHaveKeys = ({ who }: MemberVisit) => who.account.role !== 'keyless'
+
 async function keysPage(visit: MemberVisit): Promise<HtmlPage> {
   await visit.flushUsage()
-  const mayHave = visit.who.account.role !== 'keyless'
+  const mayHave = mayHaveKeys(visit)
   const inactiveOnly = visit.query.get('state') === 'inactive'
   const active = inactiveOnly ? undefined : await readKeys(visit, true)
   const inactive = active === undefined || active.isFirst ? await readKeys(visit, false) : undefined
