@@ -100,9 +100,9 @@ describe('A client that leaves a form with a password', () => {
     ] as const) {
       const called = Promise.withResolvers<unknown>()
       const hashing = mock.method(accounts, method, async (...parameters: unknown[]) => {
-        const signal = parameters.at(-1)
+        const signal = parameters.find((each) => each instanceof AbortSignal)
         called.resolve(signal)
-        if (signal instanceof AbortSignal) await once(signal, 'abort')
+        if (signal !== undefined) await once(signal, 'abort')
         throw new ClientLeft()
       })
       const socket = sendForm(petstore, client, path, typed)
