@@ -1,7 +1,7 @@
 // The rules for names of categories.
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { categoryNameProblem } from './category-name.ts'
+import { categoryNameProblem, foldCategoryName } from './category-name.ts'
 
 const CASES: [string, RegExp | undefined][] = [
   ['Cats', undefined],
@@ -17,6 +17,13 @@ const CASES: [string, RegExp | undefined][] = [
   ['3', /more than digits/],
   [' -3 ', /more than digits/],
   ['٣', /more than digits/],
+  ['３\u200B', /more than digits/],
+  ['\u200B', /^Enter a name$/],
+  ['Cats (indoor)', undefined],
+  // Shown and chosen like the category 3 while that is named Cats.
+  ['Cats (3)', /must not end with a number in brackets/],
+  ['Cats\u00A0（-３）', /must not end with a number in brackets/],
+  ['Cats ⑶\u200B', /must not end with a number in brackets/],
 ]
 
 for (const [name, expected] of CASES)
@@ -25,3 +32,8 @@ for (const [name, expected] of CASES)
     if (expected === undefined) assert.equal(problem, undefined)
     else assert.match(problem!, expected)
   })
+
+it('Names that look the same are the same', () => {
+  for (const name of ['cats', ' CATS ', 'Ｃａｔｓ', 'Ca\u00ADts', 'Cats\u200B', '\u202ACats\u202C'])
+    assert.equal(foldCategoryName(name), 'cats')
+})

@@ -13,20 +13,24 @@ export interface Category {
 
 /** Says what is wrong with a name, without a full stop; undefined if nothing is. */
 export function categoryNameProblem(name: string): string | undefined {
-  if (name.trim() === '') return 'Enter a name'
+  const folded = foldCategoryName(name)
+  if (folded === '') return 'Enter a name'
   const { length } = [...name]
   if (length > CATEGORY_NAME_MAX_LENGTH)
     return `The name must have at most ${CATEGORY_NAME_MAX_LENGTH} characters, got ${length}`
   if (!isName(name, CATEGORY_NAME_MAX_LENGTH))
     return 'The name has U+0000 or half a surrogate pair, which cannot be stored. Remove it'
-  // A number that is typed where a category is chosen always means the number.
-  return /^\s*[-+]?\p{Nd}+\s*$/u.test(name) ? 'The name needs more than digits, such as "Cats"' : undefined
+  // Where a category is chosen, a number always means the number, and "Cats (3)" the category 3.
+  if (/^[-+]?\p{Nd}+$/u.test(folded)) return 'The name needs more than digits, such as "Cats"'
+  return /\([-+]?\p{Nd}+\)$/u.test(folded) ? 'The name must not end with a number in brackets' : undefined
 }
 
-/** Returns the same text for names that differ only in case, in white space around them, or in how Unicode composes them. */
+/** Returns the same text for names that differ only in case, in white space around them, in invisible characters, or in how Unicode composes them. */
 export function foldCategoryName(name: string): string {
-  return name.trim().normalize('NFKC').toLowerCase()
+  return name.normalize('NFKC').replaceAll(INVISIBLE, '').trim().toLowerCase()
 }
+
+const INVISIBLE = /\p{Default_Ignorable_Code_Point}/gu
 
 /** The named categories of a store, read once for a page or a file. */
 export class CategoryNames {
