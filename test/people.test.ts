@@ -96,6 +96,17 @@ for (const engine of ENGINES) {
       }
     })
 
+    it('keep a manager who can sign in: the account of the first run is none', async () => {
+      await using database = await engine.newDatabase()
+      await withStore(database.url, async (store) => {
+        await fill(store, { a: 'manager', b: 'member' })
+        await store.accounts.createAccount({ ...account('x', FIRST_RUN_EMAIL), role: 'manager' }, event('x'))
+        const demoted = event('a', 'account.role_changed')
+        assert.equal(await store.accounts.setRole({ id: 'a', role: 'manager' }, 'member', demoted), false)
+        assert.equal(await store.accounts.removeAccount('a', event('a', 'account.removed')), false)
+      })
+    })
+
     it('may all go, the last of them with the role of a manager', async () => {
       await using database = await engine.newDatabase()
       await withStore(database.url, async (store) => {
@@ -148,6 +159,27 @@ for (const engine of ENGINES) {
           assert.equal(await set(id, link), false, `${id} ${link}`)
         assert.deepEqual([await join('invitation'), await set('b', 'password')], [true, true])
         assert.deepEqual([await join('invitation'), await set('b', 'password')], [false, false])
+      })
+    })
+
+    it('lose their links with the role of a manager, also those whose form is being sent, and get none back with it', async () => {
+      await using database = await engine.newDatabase()
+      await withStore(database.url, async (store) => {
+        const { accounts } = store
+        await fill(store, { boss: 'manager', former: 'manager', b: 'member' })
+        for (const by of ['boss', 'former']) {
+          await accounts.createLink(`${by} invites`, undefined, 1e15, event(by, 'account.invited'))
+          await accounts.createLink(`${by} helps b`, 'b', 1e15, event(by, 'account.link_made'))
+        }
+        const became = event('boss', 'account.role_changed')
+        assert.ok(await accounts.setRole({ id: 'former', role: 'manager' }, 'member', became))
+        const join = (by: string) => accounts.createAccount(account(`by-${by}`), event('new'), `${by} invites`)
+        const help = (by: string) =>
+          accounts.setPassword('b', 'x', event('b', 'account.password_changed'), undefined, `${by} helps b`)
+        assert.deepEqual([await join('former'), await help('former')], [false, false])
+        assert.ok(await accounts.setRole({ id: 'former', role: 'member' }, 'manager', became))
+        assert.equal(await accounts.linkByHash('former invites', 1), undefined)
+        assert.deepEqual([await join('boss'), await help('boss')], [true, true])
       })
     })
 

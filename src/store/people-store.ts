@@ -43,8 +43,8 @@ export interface PeopleStore {
     link?: string,
   ): Promise<boolean>
   /**
-   * Changes the role; an account that becomes `keyless` loses its keys. Resolves with false, without a change, if its role is no
-   * longer `account.role`, or if it is the last manager.
+   * Changes the role. An account that becomes `keyless` loses its keys; the links of one that is no manager are removed. Resolves
+   * with false, without a change, if its role is no longer `account.role`, or if it is the last manager.
    */
   setRole(account: Pick<Account, 'id' | 'role'>, role: Role, event: AuditEvent): Promise<boolean>
   /**
@@ -64,11 +64,10 @@ function accountOf([id, email, passwordHash, createdAt, role]: readonly unknown[
   return { id, email, passwordHash, createdAt: Number(createdAt), role } as Account
 }
 
-const MANAGER_REMAINS = `(role <> 'manager'
-  OR EXISTS (SELECT 1 FROM accounts AS other WHERE other.role = 'manager' AND other.id <> accounts.id))`
+const OTHER_PERSON = `SELECT 1 FROM accounts AS other
+  WHERE other.id <> accounts.id AND other.email_folded <> '${FIRST_RUN_EMAIL}'`
 
-const IS_LAST_PERSON = `NOT EXISTS
-  (SELECT 1 FROM accounts AS other WHERE other.id <> accounts.id AND other.email_folded <> '${FIRST_RUN_EMAIL}')`
+const MANAGER_REMAINS = `(role <> 'manager' OR EXISTS (${OTHER_PERSON} AND other.role = 'manager'))`
 
 const LAST_SEEN = `(SELECT max(at) FROM (SELECT last_seen_at AS at FROM sessions WHERE account_id = accounts.id UNION ALL
   SELECT at FROM (SELECT at FROM audit_events WHERE account_id = accounts.id AND action IN ('session.started', 'session.ended')
@@ -127,16 +126,18 @@ export function peopleStore(read: Read, change: Change): PeopleStore {
     setRole({ id, role: expected }, role, event) {
       const update = `UPDATE accounts SET role = $1 WHERE id = $2 AND role = $3 AND ($1 = 'manager' OR ${MANAGER_REMAINS})`
       const changed: Statement = [update, role, id, expected]
-      if (role !== 'keyless') return change(event, changed)
+      if (role === 'manager') return change(event, changed)
+      const voidLinks: Statement = ['DELETE FROM account_links WHERE made_by = $1', id]
+      if (role !== 'keyless') return change(event, changed, voidLinks)
       const noteRevoked = `INSERT INTO audit_events (at, account_id, action, via, subject)
         SELECT CAST($1 AS BIGINT), account_id, 'key.revoked', CAST($2 AS TEXT), name || ' (' || id || ')' FROM api_keys
         WHERE account_id = $3 AND revoked_at IS NULL ORDER BY created_at`
       const revoke = 'UPDATE api_keys SET revoked_at = $1 WHERE account_id = $2 AND revoked_at IS NULL'
-      return change(event, changed, [noteRevoked, event.at, event.via, id], [revoke, event.at, id])
+      return change(event, changed, voidLinks, [noteRevoked, event.at, event.via, id], [revoke, event.at, id])
     },
 
     removeAccount(accountId, event, role) {
-      const remove = `DELETE FROM accounts WHERE id = $1 AND role = coalesce($2, role) AND (${MANAGER_REMAINS} OR ${IS_LAST_PERSON})`
+      const remove = `DELETE FROM accounts WHERE id = $1 AND role = coalesce($2, role) AND (${MANAGER_REMAINS} OR NOT EXISTS (${OTHER_PERSON}))`
       return change(event, [remove, accountId, role ?? null])
     },
 
