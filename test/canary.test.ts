@@ -205,7 +205,7 @@ describe('A secret that a client sends', () => {
         generateKey('staging'),
         generateKey('production'),
         token,
-        await petstore.accounts.makeLink(petstore.account),
+        (await petstore.accounts.makeLink(petstore.account))!,
         newToken(),
         WRONG_PASSWORD,
       ]

@@ -162,6 +162,18 @@ for (const engine of ENGINES) {
       })
     })
 
+    it('get no link for an account that was removed meanwhile, nor from one that is a manager no more', async () => {
+      await using database = await engine.newDatabase()
+      await withStore(database.url, async (store) => {
+        await fill(store, { boss: 'manager', former: 'member' })
+        const make = (by: string, person?: string) =>
+          store.accounts.createLink(`${by} ${person}`, person, 1e15, event(by, 'account.link_made'))
+        assert.deepEqual([await make('boss'), await make('boss', 'former')], [true, true])
+        for (const [by, person] of [['boss', 'gone'], ['gone'], ['former'], ['former', 'boss']] as const)
+          assert.equal(await make(by, person), false, `${by} for ${person}`)
+      })
+    })
+
     it('lose their links with the role of a manager, also those whose form is being sent, and get none back with it', async () => {
       await using database = await engine.newDatabase()
       await withStore(database.url, async (store) => {

@@ -122,15 +122,18 @@ export class Accounts {
     return isChanged ? undefined : this.#whyNotChanged(account)
   }
 
-  /** Resolves with the token of a new link for this account; without one, of an invitation. */
-  async makeLink(by: Account, account?: Account): Promise<string> {
+  /**
+   * Resolves with the token of a new link for this account; without one, of an invitation. Resolves with undefined if the account
+   * was removed meanwhile, or `by` is a manager no more.
+   */
+  async makeLink(by: Account, account?: Account): Promise<string | undefined> {
     const token = newToken()
     const event = account
       ? this.#event(by.id, 'account.link_made', 'console', account.email)
       : this.#event(by.id, 'account.invited', 'console', `valid for ${LINK_DAYS} days`)
     const expiresAt = event.at + LINK_DAYS * 86_400_000
-    await this.#store.accounts.createLink(hash('sha256', token), account?.id, expiresAt, event)
-    return token
+    const isMade = await this.#store.accounts.createLink(hash('sha256', token), account?.id, expiresAt, event)
+    return isMade ? token : undefined
   }
 
   findLink(token: string): Promise<Link | undefined> {

@@ -127,8 +127,10 @@ async function remove(visit: MemberVisit, person: Account): Promise<Outcome> {
 }
 
 /** Answers the form itself, without a redirect, so that no address, reload or cache can show the link again. */
-async function newLinkPage(visit: MemberVisit, person?: Account): Promise<HtmlPage> {
+async function newLinkPage(visit: MemberVisit, person?: Account): Promise<Outcome> {
   const token = await visit.accounts.makeLink(visit.who.account, person)
+  // A colleague has removed the person, or has made the visitor a member.
+  if (token === undefined) return { redirect: '/people' }
   const console = baseAddress(visit).slice(0, -BASE_PATH.length)
   return {
     title: person === undefined ? 'Invitation' : 'Link for a new password',

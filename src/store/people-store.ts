@@ -52,7 +52,10 @@ export interface PeopleStore {
    * and no longer its role, or it is the last manager and not the last person.
    */
   removeAccount(accountId: string, event: AuditEvent, role?: Role): Promise<boolean>
-  /** Adds a link of the account that the event names; without `accountId`, an invitation. */
+  /**
+   * Adds a link of the account that the event names; without `accountId`, an invitation. Resolves with false if that account is no
+   * manager, or if there is no account `accountId`.
+   */
   createLink(hash: string, accountId: string | undefined, expiresAt: number, event: AuditEvent): Promise<boolean>
   /** Resolves with undefined if there is no such link, it has expired, or the account that made it is no longer a manager. */
   linkByHash(hash: string, now: number): Promise<Link | undefined>
@@ -142,7 +145,9 @@ export function peopleStore(read: Read, change: Change): PeopleStore {
     },
 
     createLink(hash, accountId, expiresAt, event) {
-      const insert = 'INSERT INTO account_links (hash, account_id, made_by, expires_at) VALUES ($1, $2, $3, $4)'
+      const insert = `INSERT INTO account_links (hash, account_id, made_by, expires_at)
+        SELECT $1, person.id, maker.id, CAST($4 AS BIGINT) FROM accounts AS maker LEFT JOIN accounts AS person ON person.id = $2
+        WHERE maker.id = $3 AND maker.role = 'manager' AND (person.id IS NOT NULL OR CAST($2 AS TEXT) IS NULL)`
       const purge = 'DELETE FROM account_links WHERE expires_at <= $1'
       return change(event, [insert, hash, accountId ?? null, event.accountId, expiresAt], [purge, event.at])
     },

@@ -139,7 +139,7 @@ describeInBrowser('every page for everybody', { clock: () => clock.now }, (brows
   ] as const)
     it(`for visitors ${PROMISE}: the link for ${kind}, which works although its page sends no referrer`, async () => {
       const page = await browsing.open()
-      await page.goto(linkAddress(await browsing.petstore.accounts.makeLink(sample.account, isFor())))
+      await page.goto(linkAddress((await browsing.petstore.accounts.makeLink(sample.account, isFor()))!))
       await check(page, kind)
       if (isFor() === undefined) await page.getByLabel('Email address').fill('invited@example.com')
       await page.getByLabel('assword').fill(SAMPLE_PASSWORD)
