@@ -72,6 +72,9 @@ describe('accounts', () => {
       'you@h st',
       'you@host\0',
       '\ud800@host',
+      // Would look like you@host.
+      'you\u200b@host',
+      '\u202eyou@host',
     ]
     for (const email of wrong) {
       const problem = await accounts.create(email, PASSWORD, 'console')

@@ -11,6 +11,8 @@ import { newToken } from './sessions.ts'
 import { hashPassword, isTooLongPassword, passwordProblem, verifyPassword } from './passwords.ts'
 
 const EMAIL_MAX_LENGTH = 254
+/** Without characters that can't be seen: two accounts must not look the same to a manager. */
+const EMAIL_SHAPE = /^[^\s@\p{Cc}\p{Default_Ignorable_Code_Point}]+@[^\s@\p{Cc}\p{Default_Ignorable_Code_Point}]+$/u
 export const KEY_NAME_MAX_LENGTH = 100
 const ID_LENGTH = 16
 
@@ -236,11 +238,10 @@ export function isTooLongToSignIn(email: string, password: string): boolean {
 }
 
 export function emailProblem(email: string): FieldProblem | undefined {
-  if (email.length <= EMAIL_MAX_LENGTH && /^[^\s@\p{Cc}]+@[^\s@\p{Cc}]+$/u.test(email) && email.isWellFormed())
-    return undefined
+  if (email.length <= EMAIL_MAX_LENGTH && EMAIL_SHAPE.test(email) && email.isWellFormed()) return undefined
   return new FieldProblem(
     'email',
-    `The email address must have the form name@host and at most ${EMAIL_MAX_LENGTH} characters, got ${JSON.stringify(email.slice(0, 60))}.`,
+    `The email address must have the form name@host, at most ${EMAIL_MAX_LENGTH} characters and none that is invisible, got ${JSON.stringify(email.slice(0, 60))}.`,
   )
 }
 
