@@ -287,6 +287,19 @@ describeService('The next step of an animal', (service) => {
     assert.equal((await one.post('/animals/999999/status', opened)).status, 404)
   })
 
+  it('offers to undo an own step that was sent twice, but not the same step of a colleague, also after an own change', async () => {
+    const [one, other] = [await signedIn(service()), await signedInAs(service(), 'faster@example.com')]
+    const id = await addTo(service())
+    const opened = await one.hiddenFields('/animals', stepOf(id))
+    await other.submit('/animals', stepOf(id))
+    await one.fillIn(`/animals/${id}`, { name: 'Rexo', categoryId: '3', status: 'pending' })
+    assert.equal((await one.post(stepOf(id), opened)).location, `/animals?step=${id}`)
+    const sell = await one.hiddenFields('/animals', stepOf(id))
+    const { location } = await one.post(stepOf(id), sell)
+    assert.match(location!, /&was=pending&since=/)
+    assert.equal((await one.post(stepOf(id), sell)).location, location)
+  })
+
   it('keeps what a colleague changes between the look at the animal and the write', async ({ mock }) => {
     const id = await addTo(service())
     const client = await signedIn(service())

@@ -6,7 +6,7 @@ import type { Pet, PetStatus } from '../contract/pets.ts'
 import { html, type Html, isolated } from '../http/html.ts'
 import { keepingPosition } from './animal-addresses.ts'
 import { inWords, STATUS_WORDS } from './animal-form.ts'
-import { type Change, saveChange } from './animal-history.ts'
+import { type Change, difference, saveChange } from './animal-history.ts'
 import { hidden } from './forms.ts'
 import { notFoundPage } from './problem-pages.ts'
 import { minute } from './times.ts'
@@ -45,8 +45,11 @@ export async function takeStep(visit: MemberVisit, pet: Pet): Promise<Outcome> {
     const path = on === 'animal' ? page : '/animals'
     return { redirect: keepingPosition(path, query, { step: String(pet.id), ...undo }) }
   }
-  // The form was sent twice, or a colleague has taken the same step.
-  if (pet.status === status) return done(own)
+  // The form was sent twice, or a colleague has taken the same step, which can't be undone here.
+  if (pet.status === status) {
+    const step = difference({ ...pet, status: from as PetStatus }, pet, visit.categories)
+    return done(newest?.detail === step ? own : undefined)
+  }
   const isUndoable = since === null || String(own) === since
   if (pet.status !== from || !isUndoable || !Object.hasOwn(STATUS_WORDS, status))
     return { redirect: keepingPosition(page, query, { overtaken: 'yes' }) }
