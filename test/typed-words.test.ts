@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { generateKey } from '../src/accounts/api-keys.ts'
 import { Folder } from './command.ts'
+import { askDatabase } from './database-schema.ts'
 import { commandsOn } from './in-process-command.ts'
 
 const EMAIL = 'you@example.com'
@@ -47,6 +48,14 @@ describe('petstore, given odd words', { concurrency: 3 }, () => {
     assert.ok(stdout.includes(String.raw`a\u202eb\u2028c`), stdout)
     const [id = ''] = stdout.split(' ')
     const email = 'o\u202Eneil@example.com'
+    const plain = 'neil@example.com'
+    await folder.commands.call(0, `account create ${plain} --password-stdin`, { input })
+    // As an earlier release has stored it.
+    const database = `sqlite:${folder.path}/data/petstore.db`
+    await askDatabase(
+      database,
+      `UPDATE accounts SET email = '${email}', email_folded = '${email}' WHERE email = '${plain}'`,
+    )
     const animals = 'animals\u202E\n\u001B[2J.csv'
     folder.write(animals, `name,categoryId\n${'Rex,1\n'.repeat(1000)}`)
     await folder.commands.call(130, ['import', animals], { stopSignal: async () => 'SIGINT' })
