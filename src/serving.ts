@@ -8,8 +8,7 @@ import { type Config, environmentSetting, ownBaseUrl } from './config.ts'
 import type { ConsoleParts } from './console/visit.ts'
 import { createRecorder, createResponder, createSend, type Responder } from './http/answer.ts'
 import { AnswerCache } from './http/answer-cache.ts'
-import { createApp, type Timeouts } from './http/app.ts'
-import { createAuthenticate } from './http/authenticate.ts'
+import { createApp, type Operations, type Timeouts } from './http/app.ts'
 import type { Arrival } from './http/call.ts'
 import type { Metrics } from './http/metrics.ts'
 import type { createPages } from './http/pages.ts'
@@ -66,7 +65,7 @@ export async function startServing(parts: ServingParts) {
   const pages = Promise.withResolvers<ServePage>()
   const servePage = (arrival: Arrival) => pages.promise.then((serve) => serve(arrival))
   const { lease, hold, connectionLimit } = shared
-  const server = createApp({
+  const { server, operations } = createApp({
     config,
     store,
     cache,
@@ -108,7 +107,7 @@ export async function startServing(parts: ServingParts) {
   const [url, reach] = [addressOf(server), reachOf(config, server.address())]
   const consoleParts = { config, ...reach, url, store, accounts, sessions, flushUsage, throttles: shared, clock, log }
   // Requests for pages wait until the pages are loaded; operations are served meanwhile.
-  setImmediate(() => pages.resolve(loadPages(consoleParts, health, responder, keyring)))
+  setImmediate(() => pages.resolve(loadPages(consoleParts, health, responder, operations)))
 
   return {
     /** With the actual port, such as http://127.0.0.1:8080. */
@@ -156,11 +155,11 @@ async function loadPages(
   parts: ConsoleParts,
   health: Health,
   responder: Responder,
-  keyring: Keyring,
+  operations: Operations,
 ): Promise<ServePage> {
   const [{ createConsole }, { createPages }] = await Promise.all([
     import('./console/console.ts'),
     import('./http/pages.ts'),
   ])
-  return createPages(parts.config, health, createConsole(parts), responder, createAuthenticate(keyring))
+  return createPages(parts.config, health, createConsole(parts), responder, operations)
 }

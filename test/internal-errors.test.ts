@@ -1,6 +1,7 @@
 // A fault of the service costs one request, never the process: whatever throws, at whichever step, is a 500 and a log line.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import type { Server } from 'node:http'
 import { connect } from 'node:net'
 import { before, describe, it } from 'node:test'
 import { Keyring } from '../src/accounts/api-keys.ts'
@@ -153,7 +154,6 @@ async function answersOf(faulty: Faulty): Promise<{ answers: Map<string, number>
   if (faulty.findCached !== undefined) cache.find = faulty.findCached
   const health = createHealth(async () => undefined)
   const notFound = faulty.page ?? (async () => ({ status: 404, headers: [], body: undefined }))
-  const pages = createPages(config, health, { routes: [], notFound }, responder, () => undefined)
   const parts: AppParts = {
     config,
     store,
@@ -170,7 +170,9 @@ async function answersOf(faulty: Faulty): Promise<{ answers: Map<string, number>
     connectionLimit: undefined,
     ...faulty.app,
   }
-  await using server = await listening(createApp(parts))
+  const app = createApp(parts)
+  const pages = createPages(config, health, { routes: [], notFound }, responder, app.operations)
+  await using server = await listening(app.server)
   const headers = { Authorization: `Bearer ${key}`, Accept: 'text/html', 'Content-Type': 'application/json' }
   const operations = OPERATIONS.map((operation) => `${operation.method} /v1${examplePath(operation)}`)
   const answers = await askAll(server.url, headers, [...operations, 'GET /livez', 'GET /nowhere', 'PUT /nowhere'])
@@ -208,7 +210,7 @@ function collectingLog() {
   return { log, faults }
 }
 
-async function listening(server: ReturnType<typeof createApp>) {
+async function listening(server: Server) {
   await listen(server, { host: '127.0.0.1', port: 0, setting: '' })
   return { url: addressOf(server), [Symbol.asyncDispose]: () => cutOff(server) }
 }

@@ -96,12 +96,12 @@ function server(environment: Environment, url: string | undefined, variable: str
 }
 
 function describeOperation(operation: Operation): object {
-  const { id, tag, summary, description, parameters, body, conditional, deprecation } = operation
+  const { id, tag, summary, parameters, body, conditional, deprecation } = operation
   return {
     operationId: id,
     tags: [tag],
     summary,
-    description: deprecation === undefined ? description : `${description} ${deprecationNotice(deprecation)}`,
+    description: descriptionOf(operation),
     ...(deprecation && { deprecated: true }),
     parameters: [...parameters, ...(conditional ? [ifNoneMatch] : []), rehearse].map(disableExample),
     ...(body && { requestBody: { required: true, content: json({ schema: body.schema, example: body.example }) } }),
@@ -113,8 +113,11 @@ function json(content: object): object {
   return { 'application/json': content }
 }
 
-function deprecationNotice({ sunset, advice }: NonNullable<Operation['deprecation']>): string {
-  return `**Deprecated: to be removed on ${longDate(sunset)}.** ${advice} From that date on the operation answers 410.`
+/** Returns the description, with a notice if the operation is deprecated. */
+export function descriptionOf({ description, deprecation }: Operation): string {
+  if (deprecation === undefined) return description
+  const { sunset, advice } = deprecation
+  return `${description} **Deprecated: to be removed on ${longDate(sunset)}.** ${advice} From that date on the operation answers 410.`
 }
 
 /** Disables the example of an optional parameter in the reference's form: a made-up cursor or key would be refused. */
@@ -176,6 +179,7 @@ const ERROR_HEADERS: Partial<Record<ErrorStatus, readonly HeaderName[]>> = {
 const ERROR_DESCRIPTIONS: Record<ErrorStatus, string> = {
   400: 'The request is malformed or has invalid values',
   401: 'API key missing or invalid',
+  403: 'The page that called is of another site',
   404: 'The requested resource cannot be found',
   405: 'The method is not allowed',
   408: 'The request did not arrive in time',

@@ -49,7 +49,8 @@ export function createSend(record: Recorder, baseUrl: string | undefined, isStop
 
   return (call, response, result) => {
     const isPage = result instanceof Refusal && call.showsPage === true
-    const answer: Answer = isPage ? pageOf(result, call) : result instanceof Refusal ? refusalAnswer(result) : result
+    const plain: Answer = isPage ? pageOf(result, call) : result instanceof Refusal ? refusalAnswer(result) : result
+    const answer = call.present === undefined ? plain : call.present(result)
     const { status, headers: own, body, cache = REVALIDATE } = answer
     const headers = ['Request-Id', call.id, 'Cache-Control', cache, ...own]
     const { operation } = call
@@ -62,7 +63,7 @@ export function createSend(record: Recorder, baseUrl: string | undefined, isStop
     if (call.disconnects) response.destroy()
     else if (body instanceof Readable) pipeline(body, response.writeHead(status, headers), () => undefined)
     else response.writeHead(status, headers).end(body, 'latin1')
-    record(call, status, result instanceof Refusal ? result : undefined)
+    record(call, plain.status, result instanceof Refusal ? result : undefined)
   }
 }
 

@@ -2,6 +2,7 @@
 import type { Server } from 'node:http'
 import type { Keyring } from '../accounts/api-keys.ts'
 import { type Config, ownBaseUrl } from '../config.ts'
+import type { Refusal } from '../contract/errors.ts'
 import { HEADERS_LIMIT } from '../contract/limits.ts'
 import type { Log } from '../log.ts'
 import type { Store } from '../store/store.ts'
@@ -9,7 +10,8 @@ import type { Recorder, Responder } from './answer.ts'
 import { type AnswerCache, answerOrNotModified, type CachedAnswer } from './answer-cache.ts'
 import { createAuthenticate } from './authenticate.ts'
 import { checkBodyHeaders } from './body.ts'
-import { type Arrival, checkFraming, createClientAddress, OperationCall, type Result, type Step } from './call.ts'
+import { type Arrival, type Call, checkFraming, createClientAddress } from './call.ts'
+import { OperationCall, type Result, type Step } from './call.ts'
 import type { ConnectionLimit } from './connection-limit.ts'
 import { tendConnections } from './connections.ts'
 import { createHandlers } from './handlers.ts'
@@ -62,10 +64,10 @@ export interface AppParts {
   timeouts?: Timeouts | undefined
 }
 
-export function createApp(parts: AppParts): Server {
+export function createApp(parts: AppParts): { server: Server; operations: Operations } {
   const { config, cache, monotonic, log, responder, servePage, connectionLimit, timeouts = TIMEOUTS } = parts
-  const serveOperation = createServeOperation(parts)
-  const serve = (arrival: Arrival) => serveOperation(arrival) || servePage(arrival)
+  const operations = createOperations(parts)
+  const serve = (arrival: Arrival) => operations.serve(arrival) || servePage(arrival)
   // `optimizeEmptyRequests` creates no stream for a request without a body: that saves 6 % of a list.
   const options = { ...timeouts, maxHeaderSize: HEADERS_LIMIT, requireHostHeader: false, optimizeEmptyRequests: true }
   const server = createServer(undefined, options)
@@ -78,18 +80,20 @@ export function createApp(parts: AppParts): Server {
     }
   })
   answerUnparsedRequests(server, parts.record)
-  return server
+  return { server, operations }
 }
 
-/** Creates a function that serves a request for an operation. It returns false for any other request. */
-function createServeOperation(parts: AppParts): (arrival: Arrival) => boolean {
+export type Operations = ReturnType<typeof createOperations>
+
+function createOperations(parts: AppParts) {
   const { config, store, cache, keyring, clock, monotonic, responder, hold, lease } = parts
   const clientAddress = createClientAddress(config.trustProxy)
   const handlers = createHandlers(store, cache, clock, ownBaseUrl(config))
+  const authenticate = createAuthenticate(keyring)
+  const admission = [checkFraming, authenticate]
   /** The checks between route and handler, in order. The first refusal is the answer. */
   const steps: readonly Step[] = [
-    checkFraming,
-    createAuthenticate(keyring),
+    ...admission,
     createRemovedCheck(clock),
     ...(config.environment === 'staging' ? [createRehearsal(hold)] : []),
     ...(config.rateLimit === undefined ? [] : [createRateLimit(config.rateLimit, monotonic, lease)]),
@@ -118,7 +122,8 @@ function createServeOperation(parts: AppParts): (arrival: Arrival) => boolean {
     return verdict ?? handle(call, cached)
   }
 
-  return (arrival) => {
+  /** Serves a request for an operation. Returns false for any other request. */
+  function serve(arrival: Arrival): boolean {
     const { request, response } = arrival
     const cached = isRead(request.method) ? cache.find(request.url!) : undefined
     if (cached === undefined) request.url = originForm(request.url!)
@@ -128,4 +133,25 @@ function createServeOperation(parts: AppParts): (arrival: Arrival) => boolean {
     responder.respond(call, response, () => resultOf(call, cached))
     return true
   }
+
+  /**
+   * Runs an operation that was requested within another request, `outer`, whose framing and key have been checked. `problem`
+   * refuses its content, when its turn comes.
+   */
+  async function runWithin(outer: Call, arrival: Arrival, problem: Refusal | undefined): Promise<Result> {
+    const { method, url } = arrival.request
+    // The outer request may have arrived in an earlier turn.
+    cache.beginTurn()
+    const cached = isRead(method) ? cache.find(url!) : undefined
+    const call = new OperationCall(arrival, findOperation(method!, url!)!, cache.version, clientAddress)
+    call.caller = outer.caller
+    try {
+      return (await check(call, admission.length)) ?? problem ?? (await handle(call, cached))
+    } finally {
+      const { answerHeaders, rehearsed, disconnects } = call
+      Object.assign(outer, { answerHeaders, rehearsed, disconnects })
+    }
+  }
+
+  return { serve, authenticate, runWithin, clock }
 }

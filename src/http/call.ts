@@ -32,6 +32,8 @@ export interface Call {
   sameOrigin?: boolean | undefined
   /** Whether a refusal is shown as a page (error-page.ts), not as an Error body. */
   showsPage?: boolean | undefined
+  /** Renders the result of an operation for another protocol (mcp.ts). The result itself is recorded. */
+  present?: ((result: Result) => Answer) | undefined
 }
 
 /** The address of the service that a client uses. */

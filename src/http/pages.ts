@@ -1,13 +1,13 @@
-// Serves a request that is not for an operation: the health checks, the OpenAPI document and the console, and 404, 405 and OPTIONS
-// of all paths (routes.ts).
+// Serves a request that is not for an operation: the health checks, the OpenAPI document, the tools (mcp.ts) and the console, and
+// 404, 405 and OPTIONS of all paths (routes.ts).
 import { gzipSync } from 'node:zlib'
 import type { Config } from '../config.ts'
 import { renderOpenapi } from '../contract/openapi.ts'
 import { Refusal } from '../contract/errors.ts'
 import { BASE_PATH } from '../contract/operations.ts'
 import type { Responder } from './answer.ts'
+import type { Operations } from './app.ts'
 import { etagOf, matchesEtag } from './answer-cache.ts'
-import type { Authenticate } from './authenticate.ts'
 import {
   acceptsGzip,
   type Answer,
@@ -19,6 +19,7 @@ import {
   requestId,
   type Result,
 } from './call.ts'
+import { createMcp } from './mcp.ts'
 import { isOwnName } from './reach.ts'
 import { asksForPage, findRoute, type PageRoute, type Pages, tableOf, unrouted } from './routes.ts'
 
@@ -27,9 +28,10 @@ export function createPages(
   health: Answers,
   pages: Pages,
   { respond }: Responder,
-  authenticate: Authenticate,
+  operations: Operations,
 ) {
-  const table = tableOf([...publicRoutes(config, health), ...pages.routes])
+  const mcp = createMcp(config, operations)
+  const table = tableOf([...publicRoutes(config, health), mcp.route, ...pages.routes])
   const clientAddress = createClientAddress(config.trustProxy)
   const originOf = createOrigin(config.trustProxy)
 
@@ -37,7 +39,7 @@ export function createPages(
   async function answerUnrouted(call: PageCall): Promise<Result> {
     const result = unrouted(call, table, pages)
     // Without the database the answer is the same.
-    if (result instanceof Refusal) await Promise.resolve(authenticate(call)).catch(() => undefined)
+    if (result instanceof Refusal) await Promise.resolve(operations.authenticate(call)).catch(() => undefined)
     return result
   }
 
@@ -53,7 +55,7 @@ export function createPages(
       query: found?.query ?? '',
       showsPage: asksForPage(request),
     }
-    respond(call, response, () => checkFraming(call) ?? found?.route.answer(call, response) ?? answerUnrouted(call))
+    respond(call, response, () => checkFraming(call) ?? mcp.checkOrigin(call) ?? found?.route.answer(call, response) ?? answerUnrouted(call))
   }
 }
 

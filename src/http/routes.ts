@@ -159,7 +159,7 @@ function nearestPath(path: string): string | undefined {
 }
 
 /** The paths outside the API that programs ask, whose answers are JSON. */
-const FOR_PROGRAMS: ReadonlySet<string> = new Set(['/livez', '/readyz', '/openapi.json'])
+const FOR_PROGRAMS: ReadonlySet<string> = new Set(['/livez', '/readyz', '/openapi.json', '/mcp'])
 
 /** Returns whether a refusal of the request is shown as a page. That of the API, and of what else is for programs, is an Error body. */
 export function asksForPage(request: IncomingMessage): boolean {
