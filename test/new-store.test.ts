@@ -32,6 +32,7 @@ const LINES: Record<string, [line: string, creates?: 'asks' | 'never asks']> = {
   doctor: ['doctor'],
   openapi: ['openapi'],
   health: ['health --port 1'],
+  mcp: ['mcp --url http://127.0.0.1:1'],
   completion: ['completion bash'],
 }
 const NOTE =

@@ -13,6 +13,7 @@ import { exportPets } from './export.ts'
 import { health } from './health.ts'
 import { importPets } from './import.ts'
 import { KEY_COMMANDS } from './key.ts'
+import { mcp } from './mcp.ts'
 import { migrate } from './migrate.ts'
 import { openapi } from './openapi.ts'
 import { seed } from './seed.ts'
@@ -32,6 +33,7 @@ const OPERATIONAL: readonly Command[] = [
   restore,
   doctor,
   health,
+  mcp,
   openapi,
 ]
 

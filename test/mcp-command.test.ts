@@ -1,0 +1,93 @@
+// petstore mcp: the official client starts it, as agents do, and reaches a service through it.
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
+import { freePort } from '../assurance/harness/free-port.ts'
+import { BIN, Folder } from './command.ts'
+import { sharePetstore } from './harness.ts'
+import { Agent, REVISIONS, type RpcAnswer } from './mcp-client.ts'
+
+describe('petstore mcp', () => {
+  const petstore = sharePetstore()
+
+  for (const mode of Object.keys(REVISIONS) as (keyof typeof REVISIONS)[])
+    it(`connects an agent that starts it, by the revision ${REVISIONS[mode]}`, async () => {
+      const { url, key } = petstore()
+      const env = { PATH: process.env['PATH']!, PETSTORE_API_KEY: key }
+      await using agent = await Agent.over(
+        new StdioClientTransport({ command: BIN, args: ['mcp', '--url', `${url}/v1/`], env, stderr: 'pipe' }),
+        mode,
+      )
+      const { structuredContent: pet } = await agent.call('createPet', {
+        name: 'Rex',
+        categoryId: '9223372036854775807',
+      })
+      assert.equal(pet!['categoryId'], '9223372036854775807')
+      const { structuredContent } = await agent.call('listPets', { limit: 1 })
+      assert.deepEqual(structuredContent!['items'], [pet])
+      assert.equal((await agent.call('getPet', { petId: '7x' })).error!['code'], 'pet_not_found')
+    })
+
+  const ping = (id: unknown) => `${JSON.stringify({ jsonrpc: '2.0', id, method: 'ping' })}\n`
+  const lines = (stdout: string) =>
+    stdout
+      .split('\n')
+      .filter(Boolean)
+      .map((line) => JSON.parse(line) as RpcAnswer)
+
+  it('answers all that was asked, writes nothing else, and ends with its input', async () => {
+    await using folder = await Folder.create()
+    const file = folder.write('key', `${petstore().key}\n`)
+    const notification = '{"jsonrpc":"2.0","method":"notifications/initialized"}\n'
+    const input = `${ping(1)}\n${notification}${ping('two')}no JSON\n${ping(3)}`
+    const env = { PETSTORE_API_KEY_FILE: file }
+    const { code, stdout, stderr } = await folder.run(['mcp', '--url', petstore().url], { input, env })
+    assert.deepEqual([code, stderr], [0, ''])
+    const answers = lines(stdout)
+    assert.deepEqual(new Set(answers.map(({ id }) => id)), new Set([1, 'two', 3, undefined]))
+    assert.equal(answers.find(({ id }) => id === undefined)!.error!.code, -32_700)
+  })
+
+  const FAILURES: Record<string, [url: () => Promise<string> | string, key: () => string, reason: RegExp]> = {
+    'does not answer': [
+      async () => `http://127.0.0.1:${await freePort()}`,
+      () => petstore().key,
+      /does not answer: .*ECONNREFUSED/,
+    ],
+    'refuses the key': [
+      () => petstore().url,
+      () => 'pets_test_nonsense',
+      /answers 401\. The key does not have the form/,
+    ],
+    'is another one': [() => `${petstore().url}/nothing`, () => petstore().key, /answers 404\. There is nothing at/],
+  }
+  for (const [what, [url, key, reason]] of Object.entries(FAILURES))
+    it(`tells the agent and the person if the service ${what}`, async () => {
+      await using folder = await Folder.create()
+      const env = { PETSTORE_API_KEY: key() }
+      const input = `{"jsonrpc":"2.0","id":9223372036854775807,"method":"ping"}\n{"jsonrpc":"2.0","method":"x"}\n`
+      const { code, stdout, stderr } = await folder.commands.run(['mcp', '--url', await url()], { input, env })
+      assert.equal(code, 0)
+      assert.ok(stdout.startsWith('{"jsonrpc":"2.0","id":9223372036854775807,"error":{"code":-32603,'), stdout)
+      const [answer, ...more] = lines(stdout)
+      assert.match(answer!.error!.message, reason)
+      assert.deepEqual(more, [])
+      assert.match(stderr, reason)
+      assert.doesNotMatch(stdout + stderr, /pets_test_\w{9}/)
+    })
+
+  it('needs an address and a key, which is never in the process list', async () => {
+    await using folder = await Folder.create()
+    const { commands } = folder
+    const env = { PETSTORE_API_KEY: 'x' }
+    await commands.refused(2, 'mcp', /Name the address of the service, with --url/, { env })
+    await commands.refused(2, 'mcp --url nonsense', /--url ADDRESS/, { env })
+    await commands.refused(2, 'mcp --url http://me:secret@127.0.0.1', /--url ADDRESS/, { env })
+    await commands.refused(
+      2,
+      'mcp --url http://127.0.0.1',
+      /Set PETSTORE_API_KEY to an API key, or PETSTORE_API_KEY_FILE/,
+    )
+    await commands.refused(2, 'mcp --url http://127.0.0.1 --key x', /mcp has no option --key/, { env })
+  })
+})
