@@ -13,6 +13,7 @@ import {
   sharePetstore,
   startPetstore,
 } from './harness.ts'
+import { signedIn } from './console-client.ts'
 import { Agent, post, REVISIONS } from './mcp-client.ts'
 import { isValid, type JsonSchema } from './openapi-document.ts'
 
@@ -277,5 +278,22 @@ describe('The metrics', () => {
     const metrics = await (await fetch(`${petstore().adminUrl}/metrics`)).text()
     assert.match(metrics, /petstore_requests_total\{operation="getPet",status="404"\} 1/)
     assert.match(metrics, /petstore_deprecated_requests_total\{operation="getPet"\} 1/)
+  })
+})
+
+describe('The page of a new key', () => {
+  const petstore = sharePetstore()
+
+  it('shows a configuration with which an agent connects', async () => {
+    const { body } = await (await signedIn(petstore())).generateKey('agent')
+    const [, shown = ''] = /<code data-copy>({.*?})<\/code>/s.exec(body) ?? []
+    const { mcpServers } = JSON.parse(shown.replaceAll('&quot;', '"').replaceAll('&#34;', '"')) as {
+      mcpServers: { petstore: { type: string; url: string; headers: { Authorization: string } } }
+    }
+    const { type, url, headers } = mcpServers.petstore
+    assert.equal(type, 'http')
+    const at = { url: url.replace(/\/mcp$/, ''), key: headers.Authorization.replace('Bearer ', '') }
+    await using agent = await Agent.connect(at)
+    assert.ok((await agent.call('listPets')).structuredContent)
   })
 })

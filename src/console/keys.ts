@@ -118,6 +118,9 @@ function readExpiry(text: string, now: number): number | undefined | FieldProble
 function newKeyPage(visit: MemberVisit, { key, secret }: MadeKey): HtmlPage {
   const list = `curl ${baseAddress(visit)}/pets \\\n  -H "Authorization: Bearer ${secret}"`
   const create = `${list} \\\n  -H "Content-Type: application/json" -d '{"name": "Rex", "categoryId": 3}'`
+  const url = baseAddress(visit).replace(/v1$/, 'mcp')
+  const server = { type: 'http', url, headers: { Authorization: `Bearer ${secret}` } }
+  const agent = JSON.stringify({ mcpServers: { petstore: server } }, null, 2)
   return {
     title: 'Your new key',
     section: 'keys',
@@ -130,6 +133,10 @@ function newKeyPage(visit: MemberVisit, { key, secret }: MadeKey): HtmlPage {
       <p>Add an animal, then list them:</p>
       <pre class="code" tabindex="0" aria-label="Example: add an animal with this key"><code data-copy>${create}</code></pre>
       <pre class="code" tabindex="0" aria-label="Example: list the animals with this key"><code data-copy>${list}</code></pre>
+      <details><summary>Use it in an agent (MCP)</summary>
+        <p>For Claude Code in <code>.mcp.json</code>, for Cursor in <code>.cursor/mcp.json</code>:</p>
+        <pre class="code" tabindex="0" aria-label="Configuration of an agent with this key"><code data-copy>${agent}</code></pre>
+      </details>
       ${firstRequest(key, 0)}
       <noscript><p><a href="/keys/${key.id}/first-request">See whether it has arrived</a></p></noscript>
       ${key.expiresAt !== undefined && html`<p>It expires on ${localDay(key.expiresAt)}.</p>`}
