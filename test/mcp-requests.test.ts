@@ -59,6 +59,18 @@ describe('POST /mcp', () => {
       200,
       /-32602.*arguments must be an object/,
     ],
+    'arguments that are nested deep': [
+      `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"createPet","arguments":{"x":${'['.repeat(8000)}${']'.repeat(8000)}}}}`,
+      {},
+      400,
+      /-32700.*nested too deep/,
+    ],
+    'a field of every object': [
+      '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"createPet","arguments":{"__proto__":{"name":"x"}}}}',
+      {},
+      200,
+      /invalid_pet.*name is missing/,
+    ],
     'an initialization': [
       { id: 1, method: 'initialize', params: { protocolVersion: '2025-06-18' } },
       {},

@@ -65,8 +65,9 @@ async function forward(terminal: Terminal, url: string, key: string, line: strin
     const refusal = /^{"code":.*"message":/.test(text) ? (JSON.parse(text) as { message: string }).message : ''
     throw new Error(`${url} answers ${answer.status}. ${refusal}`.trim())
   } catch (error) {
-    const { message: what, cause } = error as Error
-    const reason = cause instanceof Error ? `${url} does not answer: ${cause.message || what}` : what
+    const { message: what, cause = {} } = error as Error & { cause?: { message?: string; code?: string } }
+    // The reason of a failed connection is its cause; that of two addresses of a name has only a code.
+    const reason = what.startsWith(url) ? what : `${url} does not answer: ${cause.message || cause.code || what}`
     report(terminal, `petstore: ${reason}`)
     const { id } = message
     if (typeof id !== 'string' && typeof id !== 'bigint') return
