@@ -162,12 +162,12 @@ export const VARIABLES = Object.values<Setting>(SETTINGS).flatMap(({ variable, f
   [variable].concat(fileVariable),
 )
 
-/** Variables that the launcher sets and that `petstore mcp` reads. */
-const NO_SETTINGS = ['PETSTORE_CALLED_AS', 'PETSTORE_API_KEY', 'PETSTORE_API_KEY_FILE']
-
-/** Returns the variables that start with PETSTORE_ but are no settings: their names are mistyped. */
+/**
+ * Returns the variables that start with PETSTORE_ but are no settings: their names are mistyped. The launcher sets
+ * PETSTORE_CALLED_AS, and `petstore mcp` reads PETSTORE_API_KEY.
+ */
 export function unknownVariables(env: Texts): string[] {
-  const isUnknown = (name: string) => /^PETSTORE_/i.test(name) && ![...VARIABLES, ...NO_SETTINGS].includes(name)
+  const isUnknown = (name: string) => /^PETSTORE_(?!(?:CALLED_AS|API_KEY)$)/i.test(name) && !VARIABLES.includes(name)
   return Object.keys(env).filter((name) => env[name] && isUnknown(name))
 }
 
@@ -202,7 +202,7 @@ export function readConfig(flags: Texts, env: Texts, envFile: Texts = {}): Confi
 }
 
 /** Drops white space and a byte order mark around the value. */
-export function readSecret(fileVariable: string, path: string): string {
+function readSecret(fileVariable: string, path: string): string {
   try {
     return readFileSync(path, 'utf8').trim()
   } catch (error) {

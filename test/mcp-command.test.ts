@@ -4,7 +4,7 @@ import { describe, it } from 'node:test'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { freePort } from '../assurance/harness/free-port.ts'
 import { BIN, Folder } from './command.ts'
-import { sharePetstore } from './harness.ts'
+import { sharePetstore, startPetstore } from './harness.ts'
 import { Agent, REVISIONS, type RpcAnswer } from './mcp-client.ts'
 
 describe('petstore mcp', () => {
@@ -37,15 +37,51 @@ describe('petstore mcp', () => {
 
   it('answers all that was asked, writes nothing else, and ends with its input', async () => {
     await using folder = await Folder.create()
-    const file = folder.write('key', `${petstore().key}\n`)
     const notification = '{"jsonrpc":"2.0","method":"notifications/initialized"}\n'
     const input = `${ping(1)}\n${notification}${ping('two')}no JSON\n${ping(3)}`
-    const env = { PETSTORE_API_KEY_FILE: file }
+    const env = { PETSTORE_API_KEY: petstore().key }
     const { code, stdout, stderr } = await folder.run(['mcp', '--url', petstore().url], { input, env })
     assert.deepEqual([code, stderr], [0, ''])
     const answers = lines(stdout)
     assert.deepEqual(new Set(answers.map(({ id }) => id)), new Set([1, 'two', 3, undefined]))
     assert.equal(answers.find(({ id }) => id === undefined)!.error!.code, -32_700)
+  })
+
+  const NEWEST = '"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}'
+  const LINES: Record<string, [line: string, answer: RegExp]> = {
+    null: ['null', /-32600/],
+    'a tool that has no text': [
+      `{"jsonrpc":"2.0","id":7,"method":"x","params":{"name":{"toString":1},${NEWEST}}}`,
+      /"id":7,.*clientCapabilities/,
+    ],
+    'a method that no header can carry': [
+      `{"jsonrpc":"2.0","id":7,"method":"pïng\\n","params":{${NEWEST}}}`,
+      /"id":7,.*clientCapabilities/,
+    ],
+    'invalid params': ['{"jsonrpc":"2.0","id":7,"method":"ping","params":[]}', /"id":7,.*params must be an object/],
+    'U+2028 in a text': ['{"jsonrpc":"2.0","id":"\u2028","method":"ping"}', /"id":"\u2028","result":{}/],
+  }
+  for (const [what, [line, answer]] of Object.entries(LINES))
+    it(`passes on a line with ${what}, and goes on`, async () => {
+      await using folder = await Folder.create()
+      const env = { PETSTORE_API_KEY: petstore().key }
+      const input = `${line}\n${ping('after')}`
+      const { code, stdout, stderr } = await folder.run(['mcp', '--url', petstore().url], { input, env })
+      assert.deepEqual([code, stderr], [0, ''])
+      assert.match(stdout, answer)
+      assert.match(stdout, /"id":"after","result"/)
+    })
+
+  it('sends no more requests at a time than a service takes', async () => {
+    await using limited = await startPetstore({ env: { PETSTORE_MAX_CONNECTIONS: '64' } })
+    await using folder = await Folder.create()
+    const ids = Array.from({ length: 500 }, (_, id) => id)
+    const env = { PETSTORE_API_KEY: limited.key }
+    const input = ids.map(ping).join('')
+    const { stdout, stderr } = await folder.run(['mcp', '--url', limited.url], { input, env })
+    assert.equal(stderr, '')
+    const answered = lines(stdout).filter(({ result }) => result !== undefined)
+    assert.deepEqual(new Set(answered.map(({ id }) => id)), new Set(ids))
   })
 
   const FAILURES: Record<string, [url: () => Promise<string> | string, key: () => string, reason: RegExp]> = {
@@ -83,11 +119,7 @@ describe('petstore mcp', () => {
     await commands.refused(2, 'mcp', /Name the address of the service, with --url/, { env })
     await commands.refused(2, 'mcp --url nonsense', /--url ADDRESS/, { env })
     await commands.refused(2, 'mcp --url http://me:secret@127.0.0.1', /--url ADDRESS/, { env })
-    await commands.refused(
-      2,
-      'mcp --url http://127.0.0.1',
-      /Set PETSTORE_API_KEY to an API key, or PETSTORE_API_KEY_FILE/,
-    )
+    await commands.refused(2, 'mcp --url http://127.0.0.1', /Set PETSTORE_API_KEY to an API key/)
     await commands.refused(2, 'mcp --url http://127.0.0.1 --key x', /mcp has no option --key/, { env })
   })
 })

@@ -68,8 +68,12 @@ describeService('An agent', (service) => {
 
   it('is told to send text where its client may have rounded a number', async () => {
     const before = await countPets(service())
-    const args = { createPet: '{"name":"Rex","categoryId":9007199254740993}', getPet: '{"petId":-9007199254740992}' }
-    for (const [name, json] of Object.entries(args)) {
+    const args = [
+      ['createPet', '{"name":"Rex","categoryId":9007199254740993}'],
+      ['createPet', '{"name":"Rex","categoryId":3,"idempotencyKey":9007199254740993}'],
+      ['getPet', '{"petId":-9007199254740992}'],
+    ] as const
+    for (const [name, json] of args) {
       const { text } = await post(
         service(),
         `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"${name}","arguments":${json}}}`,
@@ -111,6 +115,7 @@ describeService('An agent', (service) => {
     'a list as a limit': ['listPets', { limit: [1] }, 'invalid_parameter', /argument limit must be text or a number/],
     'a cursor': ['listPets', { cursor: 'x&limit=1' }, 'invalid_parameter', /parameter cursor .* got "x&limit=1"/],
     'a missing id': ['getPet', {}, 'invalid_parameter', /argument petId must be text or a number, got nothing/],
+    'an object as an id': ['getPet', { petId: { toString: 1 } }, 'invalid_parameter', /got an object/],
     'an empty id': ['getPet', { petId: '' }, 'invalid_parameter', /argument petId/],
     'a path as an id': ['getPet', { petId: '../pets' }, 'pet_not_found', /"\.\.\/pets"/],
     'a lone surrogate': ['getPet', { petId: '\uD800' }, 'pet_not_found', /No animal/],

@@ -1,15 +1,14 @@
 // petstore mcp: connects an agent that can only start a program (MCP over stdio) to a service: a message a line, each way.
-import { createInterface } from 'node:readline'
-import { readSecret } from '../config.ts'
+import type { Readable } from 'node:stream'
 import { Problem } from '../contract/errors.ts'
 import { parseJson } from '../contract/json.ts'
 import { type Command, UsageError } from './command.ts'
 import { print, report, type Terminal } from './terminal.ts'
 
-const VARIABLE = 'PETSTORE_API_KEY'
+const KEY_VARIABLE = 'PETSTORE_API_KEY'
 const TIMEOUT_MS = 60_000
-
-type Fields = Record<string, unknown>
+/** How many requests run at a time: a service limits connections. */
+const MOST_AT_ONCE = 16
 
 export const mcp: Command = {
   name: 'mcp',
@@ -19,16 +18,18 @@ export const mcp: Command = {
     url: {
       value: 'ADDRESS',
       meaning: 'Address of the service, such as https://petstore.example',
-      notes: `The API key is read from ${VARIABLE}, or from the file that ${VARIABLE}_FILE names`,
+      notes: `The API key is read from ${KEY_VARIABLE}`,
     },
   },
   examples: ['petstore mcp --url http://127.0.0.1:8080'],
   async run({ terminal, flags }) {
     const url = parseUrl(flags['url'])
-    const key = readKey(terminal)
+    const { [KEY_VARIABLE]: key = terminal.envFile.variables[KEY_VARIABLE] } = terminal.env
+    if (!key) throw new UsageError(`Set ${KEY_VARIABLE} to an API key.`)
     const running = new Set<Promise<void>>()
-    for await (const line of createInterface({ input: terminal.stdin })) {
+    for await (const line of linesOf(terminal.stdin)) {
       if (line.trim() === '') continue
+      if (running.size >= MOST_AT_ONCE) await Promise.race(running)
       const answered = forward(terminal, url, key, line).finally(() => running.delete(answered))
       running.add(answered)
     }
@@ -43,17 +44,21 @@ function parseUrl(text = ''): string {
   throw new UsageError('Name the address of the service, with --url ADDRESS, such as https://petstore.example.')
 }
 
-function readKey({ env, envFile: { variables } }: Terminal): string {
-  const source = [env, variables].find((each) => each[VARIABLE] || each[`${VARIABLE}_FILE`]) ?? {}
-  const { [VARIABLE]: key, [`${VARIABLE}_FILE`]: path } = source
-  if (key || path) return key || readSecret(`${VARIABLE}_FILE`, path!)
-  throw new UsageError(`Set ${VARIABLE} to an API key, or ${VARIABLE}_FILE to a file with one.`)
+/** Splits at line feeds only: node:readline also splits at U+2028, which JSON may contain. */
+async function* linesOf(input: Readable): AsyncGenerator<string> {
+  const parts: string[] = []
+  for await (const chunk of input.setEncoding('utf8')) {
+    const [end = '', ...following] = (chunk as string).split('\n')
+    parts.push(end)
+    for (const start of following) yield parts.splice(0, Infinity, start).join('')
+  }
+  yield parts.join('')
 }
 
 /** Sends a message to the service, and prints its answer. An error that is no message of the protocol becomes one. */
 async function forward(terminal: Terminal, url: string, key: string, line: string): Promise<void> {
   const json = parseJson(Buffer.from(line), 'line')
-  const message = (json instanceof Problem ? {} : json.value) as Fields
+  const message = fieldsOf(json instanceof Problem ? {} : json.value)
   const sent = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json', ...mirrored(message) }
   const headers = { Accept: 'application/json, text/event-stream', ...sent }
   const signal = AbortSignal.timeout(TIMEOUT_MS)
@@ -76,13 +81,19 @@ async function forward(terminal: Terminal, url: string, key: string, line: strin
   }
 }
 
-/** Returns the headers that repeat parts of a message, for a message of the revision 2026-07-28 or later. */
+/** Returns the headers that repeat parts of a message, from revision 2026-07-28 on. The service says which one it misses. */
 function mirrored({ method, params }: Fields): Record<string, string> {
-  const { name, _meta: meta } = (params ?? {}) as Fields
-  const revision = (meta as Fields | undefined)?.['io.modelcontextprotocol/protocolVersion']
+  const { name, _meta: meta } = fieldsOf(params)
+  const { 'io.modelcontextprotocol/protocolVersion': revision } = fieldsOf(meta)
   if (revision === undefined) return {}
-  const isPlain = /^[\x21-\x7e]*$/.test(String(name))
-  const nameHeader = isPlain ? String(name) : `=?base64?${Buffer.from(String(name)).toString('base64')}?=`
-  const headers = { 'MCP-Protocol-Version': revision as string, 'Mcp-Method': String(method) }
-  return name === undefined ? headers : { ...headers, 'Mcp-Name': nameHeader }
+  const parts = Object.entries({ 'MCP-Protocol-Version': revision, 'Mcp-Method': method, 'Mcp-Name': name })
+  const isHeader = (part: unknown) => typeof part === 'string' && /^[\x20-\x7e]*$/.test(part)
+  return Object.fromEntries(parts.filter(([, part]) => isHeader(part))) as Record<string, string>
+}
+
+type Fields = Record<string, unknown>
+
+/** Returns no fields for a value that is no object. */
+function fieldsOf(value: unknown): Fields {
+  return { ...(value as object) }
 }

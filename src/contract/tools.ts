@@ -5,7 +5,7 @@ import { isRemoved, type Operation, OPERATIONS, type Parameter } from './operati
 type Schema = Record<string, unknown>
 
 export function toolsAt(now: number): object[] {
-  return OPERATIONS.filter((operation) => !isRemoved(operation, now)).map(toolOf)
+  return TOOLS.filter((_tool, index) => !isRemoved(OPERATIONS[index]!, now))
 }
 
 /** Returns the argument for a parameter, such as idempotencyKey for Idempotency-Key. */
@@ -66,3 +66,5 @@ function withTextIntegers(schema: Schema): object {
     return { ...rest, anyOf: [INTEGER, DIGITS] }
   }) as object
 }
+
+const TOOLS = OPERATIONS.map(toolOf)

@@ -1,5 +1,5 @@
 // The Model Context Protocol at /mcp (Streamable HTTP, without sessions and streams): lists the operations as tools and calls them.
-// A request of the newest revision describes itself in its `_meta`; clients of earlier ones initialize first, which needs no state.
+// A request of the newest revision describes itself in its `_meta`; clients of the earlier one initialize first, which needs no state.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type Config, ownBaseUrl } from '../config.ts'
 import { Refusal } from '../contract/errors.ts'
@@ -14,8 +14,8 @@ import { isOwnName } from './reach.ts'
 import type { PageRoute } from './routes.ts'
 import { type Fields, requestFor, toolResult } from './tool-call.ts'
 
-const [NEWEST, ...EARLIER] = ['2026-07-28', '2025-11-25', '2025-06-18'] as const
-const REVISIONS: readonly unknown[] = [NEWEST, ...EARLIER]
+const [NEWEST, EARLIER] = ['2026-07-28', '2025-11-25']
+const REVISIONS: readonly unknown[] = [NEWEST, EARLIER]
 
 const META = 'io.modelcontextprotocol/'
 const SERVER_INFO = { name: 'petstore', title: 'Petstore', version: VERSION }
@@ -36,14 +36,12 @@ interface Message {
 
 export function createMcp(config: Config, { authenticate, runWithin, clock }: Operations) {
   /** Returns undefined if the revision does not have the method. */
-  function resultOf({ method, params }: Message, isNewest: boolean): object | undefined {
+  function resultOf(method: string, isNewest: boolean): object | undefined {
     if (method === 'tools/list') return { tools: toolsAt(clock()), ...(isNewest && CACHEABLE) }
     if (isNewest)
       return method === 'server/discover' ? { supportedVersions: REVISIONS, ...ABOUT, ...CACHEABLE } : undefined
-    if (method === 'ping') return {}
-    if (method !== 'initialize') return undefined
-    const protocolVersion = EARLIER.find((revision) => revision === params['protocolVersion']) ?? EARLIER[0]
-    return { protocolVersion, serverInfo: SERVER_INFO, ...ABOUT }
+    if (method === 'initialize') return { protocolVersion: EARLIER, serverInfo: SERVER_INFO, ...ABOUT }
+    return method === 'ping' ? {} : undefined
   }
 
   /** Runs the operation. Whatever its result is, also an error that is thrown, `present` makes it the result of the tool. */
@@ -66,14 +64,14 @@ export function createMcp(config: Config, { authenticate, runWithin, clock }: Op
     if (json instanceof Refusal) return failure(undefined, -32_700, json.message, 400)
     const message = readMessage(json.value)
     if ('status' in message) return message
-    if (message.id === undefined) return { status: 202, headers: ['Content-Length', '0'], body: undefined }
+    const { id, method } = message
+    if (id === undefined) return { status: 202, headers: ['Content-Length', '0'], body: undefined }
     const isNewest = readRevision(message, call.request)
     if (typeof isNewest !== 'boolean') return isNewest
-    if (message.method === 'tools/call') return callTool(call, response, message, isNewest)
-    const result = resultOf(message, isNewest)
-    if (result !== undefined) return success(message.id, result, isNewest)
-    const unknown = `This revision of the protocol has no method ${quote(message.method)}.`
-    return failure(message.id, -32_601, unknown, isNewest ? 404 : 200)
+    if (method === 'tools/call') return callTool(call, response, message, isNewest)
+    const result = resultOf(method, isNewest)
+    if (result !== undefined) return success(id, result, isNewest)
+    return failure(id, -32_601, `This revision of the protocol has no method ${quote(method)}.`, isNewest ? 404 : 200)
   }
 
   const route: PageRoute = { method: 'POST', path: '/mcp', access: 'public', answer }
@@ -85,15 +83,14 @@ function isObject(value: unknown): value is Fields {
 }
 
 function readMessage(value: unknown): Message | Answer {
-  const invalid = (message: string) => failure(undefined, -32_600, message, 400)
-  if (Array.isArray(value)) return invalid('Send one message in each request; batches are not supported.')
-  if (!isObject(value) || value['jsonrpc'] !== '2.0') return invalid('The body must be a message of JSON-RPC 2.0.')
-  const { id, method = '', params = {} } = value
-  if (method === '' && ('result' in value || 'error' in value)) return { method, params: {} }
-  if (typeof method !== 'string' || method === '') return invalid(`The method must be text, got ${describe(method)}.`)
+  const { id, jsonrpc, method, params = {}, result, error } = isObject(value) ? value : {}
+  const isId = typeof id === 'string' || typeof id === 'bigint'
+  const invalid = (message: string) => failure(isId ? id : undefined, -32_600, message, 400)
+  if (jsonrpc !== '2.0') return invalid('The body must be one message of JSON-RPC 2.0; batches are not supported.')
+  if (method === undefined && (result !== undefined || error !== undefined)) return { method: '', params: {} }
+  if (typeof method !== 'string') return invalid(`The method must be text, got ${describe(method)}.`)
   if (!isObject(params)) return invalid(`params must be an object, got ${describe(params)}.`)
-  if (!('id' in value)) return { method, params }
-  if (typeof id === 'string' || typeof id === 'bigint') return { id, method, params }
+  if (id === undefined || isId) return { ...(isId && { id }), method, params }
   return invalid(`The id must be text or an int64, got ${describe(id)}.`)
 }
 
@@ -102,29 +99,23 @@ function readRevision({ id, method, params }: Message, { headers }: IncomingMess
   const meta = isObject(params['_meta']) ? params['_meta'] : {}
   const { [`${META}protocolVersion`]: declared, [`${META}clientCapabilities`]: capabilities } = meta
   const requested = declared ?? headers['mcp-protocol-version']
-  if (requested !== undefined && !REVISIONS.includes(requested)) {
+  if (requested === undefined || requested === EARLIER) return false
+  if (requested !== NEWEST) {
     const data = { supported: REVISIONS, requested: typeof requested === 'string' ? requested : describe(requested) }
     return failure(id, -32_022, `Supported revisions: ${REVISIONS.join(', ')}.`, 400, data)
   }
-  if (requested !== NEWEST) return false
   if (declared === undefined || !isObject(capabilities)) {
     const missing = `params._meta must have ${META}protocolVersion and ${META}clientCapabilities.`
     return failure(id, -32_602, missing, 400)
   }
-  const mirrored = { 'MCP-Protocol-Version': declared, 'Mcp-Method': method, 'Mcp-Name': params['name'] }
+  const named = method === 'tools/call' && { 'Mcp-Name': params['name'] }
+  const mirrored = { 'MCP-Protocol-Version': declared, 'Mcp-Method': method, ...named }
   for (const [name, value] of Object.entries(mirrored)) {
-    const sent = decodedHeader(headers[name.toLowerCase()])
-    if (sent === value || (name === 'Mcp-Name' && method !== 'tools/call')) continue
+    const sent = headers[name.toLowerCase()]
     const message = `The header ${name} must be ${describe(value)}, as in the body, got ${describe(sent)}.`
-    return failure(id, -32_020, message, 400)
+    if (sent !== value) return failure(id, -32_020, message, 400)
   }
   return true
-}
-
-/** Decodes what a client has marked as Base64, because a header cannot carry it. */
-function decodedHeader(header: string | string[] | undefined): string | undefined {
-  const encoded = /^=\?base64\?(.*)\?=$/.exec(String(header))?.[1]
-  return encoded === undefined ? header?.toString() : Buffer.from(encoded, 'base64').toString()
 }
 
 function success(id: Message['id'], result: object, isNewest: boolean): Answer {
@@ -133,7 +124,7 @@ function success(id: Message['id'], result: object, isNewest: boolean): Answer {
 }
 
 function failure(id: Message['id'], code: number, message: string, status = 200, data?: object): Answer {
-  return rpcAnswer(status, id, { error: { code, message, ...(data && { data }) } })
+  return rpcAnswer(status, id, { error: { code, message, data } })
 }
 
 function rpcAnswer(status: number, id: Message['id'], outcome: object): Answer {
@@ -149,13 +140,13 @@ const LOOPBACK = /^https?:\/\/(?:(?:[a-z0-9-]+\.)*localhost|127(?:\.\d+){3}|\[::
  */
 function createOriginCheck(config: Config, path: string): (call: PageCall) => Refusal | undefined {
   const base = ownBaseUrl(config)
-  const own = base === undefined ? undefined : new URL(base).origin
+  const own = base && new URL(base).origin
   return (call) => {
-    const { url, headers } = call.request
-    const { origin } = headers
-    if (origin === undefined || decodeURI(url!.split('?', 1)[0]!) !== path) return undefined
-    const isCalled = origin === `${call.protocol}://${call.host}` && isOwnName(call.host)
-    if (origin === own || LOOPBACK.test(origin) || isCalled) return undefined
+    const { protocol, host, request } = call
+    const { origin } = request.headers
+    if (origin === undefined || decodeURI(request.url!.split('?', 1)[0]!) !== path) return undefined
+    if (origin === own || LOOPBACK.test(origin) || (origin === `${protocol}://${host}` && isOwnName(host)))
+      return undefined
     call.sameOrigin = true
     return new Refusal('foreign_origin', `Pages of ${quote(origin)} may not call ${path}.`)
   }

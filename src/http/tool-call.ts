@@ -1,9 +1,9 @@
-// A call of a tool as the request for an operation that it stands for, and the operation's answer as the result of the tool.
+// A call of a tool as the request for an operation, and the operation's answer as the result of the tool.
 import type { IncomingMessage } from 'node:http'
 import { errorBody, Refusal } from '../contract/errors.ts'
 import { int64FromText } from '../contract/int64.ts'
 import { describe, OtherNumber } from '../contract/json.ts'
-import { BASE_PATH, type Operation, type Parameter } from '../contract/operations.ts'
+import { BASE_PATH, type Operation } from '../contract/operations.ts'
 import { argumentName, bodySchema } from '../contract/tools.ts'
 import type { Result } from './call.ts'
 
@@ -14,62 +14,54 @@ export function requestFor(operation: Operation, given: Fields, outer: IncomingM
   const { 'petstore-rehearse': rehearsal } = outer.headers
   const headers: Record<string, string> = rehearsal === undefined ? {} : { 'petstore-rehearse': String(rehearsal) }
   const body = { ...given }
-  const problems: string[] = []
   const query: string[] = []
   let path = BASE_PATH + operation.path
+  let problem: Refusal | undefined
+  const refuse = (name: string, rule: string) => {
+    const message = `The argument ${name} must be ${rule}, got ${describe(given[name])}.`
+    problem ??= new Refusal('invalid_parameter', message)
+  }
+  for (const [name, value] of Object.entries(given))
+    if (typeof value === 'bigint' && !Number.isSafeInteger(Number(value)))
+      refuse(name, 'sent as text, since a client may have rounded a number beyond ±2^53')
   for (const parameter of operation.parameters) {
     const name = argumentName(parameter)
-    const value = body[name]
     delete body[name]
-    if (value === undefined && !parameter.required) continue
-    const text = value instanceof OtherNumber ? value.source : String(value).toWellFormed()
-    const violated = violatedRule(parameter, value, text)
-    if (violated !== undefined) problems.push(`The argument ${name} must be ${violated}, got ${describe(value)}.`)
-    else if (parameter.in === 'header') headers[parameter.name.toLowerCase()] = text.trim()
+    if (given[name] === undefined && !parameter.required) continue
+    const text = textOf(given[name])
+    if (text === undefined || (text === '' && parameter.in === 'path')) refuse(name, 'text or a number')
     else if (parameter.in === 'query') query.push(`${parameter.name}=${encodeURIComponent(text)}`)
-    else path = path.replace(`{${parameter.name}}`, () => encodeURIComponent(text))
+    else if (parameter.in === 'path') path = path.replace(`{${parameter.name}}`, () => encodeURIComponent(text))
+    else if (/[^\t\x20-\x7e\x80-\xff]/.test(text)) refuse(name, 'text that a header can carry')
+    else headers[parameter.name.toLowerCase()] = text.replaceAll(/^[ \t]+|[ \t]+$/g, '')
   }
-  for (const [name, { format }] of Object.entries(bodySchema(operation).properties)) {
-    const value = body[name]
-    if (format !== 'int64') continue
-    if (isRounded(value)) problems.push(`The argument ${name} must be ${EXACT}, got ${describe(value)}.`)
-    if (typeof value === 'string') body[name] = int64FromText(value) ?? value
-  }
+  for (const [name, { format }] of Object.entries(bodySchema(operation).properties))
+    if (format === 'int64' && typeof body[name] === 'string') body[name] = int64FromText(body[name]) ?? body[name]
   const content = operation.body && Buffer.from(JSON.stringify(body, exactNumber))
   if (content) Object.assign(headers, { 'content-type': 'application/json', 'content-length': `${content.length}` })
   const chunks = [content ?? null]
   const own = {
     method: operation.method,
-    url: [path, ...(query.length > 0 ? [query.join('&')] : [])].join('?'),
+    url: query.length === 0 ? path : `${path}?${query.join('&')}`,
     headers,
     rawHeaders: Object.entries(headers).flat(),
     complete: true,
     read: () => chunks.shift() ?? null,
   }
-  const request = Object.create(outer, Object.getOwnPropertyDescriptors(own)) as IncomingMessage
-  return { request, problem: problems.length === 0 ? undefined : new Refusal('invalid_parameter', problems.join(' ')) }
+  return { request: Object.create(outer, Object.getOwnPropertyDescriptors(own)) as IncomingMessage, problem }
 }
 
-const EXACT = 'sent as text, since a client may have rounded a number beyond ±2^53'
-
-/** Completes the sentence "The argument must be …"; undefined if a request can carry it. The handler checks its value. */
-function violatedRule(parameter: Parameter, value: unknown, text: string): string | undefined {
-  const isText = /^(?:string|number|bigint)$/.test(typeof value) || value instanceof OtherNumber
-  if (!isText || (parameter.in === 'path' && text === '')) return 'text or a number'
-  if (parameter.in === 'path' && isRounded(value)) return EXACT
-  return parameter.in === 'header' && /[^\t\x20-\x7e\x80-\xff]/.test(text) ? 'text that a header can carry' : undefined
-}
-
-function isRounded(value: unknown): boolean {
-  return typeof value === 'bigint' && !Number.isSafeInteger(Number(value))
+/** Returns undefined for a value that is neither text nor a number. */
+function textOf(value: unknown): string | undefined {
+  if (value instanceof OtherNumber) return value.source
+  return ['string', 'number', 'bigint'].includes(typeof value) ? String(value).toWellFormed() : undefined
 }
 
 // TypeScript's library does not declare it yet.
 const { rawJSON } = JSON as unknown as { rawJSON: (text: string) => object }
 
 function exactNumber(_name: string, value: unknown): unknown {
-  if (typeof value === 'bigint') return rawJSON(String(value))
-  return value instanceof OtherNumber ? rawJSON(value.source) : value
+  return typeof value === 'bigint' || value instanceof OtherNumber ? rawJSON(textOf(value)!) : value
 }
 
 /** Returns an error as text that a model can act on; else the content, as text and as data. */
