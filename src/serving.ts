@@ -6,7 +6,7 @@ import { Sessions } from './accounts/sessions.ts'
 import { Usage } from './accounts/usage.ts'
 import { type Config, environmentSetting, ownBaseUrl } from './config.ts'
 import type { ConsoleParts } from './console/visit.ts'
-import { createRecorder, createResponder, createSend, type Responder } from './http/answer.ts'
+import { createRecorder, createResponder, createSend } from './http/answer.ts'
 import { AnswerCache } from './http/answer-cache.ts'
 import { createApp, type Operations, type Timeouts } from './http/app.ts'
 import type { Arrival } from './http/call.ts'
@@ -107,7 +107,7 @@ export async function startServing(parts: ServingParts) {
   const [url, reach] = [addressOf(server), reachOf(config, server.address())]
   const consoleParts = { config, ...reach, url, store, accounts, sessions, flushUsage, throttles: shared, clock, log }
   // Requests for pages wait until the pages are loaded; operations are served meanwhile.
-  setImmediate(() => pages.resolve(loadPages(consoleParts, health, responder, operations)))
+  setImmediate(() => pages.resolve(loadPages(consoleParts, health, operations)))
 
   return {
     /** With the actual port, such as http://127.0.0.1:8080. */
@@ -151,15 +151,10 @@ async function loadMetrics({ adminPort }: Config): Promise<Metrics | undefined> 
 type ServePage = ReturnType<typeof createPages>
 
 /** Imports the pages after the server listens: they take longer to load than all other modules together. */
-async function loadPages(
-  parts: ConsoleParts,
-  health: Health,
-  responder: Responder,
-  operations: Operations,
-): Promise<ServePage> {
+async function loadPages(parts: ConsoleParts, health: Health, operations: Operations): Promise<ServePage> {
   const [{ createConsole }, { createPages }] = await Promise.all([
     import('./console/console.ts'),
     import('./http/pages.ts'),
   ])
-  return createPages(parts.config, health, createConsole(parts), responder, operations)
+  return createPages(parts.config, health, createConsole(parts), operations)
 }

@@ -171,7 +171,7 @@ async function answersOf(faulty: Faulty): Promise<{ answers: Map<string, number>
     ...faulty.app,
   }
   const app = createApp(parts)
-  const pages = createPages(config, health, { routes: [], notFound }, responder, app.operations)
+  const pages = createPages(config, health, { routes: [], notFound }, app.operations)
   await using server = await listening(app.server)
   const headers = { Authorization: `Bearer ${key}`, Accept: 'text/html', 'Content-Type': 'application/json' }
   const operations = OPERATIONS.map((operation) => `${operation.method} /v1${examplePath(operation)}`)

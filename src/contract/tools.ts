@@ -23,10 +23,7 @@ function toolOf(operation: Operation): object {
   const body = bodySchema(operation)
   const required = parameters.filter((parameter) => parameter.required).map(argumentName)
   // Without examples: a model would send the example of an idempotency key.
-  const ofParameters = parameters.map((parameter) => {
-    const { description, schema } = parameter
-    return [argumentName(parameter), { ...schema, description }]
-  })
+  const ofParameters = parameters.map((each) => [argumentName(each), { ...each.schema, description: each.description }])
   const properties = { ...Object.fromEntries(ofParameters), ...body.properties }
   const inputSchema = { type: 'object', properties, required: [...required, ...body.required] }
   const description = descriptionOf(operation) + (success.headers?.includes('Link') ? ` ${PAGING_NOTE}` : '')

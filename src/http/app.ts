@@ -153,5 +153,5 @@ function createOperations(parts: AppParts) {
     }
   }
 
-  return { serve, authenticate, runWithin, clock }
+  return { serve, authenticate, runWithin, clock, responder }
 }

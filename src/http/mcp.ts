@@ -104,10 +104,8 @@ function readRevision({ id, method, params }: Message, { headers }: IncomingMess
     const data = { supported: REVISIONS, requested: typeof requested === 'string' ? requested : describe(requested) }
     return failure(id, -32_022, `Supported revisions: ${REVISIONS.join(', ')}.`, 400, data)
   }
-  if (declared === undefined || !isObject(capabilities)) {
-    const missing = `params._meta must have ${META}protocolVersion and ${META}clientCapabilities.`
-    return failure(id, -32_602, missing, 400)
-  }
+  const required = `params._meta must have ${META}protocolVersion and ${META}clientCapabilities.`
+  if (declared === undefined || !isObject(capabilities)) return failure(id, -32_602, required, 400)
   const named = method === 'tools/call' && { 'Mcp-Name': params['name'] }
   const mirrored = { 'MCP-Protocol-Version': declared, 'Mcp-Method': method, ...named }
   for (const [name, value] of Object.entries(mirrored)) {

@@ -5,7 +5,6 @@ import type { Config } from '../config.ts'
 import { renderOpenapi } from '../contract/openapi.ts'
 import { Refusal } from '../contract/errors.ts'
 import { BASE_PATH } from '../contract/operations.ts'
-import type { Responder } from './answer.ts'
 import type { Operations } from './app.ts'
 import { etagOf, matchesEtag } from './answer-cache.ts'
 import {
@@ -23,13 +22,7 @@ import { createMcp } from './mcp.ts'
 import { isOwnName } from './reach.ts'
 import { asksForPage, findRoute, type PageRoute, type Pages, tableOf, unrouted } from './routes.ts'
 
-export function createPages(
-  config: Config,
-  health: Answers,
-  pages: Pages,
-  { respond }: Responder,
-  operations: Operations,
-) {
+export function createPages(config: Config, health: Answers, pages: Pages, operations: Operations) {
   const mcp = createMcp(config, operations)
   const table = tableOf([...publicRoutes(config, health), mcp.route, ...pages.routes])
   const clientAddress = createClientAddress(config.trustProxy)
@@ -55,7 +48,8 @@ export function createPages(
       query: found?.query ?? '',
       showsPage: asksForPage(request),
     }
-    respond(call, response, () => checkFraming(call) ?? mcp.checkOrigin(call) ?? found?.route.answer(call, response) ?? answerUnrouted(call))
+    const answer = () => found?.route.answer(call, response) ?? answerUnrouted(call)
+    operations.responder.respond(call, response, () => checkFraming(call) ?? mcp.checkOrigin(call) ?? answer())
   }
 }
 
