@@ -172,7 +172,7 @@ describeService('An agent', (service) => {
     }
     await until(async () => {
       const failed = await service().store.accounts.failedRequests(apiKey.accountId, 5)
-      return failed.some(({ operation, code }) => operation === 'mcp' && code === 'revoked_api_key')
+      return failed.some(({ operation, code }) => operation === 'POST /mcp' && code === 'revoked_api_key')
     }, 'the refusal is written')
   })
 
