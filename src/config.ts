@@ -162,10 +162,7 @@ export const VARIABLES = Object.values<Setting>(SETTINGS).flatMap(({ variable, f
   [variable].concat(fileVariable),
 )
 
-/**
- * Returns the variables that start with PETSTORE_ but are no settings: their names are mistyped. The launcher sets
- * PETSTORE_CALLED_AS, and `petstore mcp` reads PETSTORE_API_KEY.
- */
+/** Returns the variables that start with PETSTORE_ but are unknown: mistyped. The launcher sets CALLED_AS, `petstore mcp` reads API_KEY. */
 export function unknownVariables(env: Texts): string[] {
   const isUnknown = (name: string) => /^PETSTORE_(?!(?:CALLED_AS|API_KEY)$)/i.test(name) && !VARIABLES.includes(name)
   return Object.keys(env).filter((name) => env[name] && isUnknown(name))

@@ -33,21 +33,26 @@ describe('POST /mcp', () => {
       200,
       /"id":9223372036854775807,/,
     ],
-    'a larger id': ['{"jsonrpc":"2.0","id":9223372036854775808,"method":"ping"}', {}, 400, /-32600.*The id must be/],
-    'an id of null': [{ id: null, method: 'ping' }, {}, 400, /-32600.*The id must be text or an int64, got null/],
+    'a larger id': [
+      '{"jsonrpc":"2.0","id":9223372036854775808,"method":"ping"}',
+      {},
+      400,
+      /-32600.*an id that is text or an int64/,
+    ],
+    'an id of null': [{ id: null, method: 'ping' }, {}, 400, /-32600/],
     'an id that is no integer': [{ id: 1.5, method: 'ping' }, {}, 400, /-32600/],
     'a huge exponent': ['{"jsonrpc":"2.0","id":1e999999999,"method":"ping"}', {}, 400, /-32600/],
     'a notification': [{ method: 'notifications/initialized' }, {}, 202, /^$/],
-    'an answer': [{ id: 1, result: {} }, {}, 202, /^$/],
+    'an answer to nothing': [{ id: 1, result: {} }, {}, 400, /-32600/],
     'no body': ['', {}, 400, /-32700.*body is missing/],
     'no JSON': ['{', {}, 400, /-32700.*not valid JSON/],
-    'a batch': ['[{"jsonrpc":"2.0","id":1,"method":"ping"}]', {}, 400, /-32600.*batches are not supported/],
+    'a batch': ['[{"jsonrpc":"2.0","id":1,"method":"ping"}]', {}, 400, /-32600.*no batch/],
     'an empty batch': ['[]', {}, 400, /-32600/],
     'a number': ['1', {}, 400, /-32600/],
     'no version of JSON-RPC': ['{"id":1,"method":"ping"}', {}, 400, /-32600/],
-    'no method, with the id': [{ id: 1 }, {}, 400, /"id":1,"error":{"code":-32600.*The method must be text/],
+    'no method, with the id': [{ id: 1 }, {}, 400, /"id":1,"error":{"code":-32600.*a method/],
     'a method of another type': [{ id: 1, method: 5 }, {}, 400, /-32600/],
-    'params as a list': [{ id: 1, method: 'ping', params: [] }, {}, 400, /"id":1,.*params must be an object/],
+    'params as a list': [{ id: 1, method: 'ping', params: [] }, {}, 400, /"id":1,.*params that are an object/],
     'an unknown method': [{ id: 1, method: 'resources/list' }, {}, 200, /"id":1,"error":{"code":-32601/],
     'a method of every object': [{ id: 1, method: 'constructor' }, {}, 200, /-32601/],
     'an unknown tool': [{ id: 1, method: 'tools/call', params: { name: 'toString' } }, {}, 200, /-32602.*Unknown tool/],
@@ -142,6 +147,7 @@ describe('POST /mcp', () => {
       404,
       /-32601/,
     ],
+    'a page of another site': [{ id: 1, method: 'ping' }, { Origin: 'http://evil.example' }, 403, /-32600.*evil\.example.* may not call/],
     'a session of another server': [
       { id: 1, method: 'ping' },
       { 'Mcp-Session-Id': 'x', 'Last-Event-ID': '1' },
@@ -223,11 +229,9 @@ describe('A page that calls /mcp', () => {
     for (const method of ['GET', 'OPTIONS', 'DELETE'])
       assert.equal((await status('https://evil.example', method)).status, 403, method)
     assert.equal((await status('https://evil.example', 'POST', '/%6dcp?x')).status, 403)
-    const { headers } = await status('https://evil.example')
-    assert.ok(!Object.keys(headers).some((name) => name.toLowerCase().startsWith('access-control')))
   })
 
-  it('is served if it is of the base address, of this machine, or of the address that it calls', async () => {
+  it('is served if it is of the base address or of the machine of the browser', async () => {
     const { host } = new URL(petstore().url)
     const OWN = [
       'https://shop.example',
@@ -237,7 +241,6 @@ describe('A page that calls /mcp', () => {
       `http://${host}`,
     ]
     for (const origin of OWN) assert.equal((await status(origin)).status, 200, origin)
-    assert.equal((await status('http://192.0.2.7:80', 'POST', '/mcp', '192.0.2.7:80')).status, 200)
   })
 
   it('gets the error as JSON even if it prefers HTML', async () => {

@@ -112,9 +112,9 @@ describeService('An agent', (service) => {
     'no arguments': ['createPet', {}, 'invalid_pet', /categoryId is missing/],
     'text that is no int64': ['createPet', { name: 'x', categoryId: '1.5' }, 'invalid_pet', /got "1\.5"/],
     'a limit': ['listPets', { limit: 1000 }, 'invalid_parameter', /from 1 to 100 in decimal digits, got "1000"/],
-    'a list as a limit': ['listPets', { limit: [1] }, 'invalid_parameter', /argument limit must be text or a number/],
+    'a list as a limit': ['listPets', { limit: [1] }, 'invalid_parameter', /argument limit must be text or an integer/],
     'a cursor': ['listPets', { cursor: 'x&limit=1' }, 'invalid_parameter', /parameter cursor .* got "x&limit=1"/],
-    'a missing id': ['getPet', {}, 'invalid_parameter', /argument petId must be text or a number, got nothing/],
+    'a missing id': ['getPet', {}, 'invalid_parameter', /argument petId must be text or an integer, got nothing/],
     'an object as an id': ['getPet', { petId: { toString: 1 } }, 'invalid_parameter', /got an object/],
     'an empty id': ['getPet', { petId: '' }, 'invalid_parameter', /argument petId/],
     'a path as an id': ['getPet', { petId: '../pets' }, 'pet_not_found', /"\.\.\/pets"/],
@@ -265,7 +265,7 @@ describe('The tools', () => {
     await using agent = await Agent.connect(petstore, 'legacy')
     for (let times = 0; times < 5; times += 1) await agent.client.listTools()
     assert.ok((await agent.call('listPets')).structuredContent)
-    assert.equal((await agent.call('getPet', {})).error!['code'], 'invalid_parameter')
+    assert.equal((await agent.call('listPets', { limit: 0 })).error!['code'], 'invalid_parameter')
     assert.equal((await petstore.call('/pets')).status, 200)
     const { response, text } = await post(petstore, { id: 1, method: 'tools/call', params: { name: 'listPets' } })
     assert.match(text, /rate_limited.*Try again in \d+ s.*"isError":true/)

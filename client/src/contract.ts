@@ -72,7 +72,6 @@ export type ErrorCode =
   | 'unknown_api_key'
   | 'revoked_api_key'
   | 'expired_api_key'
-  | 'foreign_origin'
   | 'pet_not_found'
   | 'unknown_path'
   | 'method_not_allowed'

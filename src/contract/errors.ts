@@ -88,11 +88,6 @@ export const ERRORS = {
     cause: 'The key has expired.',
     fix: 'Generate a new key and use that.',
   },
-  foreign_origin: {
-    status: 403,
-    cause: 'A page of another site called /mcp: the Origin header is neither the base address nor a local address.',
-    fix: 'Call /mcp from a program, or from a page of this service or of your own machine.',
-  },
   pet_not_found: {
     status: 404,
     cause: 'No animal has this identifier.',

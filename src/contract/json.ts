@@ -85,6 +85,28 @@ function exactNumber(_key: string, value: unknown, context: { source?: string })
   return int64FromJsonNumber(source) ?? new OtherNumber(source)
 }
 
+// TypeScript's library does not declare it yet.
+const { rawJSON } = JSON as unknown as { rawJSON: (text: string) => object }
+
+/** Renders JSON with each bigint and `OtherNumber` digit for digit. */
+export function exactJson(value: object): string {
+  return JSON.stringify(value, (_name, part: unknown) => {
+    if (part instanceof OtherNumber) return rawJSON(part.source)
+    return typeof part === 'bigint' ? rawJSON(String(part)) : part
+  })
+}
+
+export type Fields = Record<string, unknown>
+
+export function isObject(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof OtherNumber)
+}
+
+/** Returns no fields for a value that is no object. */
+export function fieldsOf(value: unknown): Fields {
+  return isObject(value) ? value : {}
+}
+
 const QUOTED_LENGTH = 60
 
 /** Describes a value briefly, for a message. */

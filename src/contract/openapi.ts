@@ -179,7 +179,6 @@ const ERROR_HEADERS: Partial<Record<ErrorStatus, readonly HeaderName[]>> = {
 const ERROR_DESCRIPTIONS: Record<ErrorStatus, string> = {
   400: 'The request is malformed or has invalid values',
   401: 'API key missing or invalid',
-  403: 'The page that called is of another site',
   404: 'The requested resource cannot be found',
   405: 'The method is not allowed',
   408: 'The request did not arrive in time',

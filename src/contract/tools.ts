@@ -5,7 +5,7 @@ import { isRemoved, type Operation, OPERATIONS, type Parameter } from './operati
 type Schema = Record<string, unknown>
 
 export function toolsAt(now: number): object[] {
-  return TOOLS.filter((_tool, index) => !isRemoved(OPERATIONS[index]!, now))
+  return OPERATIONS.filter((operation) => !isRemoved(operation, now)).map(toolOf)
 }
 
 /** Returns the argument for a parameter, such as idempotencyKey for Idempotency-Key. */
@@ -21,18 +21,17 @@ export function bodySchema({ body }: Operation): { properties: Record<string, Sc
 function toolOf(operation: Operation): object {
   const { id, method, summary, parameters, success } = operation
   const body = bodySchema(operation)
-  const required = parameters.filter((parameter) => parameter.required).map(argumentName)
   // Without examples: a model would send the example of an idempotency key.
-  const ofParameters = parameters.map((each) => [argumentName(each), { ...each.schema, description: each.description }])
-  const properties = { ...Object.fromEntries(ofParameters), ...body.properties }
-  const inputSchema = { type: 'object', properties, required: [...required, ...body.required] }
-  const description = descriptionOf(operation) + (success.headers?.includes('Link') ? ` ${PAGING_NOTE}` : '')
+  const described = parameters.map((each) => [argumentName(each), { ...each.schema, description: each.description }])
+  const properties = { ...Object.fromEntries(described), ...body.properties }
+  const required = [...parameters.filter((each) => each.required).map(argumentName), ...body.required]
+  const description = descriptionOf(operation) + (success.headers?.includes('Link') ? PAGING_NOTE : '')
   return {
     name: id,
     title: summary,
     description: parameters.reduce((text, each) => text.replaceAll(each.name, argumentName(each)), description),
-    inputSchema: withTextIntegers(inputSchema),
-    ...(success.content && { outputSchema: withTextIntegers(resultSchema(success.content.schema as Schema)) }),
+    inputSchema: withTextIntegers({ type: 'object', properties, required }),
+    outputSchema: success.content && withTextIntegers(resultSchema(success.content.schema as Schema)),
     annotations: {
       readOnlyHint: method === 'GET',
       destructiveHint: method !== 'GET' && method !== 'POST',
@@ -43,13 +42,12 @@ function toolOf(operation: Operation): object {
   }
 }
 
-const PAGING_NOTE = 'As a tool it returns no header, but `nextCursor`: pass it as `cursor` for the next page.'
-const NEXT_CURSOR = { type: 'string', description: 'The `cursor` of the next page; absent on the last one' }
+const PAGING_NOTE = ' As a tool it returns no header, but `nextCursor`: pass it as `cursor` for the next page.'
 
 /** A list becomes a field, because before the revision 2026-07-28 a result must be an object. */
 function resultSchema(schema: Schema): Schema {
   if (schema['type'] !== 'array') return schema
-  return { type: 'object', properties: { items: schema, nextCursor: NEXT_CURSOR }, required: ['items'] }
+  return { type: 'object', properties: { items: schema, nextCursor: { type: 'string' } }, required: ['items'] }
 }
 
 const INTEGER = { type: 'integer', minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER }
@@ -63,5 +61,3 @@ function withTextIntegers(schema: Schema): object {
     return { ...rest, anyOf: [INTEGER, DIGITS] }
   }) as object
 }
-
-const TOOLS = OPERATIONS.map(toolOf)

@@ -1,8 +1,7 @@
 // The HTTP server, and the path of a request for an operation: route, checks, handler, answer. All other requests go to the pages.
-import type { Server } from 'node:http'
+import type { IncomingMessage, Server } from 'node:http'
 import type { Keyring } from '../accounts/api-keys.ts'
 import { type Config, ownBaseUrl } from '../config.ts'
-import type { Refusal } from '../contract/errors.ts'
 import { HEADERS_LIMIT } from '../contract/limits.ts'
 import type { Log } from '../log.ts'
 import type { Store } from '../store/store.ts'
@@ -90,10 +89,10 @@ function createOperations(parts: AppParts) {
   const clientAddress = createClientAddress(config.trustProxy)
   const handlers = createHandlers(store, cache, clock, ownBaseUrl(config))
   const authenticate = createAuthenticate(keyring)
-  const admission = [checkFraming, authenticate]
   /** The checks between route and handler, in order. The first refusal is the answer. */
   const steps: readonly Step[] = [
-    ...admission,
+    checkFraming,
+    authenticate,
     createRemovedCheck(clock),
     ...(config.environment === 'staging' ? [createRehearsal(hold)] : []),
     ...(config.rateLimit === undefined ? [] : [createRateLimit(config.rateLimit, monotonic, lease)]),
@@ -134,23 +133,17 @@ function createOperations(parts: AppParts) {
     return true
   }
 
-  /**
-   * Runs an operation that was requested within another request, `outer`, whose framing and key have been checked. `problem`
-   * refuses its content, when its turn comes.
-   */
-  async function runWithin(outer: Call, arrival: Arrival, problem: Refusal | undefined): Promise<Result> {
-    const { method, url } = arrival.request
-    // The outer request may have arrived in an earlier turn.
-    cache.beginTurn()
-    const cached = isRead(method) ? cache.find(url!) : undefined
-    const call = new OperationCall(arrival, findOperation(method!, url!)!, cache.version, clientAddress)
-    call.caller = outer.caller
-    try {
-      return (await check(call, admission.length)) ?? problem ?? (await handle(call, cached))
-    } finally {
-      const { answerHeaders, rehearsed, disconnects } = call
-      Object.assign(outer, { answerHeaders, rehearsed, disconnects })
-    }
+  /** Runs the operation that `request` is for, as a part of another call, `outer`, whose answer it becomes. */
+  async function runWithin(outer: Call, request: IncomingMessage): Promise<Result> {
+    // The outer call may have arrived in an earlier turn.
+    cache.refresh()
+    const route = findOperation(request.method!, request.url!)!
+    const arrival = { request, at: outer.startedAt } as Arrival
+    const call = new OperationCall(arrival, route, cache.version, clientAddress)
+    const result = await resultOf(call, undefined)
+    const { answerHeaders, rehearsed, disconnects } = call
+    Object.assign(outer, { answerHeaders, rehearsed, disconnects })
+    return result
   }
 
   return { serve, authenticate, runWithin, clock, responder }
