@@ -118,9 +118,10 @@ function readExpiry(text: string, now: number): number | undefined | FieldProble
 function newKeyPage(visit: MemberVisit, { key, secret }: MadeKey): HtmlPage {
   const list = `curl ${baseAddress(visit)}/pets \\\n  -H "Authorization: Bearer ${secret}"`
   const create = `${list} \\\n  -H "Content-Type: application/json" -d '{"name": "Rex", "categoryId": 3}'`
-  const url = baseAddress(visit).replace(/v1$/, 'mcp')
-  const server = { type: 'http', url, headers: { Authorization: `Bearer ${secret}` } }
-  const agent = JSON.stringify({ mcpServers: { petstore: server } }, null, 2)
+  const root = baseAddress(visit).replace(/\/v1$/, '')
+  const forAgents = (petstore: object) => JSON.stringify({ mcpServers: { petstore } }, null, 2)
+  const remote = forAgents({ type: 'http', url: `${root}/mcp`, headers: { Authorization: `Bearer ${secret}` } })
+  const program = forAgents({ command: 'petstore', args: ['mcp', '--url', root], env: { PETSTORE_API_KEY: secret } })
   return {
     title: 'Your new key',
     section: 'keys',
@@ -134,8 +135,11 @@ function newKeyPage(visit: MemberVisit, { key, secret }: MadeKey): HtmlPage {
       <pre class="code" tabindex="0" aria-label="Example: add an animal with this key"><code data-copy>${create}</code></pre>
       <pre class="code" tabindex="0" aria-label="Example: list the animals with this key"><code data-copy>${list}</code></pre>
       <details><summary>Use it in an agent (MCP)</summary>
-        <p>For Claude Code in <code>.mcp.json</code>, for Cursor in <code>.cursor/mcp.json</code>:</p>
-        <pre class="code" tabindex="0" aria-label="Configuration of an agent with this key"><code data-copy>${agent}</code></pre>
+        <p>Claude Code reads this from <code>.mcp.json</code>, Cursor from <code>.cursor/mcp.json</code>, VS Code from
+        <code>.vscode/mcp.json</code> (<code>servers</code>, not <code>mcpServers</code>):</p>
+        <pre class="code" tabindex="0" aria-label="Configuration of an agent with this key"><code data-copy>${remote}</code></pre>
+        <p>Claude Desktop starts a program, in <code>claude_desktop_config.json</code>:</p>
+        <pre class="code" tabindex="0" aria-label="Configuration of Claude Desktop with this key"><code data-copy>${program}</code></pre>
       </details>
       ${firstRequest(key, 0)}
       <noscript><p><a href="/keys/${key.id}/first-request">See whether it has arrived</a></p></noscript>
