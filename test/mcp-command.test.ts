@@ -122,7 +122,10 @@ describe('petstore mcp', () => {
     await commands.refused(2, 'mcp', /Name the address of the service, with --url/, { env })
     await commands.refused(2, 'mcp --url nonsense', /--url ADDRESS/, { env })
     await commands.refused(2, 'mcp --url http://me:secret@127.0.0.1', /--url ADDRESS/, { env })
-    await commands.refused(2, 'mcp --url http://127.0.0.1', /Set PETSTORE_API_KEY to an API key/)
+    for (const key of ['', 'pets_test_\nx', '“pets_test_x”'])
+      await commands.refused(2, 'mcp --url http://127.0.0.1', /Set PETSTORE_API_KEY to an API key/, {
+        env: { PETSTORE_API_KEY: key },
+      })
     await commands.refused(2, 'mcp --url http://127.0.0.1 --key x', /mcp has no option --key/, { env })
   })
 })

@@ -147,7 +147,12 @@ describe('POST /mcp', () => {
       404,
       /-32601/,
     ],
-    'a page of another site': [{ id: 1, method: 'ping' }, { Origin: 'http://evil.example' }, 403, /-32600.*evil\.example.* may not call/],
+    'a page of another site': [
+      { id: 1, method: 'ping' },
+      { Origin: 'http://evil.example' },
+      403,
+      /-32600.*evil\.example.* may not call/,
+    ],
     'a session of another server': [
       { id: 1, method: 'ping' },
       { 'Mcp-Session-Id': 'x', 'Last-Event-ID': '1' },

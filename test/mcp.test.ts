@@ -291,13 +291,19 @@ describe('The page of a new key', () => {
 
   it('shows a configuration with which an agent connects', async () => {
     const { body } = await (await signedIn(petstore())).generateKey('agent')
-    const [, shown = ''] = /<code data-copy>({.*?})<\/code>/s.exec(body) ?? []
-    const { mcpServers } = JSON.parse(shown.replaceAll('&quot;', '"').replaceAll('&#34;', '"')) as {
-      mcpServers: { petstore: { type: string; url: string; headers: { Authorization: string } } }
-    }
-    const { type, url, headers } = mcpServers.petstore
-    assert.equal(type, 'http')
-    const at = { url: url.replace(/\/mcp$/, ''), key: headers.Authorization.replace('Bearer ', '') }
+    const shown = Array.from(body.matchAll(/<code data-copy>({.*?})<\/code>/gs), ([, json]) => json!)
+    const [remote, program] = shown.map(
+      (json) =>
+        (JSON.parse(json.replaceAll(/&(?:quot|#34);/g, '"')) as { mcpServers: { petstore: unknown } }).mcpServers
+          .petstore,
+    ) as [{ type: string; url: string; headers: { Authorization: string } }, object]
+    assert.equal(remote.type, 'http')
+    const at = { url: remote.url.replace(/\/mcp$/, ''), key: remote.headers.Authorization.replace('Bearer ', '') }
+    assert.deepEqual(program, {
+      command: 'petstore',
+      args: ['mcp', '--url', at.url],
+      env: { PETSTORE_API_KEY: at.key },
+    })
     await using agent = await Agent.connect(at)
     assert.ok((await agent.call('listPets')).structuredContent)
   })

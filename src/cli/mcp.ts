@@ -20,8 +20,9 @@ export const mcp: Command = {
   examples: ['petstore mcp --url http://127.0.0.1:8080'],
   async run({ terminal, flags }) {
     const url = parseUrl(flags['url'])
-    const { [KEY_VARIABLE]: key = terminal.envFile.variables[KEY_VARIABLE] } = terminal.env
-    if (!key) throw new UsageError(`Set ${KEY_VARIABLE} to an API key.`)
+    const key = (terminal.env[KEY_VARIABLE] ?? terminal.envFile.variables[KEY_VARIABLE] ?? '').trim()
+    if (!/^[\x21-\x7e]+$/.test(key)) throw new UsageError(`Set ${KEY_VARIABLE} to an API key.`)
+    if (terminal.stdin.isTTY) report(terminal, 'Waiting for the messages of an agent, one a line; Ctrl-D ends it.')
     let rest = ''
     // Not node:readline, which also splits at U+2028: JSON may contain it.
     for await (const chunk of terminal.stdin.setEncoding('utf8')) {
