@@ -290,3 +290,28 @@ describe('A fault while a tool is called', () => {
     assert.match((await post(petstore, call)).text, /"structuredContent":{"items":\[\]}/)
   })
 })
+
+describe('A list through a tool', () => {
+  it('has what was added before the call, also while an earlier list of the same page is still read', async () => {
+    await using petstore = await startPetstore({ chores: false })
+    const { pets } = petstore.store
+    const list = pets.list.bind(pets)
+    const [read, release] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    // Requests share a reading from the second one of an address on.
+    await petstore.call('/pets?limit=1')
+    pets.list = async (query) => {
+      pets.list = list
+      const page = await list(query)
+      read.resolve()
+      await release.promise
+      return page
+    }
+    const earlier = petstore.call('/pets?limit=1')
+    await read.promise
+    await petstore.add({ name: 'New', categoryId: 1 })
+    const call = { id: 1, method: 'tools/call', params: { name: 'listPets', arguments: { limit: 1 } } }
+    assert.match((await post(petstore, call)).text, /"structuredContent":{"items":\[{"id":1,"name":"New"/)
+    release.resolve()
+    await earlier
+  })
+})
