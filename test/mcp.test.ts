@@ -126,6 +126,12 @@ describeService('An agent', (service) => {
       'invalid_parameter',
       /header can carry/,
     ],
+    'a misspelt argument': [
+      'createPet',
+      { name: 'x', categoryId: 1, 'idempotency-key': 'a' },
+      'invalid_parameter',
+      /no argument "idempotency-key"; createPet takes idempotencyKey, name/,
+    ],
     'an empty key': [
       'createPet',
       { name: 'x', categoryId: 1, idempotencyKey: '' },

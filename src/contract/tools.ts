@@ -30,7 +30,7 @@ function toolOf(operation: Operation): object {
     name: id,
     title: summary,
     description: parameters.reduce((text, each) => text.replaceAll(each.name, argumentName(each)), description),
-    inputSchema: withTextIntegers({ type: 'object', properties, required }),
+    inputSchema: withTextIntegers({ type: 'object', properties, required, additionalProperties: false }),
     outputSchema: success.content && withTextIntegers(resultSchema(success.content.schema as Schema)),
     annotations: {
       readOnlyHint: method === 'GET',

@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http'
 import { errorBody, Refusal } from '../contract/errors.ts'
 import { int64FromText } from '../contract/int64.ts'
-import { describe, exactJson, type Fields } from '../contract/json.ts'
+import { describe, exactJson, type Fields, quote } from '../contract/json.ts'
 import { BASE_PATH, type Operation } from '../contract/operations.ts'
 import { argumentName, bodySchema } from '../contract/tools.ts'
 import type { Result } from './call.ts'
@@ -16,9 +16,17 @@ export function requestFor(operation: Operation, given: Fields, outer: IncomingM
   let path = BASE_PATH + operation.path
   const refuse = (name: string, rule: string) =>
     new Refusal('invalid_parameter', `The argument ${name} must be ${rule}, got ${describe(given[name])}.`)
-  for (const [name, value] of Object.entries(given))
+  const { properties } = bodySchema(operation)
+  const known = [...operation.parameters.map(argumentName), ...Object.keys(properties)]
+  for (const [name, value] of Object.entries(given)) {
+    // Not ignored as in a body: a misspelt idempotencyKey would add an animal twice.
+    if (!known.includes(name)) {
+      const message = `There is no argument ${quote(name)}; ${operation.id} takes ${known.join(', ')}.`
+      return new Refusal('invalid_parameter', message)
+    }
     if (typeof value === 'bigint' && !Number.isSafeInteger(Number(value)))
       return refuse(name, 'sent as text, since a client may have rounded a number beyond ±2^53')
+  }
   for (const parameter of operation.parameters) {
     const name = argumentName(parameter)
     const value = given[name]
@@ -32,7 +40,7 @@ export function requestFor(operation: Operation, given: Fields, outer: IncomingM
     else if (/[^\t\x20-\x7e\x80-\xff]/.test(text)) return refuse(name, 'text that a header can carry')
     else headers[parameter.name.toLowerCase()] = text.trim()
   }
-  for (const [name, { format }] of Object.entries(bodySchema(operation).properties))
+  for (const [name, { format }] of Object.entries(properties))
     if (format === 'int64' && typeof body[name] === 'string') body[name] = int64FromText(body[name]) ?? body[name]
   const content = Buffer.from(exactJson(body))
   Object.assign(headers, { 'content-type': 'application/json', 'content-length': `${content.length}` })
