@@ -18,6 +18,7 @@ import type { Log } from './log.ts'
 import { type Serving, startServing } from './serving.ts'
 import { IDEMPOTENCY_KEPT_MS } from './store/idempotency.ts'
 import { isPerson } from './store/people-store.ts'
+import { whyBehind } from './store/partition-store.ts'
 import { type Store, StoreUnavailable } from './store/store.ts'
 import { createSharedLimits, type Shared } from './workers/shared.ts'
 import type { Workers } from './workers/workers.ts'
@@ -81,7 +82,7 @@ export async function startServer(config: Config, log: Log, world: World = {}): 
   const isStoreOpen = () => isOpen
   // If the store cannot be opened, the caller sees the rejection of `broken`.
   opened.then(() => (isOpen = true)).catch(() => {})
-  metrics?.watchInstance(readiness)
+  metrics?.watchInstance(readiness, store)
   const metricsPage = async () => {
     const page = await metrics!.render(await workers?.snapshots())
     return { status: 200, ...contentOf(page, metrics!.contentType) }
@@ -147,12 +148,15 @@ const NO_MANAGER =
 
 const CHORES_EVERY_MS = 600_000
 
+/** Creates take longer to fill the smallest partition (cli/partition.ts). */
+const PARTITIONS_EVERY_MS = 10_000
+
 /** How long indexing pauses: when up to date, after a failure, and after a batch, as a multiple of the batch's time. */
 const INDEX_REST = { upToDateMs: 2000, failedMs: 60_000, factor: 40 }
 
 /**
- * Purges expired records, now and every ten minutes, and keeps the index of the search up to date. Returns a function that
- * stops this; its promise resolves when what is running has ended.
+ * Purges expired records, now and every ten minutes, keeps a partition ahead of the ids, and keeps the index of the search up to
+ * date. Returns a function that stops this; its promise resolves when what is running has ended.
  */
 function startChores({ store, usage, sessions }: Serving, log: Log, clock: () => number): () => Promise<void> {
   const stop = new AbortController()
@@ -167,13 +171,33 @@ function startChores({ store, usage, sessions }: Serving, log: Log, clock: () =>
       log.error({ error }, 'old records could not be purged; this is retried later')
     }
   }
+  let behind: string | undefined
+  const keepAhead = async () => {
+    try {
+      const partitions = await store.partitions?.keepAhead()
+      const why = partitions && whyBehind(partitions)
+      if (partitions && why && why !== behind)
+        log.warn({ ahead: partitions.ahead }, `${why}; run the command partition as the owner of the tables`)
+      behind = why
+    } catch (error) {
+      log.error({ error }, 'the next partition could not be made; this is retried in ten seconds')
+    }
+  }
   const indexing = keepIndex(store, log, stop.signal)
-  let running = purge(true)
-  const timer = setInterval(() => void (running = purge()), CHORES_EVERY_MS).unref()
+  const repeated = [repeat(purge, CHORES_EVERY_MS), repeat(keepAhead, PARTITIONS_EVERY_MS)]
   return async () => {
     stop.abort()
+    await Promise.all([...repeated.map((end) => end()), indexing])
+  }
+}
+
+/** Runs work now and at this interval. Returns a function that stops this. */
+function repeat(work: () => Promise<void>, everyMs: number): () => Promise<void> {
+  let running = work()
+  const timer = setInterval(() => void (running = work()), everyMs).unref()
+  return () => {
     clearInterval(timer)
-    await Promise.all([running, indexing])
+    return running
   }
 }
 

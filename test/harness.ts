@@ -68,6 +68,7 @@ export async function startPetstore(options: PetstoreOptions = {}): Promise<Pets
   })
   if (options.chores === false) {
     running.store.pets.indexWords = () => Promise.resolve(false)
+    if (running.store.partitions) running.store.partitions.keepAhead = () => Promise.resolve(undefined)
     running.store.accounts.recordUsage = () => Promise.resolve()
   }
   await until(() => running.store.ping().then(() => true), 'the database is open')

@@ -149,6 +149,7 @@ describe('The metrics', () => {
 describe('The metrics on PostgreSQL', () => {
   it('show its connections, which server they lead to, and everything that the alerts ask for, with its labels', async () => {
     await using petstore = await startPetstore({ engine: postgres, env: ADMIN })
+    await petstore.store.partitions!.split(1_000_000n, () => {})
     await petstore.call('/pets')
     await Promise.all(Array.from({ length: 20 }, () => petstore.add(REX)))
     const scraped = await scrape(petstore)

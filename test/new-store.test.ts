@@ -27,6 +27,7 @@ const LINES: Record<string, [line: string, creates?: 'asks' | 'never asks']> = {
   import: ['import animals.csv', 'asks'],
   export: ['export out.csv'],
   copy: ['copy --from sqlite:other.db --to sqlite:data/petstore.db', 'asks'],
+  partition: ['partition --size 1000000'],
   backup: ['backup out.db'],
   restore: ['restore other.db', 'asks'],
   doctor: ['doctor'],

@@ -42,10 +42,14 @@ async function start(url: string, migrations = [...own, ...NEWER], pgbouncer = f
 }
 
 /** A table that lacks only the index, and a transaction on it: until that ends, no index on it can be finished. */
-async function openUnfinished(): Promise<OpenPostgres & { release: () => Promise<void> }> {
+async function openUnfinished(isPartitioned: boolean): Promise<OpenPostgres & { release: () => Promise<void> }> {
   const opened = await openPostgres()
+  if (isPartitioned) await opened.store.partitions!.split(10n, () => {})
   await start(opened.url, [...own, NEWER[0]!])
-  const release = await opened.lock("INSERT INTO pets (name, category_id, status) VALUES ('Rex', 1, 'sold')")
+  const table = isPartitioned ? 'pets_below_20' : 'pets'
+  const release = await opened.lock(
+    `INSERT INTO ${table} (id, name, category_id, status) VALUES (-1, 'Rex', 1, 'sold')`,
+  )
   return { ...opened, release }
 }
 
@@ -93,54 +97,62 @@ it('A migration on PostgreSQL that meets a table of its own name fails under its
   )
 })
 
+for (const isPartitioned of [false, true]) {
+  describe(
+    `an index on PostgreSQL, ${isPartitioned ? 'on a table in partitions' : 'on one table'}`,
+    { concurrency: false, timeout: 300_000 },
+    () => {
+      it('lets creates go on meanwhile, and is made by one of several instances that start at once', async () => {
+        await using opened = await openUnfinished(isPartitioned)
+        const starting = Promise.all([start(opened.url), start(opened.url), start(opened.url)])
+        await untilBuilding(opened)
+        let slowest = 0
+        const create = async () => {
+          const began = performance.now()
+          assert.equal((await opened.store.pets.create(rex)).outcome, 'created')
+          slowest = Math.max(slowest, performance.now() - began)
+        }
+        for (let created = 0; created < 50; created += 1) await create()
+        assert.equal((await findIndex(opened))?.valid, false, 'it is still being built')
+        const [ended] = await Promise.all([starting, opened.release(), ...Array.from({ length: 50 }, create)])
+        assert.deepEqual(ended.flat().toSorted(), NAMES.slice(1))
+        assert.equal((await findIndex(opened))?.valid, true)
+        assert.deepEqual(await appliedNames(opened), NAMES)
+        assert.ok(slowest < CREATE_MOST_MS, `the slowest create took ${Math.round(slowest)} ms`)
+      })
+
+      it('is made again where PostgreSQL was interrupted: what that left is invalid', async () => {
+        await using opened = await openUnfinished(isPartitioned)
+        const failed = assert.rejects(start(opened.url), (error) => asStoreFailure(error) instanceof StoreUnavailable)
+        await opened.sql`SELECT pg_terminate_backend(${await untilBuilding(opened)})`
+        await failed
+        await opened.release()
+        assert.equal((await findIndex(opened))?.valid, false)
+        assert.deepEqual(await appliedNames(opened), NAMES.slice(0, 1))
+        assert.deepEqual(await start(opened.url), NAMES.slice(1))
+        assert.equal((await findIndex(opened))?.valid, true)
+      })
+
+      it('is not made again where the instance died and PostgreSQL went on: the next one waits for that', async () => {
+        await using opened = await openUnfinished(isPartitioned)
+        const pool = new Pool(parseConnection(opened.url))
+        const options = { create: true, pgbouncer: false, migrations: [...own, ...NEWER] }
+        const failed = assert.rejects(pool.writeWithin(100_000, (sql) => migrate(sql, options)))
+        await untilBuilding(opened)
+        await Promise.all([pool.end(), failed])
+        const building = await findIndex(opened)
+        const next = start(opened.url)
+        await opened.sql`SELECT pg_sleep(1)`
+        assert.deepEqual(await findIndex(opened), building)
+        await opened.release()
+        assert.deepEqual(await next, NAMES.slice(1))
+        assert.deepEqual(await findIndex(opened), { ...building, valid: true })
+      })
+    },
+  )
+}
+
 describe('a migration that builds an index on PostgreSQL', { concurrency: false, timeout: 300_000 }, () => {
-  it('lets creates go on meanwhile, and is made by one of several instances that start at once', async () => {
-    await using opened = await openUnfinished()
-    const starting = Promise.all([start(opened.url), start(opened.url), start(opened.url)])
-    await untilBuilding(opened)
-    let slowest = 0
-    const create = async () => {
-      const began = performance.now()
-      assert.equal((await opened.store.pets.create(rex)).outcome, 'created')
-      slowest = Math.max(slowest, performance.now() - began)
-    }
-    for (let created = 0; created < 50; created += 1) await create()
-    assert.equal((await findIndex(opened))?.valid, false, 'it is still being built')
-    const [ended] = await Promise.all([starting, opened.release(), ...Array.from({ length: 50 }, create)])
-    assert.deepEqual(ended.flat().toSorted(), NAMES.slice(1))
-    assert.equal((await findIndex(opened))?.valid, true)
-    assert.deepEqual(await appliedNames(opened), NAMES)
-    assert.ok(slowest < CREATE_MOST_MS, `the slowest create took ${Math.round(slowest)} ms`)
-  })
-
-  it('is made again where PostgreSQL was interrupted: what that left is invalid', async () => {
-    await using opened = await openUnfinished()
-    const failed = assert.rejects(start(opened.url), (error) => asStoreFailure(error) instanceof StoreUnavailable)
-    await opened.sql`SELECT pg_terminate_backend(${await untilBuilding(opened)})`
-    await failed
-    await opened.release()
-    assert.equal((await findIndex(opened))?.valid, false)
-    assert.deepEqual(await appliedNames(opened), NAMES.slice(0, 1))
-    assert.deepEqual(await start(opened.url), NAMES.slice(1))
-    assert.equal((await findIndex(opened))?.valid, true)
-  })
-
-  it('is not made again where the instance died and PostgreSQL went on: the next one waits for that', async () => {
-    await using opened = await openUnfinished()
-    const pool = new Pool(parseConnection(opened.url))
-    const options = { create: true, pgbouncer: false, migrations: [...own, ...NEWER] }
-    const failed = assert.rejects(pool.writeWithin(100_000, (sql) => migrate(sql, options)))
-    await untilBuilding(opened)
-    await Promise.all([pool.end(), failed])
-    const building = await findIndex(opened)
-    const next = start(opened.url)
-    await opened.sql`SELECT pg_sleep(1)`
-    assert.deepEqual(await findIndex(opened), building)
-    await opened.release()
-    assert.deepEqual(await next, NAMES.slice(1))
-    assert.deepEqual(await findIndex(opened), { ...building, valid: true })
-  })
-
   it('takes longer than a statement may, as other migrations may, and leaves neither that limit off nor its lock', async () => {
     await using opened = await openPostgres()
     const slow = { ...NEWER[0]!, sql: `${NEWER[0]!.sql} SELECT pg_sleep(1.5);` }

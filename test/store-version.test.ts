@@ -119,7 +119,10 @@ const RECORDS: Record<keyof RecordStore, Case> = {
 }
 
 const STORE: Record<
-  Exclude<keyof Store, 'opened' | 'pets' | 'accounts' | 'categories' | 'imports' | 'records' | 'giveUp' | 'close'>,
+  Exclude<
+    keyof Store,
+    'opened' | 'pets' | 'accounts' | 'categories' | 'imports' | 'records' | 'partitions' | 'giveUp' | 'close'
+  >,
   Case
 > = {
   version: reads((store) => store.version()),
@@ -197,6 +200,7 @@ describe('the version of a store', { concurrency: false }, () => {
             'giveUp',
             'imports',
             'opened',
+            'partitions',
             'pets',
             'records',
             ...Object.keys(STORE),

@@ -1,5 +1,5 @@
 // Defines what a command is, and what commands share: options, errors, access to the store.
-import { type Config, environmentSetting, type Setting, SETTINGS, type SettingName } from '../config.ts'
+import { type Config, environmentSetting, type Setting, SETTINGS, type SettingName, wholeNumber } from '../config.ts'
 import type { Environment } from '../contract/operations.ts'
 import { type DatabaseAddress, describeDatabase, isInMemory } from '../store/database-address.ts'
 import { openStore } from '../store/open-store.ts'
@@ -74,6 +74,14 @@ export function settingOptions(names: readonly SettingName[]): Record<string, Op
 function settingOption({ variable, value, allowed, meaning, choices, default: fallback }: Setting): Option {
   const notes = `${allowed}${fallback === undefined ? '' : ` [default: ${fallback}]`} [variable: ${variable}]`
   return { value, meaning, notes, choices }
+}
+
+/** Reads the value of an option; throws `UsageError`. */
+export function readCount(flag: string, text: string | undefined, min: number, max: number): number {
+  const count = wholeNumber(min, max)(text ?? '')
+  if (count !== undefined) return count
+  const got = text === undefined ? 'nothing' : JSON.stringify(text)
+  throw new UsageError(`--${flag} must be a whole number from ${min} to ${max}, got ${got}.`)
 }
 
 /** The options of most commands that open the store. */

@@ -16,6 +16,7 @@ import { KEY_COMMANDS } from './key.ts'
 import { mcp } from './mcp.ts'
 import { migrate } from './migrate.ts'
 import { openapi } from './openapi.ts'
+import { partition } from './partition.ts'
 import { seed } from './seed.ts'
 import { serve } from './serve.ts'
 
@@ -29,6 +30,7 @@ const OPERATIONAL: readonly Command[] = [
   importPets,
   exportPets,
   copy,
+  partition,
   backup,
   restore,
   doctor,

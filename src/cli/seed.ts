@@ -1,5 +1,4 @@
 // petstore seed: adds made-up animals, in short transactions, so that a running service stays responsive.
-import { wholeNumber } from '../config.ts'
 import type { NewPet } from '../contract/pets.ts'
 import { type DatabaseAddress, describeDatabase } from '../store/database-address.ts'
 import {
@@ -7,9 +6,9 @@ import {
   CommandFailed,
   conclude,
   mayCreate,
+  readCount,
   STORE_OPTIONS,
   storeExists,
-  UsageError,
   withStore,
 } from './command.ts'
 import { counted, showProgress } from './terminal.ts'
@@ -24,7 +23,7 @@ export const seed: Command = {
   options: { count: { value: 'N', meaning: 'How many animals to add' }, ...STORE_OPTIONS },
   examples: ['petstore seed --count 1000'],
   async run(input) {
-    const count = parseCount(input.flags['count'])
+    const count = readCount('count', input.flags['count'], 1, MAX_COUNT)
     const { database, environment } = input.config
     if (environment === 'production' && !(await storeExists(database))) throw refusedIn(database)
     await withStore(
@@ -49,13 +48,6 @@ function refusedIn(database: DatabaseAddress): CommandFailed {
   return new CommandFailed(
     `${describeDatabase(database)} belongs to production, where made-up animals would stay for good; nothing was added. Name a database of staging with --database or DATABASE_URL.`,
   )
-}
-
-function parseCount(text: string | undefined): number {
-  const count = wholeNumber(1, MAX_COUNT)(text ?? '')
-  if (count !== undefined) return count
-  const got = text === undefined ? 'nothing' : JSON.stringify(text)
-  throw new UsageError(`--count must be a whole number from 1 to ${MAX_COUNT}, got ${got}.`)
 }
 
 const NAMES = `

@@ -78,7 +78,7 @@ export function createMetrics() {
     watchServer: (server: Server, cache: Cache) => watch(serverMetrics(server, cache)),
     watchStore: (store: Store) => watch(storeMetrics(store)),
     watchLog: (dropped: () => number) => watch([total('petstore_log_lines_dropped_total', LOG_HELP, dropped)]),
-    watchInstance: (readiness: Readiness) => watch(instanceMetrics(readiness)),
+    watchInstance: (readiness: Readiness, store: Store) => watch(instanceMetrics(readiness, store)),
     /** Returns the metrics of this process, to be added to those of other processes. */
     snapshot: (): Promise<Snapshot> => registry.getMetricsAsJSON(),
     /** Adds up the metrics of several processes. */
@@ -134,10 +134,16 @@ function storeMetrics(store: Store): Metric[] {
 }
 
 /** Returns the metrics of the instance as a whole, which only its first process has. */
-function instanceMetrics(readiness: Readiness): Metric[] {
+function instanceMetrics(readiness: Readiness, store: Store): Metric[] {
   const isReady = async () => ((await readiness()) === undefined ? 1 : 0)
+  const aheadHelp = 'Ids that are left for animals before the last partition, in partitions'
+  const ahead = (): Record<string, number> => {
+    const partitions = store.partitions?.known
+    return partitions === undefined ? {} : { pets: partitions.ahead }
+  }
   return [
     gauge('petstore_ready', 'Whether /readyz answers 200', isReady),
+    gauge('petstore_partitions_ahead', aheadHelp, ahead, 'table'),
     gauge('petstore_build_info', 'The version that runs', () => ({ [VERSION]: 1 }), 'version'),
   ]
 }

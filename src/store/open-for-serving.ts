@@ -141,6 +141,9 @@ function waitFor(open: () => Promise<Store>, firstReason: string, report: Report
       get records() {
         return requireOpen().records
       },
+      get partitions() {
+        return store?.partitions
+      },
       version: () => store?.version(),
       versionToRead: () => store?.versionToRead(),
       connections: () => store?.connections(),

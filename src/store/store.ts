@@ -6,6 +6,7 @@ import type { AccountStore, AuditEvent } from './account-store.ts'
 import type { PeopleStore } from './people-store.ts'
 import type { CategoryStore } from './category-store.ts'
 import type { ImportStore } from './imports.ts'
+import type { PartitionStore } from './partition-store.ts'
 import type { ChangeQuery, PetChanges } from './pet-changes.ts'
 import type { Addition } from './pet-columns.ts'
 import type { PetList } from './pet-list.ts'
@@ -20,6 +21,8 @@ export interface Store {
   imports: ImportStore
   /** Everything in the store, row by row, for copies. */
   records: RecordStore
+  /** Undefined if the engine has no partitions. */
+  partitions: PartitionStore | undefined
   /**
    * Returns a number that differs whenever data may have changed since the last call, in this or another process. So a
    * response cached for one version is never stale. Every write moves the version, except for bookkeeping, which must

@@ -1,10 +1,12 @@
 // Checks a PostgreSQL database for `petstore doctor`, without changing it.
 import { type Check, fine, problem, schemaCheck, unknownChecks, warning } from '../check.ts'
+import { whyBehind } from '../partition-store.ts'
 import type { Database } from './connection.ts'
 import { parseConnection } from './connection-settings.ts'
 import { explain } from './failures.ts'
 import { lackingMigrations } from './migrate.ts'
 import { Pool } from './pool.ts'
+import { readPartitions } from './partitions.ts'
 import { readUnknown } from './records.ts'
 import { findMigrationObstacle, findMissingRights } from './rights.ts'
 
@@ -58,7 +60,15 @@ async function checkSchema(sql: Database): Promise<Check[]> {
   const obstacle = lacking.length > 0 && (await findMigrationObstacle(sql))
   const schema = schemaCheck(lacking)
   const check = obstacle ? problem('Schema', `${schema.found}, and ${obstacle.found}`, obstacle.fix, 'migrate') : schema
-  return [check, ...unknownChecks(await readUnknown(sql))]
+  return [check, ...unknownChecks(await readUnknown(sql)), ...(await checkPartitions(sql))]
+}
+
+async function checkPartitions(sql: Database): Promise<Check[]> {
+  const found = await readPartitions(sql)
+  if (found === undefined) return []
+  const why = whyBehind(found)
+  if (why !== undefined) return [warning('Partitions', why, 'Run as the owner of the tables:', 'partition')]
+  return [fine('Partitions', `${found.count} of ${found.size} ids, ${found.ahead.toFixed(1)} ahead`)]
 }
 
 async function askFacts(sql: Database): Promise<Facts> {

@@ -14,9 +14,7 @@ import {
 import { CannotOpenStore } from '../store.ts'
 import { type Database, inTransaction } from './connection.ts'
 import { explain, sqlState, wasRefused } from './failures.ts'
-
-/** The number of the advisory lock: "PETS" in ASCII. */
-const LOCK = 0x50455453
+import { tryLock, withBriefLocks, withLock } from './schema-locks.ts'
 
 /** How often an instance polls while another one migrates. */
 const POLL_EVERY_MS = 200
@@ -63,8 +61,7 @@ export async function migrate(
 function applyTogether(sql: Database, migrations: readonly Migration[]): Promise<Migration[] | undefined> {
   return inTransaction(sql, async (database) => {
     // A lock for the transaction, not for the session: it works behind PgBouncer, and is released if the process dies.
-    const [lock] = await database<{ taken: boolean }[]>`SELECT pg_try_advisory_xact_lock(${LOCK}) AS taken`
-    if (!lock!.taken) return undefined
+    if (!(await tryLock(database))) return undefined
     await database`SET LOCAL statement_timeout = 0`
     // Read again under the lock: another instance may have migrated in the meantime.
     const step = untilIndex(await lackingMigrations(database, migrations))
@@ -89,28 +86,40 @@ function untilIndex(lacking: Migration[]): Migration[] {
  * other instance begins before the session has ended.
  */
 async function buildIndex(sql: Database, migrations: readonly Migration[]): Promise<Migration[] | undefined> {
-  const [lock] = await sql<{ taken: boolean }[]>`SELECT pg_try_advisory_lock(${LOCK}) AS taken`
-  if (!lock!.taken) return undefined
-  try {
-    await sql`SET statement_timeout = 0`
+  return withLock(sql, async () => {
     const [migration] = await lackingMigrations(sql, migrations)
     if (migration?.concurrentIndex === undefined) return []
     await apply(sql, migration, () => resumeIndex(sql, migration.concurrentIndex!, migration.sql))
     return [migration]
-  } finally {
-    await sql`RESET statement_timeout`
-    await sql`SELECT pg_advisory_unlock(${LOCK})`
-  }
+  })
 }
 
-/** Builds an index unless it exists. An invalid index, which an interrupted build leaves, is dropped and built again. */
+/**
+ * Builds an index unless it exists. An invalid index, which an interrupted build leaves, is dropped and built again. On a partitioned
+ * table it is built for each partition and attached; the index of the whole is valid when all are.
+ */
 async function resumeIndex(sql: Database, name: string, statement: string): Promise<void> {
   const [found] = await sql<{ valid: boolean }[]>`
     SELECT i.indisvalid AS valid FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
     JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relname = ${name} AND n.nspname = current_schema()`
   if (found?.valid === true) return
-  if (found !== undefined) await sql.unsafe(`DROP INDEX CONCURRENTLY ${name}`)
-  await sql.unsafe(statement)
+  const [on, table] = new RegExp(`${name} ON ([a-z0-9_]+)`).exec(statement)!
+  const partitions = await sql<{ relname: string }[]>`
+    SELECT c.relname FROM pg_inherits JOIN pg_class AS c ON c.oid = inhrelid JOIN pg_class AS p ON p.oid = inhparent
+    WHERE p.relname = ${table!} AND p.relnamespace = current_schema()::regnamespace AND p.relkind = 'p'`
+  if (partitions.length === 0) {
+    if (found !== undefined) await sql.unsafe(`DROP INDEX CONCURRENTLY ${name}`)
+    await sql.unsafe(statement)
+    return
+  }
+  const whole = statement.replace(`CONCURRENTLY ${on}`, `${name} ON ONLY ${table}`)
+  if (found === undefined) await withBriefLocks(sql, (transaction) => transaction.unsafe(whole))
+  for (const { relname } of partitions) {
+    const part = `${relname}_${name}`
+    await resumeIndex(sql, part, statement.replace(on, `${part} ON ${relname}`))
+    // Does nothing if it is attached already.
+    await sql.unsafe(`ALTER INDEX ${name} ATTACH PARTITION ${part}`)
+  }
 }
 
 /** Resolves with the migrations that the database lacks; throws `CannotOpenStore` if it is newer than this program and not compatible with it. */

@@ -1,11 +1,17 @@
 // Renders the statement of pages by id, so that PostgreSQL reads each from the index on its filters and the id.
 import type { Page } from '../pet-list.ts'
 
-/** Renders pages of the same columns; the rows of several are in no order. */
-export function pageStatement(pages: readonly Page[]): { text: string; parameters: (string | bigint)[] } {
+/**
+ * Renders pages of the same columns; the rows of several are in no order. With `reach`, conditions on the id alone choose the
+ * partitions to read: the cursor becomes one too, and pages end at that id.
+ */
+export function pageStatement(
+  pages: readonly Page[],
+  reach?: bigint | 'end',
+): { text: string; parameters: (string | bigint)[] } {
   const parameters: (string | bigint)[] = []
   const parameter = (value: string | bigint) => `$${parameters.push(value)}`
-  return { text: pages.map((page) => `(${render(page, parameter)})`).join(' UNION ALL '), parameters }
+  return { text: pages.map((page) => `(${render(page, parameter, reach)})`).join(' UNION ALL '), parameters }
 }
 
 /**
@@ -14,7 +20,7 @@ export function pageStatement(pages: readonly Page[]): { text: string; parameter
  * if the animals of one status are all old, that reads nearly the whole table. The limit is part of the text, not a
  * parameter: with an unknown limit, PostgreSQL plans every page again.
  */
-function render(page: Page, parameter: (value: string | bigint) => string): string {
+function render(page: Page, parameter: (value: string | bigint) => string, reach?: bigint | 'end'): string {
   const { select, where = 'TRUE', filters, before, after, limit } = page
   const [side, back, order] = after === undefined ? ['<', '>', 'DESC'] : ['>', '<', 'ASC']
   const columns = filters.map(({ column }) => column)
@@ -22,9 +28,12 @@ function render(page: Page, parameter: (value: string | bigint) => string): stri
   const conditions = [where]
   const cursor = after ?? before
   if (columns.length > 0) conditions.push(`(${columns.join()}) ${back}= (${values.join()})`)
-  if (cursor !== undefined)
-    conditions.push(`(${[...columns, 'id'].join()}) ${side} (${[...values, parameter(cursor)].join()})`)
-  else if (columns.length > 0) conditions.push(`(${columns.join()}) ${side}= (${values.join()})`)
+  if (cursor !== undefined) {
+    const id = parameter(cursor)
+    conditions.push(`(${[...columns, 'id'].join()}) ${side} (${[...values, id].join()})`)
+    if (columns.length > 0 && reach !== undefined) conditions.push(`id ${side} ${id}`)
+  } else if (columns.length > 0) conditions.push(`(${columns.join()}) ${side}= (${values.join()})`)
+  if (typeof reach === 'bigint') conditions.push(`id ${back}= ${parameter(reach)}`)
   const by = [...columns, 'id'].map((column) => `${column} ${order}`)
   return `${select} WHERE ${conditions.join(' AND ')} ORDER BY ${by.join()} LIMIT ${limit}`
 }

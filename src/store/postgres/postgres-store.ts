@@ -10,6 +10,7 @@ import { parseConnection } from './connection-settings.ts'
 import { SETTLED_MS, settleCounts } from './counts-and-words.ts'
 import { asStoreFailure } from './failures.ts'
 import { migrate } from './migrate.ts'
+import { postgresPartitions } from './partitions.ts'
 import { Creates, postgresImports, postgresPets } from './pets.ts'
 import { postgresPeople } from './people.ts'
 import { Pool } from './pool.ts'
@@ -34,6 +35,7 @@ export async function openPostgresStore(
   const pool = new Pool(settings, (event) => isOpen && report(event))
   let applied: Migration[] | undefined
   let warnings: string[]
+  const partitions = postgresPartitions(pool, settings.pgbouncer)
   try {
     // A command may need less, such as to read.
     const missing = serving && (await pool.read(findMissingRights))
@@ -41,6 +43,7 @@ export async function openPostgresStore(
     if (lacks && !missing.isMinor) throw new CannotOpenStore(lacks, { transient: true })
     applied = await pool.writeWithin(START_WITHIN_MS, (sql) => migrate(sql, { create, pgbouncer: settings.pgbouncer }))
     if (applied === undefined) throw new NoDatabase(describeDatabase({ engine: 'postgres', url }))
+    await partitions.read()
     warnings = settings.pgbouncer ? await warningsBehindPgbouncer(pool) : []
     if (lacks) warnings.push(lacks)
   } catch (error) {
@@ -51,15 +54,21 @@ export async function openPostgresStore(
     throw error
   }
   isOpen = true
-  const settling = setInterval(() => void settle(pool, report), SETTLED_MS).unref()
+  const everyMinute = () => {
+    void settle(pool, report)
+    // After a failure the next minute does it; until then pages are read as before.
+    partitions.read().catch(() => {})
+  }
+  const settling = setInterval(everyMinute, SETTLED_MS).unref()
   const creates = new Creates(pool)
   return {
     opened: openedBy(applied, warnings),
-    pets: postgresPets(pool, creates),
+    pets: postgresPets(pool, creates, () => partitions.known),
     accounts: { ...postgresAccounts(pool), ...postgresPeople(pool) },
     categories: postgresCategories(pool),
     imports: postgresImports(pool),
     records: postgresRecords(pool),
+    partitions,
     ...factsOfStore(postgresFacts(pool)),
     /** PostgreSQL has no cheap way to detect writes of other connections. */
     version: () => undefined,

@@ -33,6 +33,7 @@ export function openSqliteStore(path: string, options: OpenOptions = {}): Store 
     ...factsOfStore(sqliteFacts(db, transactions)),
     version,
     versionToRead: () => version() + transactions.unsynced.commits,
+    partitions: undefined,
     connections: () => undefined,
     commits: () => transactions.synced,
     giveUp: () => transactions.giveUp(new Error('it has failed in another process of this instance')),

@@ -1,0 +1,247 @@
+// The animals in partitions by id: the move of a running store to them, and the next partition before it is needed.
+//
+//   pets                      partitioned by ranges of ids; each partition is named after the id at which it ends
+//     pets_below_30000000     the table of before the move: all lower ids, also negative ones
+//     pets_below_40000000     the ids from 30000000 on
+//     pets_beyond             the default partition: whatever no other takes, so that no create fails without the chore
+//
+// Each change of the tables holds a lock for some milliseconds. Statements queue behind one that waits for such a lock, so it
+// waits briefly and tries again. Attaching a partition locks only the default partition, which no create uses.
+import { setTimeout } from 'node:timers/promises'
+import { INT64_MAX } from '../../contract/int64.ts'
+import { PartitionRefused, type Partitions, type PartitionStore } from '../partition-store.ts'
+import type { Database } from './connection.ts'
+import { isLockTimeout } from './failures.ts'
+import type { Pool } from './pool.ts'
+import { findMigrationObstacle } from './rights.ts'
+import { tryLock, withBriefLocks, withLock } from './schema-locks.ts'
+
+type Say = (line: string) => void
+
+const BEYOND = 'pets_beyond'
+
+/** The constraint that lets PostgreSQL attach a table of any size without reading it. It exists only during a move. */
+const CHECK = 'pets_below_bound'
+
+const POLL_EVERY_MS = 1000
+
+/** Longer than PostgreSQL reads a table of a billion animals. */
+const MOVE_WITHIN_MS = 86_400_000
+
+/** Resolves with undefined if the animals are one table, or partitioned in another way. */
+export async function readPartitions(sql: Database): Promise<Partitions | undefined> {
+  const [last] = await sql<{ count: number; size: bigint; end: bigint }[]>`
+    SELECT count(*) OVER ()::int AS count, upper - lower AS size, upper AS end
+    FROM (SELECT substring(bound FROM 'FROM [(]''(-?[0-9]+)''[)]')::bigint AS lower,
+        substring(bound FROM 'TO [(]''(-?[0-9]+)''[)]')::bigint AS upper
+      FROM (SELECT pg_get_expr(c.relpartbound, c.oid) AS bound
+        FROM pg_inherits JOIN pg_class AS c ON c.oid = inhrelid JOIN pg_class AS p ON p.oid = inhparent
+        WHERE p.relname = 'pets' AND p.relnamespace = current_schema()::regnamespace) AS bounds) AS ranges
+    ORDER BY upper DESC NULLS LAST LIMIT 1`
+  if (!last?.size) return undefined
+  const { newest } = await readNewest(sql)
+  const beyond = newest < last.end ? [] : await sql`SELECT 1 FROM pets WHERE id >= ${last.end} LIMIT 1`
+  const ahead = Number(last.end - 1n - newest) / Number(last.size)
+  return { ...last, newest, ahead, hasBeyond: beyond.length > 0 }
+}
+
+/** The highest id that is assigned or in use. */
+async function readNewest(sql: Database): Promise<{ newest: bigint }> {
+  const [row] = await sql<{ newest: bigint }[]>`
+    SELECT greatest(max(id), pg_sequence_last_value(pg_get_serial_sequence('pets', 'id')::regclass), 0) AS newest FROM pets`
+  return row!
+}
+
+export function postgresPartitions(pool: Pool, pgbouncer: boolean): PartitionStore {
+  const store: PartitionStore = {
+    known: undefined,
+
+    read: async () => (store.known = await pool.read(readPartitions)),
+
+    async keepAhead() {
+      // What keeps the tables locked now may be gone in ten seconds.
+      await pool
+        .write((sql) => withBriefLocks(sql, keepAhead, 1))
+        .catch((error: Error) => {
+          if (!isLockTimeout(error.cause)) throw error
+        })
+      return store.read()
+    },
+
+    async split(size, say) {
+      if (pgbouncer)
+        throw new PartitionRefused(
+          "The move needs one session, which it can't have through PgBouncer. Run the command once with the address of PostgreSQL itself.",
+        )
+      const lockedMs = await pool.writeWithin(MOVE_WITHIN_MS, (sql) => split(sql, size, say))
+      await store.read()
+      return lockedMs
+    },
+  }
+  return store
+}
+
+/** Makes the next partition if less than a whole one is left, in one process at a time, and clears up after a killed move. */
+async function keepAhead(sql: Database): Promise<void> {
+  const [table] = await sql<{ mayChange: boolean; checked: string | null }[]>`
+    SELECT pg_has_role(relowner, 'USAGE') AS "mayChange", (SELECT max(conrelid::regclass::text) FROM pg_constraint
+      WHERE conname = ${CHECK} AND connamespace = relnamespace) AS checked
+    FROM pg_class WHERE relname = 'pets' AND relnamespace = current_schema()::regnamespace`
+  const partitions = await readPartitions(sql)
+  const isBehind = partitions !== undefined && partitions.ahead < 1 && !partitions.hasBeyond
+  if (!table?.mayChange || !(isBehind || table.checked) || !(await tryLock(sql))) return
+  // Creates would fail when they reach its bound.
+  if (table.checked) await sql.unsafe(`ALTER TABLE ${table.checked} DROP CONSTRAINT ${CHECK}`)
+  // Read again under the lock: another process may have made it in the meantime.
+  const { end, size, ahead } = (isBehind && (await readPartitions(sql))) || { end: 0n, size: 0n, ahead: 1 }
+  if (ahead < 1 && end + size <= INT64_MAX) await addPartition(sql, end, size)
+}
+
+/** Adds an empty partition with the storage parameters of its neighbour; its indexes and triggers follow from `pets`. */
+async function addPartition(sql: Database, from: bigint, size: bigint | undefined): Promise<void> {
+  const name = size === undefined ? BEYOND : `pets_below_${from + size}`
+  const bounds = size === undefined ? 'DEFAULT' : `FOR VALUES FROM (${from}) TO (${from + size})`
+  const [like] = await sql<{ owner: string; parameters: string | null }[]>`
+    SELECT quote_ident(pg_get_userbyid(p.relowner)) AS owner, array_to_string(c.reloptions, ', ') AS parameters
+    FROM pg_class AS p, pg_class AS c
+    WHERE p.oid = 'pets'::regclass AND c.oid = ${`pets_below_${from}`}::text::regclass`
+  const storage = like!.parameters ? `WITH (${like!.parameters})` : ''
+  await sql.unsafe(`
+    CREATE TABLE ${name} (LIKE pets INCLUDING ALL EXCLUDING INDEXES EXCLUDING IDENTITY) ${storage};
+    ALTER TABLE ${name} OWNER TO ${like!.owner}`)
+  await revokeDefaults(sql, name)
+  await sql.unsafe(`ALTER TABLE pets ATTACH PARTITION ${name} ${bounds}`)
+}
+
+/** Waits while another process migrates or partitions. */
+async function split(sql: Database, size: bigint | undefined, say: Say): Promise<number> {
+  for (let isTold = false; ; isTold = true) {
+    const done = await withLock(sql, () => splitNow(sql, size, say))
+    if (done !== undefined) return done
+    if (!isTold) say('Another process migrates or partitions; waiting for it.')
+    await setTimeout(POLL_EVERY_MS)
+  }
+}
+
+/**
+ * Makes the table of the animals, or the default partition if it has animals, an ordinary partition, and adds the next one and an
+ * empty default partition. Interrupted before its last transaction, it starts again.
+ */
+async function splitNow(sql: Database, wanted: bigint | undefined, say: Say): Promise<number> {
+  const obstacle = await findMigrationObstacle(sql)
+  if (obstacle) throw new PartitionRefused(`PostgreSQL: ${obstacle.found}. Run the command as the owner of the tables.`)
+  const present = await readPartitions(sql)
+  if (present !== undefined && !present.hasBeyond) {
+    await withBriefLocks(sql, keepAhead)
+    return 0
+  }
+  const size = present?.size ?? wanted
+  if (size === undefined)
+    throw new PartitionRefused('The animals are one table: say with --size how many ids a partition has.')
+  const obstacles = present === undefined ? await findObstacles(sql) : []
+  if (obstacles.length > 0)
+    throw new PartitionRefused(`The table of the animals has what the move can't carry: ${obstacles.join(', ')}.`)
+  const { newest } = present ?? (await readNewest(sql))
+  // At least a whole partition ahead: until the move has ended, no id may reach the bound.
+  const end = (newest / size + 2n) * size
+  if (end + size > INT64_MAX)
+    throw new PartitionRefused(`There is no room for a partition of ${size} ids after ${newest}.`)
+  const [table, name] = [present === undefined ? 'pets' : BEYOND, `pets_below_${end}`]
+  say(
+    `${table} becomes the partition of the ids below ${end}; the next one has ${size} ids. First all ids are checked, while requests go on.`,
+  )
+  const check = `CHECK (${present === undefined ? '' : `id >= ${present.end} AND `}id < ${end})`
+  await withBriefLocks(sql, (transaction) =>
+    transaction.unsafe(
+      `ALTER TABLE ${table} DROP CONSTRAINT IF EXISTS ${CHECK}, ADD CONSTRAINT ${CHECK} ${check} NOT VALID`,
+    ),
+  )
+  await sql.unsafe(`ALTER TABLE ${table} VALIDATE CONSTRAINT ${CHECK}`)
+  let lockedAt = 0
+  await withBriefLocks(sql, async (transaction) => {
+    await transaction.unsafe('LOCK TABLE pets IN ACCESS EXCLUSIVE MODE')
+    lockedAt = performance.now()
+    if (present === undefined) await makeParent(transaction, name)
+    else
+      await transaction.unsafe(`ALTER TABLE pets DETACH PARTITION ${BEYOND}; ALTER TABLE ${BEYOND} RENAME TO ${name}`)
+    await transaction.unsafe(`
+      ALTER TABLE pets ATTACH PARTITION ${name} FOR VALUES FROM (${present?.end ?? 'MINVALUE'}) TO (${end});
+      ALTER TABLE ${name} DROP CONSTRAINT ${CHECK}`)
+    await addPartition(transaction, end, size)
+    await addPartition(transaction, end + size, undefined)
+  })
+  return performance.now() - lockedAt
+}
+
+/** Renames the table of the animals, and makes a partitioned one of its name with all that belongs to it, for its animals to be attached. */
+async function makeParent(sql: Database, name: string): Promise<void> {
+  // Nobody draws an id from now on: not even a session that has no lock on the table.
+  await sql.unsafe(`ALTER SEQUENCE pets_id_seq RENAME TO ${name}_id_seq`)
+  const parts = await sql<{ before: string | null; again: string }[]>`
+    WITH pets AS (SELECT * FROM pg_class WHERE oid = 'pets'::regclass),
+      grants AS (
+        SELECT 'ON pets' AS place, (aclexplode(relacl)).* FROM pets
+        UNION ALL SELECT format('(%I) ON pets', attname), (aclexplode(attacl)).* FROM pg_attribute
+          WHERE attrelid = 'pets'::regclass
+        UNION ALL SELECT 'ON SEQUENCE pets_id_seq', (aclexplode(relacl)).* FROM pg_class
+          WHERE oid = ${`${name}_id_seq`}::text::regclass
+      )
+    SELECT format('ALTER INDEX %I RENAME TO %I', c.relname, ${name}::text || '_' || c.relname) AS before,
+      CASE WHEN k.oid IS NULL THEN pg_get_indexdef(c.oid)
+        ELSE format('ALTER TABLE pets ADD CONSTRAINT %I %s', k.conname, pg_get_constraintdef(k.oid)) END AS again
+    FROM pg_index JOIN pg_class AS c ON c.oid = indexrelid
+      LEFT JOIN pg_constraint AS k ON k.conindid = c.oid AND k.conrelid = indrelid
+    WHERE indrelid = 'pets'::regclass
+    UNION ALL SELECT format('DROP TRIGGER %I ON pets', tgname), pg_get_triggerdef(oid) FROM pg_trigger
+      WHERE tgrelid = 'pets'::regclass AND NOT tgisinternal
+    UNION ALL SELECT NULL, format('GRANT %s %s TO %s %s', privilege_type, place,
+        CASE grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(grantee)) END,
+        CASE WHEN is_grantable THEN 'WITH GRANT OPTION' END)
+      FROM grants
+    UNION ALL SELECT NULL, format('COMMENT ON TABLE pets IS %L', obj_description(oid, 'pg_class')) FROM pets
+    UNION ALL SELECT NULL, format('SELECT setval(''pets_id_seq'', %s, %L)', last_value, is_called)
+      FROM ${sql(`${name}_id_seq`)}`
+  const [owner] = await sql<{ name: string }[]>`
+    SELECT quote_ident(pg_get_userbyid(relowner)) AS name FROM pg_class WHERE oid = 'pets'::regclass`
+  await sql.unsafe(`
+    ${parts.flatMap(({ before }) => before ?? []).join(';')};
+    ALTER TABLE pets RENAME TO ${name};
+    CREATE TABLE pets (LIKE ${name} INCLUDING ALL EXCLUDING INDEXES) PARTITION BY RANGE (id);
+    ALTER TABLE pets DROP CONSTRAINT ${CHECK};
+    ALTER TABLE pets OWNER TO ${owner!.name};
+    ALTER TABLE ${name} ALTER id DROP IDENTITY`)
+  for (const each of ['pets', 'pets_id_seq']) await revokeDefaults(sql, each)
+  await sql.unsafe(parts.map(({ again }) => again).join(';'))
+}
+
+/** Takes back what ALTER DEFAULT PRIVILEGES has granted on a new table or sequence: those on the table of before count. */
+async function revokeDefaults(sql: Database, name: string): Promise<void> {
+  const revokes = await sql<{ statement: string }[]>`
+    SELECT DISTINCT format('REVOKE ALL ON %s %s FROM %s', CASE relkind WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE' END, relname,
+      CASE grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(grantee)) END) AS statement
+    FROM pg_class, aclexplode(relacl) WHERE oid = ${name}::text::regclass AND grantee <> relowner`
+  if (revokes.length > 0) await sql.unsafe(revokes.map(({ statement }) => statement).join(';'))
+}
+
+/** Resolves with what stands on the table, or depends on it, and would be lost or go on with the first partition alone. */
+async function findObstacles(sql: Database): Promise<string[]> {
+  const found = await sql<{ name: string }[]>`
+    WITH pets AS (SELECT * FROM pg_class WHERE relname = 'pets' AND relnamespace = current_schema()::regnamespace)
+    SELECT pg_describe_object(classid, objid, 0) AS name FROM pg_depend, pets
+      WHERE deptype = 'n' AND classid NOT IN ('pg_trigger'::regclass, 'pg_attrdef'::regclass)
+        AND objid NOT IN (SELECT k.oid FROM pg_constraint AS k WHERE conrelid = pets.oid) AND (refclassid = 'pg_class'::regclass AND refobjid = pets.oid
+        OR refclassid = 'pg_type'::regclass AND refobjid IN (SELECT t.oid FROM pg_type AS t WHERE reltype IN (t.oid, typelem)))
+    UNION SELECT pg_describe_object('pg_constraint'::regclass, k.oid, 0) FROM pg_constraint AS k JOIN pets ON conrelid = pets.oid
+      WHERE contype NOT IN ('c', 'n', 'p', 'u') OR NOT convalidated AND conname <> ${CHECK}
+    UNION SELECT pg_describe_object('pg_class'::regclass, indexrelid, 0) FROM pg_index JOIN pets ON indrelid = pets.oid
+      WHERE NOT indisvalid OR indisreplident OR indisunique AND NOT (1 = ANY (indkey))
+    UNION SELECT pg_describe_object('pg_trigger'::regclass, t.oid, 0) FROM pg_trigger AS t JOIN pets ON tgrelid = pets.oid
+      WHERE NOT tgisinternal AND tgenabled <> 'O'
+    UNION SELECT pg_describe_object('pg_publication_rel'::regclass, r.oid, 0) FROM pg_publication_rel AS r JOIN pets ON prrelid = pets.oid
+    UNION SELECT pg_describe_object('pg_policy'::regclass, y.oid, 0) FROM pg_policy AS y JOIN pets ON polrelid = pets.oid
+    UNION SELECT what FROM pets, LATERAL (VALUES (relrowsecurity, 'row-level security'), (relkind <> 'r', 'another kind of table'),
+      (relpersistence <> 'p', 'no write-ahead log'), (reltablespace <> 0, 'a tablespace'), (reloftype <> 0, 'a type'),
+      (relreplident <> 'd', 'a replica identity'),
+      (EXISTS (SELECT FROM pg_inherits WHERE inhrelid = pets.oid), 'a parent')) AS had (it, what) WHERE it`
+  return found.map(({ name }) => name)
+}

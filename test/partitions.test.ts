@@ -1,0 +1,295 @@
+// Animals in partitions by id on PostgreSQL: the move while the service runs, and the partition ahead.
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { until } from '../assurance/harness/until.ts'
+import type { Check } from '../src/store/check.ts'
+import type { Store } from '../src/store/store.ts'
+import { startPetstore } from './harness.ts'
+import { petstore } from './in-process-command.ts'
+import { openAt, type OpenPostgres, openPostgres, rex } from './open-postgres.ts'
+
+const SIZE = 1000n
+const INSERT = 'INSERT INTO pets (name, category_id, status)'
+
+/** Moves the animals into partitions; resolves with what the command said. */
+async function split({ store }: { store: Store }, size = SIZE): Promise<string[]> {
+  const said: string[] = []
+  await store.partitions!.split(size, (line) => said.push(line))
+  return said
+}
+
+const directAddress = ({ sql }: OpenPostgres) =>
+  `postgres://petstore:${encodeURIComponent(String(sql.options.pass))}@${sql.options.host[0]}:${sql.options.port[0]}/${sql.options.database}`
+
+async function schemaOf({ sql }: OpenPostgres): Promise<unknown> {
+  const [found] = await sql`
+    SELECT relowner::regrole::text AS owner, relacl::text AS grants, obj_description(c.oid) AS comment,
+      (SELECT relacl::text FROM pg_class WHERE relname = 'pets_id_seq') AS "sequence",
+      (SELECT jsonb_agg(jsonb_build_array(attname, attnotnull, attidentity, attacl::text, col_description(c.oid, attnum),
+        format_type(atttypid, atttypmod), attcollation, attstorage) ORDER BY attnum)
+       FROM pg_attribute WHERE attrelid = c.oid AND attnum > 0) AS columns,
+      (SELECT jsonb_agg(replace(pg_get_indexdef(indexrelid), ' ONLY ', ' ') ORDER BY indexrelid::regclass::text)
+       FROM pg_index WHERE indrelid = c.oid AND indisvalid) AS indexes,
+      (SELECT jsonb_agg(pg_get_constraintdef(k.oid) ORDER BY conname) FROM pg_constraint AS k WHERE conrelid = c.oid) AS constraints,
+      (SELECT jsonb_agg(pg_get_triggerdef(t.oid) ORDER BY tgname) FROM pg_trigger AS t WHERE tgrelid = c.oid) AS triggers
+    FROM pg_class AS c WHERE oid = 'pets'::regclass`
+  return found
+}
+
+describe('The move into partitions', { concurrency: false, timeout: 300_000 }, () => {
+  it('keeps every animal, all that the owner has put on the table, and the next id', async () => {
+    await using opened = await openPostgres()
+    const { sql, store } = opened
+    await store.pets.createMany(Array.from({ length: 30 }, () => rex))
+    await sql.unsafe(`${INSERT.replace('(name', '(id, name')} VALUES (-9223372036854775808, 'Lowest', 1, 'sold')`)
+    await sql.unsafe(`
+      GRANT SELECT ON pets TO pg_monitor WITH GRANT OPTION; GRANT UPDATE (name) ON pets TO PUBLIC;
+      GRANT USAGE ON SEQUENCE pets_id_seq TO pg_monitor;
+      ALTER DEFAULT PRIVILEGES GRANT INSERT ON TABLES TO pg_read_all_data;
+      COMMENT ON TABLE pets IS 'It''s ours'; COMMENT ON COLUMN pets.name IS 'as sent';
+      ALTER TABLE pets SET (autovacuum_vacuum_insert_threshold = 1000, fillfactor = 90);
+      CREATE INDEX "Own ""index""" ON pets (lower(name)) WHERE status = 'sold'`)
+    const [before, animals] = [await schemaOf(opened), await sql`SELECT * FROM pets ORDER BY id`]
+    const said = await split(opened)
+    assert.match(said.join(), /^pets becomes the partition of the ids below 2000; the next one has 1000 ids/)
+    assert.deepEqual(await schemaOf(opened), before)
+    assert.deepEqual([...(await sql`SELECT * FROM pets ORDER BY id`)], [...animals])
+    assert.deepEqual(await store.pets.create(rex), { outcome: 'created', pet: { id: 31n, ...rex } })
+    const parts = await sql`
+      SELECT relname AS name, reloptions::text AS options, relacl::text LIKE '%pg_read_all_data%' AS leaked
+      FROM pg_inherits JOIN pg_class ON oid = inhrelid WHERE inhparent = 'pets'::regclass ORDER BY 1`
+    const options = '{autovacuum_vacuum_insert_threshold=1000,fillfactor=90}'
+    assert.deepEqual(
+      parts.map((part) => [part['name'], part['options'], part['leaked'] ?? false]),
+      ['pets_below_2000', 'pets_below_3000', 'pets_beyond'].map((name) => [name, options, false]),
+    )
+    const [left] = await sql`SELECT count(*)::int AS checks FROM pg_constraint WHERE conname = 'pets_below_bound'`
+    assert.equal(left!['checks'], 0)
+  })
+
+  it('breaks no request of a running instance, whose statements are prepared', async () => {
+    await using opened = await openPostgres('pool_size=4')
+    const other = await openAt(opened.url)
+    const moved = new AbortController()
+    const ids: bigint[] = []
+    const use = async ({ pets }: Store) => {
+      while (!moved.signal.aborted || ids.length < 100) {
+        const created = await pets.create(rex)
+        ids.push('pet' in created ? created.pet.id : -1n)
+        await pets.createMany([rex, rex])
+        const [newest] = await pets.list({ limit: 1, status: 'available' })
+        assert.ok(newest!.id >= ids.at(-1)! - 8n)
+        assert.ok(await pets.get(ids.at(-1)!))
+      }
+    }
+    const using_ = Promise.all([use(opened.store), use(opened.store), use(other)])
+    await until(async () => ids.length > 20, 'animals are added')
+    await split(opened, 1_000_000n)
+    moved.abort()
+    await using_
+    await other.close()
+    const [counted] = await opened.sql`SELECT count(*)::int AS all, max(id)::int AS last FROM pets`
+    assert.deepEqual({ ...counted }, { all: 3 * ids.length, last: 3 * ids.length })
+    assert.equal(new Set(ids).size, ids.length)
+  })
+
+  for (const step of [
+    'NOT VALID',
+    'VALIDATE',
+    'RENAME TO pets_below',
+    'PARTITION BY',
+    'ADD CONSTRAINT pets_pkey',
+    'ATTACH',
+    'DEFAULT',
+  ])
+    it(`can be killed at "${step}", harms nothing, and is done when it is run again`, async () => {
+      await using opened = await openPostgres()
+      const { sql, store } = opened
+      await sql.unsafe(`
+        CREATE FUNCTION stop_here() RETURNS event_trigger LANGUAGE plpgsql AS $$
+        BEGIN
+          IF current_query() LIKE '%${step}%' THEN PERFORM pg_sleep(600); END IF;
+        END
+        $$;
+        CREATE EVENT TRIGGER stop_here ON ddl_command_start EXECUTE FUNCTION stop_here()`)
+      await store.pets.create(rex)
+      const killed = assert.rejects(split(opened))
+      const sleeping = () => sql<{ pid: number }[]>`
+        SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep'`
+      await until(async () => (await sleeping()).length > 0, 'it has come to the step')
+      await sql`SELECT pg_terminate_backend(${(await sleeping())[0]!.pid})`
+      await killed
+      await sql`DROP EVENT TRIGGER stop_here`
+      assert.equal((await store.pets.create(rex)).outcome, 'created')
+      await split(opened)
+      assert.deepEqual(
+        (await store.pets.list({ limit: 5 })).map(({ id }) => id),
+        [2n, 1n],
+      )
+      assert.equal(store.partitions!.known?.count, 3)
+    })
+
+  it('leaves no check behind, which creates would fail at: the chore removes that of a killed one', async () => {
+    await using opened = await openPostgres()
+    await opened.sql.unsafe('ALTER TABLE pets ADD CONSTRAINT pets_below_bound CHECK (id < 1) NOT VALID')
+    assert.equal(await opened.store.partitions!.keepAhead(), undefined)
+    assert.equal((await opened.store.pets.create(rex)).outcome, 'created')
+  })
+
+  it('is made by one of two commands that start at once; the other one waits, and says that it is done', async () => {
+    await using opened = await openPostgres()
+    const run = () => petstore(['partition', '--size', '1000000', '--json', '--database', opened.url])
+    const both = await Promise.all([run(), run()])
+    assert.deepEqual(
+      both.map(({ code }) => code),
+      [0, 0],
+      both.map(({ stderr }) => stderr).join(),
+    )
+    const waited = both.map(({ stdout }) => (JSON.parse(stdout) as { lockedMs: number }).lockedMs > 0)
+    assert.notEqual(waited[0], waited[1])
+    assert.match((await petstore(['partition', '--database', opened.url])).stderr, /in partitions already.*There are 3/)
+  })
+
+  const refused = [
+    ['CREATE VIEW shown AS SELECT name FROM pets', 'rule _RETURN on view shown'],
+    ['CREATE FUNCTION f() RETURNS SETOF pets LANGUAGE sql AS $$ SELECT * FROM pets $$', 'function f()'],
+    ['CREATE TABLE toys (pet BIGINT REFERENCES pets)', 'constraint toys_pet_fkey on table toys'],
+    [
+      "INSERT INTO categories VALUES (3, 'Cats', 'cats'); ALTER TABLE pets ADD FOREIGN KEY (category_id) REFERENCES categories NOT VALID",
+      'constraint pets_category_id_fkey on table pets',
+    ],
+    ['CREATE TABLE old_pets () INHERITS (pets)', 'table old_pets'],
+    ['CREATE UNIQUE INDEX one_name ON pets (name)', 'index one_name'],
+    ['ALTER TABLE pets DISABLE TRIGGER pets_rename', 'trigger pets_rename on table pets'],
+    ['CREATE PUBLICATION news FOR TABLE pets', 'publication of table pets in publication news'],
+    [
+      'ALTER TABLE pets ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON pets USING (TRUE)',
+      'policy p on table pets, row-level security',
+    ],
+    ['ALTER TABLE pets REPLICA IDENTITY FULL', 'a replica identity'],
+    ['ALTER TABLE pets SET UNLOGGED', 'no write-ahead log'],
+  ]
+  it('refuses by name what it would lose, and changes nothing', async () => {
+    for (const [statement, name] of refused) {
+      await using opened = await openPostgres()
+      await opened.sql.unsafe(statement!)
+      const env = { DATABASE_URL: opened.url }
+      const { code, stderr } = await petstore(['partition', '--size', '1000000'], { env })
+      assert.deepEqual(
+        [code, stderr],
+        [1, `petstore: The table of the animals has what the move can't carry: ${name}.\n`],
+      )
+      assert.equal((await opened.store.pets.create(rex)).outcome, 'created')
+    }
+  })
+
+  it('is refused through PgBouncer, on SQLite, for a size that fills too fast, and without a size', async () => {
+    await using opened = await openPostgres()
+    const run = async (...words: string[]) => (await petstore(['partition', ...words])).stderr
+    assert.match(
+      await run('--size', '1000000', '--database', `${opened.url}pgbouncer=true`),
+      /address of PostgreSQL itself/,
+    )
+    assert.match(await run('--size', '1000000', '--database', 'sqlite:x.db'), /SQLite has no partitions/)
+    assert.match(await run('--size', '999999'), /--size must be a whole number from 1000000 to/)
+    assert.match(await run('--database', opened.url), /say with --size/)
+    assert.equal(await opened.store.partitions!.read(), undefined)
+  })
+})
+
+it('A page by cursor of animals in partitions reads only those near the cursor, unless too few are there', async () => {
+  await using opened = await openPostgres()
+  await split(opened, 10n)
+  for (let nth = 0; nth < 100; nth += 1) {
+    await opened.store.pets.create({ ...rex, status: nth === 0 ? 'sold' : 'available' })
+    await opened.store.partitions!.keepAhead()
+  }
+  await opened.store.close()
+  /** The partitions whose index on the status is read for this page, and the page. */
+  const readFor = async (status: 'available' | 'sold', place: { before?: bigint; after?: bigint }) => {
+    await opened.sql`SELECT pg_stat_reset()`
+    const store = await openAt(opened.url)
+    const ids = (await store.pets.list({ status, limit: 3, ...place })).map(({ id }) => Number(id))
+    await store.close()
+    const read = await opened.sql<{ name: string }[]>`
+      SELECT relname AS name FROM pg_stat_user_indexes WHERE indexrelname LIKE '%status%' AND idx_scan > 0
+        AND indexrelname NOT LIKE '%category%' ORDER BY indexrelid`
+    return [ids, read.map(({ name }) => name.replace('pets_below_', ''))]
+  }
+  assert.deepEqual(await readFor('available', { before: 55n }), [
+    [54, 53, 52],
+    ['50', '60'],
+  ])
+  assert.deepEqual(await readFor('available', { after: 55n }), [
+    [58, 57, 56],
+    ['60', '70'],
+  ])
+  assert.deepEqual(await readFor('sold', { before: 55n }), [[1], ['20', '30', '40', '50', '60']])
+})
+
+describe('The partition ahead', { concurrency: false, timeout: 300_000 }, () => {
+  /** Uses ids up to this one. */
+  const useIds = ({ sql }: OpenPostgres, id: number) => sql`SELECT setval('pets_id_seq', ${id})`
+
+  it('is made when less than a whole one is left, by one of several instances', async () => {
+    await using opened = await openPostgres()
+    const { store } = opened
+    await split(opened)
+    await useIds(opened, 1999)
+    assert.equal((await store.partitions!.keepAhead())?.count, 3)
+    await useIds(opened, 2000)
+    const all = await Promise.all(Array.from({ length: 4 }, () => store.partitions!.keepAhead()))
+    assert.deepEqual((await store.partitions!.read())!.count, 4)
+    assert.ok(all.some((found) => found?.end === 4000n))
+  })
+
+  it('makes no create wait, though a long read keeps it from being made', async () => {
+    await using opened = await openPostgres()
+    const { store } = opened
+    await split(opened)
+    await useIds(opened, 2500)
+    const release = await opened.lock('SELECT FROM pets')
+    let isTried = false
+    const attempt = store.partitions!.keepAhead().finally(() => (isTried = true))
+    const waits = () => opened.sql`
+      SELECT 1 FROM pg_locks WHERE NOT granted AND relation = 'pets_beyond'::regclass`
+    await until(async () => isTried || (await waits()).length > 0, 'it waits')
+    const started = performance.now()
+    for (let nth = 0; nth < 20; nth += 1) await store.pets.create(rex)
+    assert.ok(performance.now() - started < 4000)
+    assert.equal((await attempt)?.count, 3)
+    await release()
+    assert.equal((await store.partitions!.keepAhead())?.count, 4)
+  })
+
+  it('missing, as where no instance makes it: animals go beyond, nothing fails, and log, doctor and metrics say so until partition is run', async () => {
+    await using opened = await openPostgres()
+    const { sql, store } = opened
+    await split(opened)
+    await useIds(opened, 2990)
+    for (let nth = 0; nth < 20; nth += 1) await store.pets.create(rex)
+    const url = directAddress(opened)
+    const doctor = async () => {
+      const { stdout } = await petstore(['doctor', '--json', '--database', url])
+      return (JSON.parse(stdout) as { checks: Check[] }).checks.find(({ name }) => name === 'Partitions')
+    }
+    assert.equal((await store.partitions!.keepAhead())?.hasBeyond, true, 'the chore does not break on them')
+    const found = await doctor()
+    assert.deepEqual([found?.state, found?.found], ['warning', 'animals are beyond the last partition'])
+    await using service = await startPetstore({ database: url, env: { PETSTORE_ADMIN_PORT: '0' } })
+    const metrics = async () => (await fetch(`${service.adminUrl}/metrics`)).text()
+    await until(
+      () => service.logged.some(({ msg }) => /beyond the last partition; run the command partition/.test(String(msg))),
+      'it is logged',
+    )
+    assert.match(await metrics(), /petstore_partitions_ahead{table="pets"} -0\.01/)
+    const { code, stderr } = await petstore(['partition', '--database', url])
+    assert.equal(code, 0, stderr)
+    assert.match(stderr, /pets_beyond becomes the partition of the ids below 5000/)
+    assert.deepEqual(await doctor(), { name: 'Partitions', state: 'ok', found: '5 of 1000 ids, 3.0 ahead' })
+    const [counts] = await sql`
+      SELECT count(*)::int AS all, count(*) FILTER (WHERE tableoid = 'pets_beyond'::regclass)::int AS beyond FROM pets`
+    assert.deepEqual({ ...counts }, { all: 20, beyond: 0 })
+    assert.deepEqual(await store.pets.create(rex), { outcome: 'created', pet: { id: 3011n, ...rex } })
+  })
+})
