@@ -9,7 +9,7 @@ import { type Category, COUNTED_MOST } from '../src/store/category-store.ts'
 import { copyStore } from '../src/store/copy-store.ts'
 import { openStore } from '../src/store/open-store.ts'
 import type { Store } from '../src/store/store.ts'
-import { ENGINES, type TestDatabase } from '../assurance/harness/engines.ts'
+import { STORE_ENGINES, type TestDatabase } from '../assurance/harness/engines.ts'
 import { event } from './sample-rows.ts'
 import { withStore } from './with-store.ts'
 
@@ -18,7 +18,7 @@ const renamed = (accountId: string): AuditEvent => event(accountId, 'category.re
 const pets = (count: number, categoryId: bigint, status: PetStatus) =>
   Array.from({ length: count }, () => ({ name: 'Rex', categoryId, status }))
 
-for (const engine of ENGINES) {
+for (const engine of STORE_ENGINES) {
   describe(`categories on ${engine.name}`, { concurrency: false }, () => {
     let database: TestDatabase
     let store: Store
@@ -100,7 +100,7 @@ for (const engine of ENGINES) {
     })
 
     it('go with a copy to any engine', async () => {
-      for (const to of ENGINES) {
+      for (const to of STORE_ENGINES) {
         await using target = await to.newDatabase()
         await withStore(target.url, async (copy) => {
           await copyStore(store, copy, () => {})

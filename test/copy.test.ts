@@ -12,18 +12,20 @@ import type { NewPet } from '../src/contract/pets.ts'
 import { CopyRefused, copyStore } from '../src/store/copy-store.ts'
 import { COUNTED_KINDS, type Kind, kindOf, KINDS, type StoredRecord } from '../src/store/records.ts'
 import type { Idempotency, Store } from '../src/store/store.ts'
-import { ENGINES, type TestEngine } from '../assurance/harness/engines.ts'
+import { ENGINES, STORE_ENGINES, type TestEngine } from '../assurance/harness/engines.ts'
 import { commandsOn, type InProcessOptions, petstore } from './in-process-command.ts'
 import { askDatabase } from './database-schema.ts'
 import { apiKey, event } from './sample-rows.ts'
 import { samplePet } from '../assurance/harness/sample-pet.ts'
 import { withStore } from './with-store.ts'
 
-const [sqlite, postgres] = ENGINES as readonly [TestEngine, TestEngine]
+const [sqlite, postgres, partitioned] = STORE_ENGINES as readonly [TestEngine, TestEngine, TestEngine]
 const ROUTES = [
   [sqlite, postgres],
   [postgres, sqlite],
   [sqlite, sqlite],
+  [sqlite, partitioned],
+  [partitioned, sqlite],
 ] as const
 
 const KILLED_COPY = fileURLToPath(new URL('killed-copy.ts', import.meta.url))

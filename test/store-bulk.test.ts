@@ -7,12 +7,12 @@ import type { NewPet } from '../src/contract/pets.ts'
 import { openStore } from '../src/store/open-store.ts'
 import { kindOf, type StoredRecord } from '../src/store/records.ts'
 import type { Store } from '../src/store/store.ts'
-import { ENGINES, type TestDatabase } from '../assurance/harness/engines.ts'
+import { STORE_ENGINES, type TestDatabase } from '../assurance/harness/engines.ts'
 import { addAccount, addKey } from './sample-rows.ts'
 
 const rex: NewPet = { name: 'Rex', categoryId: 3n, status: 'available' }
 
-for (const engine of ENGINES) {
+for (const engine of STORE_ENGINES) {
   describe(`many at once, in the store on ${engine.name}`, { concurrency: false }, () => {
     let database: TestDatabase
     let store: Store

@@ -9,7 +9,7 @@ import { openStore } from '../src/store/open-store.ts'
 import { kindOf, KINDS } from '../src/store/records.ts'
 import { type AuditEvent, FAILED_REQUESTS_KEPT, petSubject, type Session } from '../src/store/account-store.ts'
 import type { Idempotency, Store } from '../src/store/store.ts'
-import { ENGINES, type TestDatabase } from '../assurance/harness/engines.ts'
+import { STORE_ENGINES, type TestDatabase } from '../assurance/harness/engines.ts'
 import {
   account,
   addAccount,
@@ -24,7 +24,7 @@ import { samplePet } from '../assurance/harness/sample-pet.ts'
 
 const rex: NewPet = { ...samplePet, name: 'Rex', status: 'available' }
 
-for (const engine of ENGINES) {
+for (const engine of STORE_ENGINES) {
   describe(`the store on ${engine.name}`, { concurrency: false }, () => {
     let database: TestDatabase
     let store: Store

@@ -3,6 +3,8 @@ import { randomUUID } from 'node:crypto'
 import { mkdtempDisposable } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { readConfig } from '../../src/config.ts'
+import { openStore } from '../../src/store/open-store.ts'
 import { askPostgres } from './ask-postgres.ts'
 import { startPostgres } from './postgres-server.ts'
 
@@ -67,4 +69,19 @@ export async function newPostgresDatabase(serverUrl: string): Promise<TestDataba
   }
 }
 
+/** Animals in partitions of so few ids that most suites fill several, and the last one. */
+const partitioned: TestEngine = {
+  name: 'PostgreSQL in partitions',
+  async newDatabase() {
+    const database = await postgres.newDatabase()
+    const store = await openStore(readConfig({ database: database.url }, {}).database)
+    await store.partitions!.split(10n, () => {})
+    await store.close()
+    return database
+  },
+}
+
 export const ENGINES: readonly TestEngine[] = [sqlite, postgres]
+
+/** For the suites of the store. */
+export const STORE_ENGINES: readonly TestEngine[] = [...ENGINES, partitioned]

@@ -1,4 +1,5 @@
 // Creates one database of each size. All exist at the same time, so that each round can measure all of them.
+import { askPostgres } from '../../harness/ask-postgres.ts'
 import { say } from '../../harness/say.ts'
 import { readConfig } from '../../../src/config.ts'
 import type { NewPet, PetStatus } from '../../../src/contract/pets.ts'
@@ -23,8 +24,10 @@ export async function growAll(server: BenchServer, sizes: readonly number[]): Pr
   const stores: GrownStore[] = []
   for (const size of sizes) {
     const started = performance.now()
-    const store = await openStore(readConfig({}, { DATABASE_URL: await server.newDatabase() }).database)
+    const url = await server.newDatabase()
+    const store = await openStore(readConfig({}, { DATABASE_URL: url }).database)
     stores.push({ size, store })
+    if (server.partitions !== undefined) await partition(store, url, Math.ceil(size / server.partitions), size)
     let next = 0
     const fill = async () => {
       while (next < size) {
@@ -45,6 +48,16 @@ export async function growAll(server: BenchServer, sizes: readonly number[]): Pr
       for (const { store } of stores) await store.close()
     },
   }
+}
+
+/** Makes all partitions beforehand: the chore would not keep up with so small ones. */
+async function partition(store: Store, url: string, step: number, size: number): Promise<void> {
+  await store.partitions!.split(BigInt(step), () => {})
+  for (let id = step; id < size; id += step) {
+    await askPostgres(url, `SELECT setval('pets_id_seq', ${id})`)
+    await store.partitions!.keepAhead()
+  }
+  await askPostgres(url, "SELECT setval('pets_id_seq', 1, FALSE)")
 }
 
 /** The oldest fifth of the animals is sold. Of the newer animals one in ten is pending, and the others are available. */

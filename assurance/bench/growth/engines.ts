@@ -12,6 +12,8 @@ export interface BenchServer extends AsyncDisposable {
   version: string
   /** Creates a database and returns its address, for DATABASE_URL. */
   newDatabase(): Promise<string>
+  /** In how many partitions the animals are; undefined for one table. */
+  partitions?: number
   /** Finishes the background work that filling the databases has caused. */
   settle(): Promise<void>
 }
@@ -55,4 +57,9 @@ const postgres: BenchEngine = {
   },
 }
 
-export const ENGINES: readonly BenchEngine[] = [sqlite, postgres]
+const partitioned: BenchEngine = {
+  name: 'Partitions',
+  start: async () => ({ ...(await postgres.start()), partitions: 32 }),
+}
+
+export const ENGINES: readonly BenchEngine[] = [sqlite, postgres, partitioned]
