@@ -2,6 +2,7 @@
 import type { Server } from 'node:http'
 import { setTimeout } from 'node:timers/promises'
 import type { Accounts } from './accounts/accounts.ts'
+import { startChores } from './chores.ts'
 import type { Config } from './config.ts'
 import { Refusal } from './contract/errors.ts'
 import { quote } from './contract/json.ts'
@@ -15,10 +16,7 @@ import type { Reach } from './http/reach.ts'
 import { isRead, methodNotAllowed } from './http/routes.ts'
 import { Lifecycle } from './http/lifecycle.ts'
 import type { Log } from './log.ts'
-import { type Serving, startServing } from './serving.ts'
-import { IDEMPOTENCY_KEPT_MS } from './store/idempotency.ts'
-import { isPerson } from './store/people-store.ts'
-import { whyBehind } from './store/partition-store.ts'
+import { startServing } from './serving.ts'
 import { type Store, StoreUnavailable } from './store/store.ts'
 import { createSharedLimits, type Shared } from './workers/shared.ts'
 import type { Workers } from './workers/workers.ts'
@@ -140,78 +138,4 @@ export function createAdmin(
     })
   }
   return createServer((request, response) => guard({ request, response, at: performance.now() }, serve))
-}
-
-/** After an upgrade all accounts are members if there are several. */
-const NO_MANAGER =
-  'no account is a manager, who invites people and removes animals; name one: petstore account manager EMAIL'
-
-const CHORES_EVERY_MS = 600_000
-
-/** Creates take longer to fill the smallest partition (cli/partition.ts). */
-const PARTITIONS_EVERY_MS = 10_000
-
-/** How long indexing pauses: when up to date, after a failure, and after a batch, as a multiple of the batch's time. */
-const INDEX_REST = { upToDateMs: 2000, failedMs: 60_000, factor: 40 }
-
-/**
- * Purges expired records, now and every ten minutes, keeps a partition ahead of the ids, and keeps the index of the search up to
- * date. Returns a function that stops this; its promise resolves when what is running has ended.
- */
-function startChores({ store, usage, sessions }: Serving, log: Log, clock: () => number): () => Promise<void> {
-  const stop = new AbortController()
-  const purge = async (isStart = false) => {
-    try {
-      while (!stop.signal.aborted && (await store.pets.purgeIdempotencyRecords(clock() - IDEMPOTENCY_KEPT_MS)) > 0);
-      if (!stop.signal.aborted) await usage.purge()
-      if (!stop.signal.aborted) await sessions.purge()
-      const people = isStart && !stop.signal.aborted ? (await store.accounts.listAccounts()).filter(isPerson) : []
-      if (people.length > 0 && !people.some(({ role }) => role === 'manager')) log.notice(NO_MANAGER)
-    } catch (error) {
-      log.error({ error }, 'old records could not be purged; this is retried later')
-    }
-  }
-  let behind: string | undefined
-  const keepAhead = async () => {
-    try {
-      const partitions = await store.partitions?.keepAhead()
-      const why = partitions && whyBehind(partitions)
-      if (partitions && why && why !== behind)
-        log.warn({ ahead: partitions.ahead }, `${why}; run the command partition as the owner of the tables`)
-      behind = why
-    } catch (error) {
-      log.error({ error }, 'the next partition could not be made; this is retried in ten seconds')
-    }
-  }
-  const indexing = keepIndex(store, log, stop.signal)
-  const repeated = [repeat(purge, CHORES_EVERY_MS), repeat(keepAhead, PARTITIONS_EVERY_MS)]
-  return async () => {
-    stop.abort()
-    await Promise.all([...repeated.map((end) => end()), indexing])
-  }
-}
-
-/** Runs work now and at this interval. Returns a function that stops this. */
-function repeat(work: () => Promise<void>, everyMs: number): () => Promise<void> {
-  let running = work()
-  const timer = setInterval(() => void (running = work()), everyMs).unref()
-  return () => {
-    clearInterval(timer)
-    return running
-  }
-}
-
-/** Pauses between batches, so that indexing hardly slows requests, even while it fills the index of an old database. */
-async function keepIndex(store: Store, log: Log, signal: AbortSignal): Promise<void> {
-  while (!signal.aborted) {
-    const started = performance.now()
-    let restMs = INDEX_REST.upToDateMs
-    try {
-      if (await store.pets.indexWords()) restMs = (performance.now() - started) * INDEX_REST.factor
-    } catch (error) {
-      restMs = INDEX_REST.failedMs
-      log.error({ error }, 'names could not be indexed for the search; this is retried in a minute')
-    }
-    await setTimeout(restMs, undefined, { signal, ref: false }).catch(() => {})
-  }
 }

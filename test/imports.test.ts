@@ -30,6 +30,7 @@ const LAYERS = [
   'console',
   'workers',
   'serving.ts',
+  'chores.ts',
   'worker.ts',
   'server.ts',
   'cli',
