@@ -177,6 +177,11 @@ function connected(socket: Socket): Promise<Socket> {
 
 /** Reads whether the server accepts writes, and its identity: after a failover, an address may lead to another server. */
 async function askServer(sql: Database, { pgbouncer }: ConnectionSettings): Promise<ServerFacts> {
+  // For animals in partitions PostgreSQL would plan each page again, which takes longer than to read it.
+  if (!pgbouncer)
+    await sql`
+      SELECT set_config('plan_cache_mode', 'force_generic_plan', FALSE) FROM pg_class
+      WHERE oid = to_regclass('pets') AND relkind = 'p'`
   const [facts] = await sql<ServerFacts[]>`
     SELECT pg_backend_pid() AS pid, pg_postmaster_start_time()::text AS "startedAt",
       CASE WHEN pg_is_in_recovery() THEN 'standby' ELSE 'primary' END AS role,

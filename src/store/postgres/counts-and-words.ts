@@ -135,14 +135,14 @@ export const SETTLED_MS = 60_000
 /** How many ids are counted in one statement: enough for a busy minute, few enough to be fast. */
 const STEP = 250_000
 
-/** Reads `until_id` in a separate statement: the planner must know the value to see that few animals lie above it. */
+/** Reads `until_id` in a separate statement: the planner must know the value, as text, to see that few animals lie above it. */
 export async function countPets(sql: Database): Promise<Record<PetStatus, number>> {
   const [{ untilId } = { untilId: 0n }] = await sql<{ untilId: bigint }[]>`
     SELECT until_id AS "untilId" FROM pet_counts_progress`
-  const rows = await sql<{ status: PetStatus; count: number; current: boolean }[]>`
+  const rows = await sql.unsafe<{ status: PetStatus; count: number; current: boolean }[]>(`
     SELECT status, count::float8 AS count, until_id = ${untilId} AS current FROM pet_counts, pet_counts_progress
     UNION ALL
-    SELECT status, count(*)::float8, TRUE FROM pets WHERE id > ${untilId} GROUP BY status`
+    SELECT status, count(*)::float8, TRUE FROM pets WHERE id > ${untilId} GROUP BY status`)
   // `until_id` moved between the two statements, which can happen once a minute.
   if (!rows.every(({ current }) => current)) return countPets(sql)
   const counts: Record<string, number> = Object.fromEntries(PET_STATUSES.map((status) => [status, 0]))

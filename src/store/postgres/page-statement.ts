@@ -33,7 +33,8 @@ function render(page: Page, parameter: (value: string | bigint) => string, reach
     conditions.push(`(${[...columns, 'id'].join()}) ${side} (${[...values, id].join()})`)
     if (columns.length > 0 && reach !== undefined) conditions.push(`id ${side} ${id}`)
   } else if (columns.length > 0) conditions.push(`(${columns.join()}) ${side}= (${values.join()})`)
-  if (typeof reach === 'bigint') conditions.push(`id ${back}= ${parameter(reach)}`)
+  // First pages are few: as part of the text, it lets PostgreSQL forget all other partitions when it plans.
+  if (typeof reach === 'bigint') conditions.push(`id ${back}= ${cursor === undefined ? reach : parameter(reach)}`)
   const by = [...columns, 'id'].map((column) => `${column} ${order}`)
   return `${select} WHERE ${conditions.join(' AND ')} ORDER BY ${by.join()} LIMIT ${limit}`
 }
