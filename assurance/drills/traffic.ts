@@ -15,6 +15,7 @@ export class Traffic {
   slowestMs = 0
   readonly #url: string
   readonly #key: string
+  readonly #seed: number
   readonly #random: Random
   readonly #agent = new Agent({ keepAlive: true })
   #stopped = false
@@ -23,6 +24,7 @@ export class Traffic {
   constructor(url: string, key: string, clients: number, seed: number) {
     this.#url = `${url}/v1/pets`
     this.#key = key
+    this.#seed = seed
     this.#random = seeded(seed)
     this.#done = Promise.all(Array.from({ length: clients }, (_, client) => this.#work(client)))
   }
@@ -34,22 +36,22 @@ export class Traffic {
     this.#agent.destroy()
   }
 
-  /** Alternately adds an animal and lists animals. */
+  /** Adds an animal, lists animals and fetches the one that it added, in turn. */
   async #work(client: number): Promise<void> {
+    let last = ''
     for (let number = 0; !this.#stopped; number += 1) {
-      const name = `Animal ${number} of client ${client}`
+      const name = `Animal ${number} of client ${client}, ${this.#seed}`
       const started = performance.now()
       try {
-        const { status, body } = await this.#send(
-          number % 2 === 0 ? JSON.stringify({ name, categoryId: 1 }) : undefined,
-        )
-        if (status === 201)
-          this.acknowledged.push({
-            name,
-            id: String((JSON.parse(body) as { id: number }).id),
-            at: performance.now(),
-            tries: 1,
-          })
+        const { status, body } =
+          number % 3 === 0
+            ? await this.#send('', JSON.stringify({ name, categoryId: 1 }))
+            : await this.#send(number % 3 === 1 ? '?status=available' : last)
+        if (status === 201) {
+          const id = String((JSON.parse(body) as { id: number }).id)
+          last = `/${id}`
+          this.acknowledged.push({ name, id, at: performance.now(), tries: 1 })
+        }
         if (status === 200 || status === 201) this.answered += 1
         else this.broken.push(`${status} ${body}`)
       } catch (error) {
@@ -61,7 +63,7 @@ export class Traffic {
   }
 
   /** Sends a POST with the body, or a GET without one. */
-  #send(body: string | undefined): Promise<{ status: number; body: string }> {
+  #send(path: string, body?: string): Promise<{ status: number; body: string }> {
     return new Promise((resolve, reject) => {
       const headers = {
         Authorization: `Bearer ${this.#key}`,
@@ -69,7 +71,7 @@ export class Traffic {
       }
       const method = body === undefined ? 'GET' : 'POST'
       const sent = request(
-        this.#url,
+        this.#url + path,
         { method, headers, agent: this.#agent, timeout: ANSWER_WITHIN_MS },
         (response) => {
           let text = ''

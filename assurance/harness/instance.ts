@@ -20,13 +20,15 @@ export interface InstanceOptions {
   port?: number
   /** Further settings, as environment variables. */
   env?: Record<string, string>
+  /** Default: the program of this checkout. */
+  main?: string
 }
 
 /** Starts an instance that logs to this file; resolves when it is ready. */
 export async function startInstance(database: string, log: string, options: InstanceOptions = {}): Promise<Instance> {
   const port = options.port ?? (await freePort())
   const url = `http://127.0.0.1:${port}`
-  const child = launchInstance(database, log, port, options.env)
+  const child = launchInstance(database, log, port, options.env, options.main)
   await until(async () => hasEnded(child) || (await fetch(`${url}/readyz`)).ok, 'the instance is ready')
   if (hasEnded(child)) throw new Error(`the instance ended: ${readFileSync(log, 'utf8').slice(-1000)}`)
   return { port, url, process: child }
@@ -38,8 +40,9 @@ export function launchInstance(
   log: string,
   port: number,
   env: Record<string, string> = {},
+  main = MAIN,
 ): ChildProcess {
-  return start(process.execPath, [MAIN, 'serve'], {
+  return start(process.execPath, [main, 'serve'], {
     env: { ...settings(database), HOST: '127.0.0.1', PORT: String(port), ...env },
     log,
   })
