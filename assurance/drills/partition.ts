@@ -44,7 +44,8 @@ async function drill({
   const traffics: Traffic[] = []
   const serve = ({ url }: Instance) =>
     traffics[traffics.push(new Traffic(url, key, clients, seed + traffics.length)) - 1]!
-  let [ofFirst, ofSecond] = [serve(first), serve(second)]
+  let ofFirst = serve(first)
+  const ofSecond = serve(second)
 
   say(`petstore partition --size ${SIZE}`)
   const command = [MAIN, 'partition', '--size', String(SIZE), '--json']

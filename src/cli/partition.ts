@@ -1,6 +1,5 @@
 // petstore partition: moves the animals on PostgreSQL into partitions by id, while instances run.
 import { describeDatabase } from '../store/database-address.ts'
-import { PartitionRefused } from '../store/partition-store.ts'
 import { type Command, CommandFailed, conclude, readCount, STORE_OPTIONS, withStore } from './command.ts'
 import { report } from './terminal.ts'
 
@@ -23,9 +22,7 @@ export const partition: Command = {
     const { lockedMs, partitions } = await withStore(input, async ({ partitions: store }) => ({
       lockedMs: await store!.split(size === undefined ? undefined : BigInt(size), say),
       partitions: store!.known!,
-    })).catch((error: unknown) => {
-      throw error instanceof PartitionRefused ? new CommandFailed(error.message) : error
-    })
+    }))
     const { count, size: ids, ahead } = partitions
     const waited = `in partitions now; requests waited ${Math.ceil(lockedMs)} ms`
     conclude(

@@ -1,4 +1,5 @@
 // The port: the animals in partitions by id, which only PostgreSQL has.
+import { CannotOpenStore } from './store.ts'
 
 export interface PartitionStore {
   /** What `read` resolved with last. */
@@ -39,6 +40,6 @@ export function whyBehind({ ahead, hasBeyond }: Partitions): string | undefined 
 }
 
 /** The partitions can't be made; the message is for the operator. */
-export class PartitionRefused extends Error {
+export class PartitionRefused extends CannotOpenStore {
   override name = 'PartitionRefused'
 }

@@ -30,25 +30,22 @@ const MOVE_WITHIN_MS = 86_400_000
 
 /** Resolves with undefined if the animals are one table, or partitioned in another way. */
 export async function readPartitions(sql: Database): Promise<Partitions | undefined> {
-  const [last] = await sql<{ count: number; size: bigint; end: bigint }[]>`
-    SELECT count(*) OVER ()::int AS count, upper - lower AS size, upper AS end
-    FROM (SELECT substring(bound FROM 'FROM [(]''(-?[0-9]+)''[)]')::bigint AS lower,
-        substring(bound FROM 'TO [(]''(-?[0-9]+)''[)]')::bigint AS upper
-      FROM (SELECT pg_get_expr(c.relpartbound, c.oid) AS bound
-        FROM pg_inherits JOIN pg_class AS c ON c.oid = inhrelid JOIN pg_class AS p ON p.oid = inhparent
-        WHERE p.relname = 'pets' AND p.relnamespace = current_schema()::regnamespace) AS bounds) AS ranges
-    ORDER BY upper DESC NULLS LAST LIMIT 1`
+  const [last] = await sql<{ count: number; size: bigint | null; end: bigint }[]>`
+    SELECT count(*) OVER ()::int AS count, bounds[2]::bigint - bounds[1]::bigint AS size, bounds[2]::bigint AS end
+    FROM pg_inherits JOIN pg_class ON oid = inhrelid,
+      regexp_match(pg_get_expr(relpartbound, oid), $$FROM [(]'(-?[0-9]+)'[)] TO [(]'(-?[0-9]+)'[)]$$) AS bounds
+    WHERE inhparent = to_regclass('pets') ORDER BY 3 DESC NULLS LAST LIMIT 1`
   if (!last?.size) return undefined
-  const { newest } = await readNewest(sql)
-  const beyond = newest < last.end ? [] : await sql`SELECT 1 FROM pets WHERE id >= ${last.end} LIMIT 1`
-  const ahead = Number(last.end - 1n - newest) / Number(last.size)
-  return { ...last, newest, ahead, hasBeyond: beyond.length > 0 }
+  const { count, size, end } = last
+  const { newest, highest } = await readNewest(sql)
+  return { count, size, end, newest, ahead: Number(end - 1n - newest) / Number(size), hasBeyond: highest >= end }
 }
 
-/** The highest id that is assigned or in use. */
-async function readNewest(sql: Database): Promise<{ newest: bigint }> {
-  const [row] = await sql<{ newest: bigint }[]>`
-    SELECT greatest(max(id), pg_sequence_last_value(pg_get_serial_sequence('pets', 'id')::regclass), 0) AS newest FROM pets`
+/** The highest id that an animal has, and the highest that one has or was given. */
+async function readNewest(sql: Database): Promise<{ highest: bigint; newest: bigint }> {
+  const [row] = await sql<{ highest: bigint; newest: bigint }[]>`
+    SELECT coalesce(max(id), 0) AS highest,
+      greatest(max(id), pg_sequence_last_value(pg_get_serial_sequence('pets', 'id')::regclass), 0) AS newest FROM pets`
   return row!
 }
 
@@ -83,32 +80,33 @@ export function postgresPartitions(pool: Pool, pgbouncer: boolean): PartitionSto
 
 /** Makes the next partition if less than a whole one is left, in one process at a time, and clears up after a killed move. */
 async function keepAhead(sql: Database): Promise<void> {
-  const [table] = await sql<{ mayChange: boolean; checked: string | null }[]>`
-    SELECT pg_has_role(relowner, 'USAGE') AS "mayChange", (SELECT max(conrelid::regclass::text) FROM pg_constraint
-      WHERE conname = ${CHECK} AND connamespace = relnamespace) AS checked
-    FROM pg_class WHERE relname = 'pets' AND relnamespace = current_schema()::regnamespace`
-  const partitions = await readPartitions(sql)
-  const isBehind = partitions !== undefined && partitions.ahead < 1 && !partitions.hasBeyond
-  if (!table?.mayChange || !(isBehind || table.checked) || !(await tryLock(sql))) return
+  if ((await findMigrationObstacle(sql)) || !(await tryLock(sql))) return
+  await becomeOwner(sql)
   // Creates would fail when they reach its bound.
-  if (table.checked) await sql.unsafe(`ALTER TABLE ${table.checked} DROP CONSTRAINT ${CHECK}`)
-  // Read again under the lock: another process may have made it in the meantime.
-  const { end, size, ahead } = (isBehind && (await readPartitions(sql))) || { end: 0n, size: 0n, ahead: 1 }
-  if (ahead < 1 && end + size <= INT64_MAX) await addPartition(sql, end, size)
+  const [left] = await sql<{ on: string }[]>`
+    SELECT conrelid::regclass::text AS on FROM pg_constraint
+    WHERE conname = ${CHECK} AND connamespace = current_schema()::regnamespace`
+  if (left) await sql.unsafe(`ALTER TABLE ${left.on} DROP CONSTRAINT ${CHECK}`)
+  const { end, size, ahead, hasBeyond } = (await readPartitions(sql)) ?? { end: 0n, size: 0n, ahead: 1 }
+  if (ahead < 1 && !hasBeyond && end + size <= INT64_MAX) await addPartition(sql, end, size)
+}
+
+/** Until the end of the transaction, new tables belong to the owner of the animals, whoever makes them. */
+async function becomeOwner(sql: Database): Promise<void> {
+  await sql`
+    SELECT set_config('role', pg_get_userbyid(relowner), TRUE) FROM pg_class WHERE oid = to_regclass('pets')`
 }
 
 /** Adds an empty partition with the storage parameters of its neighbour; its indexes and triggers follow from `pets`. */
 async function addPartition(sql: Database, from: bigint, size: bigint | undefined): Promise<void> {
   const name = size === undefined ? BEYOND : `pets_below_${from + size}`
   const bounds = size === undefined ? 'DEFAULT' : `FOR VALUES FROM (${from}) TO (${from + size})`
-  const [like] = await sql<{ owner: string; parameters: string | null }[]>`
-    SELECT quote_ident(pg_get_userbyid(p.relowner)) AS owner, array_to_string(c.reloptions, ', ') AS parameters
-    FROM pg_class AS p, pg_class AS c
-    WHERE p.oid = 'pets'::regclass AND c.oid = ${`pets_below_${from}`}::text::regclass`
-  const storage = like!.parameters ? `WITH (${like!.parameters})` : ''
-  await sql.unsafe(`
-    CREATE TABLE ${name} (LIKE pets INCLUDING ALL EXCLUDING INDEXES EXCLUDING IDENTITY) ${storage};
-    ALTER TABLE ${name} OWNER TO ${like!.owner}`)
+  const [like] = await sql<{ storage: string | null }[]>`
+    SELECT 'WITH (' || array_to_string(reloptions, ', ') || ')' AS storage
+    FROM pg_class WHERE oid = ${`pets_below_${from}`}::text::regclass`
+  await sql.unsafe(
+    `CREATE TABLE ${name} (LIKE pets INCLUDING ALL EXCLUDING INDEXES EXCLUDING IDENTITY) ${like!.storage ?? ''}`,
+  )
   await revokeDefaults(sql, name)
   await sql.unsafe(`ALTER TABLE pets ATTACH PARTITION ${name} ${bounds}`)
 }
@@ -159,6 +157,7 @@ async function splitNow(sql: Database, wanted: bigint | undefined, say: Say): Pr
   await sql.unsafe(`ALTER TABLE ${table} VALIDATE CONSTRAINT ${CHECK}`)
   let lockedAt = 0
   await withBriefLocks(sql, async (transaction) => {
+    await becomeOwner(transaction)
     await transaction.unsafe('LOCK TABLE pets IN ACCESS EXCLUSIVE MODE')
     lockedAt = performance.now()
     if (present === undefined) await makeParent(transaction, name)
@@ -201,14 +200,11 @@ async function makeParent(sql: Database, name: string): Promise<void> {
     UNION ALL SELECT NULL, format('COMMENT ON TABLE pets IS %L', obj_description(oid, 'pg_class')) FROM pets
     UNION ALL SELECT NULL, format('SELECT setval(''pets_id_seq'', %s, %L)', last_value, is_called)
       FROM ${sql(`${name}_id_seq`)}`
-  const [owner] = await sql<{ name: string }[]>`
-    SELECT quote_ident(pg_get_userbyid(relowner)) AS name FROM pg_class WHERE oid = 'pets'::regclass`
   await sql.unsafe(`
     ${parts.flatMap(({ before }) => before ?? []).join(';')};
     ALTER TABLE pets RENAME TO ${name};
     CREATE TABLE pets (LIKE ${name} INCLUDING ALL EXCLUDING INDEXES) PARTITION BY RANGE (id);
     ALTER TABLE pets DROP CONSTRAINT ${CHECK};
-    ALTER TABLE pets OWNER TO ${owner!.name};
     ALTER TABLE ${name} ALTER id DROP IDENTITY`)
   for (const each of ['pets', 'pets_id_seq']) await revokeDefaults(sql, each)
   await sql.unsafe(parts.map(({ again }) => again).join(';'))
@@ -226,22 +222,20 @@ async function revokeDefaults(sql: Database, name: string): Promise<void> {
 /** Resolves with what stands on the table, or depends on it, and would be lost or go on with the first partition alone. */
 async function findObstacles(sql: Database): Promise<string[]> {
   const found = await sql<{ name: string }[]>`
-    WITH pets AS (SELECT * FROM pg_class WHERE relname = 'pets' AND relnamespace = current_schema()::regnamespace)
-    SELECT pg_describe_object(classid, objid, 0) AS name FROM pg_depend, pets
+    WITH pets AS (SELECT * FROM pg_class WHERE oid = 'pets'::regclass)
+    SELECT pg_describe_object(classid, objid, 0) AS name FROM pg_depend
       WHERE deptype = 'n' AND classid NOT IN ('pg_trigger'::regclass, 'pg_attrdef'::regclass)
-        AND objid NOT IN (SELECT k.oid FROM pg_constraint AS k WHERE conrelid = pets.oid) AND (refclassid = 'pg_class'::regclass AND refobjid = pets.oid
-        OR refclassid = 'pg_type'::regclass AND refobjid IN (SELECT t.oid FROM pg_type AS t WHERE reltype IN (t.oid, typelem)))
-    UNION SELECT pg_describe_object('pg_constraint'::regclass, k.oid, 0) FROM pg_constraint AS k JOIN pets ON conrelid = pets.oid
-      WHERE contype NOT IN ('c', 'n', 'p', 'u') OR NOT convalidated AND conname <> ${CHECK}
-    UNION SELECT pg_describe_object('pg_class'::regclass, indexrelid, 0) FROM pg_index JOIN pets ON indrelid = pets.oid
-      WHERE NOT indisvalid OR indisreplident OR indisunique AND NOT (1 = ANY (indkey))
-    UNION SELECT pg_describe_object('pg_trigger'::regclass, t.oid, 0) FROM pg_trigger AS t JOIN pets ON tgrelid = pets.oid
-      WHERE NOT tgisinternal AND tgenabled <> 'O'
-    UNION SELECT pg_describe_object('pg_publication_rel'::regclass, r.oid, 0) FROM pg_publication_rel AS r JOIN pets ON prrelid = pets.oid
-    UNION SELECT pg_describe_object('pg_policy'::regclass, y.oid, 0) FROM pg_policy AS y JOIN pets ON polrelid = pets.oid
-    UNION SELECT what FROM pets, LATERAL (VALUES (relrowsecurity, 'row-level security'), (relkind <> 'r', 'another kind of table'),
-      (relpersistence <> 'p', 'no write-ahead log'), (reltablespace <> 0, 'a tablespace'), (reloftype <> 0, 'a type'),
-      (relreplident <> 'd', 'a replica identity'),
-      (EXISTS (SELECT FROM pg_inherits WHERE inhrelid = pets.oid), 'a parent')) AS had (it, what) WHERE it`
+        AND refobjid IN (SELECT oid FROM pets UNION SELECT t.oid FROM pg_type AS t, pets WHERE reltype IN (t.oid, typelem))
+        AND objid NOT IN (SELECT oid FROM pg_constraint WHERE conrelid = 'pets'::regclass)
+    UNION SELECT pg_describe_object('pg_constraint'::regclass, oid, 0) FROM pg_constraint
+      WHERE conrelid = 'pets'::regclass AND contype NOT IN ('c', 'n', 'p', 'u')
+    UNION SELECT pg_describe_object('pg_class'::regclass, indexrelid, 0) FROM pg_index
+      WHERE indrelid = 'pets'::regclass AND (NOT indisvalid OR indisunique AND NOT (1 = ANY (indkey)))
+    UNION SELECT pg_describe_object('pg_trigger'::regclass, oid, 0) FROM pg_trigger
+      WHERE tgrelid = 'pets'::regclass AND NOT tgisinternal AND tgenabled <> 'O'
+    UNION SELECT 'publication ' || pubname FROM pg_publication_tables
+      WHERE schemaname = current_schema() AND tablename = 'pets'
+    UNION SELECT 'row-level security' FROM pets
+      WHERE relrowsecurity OR EXISTS (SELECT FROM pg_policy WHERE polrelid = pets.oid)`
   return found.map(({ name }) => name)
 }
