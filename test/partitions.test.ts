@@ -267,6 +267,27 @@ describe('The partition ahead', { concurrency: false, timeout: 300_000 }, () => 
     assert.ok(all.some((found) => found?.end === 4000n))
   })
 
+  it('is made in any schema, but not by an instance whose role does not own the tables, which goes on', async () => {
+    await using opened = await openPostgres()
+    const { sql } = opened
+    const role = `clerk_${String(sql.options.database).slice(-8)}`
+    await sql.unsafe(`
+      CREATE SCHEMA "Shop 1"; ALTER DATABASE ${sql.options.database} SET search_path = "Shop 1", public;
+      CREATE ROLE ${role} LOGIN PASSWORD 'clerk'; GRANT USAGE ON SCHEMA "Shop 1" TO ${role}`)
+    const owner = await openAt(opened.url)
+    await sql.unsafe(`
+      GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA "Shop 1" TO ${role};
+      GRANT USAGE ON ALL SEQUENCES IN SCHEMA "Shop 1" TO ${role}`)
+    const clerk = await openAt(opened.url.replace(/petstore:[^@]*@/, `${role}:clerk@`))
+    await split({ store: owner })
+    await sql`SELECT setval('"Shop 1".pets_id_seq', 2500)`
+    assert.equal((await clerk.partitions!.keepAhead())?.count, 3)
+    assert.equal((await owner.partitions!.keepAhead())?.count, 4)
+    assert.equal((await clerk.pets.create(rex)).outcome, 'created')
+    assert.deepEqual(await clerk.pets.list({ limit: 5 }), [{ id: 2501n, ...rex }])
+    await Promise.all([owner.close(), clerk.close()])
+  })
+
   it('makes no create wait, though a long read keeps it from being made', async () => {
     await using opened = await openPostgres()
     const { store } = opened

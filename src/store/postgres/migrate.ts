@@ -105,8 +105,8 @@ async function resumeIndex(sql: Database, name: string, statement: string): Prom
   if (found?.valid === true) return
   const [on, table] = new RegExp(`${name} ON ([a-z0-9_]+)`).exec(statement)!
   const partitions = await sql<{ relname: string }[]>`
-    SELECT c.relname FROM pg_inherits JOIN pg_class AS c ON c.oid = inhrelid JOIN pg_class AS p ON p.oid = inhparent
-    WHERE p.relname = ${table!} AND p.relnamespace = current_schema()::regnamespace AND p.relkind = 'p'`
+    SELECT relname FROM pg_inherits JOIN pg_class ON oid = inhrelid
+    WHERE inhparent = to_regclass(${table!}) AND relispartition`
   if (partitions.length === 0) {
     if (found !== undefined) await sql.unsafe(`DROP INDEX CONCURRENTLY ${name}`)
     await sql.unsafe(statement)

@@ -85,7 +85,7 @@ async function keepAhead(sql: Database): Promise<void> {
   // Creates would fail when they reach its bound.
   const [left] = await sql<{ on: string }[]>`
     SELECT conrelid::regclass::text AS on FROM pg_constraint
-    WHERE conname = ${CHECK} AND connamespace = current_schema()::regnamespace`
+    WHERE conname = ${CHECK} AND conrelid IN (to_regclass('pets'), to_regclass(${BEYOND}))`
   if (left) await sql.unsafe(`ALTER TABLE ${left.on} DROP CONSTRAINT ${CHECK}`)
   const { end, size, ahead, hasBeyond } = (await readPartitions(sql)) ?? { end: 0n, size: 0n, ahead: 1 }
   if (ahead < 1 && !hasBeyond && end + size <= INT64_MAX) await addPartition(sql, end, size)
