@@ -202,6 +202,19 @@ describe('The move into partitions', { concurrency: false, timeout: 300_000 }, (
     }
   })
 
+  it('ends with what PostgreSQL says where it fails, and can be run again', async () => {
+    await using opened = await openPostgres()
+    await opened.sql.unsafe(`
+      CREATE FUNCTION refuse() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'not today'; END $$;
+      CREATE EVENT TRIGGER refuse ON ddl_command_start WHEN TAG IN ('CREATE TABLE') EXECUTE FUNCTION refuse()`)
+    const run = () => petstore(['partition', '--size', '1000000', '--database', opened.url])
+    const { code, stderr } = await run()
+    assert.equal(code, 1)
+    assert.match(stderr, /petstore: PostgreSQL: not today. No animal was moved; .*run the command again\.\n$/)
+    await opened.sql`DROP EVENT TRIGGER refuse`
+    assert.equal((await run()).code, 0)
+  })
+
   it('is refused through PgBouncer, on SQLite, for a size that fills too fast, and without a size', async () => {
     await using opened = await openPostgres()
     const run = async (...words: string[]) => (await petstore(['partition', ...words])).stderr

@@ -11,7 +11,7 @@ import { setTimeout } from 'node:timers/promises'
 import { INT64_MAX } from '../../contract/int64.ts'
 import { PartitionRefused, type Partitions, type PartitionStore } from '../partition-store.ts'
 import type { Database } from './connection.ts'
-import { isLockTimeout } from './failures.ts'
+import { asStoreFailure, explain, isLockTimeout, sqlState } from './failures.ts'
 import type { Pool } from './pool.ts'
 import { findMigrationObstacle } from './rights.ts'
 import { tryLock, withBriefLocks, withLock } from './schema-locks.ts'
@@ -70,7 +70,13 @@ export function postgresPartitions(pool: Pool, pgbouncer: boolean): PartitionSto
         throw new PartitionRefused(
           "The move needs one session, which it can't have through PgBouncer. Run the command once with the address of PostgreSQL itself.",
         )
-      const lockedMs = await pool.writeWithin(MOVE_WITHIN_MS, (sql) => split(sql, size, say))
+      const lockedMs = await pool
+        .writeWithin(MOVE_WITHIN_MS, (sql) => split(sql, size, say))
+        .catch((error: unknown) => {
+          if (sqlState(error) === undefined) throw asStoreFailure(error)
+          const said = `PostgreSQL: ${explain(error)}. No animal was moved; when that is fixed, run the command again.`
+          throw new PartitionRefused(said, { cause: error })
+        })
       await store.read()
       return lockedMs
     },
@@ -235,6 +241,8 @@ async function findObstacles(sql: Database): Promise<string[]> {
       WHERE tgrelid = 'pets'::regclass AND NOT tgisinternal AND tgenabled <> 'O'
     UNION SELECT 'publication ' || pubname FROM pg_publication_tables
       WHERE schemaname = current_schema() AND tablename = 'pets'
+    UNION SELECT 'shards of Citus' FROM pg_trigger
+      WHERE tgrelid = 'pets'::regclass AND tgfoid = to_regproc('citus_truncate_trigger')
     UNION SELECT 'row-level security' FROM pets
       WHERE relrowsecurity OR EXISTS (SELECT FROM pg_policy WHERE polrelid = pets.oid)`
   return found.map(({ name }) => name)
