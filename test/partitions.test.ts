@@ -283,7 +283,7 @@ describe('The partition ahead', { concurrency: false, timeout: 300_000 }, () => 
   it('is made in any schema, but not by an instance whose role does not own the tables, which goes on', async () => {
     await using opened = await openPostgres()
     const { sql } = opened
-    const role = `clerk_${String(sql.options.database).slice(-8)}`
+    const role = `clerk_${sql.options.database.slice(-8)}`
     await sql.unsafe(`
       CREATE SCHEMA "Shop 1"; ALTER DATABASE ${sql.options.database} SET search_path = "Shop 1", public;
       CREATE ROLE ${role} LOGIN PASSWORD 'clerk'; GRANT USAGE ON SCHEMA "Shop 1" TO ${role}`)

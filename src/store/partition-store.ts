@@ -1,5 +1,4 @@
 // The port: the animals in partitions by id, which only PostgreSQL has.
-import { CannotOpenStore } from './store.ts'
 
 export interface PartitionStore {
   /** What `read` resolved with last. */
@@ -37,9 +36,4 @@ export interface Partitions {
 export function whyBehind({ ahead, hasBeyond }: Partitions): string | undefined {
   if (ahead >= 1) return undefined
   return hasBeyond ? 'animals are beyond the last partition' : 'the next partition is missing'
-}
-
-/** The partitions can't be made; the message is for the operator. */
-export class PartitionRefused extends CannotOpenStore {
-  override name = 'PartitionRefused'
 }

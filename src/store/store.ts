@@ -174,6 +174,11 @@ export class CannotOpenStore extends Error {
   }
 }
 
+/** The animals can't be moved into partitions. */
+export class PartitionRefused extends CannotOpenStore {
+  override name = 'PartitionRefused'
+}
+
 /** The database does not exist, and the caller did not ask to create it. */
 export class NoDatabase extends CannotOpenStore {
   override name = 'NoDatabase'

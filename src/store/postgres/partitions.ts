@@ -9,7 +9,8 @@
 // waits briefly and tries again. Attaching a partition locks only the default partition, which no create uses.
 import { setTimeout } from 'node:timers/promises'
 import { INT64_MAX } from '../../contract/int64.ts'
-import { PartitionRefused, type Partitions, type PartitionStore } from '../partition-store.ts'
+import type { Partitions, PartitionStore } from '../partition-store.ts'
+import { PartitionRefused } from '../store.ts'
 import type { Database } from './connection.ts'
 import { asStoreFailure, explain, isLockTimeout, sqlState } from './failures.ts'
 import type { Pool } from './pool.ts'
