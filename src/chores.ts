@@ -36,14 +36,16 @@ export function startChores({ store, usage, sessions }: Serving, log: Log, clock
   }
   let behind: string | undefined
   const keepAhead = async () => {
+    const before = behind
     try {
       const partitions = await store.partitions?.keepAhead()
-      const why = partitions && whyBehind(partitions)
-      if (partitions && why && why !== behind)
-        log.warn({ ahead: partitions.ahead }, `${why}; run the command partition as the owner of the tables`)
-      behind = why
+      behind = partitions && whyBehind(partitions)
+      if (behind !== undefined && behind !== before)
+        log.warn({ ahead: partitions!.ahead }, `${behind}; run the command partition as the owner of the tables`)
     } catch (error) {
-      log.error({ error }, 'the next partition could not be made; this is retried in ten seconds')
+      // Once for each outage, since it is tried every ten seconds.
+      behind = 'the partitions could not be read'
+      if (behind !== before) log.error({ error }, 'partitions could not be checked; this is retried every ten seconds')
     }
   }
   const noticed = noticeManagers(store, log)

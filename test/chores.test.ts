@@ -122,6 +122,30 @@ describe('A running service', () => {
     await assertOnlyFreshAreLeft(petstore)
   })
 
+  it('logs once for each outage that partitions could not be checked', async ({ mock }) => {
+    mock.timers.enable({ apis: ['setInterval'] })
+    await using database = await postgres.newDatabase()
+    await using petstore = await startPetstore({ database: database.url })
+    let tries = 0
+    for (const [isAway, logged] of [
+      [true, 1],
+      [true, 1],
+      [false, 1],
+      [true, 2],
+    ] as const) {
+      const before = tries
+      petstore.store.partitions!.keepAhead = async () => {
+        tries += 1
+        if (isAway) throw new Error('away')
+        return undefined
+      }
+      mock.timers.tick(10_000)
+      await until(() => tries > before, 'a try')
+      await setImmediate()
+      assert.equal(petstore.logged.filter(({ msg }) => /^partitions could not/.test(String(msg))).length, logged)
+    }
+  })
+
   /** Starts a service whose next purge never ends by itself, and which does nothing else of its own accord. */
   async function startPurging(mock: TestContext['mock']) {
     mock.timers.enable({ apis: ['setInterval'] })
