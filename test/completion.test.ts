@@ -14,7 +14,7 @@ async function words(...typed: string[]): Promise<string[]> {
 
 describe('petstore complete', () => {
   const groups =
-    'serve migrate account key environment seed import export copy partition backup restore doctor health mcp openapi completion help'
+    'serve migrate account key environment seed import export copy partition distribute backup restore doctor health mcp openapi completion help'
   const FOLLOWING: [typed: string[], following: string][] = [
     [[''], groups],
     [['k'], 'key'],

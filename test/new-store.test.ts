@@ -28,6 +28,7 @@ const LINES: Record<string, [line: string, creates?: 'asks' | 'never asks']> = {
   export: ['export out.csv'],
   copy: ['copy --from sqlite:other.db --to sqlite:data/petstore.db', 'asks'],
   partition: ['partition --size 1000000'],
+  distribute: ['distribute --shards 4'],
   backup: ['backup out.db'],
   restore: ['restore other.db', 'asks'],
   doctor: ['doctor'],

@@ -68,12 +68,14 @@ describe('the counts by status on PostgreSQL', { concurrency: false }, () => {
       await opened.settle(20)
       return opened.kept()
     }
+    // Takes an id that PostgreSQL logs: with Citus, a create that takes one of the next ids writes on a worker only.
+    await store.pets.create(rex)
     const commit = await opened.lock("INSERT INTO pets (name, category_id, status) VALUES ('late', 1, 'sold')")
     await store.pets.create(rex)
     assert.deepEqual([await keptLater(), await keptLater()], [0, 0])
     await commit()
-    assert.equal(await keptLater(), 2)
-    assert.deepEqual(await store.pets.countByStatus(), { available: 1, pending: 0, sold: 1 })
+    assert.equal(await keptLater(), 3)
+    assert.deepEqual(await store.pets.countByStatus(), { available: 2, pending: 0, sold: 1 })
 
     // A transaction that only reads, such as a backup, holds up nothing, nor does one that writes to another database.
     await using other = await openPostgres()
@@ -82,7 +84,7 @@ describe('the counts by status on PostgreSQL', { concurrency: false }, () => {
       const end = await begin()
       await store.pets.create(rex)
       await keptLater()
-      assert.equal(await keptLater(), 3 + index)
+      assert.equal(await keptLater(), 4 + index)
       await end()
     }
   })
@@ -238,12 +240,14 @@ it('No former name stays in the index of words on PostgreSQL if an animal is ren
   await store.pets.create(rex)
   // Of a batch, the statements about renames and about animals are the second and the third.
   let statements = 0
-  const renameBetween = (database: Database) =>
-    (async (text: TemplateStringsArray, ...values: never[]) => {
+  const renameBetween = (database: Database) => {
+    const run = async (text: TemplateStringsArray, ...values: never[]) => {
       statements += 1
       if (statements === 3) await sql`UPDATE pets SET name = 'Max'`
       return database(text, ...values)
-    }) as unknown as Database
+    }
+    return Object.assign(run, { unsafe: database.unsafe.bind(database) }) as unknown as Database
+  }
   const words = postgresWords({
     readShort: pool.readShort.bind(pool),
     read: pool.read.bind(pool),

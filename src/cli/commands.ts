@@ -7,6 +7,7 @@ import { backup, restore } from './backup.ts'
 import { type Command, type Input, type Option, UsageError } from './command.ts'
 import { completionCommands } from './completion.ts'
 import { copy } from './copy.ts'
+import { distribute } from './distribute.ts'
 import { doctor } from './doctor.ts'
 import { ENVIRONMENT_COMMANDS } from './environment.ts'
 import { exportPets } from './export.ts'
@@ -31,6 +32,7 @@ const OPERATIONAL: readonly Command[] = [
   exportPets,
   copy,
   partition,
+  distribute,
   backup,
   restore,
   doctor,

@@ -1,8 +1,11 @@
-// The port: the animals in partitions by id, which only PostgreSQL has.
+// The port: the animals in partitions by id, or distributed over a cluster, which only PostgreSQL has.
 
 export interface PartitionStore {
   /** What `read` resolved with last. */
   known: Partitions | undefined
+
+  /** Over how many shards the animals were distributed at the last `read`; undefined if they were not. */
+  shards: number | undefined
 
   /** Resolves with undefined if the animals are one table. */
   read(): Promise<Partitions | undefined>
@@ -15,6 +18,9 @@ export interface PartitionStore {
    * one a partition. Calls `say` before. Resolves with the milliseconds that requests waited. Throws `PartitionRefused`.
    */
   split(size: bigint | undefined, say: (line: string) => void): Promise<number>
+
+  /** Distributes the animals over the workers of Citus. Like `split` otherwise. */
+  distribute(shards: number, say: (line: string) => void): Promise<number>
 }
 
 export interface Partitions {

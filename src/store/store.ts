@@ -174,7 +174,7 @@ export class CannotOpenStore extends Error {
   }
 }
 
-/** The animals can't be moved into partitions. */
+/** The animals can't be moved into partitions, or distributed. */
 export class PartitionRefused extends CannotOpenStore {
   override name = 'PartitionRefused'
 }

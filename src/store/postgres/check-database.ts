@@ -3,6 +3,7 @@ import { type Check, fine, problem, schemaCheck, unknownChecks, warning } from '
 import { whyBehind } from '../partition-store.ts'
 import type { Database } from './connection.ts'
 import { parseConnection } from './connection-settings.ts'
+import { readShards, touchShards } from './distribution.ts'
 import { explain } from './failures.ts'
 import { lackingMigrations } from './migrate.ts'
 import { Pool } from './pool.ts'
@@ -64,6 +65,11 @@ async function checkSchema(sql: Database): Promise<Check[]> {
 }
 
 async function checkPartitions(sql: Database): Promise<Check[]> {
+  const shards = await readShards(sql)
+  if (shards !== undefined) {
+    await touchShards(sql)
+    return [fine('Shards', `${shards}, all of which answer`)]
+  }
   const found = await readPartitions(sql)
   if (found === undefined) return []
   const why = whyBehind(found)

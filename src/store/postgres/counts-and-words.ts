@@ -23,22 +23,27 @@ import { INT64_MAX } from '../../contract/int64.ts'
 import { PET_STATUSES, type PetStatus } from '../../contract/pets.ts'
 import { type ColumnValue, PET_ROW, petOf } from '../pet-columns.ts'
 import { toJson } from '../records.ts'
+import { StoreUnavailable } from '../store.ts'
 import { indexedWordOf, type WordIndex, wordRows } from '../search-pets.ts'
 import { type Database, inTransaction, PREPARED } from './connection.ts'
+import { hasOlderWrite, isVisibleEverywhere, readShards } from './distribution.ts'
+import { sqlState } from './failures.ts'
 import type { Pool } from './pool.ts'
 
 /** How many animals are indexed in one transaction. */
 const BATCH = 1000
+
+const NOT_SUPPORTED = '0A000'
 
 // The limits stand in the texts: PostgreSQL plans a prepared statement with a parameter for a tenth of the table. OFFSET 0 makes
 // it look up each animal by its id: for some hundred it may read the whole table instead.
 const newestAdded = (limit: number) => `SELECT ${PET_ROW} FROM pets WHERE id > $1 ORDER BY id DESC LIMIT ${limit}`
 const newestRenamed = (limit: number) => `
   SELECT ${PET_ROW} FROM (SELECT pet_id FROM pet_renames ORDER BY id DESC LIMIT ${limit}) AS r JOIN pets ON id = pet_id`
+const wordsAlone = (limit: number) => `
+  SELECT word, pet_id FROM pet_words WHERE (word, pet_id) > ($1, $2) AND word < $3 ORDER BY word, pet_id LIMIT ${limit}`
 const wordsBetween = (limit: number) => `
-  SELECT word, pet_id, ${PET_ROW}
-  FROM (SELECT word, pet_id FROM pet_words WHERE (word, pet_id) > ($1, $2) AND word < $3
-        ORDER BY word, pet_id LIMIT ${limit}) AS found
+  SELECT word, pet_id, ${PET_ROW} FROM (${wordsAlone(limit)}) AS found
   LEFT JOIN LATERAL (SELECT ${PET_ROW} FROM pets WHERE id = pet_id OFFSET 0) AS pets ON TRUE ORDER BY word, pet_id`
 
 export function postgresWords(pool: Pool): WordIndex {
@@ -52,7 +57,7 @@ export function postgresWords(pool: Pool): WordIndex {
       }),
 
     words: ({ word, id }, end, limit) =>
-      pool.read(async (sql) => (await read(sql, wordsBetween(limit), word, id, end)).map(indexedWordOf)),
+      pool.read(async (sql) => (await readWords(sql, limit, [word, id, end])).map(indexedWordOf)),
 
     /** Asks first whether a pass or a rename waits: a transaction that writes nothing would cost more. */
     async indexBatch() {
@@ -70,6 +75,26 @@ export function postgresWords(pool: Pool): WordIndex {
 async function read(sql: Database, text: string, ...parameters: (string | bigint)[]): Promise<ColumnValue[][]> {
   const rows: unknown = await sql.unsafe(text, parameters, PREPARED).values()
   return rows as ColumnValue[][]
+}
+
+/** Citus refuses the join with animals that are distributed, so they are read apart then. */
+async function readWords(sql: Database, limit: number, place: (string | bigint)[]): Promise<ColumnValue[][]> {
+  try {
+    return await read(sql, wordsBetween(limit), ...place)
+  } catch (error) {
+    if (sqlState(error) !== NOT_SUPPORTED) throw error
+  }
+  const words = await read(sql, wordsAlone(limit), ...place)
+  const ids = words.map(([, id]) => id)
+  const byId = new Map((await readByIds(sql, PET_ROW, ids)).map((pet) => [pet[0], pet]))
+  return words.map((word) => [...word, ...(byId.get(word[1]) ?? [null])])
+}
+
+async function readByIds(sql: Database, columns: string, ids: readonly unknown[]): Promise<ColumnValue[][]> {
+  // Not prepared: hardly any text comes twice.
+  const rows: unknown =
+    ids.length && (await sql.unsafe(`SELECT ${columns} FROM pets WHERE id IN (${ids.join()})`).values())
+  return rows ? (rows as ColumnValue[][]) : []
 }
 
 /** How far the index is. */
@@ -95,20 +120,20 @@ async function indexBatch(sql: Database): Promise<boolean> {
     FROM pet_words_progress FOR UPDATE SKIP LOCKED`
   if (progress === undefined) return false
   // Before the animals are read: the former name of one that is renamed in between would be added and never removed.
-  const renamed = await sql<{ petId: bigint; name: string; present: string | null }[]>`
-    WITH gone AS (
-      DELETE FROM pet_renames WHERE id IN (SELECT id FROM pet_renames ORDER BY id LIMIT ${BATCH}) RETURNING pet_id, name
-    )
-    SELECT pet_id AS "petId", gone.name, pets.name AS present FROM gone LEFT JOIN pets ON pets.id = pet_id`
+  const renamed = await sql<{ id: bigint; name: string }[]>`
+    DELETE FROM pet_renames WHERE id IN (SELECT id FROM pet_renames ORDER BY id LIMIT ${BATCH}) RETURNING pet_id AS id, name`
+  if (renamed.length > 0 && (await readShards(sql)) && !(await isVisibleEverywhere(sql)))
+    throw new StoreUnavailable('A worker of Citus has a change that it has not committed yet.')
+  const ids = renamed.map(({ id }) => id)
+  const present = (await readByIds(sql, 'id, name', ids)).map(([id, name]) => ({ id, name }) as (typeof renamed)[0])
   const { from, to, isSecond } = nextPass(progress)
   const pets = await sql<{ id: bigint; name: string }[]>`
     SELECT id, name FROM pets WHERE id > ${from} AND id <= ${to} ORDER BY id LIMIT ${BATCH}`
   const reached = isSecond && pets.length < BATCH ? to : (pets.at(-1)?.id ?? from)
-  const outdated = await wordRows(renamed.map(({ petId, name }) => ({ id: petId, name })))
+  const outdated = await wordRows(renamed)
   await sql`
     DELETE FROM pet_words WHERE (word, pet_id) IN
       (SELECT word, id FROM json_to_recordset(${toJson(outdated)}::text::json) AS gone (word TEXT, id BIGINT))`
-  const present = renamed.map(({ petId, present: name }) => ({ id: petId, name: name ?? '' }))
   const added = await wordRows([...pets, ...present])
   await sql`
     INSERT INTO pet_words (word, pet_id)
@@ -162,7 +187,8 @@ export async function settleCounts(sql: Database, settledMs = SETTLED_MS): Promi
     const older = await transaction`
       SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND backend_xid IS NOT NULL
         AND xact_start <= to_timestamp((${notedAt}::bigint + 1) / 1000.0)`
-    if (older.length > 0) return false
+    if (older.length > 0 || ((await readShards(transaction)) && (await hasOlderWrite(transaction, notedAt))))
+      return false
     const reached = nextId - untilId > STEP ? untilId + BigInt(STEP) : nextId
     await transaction`
       UPDATE pet_counts SET count = pet_counts.count + added.count

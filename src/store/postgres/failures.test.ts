@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { serverSays } from '../../../test/fake-server.ts'
 import { StoreUnavailable } from '../store.ts'
-import { asStoreFailure, breaksConnection, explain, wasRefused, wasRolledBack } from './failures.ts'
+import { asStoreFailure, breaksConnection, explain, isBadRow, wasRefused, wasRolledBack } from './failures.ts'
 
 it('A connection is used again after an error of a statement, unless the server ends it or no longer takes writes', () => {
   const unusable = [serverSays('FATAL', '57P01'), serverSays('ERROR', '25006'), new Error('read ECONNRESET')]
@@ -36,12 +36,18 @@ it('A host with several addresses that all fail is explained address by address'
   assert.equal(explain(new AggregateError(tried)), 'connect ECONNREFUSED ::1:1; connect ECONNREFUSED 127.0.0.1:1')
 })
 
-it('A worker that Citus has lost is an unavailable database; another internal error of the server is a bug', () => {
-  const internal = (message: string) => Object.assign(serverSays('ERROR', 'XX000'), { message })
-  assert.ok(
-    asStoreFailure(internal('failure on connection marked as essential: worker-1:5432')) instanceof StoreUnavailable,
-  )
-  assert.ok(!(asStoreFailure(internal('cache lookup failed for type 0')) instanceof StoreUnavailable))
+it('A worker that Citus has lost is an unavailable database, a bad row of several is one; another internal error of the server is a bug', () => {
+  const internal = (message: string, file: string) => Object.assign(serverSays('ERROR', 'XX000'), { message, file })
+  const meanings = (error: Error) => [asStoreFailure(error) instanceof StoreUnavailable, isBadRow(error)]
+  for (const [message, file] of [
+    ['failure on connection marked as essential: worker-1:5432', 'remote_transaction.c'],
+    ['server closed the connection unexpectedly', 'remote_commands.c'],
+    ['terminating connection due to administrator command', 'multi_copy.c'],
+  ] as const)
+    assert.deepEqual(meanings(internal(message, file)), [true, false], message)
+  const bad = internal('new row for relation "pets_102008" violates check constraint "x"', 'multi_copy.c')
+  assert.deepEqual(meanings(bad), [false, true])
+  assert.deepEqual(meanings(internal('cache lookup failed for type 0', 'lsyscache.c')), [false, false])
 })
 
 it('A connection that breaks is an unavailable database; a mistake of this program is a bug', () => {

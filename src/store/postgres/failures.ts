@@ -37,14 +37,19 @@ const MEANINGS: Record<string, Meaning> = {
   P0: 'bad row', // an exception that a trigger raises
 }
 
-/** Citus reports a lost worker as XX000, "internal error", so it is recognised by its text. */
-const CITUS_WORKER_LOST = 'failure on connection marked as essential'
+/** Citus reports some failures on workers as XX000, "internal error": a bad row of several, and a lost worker. Its files tell them. */
+const CITUS_FILES = new Set(['adaptive_executor.c', 'multi_copy.c', 'remote_commands.c', 'remote_transaction.c'])
+
+function meaningOnWorker({ file, message }: postgres.PostgresError): Meaning | undefined {
+  if (!CITUS_FILES.has(file)) return undefined
+  return message.includes(' violates ') ? 'bad row' : 'unavailable'
+}
 
 function meaningOf(error: unknown): Meaning | undefined {
   const state = sqlState(error)
   if (state === undefined) return isNetworkError(error) ? 'unavailable' : undefined
   const meaning = entryOf(MEANINGS, state) ?? entryOf(MEANINGS, state.slice(0, 2))
-  return meaning ?? ((error as Error).message.startsWith(CITUS_WORKER_LOST) ? 'unavailable' : undefined)
+  return meaning ?? meaningOnWorker(error as postgres.PostgresError)
 }
 
 export function isLockTimeout(error: unknown): boolean {

@@ -12,6 +12,7 @@ import { INT64_MAX } from '../../contract/int64.ts'
 import type { Partitions, PartitionStore } from '../partition-store.ts'
 import { PartitionRefused } from '../store.ts'
 import type { Database } from './connection.ts'
+import { distribute, readShards } from './distribution.ts'
 import { asStoreFailure, explain, isLockTimeout, sqlState } from './failures.ts'
 import type { Pool } from './pool.ts'
 import { findMigrationObstacle } from './rights.ts'
@@ -53,8 +54,12 @@ async function readNewest(sql: Database): Promise<{ highest: bigint; newest: big
 export function postgresPartitions(pool: Pool, pgbouncer: boolean): PartitionStore {
   const store: PartitionStore = {
     known: undefined,
+    shards: undefined,
 
-    read: async () => (store.known = await pool.read(readPartitions)),
+    async read() {
+      store.shards = await pool.read(readShards)
+      return (store.known = await pool.read(readPartitions))
+    },
 
     async keepAhead() {
       // What keeps the tables locked now may be gone in ten seconds.
@@ -66,21 +71,25 @@ export function postgresPartitions(pool: Pool, pgbouncer: boolean): PartitionSto
       return store.read()
     },
 
-    async split(size, say) {
-      if (pgbouncer)
-        throw new PartitionRefused(
-          "The move needs one session, which it can't have through PgBouncer. Run the command once with the address of PostgreSQL itself.",
-        )
-      const lockedMs = await pool
-        .writeWithin(MOVE_WITHIN_MS, (sql) => split(sql, size, say))
-        .catch((error: unknown) => {
-          if (sqlState(error) === undefined) throw asStoreFailure(error)
-          const said = `PostgreSQL: ${explain(error)}. No animal was moved; when that is fixed, run the command again.`
-          throw new PartitionRefused(said, { cause: error })
-        })
-      await store.read()
-      return lockedMs
-    },
+    split: (size, say) => move((sql) => splitNow(sql, size, say), say),
+
+    distribute: (shards, say) => move((sql) => distribute(sql, shards, say), say),
+  }
+
+  async function move(work: (sql: Database) => Promise<number>, say: Say): Promise<number> {
+    if (pgbouncer)
+      throw new PartitionRefused(
+        "The move needs one session, which it can't have through PgBouncer. Run the command once with the address of PostgreSQL itself.",
+      )
+    const lockedMs = await pool
+      .writeWithin(MOVE_WITHIN_MS, (sql) => whenUnlocked(sql, () => work(sql), say))
+      .catch((error: unknown) => {
+        if (sqlState(error) === undefined) throw asStoreFailure(error)
+        const said = `PostgreSQL: ${explain(error)}. No animal was moved; when that is fixed, run the command again.`
+        throw new PartitionRefused(said, { cause: error })
+      })
+    await store.read()
+    return lockedMs
   }
   return store
 }
@@ -118,12 +127,12 @@ async function addPartition(sql: Database, from: bigint, size: bigint | undefine
   await sql.unsafe(`ALTER TABLE pets ATTACH PARTITION ${name} ${bounds}`)
 }
 
-/** Waits while another process migrates or partitions. */
-async function split(sql: Database, size: bigint | undefined, say: Say): Promise<number> {
+/** Waits while another process changes the tables. */
+async function whenUnlocked(sql: Database, work: () => Promise<number>, say: Say): Promise<number> {
   for (let isTold = false; ; isTold = true) {
-    const done = await withLock(sql, () => splitNow(sql, size, say))
+    const done = await withLock(sql, work)
     if (done !== undefined) return done
-    if (!isTold) say('Another process migrates or partitions; waiting for it.')
+    if (!isTold) say('Another process migrates, partitions or distributes; waiting for it.')
     await setTimeout(POLL_EVERY_MS)
   }
 }

@@ -1,7 +1,6 @@
 // Animals in PostgreSQL: the store, which creates share a statement, and imports of files. A call takes one statement, or a part of
 // one, and so one transaction and one round trip; a replay, a conflicting update and a count take two, and a search and a step of
 // its index several.
-import type { Fragment } from 'postgres'
 import { FIELD_LIST, type NewPet, type Pet } from '../../contract/pets.ts'
 import {
   type Addition,
@@ -11,12 +10,9 @@ import {
   NEW_COLUMNS,
   type NewRow,
   newValuesOf,
-  PET_COLUMNS,
   petOf,
   type Read,
-  valuesOf,
 } from '../pet-columns.ts'
-import type { AuditEvent } from '../account-store.ts'
 import { IN_PROGRESS_WAIT_MS, PURGE_AT_ONCE } from '../idempotency.ts'
 import type { FileImport, ImportStore } from '../imports.ts'
 import { mergeChanges, pagesOfChanges, readAddition } from '../pet-changes.ts'
@@ -24,13 +20,13 @@ import type { Partitions } from '../partition-store.ts'
 import { COUNT_IN_CATEGORY, countsOf, listOf, type Page, pagesOfList, type PetList, SELECT_PETS } from '../pet-list.ts'
 import { toJson } from '../records.ts'
 import { searchPets } from '../search-pets.ts'
-import type { CommitStats, Created, Idempotency, NotWritten, PetStore } from '../store.ts'
+import type { CommitStats, Created, Idempotency, PetStore } from '../store.ts'
 import { gatherTurns } from '../../timing.ts'
-import { withEvent } from './accounts.ts'
 import { type Database, PREPARED } from './connection.ts'
 import { countPets, postgresWords } from './counts-and-words.ts'
 import { isBadRow, isLockTimeout } from './failures.ts'
 import { pageStatement } from './page-statement.ts'
+import { writeIfSame } from './pet-writes.ts'
 import type { Pool } from './pool.ts'
 
 /** PostgreSQL's names of the column types. */
@@ -78,23 +74,6 @@ export function postgresPets(
     return rows.length < limit ? readTo('end') : rows
   }
 
-  /** Writes with its audit event, and resolves with undefined, if the animal equals `expected`. */
-  async function writeIfSame(
-    id: bigint,
-    expected: NewPet,
-    event: AuditEvent,
-    write: (sql: Database) => Fragment,
-  ): Promise<NotWritten | undefined> {
-    const values = valuesOf(expected)
-    const isWritten = await pool.write((sql) => {
-      const isSame = PET_COLUMNS.map((column, index) => sql`AND ${sql(column)} IS NOT DISTINCT FROM ${values[index]!}`)
-      return withEvent(sql, event, sql`${write(sql)} WHERE id = ${id} ${isSame}`)
-    })
-    if (isWritten) return undefined
-    const pet = await get(id)
-    return pet === undefined ? { outcome: 'missing' } : { outcome: 'conflict', pet }
-  }
-
   return {
     async create(newPet, idempotency, addition) {
       if (idempotency !== undefined)
@@ -118,16 +97,11 @@ export function postgresPets(
       return mergeChanges(...(await Promise.all([readPages(added), readPages(events)])), query)
     },
 
-    async update(id, expected, wanted, event) {
-      const values = valuesOf(wanted)
-      const set = Object.fromEntries(PET_COLUMNS.map((column, index) => [column, values[index]!]))
-      return (
-        (await writeIfSame(id, expected, event, (sql) => sql`UPDATE pets SET ${sql(set)}`)) ?? { outcome: 'updated' }
-      )
-    },
+    update: async (id, expected, wanted, event) =>
+      (await writeIfSame(pool, get, { ...expected, id }, wanted, event)) ?? { outcome: 'updated' },
 
     remove: async (id, expected, event) =>
-      (await writeIfSame(id, expected, event, (sql) => sql`DELETE FROM pets`)) ?? { outcome: 'removed' },
+      (await writeIfSame(pool, get, { ...expected, id }, undefined, event)) ?? { outcome: 'removed' },
 
     search: (query) => searchPets(words, query),
 

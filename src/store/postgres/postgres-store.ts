@@ -8,6 +8,7 @@ import { postgresCategories } from './categories.ts'
 import type { Database } from './connection.ts'
 import { parseConnection } from './connection-settings.ts'
 import { SETTLED_MS, settleCounts } from './counts-and-words.ts'
+import { touchShards } from './distribution.ts'
 import { asStoreFailure } from './failures.ts'
 import { migrate } from './migrate.ts'
 import { postgresPartitions } from './partitions.ts'
@@ -76,7 +77,10 @@ export async function openPostgresStore(
     connections: () => pool.stats,
     commits: () => creates.commits,
     giveUp: () => {},
-    ping: () => pool.ping(),
+    async ping() {
+      await pool.ping()
+      if (partitions.shards) await pool.read(touchShards)
+    },
     async close() {
       clearInterval(settling)
       await pool.end()

@@ -1,7 +1,9 @@
 // Reads and writes whole records in PostgreSQL, for copies.
 import { INT64_MIN } from '../../contract/int64.ts'
+import type { Pet } from '../../contract/pets.ts'
 import { asRecord, type FoundColumn, type Kind, type RecordStore, toJson, unknownAmong } from '../records.ts'
 import type { Database } from './connection.ts'
+import { followChanges, readShards } from './distribution.ts'
 import type { Pool } from './pool.ts'
 
 export function postgresRecords(pool: Pool): RecordStore {
@@ -55,12 +57,15 @@ export function postgresRecords(pool: Pool): RecordStore {
     async remove({ name, columns, key }, records) {
       const keys = records.map((record) => Object.fromEntries(key.map((column) => [column, record[column]])))
       const types = key.map((column) => `${column} ${columns[column] === 'integer' ? 'BIGINT' : 'TEXT'}`).join()
-      const { count } = await pool.write(
-        (sql) => sql`
+      const remove = (sql: Database) => sql`
         DELETE FROM ${sql(name)} WHERE (${sql(key)}) IN
-          (SELECT * FROM json_to_recordset(${toJson(keys)}::text::json) AS gone (${sql.unsafe(types)}))`,
-      )
-      return count
+          (SELECT * FROM json_to_recordset(${toJson(keys)}::text::json) AS gone (${sql.unsafe(types)}))`
+      if (name !== 'pets') return (await pool.write(remove)).count
+      return pool.writeTransaction(async (sql) => {
+        const gone = await sql<Pet[]>`${remove(sql)} RETURNING id, name, status`
+        if (await readShards(sql)) await followChanges(sql, gone)
+        return gone.count
+      })
     },
 
     lastId,
