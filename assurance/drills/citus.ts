@@ -1,0 +1,169 @@
+// npm run drill citus: animals distributed over an installed Citus: the suites of the store, kills of each node, a new worker.
+// Then the upgrade of an instance, all while clients add animals. Fails if an acknowledged animal is lost or doubled, a create fails
+// despite retries, a fault is answered with anything but 503, or a request breaks while the cluster grows or an instance is upgraded.
+// Citus is found by pg_config or PG_BIN. --seed takes a number; --suites 0 leaves the suites out; --plant loses an animal.
+import { spawnSync } from 'node:child_process'
+import { cpSync, symlinkSync, writeFileSync } from 'node:fs'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { readConfig } from '../../src/config.ts'
+import type { PetStatus } from '../../src/contract/pets.ts'
+import { openStore } from '../../src/store/open-store.ts'
+import { askPostgres } from '../harness/ask-postgres.ts'
+import { CITUS_WORKERS, newClusterDatabase, SHARED_POSTGRES } from '../harness/engines.ts'
+import { createKey, MAIN, petstore, settings, startInstance } from '../harness/instance.ts'
+import type { PostgresServer } from '../harness/postgres-server.ts'
+import { collect, start } from '../harness/processes.ts'
+import { say } from '../harness/say.ts'
+import { until } from '../harness/until.ts'
+import { countPrepared, grow, requireCitus, startNode } from './citus-cluster.ts'
+import { Clients } from './clients.ts'
+import { conduct, type Terms } from './conduct.ts'
+import { loseNewest } from './planted-loss.ts'
+import { counted, faultTable, type FaultWindow, summary } from './report.ts'
+import { Traffic } from './traffic.ts'
+import { compare, isWhole, stopAndAudit } from './verdict.ts'
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+const SUITES =
+  'store store-edges store-bulk store-imports categories animal-changes search copy import idempotency many-instances postgres-counts'
+/** These change animals by hand, which no code counts, or replace the database of the coordinator alone. */
+const SKIPPED = '/changed or removed by hand|more animals were renamed than a search looks through|in Czech/'
+const CLIENTS = 8
+const ANIMALS = 100_000
+const CALM_MS = 3000
+const DOWN_MS = 2000
+/** Longer than a worker needs to return and to commit what it has prepared (`citus.recover_2pc_interval`). */
+const PATIENCE_MS = 90_000
+
+async function drill({ folder, random, seed, plant, counts }: Terms<'suites'>): Promise<boolean> {
+  const [coordinator, ...workers] = await Promise.all([startNode(), startNode(), startNode()])
+  const [version] = await askPostgres(coordinator.url, 'SHOW server_version')
+  say(`PostgreSQL ${String(version!['server_version'])} with Citus: a coordinator and ${workers.length} workers`)
+  if (counts.suites > 0 && !passSuites(coordinator, workers)) return false
+  const database = await newClusterDatabase(
+    coordinator.url,
+    workers.map(({ url }) => url),
+  )
+  const instances = [
+    await startInstance(database.url, join(folder, 'instance-1.log')),
+    await startInstance(database.url, join(folder, 'instance-2.log')),
+  ] as const
+  const key = await createKey(database.url)
+  const { url } = instances[0]
+  const readyIs = (status: number) => async () => (await fetch(`${url}/readyz`)).status === status
+
+  if (!(await distributeUnderTraffic(database.url, url, key, seed))) return false
+
+  const clients = new Clients(url, key, { count: CLIENTS, patienceMs: PATIENCE_MS, random, prefix: 'During kills' })
+  const injected: FaultWindow[] = []
+  for (const [name, node] of Object.entries({
+    'a worker': workers[0],
+    'the other one': workers[1],
+    'the coordinator': coordinator,
+  })) {
+    await setTimeout(CALM_MS)
+    say(`Kill of ${name}`)
+    const at = performance.now()
+    await node.stop()
+    await until(readyIs(503), 'the instance is not ready without a node')
+    await setTimeout(DOWN_MS)
+    await node.start()
+    await until(readyIs(200), 'the instance is ready again')
+    await clients.nextCreate()
+    injected.push({ name: `${name} killed`, at, until: performance.now() })
+  }
+  await clients.stop()
+  await until(async () => (await countPrepared(database.url)) === 0, 'what was prepared is committed', PATIENCE_MS)
+  if (plant) await loseNewest(database.url)
+  const audit = await stopAndAudit(url, key, clients)
+  process.stdout.write(`${faultTable(injected, clients)}\n${summary(audit)}\n`)
+  const others = clients.setbacks.map(({ kind }) => kind).filter((kind) => !kind.startsWith('503'))
+  if (others.length > 0) say(`Answered otherwise than 503: ${counted(others)}`)
+  if (!isWhole(audit) || others.length > 0) return false
+
+  const traffic = new Traffic(url, key, CLIENTS, seed + 1)
+  await setTimeout(CALM_MS)
+  const third = await startNode()
+  const moved = await grow(database.url, third)
+  say(`a third worker: ${moved} shards moved to it`)
+  await setTimeout(CALM_MS)
+  instances[1].process.kill('SIGTERM')
+  await once(instances[1].process, 'exit')
+  const upgraded = await startInstance(database.url, join(folder, 'upgraded.log'), { main: makeNextRelease(folder) })
+  say('an instance of a release with two more migrations: a column, and an index that is built while creates go on')
+  await setTimeout(CALM_MS)
+  await traffic.stop()
+  const verdict = await compare(upgraded.url, key, traffic.acknowledged)
+  const { answered, broken, slowestMs } = traffic
+  say(
+    `${answered} requests while the cluster grew and an instance was upgraded, slowest ${Math.round(slowestMs)} ms; broken: ${counted(broken)}`,
+  )
+  const [stored] = await askPostgres(database.url, 'SELECT count(*)::int FROM pets')
+  process.stdout.write(petstore(database.url, ['doctor']).replace(/^ok.*\n/gm, ''))
+  const isSame = stored!['count'] === verdict.stored && moved > 0
+  return isSame && broken.length === 0 && verdict.lost.length === 0 && verdict.doubled.length === 0
+}
+
+/** Distributes the animals of two running instances. A store that was opened before changes one after it. */
+async function distributeUnderTraffic(database: string, url: string, key: string, seed: number): Promise<boolean> {
+  const store = await openStore(readConfig({ database }, {}).database)
+  await askPostgres(
+    database,
+    `INSERT INTO pets (name, category_id, status)
+     SELECT 'Before ' || n, 1, CASE n % 2 WHEN 0 THEN 'pending' ELSE 'sold' END FROM generate_series(1, ${ANIMALS}) AS n;
+     UPDATE pet_counts_progress SET until_id = (SELECT max(id) FROM pets);
+     UPDATE pet_counts SET count = (SELECT count(*) FROM pets WHERE pets.status = pet_counts.status)`,
+  )
+  const traffic = new Traffic(url, key, CLIENTS, seed)
+  await setTimeout(CALM_MS)
+  const command = [MAIN, 'distribute', '--shards', '4', '--json']
+  const { code, stdout, stderr } = await collect(start(process.execPath, command, { env: settings(database) }))
+  if (code !== 0) throw new Error(stderr)
+  const { lockedMs } = JSON.parse(stdout) as { lockedMs: number }
+  const event = { at: 0, accountId: 'acct_drill', action: 'pet.changed', via: 'drill', subject: 'drill' } as const
+  const [first, second] = await store.pets.list({ limit: 2, before: BigInt(ANIMALS) })
+  const { id, ...pet } = first!
+  await store.pets.update(id, pet, { ...pet, status: pet.status === 'sold' ? 'pending' : 'sold' }, event)
+  await store.pets.remove(second!.id, second!, event)
+  await setTimeout(CALM_MS)
+  await traffic.stop()
+  const { answered, broken, slowestMs, acknowledged } = traffic
+  const { lost, doubled } = await compare(url, key, acknowledged)
+  const kept = await store.pets.countByStatus()
+  const found = await askPostgres(database, 'SELECT status, count(*)::int FROM pets GROUP BY status')
+  await store.close()
+  const miscounted = found.filter(({ status, count }) => kept[status as PetStatus] !== count)
+  say(
+    `petstore distribute with ${ANIMALS} animals: requests waited ${Math.ceil(lockedMs)} ms; ${answered} requests, slowest ${Math.round(slowestMs)} ms, broken: ${counted(broken)}; ${lost.length} lost, ${doubled.length} doubled, ${miscounted.length} counts wrong`,
+  )
+  return [broken, lost, doubled, miscounted].every(({ length }) => length === 0)
+}
+
+function passSuites(coordinator: PostgresServer, workers: readonly PostgresServer[]): boolean {
+  say('The suites of the store, on distributed databases')
+  const env = { [SHARED_POSTGRES]: coordinator.url, [CITUS_WORKERS]: workers.map(({ url }) => url).join() }
+  const options = ['--test', '--test-timeout=300000', '--test-concurrency=2', '--test-reporter=dot']
+  const files = SUITES.split(' ').map((suite) => `test/${suite}.test.ts`)
+  const words = [...options, `--test-skip-pattern=${SKIPPED}`, ...files]
+  return (
+    spawnSync(process.execPath, words, { cwd: ROOT, env: { ...process.env, ...env }, stdio: 'inherit' }).status === 0
+  )
+}
+
+/** Copies this release with two more migrations; returns its main program. */
+function makeNextRelease(folder: string): string {
+  const next = join(folder, 'next')
+  for (const part of ['src', 'package.json']) cpSync(join(ROOT, part), join(next, part), { recursive: true })
+  symlinkSync(join(ROOT, 'node_modules'), join(next, 'node_modules'))
+  const migrations = join(next, 'src/store/postgres/migrations')
+  writeFileSync(join(migrations, '0009-next.sql'), '-- compatible from 1\n\nALTER TABLE pets ADD COLUMN next TEXT;\n')
+  const index = 'CREATE INDEX CONCURRENTLY pets_by_name ON pets (name, id);'
+  writeFileSync(join(migrations, '0010-index.sql'), `-- compatible from 1\n-- concurrently\n\n${index}\n`)
+  return join(next, 'src/main.ts')
+}
+
+requireCitus()
+await conduct({ suites: 1 }, drill)
