@@ -147,10 +147,11 @@ describe('The metrics', () => {
 })
 
 describe('The metrics on PostgreSQL', () => {
-  it('show its connections, which server they lead to, and everything that the alerts ask for, with its labels', async () => {
+  it('show its connections, which server they lead to, and everything that the alerts and the dashboard ask for, with its labels', async () => {
     await using petstore = await startPetstore({ engine: postgres, env: ADMIN })
     await petstore.store.partitions!.split(1_000_000n, () => {})
     await petstore.call('/pets')
+    await petstore.call('/pets/1')
     await Promise.all(Array.from({ length: 20 }, () => petstore.add(REX)))
     const scraped = await scrape(petstore)
     assert.ok(scraped.get('petstore_database_connections{state="idle"}')! >= 1)
@@ -161,13 +162,17 @@ describe('The metrics on PostgreSQL', () => {
     assert.ok(samples.some((name) => /^petstore_database_info\{host=".+:\d+",role="primary"\}$/.test(name)))
     const alerts = readFileSync(new URL('../deploy/alerts.yaml', import.meta.url), 'utf8').replaceAll(/#.*/g, '')
     const expressions = [...alerts.matchAll(/expr: (?:\|\n)?([^]*?)\n {8}(?=\S)/g)].map(([, expression]) => expression!)
-    const asked = expressions.flatMap((expression) => [
-      ...expression.matchAll(/\b((?:petstore|nodejs)_\w+)(?:\{(.*?)\})?/g),
+    const dashboard = readFileSync(new URL('../deploy/grafana-dashboard.json', import.meta.url), 'utf8')
+    const { panels } = JSON.parse(dashboard) as { panels: { targets: { expr: string }[] }[] }
+    const shown = panels.flatMap(({ targets }) => targets.map(({ expr }) => expr))
+    assert.ok(shown.length > 10)
+    const asked = [...expressions, ...shown].flatMap((expression) => [
+      ...expression.matchAll(/\b((?:petstore|nodejs|process)_\w+)(?:\{(.*?)\})?/g),
     ])
-    assert.ok(asked.length >= expressions.length - 1, 'all but `up` are ours')
+    assert.ok(asked.length >= expressions.length + shown.length - 1, 'all but `up` are ours')
     for (const [, name = '', matchers = ''] of asked) {
       // The job is Prometheus's own label, and `rehearsed` is absent unless a failure was asked for.
-      const labels = [...matchers.matchAll(/(\w+)=/g)]
+      const labels = [...matchers.matchAll(/(\w+)=~?/g)]
         .map(([, label]) => label!)
         .filter((label) => label !== 'job' && label !== 'rehearsed')
       const found = samples.some(
