@@ -19,6 +19,7 @@ describe('readConfig', () => {
       stagingBaseUrl: undefined,
       signup: undefined,
       trustProxy: false,
+      tracing: undefined,
       rateLimit: undefined,
       maxConnections: 1000,
       workers: 1,

@@ -9,6 +9,7 @@ import { redactAddress, redactValue } from './contract/redact.ts'
 import { LOG_LEVELS } from './log.ts'
 import { type DatabaseAddress, parseDatabase } from './store/database-address.ts'
 import type { EnvironmentSetting } from './store/environment.ts'
+import { readTracing } from './tracing-settings.ts'
 
 export interface RateLimit {
   requests: number
@@ -151,6 +152,7 @@ type Values = { [Name in SettingName]: Value<(typeof SETTINGS)[Name]> }
 
 export type Config = Omit<Values, 'trustProxy'> & {
   trustProxy: string[] | false
+  tracing: ReturnType<typeof readTracing>
   /** The settings that have another source than the default, with the file that the value was read from (`fileVariable`). */
   given: ReadonlyMap<SettingName, string | undefined>
 }
@@ -195,7 +197,7 @@ export function readConfig(flags: Texts, env: Texts, envFile: Texts = {}): Confi
   }
   const entries = Object.entries(SETTINGS) as [SettingName, Setting][]
   const values = Object.fromEntries(entries.map(([name, setting]) => [name, read(name, setting)])) as Values
-  return { ...values, trustProxy: values.trustProxy ?? false, given }
+  return { ...values, trustProxy: values.trustProxy ?? false, tracing: readTracing(env, envFile, parse), given }
 }
 
 /** Drops white space and a byte order mark around the value. */
@@ -237,7 +239,7 @@ export function readDatabaseAddress(source: string, text: string): DatabaseAddre
   return parse(SETTINGS.database, source, text) as DatabaseAddress
 }
 
-function parse(setting: Setting, source: string, text: string): unknown {
+function parse(setting: Pick<Entry, 'allowed' | 'parse' | 'redact'>, source: string, text: string): unknown {
   const value = setting.parse(text)
   if (value !== undefined) return value
   const { allowed, redact = redactValue } = setting
@@ -268,8 +270,7 @@ export function wholeNumber(min: number, max: number): (value: string) => number
 }
 
 function parseWorkers(value: string): number | undefined {
-  if (value === 'auto') return Math.min(availableParallelism(), MOST_WORKERS)
-  return wholeNumber(1, MOST_WORKERS)(value)
+  return value === 'auto' ? Math.min(availableParallelism(), MOST_WORKERS) : wholeNumber(1, MOST_WORKERS)(value)
 }
 
 function parseBaseUrl(value: string): string | undefined {

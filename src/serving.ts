@@ -12,12 +12,14 @@ import { createApp, type Operations, type Timeouts } from './http/app.ts'
 import type { Arrival } from './http/call.ts'
 import type { Metrics } from './http/metrics.ts'
 import type { createPages } from './http/pages.ts'
+import type { Tracer } from './http/tracer.ts'
 import { reachOf } from './http/reach.ts'
 import { addressOf, listen, type Where } from './http/listening.ts'
 import { createHealth, createReadiness, type Health, type Lifecycle } from './http/lifecycle.ts'
 import { droppedLines, type Log, logRepeated } from './log.ts'
 import { openForServing } from './store/open-for-serving.ts'
 import type { Observe, Report } from './store/store.ts'
+import { traced } from './store/traced.ts'
 import type { OnBroadcast, Shared } from './workers/shared.ts'
 
 export interface ServingParts {
@@ -44,6 +46,7 @@ export async function startServing(parts: ServingParts) {
   const { config, log, lifecycle, shared, where, clock, monotonic, timeouts, onBroken, isStoreOpen } = parts
   if (config.workers > 1) hashSingly()
   const metrics = await loadMetrics(config)
+  const tracer = await loadTracer(config, log)
   const observe = storeObserver(config, metrics, log)
   const { database, workers: processes } = config
   const report: Report = ({ level, message, details }) => log[level](details ?? {}, message)
@@ -57,7 +60,7 @@ export async function startServing(parts: ServingParts) {
 
   const usage = new Usage(store, clock)
   usage.start((error, message) => logRepeated(log, 'error', { error }, message))
-  const record = createRecorder(log, usage, metrics, clock)
+  const record = createRecorder(log, usage, metrics, clock, tracer?.answered)
   const isStopping = () => lifecycle.state !== 'serving'
   const responder = createResponder(createSend(record, ownBaseUrl(config), isStopping), log)
   const cache = new AnswerCache(store)
@@ -77,6 +80,7 @@ export async function startServing(parts: ServingParts) {
     record,
     responder,
     servePage,
+    tracer,
     lease,
     hold,
     connectionLimit,
@@ -119,6 +123,7 @@ export async function startServing(parts: ServingParts) {
     sessions,
     usage,
     metrics,
+    tracer,
     readiness,
     health,
     responder,
@@ -132,11 +137,13 @@ export async function startServing(parts: ServingParts) {
 /** Slower calls to the database are logged. */
 const SLOW_SECONDS = 1
 
-/** Returns the observer of calls to the store. Without metrics SQLite needs none: its calls are too short to be logged as slow. */
-function storeObserver({ database }: Config, metrics: Metrics | undefined, log: Log): Observe | undefined {
-  if (metrics === undefined && database.engine === 'sqlite') return undefined
+/** Returns the observer of calls to the store. Without metrics and traces SQLite needs none: its calls are too short to be logged as slow. */
+function storeObserver({ database, tracing }: Config, metrics: Metrics | undefined, log: Log): Observe | undefined {
+  if (metrics === undefined && tracing === undefined && database.engine === 'sqlite') return undefined
   return (method, seconds) => {
     metrics?.storeCall(method, seconds)
+    const now = performance.now()
+    traced.getStore()?.step(method, now - seconds * 1000, now)
     if (seconds > SLOW_SECONDS) logRepeated(log, 'warn', { seconds }, `slow database call: ${method}`)
   }
 }
@@ -146,6 +153,13 @@ async function loadMetrics({ adminPort }: Config): Promise<Metrics | undefined> 
   if (adminPort === undefined) return undefined
   const { createMetrics } = await import('./http/metrics.ts')
   return createMetrics()
+}
+
+/** Imports what makes and exports traces only if there is a collector. */
+async function loadTracer(config: Config, log: Log): Promise<Tracer | undefined> {
+  if (config.tracing === undefined) return undefined
+  const { createTracer } = await import('./http/tracer.ts')
+  return createTracer(config, config.tracing, log)
 }
 
 type ServePage = ReturnType<typeof createPages>

@@ -23,6 +23,7 @@ const LAYERS = [
   'timing.ts',
   'own-files.ts',
   'log.ts',
+  'tracing-settings.ts',
   'store',
   'config.ts',
   'accounts',

@@ -205,7 +205,13 @@ export type Answered = Pick<Call, 'id'> & Partial<Omit<Call, 'ip'>> & { readonly
 /** Records an answer. Never throws: the answer has been sent, and some callers have no request to answer. */
 export type Recorder = (call: Answered, status: number, refusal?: Refusal) => void
 
-export function createRecorder(log: Log, usage: Usage, metrics: Metrics | undefined, clock: () => number): Recorder {
+export function createRecorder(
+  log: Log,
+  usage: Usage,
+  metrics: Metrics | undefined,
+  clock: () => number,
+  trace?: (call: Answered, status: number, code: string | undefined) => void,
+): Recorder {
   function record(call: Answered, status: number, refusal?: Refusal): void {
     const { id, operation, caller, startedAt, rehearsed } = call
     if (operation !== undefined && caller !== undefined) usage.count(caller, operation.id, status)
@@ -218,6 +224,7 @@ export function createRecorder(log: Log, usage: Usage, metrics: Metrics | undefi
     }
     const seconds = startedAt === undefined ? undefined : (performance.now() - startedAt) / 1000
     metrics?.answered(operation, status, seconds, rehearsed)
+    trace?.(call, status, refusal?.code)
     if (log.isLevelEnabled('info')) log.info(logLine(call, status, refusal), 'request')
   }
 
@@ -252,13 +259,15 @@ function logLine(
     keyId: caller?.id,
     code: refusal?.code,
     rehearsed,
-    traceId: traceId(request?.headers['traceparent']),
+    traceId: parseTraceparent(request?.headers['traceparent'])?.traceId,
     address: ip,
   }
 }
 
-/** Returns the trace id of a traceparent header (W3C Trace Context), or undefined if the header is malformed. */
-function traceId(traceparent: string | string[] | undefined): string | undefined {
-  if (typeof traceparent !== 'string') return undefined
-  return /^(?!ff)[\da-f]{2}-(?!0{32})([\da-f]{32})-(?!0{16})[\da-f]{16}-[\da-f]{2}(?:-|$)/.exec(traceparent)?.[1]
+const TRACEPARENT = /^(?!ff)[\da-f]{2}-(?!0{32})([\da-f]{32})-(?!0{16})([\da-f]{16})-[\da-f]([\da-f])(?:-|$)/
+
+/** Parses a traceparent header (W3C Trace Context). Returns undefined if it is missing or malformed. */
+export function parseTraceparent(header: string | string[] | undefined) {
+  const [, traceId, spanId, flags] = (typeof header === 'string' && TRACEPARENT.exec(header)) || []
+  return traceId === undefined ? undefined : { traceId, spanId, isSampled: parseInt(flags!, 16) % 2 === 1 }
 }

@@ -19,6 +19,7 @@ import { createRateLimit, type Lease } from './rate-limit.ts'
 import { createRehearsal, type Hold } from './rehearse.ts'
 import { createRemovedCheck, findOperation, isRead, originForm } from './routes.ts'
 import { answerUnparsedRequests } from './socket-errors.ts'
+import type { Tracer } from './tracer.ts'
 
 /** How long a client may take to send its headers, its whole request, and between two requests. */
 export interface Timeouts {
@@ -52,6 +53,8 @@ export interface AppParts {
   log: Log
   record: Recorder
   responder: Responder
+  /** Undefined if no traces are exported. */
+  tracer?: Tracer | undefined
   /** Serves the requests that are not for an operation. */
   servePage: (arrival: Arrival) => Promise<void>
   /** Leases requests of the rate limit; undefined unless several processes share it. */
@@ -64,9 +67,10 @@ export interface AppParts {
 }
 
 export function createApp(parts: AppParts): { server: Server; operations: Operations } {
-  const { config, cache, monotonic, log, responder, servePage, connectionLimit, timeouts = TIMEOUTS } = parts
+  const { config, cache, monotonic, log, responder, servePage, tracer, connectionLimit, timeouts = TIMEOUTS } = parts
   const operations = createOperations(parts)
-  const serve = (arrival: Arrival) => operations.serve(arrival) || servePage(arrival)
+  const serveAny = (arrival: Arrival) => operations.serve(arrival) || servePage(arrival)
+  const serve = tracer === undefined ? serveAny : (arrival: Arrival) => tracer.serve(arrival, serveAny)
   // `optimizeEmptyRequests` creates no stream for a request without a body: that saves 6 % of a list.
   const options = { ...timeouts, maxHeaderSize: HEADERS_LIMIT, requireHostHeader: false, optimizeEmptyRequests: true }
   const server = createServer(undefined, options)

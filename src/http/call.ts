@@ -19,6 +19,8 @@ export interface Call {
   readonly startedAt: number
   /** Undefined if the request is not for an operation. */
   readonly operation?: Operation
+  /** The path of the route of a page, such as `/animals/{id}`. */
+  readonly page?: string | undefined
   /** The API key of the caller, known after the key check. */
   caller?: ApiKey | undefined
   /** A revoked or expired key that was refused. Its owner sees the refusal in the console. */

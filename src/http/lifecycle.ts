@@ -56,6 +56,7 @@ export interface ProcessParts {
   server: Server
   usage: { stop(): Promise<void> }
   store: Store
+  tracer: { stop(): Promise<void> } | undefined
   workers?: { stop(): Promise<void> } | undefined
   stopChores?: (() => Promise<void>) | undefined
   admin?: Server | undefined
@@ -81,7 +82,7 @@ export class Lifecycle {
   }
 
   /** Stops a process that could not start. Cuts off all requests; rejects with `CannotCloseStore`. */
-  async abandon({ server, store, workers, admin }: Omit<ProcessParts, 'usage'>): Promise<void> {
+  async abandon({ server, store, workers, admin }: Omit<ProcessParts, 'usage' | 'tracer'>): Promise<void> {
     this.#state = 'stopping'
     await workers?.stop()
     await Promise.all([cutOff(server), cutOff(admin)])
@@ -90,7 +91,7 @@ export class Lifecycle {
 }
 
 async function stopInOrder(parts: ProcessParts, log: Log): Promise<boolean> {
-  const { server, usage, store, workers, stopChores, admin } = parts
+  const { server, usage, store, tracer, workers, stopChores, admin } = parts
   // A running purge must end before the store is closed. Workers close their stores first: the last process to close SQLite
   // removes the write-ahead log.
   await Promise.all([
@@ -99,7 +100,10 @@ async function stopInOrder(parts: ProcessParts, log: Log): Promise<boolean> {
     lastStep(stopChores?.(), 'old records were still being purged, or names indexed', log),
   ])
   await cutOff(admin)
-  await lastStep(usage.stop(), 'the last usage counts and failed requests could not be written', log)
+  await Promise.all([
+    lastStep(usage.stop(), 'the last usage counts and failed requests could not be written', log),
+    lastStep(tracer?.stop(), 'the last traces could not be exported', log),
+  ])
   const failure = await lastStep(store.close(), 'the store could not be closed in order', log)
   return !(failure instanceof CannotCloseStore)
 }

@@ -47,6 +47,7 @@ export function createPages(config: Config, health: Answers, pages: Pages, opera
       parameters: found?.parameters ?? {},
       query: found?.query ?? '',
       showsPage: asksForPage(request),
+      page: found?.route.path,
     }
     const answer = () => found?.route.answer(call, response) ?? answerUnrouted(call)
     operations.responder.respond(call, response, () => checkFraming(call) ?? mcp.checkOrigin(call) ?? answer())

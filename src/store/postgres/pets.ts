@@ -21,6 +21,7 @@ import { COUNT_IN_CATEGORY, countsOf, listOf, type Page, pagesOfList, type PetLi
 import { toJson } from '../records.ts'
 import { searchPets } from '../search-pets.ts'
 import type { CommitStats, Created, Idempotency, PetStore } from '../store.ts'
+import { type Traced, traced } from '../traced.ts'
 import { gatherTurns } from '../../timing.ts'
 import { type Database, PREPARED } from './connection.ts'
 import { countPets, postgresWords } from './counts-and-words.ts'
@@ -171,7 +172,10 @@ async function insertIdempotently(sql: Database, row: NewRow, idempotency: Idemp
  */
 const CREATES_PER_STATEMENT = 1000
 
-interface Job extends NewRow, PromiseWithResolvers<bigint> {}
+interface Job extends NewRow, PromiseWithResolvers<bigint> {
+  span: Traced | undefined
+  addedAt: number
+}
 
 /** Inserts the animals that arrive in one turn of the event loop with one statement, so one round trip and one commit. */
 export class Creates {
@@ -186,14 +190,15 @@ export class Creates {
 
   /** Resolves with the animal's id once it is committed. */
   add(newPet: NewPet, addition?: Addition): Promise<bigint> {
-    const job: Job = { newPet, addition, ...Promise.withResolvers<bigint>() }
+    const own = { span: traced.getStore(), addedAt: performance.now() }
+    const job: Job = { newPet, addition, ...own, ...Promise.withResolvers<bigint>() }
     this.#queue(job)
     return job.promise
   }
 
   async #insertAll(batch: readonly Job[]): Promise<void> {
     try {
-      const ids = await this.#pool.write((sql) => insert(sql, batch))
+      const ids = await traced.run(spanOfAll(batch), () => this.#pool.write((sql) => insert(sql, batch)))
       this.commits.commits += 1
       this.commits.writes += batch.length
       for (const [index, job] of batch.entries()) job.resolve(ids[index]!)
@@ -203,6 +208,14 @@ export class Creates {
       else for (const job of batch) job.reject(error)
     }
   }
+}
+
+/** Ends the waits for the batch. Returns a span that records a step for each create that is traced, or undefined if none is. */
+function spanOfAll(batch: readonly Job[]): Traced | undefined {
+  const jobs = batch.filter(({ span }) => span !== undefined)
+  if (jobs.length === 0) return undefined
+  for (const { span, addedAt } of jobs) span!.step('wait for the batch', addedAt, performance.now())
+  return { step: (name, from, to) => jobs.forEach(({ span }) => span!.step(name, from, to, batch.length)) }
 }
 
 const NEW = NEW_COLUMNS.join()

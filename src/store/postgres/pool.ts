@@ -27,6 +27,7 @@
 import { setTimeout } from 'node:timers/promises'
 import type { ColumnValue } from '../pet-columns.ts'
 import { type ConnectionStats, NoWrites, type Report, StoreUnavailable } from '../store.ts'
+import { recorded } from '../traced.ts'
 import { type Connection, type Database, inTransaction, PREPARED } from './connection.ts'
 import type { ConnectionSettings } from './connection-settings.ts'
 import { Connections } from './connections.ts'
@@ -83,7 +84,7 @@ export class Pool {
       const leave = () => this.#connections.release(shared)
       answer.then(leave, leave)
       try {
-        return await withinTime(answer, PIPELINED_WAIT_MS)
+        return await recorded('statement', withinTime(answer, PIPELINED_WAIT_MS))
       } catch (error) {
         // It took too long, or failed, perhaps because of another call on this connection.
         if (error instanceof Overdue) this.#limitPipelined(shared, answer)
@@ -147,7 +148,8 @@ export class Pool {
   }
 
   async #run<T>(kind: Kind, work: Work<T>, limitMs: number, isShared: boolean): Promise<T> {
-    const connection = await this.#connections.acquire(kind, isShared)
+    const acquired = this.#connections.acquire(kind, isShared)
+    const connection = await (acquired instanceof Promise ? recorded('wait for a connection', acquired) : acquired)
     let answer: Promise<T> | undefined
     try {
       answer = work(connection.sql)
@@ -156,7 +158,9 @@ export class Pool {
           () => (this.#hasOverdueWrite = false),
           () => {},
         )
-      const result = await withinTime(answer, limitMs)
+      // A single statement is its own transaction: statement and commit are one round trip.
+      const step = kind === 'write' ? 'statement and commit' : 'statement'
+      const result = await recorded(step, withinTime(answer, limitMs))
       this.#connections.release(connection)
       return result
     } catch (error) {

@@ -19,6 +19,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { setImmediate, setTimeout } from 'node:timers/promises'
 import { withinTime } from '../../timing.ts'
 import { CannotCloseStore, type CommitStats, StoreUnavailable } from '../store.ts'
+import { type Traced, traced } from '../traced.ts'
 import { asStoreFailure, explain, isBusy, isFailedSync, LOCK_RETRY_MS, LOCK_WAIT_MS } from './failures.ts'
 import type { Wal } from './wal.ts'
 import { type Write, writeBatch, WriteQueue } from './write-queue.ts'
@@ -55,6 +56,8 @@ export class Transactions {
   readonly #syncWaitMs: number
   readonly #onBroken: (error: StoreUnavailable) => void
   readonly #queue = new WriteQueue()
+  /** When the last batch and its COMMIT began, for traces. */
+  #batch = { began: 0, commitBegan: 0, writes: 0 }
   #state: State = OPEN
   #phase: Phase = 'idle'
   /** Resolves when the last sync has ended or is overdue; the state then says which. */
@@ -93,10 +96,12 @@ export class Transactions {
    * Retries without blocking the event loop while the file is locked, which is rare for readers in WAL mode.
    */
   async read<T>(work: () => T): Promise<T> {
-    const deadline = performance.now() + LOCK_WAIT_MS.call
+    const began = performance.now()
+    const deadline = began + LOCK_WAIT_MS.call
     for (;;) {
       try {
         const found = work()
+        traced.getStore()?.step('statement', began, performance.now())
         if (this.#phase === 'syncing') await this.#syncing
         if (this.#state.name !== 'open') throw this.#state.refusal
         return found
@@ -131,10 +136,30 @@ export class Transactions {
   #add<I, T>(item: I, all: (items: readonly I[]) => readonly T[], isData: boolean): Promise<T> {
     if (this.#state.name !== 'open') return Promise.reject(this.#state.refusal)
     if (this.#closed !== undefined) return Promise.reject(new StoreUnavailable('the database is closed'))
-    return new Promise<T>((resolve, reject) => {
+    const written = new Promise<T>((resolve, reject) => {
       this.#queue.add({ item, all, isData, resolve, reject, deadline: performance.now() + LOCK_WAIT_MS.call })
       if (this.#phase === 'idle') void this.#writeAll()
     })
+    const request = traced.getStore()
+    if (request !== undefined) this.#recordSteps(written, request, performance.now())
+    return written
+  }
+
+  /** Records the steps of a write. The writes of a batch share its statements and its commit. */
+  #recordSteps(written: Promise<unknown>, { step }: Traced, addedAt: number): void {
+    const record = (isCommitted: boolean) => {
+      const now = performance.now()
+      const { began, commitBegan, writes } = this.#batch
+      const isRefused = began < addedAt
+      step('wait for the batch', addedAt, isRefused ? now : began)
+      if (isCommitted) step('statement', began, commitBegan, writes)
+      if (isCommitted) step('commit', commitBegan, now, writes)
+      else if (!isRefused) step('statement and commit', began, now, writes)
+    }
+    written.then(
+      () => record(true),
+      () => record(false),
+    )
   }
 
   /** Writes batch after batch until nothing is left to write. */
@@ -147,6 +172,7 @@ export class Transactions {
       this.#phase = 'committing'
       const started = performance.now()
       const batch = this.#queue.takeAll()
+      this.#batch = { began: started, commitBegan: started, writes: batch.length }
       const committed = this.#commitOrBreak(batch)
       // Nothing else can be queued while the batch is committed.
       isLockedOut = this.#queue.length > 0
@@ -184,6 +210,7 @@ export class Transactions {
     try {
       this.#db.exec('BEGIN IMMEDIATE')
       const results = writeBatch(batch)
+      this.#batch.commitBegan = performance.now()
       // Counted before COMMIT, because a COMMIT that fails may have taken effect.
       const dataWrites = batch.filter(({ isData }) => isData).length
       if (dataWrites > 0) this.unsynced.commits += 1

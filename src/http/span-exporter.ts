@@ -1,0 +1,81 @@
+// Exports spans in batches, as JSON over HTTP (OTLP). What the collector does harms no request: an export has a time limit, spans wait
+// in a queue with a limit, and a batch that fails is dropped.
+import type { Log } from '../log.ts'
+import type { Tracing } from '../tracing-settings.ts'
+
+/** The defaults of OpenTelemetry: an export every five seconds, or sooner for a full batch. */
+const EXPORT_EVERY_MS = 5000
+const BATCH_SPANS = 512
+const QUEUE_LIMIT = 2048
+const EXPORT_WITHIN_MS = 10_000
+
+export type Attributes = Record<string, string | number | undefined>
+
+export function createSpanExporter({ url, headers }: Tracing, resource: Attributes, log: Log) {
+  const scope = `"resource":${render({}, resource)},"scopeSpans":[{"scope":{"name":"petstore"},"spans":`
+  /** As JSON, which takes less memory than objects. */
+  const queue: string[] = []
+  let exporting: Promise<void> | undefined
+  let dropped = 0
+  let isFailing = false
+
+  async function post(spans: readonly string[]): Promise<void> {
+    const sent = new Headers(headers)
+    sent.set('Content-Type', 'application/json')
+    const { status, body } = await fetch(url, {
+      method: 'POST',
+      headers: sent,
+      body: `{"resourceSpans":[{${scope}[${spans.join()}]}]}]}`,
+      redirect: 'error',
+      signal: AbortSignal.timeout(EXPORT_WITHIN_MS),
+    })
+    await body?.cancel()
+    if (status < 200 || status > 299) throw new Error(`the collector answered ${status}`)
+  }
+
+  /** Exports all spans, batch by batch, until a batch fails. Never rejects. */
+  async function exportAll(): Promise<void> {
+    while (queue.length > 0) {
+      const spans = queue.splice(0, BATCH_SPANS)
+      try {
+        await post(spans)
+        if (isFailing) log.notice({ dropped }, 'traces are exported again')
+        isFailing = false
+        dropped = 0
+      } catch (error) {
+        dropped += spans.length
+        const { message, cause } = error as Error
+        const details = { url: new URL(url).origin, reason: cause instanceof Error ? cause.message : message }
+        if (!isFailing) log.warn(details, 'traces cannot be exported, and are dropped until they can')
+        isFailing = true
+        return
+      }
+    }
+  }
+
+  const flush = () => (exporting ??= exportAll().finally(() => (exporting = undefined)))
+  const timer = setInterval(() => void flush(), EXPORT_EVERY_MS).unref()
+
+  return {
+    /** Adds a span in the form of OTLP, but for its attributes. */
+    add(span: object, attributes: Attributes): void {
+      if (queue.length >= QUEUE_LIMIT) dropped += 1
+      // Not if it is longer: what a failed export leaves waits for the timer.
+      else if (queue.push(render(span, attributes)) === BATCH_SPANS) void flush()
+    },
+    async stop(): Promise<void> {
+      clearInterval(timer)
+      await exporting
+      await flush()
+    },
+  }
+}
+
+/** Renders a span, or a resource, with its attributes; leaves out those that are undefined. */
+function render(owner: object, attributes: Attributes): string {
+  const rendered = Object.entries(attributes).flatMap(([key, value]) => {
+    if (value === undefined) return []
+    return { key, value: typeof value === 'number' ? { intValue: String(value) } : { stringValue: value } }
+  })
+  return JSON.stringify({ ...owner, attributes: rendered })
+}

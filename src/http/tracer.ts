@@ -1,0 +1,120 @@
+// Traces requests that are sampled: a span for the request, with the names of OpenTelemetry's HTTP conventions, and below it one for each
+// of its calls to the store and their steps. Loaded only if traces are exported.
+import { randomUUID } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
+import proxyAddr from '@fastify/proxy-addr'
+import { type Config, ownBaseUrl } from '../config.ts'
+import { BASE_PATH, VERSION } from '../contract/operations.ts'
+import type { Log } from '../log.ts'
+import { type Traced, traced } from '../store/traced.ts'
+import type { Tracing } from '../tracing-settings.ts'
+import { type Answered, parseTraceparent } from './answer.ts'
+import { type Arrival, createClientAddress, loggedRequest } from './call.ts'
+import { type Attributes, createSpanExporter } from './span-exporter.ts'
+
+/** Kinds of spans in OTLP, and the status of one that failed. */
+const KIND = { internal: 1, server: 2, client: 3 }
+const FAILED = 2
+
+/** A longer path is cut. */
+const PATH_KEPT = 256
+
+interface RequestSpan extends Traced {
+  /** Ends the span, once. Steps that end later are no part of it. */
+  end: (call: Answered, status: number | undefined, code?: string) => void
+}
+
+export type Tracer = ReturnType<typeof createTracer>
+
+export function createTracer(config: Config, tracing: Tracing, log: Log) {
+  const own = { 'service.name': 'petstore', 'service.version': VERSION, 'service.instance.id': randomUUID() }
+  const resource = { ...own, 'deployment.environment.name': config.environment, ...tracing.resource }
+  const exporter = createSpanExporter(tracing, resource, log)
+  const isSampled = createSampler(tracing, config.trustProxy)
+  const scheme = ownBaseUrl(config)?.startsWith('https:') ? 'https' : 'http'
+  const database = config.database.engine === 'sqlite' ? 'sqlite' : 'postgresql'
+
+  function begin({ request, response, at }: Arrival): RequestSpan {
+    const parent = parseTraceparent(request.headers['traceparent'])
+    const [traceId, spanId] = [parent?.traceId ?? newId(32), newId(16)]
+    const epoch = Date.now() - performance.now()
+    let isEnded = false
+
+    function add(name: string, kind: number, from: number, to: number, attributes: Attributes): void {
+      const ids =
+        kind === KIND.server ? { spanId, parentSpanId: parent?.spanId } : { spanId: newId(16), parentSpanId: spanId }
+      const times = { startTimeUnixNano: nanoseconds(epoch + from), endTimeUnixNano: nanoseconds(epoch + to) }
+      const status = attributes['error.type'] === undefined ? {} : { code: FAILED }
+      if (!isEnded) exporter.add({ traceId, ...ids, name, kind, ...times, status }, attributes)
+    }
+
+    const span: RequestSpan = {
+      step(name, from, to, sharedBy = 1) {
+        const batch = sharedBy > 1 ? sharedBy : undefined
+        const kind = name.startsWith('wait') ? KIND.internal : KIND.client
+        add(name, kind, from, to, { 'db.system.name': database, 'db.operation.batch.size': batch })
+      },
+      // Queries, headers and addresses of clients are left out.
+      end({ id, operation, page }, status, code) {
+        const { method, path } = loggedRequest(request)
+        const route = operation === undefined ? page : BASE_PATH + operation.path
+        add(route === undefined ? method : `${method} ${route}`, KIND.server, at, performance.now(), {
+          'url.scheme': scheme,
+          'http.request.method': method,
+          'http.route': route,
+          'http.response.status_code': status,
+          'url.path': path.slice(0, PATH_KEPT),
+          'network.protocol.version': request.httpVersion,
+          'error.type': status === undefined || status > 499 ? (code ?? String(status ?? 'disconnected')) : undefined,
+          'petstore.error.code': code,
+          'petstore.request.id': id || undefined,
+        })
+        isEnded = true
+        request.socket.off('close', onClose)
+      },
+    }
+    // For clients that disconnect, and answers of socket-errors.ts, which are sent outside the context of the request.
+    const onClose = () => span.end({ id: '' }, response.headersSent ? response.statusCode : undefined)
+    request.socket.once('close', onClose)
+    return span
+  }
+
+  return {
+    /** Serves a request, in the context of its span if it is sampled. */
+    serve: (arrival: Arrival, serve: (arrival: Arrival) => unknown): unknown => {
+      const span = isSampled(arrival.request) ? begin(arrival) : undefined
+      // A turn may have begun in the context of an earlier request.
+      if (span === undefined && traced.getStore() === undefined) return serve(arrival)
+      return traced.run(span, serve, arrival)
+    },
+    /** Ends the span of the current request. */
+    answered: (call: Answered, status: number, code: string | undefined): void =>
+      (traced.getStore() as RequestSpan | undefined)?.end(call, status, code),
+    stop: () => exporter.stop(),
+  }
+}
+
+/** Returns random hexadecimal digits, at most 32. */
+function newId(digits: number): string {
+  return randomUUID().replaceAll('-', '').slice(-digits)
+}
+
+/** Renders a time in milliseconds, which has more digits in nanoseconds than a number. */
+function nanoseconds(ms: number): string {
+  return `${Math.floor(ms)}${String(Math.floor((ms % 1) * 1e6)).padStart(6, '0')}`
+}
+
+/**
+ * Creates a function that decides whether a request is traced. The flag of a traceparent counts only from a trusted caller, and so
+ * does its trace id, which the share of `traceidratio` is taken by: with either one, any client could force a trace. A caller is trusted
+ * if its address, behind trusted proxies the one that they forward, is one of PETSTORE_TRUST_PROXY.
+ */
+function createSampler({ isParentBased, share }: Tracing, trustProxy: Config['trustProxy']) {
+  if (trustProxy === false) return () => Math.random() < share
+  const [clientAddress, isTrusted] = [createClientAddress(trustProxy), proxyAddr.compile(trustProxy)]
+  return (request: IncomingMessage) => {
+    const parent = parseTraceparent(request.headers['traceparent'])
+    if (parent === undefined || !isTrusted(clientAddress(request), 0)) return Math.random() < share
+    return isParentBased ? parent.isSampled : parseInt(parent.traceId.slice(-13), 16) / 16 ** 13 < share
+  }
+}
