@@ -19,7 +19,6 @@ import { createHealth, createReadiness, type Health, type Lifecycle } from './ht
 import { droppedLines, type Log, logRepeated } from './log.ts'
 import { openForServing } from './store/open-for-serving.ts'
 import type { Observe, Report } from './store/store.ts'
-import { traced } from './store/traced.ts'
 import type { OnBroadcast, Shared } from './workers/shared.ts'
 
 export interface ServingParts {
@@ -137,13 +136,11 @@ export async function startServing(parts: ServingParts) {
 /** Slower calls to the database are logged. */
 const SLOW_SECONDS = 1
 
-/** Returns the observer of calls to the store. Without metrics and traces SQLite needs none: its calls are too short to be logged as slow. */
-function storeObserver({ database, tracing }: Config, metrics: Metrics | undefined, log: Log): Observe | undefined {
-  if (metrics === undefined && tracing === undefined && database.engine === 'sqlite') return undefined
+/** Returns the observer of calls to the store. Without metrics SQLite needs none: its calls are too short to be logged as slow. */
+function storeObserver({ database }: Config, metrics: Metrics | undefined, log: Log): Observe | undefined {
+  if (metrics === undefined && database.engine === 'sqlite') return undefined
   return (method, seconds) => {
     metrics?.storeCall(method, seconds)
-    const now = performance.now()
-    traced.getStore()?.step(method, now - seconds * 1000, now)
     if (seconds > SLOW_SECONDS) logRepeated(log, 'warn', { seconds }, `slow database call: ${method}`)
   }
 }

@@ -15,6 +15,7 @@ import { createLog } from '../src/log.ts'
 import { TRACING_VARIABLES } from '../src/tracing-settings.ts'
 import { Folder, serve } from './command.ts'
 import { type Petstore, type PetstoreOptions, startPetstore } from './harness.ts'
+import { post as callMcp } from './mcp-client.ts'
 
 type Attributes = { key: string; value: { stringValue: string } | { intValue: string } }[]
 
@@ -78,8 +79,8 @@ function pathOf(spans: readonly Span[], span: Span): string {
 }
 
 const COMMITS = {
-  SQLite: ['pets.create', 'wait for the batch', 'statement', 'commit'],
-  PostgreSQL: ['pets.create', 'wait for the batch', 'statement and commit'],
+  SQLite: ['wait for the batch', 'statement', 'commit'],
+  PostgreSQL: ['wait for the batch', 'statement and commit'],
 }
 
 for (const engine of ENGINES) {
@@ -92,6 +93,8 @@ for (const engine of ENGINES) {
           const added = await petstore.add({ name: 'Rex', categoryId: 3 }, traceparent('01'))
           assert.equal(added.status, 201)
           assert.equal((await petstore.call('/pets?limit=7')).status, 200)
+          const params = { name: 'listPets', arguments: { limit: 0 } }
+          await callMcp(petstore, { id: 1, method: 'tools/call', params })
         } finally {
           await petstore.stop()
         }
@@ -107,6 +110,7 @@ for (const engine of ENGINES) {
           'http.response.status_code': '201',
           'url.path': '/v1/pets',
           'network.protocol.version': '1.1',
+          'petstore.operation': 'createPet',
         })
         assert.equal(root.resource['service.name'], 'petstore')
         const paths = spans.filter(({ traceId }) => traceId === TRACE).map((span) => pathOf(spans, span))
@@ -119,6 +123,8 @@ for (const engine of ENGINES) {
         const list = spans.find(({ name }) => name === 'GET /v1/pets')!
         assert.notEqual(list.traceId, TRACE)
         assert.ok(spans.some((span) => pathOf(spans, span) === 'GET /v1/pets > statement'))
+        const tool = spans.find(({ name }) => name === 'POST /mcp')!.attributes
+        assert.deepEqual([tool['petstore.operation'], tool['petstore.error.code']], ['listPets', 'invalid_parameter'])
       })
 
     it('show each of the creates that share a commit', async () => {

@@ -1,5 +1,5 @@
 // Traces requests that are sampled: a span for the request, with the names of OpenTelemetry's HTTP conventions, and below it one for each
-// of its calls to the store and their steps. Loaded only if traces are exported.
+// step of the store. Loaded only if traces are exported.
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import proxyAddr from '@fastify/proxy-addr'
@@ -57,7 +57,8 @@ export function createTracer(config: Config, tracing: Tracing, log: Log) {
       // Queries, headers and addresses of clients are left out.
       end({ id, operation, page }, status, code) {
         const { method, path } = loggedRequest(request)
-        const route = operation === undefined ? page : BASE_PATH + operation.path
+        // A tool is called by POST /mcp, whatever its operation is.
+        const route = page ?? (operation && BASE_PATH + operation.path)
         add(route === undefined ? method : `${method} ${route}`, KIND.server, at, performance.now(), {
           'url.scheme': scheme,
           'http.request.method': method,
@@ -66,6 +67,7 @@ export function createTracer(config: Config, tracing: Tracing, log: Log) {
           'url.path': path.slice(0, PATH_KEPT),
           'network.protocol.version': request.httpVersion,
           'error.type': status === undefined || status > 499 ? (code ?? String(status ?? 'disconnected')) : undefined,
+          'petstore.operation': operation?.id,
           'petstore.error.code': code,
           'petstore.request.id': id || undefined,
         })
