@@ -35,6 +35,7 @@ function observed(store: Store, observe: Observe): Store {
     ...store,
     pets: observedPart('pets', store.pets, observe),
     accounts: observedPart('accounts', store.accounts, observe),
+    categories: observedPart('categories', store.categories, observe),
     imports: observedPart('imports', store.imports, observe),
     records: observedPart('records', store.records, observe),
   }
