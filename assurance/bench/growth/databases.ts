@@ -20,14 +20,16 @@ export interface GrownStores extends AsyncDisposable {
   stores: GrownStore[]
 }
 
+/** With partitions, all stores but the first one, which is one table, are in partitions. */
 export async function growAll(server: BenchServer, sizes: readonly number[]): Promise<GrownStores> {
   const stores: GrownStore[] = []
   for (const size of sizes) {
     const started = performance.now()
     const url = await server.newDatabase()
     const store = await openStore(readConfig({}, { DATABASE_URL: url }).database)
+    if (server.partitions !== undefined && stores.length > 0)
+      await partition(store, url, Math.ceil(size / server.partitions), size)
     stores.push({ size, store })
-    if (server.partitions !== undefined) await partition(store, url, Math.ceil(size / server.partitions), size)
     let next = 0
     const fill = async () => {
       while (next < size) {

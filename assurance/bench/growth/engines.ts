@@ -57,9 +57,13 @@ const postgres: BenchEngine = {
   },
 }
 
+/** Compares one table with partitions: "last : first" is the ratio between them. */
 const partitioned: BenchEngine = {
   name: 'Partitions',
-  start: async () => ({ ...(await postgres.start()), partitions: 32 }),
+  async start() {
+    const server = await postgres.start()
+    return { ...server, version: `${server.version}: one table, then 32 partitions`, partitions: 32 }
+  },
 }
 
 export const ENGINES: readonly BenchEngine[] = [sqlite, postgres, partitioned]
