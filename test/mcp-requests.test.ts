@@ -279,13 +279,15 @@ describe('The tools', () => {
 })
 
 describe('A fault while a tool is called', () => {
-  it('is a tool error, and the process goes on', async () => {
-    await using petstore = await startPetstore({ chores: false })
+  it('is a tool error with the headers of the checks before it, and the process goes on', async () => {
+    await using petstore = await startPetstore({ chores: false, env: { PETSTORE_RATE_LIMIT: '9/3600' } })
     const { pets } = petstore.store
     const list = pets.list.bind(pets)
     pets.list = () => Promise.reject(new Error('a planted fault'))
     const call = { id: 1, method: 'tools/call', params: { name: 'listPets' } }
-    assert.match((await post(petstore, call)).text, /internal_error.*"isError":true/)
+    const { response, text } = await post(petstore, call)
+    assert.match(text, /internal_error.*"isError":true/)
+    assert.match(response.headers.get('ratelimit') ?? '', /r=8;/)
     pets.list = list
     assert.match((await post(petstore, call)).text, /"structuredContent":{"items":\[\]}/)
   })

@@ -97,6 +97,20 @@ describeService('An agent', (service) => {
     assert.equal(error!['code'], 'idempotency_key_reused')
   })
 
+  it('may send null for what it leaves out', async () => {
+    await using agent = await Agent.connect(service())
+    const added = await agent.call('createPet', { name: 'Rex', categoryId: 3, status: null, idempotencyKey: null })
+    assert.equal(added.structuredContent?.['status'], 'available')
+    const list = await agent.call('listPets', { limit: 1, status: null, cursor: null })
+    assert.deepEqual(list.structuredContent?.['items'], [added.structuredContent])
+    const { text } = await post(service(), {
+      id: 1,
+      method: 'tools/call',
+      params: { name: 'listPets', arguments: null },
+    })
+    assert.match(text, /"structuredContent":{"items":\[{"id"/)
+  })
+
   it('adds an animal also where a list at the same address is cached', async () => {
     for (let times = 0; times < 3; times += 1) await service().call('/pets?limit=1')
     for (let times = 0; times < 3; times += 1) await service().call('/pets')
@@ -109,6 +123,13 @@ describeService('An agent', (service) => {
 
   const MENDED: Record<string, [tool: string, args: object, code: string, message: RegExp]> = {
     'a missing field': ['createPet', { categoryId: 3 }, 'invalid_pet', /^name is missing/],
+    'null for a field that is required': [
+      'createPet',
+      { name: null, categoryId: 3 },
+      'invalid_pet',
+      /^name must .* null/,
+    ],
+    'null as an id': ['getPet', { petId: null }, 'invalid_parameter', /argument petId .* got null/],
     'no arguments': ['createPet', {}, 'invalid_pet', /categoryId is missing/],
     'text that is no int64': ['createPet', { name: 'x', categoryId: '1.5' }, 'invalid_pet', /got "1\.5"/],
     'a limit': ['listPets', { limit: 1000 }, 'invalid_parameter', /from 1 to 100 in decimal digits, got "1000"/],

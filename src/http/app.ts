@@ -144,10 +144,12 @@ function createOperations(parts: AppParts) {
     const route = findOperation(request.method!, request.url!)!
     const arrival = { request, at: outer.startedAt } as Arrival
     const call = new OperationCall(arrival, route, cache.version, clientAddress)
-    const result = await resultOf(call, undefined)
-    const { answerHeaders, rehearsed, disconnects } = call
-    Object.assign(outer, { answerHeaders, rehearsed, disconnects })
-    return result
+    try {
+      return await resultOf(call, undefined)
+    } finally {
+      const { answerHeaders, rehearsed, disconnects } = call
+      Object.assign(outer, { answerHeaders, rehearsed, disconnects })
+    }
   }
 
   return { serve, authenticate, runWithin, clock, responder }

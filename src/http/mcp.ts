@@ -64,9 +64,10 @@ export function createMcp(config: Config, { authenticate, runWithin, clock }: Op
   }
 
   /** Runs the operation. Whatever its result is, also an error that is thrown, `present` makes it the result of the tool. */
-  async function callTool(call: Call, id: Id, { name, arguments: given = {} }: Fields, isNewest: boolean) {
+  async function callTool(call: Call, id: Id, { name, arguments: sent }: Fields, isNewest: boolean) {
     const operation = OPERATIONS.find((each) => each.id === name)
     if (operation === undefined) return failure(id, -32_602, `Unknown tool: ${describe(name)}.`)
+    const given = sent ?? {}
     if (!isObject(given)) return failure(id, -32_602, `arguments must be an object, got ${describe(given)}.`)
     const present = (result: Result) => success(id, toolResult(result), isNewest)
     Object.assign(call, { operation, present })

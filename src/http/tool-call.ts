@@ -16,7 +16,7 @@ export function requestFor(operation: Operation, given: Fields, outer: IncomingM
   let path = BASE_PATH + operation.path
   const refuse = (name: string, rule: string) =>
     new Refusal('invalid_parameter', `The argument ${name} must be ${rule}, got ${describe(given[name])}.`)
-  const { properties } = bodySchema(operation)
+  const { properties, required } = bodySchema(operation)
   const known = [...operation.parameters.map(argumentName), ...Object.keys(properties)]
   for (const [name, value] of Object.entries(given)) {
     // Not ignored as in a body: a misspelt idempotencyKey would add an animal twice.
@@ -29,7 +29,8 @@ export function requestFor(operation: Operation, given: Fields, outer: IncomingM
   }
   for (const parameter of operation.parameters) {
     const name = argumentName(parameter)
-    const value = given[name]
+    // Agents send null for what they leave out.
+    const value: unknown = given[name] ?? undefined
     delete body[name]
     if (value === undefined && !parameter.required) continue
     if (!['string', 'number', 'bigint'].includes(typeof value) || (value === '' && parameter.in === 'path'))
@@ -40,8 +41,10 @@ export function requestFor(operation: Operation, given: Fields, outer: IncomingM
     else if (/[^\t\x20-\x7e\x80-\xff]/.test(text)) return refuse(name, 'text that a header can carry')
     else headers[parameter.name.toLowerCase()] = text.trim()
   }
-  for (const [name, { format }] of Object.entries(properties))
+  for (const [name, { format }] of Object.entries(properties)) {
+    if (body[name] === null && !required.includes(name)) delete body[name]
     if (format === 'int64' && typeof body[name] === 'string') body[name] = int64FromText(body[name]) ?? body[name]
+  }
   const content = Buffer.from(exactJson(body))
   Object.assign(headers, { 'content-type': 'application/json', 'content-length': `${content.length}` })
   const chunks = [content]
