@@ -23,7 +23,7 @@ const LAUNCHED = [inCheckout('node_modules/.bin/node'), '--max-semi-space-size=8
 export interface RunOptions {
   env?: Record<string, string>
   /** For standard input. */
-  input?: string
+  input?: string | Buffer
   /** Words before the program, such as one that limits it. */
   wrap?: readonly string[]
   /** A listening socket that it inherits as systemd would pass it. */

@@ -1,6 +1,9 @@
 // petstore mcp: the official client starts it, as agents do, and reaches a service through it.
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { after, before, describe, it } from 'node:test'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { freePort } from '../assurance/harness/free-port.ts'
 import { BIN, Folder } from './command.ts'
@@ -66,11 +69,21 @@ describe('petstore mcp', () => {
       await using folder = await Folder.create()
       const env = { PETSTORE_API_KEY: petstore().key }
       const input = `${line}\n${ping('after')}`
-      const { code, stdout, stderr } = await folder.run(['mcp', '--url', petstore().url], { input, env })
+      const { code, stdout, stderr } = await folder.run(['mcp', '--url', `${petstore().url}/v1/mcp`], { input, env })
       assert.deepEqual([code, stderr], [0, ''])
       assert.match(stdout, answer)
       assert.match(stdout, /"id":"after","result"/)
     })
+
+  it('passes on bytes as they are: a text that is no UTF-8 is refused, not stored with other characters', async () => {
+    await using folder = await Folder.create()
+    const env = { PETSTORE_API_KEY: petstore().key }
+    const params = { name: 'createPet', arguments: { name: 'Zoë', categoryId: 1 } }
+    const line = `${JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params })}\n`
+    const input = Buffer.concat([Buffer.from(line, 'latin1'), Buffer.from(line)])
+    const { stdout } = await folder.run(['mcp', '--url', petstore().url], { input, env })
+    assert.match(stdout, /^{.*-32700.*not valid UTF-8.*\n{.*"structuredContent":{.*"name":"Zoë"/)
+  })
 
   it('sends a request at a time, in order, also to a service that takes few connections', async () => {
     await using limited = await startPetstore({ env: { PETSTORE_MAX_CONNECTIONS: '2' } })
@@ -87,11 +100,22 @@ describe('petstore mcp', () => {
     )
   })
 
+  const silent = createServer((_request, response) => response.end())
+  before(async () => {
+    await once(silent.listen(0, '127.0.0.1'), 'listening')
+  })
+  after(() => silent.close())
+
   const FAILURES: Record<string, [url: () => Promise<string> | string, key: () => string, reason: RegExp]> = {
     'does not answer': [
       async () => `http://127.0.0.1:${await freePort()}`,
       () => petstore().key,
       /\/mcp: .*ECONNREFUSED/,
+    ],
+    'answers nothing': [
+      () => `http://127.0.0.1:${(silent.address() as AddressInfo).port}`,
+      () => petstore().key,
+      /answers 200: $/m,
     ],
     'refuses the key': [
       () => petstore().url,

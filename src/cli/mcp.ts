@@ -24,8 +24,8 @@ export const mcp: Command = {
     if (!/^[\x21-\x7e]+$/.test(key)) throw new UsageError(`Set ${KEY_VARIABLE} to an API key.`)
     if (terminal.stdin.isTTY) report(terminal, 'Waiting for the messages of an agent, one a line; Ctrl-D ends it.')
     let rest = ''
-    // Not node:readline, which also splits at U+2028: JSON may contain it.
-    for await (const chunk of terminal.stdin.setEncoding('utf8')) {
+    // Not node:readline, which also splits at U+2028: JSON may contain it. One character per byte: the service checks the UTF-8.
+    for await (const chunk of terminal.stdin.setEncoding('latin1')) {
       const lines = (rest + (chunk as string)).split('\n')
       rest = lines.pop()!
       for (const line of lines) await forward(terminal, url, key, line)
@@ -37,20 +37,21 @@ export const mcp: Command = {
 function parseUrl(text = ''): string {
   const { protocol, username, password, origin, pathname } = URL.parse(text) ?? {}
   if (/^https?:$/.test(protocol ?? '') && !username && !password)
-    return origin + pathname!.replace(/\/(?:v1|mcp)?\/?$/, '') + '/mcp'
+    return origin + pathname!.replace(/(?:\/(?:v1|mcp)?)*$/, '') + '/mcp'
   throw new UsageError('Name the address of the service, with --url ADDRESS, such as https://petstore.example.')
 }
 
 /** Sends a message to the service, and prints its answer. An error that is no message of the protocol becomes one. */
 async function forward(terminal: Terminal, url: string, key: string, line: string): Promise<void> {
   if (line.trim() === '') return
-  const message = fieldsOf((parseJson(Buffer.from(line)) as Partial<ParsedJson>).value)
+  const body = Buffer.from(line, 'latin1')
+  const message = fieldsOf((parseJson(body) as Partial<ParsedJson>).value)
   const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json', ...mirrored(message) }
   const signal = AbortSignal.timeout(TIMEOUT_MS)
   try {
-    const answer = await fetch(url, { method: 'POST', headers, body: line, redirect: 'error', signal })
+    const answer = await fetch(url, { method: 'POST', headers, body, redirect: 'error', signal })
     const text = (await answer.text()).trim()
-    if (text === '' && answer.ok) return
+    if (text === '' && answer.ok && message['id'] === undefined) return
     if (text.startsWith('{"jsonrpc":')) return print(terminal, text)
     throw new Error(`answers ${answer.status}: ${text.slice(0, 500)}`)
   } catch (error) {
