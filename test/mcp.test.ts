@@ -188,6 +188,18 @@ describeService('An agent', (service) => {
     if (line !== undefined) assert.deepEqual([line['path'], line['operation']], ['/mcp', 'createPet'])
   })
 
+  it('has no failed requests from connecting, though older clients ask for a stream that the service does not have', async () => {
+    const { apiKey, key } = await makeKey(service())
+    await using agent = await Agent.connect({ url: service().url, key }, 'legacy')
+    await agent.call('getPet', { petId: '7x' })
+    const failed = () => service().store.accounts.failedRequests(apiKey.accountId, 5)
+    await until(async () => (await failed()).some(({ operation }) => operation === 'getPet'), 'the call is written')
+    assert.deepEqual(
+      (await failed()).map(({ operation }) => operation),
+      ['getPet'],
+    )
+  })
+
   it('gets the 401 of the interface, which its account sees if the key was revoked', async () => {
     const { apiKey, key } = await makeKey(service())
     await service().accounts.revokeKey(apiKey, 'command line')

@@ -31,8 +31,10 @@ export function createPages(config: Config, health: Answers, pages: Pages, opera
   /** Finds out whose key came with a request that is refused, so that its owner sees it among the failed requests. */
   async function answerUnrouted(call: PageCall): Promise<Result> {
     const result = unrouted(call, table, pages)
+    // MCP clients before revision 2026-07-28 ask for a stream when they connect; its 405 is no failure that the owner must see.
+    const isProbe = call.request.method === 'GET' && call.request.url === mcp.route.path
     // Without the database the answer is the same.
-    if (result instanceof Refusal) await Promise.resolve(operations.authenticate(call)).catch(() => undefined)
+    if (result instanceof Refusal && !isProbe) await Promise.resolve(operations.authenticate(call)).catch(() => undefined)
     return result
   }
 
