@@ -300,11 +300,12 @@ describe('A tool', () => {
 
 describe('The tools', () => {
   it('share the rate limit of the account with /v1; a bad call counts, and a list of tools does not', async () => {
-    await using petstore = await startPetstore({ env: { PETSTORE_RATE_LIMIT: '3/3600' } })
+    await using petstore = await startPetstore({ env: { PETSTORE_RATE_LIMIT: '5/3600' } })
     await using agent = await Agent.connect(petstore, 'legacy')
     for (let times = 0; times < 5; times += 1) await agent.client.listTools()
     assert.ok((await agent.call('listPets')).structuredContent)
-    assert.equal((await agent.call('listPets', { limit: 0 })).error!['code'], 'invalid_parameter')
+    for (const bad of [{ limit: 0 }, { limit: [] }, { limits: 1 }])
+      assert.equal((await agent.call('listPets', bad)).error!['code'], 'invalid_parameter')
     assert.equal((await petstore.call('/pets')).status, 200)
     const { response, text } = await post(petstore, { id: 1, method: 'tools/call', params: { name: 'listPets' } })
     assert.match(text, /rate_limited.*Try again in \d+ s.*"isError":true/)

@@ -2,6 +2,7 @@
 import type { IncomingMessage, Server } from 'node:http'
 import type { Keyring } from '../accounts/api-keys.ts'
 import { type Config, ownBaseUrl } from '../config.ts'
+import type { Refusal } from '../contract/errors.ts'
 import { HEADERS_LIMIT } from '../contract/limits.ts'
 import type { Log } from '../log.ts'
 import type { Store } from '../store/store.ts'
@@ -137,15 +138,15 @@ function createOperations(parts: AppParts) {
     return true
   }
 
-  /** Runs the operation that `request` is for, as a part of another call, `outer`, whose answer it becomes. */
-  async function runWithin(outer: Call, request: IncomingMessage): Promise<Result> {
+  /** Runs the operation that `request` is for within another call, `outer`, whose answer it becomes; with a refusal, only the checks. */
+  async function runWithin(outer: Call, request: IncomingMessage, refusal?: Refusal): Promise<Result> {
     // The outer call may have arrived in an earlier turn.
     cache.refresh()
     const route = findOperation(request.method!, request.url!)!
     const arrival = { request, at: outer.startedAt } as Arrival
     const call = new OperationCall(arrival, route, cache.version, clientAddress)
     try {
-      return await resultOf(call, undefined)
+      return refusal === undefined ? await resultOf(call, undefined) : ((await check(call)) ?? refusal)
     } finally {
       const { answerHeaders, rehearsed, disconnects } = call
       Object.assign(outer, { answerHeaders, rehearsed, disconnects })

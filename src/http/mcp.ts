@@ -71,8 +71,8 @@ export function createMcp(config: Config, { authenticate, runWithin, clock }: Op
     if (!isObject(given)) return failure(id, -32_602, `arguments must be an object, got ${describe(given)}.`)
     const present = (result: Result) => success(id, toolResult(result), isNewest)
     Object.assign(call, { operation, present })
-    const request = requestFor(operation, given, call.request)
-    return request instanceof Refusal ? request : runWithin(call, request)
+    const { request, refusal } = requestFor(operation, given, call.request)
+    return runWithin(call, request, refusal)
   }
 
   /** Refuses pages of other sites, as DNS rebinding would bring them, whatever their method. */

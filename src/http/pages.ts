@@ -34,7 +34,8 @@ export function createPages(config: Config, health: Answers, pages: Pages, opera
     // MCP clients before revision 2026-07-28 ask for a stream when they connect; its 405 is no failure that the owner must see.
     const isProbe = call.request.method === 'GET' && call.request.url === mcp.route.path
     // Without the database the answer is the same.
-    if (result instanceof Refusal && !isProbe) await Promise.resolve(operations.authenticate(call)).catch(() => undefined)
+    if (result instanceof Refusal && !isProbe)
+      await Promise.resolve(operations.authenticate(call)).catch(() => undefined)
     return result
   }
 

@@ -7,25 +7,28 @@ import { BASE_PATH, type Operation } from '../contract/operations.ts'
 import { argumentName, bodySchema } from '../contract/tools.ts'
 import type { Result } from './call.ts'
 
-/** Returns the request for the operation, or the refusal of arguments that no request can carry. `outer` brought the call. */
-export function requestFor(operation: Operation, given: Fields, outer: IncomingMessage): IncomingMessage | Refusal {
+/** Returns the request for the operation, with the refusal of arguments that no request can carry. `outer` brought the call. */
+export function requestFor(operation: Operation, given: Fields, outer: IncomingMessage) {
   const { host, authorization, 'petstore-rehearse': rehearsal } = outer.headers
   const headers: Fields = { host, authorization, 'petstore-rehearse': rehearsal }
   const body = { ...given }
   const query = new URLSearchParams()
   let path = BASE_PATH + operation.path
-  const refuse = (name: string, rule: string) =>
-    new Refusal('invalid_parameter', `The argument ${name} must be ${rule}, got ${describe(given[name])}.`)
+  let refusal: Refusal | undefined
+  const refuse = (name: string, rule: string) => {
+    const message = `The argument ${name} must be ${rule}, got ${describe(given[name])}.`
+    refusal ??= new Refusal('invalid_parameter', message)
+  }
   const { properties, required } = bodySchema(operation)
   const known = [...operation.parameters.map(argumentName), ...Object.keys(properties)]
   for (const [name, value] of Object.entries(given)) {
     // Not ignored as in a body: a misspelt idempotencyKey would add an animal twice.
     if (!known.includes(name)) {
       const message = `There is no argument ${quote(name)}; ${operation.id} takes ${known.join(', ')}.`
-      return new Refusal('invalid_parameter', message)
+      refusal ??= new Refusal('invalid_parameter', message)
     }
     if (typeof value === 'bigint' && !Number.isSafeInteger(Number(value)))
-      return refuse(name, 'sent as text, since a client may have rounded a number beyond ±2^53')
+      refuse(name, 'sent as text, since a client may have rounded a number beyond ±2^53')
   }
   for (const parameter of operation.parameters) {
     const name = argumentName(parameter)
@@ -33,12 +36,14 @@ export function requestFor(operation: Operation, given: Fields, outer: IncomingM
     const value: unknown = given[name] ?? undefined
     delete body[name]
     if (value === undefined && !parameter.required) continue
-    if (!['string', 'number', 'bigint'].includes(typeof value) || (value === '' && parameter.in === 'path'))
-      return refuse(name, 'text or an integer')
+    if (!['string', 'number', 'bigint'].includes(typeof value) || (value === '' && parameter.in === 'path')) {
+      refuse(name, 'text or an integer')
+      continue
+    }
     const text = String(value).toWellFormed()
     if (parameter.in === 'path') path = path.replace(`{${parameter.name}}`, () => encodeURIComponent(text))
     else if (parameter.in === 'query') query.set(parameter.name, text)
-    else if (/[^\t\x20-\x7e\x80-\xff]/.test(text)) return refuse(name, 'text that a header can carry')
+    else if (/[^\t\x20-\x7e\x80-\xff]/.test(text)) refuse(name, 'text that a header can carry')
     else headers[parameter.name.toLowerCase()] = text.trim()
   }
   for (const [name, { format }] of Object.entries(properties)) {
@@ -50,7 +55,7 @@ export function requestFor(operation: Operation, given: Fields, outer: IncomingM
   const chunks = [content]
   const url = query.size === 0 ? path : `${path}?${query.toString()}`
   const own = { method: operation.method, url, headers, complete: true, read: () => chunks.shift() ?? null }
-  return Object.create(outer, Object.getOwnPropertyDescriptors(own)) as IncomingMessage
+  return { request: Object.create(outer, Object.getOwnPropertyDescriptors(own)) as IncomingMessage, refusal }
 }
 
 /** Returns an error as text that a model can act on; else the content, as text and as data. */
