@@ -31,7 +31,6 @@ const LAYERS = [
   'console',
   'workers',
   'serving.ts',
-  'chores.ts',
   'worker.ts',
   'server.ts',
   'cli',

@@ -1,11 +1,15 @@
 // What the first process of an instance does beside serving.
 import { setTimeout } from 'node:timers/promises'
-import type { Log } from './log.ts'
-import type { Serving } from './serving.ts'
-import { IDEMPOTENCY_KEPT_MS } from './store/idempotency.ts'
-import { whyBehind } from './store/partition-store.ts'
-import { isPerson } from './store/people-store.ts'
-import type { Store } from './store/store.ts'
+import type { Log } from '../log.ts'
+import { IDEMPOTENCY_KEPT_MS } from './idempotency.ts'
+import { whyBehind } from './partition-store.ts'
+import { isPerson } from './people-store.ts'
+import type { Store } from './store.ts'
+
+/** What has expired records in the store. */
+interface Purged {
+  purge(): Promise<unknown>
+}
 
 /** After an upgrade all accounts are members if there are several. */
 const NO_MANAGER =
@@ -23,7 +27,11 @@ const INDEX_REST = { upToDateMs: 2000, failedMs: 60_000, factor: 40 }
  * Purges expired records, now and every ten minutes, keeps a partition ahead of the ids, and keeps the index of the search up to
  * date. Returns a function that stops this; its promise resolves when what is running has ended.
  */
-export function startChores({ store, usage, sessions }: Serving, log: Log, clock: () => number): () => Promise<void> {
+export function startChores(
+  { store, usage, sessions }: { store: Store; usage: Purged; sessions: Purged },
+  log: Log,
+  clock: () => number,
+): () => Promise<void> {
   const stop = new AbortController()
   const purge = async () => {
     try {
